@@ -1,0 +1,50 @@
+"""Sparse statistical optimization: exact engines, interchangeable backends, checked answers."""
+
+from sparseopt import problems
+from sparseopt.api import BackendInfo, backends, check, load, save, solve
+from sparseopt.backend import Availability, Backend, Feature, Option
+from sparseopt.errors import (
+    BackendError,
+    BackendNotFound,
+    BackendUnavailable,
+    ParamError,
+    ProblemError,
+    SparseOptError,
+    UnsupportedProblem,
+)
+from sparseopt.params import SolveParams
+from sparseopt.path import PathResult
+from sparseopt.problems import Problem
+from sparseopt.result import Certificate, Limit, Result, Status, Verdict
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Availability",
+    "Backend",
+    "BackendError",
+    "BackendInfo",
+    "BackendNotFound",
+    "BackendUnavailable",
+    "Certificate",
+    "Feature",
+    "Limit",
+    "Option",
+    "ParamError",
+    "PathResult",
+    "Problem",
+    "ProblemError",
+    "Result",
+    "SolveParams",
+    "SparseOptError",
+    "Status",
+    "UnsupportedProblem",
+    "Verdict",
+    "__version__",
+    "backends",
+    "check",
+    "load",
+    "problems",
+    "save",
+    "solve",
+]

@@ -1,0 +1,215 @@
+"""The public verbs: load, save, solve, check, backends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from sparseopt.backend import Backend, Feature, Progress
+from sparseopt.errors import BackendError, ParamError, UnsupportedProblem
+from sparseopt.params import SolveParams
+from sparseopt.problems.base import Problem
+from sparseopt.registry import backend_names, get_backend
+from sparseopt.result import Result, Status, Verdict
+
+__all__ = ["BackendInfo", "backends", "check", "load", "save", "solve"]
+
+
+def load(path: str | PathLike[str]) -> Problem:
+    """Read a problem from a file; the format is chosen by the ending (.npz, .mps).
+
+    Raises
+    ------
+    ProblemError
+        When the file is unreadable, damaged, of an unknown version, or holds no valid problem.
+    """
+    from sparseopt.io import load_problem
+
+    return load_problem(path)
+
+
+def save(problem: Problem, path: str | PathLike[str], **header: Any) -> None:
+    """Write a problem to a file; the format is chosen by the ending (.npz, .mps).
+
+    Parameters
+    ----------
+    problem : Problem
+    path : path
+    **header
+        Facts for the file's header: name, license, citation, generator, reference.
+    """
+    from sparseopt.io import save_problem
+
+    save_problem(problem, path, **header)
+
+
+def check(problem: Problem, result: Result) -> Any:
+    """Verify a result against its problem by arithmetic alone; trusts no backend.
+
+    Returns
+    -------
+    CheckReport
+        With `verdict`, `residuals` and `messages`.
+    """
+    from sparseopt.checking import check as run
+
+    return run(problem, result)
+
+
+def solve(
+    problem: Problem,
+    *,
+    backend: str | Backend = "auto",
+    params: SolveParams | None = None,
+    options: Mapping[str, Any] | None = None,
+    warm_start: Any = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    check: bool = True,
+    **question: Any,
+) -> Result:
+    """Solve a problem and check the answer.
+
+    Parameters
+    ----------
+    problem : Problem
+    backend : str or Backend, default "auto"
+        "auto" takes the first available backend that can answer, our own engines first.
+    params : SolveParams, optional
+    options : mapping, optional
+        Options of the chosen backend.
+    warm_start : Result or array, optional
+    on_progress : callable, optional
+        Called with a :class:`~sparseopt.backend.Progress` every fraction of a second.
+    check : bool, default True
+        Run the independent checker; a refuted answer gets the status IMPRECISE.
+    **question
+        Fields of :class:`~sparseopt.params.SolveParams`: lam, lam_min, time_limit, ...
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ProblemError, ParamError, BackendNotFound, UnsupportedProblem, BackendError
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparseopt
+    >>> problem = sparseopt.problems.DantzigSelector(X=np.eye(2), y=[3.0, 1.0])
+    >>> result = sparseopt.solve(problem, lam=1.0)
+    >>> result.status.value, result.x.tolist(), result.verdict.value
+    ('optimal', [2.0, 0.0], 'verified')
+    """
+    if not isinstance(problem, Problem):
+        raise ParamError(
+            f"solve takes a Problem, got {type(problem).__name__}; read a file with sparseopt.load"
+        )
+    asked = _params(params, question)
+    notes: tuple[str, ...] = ()
+    if backend == "auto":
+        engine, why = _choose(problem, asked)
+        notes = (why,)
+    else:
+        engine = get_backend(backend) if isinstance(backend, str) else backend
+    result = engine.solve(problem, asked, options, warm_start, on_progress)
+    if notes:
+        result = result.with_changes(notes=(*notes, *result.notes))
+    return _checked(problem, result) if check else result
+
+
+def _params(params: SolveParams | None, question: Mapping[str, Any]) -> SolveParams:
+    unknown = sorted(set(question) - set(SolveParams.names()))
+    if unknown:
+        raise ParamError(
+            f"unknown parameter {unknown[0]!r}; there are: {', '.join(SolveParams.names())}"
+        )
+    if params is None:
+        return SolveParams(**question)
+    if question:
+        raise ParamError("give either params or single parameters, not both")
+    return params
+
+
+def _choose(problem: Problem, params: SolveParams) -> tuple[Backend, str]:
+    """Take the first registered backend that is available and supports the question."""
+    reasons = []
+    for name in backend_names():
+        try:
+            engine = get_backend(name)
+        except BackendError as error:
+            reasons.append(str(error))
+            continue
+        supported, reason = engine.supports(problem)
+        if not supported:
+            reasons.append(reason)
+            continue
+        availability = engine.availability()
+        if not availability.available:
+            reasons.append(f"{name}: {availability.reason}")
+            continue
+        return engine, f"backend auto chose {name}: {engine.summary or 'the first that fits'}"
+    raise UnsupportedProblem(f"no backend can solve {problem.kind}: " + "; ".join(reasons))
+
+
+def _checked(problem: Problem, result: Result) -> Result:
+    begin = time.perf_counter()
+    report = check(problem, result)
+    status, limit = result.status, result.limit
+    if report.verdict is Verdict.REFUTED:
+        status, limit = Status.IMPRECISE, None
+    return result.with_changes(
+        status=status,
+        limit=limit,
+        verdict=report.verdict,
+        check_messages=tuple(report.messages),
+        check_time=time.perf_counter() - begin,
+    )
+
+
+@dataclass(frozen=True)
+class BackendInfo:
+    """One row of :func:`backends`."""
+
+    name: str
+    summary: str
+    available: bool
+    reason: str
+    version: str | None
+    features: tuple[Feature, ...]
+    supports: bool | None = None
+
+
+def backends(problem: Problem | None = None) -> list[BackendInfo]:
+    """List all registered backends, without importing any solver package.
+
+    Parameters
+    ----------
+    problem : Problem, optional
+        Tell for each whether it takes this problem.
+    """
+    rows = []
+    for name in backend_names():
+        try:
+            engine = get_backend(name)
+        except BackendError as error:
+            rows.append(BackendInfo(name, "", False, str(error), None, ()))
+            continue
+        availability = engine.availability()
+        supports, why = (None, "") if problem is None else engine.supports(problem)
+        rows.append(
+            BackendInfo(
+                name=name,
+                summary=engine.summary,
+                available=availability.available,
+                reason=availability.reason or why,
+                version=availability.version,
+                features=tuple(f for f in Feature if f in engine.features),
+                supports=supports,
+            )
+        )
+    return rows

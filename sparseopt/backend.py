@@ -1,0 +1,405 @@
+"""What a solver must offer to be interchangeable: :class:`Backend`."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import signal
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import FrameType
+from typing import Any, ClassVar
+
+from sparseopt.errors import (
+    BackendError,
+    BackendUnavailable,
+    ParamError,
+    SparseOptError,
+    UnsupportedProblem,
+)
+from sparseopt.params import SolveParams
+from sparseopt.problems.base import Problem
+from sparseopt.result import Limit, Result, Status
+
+__all__ = ["API_VERSION", "Availability", "Backend", "Control", "Feature", "Option", "Progress"]
+
+API_VERSION = 1
+"""Version of this contract; a third-party backend states the one it was written for."""
+
+
+class Feature(StrEnum):
+    """What a backend can do. The first group names problem families."""
+
+    PARAMETRIC = "parametric"
+    L0_BUDGET = "l0-budget"
+    STRS = "strs"
+    MISDP = "misdp"
+
+    EXACT = "exact"
+    RELAXATION = "relaxation"
+    HEURISTIC = "heuristic"
+
+    SINGLE = "single"
+    GRID = "grid"
+    PATH = "path"
+
+    WARM_START = "warm_start"
+    CALLBACK = "callback"
+    DUAL_BOUND = "dual_bound"
+    CERTIFICATE = "certificate"
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Whether a backend can run here, and if not, why and what to do."""
+
+    available: bool
+    reason: str = ""
+    version: str | None = None
+
+
+@dataclass(frozen=True)
+class Option:
+    """A typed, documented option of one backend.
+
+    Parameters
+    ----------
+    type : type
+        bool, int, float or str.
+    default : value of that type
+    doc : str
+        One sentence.
+    choices : tuple, optional
+        The only values allowed.
+    low : float, optional
+        The smallest value allowed.
+    """
+
+    type: type
+    default: Any
+    doc: str
+    choices: tuple[Any, ...] | None = None
+    low: float | None = None
+
+    def convert(self, name: str, value: Any) -> Any:
+        """Return `value` as this option's type; strings from the command line are parsed.
+
+        Raises
+        ------
+        ParamError
+            When the value does not fit.
+        """
+        expected = self.type.__name__ if self.choices is None else f"one of {self.choices}"
+        if self.low is not None:
+            expected += f" >= {self.low:g}"
+        error = ParamError(f"option {name} must be {expected}, got {value!r}")
+        if self.type is bool and isinstance(value, str):
+            word = value.lower()
+            if word not in ("true", "false", "1", "0", "yes", "no"):
+                raise error
+            value = word in ("true", "1", "yes")
+        elif self.type is bool:
+            if not isinstance(value, bool):
+                raise error
+        elif self.type is int and isinstance(value, float) and not value.is_integer():
+            raise error
+        elif isinstance(value, bool):
+            raise error
+        try:
+            converted = self.type(value)
+        except (TypeError, ValueError) as cause:
+            raise error from cause
+        if self.type is float and converted != converted:
+            raise error
+        if self.choices is not None and converted not in self.choices:
+            raise error
+        if self.low is not None and converted < self.low:
+            raise error
+        return converted
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A sign of life of a long solve.
+
+    `fraction` is in [0, 1] where it can be estimated; `text` is short and for a person.
+    """
+
+    seconds: float
+    text: str
+    fraction: float | None = None
+    objective: float | None = None
+    bound: float | None = None
+
+
+@dataclass
+class Control:
+    """What a running solve looks at: the clock, Ctrl-C, the warm start, the listener.
+
+    Attributes
+    ----------
+    params : SolveParams
+    warm_start : object or None
+        A previous :class:`Result` or a point; a backend without WARM_START never sees one.
+    interrupted : bool
+        Set by Ctrl-C. The solve returns what it has at the next :meth:`limit`.
+    """
+
+    params: SolveParams
+    warm_start: Any = None
+    on_progress: Callable[[Progress], None] | None = None
+    interrupted: bool = False
+    started: float = field(default_factory=time.perf_counter)
+    build_time: float = 0.0
+    excluded: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    _reported: float = field(default_factory=time.perf_counter)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start, without imports and compilation."""
+        return time.perf_counter() - self.started - self.excluded
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds left of the time limit, never negative; None without a limit."""
+        limit = self.params.time_limit
+        return None if limit is None else max(0.0, limit - self.elapsed)
+
+    def limit(self) -> Limit | None:
+        """Return the limit that has been reached, if any; cheap enough for every iteration."""
+        if self.interrupted:
+            return Limit.INTERRUPTED
+        limit = self.params.time_limit
+        if limit is not None and self.elapsed >= limit:
+            return Limit.TIME
+        return None
+
+    def progress(self, text: str, every: float = 0.2, **details: Any) -> None:
+        """Tell the listener, at most once in `every` seconds."""
+        if self.on_progress is None:
+            return
+        now = time.perf_counter()
+        if now - self._reported >= every:
+            self._reported = now
+            self.on_progress(Progress(self.elapsed, text, **details))
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Charge the enclosed work to the build time."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.build_time += time.perf_counter() - begin
+
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Leave the enclosed imports or compilation out of every time."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.excluded += time.perf_counter() - begin
+
+
+class Backend(ABC):
+    """A solver behind the common interface.
+
+    A subclass sets the class attributes and writes :meth:`_solve`, which translates the
+    problem, calls the solver, and translates back. This class does all that backends have in common:
+    validation, options, threads, times, Ctrl-C, and the mapping of foreign exceptions.
+
+    Attributes
+    ----------
+    name : str
+        What users type.
+    summary : str
+        One line for listings.
+    requires : tuple of str
+        Import names of packages that must be there.
+    extra : str or None
+        The extra of sparseopt that installs them.
+    features : frozenset of Feature
+    options : mapping of str to Option
+    api_version : int
+        The :data:`API_VERSION` it was written for.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str] = ""
+    requires: ClassVar[tuple[str, ...]] = ()
+    extra: ClassVar[str | None] = None
+    features: ClassVar[frozenset[Feature]]
+    options: ClassVar[Mapping[str, Option]] = {}
+    api_version: ClassVar[int] = API_VERSION
+
+    # ---- what is there
+
+    def availability(self) -> Availability:
+        """Tell whether the packages are installed, without importing any of them."""
+        missing = [name for name in self.requires if importlib.util.find_spec(name) is None]
+        if missing:
+            names = " and ".join(missing)
+            how = f"pip install 'sparseopt[{self.extra}]'" if self.extra else f"pip install {names}"
+            return Availability(False, f"{names} is not installed: {how}")
+        return Availability(True, version=self._version())
+
+    def license_status(self) -> str:
+        """Describe the licence, asking the solver where needed; may import it."""
+        return "open source, no licence needed"
+
+    def _version(self) -> str | None:
+        if not self.requires:
+            return None
+        try:
+            return importlib.metadata.version(self.requires[0])
+        except importlib.metadata.PackageNotFoundError:
+            return None
+
+    def supports(self, problem: Problem) -> tuple[bool, str]:
+        """Return whether the backend takes the problem, and if not, why."""
+        families = {feature.value for feature in self.features}
+        if problem.family in families:
+            return True, ""
+        return False, f"{self.name} does not take {problem.family} problems such as {problem.kind}"
+
+    # ---- the one entry point
+
+    def solve(
+        self,
+        problem: Problem,
+        params: SolveParams | None = None,
+        options: Mapping[str, Any] | None = None,
+        warm_start: Any = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Result:
+        """Solve `problem`; the caller (:func:`sparseopt.solve`) runs the checker.
+
+        Raises
+        ------
+        ProblemError, ParamError, BackendUnavailable, UnsupportedProblem
+            When the call cannot be meant so.
+        BackendError
+            When the solver itself failed; its exception is the cause.
+        """
+        params = params or SolveParams()
+        problem.validate()
+        chosen = self._convert_options(options or {})
+        availability = self.availability()
+        if not availability.available:
+            raise BackendUnavailable(f"backend {self.name} cannot run: {availability.reason}")
+        supported, reason = self.supports(problem)
+        if not supported:
+            raise UnsupportedProblem(reason)
+        self._check_question(problem, params)
+        control = Control(params=params, on_progress=on_progress)
+        if warm_start is not None:
+            if Feature.WARM_START in self.features:
+                control.warm_start = warm_start
+            else:
+                control.notes.append(f"{self.name} takes no warm start; it was ignored")
+        with _interruptible(control), _threads(params.threads):
+            result = self._guarded(problem, params, chosen, control)
+        versions = {"sparseopt": importlib.metadata.version("sparseopt")}
+        if availability.version and self.requires:
+            versions[self.requires[0]] = availability.version
+        return result.with_changes(
+            build_time=control.build_time,
+            solve_time=max(0.0, control.elapsed - control.build_time),
+            params=params,
+            options=chosen,
+            backend=self.name,
+            versions={**versions, **result.versions},
+            problem=problem,
+            kind=problem.kind,
+            notes=(*control.notes, *result.notes),
+        )
+
+    def _guarded(
+        self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
+    ) -> Result:
+        try:
+            return self._solve(problem, params, options, control)
+        except SparseOptError:
+            raise
+        except KeyboardInterrupt:
+            return Result(
+                status=Status.NO_SOLUTION, limit=Limit.INTERRUPTED, raw_status="KeyboardInterrupt"
+            )
+        except MemoryError:
+            return Result(status=Status.NO_SOLUTION, limit=Limit.MEMORY, raw_status="MemoryError")
+        except Exception as error:
+            raise BackendError(f"{self.name} failed: {type(error).__name__}: {error}") from error
+
+    @abstractmethod
+    def _solve(
+        self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
+    ) -> Result:
+        """Translate, call, translate back.
+
+        `control` holds the clock, Ctrl-C, the warm start and the listener. The result's times,
+        params, backend, versions and problem are filled in by the caller.
+        """
+
+    def _check_question(self, problem: Problem, params: SolveParams) -> None:
+        """Refuse a question about a path, a grid or a value that the features do not cover."""
+        if problem.family != Feature.PARAMETRIC.value:
+            for name in ("lam", "lam_min", "max_knots", "max_nonzeros"):
+                if getattr(params, name) is not None:
+                    raise ParamError(f"{name} is for parametric problems, not for {problem.kind}")
+        else:
+            asked = (
+                Feature.PATH
+                if params.lam is None
+                else Feature.SINGLE if isinstance(params.lam, float) else Feature.GRID
+            )
+            if asked not in self.features:
+                raise UnsupportedProblem(f"{self.name} does not solve for a {asked.value} of lam")
+        if params.budget is not None and problem.family != Feature.L0_BUDGET.value:
+            raise ParamError(f"budget is for problems with a budget, not for {problem.kind}")
+
+    def _convert_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        unknown = sorted(set(given) - set(self.options))
+        if unknown:
+            known = ", ".join(sorted(self.options)) or "none"
+            raise ParamError(f"backend {self.name} has no option {unknown[0]!r}; it has: {known}")
+        defaults = {name: option.default for name, option in self.options.items()}
+        converted = {name: self.options[name].convert(name, value) for name, value in given.items()}
+        return {**defaults, **converted}
+
+
+@contextmanager
+def _interruptible(control: Control) -> Iterator[None]:
+    """Turn the first Ctrl-C into ``control.interrupted``; a second one raises."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(signum: int, frame: FrameType | None) -> None:
+        if control.interrupted:
+            raise KeyboardInterrupt
+        control.interrupted = True
+
+    previous = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """Hold BLAS at `count` threads; backends pass the same number to numba and the solver."""
+    if count is None:
+        yield
+        return
+    import threadpoolctl
+
+    with threadpoolctl.threadpool_limits(limits=count):
+        yield

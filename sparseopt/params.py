@@ -1,0 +1,146 @@
+"""What is asked of a solve, the same for every backend: :class:`SolveParams`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
+from typing import Any
+
+from sparseopt.errors import ParamError
+
+__all__ = ["SolveParams"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolveParams:
+    """Parameters of the question and of its limits; immutable and validated.
+
+    Parameters
+    ----------
+    lam : float or sequence of float, optional
+        The value of the regularization parameter (one solve), or a grid of values. On the scale
+        that the problem's own docstring states.
+    lam_min : float, optional
+        Solve the whole path from the largest lam down to this value. Without `lam` and `lam_min`
+        a parametric problem is solved down to 0.
+    max_knots : int, optional
+        Stop the path after this many knots.
+    max_nonzeros : int, optional
+        Stop the path before the model has more nonzero coefficients than this.
+    budget : int, optional
+        Total cardinality budget (problems with a budget path).
+    time_limit : float, optional
+        Seconds of wall time; imports and compilation are not counted.
+    rel_gap : float, default 1e-6
+        Relative gap at which an answer counts as optimal.
+    abs_gap : float, default 0.0
+        Absolute gap at which an answer counts as optimal.
+    node_limit, iteration_limit : int, optional
+        Limits of tree searches and of iterations.
+    threads : int, optional
+        Threads of BLAS, numba and the backend together. Default: leave them as they are.
+    seed : int, default 0
+        Seed of every random choice.
+    verbose : bool, default False
+        Let the backend print its own log.
+
+    Raises
+    ------
+    ParamError
+        When a value has the wrong type or range, or two questions contradict each other.
+
+    Examples
+    --------
+    >>> SolveParams(lam_min=0.5).lam_min
+    0.5
+    >>> SolveParams(lam=-1.0)
+    Traceback (most recent call last):
+    ...
+    sparseopt.errors.ParamError: lam must be a finite number >= 0, got -1.0
+    """
+
+    lam: float | tuple[float, ...] | None = None
+    lam_min: float | None = None
+    max_knots: int | None = None
+    max_nonzeros: int | None = None
+    budget: int | None = None
+    time_limit: float | None = None
+    rel_gap: float = 1e-6
+    abs_gap: float = 0.0
+    node_limit: int | None = None
+    iteration_limit: int | None = None
+    threads: int | None = None
+    seed: int = 0
+    verbose: bool = False
+
+    def __post_init__(self) -> None:
+        if self.lam is not None and not _is_real(self.lam):
+            object.__setattr__(self, "lam", _grid(self.lam))
+        elif self.lam is not None:
+            object.__setattr__(self, "lam", _number("lam", self.lam, low=0.0))
+        for name in ("lam_min", "time_limit", "rel_gap", "abs_gap"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _number(name, value, low=0.0))
+        for name, low in (
+            ("max_knots", 1),
+            ("max_nonzeros", 0),
+            ("budget", 0),
+            ("node_limit", 1),
+            ("iteration_limit", 1),
+            ("threads", 1),
+            ("seed", 0),
+        ):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _integer(name, value, low))
+        if not isinstance(self.verbose, bool):
+            raise ParamError(f"verbose must be True or False, got {self.verbose!r}")
+        if self.lam is not None:
+            for name in ("lam_min", "max_knots", "max_nonzeros"):
+                if getattr(self, name) is not None:
+                    raise ParamError(
+                        f"lam asks for single values and {name} for a path: give one of the two"
+                    )
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Names of all parameters."""
+        return tuple(field.name for field in fields(cls))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parameters that differ from their defaults, ready for JSON."""
+        default = asdict(SolveParams())
+        chosen = {key: value for key, value in asdict(self).items() if value != default[key]}
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in chosen.items()}
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _number(name: str, value: object, low: float) -> float:
+    if not _is_real(value):
+        raise ParamError(f"{name} must be a finite number >= {low:g}, got {value!r}")
+    number = float(value)  # type: ignore[arg-type]
+    if not math.isfinite(number) or number < low:
+        raise ParamError(f"{name} must be a finite number >= {low:g}, got {value!r}")
+    return number
+
+
+def _integer(name: str, value: object, low: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
+        raise ParamError(f"{name} must be an integer >= {low}, got {value!r}")
+    return int(value)
+
+
+def _grid(value: object) -> tuple[float, ...]:
+    tolist = getattr(value, "tolist", None)
+    items = tolist() if callable(tolist) else value
+    if not isinstance(items, Sequence) or isinstance(items, str | bytes):
+        raise ParamError(f"lam must be a number or a sequence of numbers, got {value!r}")
+    if not items:
+        raise ParamError("lam is an empty sequence: give at least one value")
+    return tuple(_number("lam", item, low=0.0) for item in items)

@@ -1,0 +1,23 @@
+"""What is to be solved: frozen data with objective, residuals and validation; no algorithm."""
+
+from sparseopt.problems.base import Problem, problem_kinds
+from sparseopt.problems.maps import LinearMap
+from sparseopt.problems.parametric import (
+    ParametricLP,
+    ParametricProblem,
+    PiecewiseLinearProgram,
+)
+from sparseopt.problems.pieces import Pieces
+from sparseopt.problems.regression import DantzigSelector, LADLasso
+
+__all__ = [
+    "DantzigSelector",
+    "LADLasso",
+    "LinearMap",
+    "ParametricLP",
+    "ParametricProblem",
+    "PiecewiseLinearProgram",
+    "Pieces",
+    "Problem",
+    "problem_kinds",
+]

@@ -1,0 +1,225 @@
+"""The contract of a problem: frozen data that can be evaluated, checked and fingerprinted."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparseopt.errors import ProblemError
+
+__all__ = ["Array", "Family", "Problem", "as_matrix", "as_vector", "problem_kinds"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Family = Literal["parametric", "l0-budget", "strs", "misdp"]
+
+_KINDS: dict[str, type[Problem]] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Problem(ABC):
+    """What is to be solved: arrays and scalars, ``objective``, ``residuals``, ``validate``.
+
+    A subclass is a frozen dataclass whose fields are numpy arrays, scipy.sparse matrices, or
+    values that JSON can hold. It sets `kind` (its name in files) and `family` (which engines
+    take it), and it holds no algorithm. A problem that exists is valid: construction validates.
+    """
+
+    kind: ClassVar[str]
+    family: ClassVar[str]
+    sense: ClassVar[Literal["min", "max"]] = "min"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "kind" in cls.__dict__:
+            _KINDS[cls.kind] = cls
+
+    def __post_init__(self) -> None:
+        self._coerce()
+        self.validate()
+
+    def _coerce(self) -> None:
+        """Bring the fields into their canonical types (subclasses use :meth:`_set`)."""
+
+    def _set(self, name: str, value: object) -> None:
+        """Assign a field during construction."""
+        object.__setattr__(self, name, value)
+
+    @abstractmethod
+    def validate(self) -> None:
+        """Check shapes, finiteness, symmetry and ranges.
+
+        Raises
+        ------
+        ProblemError
+            Naming the field and the value at fault.
+        """
+
+    @property
+    @abstractmethod
+    def size(self) -> Mapping[str, int]:
+        """The dimensions that people quote, by name."""
+
+    @abstractmethod
+    def objective(self, x: Array, lam: float | None = None) -> float:
+        """Objective value of the point `x` (at the parameter `lam` where there is one)."""
+
+    @abstractmethod
+    def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
+        """Violations of the constraints by `x`, by name; all zero for a feasible point."""
+
+    def payload(self) -> tuple[dict[str, Any], dict[str, Array | sp.csr_array]]:
+        """Split the content into JSON values and arrays; the inverse of :meth:`from_payload`."""
+        values: dict[str, Any] = {}
+        arrays: dict[str, Array | sp.csr_array] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray) or sp.issparse(value):
+                arrays[field.name] = value
+            elif value is not None:
+                values[field.name] = value
+        return values, arrays
+
+    @classmethod
+    def from_payload(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
+        """Build the problem from what :meth:`payload` returned.
+
+        Raises
+        ------
+        ProblemError
+            When an entry is unknown, missing or invalid.
+        """
+        given = {**values, **arrays}
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(given) - known)
+        if unknown:
+            raise ProblemError(
+                f"{cls.kind}: unknown entries {unknown}; expected some of {sorted(known)}"
+            )
+        try:
+            return cls(**given)
+        except TypeError as error:
+            raise ProblemError(f"{cls.kind}: {error}") from error
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the content: the same for the object, its file, and any copy of either."""
+        values, arrays = self.payload()
+        digest = hashlib.sha256()
+        digest.update(json.dumps([self.kind, values], sort_keys=True).encode())
+        for name in sorted(arrays):
+            _hash_array(digest, name, arrays[name])
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{key}={value}" for key, value in self.size.items())
+        return f"{type(self).__name__}({sizes})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{html.escape(str(key))}</th><td>{value}</td></tr>"
+            for key, value in {"kind": self.kind, "sense": self.sense, **self.size}.items()
+        )
+        return f"<table><caption>{html.escape(type(self).__name__)}</caption>{rows}</table>"
+
+
+def problem_kinds() -> Mapping[str, type[Problem]]:
+    """All known problem classes by their `kind`."""
+    return dict(_KINDS)
+
+
+def as_matrix(field: str, value: object, *, allow_sparse: bool = False) -> Any:
+    """Return `value` as a read-only float64 matrix, or as a CSR array where that is allowed.
+
+    Raises
+    ------
+    ProblemError
+        When it is not numeric, not two-dimensional, empty, or not finite.
+    """
+    if sp.issparse(value):
+        if not allow_sparse:
+            raise ProblemError(f"{field} is sparse; expected a dense array ({field}.toarray())")
+        matrix = sp.csr_array(value)
+        data = _numeric(field, matrix.data)
+        matrix = sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        _check_finite(field, matrix.data)
+        if 0 in matrix.shape:
+            raise ProblemError(f"{field} has shape {matrix.shape}; expected at least 1 x 1", field)
+        return matrix
+    array = _numeric(field, value)
+    if array.ndim != 2 or 0 in array.shape:
+        raise ProblemError(
+            f"{field} has shape {array.shape}; expected a matrix of at least 1 x 1", field
+        )
+    _check_finite(field, array)
+    return _read_only(array)
+
+
+def as_vector(field: str, value: object, length: int, *, finite: bool = True) -> Array:
+    """Return `value` as a read-only float64 vector of the given length.
+
+    Raises
+    ------
+    ProblemError
+        When it is not numeric, of another shape, or not finite.
+    """
+    array = _numeric(field, value)
+    if array.shape != (length,):
+        raise ProblemError(f"{field} has shape {array.shape}; expected ({length},)", field)
+    if finite:
+        _check_finite(field, array)
+    return _read_only(array)
+
+
+def _numeric(field: str, value: object) -> Array:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ProblemError(f"{field} is not a rectangular array: {error}", field) from error
+    if array.dtype.kind not in "biuf":
+        raise ProblemError(
+            f"{field} has the type {array.dtype}; expected real numbers", field
+        )
+    return np.asarray(array, dtype=np.float64)
+
+
+def _check_finite(field: str, array: Array) -> None:
+    finite = np.isfinite(array)
+    if not finite.all():
+        where = tuple(int(i) for i in np.argwhere(~finite)[0])
+        place = where[0] if len(where) == 1 else where
+        raise ProblemError(
+            f"{field}[{place}] is {array[where]}; expected finite numbers "
+            f"({int((~finite).sum())} entries of {array.size} are not)",
+            field,
+        )
+
+
+def _read_only(array: Array) -> Array:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _hash_array(digest: Any, name: str, array: Any) -> None:
+    if sp.issparse(array):
+        array = sp.csr_array(array)
+        for part in ("data", "indices", "indptr"):
+            content = getattr(array, part)
+            dtype = np.float64 if part == "data" else np.int64
+            _hash_array(digest, f"{name}.{part}", np.asarray(content, dtype=dtype))
+        digest.update(json.dumps([name, list(array.shape)]).encode())
+        return
+    content = np.ascontiguousarray(array)
+    content = content.astype(content.dtype.newbyteorder("<"), copy=False)
+    digest.update(json.dumps([name, content.dtype.str, list(content.shape)]).encode())
+    digest.update(memoryview(content.reshape(-1)).cast("B") if content.size else b"")

@@ -1,0 +1,257 @@
+"""Linear maps: the matrix A of a problem, known by its products and not by its entries.
+
+A model's matrix is often structured (the Gram matrix of a data matrix, a Kronecker product) and
+far too large to form. Engines and checkers use only the products below, so each structure
+is written once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparseopt.problems.base import Array
+
+__all__ = ["DenseMap", "GramMap", "LinearMap", "SparseMap", "StackedMap", "as_linear_map"]
+
+
+class LinearMap(ABC):
+    """A real m x p matrix A given by its products.
+
+    Index arguments are integer arrays; every result is a dense float64 array.
+    """
+
+    shape: tuple[int, int]
+
+    @abstractmethod
+    def matvec(self, v: Array) -> Array:
+        """Return A v; `v` has shape (p,) or (p, q)."""
+
+    @abstractmethod
+    def rmatvec(self, u: Array) -> Array:
+        """Return A' u; `u` has shape (m,) or (m, q)."""
+
+    @abstractmethod
+    def abs_matvec(self, v: Array) -> Array:
+        """Return an upper bound of abs(A) v for v >= 0: the scale of rounding errors in A v."""
+
+    @abstractmethod
+    def abs_rmatvec(self, u: Array) -> Array:
+        """Return an upper bound of abs(A)' u for u >= 0."""
+
+    @abstractmethod
+    def block(self, rows: Array, columns: Array) -> Array:
+        """Return the dense submatrix A[rows, columns]."""
+
+    @abstractmethod
+    def times(self, columns: Array, v: Array) -> Array:
+        """Return A[:, columns] v, of shape (m,) or (m, q)."""
+
+    @abstractmethod
+    def transpose_times(self, rows: Array, u: Array) -> Array:
+        """Return A[rows, :]' u, of shape (p,) or (p, q)."""
+
+    @abstractmethod
+    def scales(self) -> tuple[Array, Array]:
+        """Return (row, column) sizes: an estimate of the largest absolute entry of each."""
+
+    @abstractmethod
+    def as_array(self) -> Array | sp.csr_array:
+        """Return the entries, dense or as CSR: for conversions and small tests only."""
+
+
+class DenseMap(LinearMap):
+    """A dense matrix."""
+
+    def __init__(self, matrix: Array) -> None:
+        self.matrix = matrix
+        self.shape = (matrix.shape[0], matrix.shape[1])
+
+    def matvec(self, v: Array) -> Array:
+        return self.matrix @ v
+
+    def rmatvec(self, u: Array) -> Array:
+        return self.matrix.T @ u
+
+    def abs_matvec(self, v: Array) -> Array:
+        return np.abs(self.matrix) @ v
+
+    def abs_rmatvec(self, u: Array) -> Array:
+        return np.abs(self.matrix).T @ u
+
+    def block(self, rows: Array, columns: Array) -> Array:
+        return self.matrix[np.ix_(rows, columns)]
+
+    def times(self, columns: Array, v: Array) -> Array:
+        return self.matrix[:, columns] @ v
+
+    def transpose_times(self, rows: Array, u: Array) -> Array:
+        return self.matrix[rows].T @ u
+
+    def scales(self) -> tuple[Array, Array]:
+        size = np.abs(self.matrix)
+        return size.max(axis=1), size.max(axis=0)
+
+    def as_array(self) -> Array:
+        return self.matrix
+
+
+class SparseMap(LinearMap):
+    """A scipy.sparse matrix, kept by rows and by columns."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.by_row = sp.csr_array(matrix)
+        self.by_column = sp.csc_array(matrix)
+        self.shape = (self.by_row.shape[0], self.by_row.shape[1])
+
+    def matvec(self, v: Array) -> Array:
+        return np.asarray(self.by_row @ v)
+
+    def rmatvec(self, u: Array) -> Array:
+        return np.asarray(self.by_column.T @ u)
+
+    def abs_matvec(self, v: Array) -> Array:
+        return np.asarray(abs(self.by_row) @ v)
+
+    def abs_rmatvec(self, u: Array) -> Array:
+        return np.asarray(abs(self.by_column).T @ u)
+
+    def block(self, rows: Array, columns: Array) -> Array:
+        if len(rows) == 0 or len(columns) == 0:
+            return np.zeros((len(rows), len(columns)))
+        return np.asarray(self.by_row[rows][:, columns].toarray())
+
+    def times(self, columns: Array, v: Array) -> Array:
+        full = np.zeros((self.shape[1], *v.shape[1:]))
+        full[columns] = v
+        return self.matvec(full)
+
+    def transpose_times(self, rows: Array, u: Array) -> Array:
+        full = np.zeros((self.shape[0], *u.shape[1:]))
+        full[rows] = u
+        return self.rmatvec(full)
+
+    def scales(self) -> tuple[Array, Array]:
+        size = abs(self.by_row)
+        return size.max(axis=1).toarray().ravel(), size.max(axis=0).toarray().ravel()
+
+    def as_array(self) -> sp.csr_array:
+        return self.by_row
+
+
+class GramMap(LinearMap):
+    """The Gram matrix X'X / divisor of an n x d matrix, never formed.
+
+    A product costs O(n d) instead of O(d^2).
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    divisor : float, default 1
+    """
+
+    def __init__(self, X: Array, divisor: float = 1.0) -> None:
+        self.X = X
+        self.divisor = divisor
+        self.shape = (X.shape[1], X.shape[1])
+
+    def matvec(self, v: Array) -> Array:
+        return self.X.T @ (self.X @ v) / self.divisor
+
+    rmatvec = matvec
+
+    def abs_matvec(self, v: Array) -> Array:
+        size = np.abs(self.X)
+        return size.T @ (size @ v) / self.divisor
+
+    abs_rmatvec = abs_matvec
+
+    def block(self, rows: Array, columns: Array) -> Array:
+        return self.X[:, rows].T @ self.X[:, columns] / self.divisor
+
+    def times(self, columns: Array, v: Array) -> Array:
+        return self.X.T @ (self.X[:, columns] @ v) / self.divisor
+
+    transpose_times = times
+
+    def scales(self) -> tuple[Array, Array]:
+        norms = np.linalg.norm(self.X, axis=0)
+        size = norms * norms.max(initial=0.0) / self.divisor
+        return size, size
+
+    def as_array(self) -> Array:
+        return self.X.T @ self.X / self.divisor
+
+
+class StackedMap(LinearMap):
+    """Maps one below the other: A = [A_1; A_2; ...], all with the same number of columns."""
+
+    def __init__(self, *parts: LinearMap) -> None:
+        self.parts = parts
+        self.offsets = np.cumsum([0, *(part.shape[0] for part in parts)])
+        self.shape = (int(self.offsets[-1]), parts[0].shape[1])
+
+    def matvec(self, v: Array) -> Array:
+        return np.concatenate([part.matvec(v) for part in self.parts])
+
+    def rmatvec(self, u: Array) -> Array:
+        pieces = np.split(u, self.offsets[1:-1])
+        return np.asarray(
+            sum(part.rmatvec(piece) for part, piece in zip(self.parts, pieces, strict=True))
+        )
+
+    def abs_matvec(self, v: Array) -> Array:
+        return np.concatenate([part.abs_matvec(v) for part in self.parts])
+
+    def abs_rmatvec(self, u: Array) -> Array:
+        pieces = np.split(u, self.offsets[1:-1])
+        return np.asarray(
+            sum(part.abs_rmatvec(piece) for part, piece in zip(self.parts, pieces, strict=True))
+        )
+
+    def block(self, rows: Array, columns: Array) -> Array:
+        out = np.empty((len(rows), len(columns)))
+        for part, (inside, local) in zip(self.parts, self._locate(rows), strict=True):
+            out[inside] = part.block(local, columns)
+        return out
+
+    def times(self, columns: Array, v: Array) -> Array:
+        return np.concatenate([part.times(columns, v) for part in self.parts])
+
+    def transpose_times(self, rows: Array, u: Array) -> Array:
+        out = np.zeros((self.shape[1], *u.shape[1:]))
+        for part, (inside, local) in zip(self.parts, self._locate(rows), strict=True):
+            if len(local):
+                out += part.transpose_times(local, u[inside])
+        return out
+
+    def _locate(self, rows: Array) -> list[tuple[Array, Array]]:
+        rows = np.asarray(rows)
+        located = []
+        for low, high in zip(self.offsets[:-1], self.offsets[1:], strict=True):
+            inside = (rows >= low) & (rows < high)
+            located.append((inside, rows[inside] - low))
+        return located
+
+    def scales(self) -> tuple[Array, Array]:
+        sizes = [part.scales() for part in self.parts]
+        return (
+            np.concatenate([row for row, _ in sizes]),
+            np.max([column for _, column in sizes], axis=0),
+        )
+
+    def as_array(self) -> Array | sp.csr_array:
+        arrays = [part.as_array() for part in self.parts]
+        if any(sp.issparse(array) for array in arrays):
+            return sp.csr_array(sp.vstack(arrays))
+        return np.vstack(arrays)
+
+
+def as_linear_map(matrix: Any) -> LinearMap:
+    """Wrap a dense or sparse matrix; a :class:`LinearMap` is returned as it is."""
+    if isinstance(matrix, LinearMap):
+        return matrix
+    return SparseMap(matrix) if sp.issparse(matrix) else DenseMap(matrix)

@@ -1,0 +1,66 @@
+"""Which backends there are: ours by name, third parties by an entry point. Imports no solver."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from collections.abc import Mapping
+
+from sparseopt.backend import API_VERSION, Backend
+from sparseopt.errors import BackendError, BackendNotFound
+
+__all__ = ["ENTRY_POINT_GROUP", "backend_names", "get_backend"]
+
+ENTRY_POINT_GROUP = "sparseopt.backends"
+
+_OWN: Mapping[str, str] = {
+    "homotopy": "sparseopt.solvers.homotopy:Homotopy",
+    "highs": "sparseopt.solvers.highs_:Highs",
+    "brute-force": "sparseopt.solvers.strs.brute_force:BruteForce",
+}
+"""In the order in which ``backend="auto"`` prefers them."""
+
+
+def _registered() -> dict[str, str]:
+    found = dict(_OWN)
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
+        found.setdefault(entry.name, entry.value)
+    return found
+
+
+def backend_names() -> tuple[str, ...]:
+    """Names of all registered backends, whether they can run here or not."""
+    return tuple(_registered())
+
+
+def get_backend(name: str) -> Backend:
+    """Return the backend of that name.
+
+    Raises
+    ------
+    BackendNotFound
+        When no backend is registered under the name.
+    BackendError
+        When a third party's entry point cannot be loaded or has another API version.
+    """
+    registered = _registered()
+    if name not in registered:
+        raise BackendNotFound(
+            f"no backend is called {name!r}; there are: {', '.join(registered)}"
+        )
+    module_name, _, class_name = registered[name].partition(":")
+    try:
+        backend_class = getattr(importlib.import_module(module_name), class_name)
+        backend = backend_class()
+    except Exception as error:
+        raise BackendError(
+            f"backend {name} cannot be loaded from {registered[name]!r}: {error}"
+        ) from error
+    if not isinstance(backend, Backend):
+        raise BackendError(f"backend {name}: {registered[name]!r} is not a sparseopt Backend")
+    if backend.api_version != API_VERSION:
+        raise BackendError(
+            f"backend {name} was written for API version {backend.api_version}; this is "
+            f"{API_VERSION}: install matching versions"
+        )
+    return backend

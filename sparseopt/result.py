@@ -1,0 +1,256 @@
+"""What a solve returns: :class:`Result`, with its status, limit, verdict and certificate."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from os import PathLike
+from typing import Any, Self
+
+from sparseopt.errors import SparseOptError
+from sparseopt.params import SolveParams
+from sparseopt.path import PathResult
+from sparseopt.problems.base import Array
+
+__all__ = ["Certificate", "Limit", "Result", "Status", "Verdict", "relative_gap"]
+
+
+class Status(StrEnum):
+    """How a solve ended."""
+
+    OPTIMAL = "optimal"
+    """Bound and incumbent meet within the asked gap; a path covers the range that was asked."""
+    CONVERGED = "converged"
+    """An approximate method finished its own work; no global proof."""
+    FEASIBLE = "feasible"
+    """A limit ended the solve with an answer that is not proven optimal, or with part of a path."""
+    NO_SOLUTION = "no_solution"
+    """A limit ended the solve before any answer was found."""
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    INF_OR_UNB = "inf_or_unb"
+    IMPRECISE = "imprecise"
+    """The checker refuted what the backend returned."""
+    NUMERICAL_ERROR = "numerical_error"
+    ERROR = "error"
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether this status answers the question: a point, a path, or a proof of there being none."""
+        return self in _ANSWERS
+
+
+_ANSWERS = frozenset(
+    {Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.INFEASIBLE, Status.UNBOUNDED}
+)
+
+
+class Limit(StrEnum):
+    """What ended a solve early; set exactly for FEASIBLE and NO_SOLUTION."""
+
+    TIME = "time"
+    ITERATION = "iteration"
+    NODE = "node"
+    MEMORY = "memory"
+    INTERRUPTED = "interrupted"
+    SLOW_PROGRESS = "slow_progress"
+
+
+class Verdict(StrEnum):
+    """What the independent checker says of a result."""
+
+    VERIFIED = "verified"
+    """The certificate proves the claim."""
+    UNPROVEN = "unproven"
+    """The answer is feasible and consistent; there is no checkable proof of the claim."""
+    REFUTED = "refuted"
+    """Something that the result states is false."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """The evidence for a claim, in a form that arithmetic alone can verify.
+
+    Parameters
+    ----------
+    kind : str
+        Which verifier reads it: "segments" (a parametric path), "dual" (row multipliers),
+        "farkas", "ray", ...; the checker documents the arrays of each.
+    arrays : mapping of str to array
+    values : mapping of str to JSON values
+    """
+
+    kind: str
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def relative_gap(objective: float | None, bound: float | None) -> float | None:
+    """Return abs(objective - bound) / max(abs(objective), abs(bound), 1e-10)."""
+    if objective is None or bound is None:
+        return None
+    if math.isinf(objective) or math.isinf(bound):
+        return 0.0 if objective == bound else math.inf
+    return abs(objective - bound) / max(abs(objective), abs(bound), 1e-10)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Result:
+    """The answer of one solve, whoever gave it.
+
+    Attributes
+    ----------
+    status : Status
+    limit : Limit or None
+        What ended the solve early, for FEASIBLE and NO_SOLUTION only.
+    raw_status : str
+        The backend's own word.
+    x : array or None
+        The solution; of a path, the one at its last value of the parameter.
+    objective, bound : float or None
+        Objective of `x` and the proven bound on the optimum, in the problem's own sense.
+    duals : mapping of str to array
+        Multipliers by name, where the backend has them ("rows" for parametric problems).
+    path : PathResult or None
+    certificate : Certificate or None
+    build_time, solve_time : float
+        Seconds to translate the problem, and to solve it. `check_time`: seconds of the checker.
+    iterations, nodes : int or None
+    trace : tuple of (seconds, objective, bound)
+    verdict : Verdict or None
+        The checker's, None where it was not run. `check_messages` says why.
+    params, options : what was asked
+    backend : str
+    versions : mapping of str to str
+    instance : str or None
+        Fingerprint of the problem, computed when the result is saved or printed.
+    notes : tuple of str
+        Remarks for the person: why a backend was chosen, what was cut short.
+    """
+
+    status: Status
+    limit: Limit | None = None
+    raw_status: str = ""
+    x: Array | None = None
+    objective: float | None = None
+    bound: float | None = None
+    duals: Mapping[str, Array] = field(default_factory=dict)
+    path: PathResult | None = None
+    certificate: Certificate | None = None
+    build_time: float = 0.0
+    solve_time: float = 0.0
+    check_time: float = 0.0
+    iterations: int | None = None
+    nodes: int | None = None
+    trace: tuple[tuple[float, float | None, float | None], ...] = ()
+    verdict: Verdict | None = None
+    check_messages: tuple[str, ...] = ()
+    params: SolveParams = field(default_factory=SolveParams)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    backend: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    problem: Any = field(default=None, repr=False)
+    fingerprint: str | None = None
+    kind: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        limited = self.status in (Status.FEASIBLE, Status.NO_SOLUTION)
+        if limited != (self.limit is not None):
+            raise ValueError(
+                f"status {self.status.value} with limit {self.limit}: a limit is set exactly for "
+                "feasible and no_solution"
+            )
+
+    @property
+    def gap(self) -> float | None:
+        """abs(objective - bound) / max(abs(objective), abs(bound), 1e-10)."""
+        return relative_gap(self.objective, self.bound)
+
+    @property
+    def instance(self) -> str | None:
+        """Fingerprint of the problem that was solved."""
+        if self.fingerprint is None and self.problem is not None:
+            object.__setattr__(self, "fingerprint", self.problem.fingerprint())
+        return self.fingerprint
+
+    def with_changes(self, **changes: Any) -> Self:
+        """Return a copy with some fields replaced."""
+        return replace(self, **changes)
+
+    def residuals(self) -> dict[str, float]:
+        """Violations of the constraints by `x`, by name (needs the problem and a point)."""
+        if self.problem is None or self.x is None:
+            return {}
+        return dict(self.problem.residuals(self.x, self.last_lam))
+
+    @property
+    def last_lam(self) -> float | None:
+        """The value of the parameter that `x` belongs to, where there is one."""
+        if self.path is not None:
+            return float(self.path.knots[-1])
+        lam = self.params.lam
+        return lam if isinstance(lam, float) else None
+
+    def raise_for_status(self) -> Self:
+        """Return the result itself when it answers the question.
+
+        Raises
+        ------
+        SparseOptError
+            When it does not: no solution, refuted, or failed.
+        """
+        if not self.status.has_answer:
+            detail = "; ".join(self.check_messages) or self.raw_status or "no further detail"
+            raise SparseOptError(f"{self.backend}: {self.status.value} ({detail})")
+        return self
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the result as versioned JSON; see :func:`sparseopt.io.results.save_result`."""
+        from sparseopt.io.results import save_result
+
+        save_result(self, path)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the facts that a person or a script asks for first, ready for JSON."""
+        return {
+            "status": self.status.value,
+            "limit": self.limit.value if self.limit else None,
+            "objective": _json_number(self.objective),
+            "bound": _json_number(self.bound),
+            "gap": _json_number(self.gap),
+            "verdict": self.verdict.value if self.verdict else None,
+            "backend": self.backend,
+            "kind": self.kind,
+            "lam": self.last_lam,
+            "knots": len(self.path.knots) if self.path is not None else None,
+            "stopped_by": self.path.stopped_by if self.path is not None else None,
+            "iterations": self.iterations,
+            "nodes": self.nodes,
+            "build_time": self.build_time,
+            "solve_time": self.solve_time,
+            "check_time": self.check_time,
+            "raw_status": self.raw_status,
+            "versions": dict(self.versions),
+            "notes": list(self.notes),
+            "check_messages": list(self.check_messages),
+            "instance": self.instance,
+        }
+
+    def _repr_html_(self) -> str:
+        shown = {key: value for key, value in self.summary().items() if value not in (None, [], {})}
+        rows = "".join(
+            f"<tr><th>{html.escape(key)}</th><td>{html.escape(str(value))}</td></tr>"
+            for key, value in shown.items()
+        )
+        return f"<table><caption>Result</caption>{rows}</table>"
+
+
+def _json_number(value: float | None) -> float | str | None:
+    """JSON has no infinities: write them as strings."""
+    if value is None or math.isfinite(value):
+        return value
+    return str(value)
