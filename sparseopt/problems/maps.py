@@ -8,6 +8,7 @@ is written once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,10 @@ class LinearMap(ABC):
 
     @abstractmethod
     def scales(self) -> tuple[Array, Array]:
-        """Return (row, column) sizes: an estimate of the largest absolute entry of each."""
+        """Return (row, column) factors, powers of two, with diag(row) A diag(column) near one.
+
+        Zero rows and columns get the factor 1.
+        """
 
     @abstractmethod
     def as_array(self) -> Array | sp.csr_array:
@@ -92,8 +96,11 @@ class DenseMap(LinearMap):
         return self.matrix[rows].T @ u
 
     def scales(self) -> tuple[Array, Array]:
-        size = np.abs(self.matrix)
-        return size.max(axis=1), size.max(axis=0)
+        return _equilibrate(lambda v: self._largest(1, v), lambda u: self._largest(0, u), self.shape)
+
+    def _largest(self, axis: int, weight: Array) -> Array:
+        weighted = np.abs(self.matrix) * (weight if axis == 1 else weight[:, None])
+        return weighted.max(axis=axis)
 
     def as_array(self) -> Array:
         return self.matrix
@@ -135,8 +142,11 @@ class SparseMap(LinearMap):
         return self.rmatvec(full)
 
     def scales(self) -> tuple[Array, Array]:
-        size = abs(self.by_row)
-        return size.max(axis=1).toarray().ravel(), size.max(axis=0).toarray().ravel()
+        return _equilibrate(
+            lambda v: (abs(self.by_row) * v).max(axis=1).toarray().ravel(),
+            lambda u: (abs(self.by_column) * u[:, None]).max(axis=0).toarray().ravel(),
+            self.shape,
+        )
 
     def as_array(self) -> sp.csr_array:
         return self.by_row
@@ -178,9 +188,9 @@ class GramMap(LinearMap):
     transpose_times = times
 
     def scales(self) -> tuple[Array, Array]:
-        norms = np.linalg.norm(self.X, axis=0)
-        size = norms * norms.max(initial=0.0) / self.divisor
-        return size, size
+        norms = np.sqrt(np.einsum("ij,ij->j", self.X, self.X) / self.divisor)
+        factor = _power_of_two(norms)
+        return factor, factor
 
     def as_array(self) -> Array:
         return self.X.T @ self.X / self.divisor
@@ -237,17 +247,34 @@ class StackedMap(LinearMap):
         return located
 
     def scales(self) -> tuple[Array, Array]:
-        sizes = [part.scales() for part in self.parts]
-        return (
-            np.concatenate([row for row, _ in sizes]),
-            np.max([column for _, column in sizes], axis=0),
-        )
+        factors = [part.scales() for part in self.parts]
+        column = np.max([column for _, column in factors], axis=0)
+        return np.concatenate([row for row, _ in factors]), column
 
     def as_array(self) -> Array | sp.csr_array:
         arrays = [part.as_array() for part in self.parts]
         if any(sp.issparse(array) for array in arrays):
             return sp.csr_array(sp.vstack(arrays))
         return np.vstack(arrays)
+
+
+def _power_of_two(size: Array) -> Array:
+    """Return the power of two nearest to 1 / size, and 1 where the size is 0."""
+    positive = size > 0.0
+    return np.where(positive, np.exp2(-np.round(np.log2(np.where(positive, size, 1.0)))), 1.0)
+
+
+def _equilibrate(
+    row_sizes: Callable[[Array], Array],
+    column_sizes: Callable[[Array], Array],
+    shape: tuple[int, int],
+) -> tuple[Array, Array]:
+    """Scale rows and columns in turn to a largest entry near one (Ruiz 2001, in two rounds)."""
+    row, column = np.ones(shape[0]), np.ones(shape[1])
+    for _ in range(2):
+        row = row * _power_of_two(np.sqrt(row * row_sizes(column)))
+        column = column * _power_of_two(np.sqrt(column * column_sizes(row)))
+    return row, column
 
 
 def as_linear_map(matrix: Any) -> LinearMap:
