@@ -255,12 +255,7 @@ class Backend(ABC):
         return "open source, no licence needed"
 
     def _version(self) -> str | None:
-        if not self.requires:
-            return None
-        try:
-            return importlib.metadata.version(self.requires[0])
-        except importlib.metadata.PackageNotFoundError:
-            return None
+        return _installed_version(self.requires[0]) if self.requires else None
 
     def supports(self, problem: Problem) -> tuple[bool, str]:
         """Return whether the backend takes the problem, and if not, why."""
@@ -306,7 +301,7 @@ class Backend(ABC):
                 control.notes.append(f"{self.name} takes no warm start; it was ignored")
         with _interruptible(control), _threads(params.threads):
             result = self._guarded(problem, params, chosen, control)
-        versions = {"sparseopt": importlib.metadata.version("sparseopt")}
+        versions = {"sparseopt": _installed_version("sparseopt") or "not installed"}
         if availability.version and self.requires:
             versions[self.requires[0]] = availability.version
         return result.with_changes(
@@ -372,6 +367,13 @@ class Backend(ABC):
         defaults = {name: option.default for name, option in self.options.items()}
         converted = {name: self.options[name].convert(name, value) for name, value in given.items()}
         return {**defaults, **converted}
+
+
+def _installed_version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 @contextmanager
