@@ -1,0 +1,211 @@
+"""The synthetic designs: what the paper says of them, and that a seed gives one problem."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sparseopt import generators
+from sparseopt.errors import ParamError
+from sparseopt.problems import ParametricLP
+
+NAMES = ["dantzig-4.1", "dantzig-4.3", "lad-4.1", "lad-4.3", "parametric-lp", "piecewise-linear"]
+
+
+def test_every_generator_is_listed_described_and_runs_with_its_defaults() -> None:
+    assert generators.names() == NAMES
+    for name in NAMES:
+        assert generators.describe(name).endswith(".")
+        assert "seed" not in generators.settings(name)
+        assert generators.generate(name).size
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_seed_gives_one_problem_and_another_seed_another(name: str) -> None:
+    first = generators.generate(name, seed=3).fingerprint()
+    assert generators.generate(name, seed=3).fingerprint() == first
+    assert generators.generate(name, seed=4).fingerprint() != first
+
+
+def _digest(name: str) -> float:
+    """A number that changes with any draw: the finite entries, each times its place."""
+    _, arrays = generators.generate(name, seed=20260101).payload()
+    entries = np.concatenate([np.ravel(arrays[key]) for key in sorted(arrays)])
+    finite = np.where(np.isfinite(entries), entries, 0.0)
+    return math.fsum(finite * np.sin(np.arange(len(finite))))
+
+
+# Fixed for good: a change means that a published name, size and seed gives another problem.
+STREAMS = {
+    "dantzig-4.1": 104.950005577,
+    "dantzig-4.3": 40.5474914225,
+    "lad-4.1": 110.311895438,
+    "lad-4.3": 79.5101296854,
+    "parametric-lp": -14.1008748911,
+    "piecewise-linear": -20.721051626,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_problems_of_a_seed_do_not_change_between_versions(name: str) -> None:
+    assert _digest(name) == pytest.approx(STREAMS[name], rel=1e-10)
+
+
+def test_the_design_of_section_41() -> None:
+    X, y, theta = generators.regression_41(seed=5)
+    assert X.shape == (100, 250)
+    np.testing.assert_allclose(np.linalg.norm(X, axis=0), 10.0, rtol=1e-14)
+    assert np.count_nonzero(theta) == 8
+    # chi-square with 100 degrees of freedom: 6 standard deviations around its mean
+    assert abs(np.sum((y - X @ theta) ** 2) - 100.0) < 6.0 * math.sqrt(200.0)
+
+
+def test_settings_of_section_41() -> None:
+    X, y, theta = generators.regression_41(seed=5, n=30, d=40, s=40, sigma=0.0, unit=True)
+    np.testing.assert_allclose(np.linalg.norm(X, axis=0), 1.0, rtol=1e-14)
+    np.testing.assert_allclose(y, X @ theta, atol=1e-12)
+    bounded = generators.regression_41(seed=5, n=30, d=40, s=40, absolute=True)[2]
+    assert np.abs(theta).min() < 1.0 < np.abs(bounded).min()
+
+
+def test_the_design_of_section_43() -> None:
+    X, _, theta = generators.regression_43(seed=5, d=1000)
+    assert X.shape == (200, 1000)
+    np.testing.assert_allclose(np.linalg.norm(X, axis=0), math.sqrt(200.0), rtol=1e-14)
+    assert np.count_nonzero(theta) == 20
+    assert np.count_nonzero(generators.regression_43(n=5, d=10)[2]) == 1
+
+
+def test_the_lad_design_differs_in_its_noise_alone() -> None:
+    X, y, theta = generators.regression_43(seed=1, n=5000, d=20, noise="t2")
+    lad = generators.lad_43(seed=1, n=5000, d=20)
+    np.testing.assert_array_equal(lad.X, generators.dantzig_43(seed=1, n=5000, d=20).X)
+    np.testing.assert_array_equal(lad.y, y)
+    epsilon = y - X @ theta
+    # The median of abs(t(2)) is sqrt(2/3), that of abs(normal) 0.674; and its tails are heavy.
+    assert abs(np.median(np.abs(epsilon)) - math.sqrt(2.0 / 3.0)) < 0.05
+    assert np.abs(epsilon).max() > 10.0
+
+
+def test_the_usual_values_of_lam() -> None:
+    # The two rules as the paper prints them, and the level of the noise.
+    paper_41, paper_43 = 100 * math.sqrt(math.log(250) / 100), 2 * math.sqrt(math.log(500) / 200)
+    assert generators.stopping_value(100, 250, factor=1.0) == pytest.approx(paper_41)
+    assert generators.stopping_value(200, 500, scale="n", factor=2.0) == pytest.approx(paper_43)
+    assert generators.stopping_value(100, 250, unit=True) == pytest.approx(
+        math.sqrt(2 * math.log(250))
+    )
+    record = generators.provenance("dantzig-4.1", seed=7, sigma="2")
+    assert record["seed"] == 7
+    assert record["settings"] == {**generators.settings("dantzig-4.1"), "sigma": 2.0}
+    assert record["lam"]["paper"] == pytest.approx(2 * paper_41)
+    assert record["lam"]["noise"] == pytest.approx(2 * math.sqrt(2) * paper_41)
+    lad = generators.provenance("lad-4.1", sigma=2.0)
+    assert lad["lam"]["paper"] == pytest.approx(paper_41)
+    assert "lam" not in generators.provenance("parametric-lp")
+
+
+def test_the_noise_stays_below_its_level() -> None:
+    inside = 0
+    for seed in range(20):
+        X, y, theta = generators.regression_41(seed=seed)
+        inside += np.abs(X.T @ (y - X @ theta)).max() <= 1.2 * generators.stopping_value(100, 250)
+    assert inside >= 19
+
+
+@pytest.mark.parametrize("integer", [False, True])
+@pytest.mark.parametrize("form", ["inequality", "equality"])
+@pytest.mark.parametrize("lam", [0.0, 0.3, 1.0, 50.0])
+def test_parametric_lps_are_feasible_and_bounded(form: str, integer: bool, lam: float) -> None:
+    from scipy.optimize import linprog
+
+    for seed in range(5):
+        problem = generators.parametric_lp(seed=seed, m=6, n=9, form=form, integer=integer)
+        assert isinstance(problem, ParametricLP)
+        assert problem.form == form
+        if integer:
+            assert not np.any(problem.b % 1.0)
+        rows = {"inequality": "ub", "equality": "eq"}[form]
+        answer = linprog(
+            -(problem.c + lam * problem.c_bar),
+            **{f"A_{rows}": problem.A, f"b_{rows}": problem.b + lam * problem.b_bar},
+        )
+        assert answer.status == 0, answer.message
+
+
+@pytest.mark.parametrize("integer", [False, True])
+def test_piecewise_linear_programs_have_moving_kinks_and_a_finite_value(integer: bool) -> None:
+    from scipy.optimize import linprog
+
+    seen = set()
+    for seed in range(30):
+        problem = generators.piecewise_linear(seed=seed, integer=integer)
+        for pieces in (problem.phi, problem.psi):
+            seen.update(pieces.counts.tolist())
+            assert np.any(pieces.kink_rate != 0.0)
+            assert np.any(pieces.slope_rate != 0.0)
+        for lam in (0.0, 1.0, 20.0):
+            assert linprog(**_epigraph(problem, lam)).status == 0
+    assert seen == {1, 2, 3}
+
+
+def _epigraph(problem: generators.PiecewiseLinearProgram, lam: float) -> dict[str, object]:
+    """min sum t over (theta, t) with t_i above every linear piece of f_i, for linprog."""
+    m, p = problem.A.shape
+    Z = np.vstack([np.eye(p), problem.A.as_array()])
+    functions = generators.Pieces.concatenate(problem.phi, problem.psi)
+    kinks, slopes = functions.kinks_at(lam), functions.slopes_at(lam)
+    rows, right = [], []
+    for i in range(p + m):
+        at = kinks[functions.ptr[i] : functions.ptr[i + 1]]
+        slope = slopes[functions.slope_ptr[i] : functions.slope_ptr[i + 1]]
+        value = np.concatenate([[0.0], np.cumsum(np.diff(at) * slope[1:-1])])
+        for k, s in enumerate(slope):
+            anchor = max(k - 1, 0)
+            t = np.zeros(p + m)
+            if np.isfinite(s):
+                t[i] = -1.0
+                rows.append(np.concatenate([s * Z[i], t]))
+                right.append(s * at[anchor] - value[anchor])
+            else:
+                rows.append(np.concatenate([np.sign(s) * Z[i], t]))
+                right.append(np.sign(s) * at[anchor])
+    return {
+        "c": np.concatenate([np.zeros(p), np.ones(p + m)]),
+        "A_ub": np.array(rows),
+        "b_ub": np.array(right),
+        "bounds": (None, None),
+    }
+
+
+def test_strings_of_the_command_line_are_converted() -> None:
+    typed = generators.generate("dantzig-4.1", seed=1, n=20, d=30, s=2, unit=True, sigma=0.5)
+    words = {"n": "20", "d": "30", "s": "2", "unit": "true", "sigma": "0.5"}
+    assert generators.generate("dantzig-4.1", seed=1, **words).fingerprint() == typed.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("dantzig", {}, "there are: dantzig-4.1"),
+        ("dantzig-4.1", {"rows": 3}, "no setting 'rows'; it has: n=100, d=250"),
+        ("dantzig-4.1", {"n": "many"}, "n must be int, got 'many'; its settings are: n=100"),
+        ("dantzig-4.1", {"n": 2.5}, "n must be int"),
+        ("dantzig-4.1", {"unit": "perhaps"}, "unit must be bool"),
+        ("dantzig-4.1", {"n": 0}, "n must be at least 1"),
+        ("dantzig-4.1", {"d": 5, "s": 6}, "s must be at most 5"),
+        ("dantzig-4.1", {"sigma": -1.0}, "sigma must be a finite number >= 0"),
+        ("dantzig-4.1", {"sigma": "inf"}, "sigma must be a finite number >= 0"),
+        ("dantzig-4.1", {"scale": "d"}, "scale must be one of none, n"),
+        ("dantzig-4.3", {"density": 0.0}, "density must be in"),
+        ("parametric-lp", {"form": "standard"}, "form must be one of inequality, equality"),
+        ("parametric-lp", {"form": "equality", "m": 9, "n": 8}, "m must be at most 8"),
+        ("piecewise-linear", {"p": -1}, "p must be at least 1"),
+        ("piecewise-linear", {"seed": -1}, "seed must be an integer >= 0"),
+        ("piecewise-linear", {"seed": "one"}, "seed must be an integer >= 0"),
+    ],
+)
+def test_a_wrong_call_is_told_what_exists(name: str, given: dict, expected: str) -> None:
+    with pytest.raises(ParamError) as error:
+        generators.generate(name, **given)
+    assert expected in str(error.value)
