@@ -9,15 +9,17 @@ from sparseopt.problems.parametric import (
 )
 from sparseopt.problems.pieces import Pieces
 from sparseopt.problems.regression import DantzigSelector, LADLasso
+from sparseopt.problems.strs import STRS
 
 __all__ = [
+    "STRS",
     "DantzigSelector",
     "LADLasso",
     "LinearMap",
     "ParametricLP",
     "ParametricProblem",
-    "PiecewiseLinearProgram",
     "Pieces",
+    "PiecewiseLinearProgram",
     "Problem",
     "problem_kinds",
 ]
