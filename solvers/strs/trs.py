@@ -65,9 +65,9 @@ def maximise_on_spheres(B: Array, b: Array) -> SphereMaximum:
     r"""Maximise K problems of size n at once, in O(K n^3).
 
     In the eigenbasis, with c = Q'b / 2, gaps :math:`g_i = \lambda_{max} - \lambda_i` and
-    :math:`s = \mu - \lambda_{max} \ge 0`, the coordinates of z are :math:`c_i / (s + g_i)`, and s is
-    the root of :math:`\sum_i c_i^2 / (s + g_i)^2 = 1`. In the hard case the sum stays below 1 down
-    to s = 0, and the missing length goes along the top eigenvector.
+    :math:`s = \mu - \lambda_{max} \ge 0`, the coordinates of z are :math:`c_i / (s + g_i)`, and s
+    is the root of :math:`\sum_i c_i^2 / (s + g_i)^2 = 1`. In the hard case the sum stays below 1
+    down to s = 0, and the missing length goes along the top eigenvector.
 
     Parameters
     ----------
