@@ -1,0 +1,245 @@
+"""A zip of .npy arrays, written with the same bytes every time and read without trust."""
+
+from __future__ import annotations
+
+import math
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from sparseopt.errors import ProblemError
+from sparseopt.io.files import MAX_BYTES, expansion_limit
+from sparseopt.problems.base import Array
+
+__all__ = ["Archive", "open_archive", "write_archive"]
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
+_MAX_MEMBERS = 10_000
+_DTYPES = frozenset(
+    ["bool"]
+    + [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+    + ["float16", "float32", "float64"]
+)
+_CHUNK = 2**24
+
+
+# ---- writing
+
+
+def write_archive(stream: BinaryIO, arrays: Mapping[str, Array]) -> None:
+    """Write arrays in the order given; the bytes depend on nothing but them (and zlib's version).
+
+    Raises
+    ------
+    ProblemError
+        When a name or a type cannot be stored, or all is larger than the reader's limit.
+    """
+    total = 0
+    for name, array in arrays.items():
+        if not _NAME.fullmatch(name):
+            raise ProblemError(f"{name!r} cannot be the name of an array in a file", name)
+        if array.dtype.name not in _DTYPES:
+            raise ProblemError(f"{name} has the type {array.dtype}; expected plain numbers", name)
+        total += array.nbytes
+    if total > MAX_BYTES:
+        raise ProblemError(f"the arrays hold {total} bytes; a file may hold {MAX_BYTES}")
+    _write_members(stream, arrays, zipfile.ZIP_DEFLATED)
+    if total > expansion_limit(stream.tell()):
+        # Nearly constant arrays: the reader would take so small a file for a zip bomb.
+        stream.seek(0)
+        stream.truncate()
+        _write_members(stream, arrays, zipfile.ZIP_STORED)
+
+
+def _write_members(stream: BinaryIO, arrays: Mapping[str, Array], method: int) -> None:
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, array in arrays.items():
+            info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            info.create_system = 3
+            info.external_attr = 0o644 << 16
+            info.compress_type = method
+            content = np.ascontiguousarray(array).reshape(array.shape)
+            content = content.astype(content.dtype.newbyteorder("<"), copy=False)
+            head = _npy_header(content)
+            info.file_size = len(head) + content.nbytes
+            with archive.open(info, "w") as member:
+                member.write(head)
+                # A view of bytes, in parts: zlib takes no more than 4 GB at once.
+                raw = content.reshape(-1).view(np.uint8)
+                for begin in range(0, len(raw), _CHUNK):
+                    member.write(raw[begin : begin + _CHUNK].data)
+
+
+def _npy_header(array: Array) -> bytes:
+    """Return the header of format 1.0; numpy's own varies in its padding between versions."""
+    text = f"{{'descr': {array.dtype.str!r}, 'fortran_order': False, 'shape': {array.shape!r}, }}"
+    padded = text + " " * (-(10 + len(text) + 1) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded.encode("latin1")
+
+
+# ---- reading
+
+
+class Archive:
+    """The arrays of an open file; each is checked against its size before memory is taken.
+
+    Parameters
+    ----------
+    path : path
+        For messages.
+    stream : binary file
+    """
+
+    def __init__(self, path: str | PathLike[str], stream: BinaryIO) -> None:
+        self.path = path
+        size = stream.seek(0, 2)
+        stream.seek(0)
+        if not zipfile.is_zipfile(stream):
+            raise ProblemError(
+                f"{path} is not a .npz file, or it is truncated: it has no zip directory"
+            )
+        with self._damage():
+            self._zip = zipfile.ZipFile(stream)
+        self._members = self._checked_members(size)
+
+    def _checked_members(self, size: int) -> dict[str, zipfile.ZipInfo]:
+        infos = self._zip.infolist()
+        if len(infos) > _MAX_MEMBERS:
+            raise self.error(f"it has {len(infos)} entries; at most {_MAX_MEMBERS} are read")
+        members: dict[str, zipfile.ZipInfo] = {}
+        for info in infos:
+            name = info.filename.removesuffix(".npy")
+            if not info.filename.endswith(".npy") or not _NAME.fullmatch(name):
+                raise self.error(f"the entry {info.filename!r} is not an array (NAME.npy)")
+            if name in members:
+                raise self.error(f"the entry {name} is there twice")
+            if info.flag_bits & 1:
+                raise self.error(f"the entry {name} is encrypted")
+            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise self.error(f"the entry {name} is compressed by another method than deflate")
+            members[name] = info
+        if sum(info.compress_size for info in infos) > size:
+            raise self.error("its entries overlap or are cut off; get the file again")
+        declared, limit = sum(info.file_size for info in infos), expansion_limit(size)
+        if declared > limit:
+            raise self.error(
+                f"it would unpack from {size} to {declared} bytes, which looks like a zip bomb: "
+                f"at most {limit} bytes are read from a file of this size"
+            )
+        return members
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the arrays, in the order of the file."""
+        return list(self._members)
+
+    def describe(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Return the shape and the type of each array without reading it."""
+        found = {}
+        for name, info in self._members.items():
+            with self._damage(name), self._zip.open(info) as member:
+                shape, _, dtype = self._head(name, info, member)
+            found[name] = (shape, dtype.name)
+        return found
+
+    def read(self, name: str, limit: int = MAX_BYTES) -> Array:
+        """Return one array.
+
+        Raises
+        ------
+        ProblemError
+            When it is missing, damaged, not numeric, or larger than `limit` bytes.
+        """
+        if name not in self._members:
+            raise self.error(f"the entry {name} is missing", name)
+        info = self._members[name]
+        if info.file_size > limit:
+            raise self.error(
+                f"the entry {name} has {info.file_size} bytes; at most {limit} were expected", name
+            )
+        with self._damage(name), self._zip.open(info) as member:
+            shape, fortran, dtype = self._head(name, info, member)
+            array = np.empty(math.prod(shape), dtype)
+            raw = array.view(np.uint8).data
+            filled = 0
+            while filled < len(raw):
+                part = member.read(min(_CHUNK, len(raw) - filled))
+                if not part:
+                    raise self.error(f"the entry {name} is truncated", name)
+                raw[filled : filled + len(part)] = part
+                filled += len(part)
+            # The checksum is compared at the end of the entry only.
+            if member.read(1):
+                raise self.error(f"the entry {name} is longer than it says", name)
+            native = array.astype(dtype.newbyteorder("="), copy=False)
+            return native.reshape(shape, order="F" if fortran else "C")
+
+    def _head(
+        self, name: str, info: zipfile.ZipInfo, member: Any
+    ) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+        """Return (shape, fortran order, dtype) when they agree with the size of the entry."""
+        version = np.lib.format.read_magic(member)
+        if version == (1, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
+        elif version == (2, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_2_0(member)
+        else:
+            raise self.error(f"the entry {name} has the unknown .npy version {version}", name)
+        if dtype.hasobject:
+            raise self.error(
+                f"the entry {name} holds pickled Python objects, which could run code; they are "
+                "never loaded: save plain numbers",
+                name,
+            )
+        if dtype.name not in _DTYPES:
+            raise self.error(f"the entry {name} has the type {dtype}; expected numbers", name)
+        if any(length < 0 for length in shape):
+            raise self.error(f"the entry {name} has the impossible shape {shape}", name)
+        declared = math.prod(shape) * dtype.itemsize
+        if declared != info.file_size - member.tell():
+            raise self.error(
+                f"the entry {name} says shape {shape} of {dtype}, {declared} bytes, but holds "
+                f"{info.file_size - member.tell()}",
+                name,
+            )
+        return shape, fortran, dtype
+
+    def error(self, what: str, field: str | None = None) -> ProblemError:
+        """Return a ProblemError that names the file."""
+        return ProblemError(f"{self.path}: {what}", field)
+
+    @contextmanager
+    def _damage(self, name: str | None = None) -> Iterator[None]:
+        """Say in one sentence what is broken, whatever zipfile, zlib and numpy raise for it."""
+        where = f"the entry {name}" if name else "the zip directory"
+        try:
+            yield
+        except ProblemError:
+            raise
+        except MemoryError as error:
+            raise self.error(f"there is not enough memory for {where}", name) from error
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise self.error(
+                f"{where} is damaged or truncated ({error}); get the file again", name
+            ) from error
+        except Exception as error:
+            raise self.error(
+                f"{where} cannot be read ({type(error).__name__}: {error}); get the file again",
+                name,
+            ) from error
+
+
+@contextmanager
+def open_archive(path: str | PathLike[str], stream: BinaryIO) -> Iterator[Archive]:
+    """Open a zip of arrays from a stream that the caller closes."""
+    archive = Archive(path, stream)
+    try:
+        yield archive
+    finally:
+        archive._zip.close()

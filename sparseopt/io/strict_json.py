@@ -1,0 +1,68 @@
+"""JSON without surprises: no NaN, no repeated keys, no text that cannot be written again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sparseopt.errors import ProblemError
+
+__all__ = ["dumps", "loads_object"]
+
+
+def dumps(value: Any) -> str:
+    """Return compact JSON; the same text each time, floats by their shortest exact form.
+
+    Raises
+    ------
+    ProblemError
+        When the value holds something that JSON cannot.
+    """
+    try:
+        return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(", ", ": "))
+    except (TypeError, ValueError) as error:
+        raise ProblemError(f"this cannot be written as JSON: {error}") from error
+
+
+def loads_object(raw: bytes, where: str) -> dict[str, Any]:
+    """Return the JSON object that UTF-8 bytes hold.
+
+    Raises
+    ------
+    ProblemError
+        Naming `where`, for anything else.
+    """
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ProblemError(f"{where} is not UTF-8 text (byte {error.start})") from error
+    try:
+        value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+        # A lone surrogate can be read as an escape and then neither printed nor written.
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except json.JSONDecodeError as error:
+        raise ProblemError(
+            f"{where} is not JSON, or it is truncated: {error.msg} at line {error.lineno}, "
+            f"column {error.colno}"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise ProblemError(f"{where} is not usable JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ProblemError(f"{where} holds {type(value).__name__}; expected a JSON object")
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key {key!r} is there twice")
+            seen.add(key)
+    return found
