@@ -15,7 +15,7 @@ from sparseopt.problems.base import Problem
 from sparseopt.registry import backend_names, get_backend
 from sparseopt.result import Result, Status, Verdict
 
-__all__ = ["BackendInfo", "backends", "check", "load", "save", "solve"]
+__all__ = ["BackendInfo", "backends", "check", "checked", "load", "save", "solve"]
 
 
 def load(path: str | PathLike[str]) -> Problem:
@@ -119,7 +119,7 @@ def solve(
     result = engine.solve(problem, asked, options, warm_start, on_progress)
     if notes:
         result = result.with_changes(notes=(*notes, *result.notes))
-    return _checked(problem, result) if check else result
+    return checked(problem, result) if check else result
 
 
 def _params(params: SolveParams | None, question: Mapping[str, Any]) -> SolveParams:
@@ -156,7 +156,8 @@ def _choose(problem: Problem, params: SolveParams) -> tuple[Backend, str]:
     raise UnsupportedProblem(f"no backend can solve {problem.kind}: " + "; ".join(reasons))
 
 
-def _checked(problem: Problem, result: Result) -> Result:
+def checked(problem: Problem, result: Result) -> Result:
+    """Return the result with the checker's verdict; a refuted one gets the status IMPRECISE."""
     begin = time.perf_counter()
     report = check(problem, result)
     status, limit = result.status, result.limit
