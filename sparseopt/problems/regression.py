@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -35,6 +35,26 @@ def _weights(problem: DantzigSelector | LADLasso, name: str, length: int) -> Non
     problem._set(name, weights)
 
 
+def _names(problem: DantzigSelector | LADLasso) -> None:
+    """Coerce the names of the columns, where they are given."""
+    if problem.names is None:
+        return
+    d = problem.X.shape[1]
+    given: object = problem.names
+    names = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise ProblemError(f"names is {given!r}; expected a list of {d} strings", "names")
+    if len(names) != d:
+        raise ProblemError(f"names has {len(names)} entries; expected {d}", "names")
+    problem._set("names", [str(name) for name in names])
+
+
+def _column_names(problem: DantzigSelector | LADLasso) -> list[str]:
+    if problem.names is None:
+        return [f"x{j}" for j in range(problem.X.shape[1])]
+    return list(problem.names)
+
+
 def _given(weights: Array | None, length: int) -> Array:
     return np.ones(length) if weights is None else weights
 
@@ -59,6 +79,8 @@ class DantzigSelector(ParametricProblem):
         The :math:`r_j \ge 0` of the constraints, default 1. The adaptive Dantzig selector has
         ``row_weights = weights``: it is the plain one on the columns X_j / w_j, and a weight 0
         fits its coefficient in full.
+    names : list of d str, optional
+        Names of the columns, for tables and plots.
 
     References
     ----------
@@ -78,6 +100,7 @@ class DantzigSelector(ParametricProblem):
     scale: Literal["none", "n"] = "none"
     weights: Array | None = None
     row_weights: Array | None = None
+    names: Sequence[str] | None = None
 
     kind: ClassVar[str] = "dantzig-selector"
 
@@ -85,6 +108,7 @@ class DantzigSelector(ParametricProblem):
         _design(self)
         _weights(self, "weights", self.X.shape[1])
         _weights(self, "row_weights", self.X.shape[1])
+        _names(self)
 
     def validate(self) -> None:
         """Check `scale`; the arrays were checked on the way in."""
@@ -94,6 +118,10 @@ class DantzigSelector(ParametricProblem):
     @property
     def size(self) -> Mapping[str, int]:
         return {"n": self.X.shape[0], "d": self.X.shape[1]}
+
+    @property
+    def coefficient_names(self) -> list[str]:
+        return _column_names(self)
 
     @property
     def divisor(self) -> float:
@@ -129,6 +157,8 @@ class LADLasso(ParametricProblem):
         Fit an unpenalised intercept beta; it is then the last of the d + 1 coefficients.
     weights : array of shape (d,), optional
         The :math:`w_j \ge 0`, default 1; 0 leaves a coefficient unpenalised.
+    names : list of d str, optional
+        Names of the columns, for tables and plots.
 
     Notes
     -----
@@ -152,12 +182,14 @@ class LADLasso(ParametricProblem):
     y: Array
     fit_intercept: bool = False
     weights: Array | None = None
+    names: Sequence[str] | None = None
 
     kind: ClassVar[str] = "lad-lasso"
 
     def _coerce(self) -> None:
         _design(self)
         _weights(self, "weights", self.X.shape[1])
+        _names(self)
 
     def validate(self) -> None:
         """Check `fit_intercept`; the arrays were checked on the way in."""
@@ -172,7 +204,7 @@ class LADLasso(ParametricProblem):
 
     @property
     def coefficient_names(self) -> list[str]:
-        names = [f"x{j}" for j in range(self.X.shape[1])]
+        names = _column_names(self)
         return [*names, "intercept"] if self.fit_intercept else names
 
     @property
