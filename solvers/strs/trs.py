@@ -101,7 +101,7 @@ def _secular_root(c: Array, gaps: Array) -> Array:
     Newton's method on :math:`1 / \|y(s)\| - 1`, which is concave and increasing: from the left of
     the root it converges monotonically. The start makes no entry of y larger than 1.
     """
-    s = np.max(np.abs(c) - gaps, axis=1, initial=0.0)
+    s: Array = np.max(np.abs(c) - gaps, axis=1, initial=0.0)
     open_ = np.arange(len(s))
     for _ in range(_ROOT_STEPS):
         y = _ratio(c[open_], s[open_, None] + gaps[open_])
