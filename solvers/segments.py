@@ -289,7 +289,7 @@ def _objective(program: PiecewiseLinearProgram, chunk: _Chunk, low: Array) -> Ar
     z = None
     if chunk.rows.slope.any():
         moving = chunk.theta[chunk.columns] * chunk.variables.on[chunk.columns, None, :]
-        product = program.A.times(chunk.columns, moving.reshape(len(moving), -1))
+        product = program.A.times(chunk.columns, moving.reshape(len(moving), 2 * moving.shape[2]))
         z = product.reshape(chunk.nu.shape) + _at(chunk.fixed, low)
     total += _values(program.psi, chunk.rows, z, low)
     return np.asarray(total.T)

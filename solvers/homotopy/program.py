@@ -1,0 +1,106 @@
+"""The program as the engine sees it: equilibrated, with its kinks and slopes as affine rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from sparseopt.problems import LinearMap, PiecewiseLinearProgram
+from sparseopt.problems.base import Array
+
+__all__ = ["ScaledProgram"]
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledProgram:
+    r"""The program in the scaled variables theta / column and rows r * row.
+
+    The factors are powers of two, so that scaling and unscaling are free of rounding. All n = p + m
+    coordinates are treated alike, the variables first: coordinate i has the value z_i, the
+    multiplier v_i, the kinks ``kinks[:, kink_ptr[i]:kink_ptr[i + 1]]`` and the slopes
+    ``slopes[:, slope_ptr[i]:slope_ptr[i + 1]]``. The three components of each are its
+    constant, its rate in lam, and its symbolic perturbation (see `perturb`).
+    """
+
+    A: LinearMap
+    row: Array
+    column: Array
+    kink_ptr: Array
+    slope_ptr: Array
+    kinks: Array
+    slopes: Array
+
+    @classmethod
+    def from_program(cls, program: PiecewiseLinearProgram) -> Self:
+        """Equilibrate a program."""
+        row, column = program.A.scales()
+        phi, psi = program.phi, program.psi
+        kink_ptr = np.concatenate([phi.ptr, phi.ptr[-1] + psi.ptr[1:]])
+        slope_ptr = kink_ptr + np.arange(len(kink_ptr))
+        factor = np.concatenate([1.0 / column, row])
+        of_kink = np.repeat(factor, np.diff(kink_ptr))
+        of_slope = np.repeat(factor, np.diff(slope_ptr))
+        kinks = np.zeros((3, len(of_kink)))
+        kinks[0] = np.concatenate([phi.kink, psi.kink]) * of_kink
+        kinks[1] = np.concatenate([phi.kink_rate, psi.kink_rate]) * of_kink
+        slopes = np.zeros((3, len(of_slope)))
+        slopes[0] = np.concatenate([phi.slope, psi.slope]) / of_slope
+        slopes[1] = np.concatenate([phi.slope_rate, psi.slope_rate]) / of_slope
+        return cls(program.A, row, column, kink_ptr, slope_ptr, kinks, slopes)
+
+    @property
+    def p(self) -> int:
+        """Number of variables."""
+        return self.A.shape[1]
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates, variables and rows."""
+        return self.A.shape[0] + self.A.shape[1]
+
+    # ---- products with the scaled matrix
+
+    def block(self, rows: Array, columns: Array) -> Array:
+        """Return the scaled A[rows, columns]."""
+        block = self.A.block(rows, columns)
+        return self.row[rows][:, None] * block * self.column[columns]
+
+    def times(self, columns: Array, v: Array) -> Array:
+        """Return the scaled A[:, columns] v, for v of shape (k,) or (k, q)."""
+        weight = self.column[columns]
+        weighted = weight * v if v.ndim == 1 else weight[:, None] * v
+        product = self.A.times(columns, weighted)
+        return self.row * product if v.ndim == 1 else self.row[:, None] * product
+
+    def transpose_times(self, rows: Array, u: Array) -> Array:
+        """Return the scaled A[rows]' u, for u of shape (k,) or (k, q)."""
+        weight = self.row[rows]
+        weighted = weight * u if u.ndim == 1 else weight[:, None] * u
+        product = self.A.transpose_times(rows, weighted)
+        return self.column * product if u.ndim == 1 else self.column[:, None] * product
+
+    # ---- variants of the same program
+
+    def with_pieces(self, kinks: Array, slopes: Array) -> ScaledProgram:
+        """Return the program with other kinks and slopes."""
+        return ScaledProgram(
+            self.A, self.row, self.column, self.kink_ptr, self.slope_ptr, kinks, slopes
+        )
+
+    def reversed(self) -> ScaledProgram:
+        """Return the program in the parameter -lam, to follow the path upwards."""
+        flip = np.array([[1.0], [-1.0], [1.0]])
+        slopes = self.slopes * flip
+        return self.with_pieces(self.kinks * flip, slopes)
+
+    # ---- back to the user's units
+
+    def theta(self, scaled: Array) -> Array:
+        """Return coefficients in the user's units, for `scaled` of shape (p,) or (p, q)."""
+        return self.column * scaled if scaled.ndim == 1 else self.column[:, None] * scaled
+
+    def nu(self, scaled: Array) -> Array:
+        """Return row multipliers in the user's units."""
+        return self.row * scaled if scaled.ndim == 1 else self.row[:, None] * scaled

@@ -1,0 +1,163 @@
+"""The first optimal basis: at once where there is one at large lam, else by a homotopy of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.solvers.homotopy.basis import Basis
+from sparseopt.solvers.homotopy.engine import Outcome, follow
+from sparseopt.solvers.homotopy.program import ScaledProgram
+
+__all__ = ["Start", "crash", "make_optimal", "optimal_from", "top_basis"]
+
+
+_ROUNDING = 1e-13
+"""Rates and slacks below this, relative to the largest value, are rounding errors."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """An optimal basis at `lam` that stays optimal up to `top`; or why there is none.
+
+    `failure` is the outcome of the auxiliary homotopy: its reason is "infeasible_below",
+    "unbounded_below" (the program at `lam` is infeasible, unbounded) or that of a limit.
+    """
+
+    basis: Basis | None
+    lam: float
+    top: float
+    pivots: int
+    failure: Outcome | None = None
+
+
+def crash(program: ScaledProgram) -> Basis:
+    """Return the basis with all variables at their kinks nearest to zero and all rows on pieces.
+
+    A row is put on the piece that it lies on at large lam, or on the nearest piece of finite slope.
+    """
+    p, n = program.p, program.n
+    codes = np.zeros(n, dtype=np.int16)
+    kinks = program.kinks
+    widest = int(np.diff(program.kink_ptr).max())
+    first, counts = program.kink_ptr[:-1], np.diff(program.kink_ptr)
+    nearest = np.full(p, np.inf)
+    for k in range(widest):
+        here = np.flatnonzero(counts[:p] > k)
+        size = np.abs(kinks[0, first[here] + k])
+        closer = here[size < nearest[here]]
+        nearest[closer] = np.abs(kinks[0, first[closer] + k])
+        codes[closer] = 2 * k + 1
+    chosen = first[:p] + codes[:p] // 2
+    theta = kinks[:2, chosen].T
+    moved = np.flatnonzero(np.any(theta != 0.0, axis=1))
+    rows = program.times(moved, theta[moved])
+    for k in range(widest):
+        here = np.flatnonzero(counts[p:] > k)
+        t = kinks[:, first[p + here] + k]
+        beyond = (rows[here, 1] > t[1]) | ((rows[here, 1] == t[1]) & (rows[here, 0] > t[0]))
+        codes[p + here[beyond]] = 2 * (k + 1)
+    slope = program.slope_ptr[p:-1] + codes[p:] // 2
+    value = program.slopes[0, slope]
+    codes[p:] += 2 * np.isneginf(value).astype(np.int16) - 2 * np.isposinf(value).astype(np.int16)
+    return Basis(program, codes)
+
+
+def optimal_from(basis: Basis) -> float:
+    """Return the smallest lam from which on the basis is optimal for ever; inf if there is none."""
+    lowest = 0.0
+    size = _ROUNDING * np.abs(basis.w).max(axis=1, initial=0.0)
+    for sign, limit in ((1.0, basis.low), (-1.0, basis.high)):
+        finite = np.isfinite(limit[0])
+        slack = sign * (basis.w[0] - limit[0])[finite]
+        rate = sign * (basis.w[1] - limit[1])[finite]
+        still = np.abs(rate) <= size[1]
+        if ((rate < -size[1]) | (still & (slack < -size[0]))).any():
+            return np.inf
+        slack, rate = slack[~still], rate[~still]
+        lowest = max(lowest, float(np.max(-slack / rate, initial=0.0)))
+    return lowest
+
+
+def make_optimal(
+    basis: Basis, lam: float, rng: np.random.Generator, stop: Callable[[], str | None]
+) -> tuple[Basis, Outcome]:
+    r"""Find an optimal basis at `lam`, by a homotopy from the given one.
+
+    The kinks and slopes that the basis violates at lam are moved outwards by mu times the
+    violation: at mu = 1 the basis is optimal, and at mu = 0 the program is the one asked for. The
+    ray of a homotopy that ends before proves that the program at lam is infeasible or unbounded.
+    """
+    program = basis.program
+    kinks, slopes = program.kinks.copy(), program.slopes.copy()
+    for part in (kinks, slopes):
+        part[0] += lam * part[1]
+        part[1] = 0.0
+    w = basis.w[0] + lam * basis.w[1]
+    under = np.maximum(basis.low[0] + lam * basis.low[1] - w, 0.0)
+    over = np.maximum(w - basis.high[0] - lam * basis.high[1], 0.0)
+    for part, ptr, parity in ((kinks, program.kink_ptr, 1), (slopes, program.slope_ptr, 0)):
+        counts = np.diff(ptr)
+        owner = np.repeat(np.arange(program.n), counts)
+        away = 2 * (np.arange(ptr[-1]) - ptr[owner]) + parity - basis.codes[owner]
+        shift = np.where(away > 0, over[owner], 0.0) - np.where(away < 0, under[owner], 0.0)
+        # kinks limit values on pieces, slopes limit multipliers at kinks
+        shift[basis.codes[owner] % 2 != 1 - parity] = 0.0
+        shift *= 1.0 + rng.uniform(0.0, 0.5, program.n)[owner]
+        part[1] = np.where(np.isfinite(part[0]), shift, 0.0)
+    auxiliary = Basis(program.with_pieces(kinks, slopes), basis.codes)
+    outcome = follow(auxiliary, 1.0, 0.0, rng=rng, stop=stop)
+    return Basis(program, auxiliary.codes), outcome
+
+
+def top_basis(
+    program: ScaledProgram, end: float, rng: np.random.Generator, stop: Callable[[], str | None]
+) -> Start:
+    """Return a basis from which the path can be followed down to `end`.
+
+    Where the crash basis is optimal for all large lam it is taken. Otherwise an optimal basis is made
+    at some lam (a large one, or else `end`), and the path is followed upwards as far as it goes.
+    """
+    basis = crash(program)
+    lam = optimal_from(basis)
+    if np.isfinite(lam):
+        return Start(basis, max(lam, end), np.inf, 0)
+    pivots = 0
+    for at in dict.fromkeys((max(_large(program), 2.0 * end), end)):
+        made, outcome = make_optimal(basis, at, rng, stop)
+        pivots += outcome.pivots
+        if outcome.reason == "end":
+            return _climb(made, at, rng, stop, pivots)
+        if outcome.reason not in ("infeasible_below", "unbounded_below"):
+            break
+    return Start(None, at, at, pivots, outcome)
+
+
+def _large(program: ScaledProgram) -> float:
+    """Return a value of lam at which the rates outweigh the constants."""
+    sizes = []
+    for part in (program.kinks, program.slopes):
+        finite = np.isfinite(part[0])
+        constant = float(np.abs(part[0][finite]).max(initial=0.0))
+        rate = np.abs(part[1][finite])
+        rate = rate[rate > 0.0]
+        sizes.append(constant / float(rate.min()) if len(rate) else 1.0)
+    return 2.0 * max(1.0, *sizes)
+
+
+def _climb(
+    basis: Basis, lam: float, rng: np.random.Generator, stop: Callable[[], str | None], pivots: int
+) -> Start:
+    """Follow the path upwards from an optimal basis to its top."""
+    upwards = Basis(basis.program.reversed(), basis.codes)
+    outcome = follow(upwards, -lam, -np.inf, rng=rng, stop=stop)
+    pivots += outcome.pivots
+    made = Basis(basis.program, upwards.codes)
+    if outcome.reason == "end":
+        return Start(made, max(lam, optimal_from(made)), np.inf, pivots)
+    if outcome.reason in ("infeasible_below", "unbounded_below"):
+        return Start(made, -outcome.lam, -outcome.lam, pivots)
+    return Start(None, lam, lam, pivots, outcome)
