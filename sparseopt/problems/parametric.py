@@ -187,7 +187,8 @@ class PiecewiseLinearProgram(ParametricProblem):
         arrays: dict[str, Array | sp.csr_array] = {"A": self.A.as_array(), "offset": self.offset}
         for name, pieces in (("phi", self.phi), ("psi", self.psi)):
             for part in ("ptr", "kink", "kink_rate", "slope", "slope_rate"):
-                arrays[f"{name}_{part}"] = getattr(pieces, part)
+                dtype = np.int64 if part == "ptr" else np.float64
+                arrays[f"{name}_{part}"] = np.asarray(getattr(pieces, part), dtype=dtype)
         return values, arrays
 
     @classmethod
@@ -224,6 +225,8 @@ class ParametricLP(ParametricProblem):
     c, c_bar : arrays of shape (n,)
     form : {"inequality", "equality"}, default "inequality"
         (1.3) or (1.2).
+    names : list of str, optional
+        Names of the n variables.
 
     Notes
     -----
@@ -252,6 +255,7 @@ class ParametricLP(ParametricProblem):
     c: Array
     c_bar: Array
     form: Literal["inequality", "equality"] = "inequality"
+    names: Sequence[str] | None = None
 
     kind: ClassVar[str] = "parametric-lp"
     sense: ClassVar[Literal["min", "max"]] = "max"
@@ -261,17 +265,27 @@ class ParametricLP(ParametricProblem):
         m, n = self.A.shape
         for name, length in (("b", m), ("b_bar", m), ("c", n), ("c_bar", n)):
             self._set(name, as_vector(name, getattr(self, name), length))
+        if self.names is not None:
+            self._set("names", list(self.names))
 
     def validate(self) -> None:
-        """Check the name of the form; shapes and finiteness were checked on the way in."""
+        """Check the form and the number of names; arrays were checked on the way in."""
         if self.form not in ("inequality", "equality"):
             raise ProblemError(
                 f"form is {self.form!r}; expected 'inequality' (1.3) or 'equality' (1.2)", "form"
+            )
+        if self.names is not None and len(self.names) != len(self.c):
+            raise ProblemError(
+                f"names has {len(self.names)} entries; expected {len(self.c)}", "names"
             )
 
     @property
     def size(self) -> Mapping[str, int]:
         return {"m": self.A.shape[0], "n": self.A.shape[1]}
+
+    @property
+    def coefficient_names(self) -> list[str]:
+        return list(self.names) if self.names is not None else super().coefficient_names
 
     def canonical(self) -> PiecewiseLinearProgram:
         """Minimise -(c + lam c_bar)'x: costs with a bound at zero, rows as indicators."""
