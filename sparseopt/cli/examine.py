@@ -1,0 +1,172 @@
+"""``sparseopt check | info | backends``: commands that look and change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparseopt.cli.exits import ExitCode
+from sparseopt.cli.outputs import print_json
+from sparseopt.cli.progress import ProgressLine
+from sparseopt.errors import ProblemError
+
+if TYPE_CHECKING:
+    from sparseopt import Problem
+
+__all__ = ["backends", "check", "info"]
+
+_FILE = click.Path(path_type=Path)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+
+
+@click.command(short_help="Verify a result against its instance.")
+@click.argument("instance", type=_FILE)
+@click.argument("result", type=_FILE)
+@_JSON
+def check(instance: Path, result: Path, as_json: bool) -> ExitCode:
+    """Verify RESULT against INSTANCE by arithmetic alone, trusting no backend.
+
+    Exit codes: 0 verified, 1 refuted, 2 unreadable or another instance's result, 3 unproven.
+    """
+    import sparseopt
+    from sparseopt import Verdict
+    from sparseopt.io import load_result
+
+    with ProgressLine(f"reading {instance}", enabled=not as_json) as progress:
+        problem = sparseopt.load(instance)
+        claimed = load_result(result)
+        if claimed.instance != problem.fingerprint():
+            raise ProblemError(
+                f"{result} is not a result for {instance}: it belongs to the instance with the "
+                f"fingerprint {_short(claimed.instance)}, and this one has "
+                f"{_short(problem.fingerprint())}"
+            )
+        progress.text = "checking"
+        report = sparseopt.check(problem, claimed)
+    residuals = {name: float(value) for name, value in report.residuals.items()}
+    if as_json:
+        print_json(
+            {
+                "verdict": report.verdict.value,
+                "residuals": {name: _finite(value) for name, value in residuals.items()},
+                "messages": list(report.messages),
+                "status": claimed.status.value,
+                "backend": claimed.backend,
+                "instance": claimed.instance,
+            }
+        )
+    else:
+        from sparseopt.cli.tables import print_facts
+
+        print_facts(
+            [
+                ("verdict", report.verdict.value),
+                *(("because", message) for message in report.messages),
+                ("claimed", claimed.status.value),
+                ("backend", claimed.backend),
+                *((name, f"{value:.3g}") for name, value in residuals.items()),
+            ]
+        )
+    return {
+        Verdict.VERIFIED: ExitCode.ANSWER,
+        Verdict.REFUTED: ExitCode.NO_ANSWER,
+        Verdict.UNPROVEN: ExitCode.UNPROVEN,
+    }[report.verdict]
+
+
+def _short(fingerprint: str | None) -> str:
+    return "none" if fingerprint is None else f"{fingerprint[:12]}..."
+
+
+def _finite(value: float) -> float | str:
+    """JSON has no infinities and no NaN: write them as strings."""
+    return value if abs(value) < float("inf") else str(value)
+
+
+@click.command(short_help="Tell what a file holds.")
+@click.argument("file", type=_FILE)
+@_JSON
+def info(file: Path, as_json: bool) -> ExitCode:
+    """Tell what FILE holds: an instance (.npz, .mps) or a result (.json)."""
+    if file.suffix.lower() == ".json":
+        _info_result(file, as_json)
+    else:
+        _info_instance(file, as_json)
+    return ExitCode.ANSWER
+
+
+def _info_result(file: Path, as_json: bool) -> None:
+    from sparseopt.io import load_result
+
+    with ProgressLine(f"reading {file}", enabled=not as_json):
+        result = load_result(file)
+    if as_json:
+        print_json(result.summary())
+        return
+    from sparseopt.cli.tables import print_facts, print_result
+
+    print_result(result)
+    print_facts(_flatten({"asked": result.params.to_dict(), "options": result.options}))
+    print_facts([("instance", result.instance)])
+
+
+def _info_instance(file: Path, as_json: bool) -> None:
+    import sparseopt
+    from sparseopt.io import read_header
+
+    with ProgressLine(f"reading {file}", enabled=not as_json):
+        header = read_header(file)
+        problem = sparseopt.load(file)
+        facts = {
+            **header,
+            "kind": problem.kind,
+            "sense": problem.sense,
+            "size": dict(problem.size),
+            "fingerprint": problem.fingerprint(),
+        }
+    if as_json:
+        print_json(facts)
+        return
+    from sparseopt.cli.tables import print_facts
+
+    print_facts(_flatten(facts))
+
+
+def _flatten(value: Any, prefix: str = "") -> Iterable[tuple[str, object]]:
+    """Yield nested facts as pairs of a dotted name and a plain value."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flatten(inner, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(value, list | tuple):
+        if any(isinstance(item, dict) for item in value):
+            for i, item in enumerate(value):
+                yield from _flatten(item, f"{prefix}.{i}")
+        else:
+            yield prefix, ", ".join(str(item) for item in value)
+    else:
+        yield prefix, value
+
+
+@click.command(short_help="List the backends.")
+@click.argument("instance", type=_FILE, required=False)
+@_JSON
+def backends(instance: Path | None, as_json: bool) -> ExitCode:
+    """List the backends, and which of them take INSTANCE."""
+    import sparseopt
+
+    problem: Problem | None = None
+    if instance is not None:
+        with ProgressLine(f"reading {instance}", enabled=not as_json):
+            problem = sparseopt.load(instance)
+    rows = sparseopt.backends(problem)
+    if as_json:
+        print_json([{**asdict(row), "features": [f.value for f in row.features]} for row in rows])
+        return ExitCode.ANSWER
+    from sparseopt.cli.tables import print_backends
+
+    print_backends(rows, asked=problem is not None)
+    return ExitCode.ANSWER

@@ -1,0 +1,127 @@
+"""How a command ends: the exit codes, and one line on stderr for whatever went wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+import click
+
+from sparseopt import errors
+
+__all__ = ["Application", "ExitCode", "explain", "printable", "say"]
+
+_DEBUG = "SPARSEOPT_DEBUG"
+
+
+class ExitCode(IntEnum):
+    """What scripts see."""
+
+    ANSWER = 0
+    """An answer: a point, a path, or a proof that there is none."""
+    NO_ANSWER = 1
+    """No answer, a refuted one, or a failure inside."""
+    BAD_INPUT = 2
+    """Unusable files, names or values; a package or a licence that is missing."""
+    UNPROVEN = 3
+    """`check` alone: consistent, but without a proof."""
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+def printable(text: object) -> str:
+    """Return `text` in one line; what a terminal would obey instead of print is escaped."""
+    line = " ".join(str(text).split())
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+
+
+def say(kind: str, text: object) -> None:
+    """Write one line to stderr."""
+    click.echo(f"{kind}: {printable(text)}", err=True)
+
+
+def explain(error: BaseException) -> ExitCode:
+    """Tell the person in one line what happened, and return the exit code that belongs to it."""
+    if os.environ.get(_DEBUG):
+        traceback.print_exception(error)
+    match error:
+        case click.ClickException():
+            say("error", _usage(error))
+            return ExitCode.BAD_INPUT
+        case KeyboardInterrupt() | click.Abort():
+            say("error", "interrupted")
+            return ExitCode.INTERRUPTED
+        case errors.BackendError():
+            say("error", error)
+            return ExitCode.NO_ANSWER
+        case errors.SparseOptError():
+            say("error", error)
+            return ExitCode.BAD_INPUT
+        case OSError() if error.filename is not None:
+            say("error", f"{error.filename}: {error.strerror or error}")
+            return ExitCode.BAD_INPUT
+        case _:
+            what = printable(error)
+            say(
+                "error",
+                f"unexpected {type(error).__name__}{': ' if what else ''}{what}; "
+                f"rerun with {_DEBUG}=1 for the traceback",
+            )
+            return ExitCode.NO_ANSWER
+
+
+def _usage(error: click.ClickException) -> str:
+    text = printable(error.format_message()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    return f"{text} (see {context.command_path} --help)" if context is not None else text
+
+
+class Application(click.Group):
+    """A group whose every failure, usage errors included, ends in one line and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; click itself sees only its own exceptions."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except BrokenPipeError:
+            return ExitCode.BROKEN_PIPE
+        except (Exception, KeyboardInterrupt) as error:
+            return explain(error)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line and leave with its exit code."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                # A name that the terminal's encoding lacks is no reason to lose the answer.
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except (click.ClickException, click.Abort) as error:
+            code = explain(error)
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            code = ExitCode.BROKEN_PIPE
+        if code == ExitCode.BROKEN_PIPE:
+            _forget_stdout()
+        if not standalone_mode:
+            return code
+        sys.exit(code)
+
+
+def _forget_stdout() -> None:
+    """Let the interpreter's last flush go nowhere: the reader has left."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

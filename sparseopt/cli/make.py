@@ -1,0 +1,103 @@
+"""``sparseopt generate | convert``: commands that write instance files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sparseopt.cli.exits import ExitCode
+from sparseopt.cli.outputs import check_target, print_json
+from sparseopt.cli.progress import ProgressLine
+from sparseopt.cli.settings import settings_option
+from sparseopt.errors import ParamError
+
+__all__ = ["convert", "generate"]
+
+_FILE = click.Path(path_type=Path)
+_FACTS = ("name", "generator", "reference", "license", "citation")
+
+
+@click.command(short_help="Write a synthetic instance.")
+@click.argument("name", required=False)
+@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Where the instance goes.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@settings_option("A setting of the generator; may be repeated.")
+@click.option("--list", "listing", is_flag=True, help="List the generators and their settings.")
+@click.option("--json", "as_json", is_flag=True, help="With --list: print JSON and nothing else.")
+def generate(
+    name: str | None,
+    output: Path | None,
+    seed: int,
+    settings: dict[str, str],
+    listing: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Write the synthetic instance NAME; the same name, seed and settings give the same file."""
+    if listing:
+        _list(as_json)
+        return ExitCode.ANSWER
+    if name is None:
+        raise ParamError("give the name of a generator; `sparseopt generate --list` has them all")
+    if output is None:
+        raise ParamError("give the file to write: -o FILE.npz")
+    check_target("-o", output)
+    import sparseopt
+    from sparseopt import generators
+
+    known = generators.settings(name)
+    for key in settings:
+        if key not in known:
+            raise ParamError(
+                f"generator {name} has no setting {key!r}; it has: {', '.join(known) or 'none'} "
+                "(the seed is --seed)"
+            )
+    with ProgressLine(f"generating {name}"):
+        problem = generators.generate(name, seed=seed, **settings)
+        facts = generators.provenance(name, seed=seed, **settings)
+        sparseopt.save(problem, output, name=output.stem, generator=facts)
+    click.echo(f"wrote {output}: {problem!r}")
+    return ExitCode.ANSWER
+
+
+def _list(as_json: bool) -> None:
+    from sparseopt import generators
+
+    names = generators.names()
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": name,
+                    "description": generators.describe(name),
+                    "settings": generators.settings(name),
+                }
+                for name in names
+            ]
+        )
+        return
+    from sparseopt.cli.tables import print_table
+
+    rows = []
+    for name in names:
+        defaults = " ".join(f"{key}={value}" for key, value in generators.settings(name).items())
+        rows.append((name, generators.describe(name), defaults))
+    print_table(("generator", "what", "settings with their defaults"), rows, left=3)
+
+
+@click.command(short_help="Rewrite an instance in another format.")
+@click.argument("source", metavar="IN", type=_FILE)
+@click.argument("target", metavar="OUT", type=_FILE)
+def convert(source: Path, target: Path) -> ExitCode:
+    """Rewrite the instance IN as OUT; the endings choose the formats (.npz, .mps)."""
+    check_target("OUT", target, source)
+    import sparseopt
+    from sparseopt.io import read_header
+
+    with ProgressLine(f"converting {source}"):
+        header = read_header(source)
+        problem = sparseopt.load(source)
+        facts = {key: header[key] for key in _FACTS if key in header}
+        sparseopt.save(problem, target, **facts)
+    click.echo(f"wrote {target}: {problem!r}")
+    return ExitCode.ANSWER

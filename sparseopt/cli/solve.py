@@ -1,0 +1,195 @@
+"""``sparseopt solve``."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparseopt.cli.exits import ExitCode, explain, say
+from sparseopt.cli.outputs import check_target, print_json, stdout_kept_clean
+from sparseopt.cli.progress import ProgressLine
+from sparseopt.cli.settings import settings_option
+from sparseopt.errors import ParamError
+
+if TYPE_CHECKING:
+    from sparseopt import Problem, Result
+
+__all__ = ["solve"]
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("instance", type=_FILE)
+@click.option("--backend", metavar="NAME", default="auto", show_default=True, help="Who solves it.")
+@click.option(
+    "--lam",
+    metavar="X",
+    multiple=True,
+    help="Solve for one value of lam; repeated, or with commas, for several.",
+)
+@click.option("--lam-min", type=float, metavar="X", help="Solve the path down to this lam.")
+@click.option("--max-knots", type=int, metavar="N", help="End the path after N knots.")
+@click.option(
+    "--max-nonzeros", type=int, metavar="N", help="End the path before more than N coefficients."
+)
+@click.option("--budget", type=int, metavar="K", help="Total cardinality (budget problems).")
+@click.option("--time-limit", type=float, metavar="S", help="Seconds of wall time.")
+@click.option("--rel-gap", type=float, metavar="X", help="Gap that counts as optimal [1e-6].")
+@click.option("--threads", type=int, metavar="N", help="Threads of BLAS and the backend.")
+@click.option("--seed", type=int, metavar="N", help="Seed of every random choice [0].")
+@settings_option("An option of the backend; may be repeated.")
+@click.option("-o", "--output", type=_FILE, metavar="FILE.json", help="Save the result.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.option("--plot", type=_FILE, metavar="FILE.png", help="Draw the path.")
+@click.option(
+    "--plot-x",
+    type=click.Choice(["lam", "log", "l1norm"]),
+    default="lam",
+    show_default=True,
+    help="The horizontal axis of the picture.",
+)
+@click.option("--no-check", is_flag=True, help="Do not verify the answer.")
+@click.option("--verbose", is_flag=True, help="Let the backend print its log.")
+def solve(
+    instance: Path,
+    backend: str,
+    lam: tuple[str, ...],
+    settings: dict[str, str],
+    output: Path | None,
+    as_json: bool,
+    plot: Path | None,
+    plot_x: str,
+    no_check: bool,
+    verbose: bool,
+    **question: Any,
+) -> ExitCode:
+    """Solve INSTANCE and check the answer.
+
+    Without --lam and --lam-min a parametric problem is solved for its whole path.
+    """
+    import sparseopt
+
+    asked = {key: value for key, value in question.items() if value is not None}
+    if lam:
+        asked["lam"] = _values(lam)
+    params = sparseopt.SolveParams(**asked, verbose=verbose)
+    _check_targets(instance, output, plot, single=isinstance(params.lam, float))
+
+    trouble: list[BaseException] = []
+    show = not as_json and not verbose
+    with (
+        ProgressLine(f"reading {instance}", enabled=show) as progress,
+        stdout_kept_clean(as_json),
+    ):
+        problem = sparseopt.load(instance)
+        progress.text = "solving"
+        result = sparseopt.solve(
+            problem,
+            backend=backend,
+            params=params,
+            options=settings,
+            on_progress=progress.report,
+            check=False,
+        )
+        if not no_check:
+            progress.text = "checking"
+            with _kept(trouble):
+                result = _judge(problem, result)
+    # From here on there is an answer: nothing that fails may stand in its way.
+    with _kept(trouble):
+        _print(result, problem, as_json)
+    if output is not None:
+        with _kept(trouble):
+            result.save(output)
+    if plot is not None:
+        with _kept(trouble):
+            _draw(result, plot, title=f"{instance.stem} ({problem.kind})", x=plot_x)
+    return _exit_code(result, trouble)
+
+
+def _values(texts: tuple[str, ...]) -> float | list[float]:
+    """Parse --lam: one value is a question about a point, several are a grid."""
+    values = []
+    for item in ",".join(texts).split(","):
+        try:
+            values.append(float(item))
+        except ValueError:
+            raise ParamError(
+                f"--lam is {', '.join(texts)!r}; expected numbers separated by commas"
+            ) from None
+    return values[0] if len(values) == 1 else values
+
+
+def _check_targets(instance: Path, output: Path | None, plot: Path | None, single: bool) -> None:
+    """Refuse what could not be written afterwards, before any time is spent."""
+    if output is not None:
+        check_target("-o", output, instance, plot)
+        if output.suffix.lower() != ".json":
+            raise ParamError(f"-o {output}: a result is a JSON file; give a name ending in .json")
+    if plot is not None:
+        from sparseopt.plot import check_picture
+
+        check_target("--plot", plot, instance)
+        check_picture(plot)
+        if single:
+            raise ParamError(
+                "--plot draws a path, and a single --lam asks for a point: give several values, "
+                "or --lam-min"
+            )
+
+
+@contextlib.contextmanager
+def _kept(trouble: list[BaseException]) -> Iterator[None]:
+    """Put off an error until everything else is done."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        trouble.append(error)
+
+
+def _judge(problem: Problem, result: Result) -> Result:
+    from sparseopt.api import checked
+
+    return checked(problem, result)
+
+
+def _print(result: Result, problem: Problem, as_json: bool) -> None:
+    if as_json:
+        print_json(result.summary())
+        return
+    from sparseopt.cli.tables import print_result
+
+    print_result(result, problem)
+
+
+def _draw(result: Result, plot: Path, *, title: str, x: str) -> None:
+    if result.path is None or not len(result.path):
+        say("warning", f"there is no path to draw: {plot} was not written")
+        return
+    from sparseopt.plot import save_path_picture
+
+    save_path_picture(result.path, plot, title=title, x=x)
+
+
+def _exit_code(result: Result, trouble: list[BaseException]) -> ExitCode:
+    from sparseopt import Limit, Verdict
+
+    codes = [_told(error) for error in trouble]
+    if result.limit is Limit.INTERRUPTED:
+        codes.append(ExitCode.INTERRUPTED)
+    if not result.status.has_answer or result.verdict is Verdict.REFUTED:
+        codes.append(ExitCode.NO_ANSWER)
+    # The person's Ctrl-C explains everything else, and a failure outweighs a partial success.
+    for code in (ExitCode.INTERRUPTED, ExitCode.BROKEN_PIPE, *codes):
+        if code in codes:
+            return code
+    return ExitCode.ANSWER
+
+
+def _told(error: BaseException) -> ExitCode:
+    return ExitCode.BROKEN_PIPE if isinstance(error, BrokenPipeError) else explain(error)

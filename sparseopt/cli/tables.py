@@ -1,0 +1,171 @@
+"""The tables that people read."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sparseopt.cli.exits import printable
+
+if TYPE_CHECKING:
+    from sparseopt import BackendInfo, PathResult, Problem, Result
+
+__all__ = ["print_backends", "print_facts", "print_result", "print_table"]
+
+_ROWS = 12
+_WIDE = 160
+"""Columns where nobody looks at a terminal: lines in a log or a pipe need no folding at 80."""
+_STYLES = {
+    "verified": "green",
+    "optimal": "green",
+    "refuted": "bold red",
+    "imprecise": "bold red",
+    "numerical_error": "bold red",
+    "error": "bold red",
+    "unproven": "yellow",
+    "no_solution": "yellow",
+}
+
+
+class _Console(Console):
+    """A console that leaves a closed pipe to the caller instead of ending the process."""
+
+    def on_broken_pipe(self) -> None:
+        # rich calls this while the BrokenPipeError is being handled.
+        raise
+
+
+def _console() -> Console:
+    folded = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return _Console(
+        file=sys.stdout,
+        width=None if folded else _WIDE,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+def print_facts(facts: Iterable[tuple[str, object]]) -> None:
+    """Print names and values, one pair a line; pairs without a value are left out."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        if value is not None and value != "":
+            text = printable(value)
+            table.add_row(name, Text(text, style=_STYLES.get(text, "")))
+    _console().print(table)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> None:
+    """Print a table under column heads; the first `left` columns hold words, the others numbers."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    console = _console()
+    console.print()
+    console.print(table)
+
+
+def print_result(result: Result, problem: Problem | None = None) -> None:
+    """Print a result: its facts, then some of the path or the largest coefficients."""
+    print_facts(_facts(result))
+    if result.path is not None and len(result.path):
+        _print_path(result.path)
+    elif result.x is not None:
+        _print_coefficients(result.x, getattr(problem, "coefficient_names", None))
+
+
+def _facts(result: Result) -> Iterable[tuple[str, object]]:
+    """Yield what a person asks for first."""
+    yield "status", result.status.value
+    yield "limit", result.limit.value if result.limit else None
+    # A backend's own word matters only where ours is no answer.
+    yield "because", result.raw_status if not result.status.has_answer else None
+    yield "objective", _number(result.objective, 12)
+    yield "bound", _number(result.bound, 12)
+    yield "gap", _number(result.gap, 3)
+    yield "verdict", result.verdict.value if result.verdict else "not checked"
+    if result.verdict is None or result.verdict.value != "verified":
+        for message in result.check_messages:
+            yield "check", message
+    packages = [f"{name} {v}" for name, v in result.versions.items() if name != "sparseopt"]
+    yield "backend", " ".join([result.backend, *([f"({', '.join(packages)})"] if packages else [])])
+    for note in result.notes:
+        yield "note", note
+    if result.path is not None and len(result.path):
+        knots = result.path.knots
+        yield (
+            "path",
+            (
+                f"{len(knots)} knots, lam {knots[0]:.6g} to {knots[-1]:.6g}, "
+                f"stopped by {result.path.stopped_by}"
+            ),
+        )
+    elif result.last_lam is not None:
+        yield "lam", _number(result.last_lam, 12)
+    if result.x is not None:
+        yield "nonzeros", f"{np.count_nonzero(result.x)} of {result.x.size}"
+    yield "iterations", result.iterations
+    yield "nodes", result.nodes
+    yield (
+        "time",
+        (
+            f"{result.solve_time:.3g} s to solve, {result.build_time:.3g} s to build, "
+            f"{result.check_time:.3g} s to check"
+        ),
+    )
+
+
+def _number(value: float | None, digits: int) -> str | None:
+    return None if value is None else f"{value:.{digits}g}"
+
+
+def _print_path(path: PathResult) -> None:
+    """Print some knots, evenly chosen, the first and the last among them."""
+    chosen = np.unique(np.linspace(0, len(path) - 1, _ROWS).round().astype(int))
+    rows = []
+    for lam in path.knots[chosen]:
+        nonzeros = np.count_nonzero(path.at(float(lam)))
+        rows.append((f"{lam:.6g}", f"{path.objective_at(float(lam)):.8g}", nonzeros))
+    print_table(("lam", "objective", "nonzeros"), rows, left=0)
+
+
+def _print_coefficients(x: Any, names: Sequence[str] | None) -> None:
+    """Print the largest coefficients."""
+    values = np.asarray(x).ravel()
+    order = np.argsort(-np.abs(values), kind="stable")[:_ROWS]
+    rows = [
+        (names[j] if names is not None else f"x{j}", f"{values[j]:.8g}")
+        for j in order
+        if values[j] != 0.0
+    ]
+    if rows:
+        print_table(("coefficient", "value"), rows)
+
+
+def print_backends(rows: Sequence[BackendInfo], asked: bool) -> None:
+    """Print what is registered, and whether it takes an instance where one was given."""
+    columns = ["backend", "version", "available", *(["takes it"] if asked else []), "features"]
+    cells = []
+    for row in rows:
+        takes = [] if not asked else ["yes" if row.supports else "no"]
+        features = ", ".join(feature.value for feature in row.features)
+        cells.append(
+            [row.name, row.version or "-", "yes" if row.available else "no", *takes, features]
+        )
+    print_table(columns, cells, left=len(columns))
+    reasons = [(row.name, row.reason) for row in rows if row.reason]
+    if reasons:
+        _console().print()
+        print_facts(reasons)
