@@ -2,7 +2,7 @@
 
 from sparseopt import problems
 from sparseopt.api import BackendInfo, backends, check, load, save, solve
-from sparseopt.backend import Availability, Backend, Feature, Option
+from sparseopt.backend import Availability, Backend, Feature, Option, Progress
 from sparseopt.errors import (
     BackendError,
     BackendNotFound,
@@ -34,6 +34,7 @@ __all__ = [
     "PathResult",
     "Problem",
     "ProblemError",
+    "Progress",
     "Result",
     "SolveParams",
     "SparseOptError",

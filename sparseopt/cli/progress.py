@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from sparseopt.cli.exits import printable
 
 if TYPE_CHECKING:
-    from sparseopt.backend import Progress
+    from sparseopt import Progress
 
 __all__ = ["ProgressLine"]
 
