@@ -121,15 +121,12 @@ class _Run:
         basis = crash(self.program)
         top = optimal_from(basis)
         if np.isfinite(top):
-            reason = self._follow(Start(basis, max(top, lam), np.inf, 0), lam).reason
+            outcome = self._follow(Start(basis, max(top, lam), np.inf, 0), lam)
         else:
             basis, outcome = make_optimal(basis, lam, self.rng, self._stop)
             self.pivots += outcome.pivots
-            reason = outcome.reason
-            if reason in _NO_OPTIMUM:
-                return self._failed(Start(None, lam, lam, 0, outcome))
-        if reason != "end":
-            return self._stopped_early(reason)
+        if outcome.reason != "end":
+            return self._failed(Start(None, lam, lam, 0, outcome))
         return self._point(basis, lam)
 
     def grid(self, values: tuple[float, ...]) -> Result:

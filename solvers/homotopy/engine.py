@@ -88,13 +88,13 @@ def follow(
     stop : callable
         Asked at every pivot; a reason ends the path where it is.
     on_segment : callable
-        Told each maximal interval (low, high) of positive length on which a basis is optimal; a
-        reason ends the path at its low end.
+        Told each maximal interval (low, high) on which a basis is optimal, of positive length
+        unless the whole path is one point; a reason ends the path at its low end.
     """
     top = lam if top is None else top
     tie, near = _TIE * abs(lam), _NEAR * abs(lam)
     perturb(basis, rng)
-    delta, pivots, stalled, drawn = 0.0, 0, 0, 0
+    delta, pivots, stalled, drawn, untold = 0.0, 0, 0, 0, True
     while True:
         if basis.needs_refresh and not _refreshed(basis):
             return Outcome("slow_progress", top, pivots)
@@ -106,9 +106,9 @@ def follow(
             or (event.lam <= end + near and _optimal_at(basis, end, 100.0 * tolerance))
         )
         low = end if event is None or last else min(event.lam, lam)
-        if top - low > tie or (last and top > low):
+        if top - low > tie or (last and (top > low or untold)):
             reason = on_segment(basis, low, top)
-            top, stalled, drawn = low, 0, 0
+            top, stalled, drawn, untold = low, 0, 0, False
             if reason is not None:
                 return Outcome(reason, low, pivots)
         if event is None or last:
