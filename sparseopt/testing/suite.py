@@ -1,0 +1,74 @@
+"""Which cases a backend must pass: by its features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from sparseopt.backend import Backend, Feature
+from sparseopt.testing.behaviour import FamilySamples, behaviour_cases
+from sparseopt.testing.cases import ConformanceCase, ConformanceOutcome, select
+from sparseopt.testing.parametric import parametric_cases
+from sparseopt.testing.samples import Answer, answer_cases
+from sparseopt.testing.strs import strs_samples
+
+__all__ = ["conformance_cases", "run_conformance"]
+
+_SAMPLES: Mapping[Feature, Callable[[np.random.Generator], FamilySamples]] = {
+    Feature.STRS: strs_samples,
+}
+"""Families whose cases are about single answers; paths have cases of their own."""
+
+
+def conformance_cases(
+    backend: Backend,
+    *,
+    exclude: Sequence[str] = (),
+    rng: int = 0,
+    families: Mapping[str, FamilySamples] | None = None,
+) -> list[ConformanceCase]:
+    """Return the cases that the backend's features call for; nothing is solved yet.
+
+    Parameters
+    ----------
+    backend : Backend
+    exclude : sequence of str
+        Patterns (fnmatch) of names of cases to leave out; each must match one.
+    rng : int, default 0
+        Seed of the random problems.
+    families : mapping, optional
+        Samples of further families, by the family's name.
+
+    Raises
+    ------
+    ParamError
+        When a pattern of `exclude` matches nothing.
+    """
+    cases: list[ConformanceCase] = []
+    if Feature.PARAMETRIC in backend.features:
+        cases += parametric_cases(backend, np.random.default_rng(rng))
+    for feature, build in _SAMPLES.items():
+        if feature in backend.features:
+            cases += _family_cases(feature.value, backend, build(np.random.default_rng(rng)))
+    for family, given in (families or {}).items():
+        cases += _family_cases(family, backend, given)
+    return select(cases, exclude)
+
+
+def run_conformance(
+    backend: Backend,
+    *,
+    exclude: Sequence[str] = (),
+    rng: int = 0,
+    families: Mapping[str, FamilySamples] | None = None,
+) -> list[ConformanceOutcome]:
+    """Run the cases of :func:`conformance_cases` and return their outcomes."""
+    cases = conformance_cases(backend, exclude=exclude, rng=rng, families=families)
+    return [case.run() for case in cases]
+
+
+def _family_cases(family: str, backend: Backend, given: FamilySamples) -> Iterator[ConformanceCase]:
+    for sample in given.samples:
+        yield from answer_cases(f"{family}/{sample.name}", Answer(backend, sample))
+    yield from behaviour_cases(family, backend, given)
