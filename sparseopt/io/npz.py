@@ -66,9 +66,9 @@ def write_npz(problem: Problem, path: str | PathLike[str], **facts: Any) -> None
 
 
 def _entries(name: str, array: Any) -> dict[str, Array]:
-    if not sp.issparse(array):
+    if isinstance(array, np.ndarray):
         return {name: array}
-    matrix: sp.csr_array = array.tocsr()
+    matrix = sp.csr_array(array)
     return {
         f"{name}.data": matrix.data,
         f"{name}.indices": matrix.indices.astype(np.int64),
@@ -165,12 +165,13 @@ def _arrays(archive: Archive) -> dict[str, Any]:
             raise archive.error(f"the entry {entry} is unknown", entry)
     # No problem has far more columns than numbers: such a shape only takes memory.
     widest = max(_MANY_COLUMNS, sum(a.size for a in plain.values()))
+    matrices: dict[str, Any] = {}
     for name, parts in sparse.items():
         if name in plain:
             raise archive.error(f"{name} is there both dense and sparse", name)
         with naming(archive.path):
-            plain[name] = _csr(name, parts, widest)
-    return plain
+            matrices[name] = _csr(name, parts, widest)
+    return {**plain, **matrices}
 
 
 def _csr(name: str, parts: Mapping[str, Array], widest: int) -> sp.csr_array:

@@ -16,7 +16,10 @@ __all__ = ["as_parametric_lp"]
 
 
 def as_parametric_lp(program: PiecewiseLinearProgram) -> ParametricLP:
-    r"""Write the general form as :math:`\max (c + \lambda\bar c)'u,\ Mu \le b + \lambda\bar b, u \ge 0`.
+    r"""Write the general form as a linear program in inequality form.
+
+    .. math:: \max_u\; (c + \lambda \bar c)'u \quad\text{subject to}\quad
+              M u \le b + \lambda \bar b,\quad u \ge 0
 
     Each variable is split at its first kink into its linear pieces,
 
