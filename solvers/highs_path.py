@@ -1,0 +1,279 @@
+"""The path by ranging: solve inside a gap, take the optimal basis' whole range, go on downwards.
+
+HiGHS gives a basis that is optimal at the lam that was asked. Its affine pair tells on which
+interval it stays optimal. If that interval reaches up to where the path stands it is the next segment;
+if it does not, something lies in between and the middle of the gap is asked next. Every solve is
+strictly inside a gap, where bases are rarely degenerate, and finds at least one new interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric import PiecewiseLinearProgram
+from sparseopt.result import Limit
+from sparseopt.solvers.highs_basis import Basis
+from sparseopt.solvers.highs_proof import Proof, farkas_proof, phase_one, ray_proof, recession
+from sparseopt.solvers.highs_run import ACCEPT, Outcome, Session
+
+__all__ = ["Ended", "Ranging", "disprove"]
+
+_TRIES = 12
+"""Values of lam that are tried in one gap before the path gives up."""
+_TOP_TRIES = 400
+
+
+@dataclass(frozen=True)
+class _Interval:
+    basis: Basis
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Nothing is feasible, or nothing bounds the objective, where `proof` is negative."""
+
+    outcome: Outcome
+    proof: Proof
+    point: Array | None = None
+
+
+@dataclass(frozen=True)
+class _Stuck:
+    reason: str
+    limit: Limit
+
+
+def disprove(
+    program: PiecewiseLinearProgram,
+    outcome: Outcome,
+    lam: float,
+    control: Control,
+    options: Mapping[str, Any],
+) -> Ended | None:
+    """Prove that the problem is infeasible or unbounded at lam; None where that fails.
+
+    `outcome` is the solver's word. It may be neither: then both are tried.
+    """
+    first = Session(phase_one(program, lam), control, options).solve(0.0)
+    if first.outcome is not Outcome.OPTIMAL or first.nu is None or first.theta is None:
+        return None
+    proof = farkas_proof(program, first.nu, lam)
+    if proof is not None:
+        return Ended(Outcome.INFEASIBLE, proof)
+    if outcome is Outcome.INFEASIBLE:
+        return None
+    second = Session(recession(program, lam), control, options).solve(0.0)
+    if second.outcome is not Outcome.OPTIMAL or second.theta is None:
+        return None
+    proof = ray_proof(program, second.theta, lam)
+    return None if proof is None else Ended(Outcome.UNBOUNDED, proof, first.theta)
+
+
+@dataclass
+class Ranging:
+    """One path, from the largest lam down to `lam_min`.
+
+    Attributes
+    ----------
+    low, high : lists of float
+        The segments so far, decreasing, without a hole.
+    codes : list of int16 arrays
+        Their bases.
+    stopped_by : str
+    limit : Limit or None
+    end : Ended or None
+        What ends the problem itself, at the last low (or everywhere, where there is no segment).
+    """
+
+    program: PiecewiseLinearProgram
+    session: Session
+    control: Control
+    options: Mapping[str, Any]
+    lam_min: float
+    max_knots: int | None = None
+    max_nonzeros: int | None = None
+    low: list[float] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+    codes: list[Array] = field(default_factory=list)
+    stopped_by: str = ""
+    limit: Limit | None = None
+    end: Ended | None = None
+
+    def run(self) -> None:
+        """Find the top, then tile downwards until something ends the path."""
+        ceiling = self._top()
+        if not self.stopped_by:
+            self._descend(ceiling)
+
+    # ---- the top
+
+    def _top(self) -> float:
+        """Start the path with the interval that is unbounded above; return where the path stands.
+
+        Where nothing is feasible (or bounded) at large lam, return the lam from which on that is so.
+        """
+        lam = max(1.0, 2.0 * self.lam_min)
+        ceiling: Ended | None = None
+        floor: Ended | None = None
+        for _ in range(_TOP_TRIES):
+            found = self._probe(lam)
+            if isinstance(found, _Stuck):
+                self._stop(found.reason, found.limit)
+                return lam
+            if isinstance(found, _Interval):
+                if math.isinf(found.high):
+                    self._append(found, math.inf)
+                    return self.low[-1]
+                if ceiling is not None:
+                    return ceiling.proof.root
+                lam = max(2.0 * found.high, 4.0 * lam)
+                continue
+            if found.proof.rate == 0.0:
+                return self._nowhere(found)
+            if found.proof.rate < 0.0:
+                ceiling = found
+                if found.proof.root < self.lam_min:
+                    return self._nowhere(found)
+            else:
+                floor = found
+            if ceiling is None:
+                lam = max(2.0 * found.proof.root, 4.0 * lam)
+            elif floor is None:
+                lam = 0.5 * (self.lam_min + ceiling.proof.root)
+            elif floor.proof.root < ceiling.proof.root:
+                lam = 0.5 * (floor.proof.root + ceiling.proof.root)
+            else:
+                same = floor.outcome is ceiling.outcome
+                return self._nowhere(_combine(floor, ceiling) if same else found)
+        self._stop("slow_progress", Limit.SLOW_PROGRESS)
+        return lam
+
+    def _nowhere(self, end: Ended) -> float:
+        self.end = end
+        self._stop(end.outcome.value)
+        return math.nan
+
+    # ---- the way down
+
+    def _descend(self, frontier: float) -> None:
+        found: list[_Interval] = []
+        floor: Ended | None = None
+        step = 0.05 * frontier
+        tries = 0
+        while True:
+            if frontier <= self.lam_min:
+                return self._stop("lam_min")
+            if self.max_knots is not None and len(self.low) >= self.max_knots:
+                return self._stop("max_knots")
+            limit = self.control.limit()
+            if limit is not None:
+                return self._stop(limit.value, limit)
+            self.control.progress(f"lam {frontier:.4g}, {len(self.low)} segments", objective=None)
+            while found and found[-1].low >= frontier:
+                found.pop()
+            if found and found[-1].basis.violation(frontier) <= ACCEPT:
+                interval = found.pop()
+                if self._too_many_nonzeros(interval, frontier):
+                    return self._stop("max_nonzeros")
+                self._append(interval, frontier)
+                step = 0.5 * (frontier - interval.low)
+                frontier, tries = interval.low, 0
+                continue
+            if floor is not None and not found and self._ends_at(floor, frontier):
+                self.end = floor
+                return self._stop(f"{floor.outcome.value}_below")
+            bottom = self.lam_min
+            if found:
+                bottom = max(bottom, found[-1].high)
+            elif floor is not None:
+                bottom = max(bottom, floor.proof.root)
+            if tries >= _TRIES or bottom >= frontier:
+                return self._stop("slow_progress", Limit.SLOW_PROGRESS)
+            target = 0.5 * (bottom + frontier)
+            if not found and floor is None and step > 0.0 and tries == 0:
+                target = max(target, frontier - step)
+            elif tries:
+                # The last value of this gap led nowhere: take another, by golden sections.
+                target = bottom + (0.618034 * tries % 1.0) * (frontier - bottom)
+            answer = self._probe(target, warm=tries == 0)
+            if isinstance(answer, _Stuck):
+                if answer.limit is not Limit.SLOW_PROGRESS:
+                    return self._stop(answer.reason, answer.limit)
+                tries += 1
+            elif isinstance(answer, _Interval):
+                if found and answer.high <= found[-1].high:
+                    tries += 1
+                else:
+                    found.append(answer)
+                    tries = 0
+            elif answer.proof.rate > 0.0:
+                if floor is None or answer.proof.root > floor.proof.root:
+                    floor, tries = answer, 0
+                else:
+                    tries += 1
+            elif answer.proof.rate < 0.0 and not self.low:
+                # Nothing above the root: the path starts lower than it seemed.
+                frontier = answer.proof.root
+            else:
+                self._nowhere(answer)
+                return
+
+    def _ends_at(self, floor: Ended, frontier: float) -> bool:
+        """Tell whether the proof's root is where the path stands."""
+        return abs(floor.proof.root - frontier) <= ACCEPT * max(1.0, frontier)
+
+    def _too_many_nonzeros(self, interval: _Interval, frontier: float) -> bool:
+        if self.max_nonzeros is None:
+            return False
+        middle = 0.5 * (interval.low + frontier) - interval.basis.lam
+        theta = np.abs(interval.basis.theta @ np.array([1.0, middle]))
+        return int(np.count_nonzero(theta > 1e-12 * theta.max(initial=0.0))) > self.max_nonzeros
+
+    def _append(self, interval: _Interval, high: float) -> None:
+        self.low.append(max(interval.low, self.lam_min))
+        self.high.append(high)
+        self.codes.append(interval.basis.codes)
+
+    def _stop(self, reason: str, limit: Limit | None = None) -> None:
+        self.stopped_by = reason
+        self.limit = limit
+
+    # ---- one solve
+
+    def _probe(self, lam: float, *, warm: bool = False) -> _Interval | Ended | _Stuck:
+        """Ask HiGHS at lam: an interval around it, a proof that there is nothing, or no answer."""
+        for start in (True, False) if warm else (False,):
+            solution = self.session.solve(lam, warm=start)
+            if solution.limit is not None:
+                return _Stuck(solution.limit.value, solution.limit)
+            if solution.outcome is Outcome.OPTIMAL and solution.basis is not None:
+                low, high = solution.basis.range()
+                return _Interval(solution.basis, low, high)
+        if solution.outcome in (Outcome.INFEASIBLE, Outcome.UNBOUNDED, Outcome.UNDECIDED):
+            ended = disprove(self.program, solution.outcome, lam, self.control, self.options)
+            if ended is not None:
+                return ended
+        limit = self.control.limit()
+        if limit is not None:
+            return _Stuck(limit.value, limit)
+        return _Stuck("slow_progress", Limit.SLOW_PROGRESS)
+
+
+def _combine(floor: Ended, ceiling: Ended) -> Ended:
+    """Join a proof for all lam below its root with one for all lam above a smaller root.
+
+    Scaled to the rates 1 and -1 their sum is constant: minus the distance of the roots.
+    """
+    a, b = 1.0 / floor.proof.rate, -1.0 / ceiling.proof.rate
+    vector = a * floor.proof.vector + b * ceiling.proof.vector
+    value = a * floor.proof.value + b * ceiling.proof.value
+    return Ended(floor.outcome, Proof(vector, value, 0.0), floor.point)

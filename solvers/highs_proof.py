@@ -1,0 +1,151 @@
+"""Proofs that a parametric problem has no solution at some lam, from one more LP each.
+
+Both LPs are programs of the general form themselves, so that their answers come from
+the same code, with the same accuracy, and tell as functions of lam how far the proof reaches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric import PiecewiseLinearProgram
+from sparseopt.problems.pieces import Pieces
+
+__all__ = ["Proof", "farkas_proof", "phase_one", "ray_proof", "recession"]
+
+_ROUNDING = 1e-9
+"""Relative size of what is taken for zero."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A vector whose value is affine in lam; where it is negative nothing is feasible (bounded).
+
+    Attributes
+    ----------
+    vector : array
+        Farkas multipliers of the rows, shape (m,), or a direction of the variables, shape (p,).
+    value, rate : float
+        The value at lam is ``value + lam * rate``.
+    """
+
+    vector: Array
+    value: float
+    rate: float
+
+    def at(self, lam: float) -> float:
+        """Return the value at lam."""
+        return self.value + lam * self.rate
+
+    @property
+    def root(self) -> float:
+        """The lam at which the value is zero."""
+        return -self.value / self.rate
+
+
+def phase_one(program: PiecewiseLinearProgram, lam: float) -> PiecewiseLinearProgram:
+    r"""Return the program of the least scaled violation of the rows' domains at lam.
+
+    .. math:: \min_\theta \sum_i \rho_i\, dist((A\theta)_i, dom\, \psi_i)
+              \quad\text{subject to}\quad \theta_j \in dom\, \phi_j
+
+    It is zero where the problem is feasible; else its multipliers are a Farkas ray.
+    """
+    parts = []
+    weights = program.A.scales()[0]
+    for pieces, steep in ((program.phi, np.inf), (program.psi, weights)):
+        low, high = pieces.domain(lam)
+        below, above = np.isfinite(low), np.isfinite(high)
+        first = np.where(below, low, np.where(above, high, 0.0))
+        last = np.where(above, high, first)
+        wall = np.broadcast_to(steep, low.shape)
+        parts.append(
+            Pieces.uniform(
+                [first, last],
+                [np.where(below, -wall, 0.0), 0.0, np.where(above, wall, 0.0)],
+                n=len(low),
+            )
+        )
+    return PiecewiseLinearProgram(program.A, parts[0], parts[1])
+
+
+def recession(program: PiecewiseLinearProgram, lam: float) -> PiecewiseLinearProgram:
+    r"""Return the program of the steepest descent to infinity at lam.
+
+    .. math:: \min_d \sum_j \phi_j^\infty(d_j) + \sum_i \psi_i^\infty((A d)_i)
+              \quad\text{subject to}\quad |d_j| \le c_j
+
+    It is zero where the problem (if feasible) is bounded.
+    """
+    radius = program.A.scales()[1]
+    first, last = program.phi.slope_range(lam)
+    left, right = np.isfinite(first), np.isfinite(last)
+    inner = np.where(left, first, np.where(right, last, 0.0))
+    outer = np.where(right, last, inner)
+    phi = Pieces.uniform(
+        [np.where(left, -radius, 0.0), 0.0, np.where(right, radius, 0.0)],
+        [-np.inf, inner, outer, np.inf],
+        n=len(radius),
+    )
+    first, last = program.psi.slope_range(lam)
+    middle = np.where(np.isfinite(first), first, np.where(np.isfinite(last), last, 0.0))
+    psi = Pieces.uniform([0.0, 0.0], [first, middle, last], n=len(first))
+    return PiecewiseLinearProgram(program.A, phi, psi)
+
+
+def farkas_proof(program: PiecewiseLinearProgram, nu: Array, lam: float) -> Proof | None:
+    r"""Verify Farkas multipliers of the rows at lam.
+
+    With :math:`v = (-A'\nu, \nu)` every feasible z = (theta, A theta) has v'z = 0, so
+
+    .. math:: \sigma(\lambda) = \sum_i \max_{z_i \in dom f_i(\lambda)} v_i z_i < 0
+
+    proves that there is none.
+    """
+    p = len(program.phi)
+    v = np.concatenate([-program.A.rmatvec(nu), nu])
+    terms = []
+    size = np.concatenate([program.A.abs_rmatvec(np.abs(nu)), np.abs(nu)])
+    for pieces, here in ((program.phi, slice(0, p)), (program.psi, slice(p, None))):
+        rising = v[here] > 0.0
+        kink = np.where(rising, pieces.ptr[1:] - 1, pieces.ptr[:-1])
+        slope = np.where(rising, pieces.slope_ptr[1:] - 1, pieces.slope_ptr[:-1])
+        bounded = np.isinf(pieces.slope[slope])
+        # A free coordinate must have no multiplier at all; what is left of it is rounding.
+        if (np.abs(v[here]) > _ROUNDING * size[here])[~bounded].any():
+            return None
+        weight = np.where(bounded, v[here], 0.0)
+        terms.append(weight[:, None] * np.stack([pieces.kink[kink], pieces.kink_rate[kink]], 1))
+    return _proof(nu, np.concatenate(terms), lam)
+
+
+def ray_proof(program: PiecewiseLinearProgram, d: Array, lam: float) -> Proof | None:
+    r"""Verify a direction of descent to infinity at lam.
+
+    With z = (d, A d): :math:`\sum_i f_i^\infty(z_i; \lambda) < 0`, all terms finite.
+    """
+    p = len(program.phi)
+    z = np.concatenate([d, program.A.matvec(d)])
+    size = np.concatenate([np.abs(d), program.A.abs_matvec(np.abs(d))])
+    terms = []
+    for pieces, here in ((program.phi, slice(0, p)), (program.psi, slice(p, None))):
+        slope = np.where(z[here] > 0.0, pieces.slope_ptr[1:] - 1, pieces.slope_ptr[:-1])
+        walled = np.isinf(pieces.slope[slope])
+        if (np.abs(z[here]) > _ROUNDING * size[here])[walled].any():
+            return None
+        steep = np.where(walled, 0.0, pieces.slope[slope])
+        terms.append(z[here][:, None] * np.stack([steep, pieces.slope_rate[slope]], 1))
+    return _proof(d, np.concatenate(terms), lam)
+
+
+def _proof(vector: Array, terms: Array, lam: float) -> Proof | None:
+    """Sum the (constant, rate) terms; None unless the value at lam is clearly negative."""
+    value, rate = terms.sum(axis=0)
+    sizes = np.abs(terms).sum(axis=0)
+    # A rate that is rounding would put the root anywhere.
+    rate = 0.0 if abs(rate) <= 1e-13 * sizes[1] else float(rate)
+    proof = Proof(vector, float(value), rate)
+    return proof if proof.at(lam) < -1e-12 * (sizes[0] + lam * sizes[1]) else None
