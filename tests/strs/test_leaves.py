@@ -1,0 +1,211 @@
+"""The checker of bounds by leaves: what proves is verified, and nothing else is."""
+
+import itertools
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sparseopt
+from sparseopt import Certificate, Limit, Result, Status, Verdict
+from sparseopt.problems import STRS
+
+D, SUPPORT = 6, 3
+
+
+def _leaves(fixed, mu):
+    """Pack [(fixed in, fixed out), ...]."""
+    arrays = {"mu": np.asarray(mu, dtype=float)}
+    for name, side in (("in", 0), ("out", 1)):
+        rows = [np.array(sorted(leaf[side]), dtype=np.int64) for leaf in fixed]
+        arrays[f"{name}_ptr"] = np.cumsum([0, *map(len, rows)])
+        arrays[f"{name}_index"] = np.concatenate([*rows, np.zeros(0, np.int64)])
+    return Certificate("leaves", arrays)
+
+
+def _tree(rng, inside=(), outside=()):
+    """Return the leaves of a random tree over the variables, children without supports left out."""
+    free = sorted(set(range(D)) - {*inside, *outside})
+    if len(inside) > SUPPORT or D - len(outside) < SUPPORT:
+        return []
+    if not free or rng.random() < 0.2:
+        return [(inside, outside)]
+    i = int(rng.choice(free))
+    return _tree(rng, (*inside, i), outside) + _tree(rng, inside, (*outside, i))
+
+
+def _claim(problem, fixed, mu, bound):
+    """Return the verdict on a bound; the point is the best single entry."""
+    i = int(np.argmax(np.diagonal(problem.A)))
+    x = np.eye(D)[i]
+    result = Result(
+        status=Status.FEASIBLE,
+        limit=Limit.TIME,
+        x=x,
+        objective=problem.objective(x),
+        bound=bound,
+        certificate=_leaves(fixed, mu),
+    )
+    return sparseopt.check(problem, result)
+
+
+IDENTITY = STRS(A=np.eye(D), d=SUPPORT)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=200)
+def test_trees_cover_and_trees_without_a_leaf_do_not(seed):
+    rng = np.random.default_rng(seed)
+    leaves = _tree(rng)
+    rng.shuffle(leaves)
+    assert _claim(IDENTITY, leaves, np.ones(len(leaves)), 1.0).verdict is Verdict.VERIFIED
+    dropped = [leaf for k, leaf in enumerate(leaves) if k != len(leaves) // 2]
+    lost = any(
+        not any(set(i) <= set(S) and not set(o) & set(S) for i, o in dropped)
+        for S in itertools.combinations(range(D), SUPPORT)
+    )
+    assert lost
+    assert _claim(IDENTITY, dropped, np.ones(len(dropped)), 1.0).verdict is Verdict.REFUTED
+
+
+@given(st.lists(st.tuples(st.sets(st.integers(0, 5)), st.sets(st.integers(0, 5))), max_size=8))
+@settings(max_examples=300)
+def test_leaves_that_miss_a_support_are_never_verified(leaves):
+    leaves = [(i, o - i) for i, o in leaves]
+    missed = any(
+        not any(i <= set(S) and not o & set(S) for i, o in leaves)
+        for S in itertools.combinations(range(D), SUPPORT)
+    )
+    verdict = _claim(IDENTITY, leaves, np.ones(len(leaves)), 1.0).verdict
+    if missed:
+        assert verdict is not Verdict.VERIFIED
+
+
+def test_all_supports_one_by_one():
+    supports = [(S, ()) for S in itertools.combinations(range(D), SUPPORT)]
+    assert _claim(IDENTITY, supports, np.ones(20), 1.0).verdict is Verdict.VERIFIED
+    assert _claim(IDENTITY, supports[1:], np.ones(19), 1.0).verdict is Verdict.REFUTED
+
+
+def test_leaves_that_are_no_tree_are_unproven():
+    """Three half-spaces cover everything, but no variable is in all of them."""
+    cover = [((0,), (1,)), ((1,), (2,)), ((2,), (0,)), ((0, 1, 2), ()), ((), (0, 1, 2))]
+    report = _claim(IDENTITY, cover, np.ones(5), 1.0)
+    assert report.verdict is Verdict.UNPROVEN
+    assert "tree" in report.messages[0]
+
+
+@given(st.integers(0, 10_000), st.booleans())
+def test_a_bound_is_verified_exactly_if_the_multiplier_proves_it(seed, hard):
+    rng = np.random.default_rng(seed)
+    M = rng.normal(size=(D, D))
+    A = M + M.T
+    values, Q = np.linalg.eigh(A)
+    a = rng.normal(size=D)
+    a = a - hard * Q[:, -1] * (Q[:, -1] @ a)
+    problem = STRS(A=A, a=a, d=SUPPORT)
+    mu = values[-1] + rng.uniform(0.1, 2.0)
+    proven = mu + a @ np.linalg.solve(mu * np.eye(D) - A, a) / 4.0
+    root = [((), ())]
+    size = max(np.abs(A).max(), np.abs(a).max(), abs(proven))
+    assert _claim(problem, root, [mu], proven).verdict is Verdict.VERIFIED
+    assert _claim(problem, root, [mu], proven + 1.0).verdict is Verdict.VERIFIED
+    assert _claim(problem, root, [mu], proven - 1e-8 * size).verdict is Verdict.REFUTED
+    too_small = values[-1] - 1e-8 * (size + 100.0)
+    assert _claim(problem, root, [too_small], proven + 100.0).verdict is Verdict.REFUTED
+
+
+def test_a_leaf_may_be_bounded_on_its_candidates_only():
+    problem = STRS(A=np.diag([9.0, 1.0, 1.0, 1.0, 1.0, 1.0]), d=SUPPORT)
+    leaves = [((0,), ()), ((), (0,))]
+    assert _claim(problem, leaves, [9.0, 1.0], 9.0).verdict is Verdict.VERIFIED
+    assert _claim(problem, leaves, [1.0, 1.0], 9.0).verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"mu": np.array([np.nan])}, "mu"),
+        ({"mu": np.ones((1, 1))}, "mu"),
+        ({"in_ptr": np.array([0, 1])}, "in_ptr"),
+        ({"in_ptr": np.array([0.0, 0.0])}, "integers"),
+        ({"in_ptr": np.array([0])}, "in_ptr"),
+        ({"out_ptr": np.array([0, 2]), "out_index": np.array([1, 1])}, "twice"),
+        ({"out_ptr": np.array([0, 1]), "out_index": np.array([D])}, "outside"),
+        ({"out_ptr": np.array([0, 1]), "out_index": np.array([-1])}, "outside"),
+        (
+            {
+                "in_ptr": np.array([0, 1]),
+                "in_index": np.array([1]),
+                "out_ptr": np.array([0, 1]),
+                "out_index": np.array([1]),
+            },
+            "twice",
+        ),
+    ],
+)
+def test_malformed_arrays_are_refuted(change, words):
+    good = _leaves([((), ())], [1.0])
+    x = np.eye(D)[0]
+    result = Result(
+        status=Status.FEASIBLE,
+        limit=Limit.TIME,
+        x=x,
+        objective=1.0,
+        bound=1.0,
+        certificate=Certificate("leaves", {**good.arrays, **change}),
+    )
+    report = sparseopt.check(IDENTITY, result)
+    assert report.verdict is Verdict.REFUTED
+    assert words in " ".join(report.messages)
+
+
+def test_a_missing_array_is_refuted():
+    arrays = {k: v for k, v in _leaves([((), ())], [1.0]).arrays.items() if k != "out_ptr"}
+    result = Result(
+        status=Status.OPTIMAL,
+        x=np.eye(D)[0],
+        objective=1.0,
+        bound=1.0,
+        certificate=Certificate("leaves", arrays),
+    )
+    assert sparseopt.check(IDENTITY, result).verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("bound", [None, inf, 1.0])
+def test_without_a_certificate_nothing_is_proven(bound):
+    result = Result(
+        status=Status.FEASIBLE, limit=Limit.TIME, x=np.eye(D)[0], objective=1.0, bound=bound
+    )
+    assert sparseopt.check(IDENTITY, result).verdict is Verdict.UNPROVEN
+
+
+@pytest.mark.parametrize("status", [Status.INFEASIBLE, Status.UNBOUNDED])
+def test_there_is_always_an_optimum(status):
+    assert sparseopt.check(IDENTITY, Result(status=status)).verdict is Verdict.REFUTED
+
+
+TAMPERED = {
+    "objective": lambda r: {"objective": r.objective + 1e-6},
+    "bound": lambda r: {"bound": r.bound - 1e-6},
+    "point": lambda r: {"x": r.x + 1e-6},
+    "support": lambda r: {"x": np.full(D, D**-0.5)},
+    "loose bound": lambda r: {"bound": r.bound + 1e-3},
+    "leaf": lambda r: {
+        "certificate": Certificate(
+            "leaves", {**r.certificate.arrays, "mu": r.certificate.arrays["mu"] - 1e-3}
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_tampering_is_refuted(what):
+    M = np.random.default_rng(5).normal(size=(D, D))
+    problem = STRS(A=M + M.T, a=M[0], d=SUPPORT)
+    result = sparseopt.solve(problem, backend="brute-force")
+    assert result.verdict is Verdict.VERIFIED
+    report = sparseopt.check(problem, result.with_changes(**TAMPERED[what](result)))
+    assert report.verdict is Verdict.REFUTED

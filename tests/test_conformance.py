@@ -1,0 +1,41 @@
+"""Every registered backend that can run here against the conformance suite."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from sparseopt.errors import BackendError
+from sparseopt.registry import backend_names, get_backend
+from sparseopt.testing import ConformanceCase, conformance_cases
+
+Record = Callable[[str, object], None]
+
+
+def _cases() -> Iterator[object]:
+    for name in backend_names():
+        if not _why_not(name):
+            for case in conformance_cases(get_backend(name)):
+                yield pytest.param(name, case, id=f"{name}-{case.name}")
+
+
+def _why_not(name: str) -> str:
+    try:
+        availability = get_backend(name).availability()
+    except BackendError as error:
+        return str(error)
+    return "" if availability.available else availability.reason
+
+
+@pytest.mark.parametrize(("name", "case"), list(_cases()))
+def test_conforms(name: str, case: ConformanceCase, record_property: Record) -> None:
+    record_property("backend", name)
+    case.check()
+
+
+@pytest.mark.parametrize("name", [name for name in backend_names() if _why_not(name)])
+def test_not_available(name: str, record_property: Record) -> None:
+    reason = _why_not(name)
+    record_property("backend not tested", f"{name}: {reason}")
+    if "cannot be loaded" in reason:
+        pytest.fail(reason)
+    pytest.skip(reason)
