@@ -73,7 +73,7 @@ def test_a_time_limit_of_zero_still_gives_a_point(problem, optimum):
 
 
 def test_too_many_supports_are_refused_by_number(problem):
-    with pytest.raises(UnsupportedProblem, match="12870 supports.*max_supports allows 12869"):
+    with pytest.raises(UnsupportedProblem, match=r"12870 supports.*max_supports allows 12869"):
         sparseopt.solve(problem, backend="brute-force", options={"max_supports": 12869})
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import sparseopt
 from sparseopt import Certificate, Limit, Result, Status, Verdict
 from sparseopt.problems import STRS
+from sparseopt.solvers.strs.trs import maximise_on_sphere
 
 D, SUPPORT = 6, 3
 
@@ -98,7 +99,7 @@ def test_leaves_that_are_no_tree_are_unproven():
 
 
 @given(st.integers(0, 10_000), st.booleans())
-def test_a_bound_is_verified_exactly_if_the_multiplier_proves_it(seed, hard):
+def test_the_maximum_of_a_leaf_is_the_least_bound_that_is_verified(seed, hard):
     rng = np.random.default_rng(seed)
     M = rng.normal(size=(D, D))
     A = M + M.T
@@ -106,15 +107,15 @@ def test_a_bound_is_verified_exactly_if_the_multiplier_proves_it(seed, hard):
     a = rng.normal(size=D)
     a = a - hard * Q[:, -1] * (Q[:, -1] @ a)
     problem = STRS(A=A, a=a, d=SUPPORT)
-    mu = values[-1] + rng.uniform(0.1, 2.0)
-    proven = mu + a @ np.linalg.solve(mu * np.eye(D) - A, a) / 4.0
+    found = maximise_on_sphere(A, a)
+    mu, best = found.mu[0], found.bound[0]
     root = [((), ())]
-    size = max(np.abs(A).max(), np.abs(a).max(), abs(proven))
-    assert _claim(problem, root, [mu], proven).verdict is Verdict.VERIFIED
-    assert _claim(problem, root, [mu], proven + 1.0).verdict is Verdict.VERIFIED
-    assert _claim(problem, root, [mu], proven - 1e-8 * size).verdict is Verdict.REFUTED
+    size = max(np.abs(A).max(), np.abs(a).max(), abs(best))
+    assert _claim(problem, root, [mu], best).verdict is Verdict.VERIFIED
+    assert _claim(problem, root, [mu], best + 1.0).verdict is Verdict.VERIFIED
+    assert _claim(problem, root, [mu], best - 1e-8 * size).verdict is Verdict.REFUTED
     too_small = values[-1] - 1e-8 * (size + 100.0)
-    assert _claim(problem, root, [too_small], proven + 100.0).verdict is Verdict.REFUTED
+    assert _claim(problem, root, [too_small], best + 100.0).verdict is Verdict.REFUTED
 
 
 def test_a_leaf_may_be_bounded_on_its_candidates_only():
