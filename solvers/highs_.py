@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -258,11 +259,7 @@ def _path(
             return _without_optimum(ranging.end, **common)
         limit = ranging.limit or Limit.SLOW_PROGRESS
         return Result(status=Status.NO_SOLUTION, limit=limit, **common)
-    changes = [
-        np.flatnonzero(new != old)
-        for old, new in zip(ranging.codes[:-1], ranging.codes[1:], strict=True)
-    ]
-    none = np.zeros(0, dtype=np.int64)
+    change_ptr, changed, change_code = _changes(ranging.codes)
     end = {}
     if ranging.end is not None:
         name = "farkas" if ranging.end.outcome is Outcome.INFEASIBLE else "ray"
@@ -272,14 +269,9 @@ def _path(
         np.array(ranging.low),
         np.array(ranging.high),
         ranging.codes[0],
-        np.cumsum([0, 0, *(len(change) for change in changes)]),
-        np.concatenate([none, *changes]),
-        np.concatenate(
-            [
-                none,
-                *(codes[change] for codes, change in zip(ranging.codes[1:], changes, strict=True)),
-            ]
-        ),
+        change_ptr,
+        changed,
+        change_code,
         ranging.stopped_by,
         **end,
     )
@@ -295,4 +287,16 @@ def _path(
         path=path,
         certificate=certificate,
         **common,
+    )
+
+
+def _changes(codes: list[Array]) -> tuple[Array, Array, Array]:
+    """Return (change_ptr, changed, change_code) of consecutive bases."""
+    changed = [np.flatnonzero(new != old) for old, new in pairwise(codes)]
+    new_codes = [new[where] for new, where in zip(codes[1:], changed, strict=True)]
+    none = np.zeros(0, dtype=np.int64)
+    return (
+        np.cumsum([0, 0, *(len(where) for where in changed)]),
+        np.concatenate([none, *changed]),
+        np.concatenate([none, *new_codes]),
     )

@@ -15,6 +15,7 @@ a basis of the general form, with the basic coordinates on pieces and the others
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -172,7 +173,7 @@ class LPForm:
             upper = sp.csc_array(X / size)
             lower = sp.csc_array((A.X * (self.row_factor * (size / A.divisor))).T)
             wide = sp.hstack([upper, upper[:, copies]])
-            blocks = [
+            blocks: list[list[Any]] = [
                 [None, fills, lower],
                 [wide, None, -sp.identity(self.extra)],
             ]

@@ -1,9 +1,9 @@
 """The path by ranging: solve inside a gap, take the optimal basis' whole range, go on downwards.
 
 HiGHS gives a basis that is optimal at the lam that was asked. Its affine pair tells on which
-interval it stays optimal. If that interval reaches up to where the path stands it is the next segment;
-if it does not, something lies in between and the middle of the gap is asked next. Every solve is
-strictly inside a gap, where bases are rarely degenerate, and finds at least one new interval.
+interval it stays optimal. If that interval reaches up to where the path stands it is the next
+segment; if it does not, something lies in between and the middle of the gap is asked next. Every
+solve is strictly inside a gap, where bases are rarely degenerate, and finds a new interval.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ __all__ = ["Ended", "Ranging", "disprove"]
 _TRIES = 12
 """Values of lam that are tried in one gap before the path gives up."""
 _TOP_TRIES = 400
+_ROUNDING = 1e-12
+"""A violation this small, in the data's scale, is rounding."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +119,11 @@ class Ranging:
     # ---- the top
 
     def _top(self) -> float:
-        """Start the path with the interval that is unbounded above; return where the path stands.
+        """Start the path with the interval that is unbounded above; return its lower end.
 
-        Where nothing is feasible (or bounded) at large lam, return the lam from which on that is so.
+        Where nothing is feasible (or bounded) at large lam, return the lam above which that is so.
         """
-        lam = max(1.0, 2.0 * self.lam_min)
+        lam = max(_large(self.program), 2.0 * self.lam_min)
         ceiling: Ended | None = None
         floor: Ended | None = None
         for _ in range(_TOP_TRIES):
@@ -239,7 +241,11 @@ class Ranging:
         return int(np.count_nonzero(theta > 1e-12 * theta.max(initial=0.0))) > self.max_nonzeros
 
     def _append(self, interval: _Interval, high: float) -> None:
-        self.low.append(max(interval.low, self.lam_min))
+        low = max(interval.low, self.lam_min)
+        if self.codes and np.array_equal(self.codes[-1], interval.basis.codes):
+            self.low[-1] = low
+            return
+        self.low.append(low)
         self.high.append(high)
         self.codes.append(interval.basis.codes)
 
@@ -257,6 +263,9 @@ class Ranging:
                 return _Stuck(solution.limit.value, solution.limit)
             if solution.outcome is Outcome.OPTIMAL and solution.basis is not None:
                 low, high = solution.basis.range()
+                # A last knot that is apart from lam_min by rounding alone is none.
+                if solution.basis.violation(self.lam_min) <= _ROUNDING:
+                    low = min(low, self.lam_min)
                 return _Interval(solution.basis, low, high)
         if solution.outcome in (Outcome.INFEASIBLE, Outcome.UNBOUNDED, Outcome.UNDECIDED):
             ended = disprove(self.program, solution.outcome, lam, self.control, self.options)
@@ -266,6 +275,23 @@ class Ranging:
         if limit is not None:
             return _Stuck(limit.value, limit)
         return _Stuck("slow_progress", Limit.SLOW_PROGRESS)
+
+
+def _large(program: PiecewiseLinearProgram) -> float:
+    """Guess a lam beyond which nothing changes: where the rates outgrow the constants."""
+    psi = program.psi
+    steep = np.where(np.isfinite(psi.slope), np.abs(psi.slope), 0.0)
+    pull = program.A.abs_rmatvec(np.maximum.reduceat(steep, psi.slope_ptr[:-1]))
+    pull = np.repeat(pull, program.phi.counts + 1)
+    ratios = [
+        (np.abs(pieces.kink), np.abs(pieces.kink_rate)) for pieces in (program.phi, program.psi)
+    ]
+    ratios.append((pull, np.abs(program.phi.slope_rate)))
+    largest = max(
+        float(np.max(constant[rate > 0.0] / rate[rate > 0.0], initial=0.0))
+        for constant, rate in ratios
+    )
+    return 2.0 * largest if 0.0 < largest < 1e100 else 1.0
 
 
 def _combine(floor: Ended, ceiling: Ended) -> Ended:
