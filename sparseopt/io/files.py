@@ -53,7 +53,7 @@ def open_read(path: str | PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextmanager
 def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
-    """Write a file beside `path` that takes its place when the block ends without an error.
+    """Write (and read) a file beside `path` that takes its place when the block ends well.
 
     A full disk, an error or Ctrl-C leaves the old file as it was and nothing else.
 
@@ -69,7 +69,7 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         raise ProblemError(f"{path} cannot be written: it is {what}")
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with beside.open("xb") as stream:
+        with beside.open("x+b") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())

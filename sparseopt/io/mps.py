@@ -107,7 +107,7 @@ def write_mps(problem: Problem, path: str | PathLike[str], **facts: Any) -> None
     known = checked_facts(facts)
     model = model_of(problem)
     name = known.get("name", "")
-    header = {"version": MPS_VERSION, "source": problem.kind, **known, **model.header}
+    header = {**model.header, "source": problem.kind, **known}
     text = format_mps(replace(model, name=" ".join(name.split()), header=header))
     content = text.encode("utf-8")
     with replacing(path) as stream:

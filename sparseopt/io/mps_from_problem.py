@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
 from sparseopt.io.mps_model import MpsModel, default_names
-from sparseopt.io.mps_reader import parse_mps
+from sparseopt.io.mps_reader import MPS_VERSION, parse_mps
 from sparseopt.io.mps_to_problem import problem_of
 from sparseopt.io.mps_writer import format_mps, writable
 from sparseopt.problems import ParametricLP, ParametricProblem, PiecewiseLinearProgram
@@ -95,13 +95,17 @@ def _comes_back(model: MpsModel, problem: PiecewiseLinearProgram) -> bool:
     try:
         return problem_of(parse_mps(format_mps(model), "")).fingerprint() == problem.fingerprint()
     except ProblemError:
+        # A bound beyond 1e20 is infinite in MPS.
         return False
 
 
 def _frame(A: Any, names: Sequence[str] | None) -> dict[str, Any]:
     """Return the names and the matrix of a model."""
     m, n = A.shape
-    header: dict[str, Any] = {"storage": "sparse" if sp.issparse(A) else "dense"}
+    header: dict[str, Any] = {
+        "version": MPS_VERSION,
+        "storage": "sparse" if sp.issparse(A) else "dense",
+    }
     columns = default_names(n) if names is None else list(names)
     if names is not None and not (
         all(writable(name) for name in columns)

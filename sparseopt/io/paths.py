@@ -1,0 +1,151 @@
+"""Paths in result files: how each kind of :class:`~sparseopt.path.PathResult` is written.
+
+A new kind of path adds a :class:`PathFormat` to :data:`FORMATS` under its ``kind``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparseopt.errors import ProblemError
+from sparseopt.io.fields import Fields
+from sparseopt.path import GridPath, ParametricPath, PathResult, SparseRows
+
+__all__ = ["FORMATS", "PathFormat", "decode_path", "encode_path"]
+
+
+@dataclass(frozen=True)
+class PathFormat:
+    """How one kind of path is written.
+
+    Attributes
+    ----------
+    encode : callable
+        From the path to a tree of JSON values and arrays, without "kind".
+    decode : callable
+        From the fields of that object to the path; it makes sure of shapes and index ranges, so
+        that using the path cannot fail. Whether the path is true is the checker's question.
+    """
+
+    encode: Callable[[Any], dict[str, Any]]
+    decode: Callable[[Fields], PathResult]
+
+
+def encode_path(path: PathResult) -> dict[str, Any]:
+    """Return a tree of JSON values and arrays.
+
+    Raises
+    ------
+    ProblemError
+        For a kind of path that has no format.
+    """
+    if path.kind not in FORMATS:
+        raise ProblemError(f"a path of the kind {path.kind!r} cannot be saved: it has no format")
+    return {"kind": path.kind, **FORMATS[path.kind].encode(path)}
+
+
+def decode_path(fields: Fields) -> PathResult:
+    """Return the path.
+
+    Raises
+    ------
+    ProblemError
+        For an unknown kind, or fields that do not fit together.
+    """
+    kind = fields.choice("kind", sorted(FORMATS))
+    path = FORMATS[kind].decode(fields)
+    fields.end()
+    return path
+
+
+def _encode_parametric(path: ParametricPath) -> dict[str, Any]:
+    return {
+        "stopped_by": path.stopped_by,
+        "names": list(path.names),
+        "shape": [int(n) for n in path.shape],
+        "low": path.low,
+        "high": path.high,
+        "objective": path.objective,
+        "theta": _encode_rows(path.theta),
+        "nu": _encode_rows(path.nu),
+    }
+
+
+def _encode_rows(rows: SparseRows) -> dict[str, Any]:
+    return {name: getattr(rows, name) for name in ("ptr", "index", "value", "rate")}
+
+
+def _decode_parametric(fields: Fields) -> ParametricPath:
+    names = fields.texts("names")
+    low = fields.vector("low")
+    if len(low) == 0:
+        raise ProblemError(f"{fields.name('low')} is empty; a path has at least one segment")
+    m, p = _shape(fields)
+    if len(names) != p:
+        raise ProblemError(f"{fields.name('names')} has {len(names)} entries; expected {p}")
+    return ParametricPath(
+        low=low,
+        high=fields.vector("high", len(low), infinite=True),
+        theta=_decode_rows(fields.object("theta"), len(low), p),
+        nu=_decode_rows(fields.object("nu"), len(low), m),
+        objective=fields.floats("objective", (len(low), 3)),
+        shape=(m, p),
+        names=names,
+        stopped_by=fields.text("stopped_by"),
+    )
+
+
+def _shape(fields: Fields) -> tuple[int, int]:
+    sizes = [item.count("value") for item in fields.items("shape")]
+    if len(sizes) != 2:
+        raise fields.error("shape", "two sizes")
+    return sizes[0], sizes[1]
+
+
+def _decode_rows(fields: Fields, count: int, length: int) -> SparseRows:
+    index = fields.indices("index", None, 0, max(length, 1))
+    ptr = fields.indices("ptr", count + 1, 0, len(index) + 1)
+    if ptr[0] != 0 or ptr[-1] != len(index) or (np.diff(ptr) < 0).any():
+        raise ProblemError(f"{fields.name('ptr')} must rise from 0 to {len(index)}")
+    rows = SparseRows(
+        ptr=ptr,
+        index=index,
+        value=fields.vector("value", len(index)),
+        rate=fields.vector("rate", len(index)),
+    )
+    fields.end()
+    return rows
+
+
+def _encode_grid(path: GridPath) -> dict[str, Any]:
+    return {
+        "stopped_by": path.stopped_by,
+        "names": list(path.names),
+        **{name: getattr(path, name) for name in ("knots", "theta", "nu", "values", "bounds")},
+    }
+
+
+def _decode_grid(fields: Fields) -> GridPath:
+    names = fields.texts("names")
+    knots = fields.vector("knots")
+    if len(knots) == 0:
+        raise ProblemError(f"{fields.name('knots')} is empty; a path has at least one value")
+    return GridPath(
+        knots=knots,
+        theta=fields.floats("theta", (len(knots), len(names))),
+        nu=fields.floats("nu", (len(knots), None)),
+        values=fields.vector("values", len(knots), infinite=True),
+        bounds=fields.vector("bounds", len(knots), infinite=True),
+        names=names,
+        stopped_by=fields.text("stopped_by"),
+    )
+
+
+FORMATS: dict[str, PathFormat] = {
+    ParametricPath.kind: PathFormat(_encode_parametric, _decode_parametric),
+    GridPath.kind: PathFormat(_encode_grid, _decode_grid),
+}
