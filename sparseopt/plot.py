@@ -34,6 +34,7 @@ _COLOURS = (
 )
 """Paul Tol's "muted" scheme, safe for colour-blind readers, without its sand: too pale for text."""
 _GREY = "#BBBBBB"
+_NO_LOG = "lam = 0 has no place on a logarithmic axis; choose x='lam'"
 _BEYOND = 0.05
 """How far above lam_max the first segment is drawn, as a fraction of the range shown."""
 
@@ -109,7 +110,7 @@ def plot_path(
     Raises
     ------
     ParamError
-        When an argument is unknown, or a grid of lam = 0 alone meets the logarithmic scale.
+        When an argument is unknown, or lam = 0 alone meets the logarithmic scale.
     BackendUnavailable
         When matplotlib is not installed.
 
@@ -216,26 +217,31 @@ def _require_matplotlib() -> None:
 
 def _exact_curves(path: ParametricPath, shown: Array, x: Scale) -> _Curves:
     """Collect the runs of nonzero pieces of a parametric path, coefficient by coefficient."""
-    low, top = path.low.astype(float), path.high.astype(float)
+    base, low, top = path.low, path.low.astype(float), path.high.astype(float)
     last = len(low) - 1
     top[0] = _shown_top(low, top[0])
     if x == "log":
+        last = int(np.count_nonzero(top > 0.0)) - 1
+        if last < 0:
+            raise ParamError(_NO_LOG)
         low[last] = low[last] or top[last] / 2.0
-    theta = path.theta
-    segment = np.repeat(np.arange(last + 1), np.diff(theta.ptr))
-    at_top = theta.value + (top - path.low)[segment] * theta.rate
-    at_low = theta.value + (low - path.low)[segment] * theta.rate
+        base, low, top = base[: last + 1], low[: last + 1], top[: last + 1]
+    held = slice(path.theta.ptr[last + 1])
+    index, value, rate = path.theta.index[held], path.theta.value[held], path.theta.rate[held]
+    segment = np.repeat(np.arange(last + 1), np.diff(path.theta.ptr[: last + 2]))
+    at_top = value + (top - base)[segment] * rate
+    at_low = value + (low - base)[segment] * rate
     place_top, place_low = top, low
     if x == "l1norm":
-        inside = shown[theta.index]
+        inside = shown[index]
         place_top = np.bincount(segment, np.abs(at_top) * inside, last + 1)
         place_low = np.bincount(segment, np.abs(at_low) * inside, last + 1)
 
     moving = (at_top != 0.0) | (at_low != 0.0)
     support = np.bincount(segment[moving], minlength=last + 1)
-    entries = np.flatnonzero(moving & shown[theta.index])
-    entries = entries[np.lexsort((segment[entries], theta.index[entries]))]
-    owner, where = theta.index[entries], segment[entries]
+    entries = np.flatnonzero(moving & shown[index])
+    entries = entries[np.lexsort((segment[entries], index[entries]))]
+    owner, where = index[entries], segment[entries]
     starts = np.flatnonzero((np.diff(owner, prepend=-1) != 0) | (np.diff(where, prepend=-2) != 1))
     lines = []
     for run in np.split(np.arange(len(entries)), starts[1:]) if len(entries) else []:
@@ -251,7 +257,7 @@ def _exact_curves(path: ParametricPath, shown: Array, x: Scale) -> _Curves:
 
     final = np.zeros(path.shape[1])
     ending = segment == last
-    final[theta.index[ending]] = at_low[ending]
+    final[index[ending]] = at_low[ending]
     reached = np.maximum.accumulate(place_low) if x == "l1norm" else -place_low
 
     def count(place: float) -> int | None:
@@ -288,7 +294,7 @@ def _grid_curves(path: GridPath, shown: Array, x: Scale) -> _Curves:
     theta = np.asarray(path.theta, dtype=float)
     keep = path.knots > 0.0 if x == "log" else np.ones(len(path.knots), bool)
     if not keep.any():
-        raise ParamError("lam = 0 has no place on a logarithmic axis; choose x='lam'")
+        raise ParamError(_NO_LOG)
     theta, place = theta[keep], path.knots[keep]
     support = np.count_nonzero(theta, axis=1)
     if x == "l1norm":
@@ -339,7 +345,7 @@ def _limits(curves: _Curves, x: Scale) -> tuple[float, float]:
     start, end = curves.start, curves.end
     margin = 0.0 if curves.places is None else 0.03
     if x == "log":
-        ratio = (start / end) ** margin if start > end else 1.0 + margin
+        ratio = (start / end) ** margin if start > end else 1.5
         return start * ratio, end / ratio
     if start == end:
         margin, width = 0.5, 1.0 if x == "l1norm" else -1.0

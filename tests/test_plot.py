@@ -34,7 +34,8 @@ def make_path(low, high, at_low, at_high, names=None) -> ParametricPath:
     for s in range(len(low)):
         index = np.flatnonzero((at_low[s] != 0.0) | (at_high[s] != 0.0))
         width = high[s] - low[s]
-        rate = (at_high[s] - at_low[s]) / width if np.isfinite(width) else 0.0 * at_low[s]
+        moving = np.isfinite(width) and width > 0.0
+        rate = (at_high[s] - at_low[s]) / width if moving else 0.0 * at_low[s]
         rows.append((index, at_low[s][index], rate[index]))
     none = (np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     p = at_low.shape[1]
@@ -149,6 +150,18 @@ def test_log_axis_of_a_path_that_reaches_zero_stops_short_of_it():
     assert ax.get_xlim()[1] == 1.0
     (line,) = curves(ax)
     assert line[-1].tolist() == [1.0, 4.0]
+
+
+def test_a_path_that_is_one_point():
+    for x in ("lam", "log", "l1norm"):
+        ax = plot_path(make_path([3.0], [3.0], [[1.0, 0.0]], [[1.0, 0.0]]), new_axes(), x=x)
+        ax.figure.draw_without_rendering()
+        assert [text.get_text() for text in ax.texts] == ["x0"]
+    ended = make_path([2.0, 0.0, 0.0], [np.inf, 2.0, 0.0], [[0], [1], [3]], [[0], [0], [3]])
+    (line,) = curves(plot_path(ended, new_axes(), x="log"))
+    assert line[-1].tolist() == [1.0, 0.5]
+    with pytest.raises(ParamError, match="lam = 0 has no place"):
+        plot_path(make_path([0.0], [0.0], [[1.0]], [[1.0]]), new_axes(), x="log")
 
 
 def test_coefficients_that_stay_zero_are_not_drawn():
