@@ -12,7 +12,15 @@ from typing import BinaryIO
 
 from sparseopt.errors import ProblemError
 
-__all__ = ["FLOOR_BYTES", "LARGEST_RATIO", "MAX_BYTES", "expansion_limit", "open_read", "replacing"]
+__all__ = [
+    "FLOOR_BYTES",
+    "LARGEST_RATIO",
+    "MAX_BYTES",
+    "expansion_limit",
+    "naming",
+    "open_read",
+    "replacing",
+]
 
 MAX_BYTES = 8 * 2**30
 """No file may hold more than this, uncompressed."""
@@ -80,3 +88,12 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         raise ProblemError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: str | PathLike[str]) -> Iterator[None]:
+    """Put the file's name before the message of a ProblemError."""
+    try:
+        yield
+    except ProblemError as error:
+        raise ProblemError(f"{path}: {error}", error.field) from error

@@ -29,14 +29,13 @@ from os import PathLike, fspath
 from typing import Any
 
 from sparseopt.errors import ProblemError
-from sparseopt.io.files import expansion_limit, open_read, replacing
+from sparseopt.io.files import expansion_limit, naming, open_read, replacing
 from sparseopt.io.header import FACTS, checked_facts
 from sparseopt.io.mps_from_problem import model_of
 from sparseopt.io.mps_model import MpsModel
 from sparseopt.io.mps_reader import MPS_VERSION, parse_mps
 from sparseopt.io.mps_to_problem import is_parametric_lp, problem_of
 from sparseopt.io.mps_writer import format_mps
-from sparseopt.io.npz import naming
 from sparseopt.problems import (
     ParametricLP,
     ParametricProblem,

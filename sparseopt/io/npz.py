@@ -8,8 +8,7 @@ gives the same bytes each time, so that a checksum means something.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
@@ -18,7 +17,7 @@ import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
 from sparseopt.io.archive import Archive, open_archive, write_archive
-from sparseopt.io.files import open_read, replacing
+from sparseopt.io.files import naming, open_read, replacing
 from sparseopt.io.header import FORMAT, VERSION, checked_facts, checked_header
 from sparseopt.io.strict_json import dumps, loads_object
 from sparseopt.problems import Problem
@@ -124,15 +123,6 @@ def build_problem(
         raise ProblemError(
             f"its content is not a valid {problem_class.kind} ({type(error).__name__}: {error})"
         ) from error
-
-
-@contextmanager
-def naming(path: str | PathLike[str]) -> Iterator[None]:
-    """Put the file's name before the message of a ProblemError."""
-    try:
-        yield
-    except ProblemError as error:
-        raise ProblemError(f"{path}: {error}", error.field) from error
 
 
 def _header(archive: Archive) -> tuple[type[Problem], dict[str, Any]]:

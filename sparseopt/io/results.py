@@ -19,9 +19,8 @@ from sparseopt.errors import ProblemError
 from sparseopt.io.archive import open_archive, write_archive
 from sparseopt.io.arrays import collect, encode_array, fill
 from sparseopt.io.fields import Fields
-from sparseopt.io.files import open_read, replacing
+from sparseopt.io.files import naming, open_read, replacing
 from sparseopt.io.header import checked_version
-from sparseopt.io.npz import naming
 from sparseopt.io.result_document import FORMAT, VERSION, decode_result, result_tree
 from sparseopt.io.strict_json import dumps, loads_object
 from sparseopt.problems import Problem
