@@ -90,8 +90,9 @@ def _facts(result: Result) -> Iterable[tuple[str, object]]:
     """Yield what a person asks for first."""
     yield "status", result.status.value
     yield "limit", result.limit.value if result.limit else None
-    # A backend's own word matters only where ours is no answer.
-    yield "because", result.raw_status if not result.status.has_answer else None
+    # A backend's own word matters where it failed; where it was refuted, the checker's does.
+    failed = not result.status.has_answer and result.status != "imprecise"
+    yield "because", result.raw_status if failed else None
     yield "objective", _number(result.objective, 12)
     yield "bound", _number(result.bound, 12)
     yield "gap", _number(result.gap, 3)
