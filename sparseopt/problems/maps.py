@@ -111,6 +111,9 @@ class SparseMap(LinearMap):
 
     def __init__(self, matrix: Any) -> None:
         self.by_row = sp.csr_array(matrix)
+        if not self.by_row.has_canonical_format:
+            self.by_row = self.by_row.copy()
+            self.by_row.sum_duplicates()
         self.by_column = sp.csc_array(matrix)
         self.shape = (self.by_row.shape[0], self.by_row.shape[1])
 

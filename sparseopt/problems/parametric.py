@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
@@ -67,6 +67,15 @@ class ParametricProblem(Problem):
         return out
 
 
+def _names(given: object) -> list[str] | None:
+    if given is None:
+        return None
+    names = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise ProblemError(f"names is {given!r:.80}; expected a list of strings", "names")
+    return [str(name) for name in names]
+
+
 def _required(lam: float | None) -> float:
     if lam is None:
         raise ProblemError("a parametric problem is evaluated at a value of lam: give lam")
@@ -128,8 +137,7 @@ class PiecewiseLinearProgram(ParametricProblem):
         if not isinstance(self.A, LinearMap):
             self._set("A", as_linear_map(as_matrix("A", self.A, allow_sparse=True)))
         self._set("offset", as_vector("offset", self.offset, 3))
-        if self.names is not None:
-            self._set("names", list(self.names))
+        self._set("names", _names(self.names))
 
     def validate(self) -> None:
         """Check the pieces and their number against the shape of A."""
@@ -265,8 +273,7 @@ class ParametricLP(ParametricProblem):
         m, n = self.A.shape
         for name, length in (("b", m), ("b_bar", m), ("c", n), ("c_bar", n)):
             self._set(name, as_vector(name, getattr(self, name), length))
-        if self.names is not None:
-            self._set("names", list(self.names))
+        self._set("names", _names(self.names))
 
     def validate(self) -> None:
         """Check the form and the number of names; arrays were checked on the way in."""
