@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def model_of(problem: ParametricProblem) -> MpsModel:
         direct = _model_of_intervals(problem)
         if direct is not None:
             return direct
-    program = problem.canonical()
+    program = replace(problem.canonical(), names=problem.coefficient_names)
     return _model_of_lp(as_parametric_lp(program), 0.0 - program.offset)
 
 
