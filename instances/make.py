@@ -1,0 +1,264 @@
+"""Write the instance files of this folder and their checksums; run by hand, from anywhere.
+
+    python instances/make.py              write *.npz and registry.txt beside this script
+    python instances/make.py --out DIR    write them into another folder
+
+It needs scikit-learn, whose copies of the two data sets are the source of the real instances.
+The files depend on nothing else: sums are exactly rounded (``math.fsum``) and no BLAS routine is
+called, so another machine or another version writes the same numbers. The reference values in the
+headers are read from sparseopt.solu, which prove.py writes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sparseopt
+from sparseopt import generators
+from sparseopt.io.solu import read_solu
+from sparseopt.problems import DantzigSelector, LADLasso, Problem
+from sparseopt.problems.base import Array
+
+HERE = Path(__file__).resolve().parent
+SOLU = HERE / "sparseopt.solu"
+SCRIPT = "instances/make.py"
+MADE_WITH = {"scikit-learn": "1.9.1", "numpy": "2.4.6"}
+"""The committed files were made with these; newer ones must give the same files."""
+
+ZLIB = "1.2.13"
+"""Another zlib may compress the same content to other bytes."""
+
+RELATIVE_ERROR = 1e-9
+"""Accuracy to which prove.py confirms the reference values."""
+
+SOURCE = f"instances/sparseopt.solu: two methods agree to {RELATIVE_ERROR:g} relative"
+
+DIABETES = {
+    "license": "Published with the paper cited, without a licence of its own; copied from "
+    "scikit-learn, which distributes it under BSD-3-Clause",
+    "citation": "B. Efron, T. Hastie, I. Johnstone, R. Tibshirani (2004): Least angle regression. "
+    "Annals of Statistics 32, 407-499",
+}
+BREAST_CANCER = {
+    "license": "CC-BY-4.0",
+    "citation": "W. Wolberg, O. Mangasarian, N. Street, W. Street (1993): Breast Cancer Wisconsin "
+    "(Diagnostic). UCI Machine Learning Repository, doi:10.24432/C5DW2B",
+}
+GENERATED = {
+    "license": "CC0-1.0",
+    "citation": "The design: H. Pang, T. Zhao, R. Vanderbei, H. Liu: Homotopy parametric simplex "
+    "method for sparse learning, sections 4.1 and 4.3",
+}
+RANDOM = {"license": "CC0-1.0", "citation": "Random data of sparseopt.generators"}
+
+
+@dataclass(frozen=True)
+class Instance:
+    """How one file comes about: the problem, the header, and the lam of its reference values."""
+
+    build: Callable[[], Problem]
+    header: dict[str, Any]
+    lams: tuple[float, ...]
+
+
+def main() -> None:
+    """Write all files."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=HERE, help="folder to write to")
+    write(parser.parse_args().out)
+
+
+def write(folder: Path) -> None:
+    """Write every instance and registry.txt into `folder`."""
+    values = reference_values()
+    lines = []
+    for name, instance in INSTANCES.items():
+        path = folder / f"{name}.npz"
+        reference = [
+            {
+                "lam": lam,
+                "primal": values[name, lam],
+                "dual": values[name, lam],
+                "status": "optimal",
+                "source": SOURCE,
+            }
+            for lam in instance.lams
+        ]
+        sparseopt.save(instance.build(), path, name=name, reference=reference, **instance.header)
+        lines.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n")
+    (folder / "registry.txt").write_text("".join(lines), encoding="ascii", newline="\n")
+
+
+def reference_values() -> dict[tuple[str, float], float]:
+    """Read sparseopt.solu: the objective value of each (instance, lam)."""
+    values = {}
+    for entry in read_solu(SOLU):
+        assert entry.lam is not None and entry.value is not None
+        values[entry.name, entry.lam] = entry.value
+    return values
+
+
+# ---- real data
+
+
+def standardised(X: Array, norm: float) -> Array:
+    """Return X with columns of mean 0 and of the given norm."""
+    columns = []
+    for column in X.T:
+        centred = column - math.fsum(column) / len(column)
+        columns.append(centred * (norm / math.sqrt(math.fsum(centred * centred))))
+    return np.column_stack(columns)
+
+
+def centred(y: Array) -> Array:
+    """Return y less its mean."""
+    return np.asarray(y - math.fsum(y) / len(y))
+
+
+def quadratic(X: Array, names: list[str]) -> tuple[Array, list[str]]:
+    """Append the products of the columns in pairs, and their squares except that of sex."""
+    pairs = list(combinations(range(len(names)), 2))
+    squares = [j for j in range(len(names)) if j != SEX]
+    columns = [X, *(X[:, j] * X[:, k] for j, k in pairs), *(X[:, j] ** 2 for j in squares)]
+    labels = [f"{names[j]}:{names[k]}" for j, k in pairs] + [f"{names[j]}^2" for j in squares]
+    return np.column_stack(columns), [*names, *labels]
+
+
+SEX = 1
+"""Column of the two-valued variable, whose square says nothing new."""
+
+
+Data = tuple[Array, Array, list[str]]
+"""X, y and the names of the columns."""
+
+
+def diabetes(expanded: bool) -> Data:
+    """Return the standardised columns (norm 1, after Efron et al.) and the response as measured."""
+    from sklearn.datasets import load_diabetes
+
+    data = load_diabetes(scaled=False)
+    X, names = standardised(data.data, 1.0), [str(name) for name in data.feature_names]
+    if not expanded:
+        return X, data.target, names
+    X, names = quadratic(X, names)
+    return standardised(X, 1.0), data.target, names
+
+
+def breast_cancer() -> Data:
+    """Return the standardised columns (variance 1) and the label: benign 1, malignant -1."""
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    names = [str(name) for name in data.feature_names]
+    return standardised(data.data, math.sqrt(len(data.data))), 2.0 * data.target - 1.0, names
+
+
+def diabetes_dantzig(expanded: bool) -> DantzigSelector:
+    """Centre the response: the selector has no intercept."""
+    X, y, names = diabetes(expanded)
+    return DantzigSelector(X, centred(y), names=names)
+
+
+def diabetes_lad(expanded: bool) -> LADLasso:
+    """Leave the response as measured and fit an intercept."""
+    X, y, names = diabetes(expanded)
+    return LADLasso(X, y, fit_intercept=True, names=names)
+
+
+def breast_cancer_dantzig() -> DantzigSelector:
+    """Centre the labels: the selector has no intercept."""
+    X, y, names = breast_cancer()
+    return DantzigSelector(X, centred(y), names=names)
+
+
+def breast_cancer_lad() -> LADLasso:
+    """Leave the labels +-1 and fit an intercept."""
+    X, y, names = breast_cancer()
+    return LADLasso(X, y, fit_intercept=True, names=names)
+
+
+def real(facts: dict[str, str], loader: str, X: str, y: str) -> dict[str, Any]:
+    """Return the header of a real instance."""
+    generator = {"script": SCRIPT, "source": f"sklearn.datasets.{loader}", **MADE_WITH}
+    return {**facts, "generator": {**generator, "X": X, "y": y}}
+
+
+def diabetes_header(expanded: bool, y: str) -> dict[str, Any]:
+    """Return the header of a diabetes instance."""
+    columns = "age, sex, bmi, bp, s1 to s6, standardised to mean 0 and norm 1"
+    if expanded:
+        columns += "; then their 45 products in pairs and 9 squares (not of sex), standardised too"
+    return real(DIABETES, "load_diabetes(scaled=False)", columns, y)
+
+
+def breast_cancer_header(y: str) -> dict[str, Any]:
+    """Return the header of a breast cancer instance."""
+    columns = "the 30 features, standardised to mean 0 and variance 1"
+    return real(BREAST_CANCER, "load_breast_cancer()", columns, y)
+
+
+# ---- generated
+
+
+def generated(
+    design: str, facts: dict[str, str], lams: tuple[float, ...], **chosen: Any
+) -> Instance:
+    """Return the instance of a generator's name and settings, seed 0."""
+    return Instance(
+        build=lambda: generators.generate(design, **chosen),
+        header={**facts, "generator": generators.provenance(design, **chosen)},
+        lams=lams,
+    )
+
+
+MEASURED = "as measured; the intercept is fitted"
+CENTRED = "as measured, centred"
+UNIT_INTERVAL = (1.0, 0.75, 0.5, 0.25, 0.0)
+
+INSTANCES: dict[str, Instance] = {
+    "diabetes-dantzig": Instance(
+        lambda: diabetes_dantzig(False), diabetes_header(False, CENTRED), (800, 400, 100, 10, 0)
+    ),
+    "diabetes-lad": Instance(
+        lambda: diabetes_lad(False), diabetes_header(False, MEASURED), (8, 5, 1, 0.1, 0)
+    ),
+    "diabetes-quadratic-dantzig": Instance(
+        lambda: diabetes_dantzig(True), diabetes_header(True, CENTRED), (800, 400, 100, 10, 1)
+    ),
+    "diabetes-quadratic-lad": Instance(
+        lambda: diabetes_lad(True), diabetes_header(True, MEASURED), (8, 5, 1, 0.1, 0)
+    ),
+    "breast-cancer-dantzig": Instance(
+        breast_cancer_dantzig,
+        breast_cancer_header("benign 1, malignant -1, centred"),
+        (400, 100, 10, 1, 0.1),
+    ),
+    "breast-cancer-lad": Instance(
+        breast_cancer_lad,
+        breast_cancer_header("benign 1, malignant -1; the intercept is fitted"),
+        (300, 100, 20, 5, 0),
+    ),
+    "dantzig-4.1": generated("dantzig-4.1", GENERATED, (200, 100, 50, 24, 5)),
+    "dantzig-4.3": generated("dantzig-4.3", GENERATED, (120, 80, 46, 23, 5), n=100, d=200),
+    "lad-4.1": generated("lad-4.1", GENERATED, (25, 20, 15, 10, 5), n=60, d=100),
+    "lad-4.3": generated("lad-4.3", GENERATED, (35, 30, 25, 20, 10), n=80, d=200),
+    "parametric-lp-inequality": generated("parametric-lp", RANDOM, UNIT_INTERVAL),
+    "parametric-lp-equality": generated("parametric-lp", RANDOM, UNIT_INTERVAL, form="equality"),
+    "parametric-lp-integer": generated("parametric-lp", RANDOM, UNIT_INTERVAL, integer=True),
+    "piecewise-linear": generated("piecewise-linear", RANDOM, UNIT_INTERVAL, m=20, p=15),
+    "piecewise-linear-integer": generated(
+        "piecewise-linear", RANDOM, UNIT_INTERVAL, m=20, p=15, integer=True
+    ),
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Write sparseopt.solu: reference values, each confirmed by two independent methods.
+
+    python instances/prove.py             takes some seconds; afterwards run make.py
+
+For each instance and lam: (1) the homotopy engine follows the whole path down to the smallest lam;
+(2) HiGHS solves the linear program of that lam alone, cold. From the coefficients and multipliers
+of each the primal and the dual value are computed anew. All four numbers must agree to
+RELATIVE_ERROR, and both points must be feasible to the same accuracy.
+"""
+
+from __future__ import annotations
+
+import make
+import numpy as np
+
+import sparseopt
+from sparseopt.io.solu import KnownValue, write_solu
+from sparseopt.problems import ParametricProblem
+from sparseopt.problems.base import Array
+
+
+class Unproven(Exception):
+    """The two methods do not agree."""
+
+
+def main() -> None:
+    """Prove all values and write them, rounded to 12 digits."""
+    entries = []
+    for name, instance in make.INSTANCES.items():
+        problem = instance.build()
+        assert isinstance(problem, ParametricProblem)
+        for lam, value in prove(problem, instance.lams).items():
+            entries.append(KnownValue("opt", name, lam, float(f"{value:.12g}")))
+        print(name, flush=True)
+    write_solu(entries, make.SOLU)
+
+
+def prove(problem: ParametricProblem, lams: tuple[float, ...]) -> dict[float, float]:
+    """Return the objective value at each lam, confirmed by both methods.
+
+    Raises
+    ------
+    Unproven
+        When a point is not feasible or two of the four values differ.
+    """
+    path = sparseopt.solve(problem, backend="homotopy", lam_min=min(lams)).path
+    assert path is not None
+    proven = {}
+    for lam in lams:
+        cold = sparseopt.solve(problem, backend="highs", lam=lam)
+        if cold.x is None:
+            raise Unproven(f"highs at lam={lam:g}: {cold.status}")
+        ours = values(problem, path.at(lam), path.dual_at(lam), lam)
+        theirs = values(problem, cold.x, cold.duals["rows"], lam)
+        numbers = [*ours, *theirs, path.objective_at(lam)]
+        spread = max(numbers) - min(numbers)
+        if spread > make.RELATIVE_ERROR * max(1.0, *map(abs, numbers)):
+            raise Unproven(f"lam={lam:g}: primal and dual values {numbers}")
+        proven[lam] = path.objective_at(lam)
+    return proven
+
+
+def values(problem: ParametricProblem, theta: Array, nu: Array, lam: float) -> tuple[float, float]:
+    """Return the primal and the dual value of a pair, in the problem's own sense.
+
+    Raises
+    ------
+    Unproven
+        When the point violates a constraint, or the multipliers leave the dual's domain, beyond
+        rounding.
+    """
+    program = problem.canonical()
+    z = np.concatenate([theta, program.A.matvec(theta)])
+    v = np.concatenate([-program.A.rmatvec(nu), nu])
+    for what, point, ends in (("point", z, "domain"), ("multipliers", v, "slope_range")):
+        ranges = zip(getattr(program.phi, ends)(lam), getattr(program.psi, ends)(lam), strict=True)
+        low, high = (np.concatenate(parts) for parts in ranges)
+        scale = max(1.0, float(np.max(np.abs(point))))
+        violation = float(np.max(np.maximum(low - point, point - high), initial=0.0))
+        if violation > make.RELATIVE_ERROR * scale:
+            raise Unproven(f"lam={lam:g}: the {what} violate a bound by {violation:g}")
+    sign = problem.canonical_sign
+    return sign * program.value(theta, lam), sign * program.dual_value(nu, lam)
+
+
+if __name__ == "__main__":
+    main()
