@@ -1,0 +1,151 @@
+r"""The optimality conditions of a basis at both ends of its segment.
+
+z of each coordinate must lie on its piece or at its kink, v between the slopes there. Both are
+affine on a segment, and so are their limits: a condition that holds at both ends holds between
+them. On a segment that reaches to infinity it must hold at the lower end and for the rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.checking.bases import Bases, Pair
+from sparseopt.checking.point import ratio_of
+from sparseopt.checking.tables import CodeTables, Line
+from sparseopt.checking.tolerances import SEGMENT
+from sparseopt.problems.base import Array
+from sparseopt.problems.maps import LinearMap
+
+__all__ = ["Breach", "breaches"]
+
+_PLACES = ("lower end", "upper end", "way to infinity")
+
+
+@dataclass(frozen=True)
+class Breach:
+    """The worst violation of one side's conditions in a chunk, relative to its scale.
+
+    `where` is (segment, coordinate, place) or None where nothing is violated at all.
+    """
+
+    side: str
+    ratio: float
+    where: tuple[int, int, str] | None
+
+
+def breaches(
+    A: LinearMap, tables: CodeTables, bases: Bases, low: Array, high: Array
+) -> tuple[Breach, Breach]:
+    """Return the worst primal and the worst dual violation of a chunk."""
+    p = A.shape[1]
+    finite = np.isfinite(high)
+    step = np.where(finite, high - np.where(finite, low, 0.0), 0.0)
+
+    def rows_size(theta: Array) -> Array:
+        return A.abs_matvec(np.abs(theta))
+
+    def columns_size(nu: Array) -> Array:
+        return A.abs_rmatvec(np.abs(nu))
+
+    primal = _Side(
+        "primal", bases.z, (tables.z_low, tables.z_high), bases.theta, slice(p), rows_size
+    )
+    dual = _Side(
+        "dual", bases.v, (tables.v_low, tables.v_high), bases.nu, slice(p, None), columns_size
+    )
+    return (
+        primal.worst(bases.slots, low, step, ~finite),
+        dual.worst(bases.slots, low, step, ~finite),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The primal conditions (x = z, of theta) or the dual ones (x = v, of nu).
+
+    The entries `own` of x are the vector itself, the others are its products with A. Its own
+    entries have the scale of the vector's largest entry, since a bound at zero has none.
+    """
+
+    name: str
+    x: Pair
+    limits: tuple[Line, Line]
+    vector: Pair
+    own: slice
+    product_size: Callable[[Array], Array]
+
+    def worst(self, slots: Array, low: Array, step: Array, endless: Array) -> Breach:
+        """Return the worst violation at the ends of a chunk's segments."""
+        ratio, where = 0.0, None
+        for found in self._violations(slots, low, step, endless):
+            relative = self._relative(found, step)
+            if len(relative) and float(relative.max()) > ratio:
+                at = int(np.argmax(relative))
+                ratio = float(relative[at])
+                where = (int(found.segment[at]), int(found.coordinate[at]), _PLACES[found.place])
+        return Breach(self.name, ratio, where)
+
+    def _violations(
+        self, slots: Array, low: Array, step: Array, endless: Array
+    ) -> Iterator[_Violations]:
+        value, rate = self.x
+        for line, sign in zip(self.limits, (1.0, -1.0), strict=True):
+            limit, limit_rate = line.at(slots, low[:, None])
+            slack, slack_rate = sign * (value - limit), sign * (rate - limit_rate)
+            at_high = slack + step[:, None] * slack_rate
+            here = np.nonzero(slack < 0.0)
+            yield _Violations(here, 0, -slack[here], np.abs(limit[here]) + np.abs(value[here]))
+            # The upper end is reached from the lower one: its terms are those of both.
+            here = np.nonzero(at_high < 0.0)
+            h = step[here[0]]
+            size = np.abs(limit[here]) + np.abs(value[here])
+            size = size + h * (np.abs(limit_rate[here]) + np.abs(rate[here]))
+            yield _Violations(here, 1, -at_high[here], size)
+            here = np.nonzero((slack_rate < 0.0) & np.isfinite(slack) & endless[:, None])
+            size = np.abs(limit_rate[here]) + np.abs(rate[here])
+            yield _Violations(here, 2, -slack_rate[here], size)
+
+    def _relative(self, found: _Violations, step: Array) -> Array:
+        """Divide violations by their scales; products of absolute values are made where needed."""
+        own = np.zeros(self.x[0].shape[1], dtype=bool)
+        own[self.own] = True
+        is_own = own[found.coordinate]
+        scale = found.size.copy()
+        for s in np.unique(found.segment[is_own]):
+            here = is_own & (found.segment == s)
+            scale[here] += self._vector(s, found.place, step[s]).max(initial=0.0)
+        ratio = ratio_of(found.amount, scale)
+        doubtful = ~is_own & (ratio > SEGMENT)
+        first = 0 if self.own.start else self.own.stop
+        for s in np.unique(found.segment[doubtful]):
+            here = doubtful & (found.segment == s)
+            terms = self.product_size(self._vector(s, found.place, step[s]))
+            size = found.size[here] + terms[found.coordinate[here] - first]
+            ratio[here] = ratio_of(found.amount[here], size)
+        return ratio
+
+    def _vector(self, segment: int, place: int, step: float) -> Array:
+        """Return the sizes of theta's or nu's terms at one place of a segment."""
+        value, rate = np.abs(self.vector[0][segment]), np.abs(self.vector[1][segment])
+        return np.asarray((value, value + step * rate, rate)[place])
+
+
+@dataclass(frozen=True, eq=False)
+class _Violations:
+    """Violations at one place (an index of _PLACES), and the size of z and its limit there."""
+
+    here: tuple[Array, ...]
+    place: int
+    amount: Array
+    size: Array
+
+    @property
+    def segment(self) -> Array:
+        return self.here[0]
+
+    @property
+    def coordinate(self) -> Array:
+        return self.here[1]

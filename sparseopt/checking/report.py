@@ -1,0 +1,105 @@
+"""What a check finds, and the report that it ends in."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sparseopt.result import Verdict
+
+__all__ = ["CheckReport", "Findings"]
+
+_MANY = 20
+"""Refutations that are written out; the rest are counted."""
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The checker's answer.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    residuals : dict of str to float
+        What was measured, relative to the scale of its terms. Among them: "primal" and
+        "dual" (violations), "gap" (between primal and dual objective), "objective"
+        (stated against recomputed), "stored" (a path's numbers against its bases), "hole"
+        (between a path's end and the range that is proven empty), "extended" (a kernel's solution
+        against extended precision).
+    messages : tuple of str
+        Why: what was refuted first, then what was proven and what was not.
+    """
+
+    verdict: Verdict
+    residuals: dict[str, float] = field(default_factory=dict)
+    messages: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        rows = [("verdict", self.verdict.value)]
+        rows += [(name, f"{value:.3g}") for name, value in self.residuals.items()]
+        rows += [("", message) for message in self.messages]
+        body = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+            for name, text in rows
+        )
+        return f"<table><caption>Check</caption>{body}</table>"
+
+
+class Findings:
+    """Collects what a verifier finds; :meth:`report` draws the verdict.
+
+    The verdict is REFUTED after any :meth:`refute`, else VERIFIED after a :meth:`prove` and no
+    :meth:`doubt`, else UNPROVEN.
+    """
+
+    def __init__(self) -> None:
+        self._residuals: dict[str, float] = {}
+        self._refutations: list[str] = []
+        self._doubts: list[str] = []
+        self._proofs: list[str] = []
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something stated was found false."""
+        return bool(self._refutations)
+
+    @property
+    def residuals(self) -> Mapping[str, float]:
+        """What was measured so far."""
+        return self._residuals
+
+    def measure(self, name: str, value: float) -> None:
+        """Record a residual; of several by one name the largest is kept."""
+        value = math.inf if math.isnan(value) else float(value)
+        self._residuals[name] = max(value, self._residuals.get(name, 0.0))
+
+    def refute(self, message: str) -> None:
+        """Record that something stated is false."""
+        self._refutations.append(message)
+
+    def doubt(self, message: str) -> None:
+        """Record that something stated could not be proven."""
+        self._doubts.append(message)
+
+    def prove(self, message: str) -> None:
+        """Record that the claim is proven."""
+        self._proofs.append(message)
+
+    def report(self) -> CheckReport:
+        """Draw the verdict."""
+        if self._refutations:
+            verdict = Verdict.REFUTED
+        elif self._proofs and not self._doubts:
+            verdict = Verdict.VERIFIED
+        else:
+            verdict = Verdict.UNPROVEN
+        shown = list(dict.fromkeys(self._refutations))
+        if len(shown) > _MANY:
+            shown = [*shown[:_MANY], f"and {len(shown) - _MANY} more"]
+        return CheckReport(
+            verdict=verdict,
+            residuals=dict(self._residuals),
+            messages=(*shown, *self._doubts, *self._proofs),
+        )

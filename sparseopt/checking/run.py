@@ -1,0 +1,88 @@
+"""The public entry of the checker."""
+
+from __future__ import annotations
+
+from sparseopt.checking.claims import check_claims
+from sparseopt.checking.report import CheckReport, Findings
+from sparseopt.checking.verifiers import verifier_of
+from sparseopt.errors import ProblemError
+from sparseopt.problems.base import Problem
+from sparseopt.result import Result
+
+__all__ = ["check"]
+
+
+def check(problem: Problem, result: Result) -> CheckReport:
+    """Verify a result against its problem by arithmetic alone; trusts no backend.
+
+    Parameters
+    ----------
+    problem : Problem
+    result : Result
+        Its certificate is read as hostile input: whatever is wrong with it is a refutation, never
+        an exception.
+
+    Returns
+    -------
+    CheckReport
+
+    Raises
+    ------
+    ProblemError
+        When the result belongs to another instance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparseopt import Certificate, Result, SolveParams, Status
+    >>> from sparseopt.checking import check
+    >>> from sparseopt.problems import DantzigSelector
+    >>> problem = DantzigSelector(X=np.eye(2), y=[3.0, 1.0])
+    >>> result = Result(
+    ...     status=Status.OPTIMAL,
+    ...     x=np.array([2.0, 0.0]),
+    ...     objective=2.0,
+    ...     bound=2.0,
+    ...     params=SolveParams(lam=1.0),
+    ...     certificate=Certificate("dual", {"nu": np.array([-1.0, 0.0])}),
+    ... )
+    >>> check(problem, result).verdict.value
+    'verified'
+    """
+    _identify(problem, result)
+    findings = Findings()
+    # Evidence is anybody's input. Verifiers look at it with care, and whatever still goes wrong
+    # while reading it is the evidence's fault.
+    try:
+        check_claims(problem, result, findings)
+        verify = verifier_of(problem.family)
+        if verify is None:
+            findings.doubt(
+                f"no verifier is registered for problems of the family {problem.family}: only "
+                "the objective value and the residuals were checked"
+            )
+        else:
+            verify(problem, result, findings)
+    except Exception as error:
+        findings.refute(f"the evidence cannot be read: {type(error).__name__}: {error}")
+    return findings.report()
+
+
+def _identify(problem: Problem, result: Result) -> None:
+    """Raise unless the result may belong to the problem; hashes only where it must."""
+    if result.kind and result.kind != problem.kind:
+        raise ProblemError(
+            f"the result is of a problem of the kind {result.kind}, the problem given is a "
+            f"{problem.kind}: check it with the instance that it was solved for"
+        )
+    stated = result.fingerprint
+    if stated is None:
+        if result.problem is None or result.problem is problem:
+            return
+        stated = result.problem.fingerprint()
+    own = problem.fingerprint()
+    if stated != own:
+        raise ProblemError(
+            f"the result belongs to the instance {str(stated)[:12]}..., the problem given has the "
+            f"fingerprint {own[:12]}...: check it with the instance that it was solved for"
+        )

@@ -1,0 +1,45 @@
+"""All tolerances of the checker. Each is relative to the size of the terms that were added up.
+
+The scale of a value z_i is the size of its kinks plus (|A| |theta|)_i, the scale of a multiplier
+v_i that of its finite slopes plus (|A|' |nu|)_i: what rounding errors, and relative errors in the
+data, are proportional to. A variable is one term, so its scale is that of the largest
+variable; likewise the multiplier of a row.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "COPY",
+    "FEASIBILITY",
+    "OBJECTIVE",
+    "RANK",
+    "SEGMENT",
+    "STORED",
+    "SUM",
+    "UNSCALED",
+]
+
+FEASIBILITY = 1e-8
+"""Violations of a single solution: outside solvers reach 1e-9 to 1e-7 of the scale."""
+
+SEGMENT = 1e-9
+"""Violations and gaps on the segments of a path, and the ends that Farkas rays prove."""
+
+OBJECTIVE = 1e-9
+"""Stated against recomputed objective value."""
+
+SUM = 1e-9
+"""Two objective values, relative to the sum of the absolute values of their terms: what is left of
+a gap when the terms cancel."""
+
+STORED = 1e-9
+"""Backward error of the numbers of a path in the equations of their basis."""
+
+COPY = 1e-12
+"""A number that is stated twice."""
+
+RANK = 1e-15
+"""Reciprocal condition number, after equilibration, at which a kernel counts as singular."""
+
+UNSCALED = 1e-6
+"""Residuals of families without a verifier of their own, relative to 1 + max |x|."""
