@@ -17,6 +17,7 @@ _OWN: Mapping[str, str] = {
     "homotopy": "sparseopt.solvers.homotopy:Homotopy",
     "highs": "sparseopt.solvers.highs_:Highs",
     "brute-force": "sparseopt.solvers.strs.brute_force:BruteForce",
+    "knapsack-dp": "sparseopt.solvers.spica.knapsack_dp:KnapsackDP",
 }
 """In the order in which ``backend="auto"`` prefers them."""
 

@@ -1,6 +1,7 @@
 """What is to be solved: frozen data with objective, residuals and validation; no algorithm."""
 
 from sparseopt.problems.base import Problem, problem_kinds
+from sparseopt.problems.graphical import BudgetTables
 from sparseopt.problems.maps import LinearMap
 from sparseopt.problems.parametric import (
     ParametricLP,
@@ -13,6 +14,7 @@ from sparseopt.problems.strs import STRS
 
 __all__ = [
     "STRS",
+    "BudgetTables",
     "DantzigSelector",
     "LADLasso",
     "LinearMap",

@@ -1,0 +1,1 @@
+"""Solvers of problems with one cardinality budget over many nodes."""

@@ -1,0 +1,135 @@
+"""Solutions for every value of a cardinality budget: :class:`BudgetPath`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from sparseopt.errors import ParamError
+from sparseopt.path import PathResult
+from sparseopt.problems.base import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["BudgetPath", "CountChanges"]
+
+
+@dataclass(frozen=True, eq=False)
+class CountChanges:
+    """A sequence of count vectors that differ from one another in few entries.
+
+    The vector at place i comes from the one before (zeros before the first) by setting the
+    entries ``node[ptr[i]:ptr[i + 1]]`` to ``count[ptr[i]:ptr[i + 1]]``.
+
+    Attributes
+    ----------
+    ptr : int array of shape (places + 1,)
+    node, count : int arrays of shape (ptr[places],)
+    """
+
+    ptr: Array
+    node: Array
+    count: Array
+
+    def dense(self, place: int, length: int) -> Array:
+        """Return the counts at a place, shape (length,)."""
+        end = int(self.ptr[place + 1])
+        out = np.zeros(length, dtype=np.int64)
+        # Where an entry is set more than once, NumPy keeps the last.
+        out[self.node[:end]] = self.count[:end]
+        return out
+
+    @classmethod
+    def from_columns(cls, places: int, columns: Sequence[Array]) -> CountChanges:
+        """Compress a places x J matrix that is given by its columns."""
+        where, node, count = [], [], []
+        for j, column in enumerate(columns):
+            changed = np.flatnonzero(np.diff(column, prepend=0))
+            where.append(changed)
+            node.append(np.full(len(changed), j, dtype=np.int64))
+            count.append(column[changed].astype(np.int64))
+        place = np.concatenate(where)
+        order = np.argsort(place, kind="stable")
+        return cls(
+            ptr=np.searchsorted(place[order], np.arange(places + 1)).astype(np.int64),
+            node=np.concatenate(node)[order],
+            count=np.concatenate(count)[order],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetPath(PathResult):
+    """The best way to spend every budget K.
+
+    Attributes
+    ----------
+    budgets : int array of shape (B,)
+        Increasing values of K, usually 0, 1, ..., the largest.
+    objective, bound : arrays of shape (B,)
+        The value of the solution at each budget, and a proven bound on the optimum.
+    certified : bool array of shape (B,)
+        Whether a multiplier alone proves the solution optimal (Everett's condition).
+    changes : CountChanges
+        The counts at each budget.
+    nodes : int
+        J, the length of the counts.
+    stopped_by : str
+        "budget" at the largest one; "time", "interrupted" where the values are not optimal.
+    """
+
+    budgets: Array
+    objective: Array
+    bound: Array
+    certified: Array
+    changes: CountChanges
+    nodes: int
+    stopped_by: str
+
+    kind: ClassVar[str] = "budget"
+
+    @property
+    def knots(self) -> Array:  # type: ignore[override]
+        """The budgets."""
+        return self.budgets
+
+    @property
+    def gap(self) -> Array:
+        """Objective minus bound, relative to the larger of the two, shape (B,)."""
+        size = np.maximum(np.maximum(np.abs(self.objective), np.abs(self.bound)), 1e-10)
+        return np.asarray(np.abs(self.objective - self.bound) / size)
+
+    def at(self, value: float) -> Array:
+        """Return the counts at the budget K, shape (J,).
+
+        Raises
+        ------
+        ParamError
+            When K is not among the budgets.
+        """
+        return self.changes.dense(self._place(value), self.nodes)
+
+    def objective_at(self, value: float) -> float:
+        """Return the objective value at the budget K."""
+        return float(self.objective[self._place(value)])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each budget: budget, objective, bound, gap, certified."""
+        import pandas as pd
+
+        names = ("objective", "bound", "gap", "certified")
+        return pd.DataFrame(
+            {"budget": self.budgets, **{name: getattr(self, name) for name in names}}
+        )
+
+    def _place(self, value: float) -> int:
+        place = int(np.searchsorted(self.budgets, value))
+        if place == len(self.budgets) or self.budgets[place] != value:
+            raise ParamError(
+                f"budget {value} is not on the path, whose budgets are the integers from "
+                f"{int(self.budgets[0])} to {int(self.budgets[-1])}"
+            )
+        return place
