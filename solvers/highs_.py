@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparseopt.backend import Backend, Control, Feature, Option
+from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 from sparseopt.path import GridPath
 from sparseopt.problems.base import Array, Problem
@@ -201,7 +202,7 @@ def _grid(
     common: dict[str, Any] = {"raw_status": raw, "iterations": session.iterations}
     if not done:
         if ended is not None:
-            return _without_optimum(ended, **common, notes=(f"at lam = {grid[0]:g}",))
+            return _nothing_on(grid, ended, problem, **common)
         return Result(status=Status.NO_SOLUTION, limit=limit, **common)
     values = np.array([_values(problem, program, solution) for solution in done])
     theta = np.array([solution.theta for solution in done])
@@ -223,9 +224,33 @@ def _grid(
         bound=float(values[-1, 1]),
         duals={"rows": nu[-1]},
         path=path,
-        certificate=Certificate(kind="dual-grid"),
+        certificate=Certificate(kind="dual-grid", arrays=_evidence(ended)),
         **common,
     )
+
+
+def _nothing_on(
+    grid: list[float], ended: Ended, problem: ParametricProblem, **common: Any
+) -> Result:
+    """Answer for a grid whose largest value has no optimum, if the proof covers all values."""
+    covered = all(ended.proof.at(lam) < 0.0 for lam in grid)
+    if ended.point is not None:
+        covered &= all(_feasible(problem, ended.point, lam) for lam in grid)
+    if not covered:
+        raise ParamError(
+            f"the problem is {ended.outcome.value} at lam = {grid[0]:g}, the largest value of the "
+            f"grid, and not proven so at all others: ask for values below {ended.proof.root:g}, or "
+            "for single values"
+        )
+    return _without_optimum(ended, **common)
+
+
+def _evidence(ended: Ended | None, suffix: str = "") -> dict[str, Array]:
+    """Name the vector that proves where a path or a grid ends."""
+    if ended is None:
+        return {}
+    name = "farkas" if ended.outcome is Outcome.INFEASIBLE else "ray"
+    return {name + suffix: ended.proof.vector}
 
 
 # ---- the path
@@ -260,10 +285,6 @@ def _path(
         limit = ranging.limit or Limit.SLOW_PROGRESS
         return Result(status=Status.NO_SOLUTION, limit=limit, **common)
     change_ptr, changed, change_code = _changes(ranging.codes)
-    end = {}
-    if ranging.end is not None:
-        name = "farkas" if ranging.end.outcome is Outcome.INFEASIBLE else "ray"
-        end[name] = ranging.end.proof.vector
     path, certificate = path_from_codes(
         problem,
         np.array(ranging.low),
@@ -273,7 +294,8 @@ def _path(
         changed,
         change_code,
         ranging.stopped_by,
-        **end,
+        **_evidence(ranging.end),
+        **_evidence(ranging.ceiling, "_above"),
     )
     last = float(path.low[-1])
     theta, nu = path.at(last), path.dual_at(last)

@@ -41,9 +41,13 @@ class _Interval:
 
 @dataclass(frozen=True)
 class Ended:
-    """Nothing is feasible, or nothing bounds the objective, where `proof` is negative."""
+    """Nothing is feasible, or nothing bounds the objective, where `proof` is negative.
+
+    It is at `lam`; there `point` is feasible, if any is.
+    """
 
     outcome: Outcome
+    lam: float
     proof: Proof
     point: Array | None = None
 
@@ -70,14 +74,14 @@ def disprove(
         return None
     proof = farkas_proof(program, first.nu, lam)
     if proof is not None:
-        return Ended(Outcome.INFEASIBLE, proof)
+        return Ended(Outcome.INFEASIBLE, lam, proof)
     if outcome is Outcome.INFEASIBLE:
         return None
     second = Session(recession(program, lam), control, options).solve(0.0)
     if second.outcome is not Outcome.OPTIMAL or second.theta is None:
         return None
     proof = ray_proof(program, second.theta, lam)
-    return None if proof is None else Ended(Outcome.UNBOUNDED, proof, first.theta)
+    return None if proof is None else Ended(Outcome.UNBOUNDED, lam, proof, first.theta)
 
 
 @dataclass
@@ -94,6 +98,8 @@ class Ranging:
     limit : Limit or None
     end : Ended or None
         What ends the problem itself, at the last low (or everywhere, where there is no segment).
+    ceiling : Ended or None
+        Why there is nothing above the first high, where that is finite.
     """
 
     program: PiecewiseLinearProgram
@@ -109,12 +115,13 @@ class Ranging:
     stopped_by: str = ""
     limit: Limit | None = None
     end: Ended | None = None
+    ceiling: Ended | None = None
 
     def run(self) -> None:
         """Find the top, then tile downwards until something ends the path."""
-        ceiling = self._top()
+        start = self._top()
         if not self.stopped_by:
-            self._descend(ceiling)
+            self._descend(start)
 
     # ---- the top
 
@@ -124,7 +131,6 @@ class Ranging:
         Where nothing is feasible (or bounded) at large lam, return the lam above which that is so.
         """
         lam = max(_large(self.program), 2.0 * self.lam_min)
-        ceiling: Ended | None = None
         floor: Ended | None = None
         for _ in range(_TOP_TRIES):
             found = self._probe(lam)
@@ -135,27 +141,27 @@ class Ranging:
                 if math.isinf(found.high):
                     self._append(found, math.inf)
                     return self.low[-1]
-                if ceiling is not None:
-                    return ceiling.proof.root
+                if self.ceiling is not None:
+                    return self.ceiling.proof.root
                 lam = max(2.0 * found.high, 4.0 * lam)
                 continue
             if found.proof.rate == 0.0:
                 return self._nowhere(found)
             if found.proof.rate < 0.0:
-                ceiling = found
+                self.ceiling = found
                 if found.proof.root < self.lam_min:
                     return self._nowhere(found)
             else:
                 floor = found
-            if ceiling is None:
+            if self.ceiling is None:
                 lam = max(2.0 * found.proof.root, 4.0 * lam)
             elif floor is None:
-                lam = 0.5 * (self.lam_min + ceiling.proof.root)
-            elif floor.proof.root < ceiling.proof.root:
-                lam = 0.5 * (floor.proof.root + ceiling.proof.root)
+                lam = 0.5 * (self.lam_min + self.ceiling.proof.root)
+            elif floor.proof.root < self.ceiling.proof.root:
+                lam = 0.5 * (floor.proof.root + self.ceiling.proof.root)
             else:
-                same = floor.outcome is ceiling.outcome
-                return self._nowhere(_combine(floor, ceiling) if same else found)
+                same = floor.outcome is self.ceiling.outcome
+                return self._nowhere(_combine(floor, self.ceiling) if same else found)
         self._stop("slow_progress", Limit.SLOW_PROGRESS)
         return lam
 
@@ -179,7 +185,7 @@ class Ranging:
             limit = self.control.limit()
             if limit is not None:
                 return self._stop(limit.value, limit)
-            self.control.progress(f"lam {frontier:.4g}, {len(self.low)} segments", objective=None)
+            self.control.progress(f"lam {frontier:.4g}, {len(self.low)} segments")
             while found and found[-1].low >= frontier:
                 found.pop()
             if found and found[-1].basis.violation(frontier) <= ACCEPT:
@@ -224,6 +230,7 @@ class Ranging:
                     tries += 1
             elif answer.proof.rate < 0.0 and not self.low:
                 # Nothing above the root: the path starts lower than it seemed.
+                self.ceiling = answer
                 frontier = answer.proof.root
             else:
                 self._nowhere(answer)
@@ -302,4 +309,4 @@ def _combine(floor: Ended, ceiling: Ended) -> Ended:
     a, b = 1.0 / floor.proof.rate, -1.0 / ceiling.proof.rate
     vector = a * floor.proof.vector + b * ceiling.proof.vector
     value = a * floor.proof.value + b * ceiling.proof.value
-    return Ended(floor.outcome, Proof(vector, value, 0.0), floor.point)
+    return Ended(floor.outcome, floor.lam, Proof(vector, value, 0.0), floor.point)

@@ -73,6 +73,8 @@ def path_from_codes(
     *,
     farkas: Array | None = None,
     ray: Array | None = None,
+    farkas_above: Array | None = None,
+    ray_above: Array | None = None,
 ) -> tuple[ParametricPath, Certificate]:
     """Build the path and its certificate from the bases of its segments.
 
@@ -93,6 +95,8 @@ def path_from_codes(
         Row multipliers that prove that nothing is feasible below.
     ray : array of shape (p,), optional
         Direction along which the objective is unbounded below ``low[-1]``.
+    farkas_above, ray_above : arrays, optional
+        The same for lam above ``high[0]``, where that is finite.
 
     Returns
     -------
@@ -139,12 +143,16 @@ def path_from_codes(
         "change_code": np.asarray(change_code, dtype=np.int16),
     }
     values: dict[str, Any] = {}
-    if farkas is not None:
-        arrays["farkas"] = np.asarray(farkas, dtype=np.float64)
-        values["end"] = "infeasible_below"
-    if ray is not None:
-        arrays["ray"] = np.asarray(ray, dtype=np.float64)
-        values["end"] = "unbounded_below"
+    for name, vector, end in (
+        ("farkas", farkas, "infeasible_below"),
+        ("ray", ray, "unbounded_below"),
+        ("farkas_above", farkas_above, None),
+        ("ray_above", ray_above, None),
+    ):
+        if vector is not None:
+            arrays[name] = np.asarray(vector, dtype=np.float64)
+            if end is not None:
+                values["end"] = end
     return path, Certificate(kind="segments", arrays=arrays, values=values)
 
 
