@@ -21,6 +21,8 @@ from sparseopt.problems.maps import LinearMap
 
 __all__ = ["Breach", "breaches"]
 
+_CLEAR = 1e-2 * SEGMENT
+"""Violations below this, relative to a part of their scale, need no look at the whole of it."""
 _PLACES = ("lower end", "upper end", "way to infinity")
 
 
@@ -94,17 +96,22 @@ class _Side:
         value, rate = self.x
         for line, sign in zip(self.limits, (1.0, -1.0), strict=True):
             limit, limit_rate = line.at(slots, low[:, None])
-            slack, slack_rate = sign * (value - limit), sign * (rate - limit_rate)
-            at_high = slack + step[:, None] * slack_rate
-            here = np.nonzero(slack < 0.0)
+            slack = sign * (value - limit)
+            here = _where(slack < 0.0)
             yield _Violations(here, 0, -slack[here], np.abs(limit[here]) + np.abs(value[here]))
+            if not (rate.any() or limit_rate.any()):
+                continue
+            slack_rate = sign * (rate - limit_rate)
+            at_high = slack + step[:, None] * slack_rate
             # The upper end is reached from the lower one: its terms are those of both.
-            here = np.nonzero(at_high < 0.0)
+            here = _where(at_high < 0.0)
             h = step[here[0]]
             size = np.abs(limit[here]) + np.abs(value[here])
             size = size + h * (np.abs(limit_rate[here]) + np.abs(rate[here]))
             yield _Violations(here, 1, -at_high[here], size)
-            here = np.nonzero((slack_rate < 0.0) & np.isfinite(slack) & endless[:, None])
+            if not endless.any():
+                continue
+            here = _where((slack_rate < 0.0) & np.isfinite(slack) & endless[:, None])
             size = np.abs(limit_rate[here]) + np.abs(rate[here])
             yield _Violations(here, 2, -slack_rate[here], size)
 
@@ -118,7 +125,7 @@ class _Side:
             here = is_own & (found.segment == s)
             scale[here] += self._vector(s, found.place, step[s]).max(initial=0.0)
         ratio = ratio_of(found.amount, scale)
-        doubtful = ~is_own & (ratio > SEGMENT)
+        doubtful = ~is_own & (ratio > _CLEAR)
         first = 0 if self.own.start else self.own.stop
         for s in np.unique(found.segment[doubtful]):
             here = doubtful & (found.segment == s)
@@ -149,3 +156,9 @@ class _Violations:
     @property
     def coordinate(self) -> Array:
         return self.here[1]
+
+
+def _where(wrong: Array) -> tuple[Array, Array]:
+    """Return the places of the few entries that are true."""
+    flat = np.flatnonzero(wrong)
+    return flat // wrong.shape[1], flat % wrong.shape[1]
