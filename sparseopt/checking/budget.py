@@ -93,8 +93,8 @@ def _check_points(
     sizes, start = problem.sizes, problem.ptr[:-1]
     inside = (changes.count >= 0) & (changes.count <= sizes[changes.node])
     if not inside.all():
-        node = int(changes.node[int(np.argmin(inside))])
-        findings.refute(f"a count of node {node} is outside 0..{int(sizes[node])}")
+        wrong = int(changes.node[int(np.argmin(inside))])
+        findings.refute(f"a count of node {wrong} is outside 0..{int(sizes[wrong])}")
         return
     # The counts before each change, from the change of the same node before it.
     order = np.lexsort((np.arange(len(changes.node)), changes.node))

@@ -11,11 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from sparseopt.budget_path import BudgetPath, CountChanges
+from sparseopt.budget_path import BudgetPath, CountChanges
 from sparseopt.errors import ProblemError
 from sparseopt.io.fields import Fields
 from sparseopt.path import GridPath, ParametricPath, PathResult, SparseRows
+from sparseopt.problems.base import Array
 
 __all__ = ["FORMATS", "PathFormat", "decode_path", "encode_path"]
+
+_LARGEST = 2**62
+
+_MOST = 2**31
+"""Budgets and counts are smaller than this."""
 
 
 @dataclass(frozen=True)
@@ -108,17 +116,22 @@ def _shape(fields: Fields) -> tuple[int, int]:
 
 def _decode_rows(fields: Fields, count: int, length: int) -> SparseRows:
     index = fields.indices("index", None, 0, max(length, 1))
-    ptr = fields.indices("ptr", count + 1, 0, len(index) + 1)
-    if ptr[0] != 0 or ptr[-1] != len(index) or (np.diff(ptr) < 0).any():
-        raise ProblemError(f"{fields.name('ptr')} must rise from 0 to {len(index)}")
     rows = SparseRows(
-        ptr=ptr,
+        ptr=_pointers(fields, count, len(index)),
         index=index,
         value=fields.vector("value", len(index)),
         rate=fields.vector("rate", len(index)),
     )
     fields.end()
     return rows
+
+
+def _pointers(fields: Fields, count: int, end: int) -> Array:
+    """Return the field ptr, which divides `end` entries into `count` parts."""
+    ptr = fields.indices("ptr", count + 1, 0, end + 1)
+    if ptr[0] != 0 or ptr[-1] != end or (np.diff(ptr) < 0).any():
+        raise ProblemError(f"{fields.name('ptr')} must rise from 0 to {end}")
+    return ptr
 
 
 def _encode_grid(path: GridPath) -> dict[str, Any]:
@@ -145,7 +158,88 @@ def _decode_grid(fields: Fields) -> GridPath:
     )
 
 
+def _encode_budget(path: BudgetPath) -> dict[str, Any]:
+    return {
+        "stopped_by": path.stopped_by,
+        "nodes": int(path.nodes),
+        "budgets": path.budgets,
+        "objective": path.objective,
+        "bound": path.bound,
+        "certified": path.certified,
+        "changes": {name: getattr(path.changes, name) for name in ("ptr", "node", "count")},
+    }
+
+
+def _decode_budget(fields: Fields) -> BudgetPath:
+    budgets = fields.indices("budgets", None, 0, _LARGEST)
+    count = len(budgets)
+    if count == 0:
+        raise ProblemError(f"{fields.name('budgets')} is empty; a path has at least one budget")
+    nodes = fields.count("nodes")
+    certified = fields.array("certified")
+    if certified.dtype != np.bool_ or certified.shape != (count,):
+        raise ProblemError(f"{fields.name('certified')}: expected {count} truth values")
+    inner = fields.object("changes")
+    node = inner.indices("node", None, 0, max(nodes, 1))
+    changes = CountChanges(
+        ptr=_pointers(inner, count, len(node)),
+        node=node,
+        count=inner.indices("count", len(node), 0, _LARGEST),
+    )
+    inner.end()
+    return BudgetPath(
+        budgets=budgets,
+        objective=fields.vector("objective", count, infinite=True),
+        bound=fields.vector("bound", count, infinite=True),
+        certified=certified,
+        changes=changes,
+        nodes=nodes,
+        stopped_by=fields.text("stopped_by"),
+    )
+
+
+def _encode_budget(path: BudgetPath) -> dict[str, Any]:
+    return {
+        "stopped_by": path.stopped_by,
+        "nodes": int(path.nodes),
+        "objective": path.objective,
+        "bound": path.bound,
+        "budgets": path.budgets,
+        "certified": path.certified.astype(np.int64),
+        "changes": {name: getattr(path.changes, name) for name in ("ptr", "node", "count")},
+    }
+
+
+def _decode_budget(fields: Fields) -> BudgetPath:
+    nodes = fields.count("nodes")
+    objective = fields.vector("objective")
+    if len(objective) == 0:
+        raise ProblemError(f"{fields.name('objective')} is empty; a path has at least one budget")
+    places = len(objective)
+    budgets = fields.indices("budgets", places, 0, _MOST)
+    if (np.diff(budgets) < 1).any():
+        raise ProblemError(f"{fields.name('budgets')} must rise")
+    inner = fields.object("changes")
+    node = inner.indices("node", None, 0, max(nodes, 1))
+    ptr = inner.indices("ptr", places + 1, 0, len(node) + 1)
+    if ptr[0] != 0 or ptr[-1] != len(node) or (np.diff(ptr) < 0).any():
+        raise ProblemError(f"{inner.name('ptr')} must rise from 0 to {len(node)}")
+    changes = CountChanges(ptr=ptr, node=node, count=inner.indices("count", len(node), 0, _MOST))
+    inner.end()
+    return BudgetPath(
+        budgets=budgets,
+        objective=objective,
+        bound=fields.vector("bound", places, infinite=True),
+        certified=fields.indices("certified", places, 0, 2).astype(bool),
+        changes=changes,
+        nodes=nodes,
+        stopped_by=fields.text("stopped_by"),
+    )
+
+
 FORMATS: dict[str, PathFormat] = {
     ParametricPath.kind: PathFormat(_encode_parametric, _decode_parametric),
     GridPath.kind: PathFormat(_encode_grid, _decode_grid),
+    BudgetPath.kind: PathFormat(_encode_budget, _decode_budget),
+    BudgetPath.kind: PathFormat(_encode_budget, _decode_budget),
 }
