@@ -8,6 +8,7 @@ import numpy as np
 
 from sparseopt.backend import Backend, Feature
 from sparseopt.testing.behaviour import FamilySamples, behaviour_cases
+from sparseopt.testing.budget import budget_cases
 from sparseopt.testing.cases import ConformanceCase, ConformanceOutcome, select
 from sparseopt.testing.parametric import parametric_cases
 from sparseopt.testing.samples import Answer, answer_cases
@@ -48,6 +49,8 @@ def conformance_cases(
     cases: list[ConformanceCase] = []
     if Feature.PARAMETRIC in backend.features:
         cases += parametric_cases(backend, np.random.default_rng(rng))
+    if Feature.L0_BUDGET in backend.features:
+        cases += budget_cases(backend, np.random.default_rng(rng))
     for feature, build in _SAMPLES.items():
         if feature in backend.features:
             cases += _family_cases(feature.value, backend, build(np.random.default_rng(rng)))
