@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from sparseopt.budget_path import BudgetPath, CountChanges
-from sparseopt.budget_path import BudgetPath, CountChanges
 from sparseopt.errors import ProblemError
 from sparseopt.io.fields import Fields
 from sparseopt.path import GridPath, ParametricPath, PathResult, SparseRows
@@ -21,9 +20,6 @@ from sparseopt.problems.base import Array
 __all__ = ["FORMATS", "PathFormat", "decode_path", "encode_path"]
 
 _LARGEST = 2**62
-
-_MOST = 2**31
-"""Budgets and counts are smaller than this."""
 
 
 @dataclass(frozen=True)
@@ -198,48 +194,8 @@ def _decode_budget(fields: Fields) -> BudgetPath:
     )
 
 
-def _encode_budget(path: BudgetPath) -> dict[str, Any]:
-    return {
-        "stopped_by": path.stopped_by,
-        "nodes": int(path.nodes),
-        "objective": path.objective,
-        "bound": path.bound,
-        "budgets": path.budgets,
-        "certified": path.certified.astype(np.int64),
-        "changes": {name: getattr(path.changes, name) for name in ("ptr", "node", "count")},
-    }
-
-
-def _decode_budget(fields: Fields) -> BudgetPath:
-    nodes = fields.count("nodes")
-    objective = fields.vector("objective")
-    if len(objective) == 0:
-        raise ProblemError(f"{fields.name('objective')} is empty; a path has at least one budget")
-    places = len(objective)
-    budgets = fields.indices("budgets", places, 0, _MOST)
-    if (np.diff(budgets) < 1).any():
-        raise ProblemError(f"{fields.name('budgets')} must rise")
-    inner = fields.object("changes")
-    node = inner.indices("node", None, 0, max(nodes, 1))
-    ptr = inner.indices("ptr", places + 1, 0, len(node) + 1)
-    if ptr[0] != 0 or ptr[-1] != len(node) or (np.diff(ptr) < 0).any():
-        raise ProblemError(f"{inner.name('ptr')} must rise from 0 to {len(node)}")
-    changes = CountChanges(ptr=ptr, node=node, count=inner.indices("count", len(node), 0, _MOST))
-    inner.end()
-    return BudgetPath(
-        budgets=budgets,
-        objective=objective,
-        bound=fields.vector("bound", places, infinite=True),
-        certified=fields.indices("certified", places, 0, 2).astype(bool),
-        changes=changes,
-        nodes=nodes,
-        stopped_by=fields.text("stopped_by"),
-    )
-
-
 FORMATS: dict[str, PathFormat] = {
     ParametricPath.kind: PathFormat(_encode_parametric, _decode_parametric),
     GridPath.kind: PathFormat(_encode_grid, _decode_grid),
-    BudgetPath.kind: PathFormat(_encode_budget, _decode_budget),
     BudgetPath.kind: PathFormat(_encode_budget, _decode_budget),
 }
