@@ -320,8 +320,11 @@ class _Reader:
         lower, upper = np.zeros(n), np.full(n, np.inf)
         for j, value in self.upper.items():
             upper[j] = value
-            if value < 0.0:
-                lower[j] = -np.inf
+            if value < 0.0 and j not in self.lower:
+                raise ProblemError(
+                    f"{self.where}: {names[j]} has the upper bound {value} and no lower one; "
+                    "readers of MPS disagree on whether that is 0 or -infinity: add a line LO or MI"
+                )
         for j, value in self.lower.items():
             lower[j] = value
         empty = (lower > upper) | (lower == np.inf) | (upper == -np.inf)

@@ -20,6 +20,7 @@ from sparseopt.problems.base import Array
 __all__ = ["FORMATS", "PathFormat", "decode_path", "encode_path"]
 
 _LARGEST = 2**62
+_LONGEST = 10**9
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,8 @@ def _decode_parametric(fields: Fields) -> ParametricPath:
 
 def _shape(fields: Fields) -> tuple[int, int]:
     sizes = [item.count("value") for item in fields.items("shape")]
-    if len(sizes) != 2:
-        raise fields.error("shape", "two sizes")
+    if len(sizes) != 2 or max(sizes) > _LONGEST:
+        raise fields.error("shape", f"two sizes of at most {_LONGEST}")
     return sizes[0], sizes[1]
 
 
@@ -172,6 +173,8 @@ def _decode_budget(fields: Fields) -> BudgetPath:
     if count == 0:
         raise ProblemError(f"{fields.name('budgets')} is empty; a path has at least one budget")
     nodes = fields.count("nodes")
+    if nodes > _LONGEST:
+        raise fields.error("nodes", f"at most {_LONGEST}")
     certified = fields.array("certified")
     if certified.dtype != np.bool_ or certified.shape != (count,):
         raise ProblemError(f"{fields.name('certified')}: expected {count} truth values")

@@ -42,13 +42,14 @@ BOUNDED = """\
     COLUMNS
      x profit 1.5 r1 2
      x r3 1 r4 1
-     y r2 1 r3 -1.1
+     y r2 -1 r3 -1.1
      y r5 1
      z profit 1 r1 1
      w r1 -1 profit .5
     RHS
      RHS profit 3 r1 4
-     RHS r2 0.1 r4 1
+     RHS r2 0.1 r4 1.5
+     RHS r3 2
      SLOPE r1 1 profit 2
     RANGES
      R r1 2.5 r2 0.3
@@ -58,6 +59,7 @@ BOUNDED = """\
      LO BND x 1.7
      FR BND y
      UP BND z -1
+     MI BND z
      FX BND w 1e0
     ENDATA
 """
@@ -148,8 +150,7 @@ def test_bounds_ranges_and_senses_mean_what_highs_reads(tmp_path: Path) -> None:
     assert isinstance(problem, PiecewiseLinearProgram)
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
-    # It warns of the negative upper bound, which makes the lower one infinite.
-    assert highs.readModel(str(single)) == highspy.HighsStatus.kWarning
+    assert highs.readModel(str(single)) == highspy.HighsStatus.kOk
     highs.run()
     assert highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
     # The file maximises and the program minimises: the sign is turned.
@@ -163,8 +164,8 @@ def test_the_intervals_of_bounds_and_ranges(tmp_path: Path) -> None:
     assert low.tolist() == [1.7, -np.inf, -np.inf, 1.0]
     assert high.tolist() == [4.2, np.inf, -1.0, 1.0]
     low, high = problem.psi.domain(10.0)
-    assert low.tolist() == [11.5, 0.1, 0.0, 1.0, -2.0]
-    assert high.tolist() == [14.0, 0.4, 0.0, 1.5, 0.0]
+    assert low.tolist() == [11.5, 0.1, 2.0, 1.5, -2.0]
+    assert high.tolist() == [14.0, 0.4, 2.0, 2.0, 0.0]
     assert problem.coefficient_names == ["x", "y", "z", "w"]
     x = np.array([2.0, 0.5, -3.0, 1.0])
     # -(1.5 x + z + 0.5 w - 3 - 2 lam)
@@ -381,6 +382,7 @@ def test_other_families_are_refused(tmp_path: Path) -> None:
         ("UP BND x 4.2", "UP BND nobody 4", "'nobody' is not in the section COLUMNS"),
         ("UP BND x 4.2", "UP BND x", "instead of 'x'|not in the section COLUMNS"),
         ("UP BND x 4.2", "UP BND x 1", r"bounds \[1.7, 1.0\] of x leave no value"),
+        ("MI BND z", "", "z has the upper bound -1.0 and no lower one; readers of MPS disagree"),
         ("LO BND x 1.7", "UP BND x 1.7", r"\(upper bound of x\) is there twice"),
         ("ENDATA", "", "ends without ENDATA"),
         ("ENDATA", "ENDATA\nRHS", "nothing after ENDATA"),
