@@ -294,35 +294,31 @@ class LPForm:
             auxiliary column out of it).
         """
         bounds = self.bounds(lam)
-        fills = len(self.variables.fill)
-        first, second = self.p, self.p + fills
+        columns = _Places(basic[0], values[0], bounds.column_low, bounds.column_high)
+        rows = _Places(basic[1], values[1], bounds.row_low, bounds.row_high)
+        first, second = self.p, self.p + len(self.variables.fill)
         third = second + len(self.rows.fill)
-        parts = []
-        for pieces, cut, main, fill in (
-            (
-                self.program.phi,
-                self.variables,
-                (basic[0][:first], values[0][:first]),
-                (basic[0][first:second], values[0][first:second]),
-            ),
-            (
-                self.program.psi,
-                self.rows,
-                (basic[1][: self.m], values[1][: self.m]),
-                (basic[0][second:third], values[0][second:third]),
-            ),
-        ):
-            is_row = cut is self.rows
-            ends = (
-                (bounds.row_low[: self.m], bounds.row_high[: self.m])
-                if is_row
-                else (bounds.column_low[:first], bounds.column_high[:first])
-            )
-            reach = slice(second, third) if is_row else slice(first, second)
-            fill_ends = (bounds.column_low[reach], bounds.column_high[reach])
-            scale = bounds.scaling.z[self.p :] if is_row else bounds.scaling.z[: self.p]
-            parts.append(_read(pieces, cut, main, ends, fill, fill_ends, scale, lam))
-        codes = np.concatenate(parts)
+        program, z = self.program, bounds.scaling.z
+        codes = np.concatenate(
+            [
+                _read(
+                    program.phi,
+                    self.variables,
+                    columns.part(0, first),
+                    columns.part(first, second),
+                    z[: self.p],
+                    lam,
+                ),
+                _read(
+                    program.psi,
+                    self.rows,
+                    rows.part(0, self.m),
+                    columns.part(second, third),
+                    z[self.p :],
+                    lam,
+                ),
+            ]
+        )
         if np.count_nonzero(codes & 1) != self.p:
             return None
         if self.extra and not (basic[0][third:].all() and not basic[1][self.m :].any()):
@@ -341,27 +337,33 @@ def _reach(pieces: Pieces, cut: _Cut, lam: float) -> tuple[Array, Array]:
     return low, high
 
 
+@dataclass(frozen=True)
+class _Places:
+    """Where the columns (or rows) of an LP are: in the basis or not, value and bounds."""
+
+    basic: Array
+    value: Array
+    low: Array
+    high: Array
+
+    def part(self, begin: int, end: int) -> _Places:
+        """Return consecutive ones."""
+        here = slice(begin, end)
+        return _Places(self.basic[here], self.value[here], self.low[here], self.high[here])
+
+
 def _read(
-    pieces: Pieces,
-    cut: _Cut,
-    main: tuple[Array, Array],
-    ends: tuple[Array, Array],
-    fill: tuple[Array, Array],
-    fill_ends: tuple[Array, Array],
-    scale: Array,
-    lam: float,
+    pieces: Pieces, cut: _Cut, main: _Places, fill: _Places, scale: Array, lam: float
 ) -> Array:
-    """Return the codes of one group of coordinates; (basic, value) of main and fill columns."""
+    """Return the codes of the variables, or of the rows, from their main and fill columns."""
     n = len(pieces)
     owner = cut.owner[cut.fill]
-    main_basic, value = main
-    fill_basic, fill_value = fill
     # At a kink: the far end of the outermost full piece, or the end of the main piece.
-    at_high = np.abs(value - ends[1]) <= np.abs(value - ends[0])
+    at_high = np.abs(main.value - main.high) <= np.abs(main.value - main.low)
     kink = np.where(at_high, cut.right[cut.main], cut.left[cut.main])
     kink = np.where(kink >= 0, kink, pieces.ptr[:-1])
-    far = np.where(cut.side[cut.fill] > 0, fill_ends[1], fill_ends[0])
-    full = ~fill_basic & (np.abs(fill_value - far) < np.abs(fill_value))
+    far = np.where(cut.side[cut.fill] > 0, fill.high, fill.low)
+    full = ~fill.basic & (np.abs(fill.value - far) < np.abs(fill.value))
     for side, target in ((1, cut.right), (-1, cut.left)):
         here = full & (cut.side[cut.fill] == side)
         # In the order of the kinks, so that the outermost one is written last.
@@ -370,12 +372,10 @@ def _read(
     codes = 2 * (kink - pieces.ptr[:-1]) + 1
     # On a piece: the basic column's, and among pieces that were joined the one that holds z.
     piece = np.full(n, -1)
-    piece[main_basic] = cut.main[main_basic]
-    piece[owner[fill_basic]] = cut.fill[fill_basic]
+    piece[main.basic] = cut.main[main.basic]
+    piece[owner[fill.basic]] = cut.fill[fill.basic]
     on = np.flatnonzero(piece >= 0)
-    z = value.copy()
-    np.add.at(z, owner, fill_value)
-    z *= scale
+    z = scale * (main.value + np.bincount(owner, fill.value, minlength=n))
     begin = cut.slope[piece[on]] - pieces.slope_ptr[on]
     span = cut.last[piece[on]] - cut.slope[piece[on]]
     kinks = pieces.kinks_at(lam)

@@ -152,6 +152,15 @@ def ranged(seed):
     return PiecewiseLinearProgram(A, phi, psi)
 
 
+def coinciding(seed):
+    """Three kinks at one place: which one a row is at is for its multiplier to say."""
+    rng = np.random.default_rng(seed)
+    m, p = 10, 6
+    center = rng.normal(size=m)
+    psi = Pieces.uniform([center] * 3, [-1.0, -0.3, 0.2, 1.0], kink_rates=[np.zeros(m)] * 3, n=m)
+    return PiecewiseLinearProgram(rng.normal(size=(m, p)), Pieces.lam_absolute(np.ones(p)), psi)
+
+
 def stacked(seed):
     """Fused terms: the rows of X, and below them differences with the slopes -lam and lam."""
     X, y, _ = design(seed, n=12, d=6)
@@ -174,6 +183,7 @@ KINDS: list[Callable] = [
     lp_equality,
     several_kinks,
     ranged,
+    coinciding,
     stacked,
 ]
 SEEDS = range(3)
@@ -515,6 +525,15 @@ def possible_up_to_two():
     return ParametricLP(np.array([[1.0], [-1.0]]), [4.0, 0.0], [-1.0, -1.0], [1.0], [0.0])
 
 
+def too_many_bands(seed):
+    """abs(A theta - b) <= lam with more rows than columns, abs(theta) <= 1."""
+    rng = np.random.default_rng(seed)
+    box = Pieces.uniform([-1.0, 0.0, 1.0], [-np.inf, -1.0, 1.0, np.inf], n=4)
+    return PiecewiseLinearProgram(
+        rng.normal(size=(9, 4)), box, Pieces.lam_band(3.0 * rng.normal(size=9))
+    )
+
+
 def farkas_sum(problem, nu, lam):
     program = problem.canonical()
     v = np.concatenate([-program.A.rmatvec(nu), nu])
@@ -544,6 +563,21 @@ def test_farkas_multipliers_of_random_infeasible_systems(seed):
     result = solve(problem, lam=1.0)
     assert result.status is Status.INFEASIBLE
     assert farkas_sum(problem, result.certificate.arrays["nu"], 1.0) < -1e-6
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bands_that_cannot_be_met_end_a_path_and_a_value(seed):
+    problem = too_many_bands(seed)
+    result = solve(problem)
+    end = result.path.low[-1]
+    assert result.path.stopped_by == "infeasible_below"
+    assert isinstance(by_linprog(problem, end * (1.0 + 1e-6)), float)
+    nu = result.certificate.arrays["farkas"]
+    assert farkas_sum(problem, nu, end) == pytest.approx(0.0, abs=1e-9 * np.abs(nu).max())
+    below = solve(problem, lam=0.99 * end)
+    assert below.status is Status.INFEASIBLE
+    for multipliers in (nu, below.certificate.arrays["nu"]):
+        assert farkas_sum(problem, multipliers, 0.99 * end) < 0.0
 
 
 def test_an_unbounded_value_comes_with_a_point_and_a_ray():
