@@ -114,6 +114,9 @@ def build_problem(
     ProblemError
         Whatever is wrong with the content.
     """
+    twice = sorted(set(params) & set(arrays))
+    if twice:
+        raise ProblemError(f"{twice[0]} is there twice: in params and as an array", twice[0])
     try:
         return problem_class.from_payload(params, arrays)
     except ProblemError:

@@ -1,0 +1,345 @@
+"""Result files: every field comes back, large arrays stand beside, and nothing wrong is read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import fields
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from io_examples import PROBLEMS, RESULTS, budget_result, grid_result, path_result
+
+import sparseopt
+from sparseopt import Certificate, ProblemError, Result, Status
+from sparseopt.io import load_result, read_header, save_problem, save_result
+from sparseopt.path import ParametricPath
+
+
+def assert_equal(a: Any, b: Any, where: str = "result") -> None:
+    """Compare to the last bit, arrays with their types."""
+    if isinstance(a, np.ndarray):
+        assert isinstance(b, np.ndarray), where
+        assert (a.dtype, a.shape) == (b.dtype, b.shape), where
+        assert a.tobytes() == b.tobytes(), where
+    elif hasattr(a, "__dataclass_fields__"):
+        assert type(a) is type(b), where
+        for field in fields(a):
+            if field.name != "problem":
+                assert_equal(getattr(a, field.name), getattr(b, field.name), field.name)
+    elif isinstance(a, dict):
+        assert set(a) == set(b), where
+        for key in a:
+            assert_equal(a[key], b[key], f"{where}.{key}")
+    elif isinstance(a, float) and a != a:
+        assert b != b, where
+    else:
+        assert a == b, where
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_field_comes_back(name: str, tmp_path: Path) -> None:
+    result = RESULTS[name]()
+    save_result(result, tmp_path / "r.json")
+    assert_equal(result, load_result(tmp_path / "r.json"))
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_same_result_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
+    (tmp_path / "again").mkdir()
+    save_result(RESULTS[name](), tmp_path / "r.json")
+    save_result(RESULTS[name](), tmp_path / "again" / "r.json")
+    files = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
+    for file in files:
+        assert (tmp_path / file).read_bytes() == (tmp_path / "again" / file).read_bytes()
+    assert files == (["r.arrays.npz", "r.json"] if name == "large-path" else ["r.json"])
+
+
+def test_the_path_can_be_used_after_reading(tmp_path: Path) -> None:
+    result = path_result()
+    save_result(result, tmp_path / "r.json")
+    again = load_result(tmp_path / "r.json")
+    assert isinstance(result.path, ParametricPath)
+    assert isinstance(again.path, ParametricPath)
+    for lam in (0.1, 1.0, 2.5, 3.0, 100.0):
+        assert np.array_equal(again.path.at(lam), result.path.at(lam))
+        assert np.array_equal(again.path.dual_at(lam), result.path.dual_at(lam))
+        assert again.path.objective_at(lam) == result.path.objective_at(lam)
+    assert again.last_lam == result.last_lam
+
+
+def test_the_document_is_plain_json(tmp_path: Path) -> None:
+    path_result().save(tmp_path / "r.json")
+    document = json.loads((tmp_path / "r.json").read_text(), parse_constant=pytest.fail)
+    assert document["format"] == "sparseopt-result"
+    assert document["version"] == 1
+    assert document["status"] == "optimal"
+    assert document["path"]["high"]["data"][0] == "inf"
+    assert document["params"] == {"lam_min": 0.1, "time_limit": 60.0}
+
+
+def test_the_instance_is_named_and_compared(tmp_path: Path) -> None:
+    problem, other = PROBLEMS["dantzig"](), PROBLEMS["dantzig-weights"]()
+    save_result(path_result(fingerprint=None, problem=problem), tmp_path / "r.json")
+    result = load_result(tmp_path / "r.json", problem)
+    assert result.problem is problem
+    assert result.instance == problem.fingerprint()
+    with pytest.raises(ProblemError, match="this result belongs to another instance"):
+        load_result(tmp_path / "r.json", other)
+    save_result(path_result(fingerprint=None), tmp_path / "r.json")
+    with pytest.raises(ProblemError, match="this result names no instance"):
+        load_result(tmp_path / "r.json", problem)
+    # A file of the instance is the instance.
+    save_result(path_result(fingerprint=None, problem=problem), tmp_path / "r.json")
+    save_problem(problem, tmp_path / "p.npz")
+    assert load_result(tmp_path / "r.json", sparseopt.load(tmp_path / "p.npz")).problem is not None
+
+
+def test_the_header_of_a_result(tmp_path: Path) -> None:
+    save_result(RESULTS["large-path"](), tmp_path / "r.json")
+    header = read_header(tmp_path / "r.json")
+    assert header["status"] == "optimal"
+    assert header["path"] == {"kind": "parametric", "stopped_by": "lam_min"}
+    assert "x" not in header
+    with pytest.raises(ProblemError, match=r"__header__ is missing.*the \.json file is the one"):
+        read_header(tmp_path / "r.arrays.npz")
+
+
+# ---- saving
+
+
+def test_a_result_in_an_instance_ending_is_refused(tmp_path: Path) -> None:
+    for call in (lambda path: save_result(path_result(), path), load_result):
+        with pytest.raises(ProblemError, match=r"the ending of a result is \.json"):
+            call(tmp_path / "r.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"x": np.array([1.0, np.nan])}, r"x\[1\] is nan; expected finite numbers"),
+        ({"x": np.array([object()])}, "type object cannot be saved"),
+        ({"objective": np.nan}, "objective is 'nan'"),
+        ({"certificate": Certificate("dual", {"nu": np.array([np.nan])})}, r"nu\[0\] is nan"),
+        ({"certificate": Certificate("dual", values={"f": print})}, "cannot be written as JSON"),
+        ({"solve_time": -1.0}, "solve_time is -1.0; expected seconds"),
+    ],
+)
+def test_what_could_not_be_read_again_is_not_written(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ProblemError, match=rf"r\.json: this result cannot be saved: .*{message}"):
+        save_result(path_result(**changes), tmp_path / "r.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_the_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_result(RESULTS["large-path"](), tmp_path / "r.json")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    for changed in (path_result(), path_result(segments=9001, m=9000, p=9500)):
+        with pytest.raises(ProblemError, match="cannot be written: No space left"):
+            save_result(changed, tmp_path / "r.json")
+        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+# ---- reading what is wrong
+
+
+def document_of(result: Result, tmp_path: Path) -> dict[str, Any]:
+    save_result(result, tmp_path / "r.json")
+    return dict(json.loads((tmp_path / "r.json").read_text()))
+
+
+def at(document: dict[str, Any], path: str) -> tuple[Any, Any]:
+    """Return the parent of a place such as "path.low" and its key."""
+    *parents, last = path.split(".")
+    node: Any = document
+    for key in parents:
+        node = node[int(key)] if isinstance(node, list) else node[key]
+    return node, int(last) if isinstance(node, list) else last
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("format", "other", "format is 'other'; expected 'sparseopt-result'"),
+        ("version", 2, "written by a newer sparseopt: version 2; this one reads up to 1"),
+        ("version", "1", "version is '1'; expected an integer"),
+        ("version", True, "version is True"),
+        ("status", "fine", "status is 'fine'; expected one of optimal"),
+        ("status", "feasible", "a limit is set exactly for"),
+        ("limit", "time", "a limit is set exactly for"),
+        ("objective", "nan", "objective is 'nan'; expected a number"),
+        ("objective", [1], r"objective is \[1\]"),
+        ("objective", 10**400, "64 bits"),
+        ("verdict", "true", "verdict is 'true'"),
+        ("instance", "abc", "64 hexadecimal digits"),
+        ("iterations", -1, "iterations is -1"),
+        ("iterations", 1.5, "iterations is 1.5"),
+        ("solve_time", "inf", "solve_time is 'inf'"),
+        ("params", {"lamb": 1.0}, "params.lamb is no parameter"),
+        ("params", {"lam": -1.0}, "lam must be a finite number"),
+        ("notes", "text", "notes is 'text'; expected a list of texts"),
+        ("versions", {"numpy": 2}, "versions.numpy is 2"),
+        ("trace.0", [0.0, 1.0], "seconds, objective and bound"),
+        ("x", [1.0, 2.0], "expected an array"),
+        ("x.dtype", "object", "dtype is 'object'"),
+        ("x.shape", [-5], r"shape is \[-5\]"),
+        ("x.shape", [4], "5 numbers for the shape"),
+        ("x.data.0", "nan", r"x\[0\] is nan; expected finite numbers"),
+        ("x.data.0", "many", "entry 0 is 'many'; expected float64"),
+        ("x.data.0", True, "entry 0 is True"),
+        ("x.data.0", {}, "entry 0 is {}"),
+        ("x", {"dtype": "float64", "shape": [5], "entry": "array0"}, "none is named"),
+        ("path.kind", "spiral", "kind is 'spiral'; expected one of"),
+        ("path.extra", 1, "the field path.extra is unknown"),
+        ("path.names", ["a"], "names has 1 entries; expected 5"),
+        ("path.shape", [4], "two sizes"),
+        ("path.shape", [10**15, 5], "two sizes of at most"),
+        ("path.low.data", [], "0 numbers for the shape"),
+        ("path.low.data.1", "inf", r"path.low\[1\] is inf"),
+        ("path.high.data.0", "nan", r"path.high\[0\] is nan"),
+        ("path.high.dtype", "int64", "expected int64"),
+        ("path.theta.index.data.0", 5, "path.theta.index: expected entries from 0 to 4"),
+        ("path.theta.index.data.0", -1, "expected entries from 0 to 4"),
+        ("path.theta.ptr.data.1", 3, "path.theta.ptr must rise from 0"),
+        ("path.nu.ptr.data.3", 10**30, "does not fit into int64"),
+        ("certificate.arrays.codes.data.0", 40000, "does not fit into int16"),
+        ("certificate.kind", None, "certificate.kind is None"),
+        ("arrays", {"file": "../r.arrays.npz", "sha256": ""}, "in the same folder"),
+        ("arrays", {"file": "s.arrays.npz", "sha256": ""}, "not beside it: copy both files"),
+        ("surprise", 1, "the field surprise is unknown"),
+    ],
+)
+def test_each_wrong_field_is_named(place: str, value: Any, message: str, tmp_path: Path) -> None:
+    document = document_of(path_result(), tmp_path)
+    parent, key = at(document, place)
+    parent[key] = value
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    with pytest.raises(ProblemError, match=message) as caught:
+        load_result(tmp_path / "r.json")
+    assert "r.json" in str(caught.value)
+
+
+@pytest.mark.parametrize("make", [path_result, grid_result, budget_result])
+def test_each_missing_field_is_named(make: Callable[[], Result], tmp_path: Path) -> None:
+    whole = document_of(make(), tmp_path)
+    places = [key for key in whole if key not in ("format", "version")]
+    places += [f"path.{key}" for key in whole["path"]]
+    places += [f"certificate.{key}" for key in whole["certificate"] or ()]
+    for place in places:
+        document = json.loads(json.dumps(whole))
+        parent, key = at(document, place)
+        del parent[key]
+        (tmp_path / "r.json").write_text(json.dumps(document))
+        with pytest.raises(ProblemError, match=f"the field {place} is missing"):
+            load_result(tmp_path / "r.json")
+
+
+def test_a_tampered_answer_is_read_for_the_checker_to_refute(tmp_path: Path) -> None:
+    document = document_of(path_result(), tmp_path)
+    document["objective"] = -5.0
+    document["path"]["low"]["data"][1] += 0.5
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    assert load_result(tmp_path / "r.json").objective == -5.0
+
+
+def test_the_arrays_file_must_be_the_right_one(tmp_path: Path) -> None:
+    result = RESULTS["large-path"]()
+    save_result(result, tmp_path / "r.json")
+    beside = tmp_path / "r.arrays.npz"
+    content = bytearray(beside.read_bytes())
+    content[len(content) // 2] ^= 1
+    beside.write_bytes(bytes(content))
+    with pytest.raises(ProblemError, match=r"r\.arrays\.npz beside it is another or damaged"):
+        load_result(tmp_path / "r.json")
+    beside.unlink()
+    with pytest.raises(ProblemError, match="not beside it: copy both files"):
+        load_result(tmp_path / "r.json")
+
+
+def test_results_may_be_renamed_together_with_their_folder(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    save_result(RESULTS["large-path"](), tmp_path / "old" / "r.json")
+    (tmp_path / "old").rename(tmp_path / "new")
+    (tmp_path / "new" / "r.json").rename(tmp_path / "new" / "renamed.json")
+    assert load_result(tmp_path / "new" / "renamed.json").status is Status.OPTIMAL
+
+
+def test_text_that_is_no_json(tmp_path: Path) -> None:
+    save_result(path_result(), tmp_path / "r.json")
+    text = (tmp_path / "r.json").read_text()
+    for content, message in (
+        (text[: len(text) // 2], "not JSON, or it is truncated"),
+        ("", "not JSON, or it is truncated"),
+        ("[]", "expected a JSON object"),
+        ('{"format": NaN}', "NaN is not a JSON number"),
+        ('{"format": 1, "format": 2}', "'format' is there twice"),
+        ("[" * 100_000, "not usable JSON|not JSON"),
+        ('{"format": "\\ud800"}', "surrogates not allowed"),
+    ):
+        (tmp_path / "r.json").write_text(content)
+        with pytest.raises(ProblemError, match=message):
+            load_result(tmp_path / "r.json")
+    (tmp_path / "r.json").write_bytes(b"\xff{}")
+    with pytest.raises(ProblemError, match="not UTF-8"):
+        load_result(tmp_path / "r.json")
+
+
+# ---- schemas
+
+
+def schema(name: str) -> dict[str, Any]:
+    text = resources.files("sparseopt.io").joinpath("schema", name).read_text(encoding="utf-8")
+    return dict(json.loads(text))
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_schema_describes_what_is_written(name: str, tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    document = document_of(RESULTS[name](), tmp_path)
+    jsonschema.Draft202012Validator(schema("result-v1.json")).validate(document)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_schema_has_the_fields_that_are_written(name: str, tmp_path: Path) -> None:
+    described = schema("result-v1.json")
+    document = document_of(RESULTS[name](), tmp_path)
+    assert set(document) == set(described["properties"]) == set(described["required"])
+    assert document["status"] in described["properties"]["status"]["enum"]
+    assert set(described["properties"]["status"]["enum"]) == {status.value for status in Status}
+    if document["path"] is not None:
+        kinds = {
+            definition["properties"]["kind"]["const"]: definition
+            for definition in described["$defs"].values()
+            if "kind" in definition.get("properties", ())
+        }
+        path = kinds[document["path"]["kind"]]
+        assert set(document["path"]) == set(path["properties"]) == set(path["required"])
+
+
+def test_the_schema_of_the_instance_header(tmp_path: Path) -> None:
+    described = schema("instance-header-v1.json")
+    facts = {
+        "name": "a",
+        "generator": "b",
+        "reference": [{"lam": 1.0, "primal": "inf", "dual": 1.0, "status": "optimal"}],
+        "license": "c",
+        "citation": "d",
+    }
+    save_problem(PROBLEMS["dantzig"](), tmp_path / "p.npz", **facts)
+    header = read_header(tmp_path / "p.npz")
+    del header["arrays"]
+    assert set(header) == set(described["properties"])
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.Draft202012Validator(described).validate(header)
