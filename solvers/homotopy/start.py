@@ -1,4 +1,4 @@
-"""The first optimal basis: at once where there is one at large lam, else by a homotopy of its own."""
+"""The first optimal basis: the obvious one at large lam, or one found by a homotopy."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.solvers.homotopy.basis import Basis
-from sparseopt.solvers.homotopy.engine import Outcome, follow
+from sparseopt.solvers.homotopy.follow import Outcome, follow
 from sparseopt.solvers.homotopy.program import ScaledProgram
 
 __all__ = ["Start", "crash", "make_optimal", "optimal_from", "top_basis"]
 
+Stop = Callable[[], str | None]
 
 _ROUNDING = 1e-13
 """Rates and slacks below this, relative to the largest value, are rounding errors."""
@@ -21,13 +22,13 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class Start:
-    """An optimal basis at `lam` that stays optimal up to `top`; or why there is none.
+    """The codes of a basis that is optimal from `lam` up to `top`; or why there is none.
 
     `failure` is the outcome of the auxiliary homotopy: its reason is "infeasible_below",
     "unbounded_below" (the program at `lam` is infeasible, unbounded) or that of a limit.
     """
 
-    basis: Basis | None
+    codes: Array | None
     lam: float
     top: float
     pivots: int
@@ -40,29 +41,26 @@ def crash(program: ScaledProgram) -> Basis:
     A row is put on the piece that it lies on at large lam, or on the nearest piece of finite slope.
     """
     p, n = program.p, program.n
-    codes = np.zeros(n, dtype=np.int16)
+    codes = np.zeros(n, dtype=np.int64)
     kinks = program.kinks
-    widest = int(np.diff(program.kink_ptr).max())
     first, counts = program.kink_ptr[:-1], np.diff(program.kink_ptr)
     nearest = np.full(p, np.inf)
-    for k in range(widest):
+    for k in range(int(counts[:p].max())):
         here = np.flatnonzero(counts[:p] > k)
         size = np.abs(kinks[0, first[here] + k])
         closer = here[size < nearest[here]]
         nearest[closer] = np.abs(kinks[0, first[closer] + k])
         codes[closer] = 2 * k + 1
-    chosen = first[:p] + codes[:p] // 2
-    theta = kinks[:2, chosen].T
+    theta = kinks[:2, first[:p] + codes[:p] // 2].T
     moved = np.flatnonzero(np.any(theta != 0.0, axis=1))
-    rows = program.times(moved, theta[moved])
-    for k in range(widest):
+    rows = program.times(moved, theta[moved]) if len(moved) else np.zeros((n - p, 2))
+    for k in range(int(counts[p:].max())):
         here = np.flatnonzero(counts[p:] > k)
         t = kinks[:, first[p + here] + k]
         beyond = (rows[here, 1] > t[1]) | ((rows[here, 1] == t[1]) & (rows[here, 0] > t[0]))
         codes[p + here[beyond]] = 2 * (k + 1)
-    slope = program.slope_ptr[p:-1] + codes[p:] // 2
-    value = program.slopes[0, slope]
-    codes[p:] += 2 * np.isneginf(value).astype(np.int16) - 2 * np.isposinf(value).astype(np.int16)
+    value = program.slopes[0, program.slope_ptr[p:-1] + codes[p:] // 2]
+    codes[p:] += 2 * np.isneginf(value) - 2 * np.isposinf(value)
     return Basis(program, codes)
 
 
@@ -82,9 +80,7 @@ def optimal_from(basis: Basis) -> float:
     return lowest
 
 
-def make_optimal(
-    basis: Basis, lam: float, rng: np.random.Generator, stop: Callable[[], str | None]
-) -> tuple[Basis, Outcome]:
+def make_optimal(basis: Basis, lam: float, rng: np.random.Generator, stop: Stop) -> Outcome:
     r"""Find an optimal basis at `lam`, by a homotopy from the given one.
 
     The kinks and slopes that the basis violates at lam are moved outwards by mu times the
@@ -108,29 +104,25 @@ def make_optimal(
         shift[basis.codes[owner] % 2 != 1 - parity] = 0.0
         shift *= 1.0 + rng.uniform(0.0, 0.5, program.n)[owner]
         part[1] = np.where(np.isfinite(part[0]), shift, 0.0)
-    auxiliary = Basis(program.with_pieces(kinks, slopes), basis.codes)
-    outcome = follow(auxiliary, 1.0, 0.0, rng=rng, stop=stop)
-    return Basis(program, auxiliary.codes), outcome
+    return follow(program.with_pieces(kinks, slopes), basis.codes, 1.0, 0.0, rng=rng, stop=stop)
 
 
-def top_basis(
-    program: ScaledProgram, end: float, rng: np.random.Generator, stop: Callable[[], str | None]
-) -> Start:
+def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop: Stop) -> Start:
     """Return a basis from which the path can be followed down to `end`.
 
-    Where the crash basis is optimal for all large lam it is taken. Otherwise an optimal basis is made
-    at some lam (a large one, or else `end`), and the path is followed upwards as far as it goes.
+    Where the crash basis is optimal for all large lam it is taken. Otherwise an optimal basis is
+    made at some lam (a large one, or else `end`), and the path is followed up as far as it goes.
     """
     basis = crash(program)
     lam = optimal_from(basis)
     if np.isfinite(lam):
-        return Start(basis, max(lam, end), np.inf, 0)
+        return Start(basis.codes, max(lam, end), np.inf, 0)
     pivots = 0
     for at in dict.fromkeys((max(_large(program), 2.0 * end), end)):
-        made, outcome = make_optimal(basis, at, rng, stop)
+        outcome = make_optimal(basis, at, rng, stop)
         pivots += outcome.pivots
         if outcome.reason == "end":
-            return _climb(made, at, rng, stop, pivots)
+            return _climb(program, outcome.codes, at, rng, stop, pivots)
         if outcome.reason not in ("infeasible_below", "unbounded_below"):
             break
     return Start(None, at, at, pivots, outcome)
@@ -149,15 +141,19 @@ def _large(program: ScaledProgram) -> float:
 
 
 def _climb(
-    basis: Basis, lam: float, rng: np.random.Generator, stop: Callable[[], str | None], pivots: int
+    program: ScaledProgram,
+    codes: Array,
+    lam: float,
+    rng: np.random.Generator,
+    stop: Stop,
+    pivots: int,
 ) -> Start:
     """Follow the path upwards from an optimal basis to its top."""
-    upwards = Basis(basis.program.reversed(), basis.codes)
-    outcome = follow(upwards, -lam, -np.inf, rng=rng, stop=stop)
+    outcome = follow(program.reversed(), codes, -lam, -np.inf, rng=rng, stop=stop)
     pivots += outcome.pivots
-    made = Basis(basis.program, upwards.codes)
     if outcome.reason == "end":
-        return Start(made, max(lam, optimal_from(made)), np.inf, pivots)
+        from_lam = optimal_from(Basis(program, outcome.codes))
+        return Start(outcome.codes, max(lam, from_lam), np.inf, pivots)
     if outcome.reason in ("infeasible_below", "unbounded_below"):
-        return Start(made, -outcome.lam, -outcome.lam, pivots)
+        return Start(outcome.codes, -outcome.lam, -outcome.lam, pivots)
     return Start(None, lam, lam, pivots, outcome)

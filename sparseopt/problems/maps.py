@@ -26,6 +26,7 @@ class LinearMap(ABC):
     """
 
     shape: tuple[int, int]
+    symmetric: bool = False
 
     @abstractmethod
     def matvec(self, v: Array) -> Array:
@@ -165,6 +166,8 @@ class GramMap(LinearMap):
     X : array of shape (n, d)
     divisor : float, default 1
     """
+
+    symmetric = True
 
     def __init__(self, X: Array, divisor: float = 1.0) -> None:
         self.X = X

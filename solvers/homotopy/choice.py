@@ -1,0 +1,118 @@
+"""Which rows and variables are promising: they come near their limits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.solvers.homotopy.basis import Basis
+from sparseopt.solvers.homotopy.program import ScaledProgram
+
+__all__ = ["Choice"]
+
+_SMALL = 320
+"""Up to this many rows, or variables, all of them are candidates."""
+_SPARE = 100
+"""Candidates beyond twice the size of the kernel."""
+_NEAR = 0.02
+"""A coordinate whose slack falls below this part of its range becomes a candidate at once."""
+
+
+class Choice:
+    """The chosen rows and columns, sorted, and the matrix A[rows, columns], kept as they grow."""
+
+    def __init__(self, program: ScaledProgram, basis: Basis, lam: float) -> None:
+        self.program = program
+        m, p = program.n - program.p, program.p
+        every_row, every_column = np.arange(m), np.arange(p)
+        count = 2 * len(basis.C) + _SPARE
+        falls = _event_lam(basis, lam)
+        rows = every_row if m <= _SMALL else np.union1d(basis.R, _best(falls[p:], count))
+        if p <= _SMALL:
+            columns = every_column
+        else:
+            columns = np.union1d(basis.C, _best(_first_blocks(basis, falls), count))
+            if program.A.symmetric:
+                columns = np.union1d(columns, rows)
+        self.rows, self.columns = rows, columns
+        self.block = program.block(rows, columns)
+
+    def extend(self, slack: Array, k: int) -> bool:
+        """Add resting coordinates of small slack, as many as the kernel's size k asks for.
+
+        Parameters
+        ----------
+        slack : array of shape (n,)
+            Relative slack, infinite for coordinates that are candidates already.
+        k : int
+
+        Returns
+        -------
+        bool
+            Whether anything was added.
+        """
+        p = self.program.p
+        added = []
+        for part, chosen in ((slack[p:], self.rows), (slack[:p], self.columns)):
+            wanted = max(2 * k + _SPARE - len(chosen), int(np.count_nonzero(part < _NEAR)))
+            near = _best(-part, wanted)
+            added.append(near[np.isfinite(part[near])])
+        return self.add(*added)
+
+    def add(self, rows: Array, columns: Array) -> bool:
+        """Add rows and columns; return whether any was new."""
+        rows, columns = np.union1d(self.rows, rows), np.union1d(self.columns, columns)
+        if len(rows) == len(self.rows) and len(columns) == len(self.columns):
+            return False
+        block = np.empty((len(rows), len(columns)))
+        old_rows = np.searchsorted(rows, self.rows)
+        old_columns = np.searchsorted(columns, self.columns)
+        block[np.ix_(old_rows, old_columns)] = self.block
+        new_rows = np.setdiff1d(np.arange(len(rows)), old_rows)
+        new_columns = np.setdiff1d(np.arange(len(columns)), old_columns)
+        if len(new_rows):
+            block[new_rows] = self.program.block(rows[new_rows], columns)
+        if len(new_columns):
+            block[np.ix_(old_rows, new_columns)] = self.program.block(
+                self.rows, columns[new_columns]
+            )
+        self.rows, self.columns, self.block = rows, columns, block
+        return True
+
+
+def _best(score: Array, count: int) -> Array:
+    """Return the indices of the `count` largest scores."""
+    if count <= 0:
+        return np.zeros(0, dtype=np.int64)
+    if count >= len(score):
+        return np.arange(len(score))
+    return np.argpartition(-score, count)[:count]
+
+
+def _event_lam(basis: Basis, lam: float) -> Array:
+    """Return the lam at which each coordinate would meet a limit; -inf where it does not."""
+    out = np.full(basis.program.n, -np.inf)
+    for sign, limit in ((1.0, basis.low), (-1.0, basis.high)):
+        finite = np.isfinite(limit[0])
+        slack = sign * ((basis.w[0] - limit[0])[finite] + lam * (basis.w[1] - limit[1])[finite])
+        rate = sign * (basis.w[1] - limit[1])[finite]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fall = np.where(rate > 0.0, np.maximum(slack, 0.0) / rate, np.inf)
+        out[finite] = np.maximum(out[finite], lam - fall)
+    return out
+
+
+def _first_blocks(basis: Basis, falls: Array) -> Array:
+    """Score the variables by their part in the first event, shape (p,).
+
+    If a row is the first to meet its kink, its multiplier grows; the variables whose own
+    multipliers it drives to a slope soonest score highest. Else those with the next events do.
+    """
+    program = basis.program
+    p = program.p
+    first = int(np.argmax(falls))
+    if first < p or len(basis.C):
+        return np.asarray(falls[:p])
+    ray = program.transpose_times(np.array([first - p]), np.ones(1))
+    room = np.minimum(basis.high[0, :p] - basis.w[0, :p], basis.w[0, :p] - basis.low[0, :p])
+    return np.abs(ray) / np.maximum(np.where(np.isfinite(room), room, 1.0), 1e-300)

@@ -1,0 +1,266 @@
+r"""The homotopy: from one optimal basis to the next as lam decreases.
+
+A basis says for every coordinate whether it is at a kink or on a piece; its values are affine in
+lam (:class:`~sparseopt.solvers.homotopy.basis.Basis`). It is optimal while every value on a piece
+stays between its kinks and every multiplier at a kink between that kink's slopes. The first to
+leave is the next event:
+
+- **primal event**: a value on a piece reaches a kink. It stays there, its multiplier moves
+  towards the kink's other slope, and the first multiplier of another coordinate that meets a
+  slope on the way sends that coordinate onto a piece. If the other slope is met first, the
+  coordinate passes through its kink and the basis stays (a flip).
+- **dual event**: a multiplier at a kink reaches a slope. The coordinate leaves its kink, and the
+  first value that meets a kink on the way stays there. If that is the coordinate's own next kink,
+  the basis stays (a flip).
+
+The pivots are made by :mod:`core` on a dense program of candidate rows and variables
+(:mod:`candidates`); a small program is its own candidate set. Ties are told apart by a symbolic
+random perturbation of kinks and slopes: positions on the path are pairs lam + eps delta, compared
+lexicographically, so that no basis comes back.
+
+Source: Pang, Zhao, Vanderbei, Liu, section 3.2 and Algorithm 1, on piecewise-linear functions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.solvers.homotopy import core
+from sparseopt.solvers.homotopy.basis import Basis
+from sparseopt.solvers.homotopy.candidates import Candidates, Finding
+from sparseopt.solvers.homotopy.choice import Choice
+from sparseopt.solvers.homotopy.program import ScaledProgram
+from sparseopt.solvers.homotopy.recorder import Changes, Recorder
+from sparseopt.solvers.homotopy.state import Segments, SingularKernel, State
+
+__all__ = ["Outcome", "follow"]
+
+_REFRESH = 100
+"""Pivots between two fresh factorizations of the kernel."""
+_VISIT = 0.03
+"""Seconds of pivots between two looks at the clock."""
+_SHORTEST, _LONGEST = 8, 64
+"""Pivots between two looks at the resting coordinates, at first and at most."""
+_BLOCKERS = 64
+"""Resting coordinates taken in where nothing among the candidates blocks a ray."""
+_PATIENCE = 8
+"""Perturbations drawn without progress before the path is given up."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Why and where the homotopy ended.
+
+    `reason` is "end" (the asked end is reached), "infeasible_below", "unbounded_below",
+    "slow_progress", "max_knots", "max_nonzeros", or what `stop` returned. `codes` are
+    those of a basis that is optimal at `lam`. `ray` holds the scaled dual ray (n,) of
+    "infeasible_below" or the primal one of "unbounded_below".
+    """
+
+    reason: str
+    lam: float
+    codes: Array
+    pivots: int
+    ray: Array | None = None
+
+
+def follow(
+    program: ScaledProgram,
+    codes: Array,
+    lam: float,
+    end: float,
+    *,
+    rng: np.random.Generator,
+    top: float | None = None,
+    stop: Callable[[], str | None] = lambda: None,
+    recorder: Recorder | None = None,
+) -> Outcome:
+    """Follow the optimal bases from `lam` down to `end`.
+
+    Parameters
+    ----------
+    program : ScaledProgram
+    codes : int array of shape (n,)
+        A basis that is optimal at `lam`.
+    lam, end : float
+        `end` may be -inf.
+    rng : Generator
+        Draws the symbolic perturbation.
+    top : float, optional
+        Upper end of the first segment, default `lam`.
+    stop : callable
+        Asked every few hundredths of a second; a reason ends the path where it is.
+    recorder : Recorder, optional
+        Told every segment, and the user's rules.
+    """
+    walk = _Walk(program, codes, lam, end, rng, lam if top is None else top, recorder or Recorder())
+    try:
+        while True:
+            outcome = walk.step()
+            if outcome is not None:
+                return outcome
+            reason = stop()
+            if reason is not None:
+                return walk.outcome(reason)
+    except SingularKernel:
+        return walk.outcome("slow_progress")
+
+
+class _Walk:
+    """One run of :func:`follow`: the candidates, the dense state on them, and where it stands."""
+
+    def __init__(
+        self,
+        program: ScaledProgram,
+        codes: Array,
+        lam: float,
+        end: float,
+        rng: np.random.Generator,
+        top: float,
+        recorder: Recorder,
+    ) -> None:
+        self.program = program
+        self.codes = codes.astype(np.int64)
+        self.start, self.lam, self.top, self.end = lam, lam, top, end
+        self.rng = rng
+        self.recorder = recorder
+        self.pivots = 0
+        self.drawn = 0
+        self.seconds_each = 0.0
+        self.batch = _SHORTEST
+        self.pending: Changes = []
+        self.choice = Choice(program, Basis(program, self.codes), lam)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Build the dense state on the chosen candidates at the current basis."""
+        rows, columns = self.choice.rows, self.choice.columns
+        self.candidates = Candidates(self.program, self.codes, rows, columns)
+        dense = self.candidates.dense(self.choice.block)
+        self.state = State(
+            dense, self.codes[self.candidates.inside], self.lam, self.top, self.recorder.told
+        )
+        self.state.perturb(self.rng)
+
+    def outcome(self, reason: str, ray: Array | None = None) -> Outcome:
+        """Describe where the walk stands."""
+        pivots = self.pivots + self.state.pivots
+        return Outcome(reason, self.top, self.codes, pivots, ray)
+
+    def step(self) -> Outcome | None:
+        """Pivot for a while, look at all coordinates, and record what is proven."""
+        state = self.state
+        begin, before = time.perf_counter(), state.pivots
+        code = state.advance(
+            self.end,
+            self.start,
+            self._batch(),
+            self.recorder.max_segments,
+            self.recorder.nonzeros_left(self.candidates),
+        )
+        done = state.pivots - before
+        if done:
+            self.seconds_each = (time.perf_counter() - begin) / done
+        segments = state.take_segments()
+        if len(segments.low):
+            self.drawn = 0
+        if not self.candidates.all and len(segments.low):
+            finding = self.candidates.look(segments)
+            if finding.good < len(segments.low):
+                self._rewind(segments, finding)
+                return None
+            self._record(segments)
+            if code in (core.PAUSED, core.FULL) and self.choice.extend(finding.slack, state.k):
+                self._resettle()
+                return None
+        else:
+            self._record(segments)
+        return self._react(code)
+
+    def _batch(self) -> int:
+        """Return how many pivots to make before the next look."""
+        left = _REFRESH - int(self.state.counters[1])
+        by_time = _VISIT / self.seconds_each if self.seconds_each > 0.0 else 16
+        batch = _REFRESH if self.candidates.all else self.batch
+        return int(np.clip(min(left, by_time, batch), 1, _REFRESH))
+
+    def _record(self, segments: Segments) -> None:
+        """Keep segments that are proven, and stand at the end of the last one."""
+        if len(segments.low) == 0:
+            return
+        self.recorder.add(self.candidates, segments, self.codes, self.pending)
+        self.pending = []
+        for index, code in segments.changes:
+            self.codes[self.candidates.inside[index]] = code
+        self.lam = self.top = float(segments.low[-1])
+
+    def _rewind(self, segments: Segments, finding: Finding) -> None:
+        """Keep the good segments, and walk on from there with the coordinates that were needed."""
+        self._record(segments.head(finding.good))
+        if not finding.at_high:
+            index, code = segments.changes[finding.good]
+            self.pending.append((self.candidates.inside[index], code))
+            self.codes[self.candidates.inside[index]] = code
+        self.batch = max(4, self.batch // 2)
+        self._add(finding.needed)
+        self.choice.extend(finding.slack, self.state.k)
+        self._resettle()
+
+    def _add(self, coordinates: Array) -> None:
+        p = self.program.p
+        self.choice.add(coordinates[coordinates >= p] - p, coordinates[coordinates < p])
+
+    def _resettle(self) -> None:
+        self.pivots += self.state.pivots
+        self._settle()
+
+    def _react(self, code: int) -> Outcome | None:
+        """Do what the pivots paused for."""
+        if code == core.END:
+            return self.outcome("end")
+        if code == core.KNOTS:
+            return self.outcome("max_knots")
+        if code == core.NONZEROS:
+            return self.outcome("max_nonzeros")
+        if code in (core.INFEASIBLE, core.UNBOUNDED):
+            return self._unblocked(code)
+        if code == core.STALLED:
+            self.drawn += 1
+            if self.drawn > _PATIENCE:
+                return self.outcome("slow_progress")
+            self.state.perturb(self.rng)
+        elif code == core.DRIFTED or self.state.counters[1] >= _REFRESH:
+            self.state.refresh()
+        self.batch = min(2 * self.batch, _LONGEST)
+        return None
+
+    def _unblocked(self, code: int) -> Outcome | None:
+        """Nothing among the candidates blocks a ray: look whether a resting coordinate does."""
+        program, candidates = self.program, self.candidates
+        ray = np.zeros(program.n)
+        ray[candidates.inside] = self.state.ray
+        p = program.p
+        if code == core.INFEASIBLE:
+            moved = np.flatnonzero(ray[p:])
+            full = -program.transpose_times(moved, ray[p + moved])
+            ray[:p] = np.where(candidates.resting[:p], full, ray[:p])
+            reason = "infeasible_below"
+        else:
+            moved = np.flatnonzero(ray[:p])
+            full = program.times(moved, ray[moved])
+            ray[p:] = np.where(candidates.resting[p:], full, ray[p:])
+            reason = "unbounded_below"
+        limit = np.where(ray > 0.0, candidates.high[0], candidates.low[0])
+        size = np.abs(ray)
+        blocks = candidates.resting & np.isfinite(limit) & (size > 1e-10 * size.max())
+        if not blocks.any():
+            return self.outcome(reason, ray)
+        found = np.flatnonzero(blocks)
+        self._add(found[np.argsort(-size[found])[:_BLOCKERS]])
+        self._resettle()
+        return None

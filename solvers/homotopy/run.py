@@ -1,0 +1,217 @@
+"""One solve: a path, one value, or a grid, put together from the engine's parts."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.params import SolveParams
+from sparseopt.path import GridPath, ParametricPath
+from sparseopt.problems import ParametricProblem, Pieces, PiecewiseLinearProgram
+from sparseopt.problems.base import Array
+from sparseopt.result import Certificate, Limit, Result, Status
+from sparseopt.solvers.homotopy.assemble import assemble
+from sparseopt.solvers.homotopy.basis import Basis
+from sparseopt.solvers.homotopy.follow import Outcome, follow
+from sparseopt.solvers.homotopy.program import ScaledProgram
+from sparseopt.solvers.homotopy.recorder import Recorder
+from sparseopt.solvers.homotopy.start import Start, crash, make_optimal, optimal_from, top_basis
+from sparseopt.solvers.segments import affine_solution
+
+__all__ = ["Run", "warm_up"]
+
+_LIMITS = {limit.value: limit for limit in Limit}
+_NO_OPTIMUM = ("infeasible_below", "unbounded_below")
+
+
+class Run:
+    """One solve: the scaled program, the random numbers, and the clock."""
+
+    def __init__(self, problem: ParametricProblem, params: SolveParams, control: Control) -> None:
+        self.problem = problem
+        with control.building():
+            self.program = ScaledProgram.from_program(problem.canonical())
+        self.params = params
+        self.control = control
+        self.rng = np.random.default_rng(params.seed)
+        self.pivots = 0
+        self.recorder = Recorder(params)
+
+    # ---- the three questions
+
+    def path(self, end: float) -> Result:
+        """Solve for all lam down to `end`."""
+        start = top_basis(self.program, end, self.rng, self._stop)
+        self.pivots += start.pivots
+        if start.codes is None:
+            return self._failed(start)
+        outcome = self._follow(start, end, self.recorder)
+        if not self.recorder.told:
+            return self._stopped_early(outcome.reason)
+        stopped_by = "lam_min" if outcome.reason == "end" else outcome.reason
+        path, certificate = assemble(
+            self.problem, self.program, self.recorder, stopped_by, *self._rays(outcome)
+        )
+        limit = _LIMITS.get(outcome.reason)
+        lam = float(path.low[-1])
+        objective = path.objective_at(lam)
+        return Result(
+            status=Status.OPTIMAL if limit is None else Status.FEASIBLE,
+            limit=limit,
+            raw_status=stopped_by,
+            x=path.at(lam),
+            objective=objective,
+            bound=objective,
+            duals={"rows": path.dual_at(lam)},
+            path=path,
+            certificate=certificate,
+            iterations=self.pivots,
+        )
+
+    def single(self, lam: float) -> Result:
+        """Solve for one lam: down the path from the crash basis, or from a basis made there."""
+        basis = crash(self.program)
+        top = optimal_from(basis)
+        if np.isfinite(top):
+            outcome = self._follow(Start(basis.codes, max(top, lam), np.inf, 0), lam)
+        else:
+            outcome = make_optimal(basis, lam, self.rng, self._stop)
+            self.pivots += outcome.pivots
+        if outcome.reason != "end":
+            return self._failed(Start(None, lam, lam, 0, outcome))
+        return self._point(outcome.codes, lam)
+
+    def grid(self, values: tuple[float, ...]) -> Result:
+        """Solve for several lam: along the path, at each of them."""
+        wanted = np.unique(np.array(values))[::-1]
+        result = self.path(float(wanted[-1]))
+        path = result.path
+        if not isinstance(path, ParametricPath):
+            return result
+        covered = wanted[wanted >= path.low[-1]]
+        if len(covered) == 0:
+            return self._stopped_early(path.stopped_by)
+        objective = np.array([path.objective_at(lam) for lam in covered])
+        grid = GridPath(
+            knots=covered,
+            theta=np.array([path.at(lam) for lam in covered]),
+            nu=np.array([path.dual_at(lam) for lam in covered]),
+            values=objective,
+            bounds=objective.copy(),
+            names=path.names,
+            stopped_by="grid" if len(covered) == len(wanted) else path.stopped_by,
+        )
+        return result.with_changes(
+            path=grid,
+            x=grid.theta[-1],
+            objective=float(objective[-1]),
+            bound=float(objective[-1]),
+            duals={"rows": grid.nu[-1]},
+            certificate=Certificate(kind="dual-grid"),
+        )
+
+    # ---- steps
+
+    def _stop(self) -> str | None:
+        limit = self.control.limit()
+        self.control.progress(f"{self.recorder.told} knots")
+        return None if limit is None else limit.value
+
+    def _follow(self, start: Start, end: float, recorder: Recorder | None = None) -> Outcome:
+        assert start.codes is not None
+        outcome = follow(
+            self.program,
+            start.codes,
+            start.lam,
+            end,
+            rng=self.rng,
+            top=start.top,
+            stop=self._stop,
+            recorder=recorder,
+        )
+        self.pivots += outcome.pivots
+        return outcome
+
+    def _rays(self, outcome: Outcome) -> tuple[Array | None, Array | None]:
+        """Return (Farkas multipliers, None) or (None, ray), in the user's units."""
+        if outcome.reason == "infeasible_below":
+            assert outcome.ray is not None
+            return self.program.nu(outcome.ray[self.program.p :]), None
+        if outcome.reason == "unbounded_below":
+            assert outcome.ray is not None
+            return None, self.program.theta(outcome.ray[: self.program.p])
+        return None, None
+
+    # ---- results without a path
+
+    def _point(self, codes: Array, lam: float) -> Result:
+        program = self.problem.canonical()
+        theta, _, nu, _ = affine_solution(program, codes, at=lam)
+        sign = self.problem.canonical_sign
+        return Result(
+            status=Status.OPTIMAL,
+            raw_status="end",
+            x=theta,
+            objective=self.problem.objective(theta, lam),
+            bound=sign * program.dual_value(nu, lam),
+            duals={"rows": nu},
+            certificate=Certificate(kind="dual", arrays={"nu": nu}),
+            iterations=self.pivots,
+        )
+
+    def _failed(self, start: Start) -> Result:
+        """Turn a failed search for a first basis into a result with its proof."""
+        assert start.failure is not None
+        reason = start.failure.reason
+        if reason not in _NO_OPTIMUM:
+            return self._stopped_early(reason)
+        farkas, ray = self._rays(start.failure)
+        note = (f"no optimal solution at lam = {start.lam:g}",)
+        if farkas is not None:
+            return Result(
+                status=Status.INFEASIBLE,
+                raw_status=reason,
+                certificate=Certificate("farkas", {"nu": farkas}, {"lam": start.lam}),
+                iterations=self.pivots,
+                notes=note,
+            )
+        return self._unbounded(start, ray, note)
+
+    def _unbounded(self, start: Start, ray: Array | None, note: tuple[str, ...]) -> Result:
+        """Complete an unbounded ray by a feasible point, or prove that there is none."""
+        slopes = np.where(np.isfinite(self.program.slopes), 0.0, self.program.slopes)
+        free = self.program.with_pieces(self.program.kinks.copy(), slopes)
+        outcome = make_optimal(crash(free), start.lam, self.rng, self._stop)
+        self.pivots += outcome.pivots
+        if outcome.reason != "end":
+            return self._failed(Start(None, start.lam, start.lam, 0, outcome))
+        theta = Basis(free, outcome.codes).theta()
+        point = self.program.theta(theta[0] + start.lam * theta[1])
+        assert ray is not None
+        return Result(
+            status=Status.UNBOUNDED,
+            raw_status="unbounded_below",
+            certificate=Certificate("ray", {"ray": ray, "x": point}, {"lam": start.lam}),
+            iterations=self.pivots,
+            notes=note,
+        )
+
+    def _stopped_early(self, reason: str) -> Result:
+        return Result(
+            status=Status.NO_SOLUTION,
+            limit=_LIMITS.get(reason, Limit.SLOW_PROGRESS),
+            raw_status=reason,
+            iterations=self.pivots,
+        )
+
+
+@cache
+def warm_up() -> None:
+    """Solve a program of one variable, so that everything is compiled or loaded from the cache."""
+    one = np.ones(1)
+    program = ScaledProgram.from_program(
+        PiecewiseLinearProgram(np.eye(1), Pieces.absolute(one), Pieces.lam_band(one))
+    )
+    follow(program, crash(program).codes, 1.0, 0.5, rng=np.random.default_rng(0))
