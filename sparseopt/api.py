@@ -116,6 +116,8 @@ def solve(
         notes = (why,)
     else:
         engine = get_backend(backend) if isinstance(backend, str) else backend
+        if not isinstance(engine, Backend):
+            raise ParamError(f"backend must be a name or a Backend, got {backend!r}")
     result = engine.solve(problem, asked, options, warm_start, on_progress)
     if notes:
         result = result.with_changes(notes=(*notes, *result.notes))
@@ -132,6 +134,8 @@ def _params(params: SolveParams | None, question: Mapping[str, Any]) -> SolvePar
         return SolveParams(**question)
     if question:
         raise ParamError("give either params or single parameters, not both")
+    if not isinstance(params, SolveParams):
+        raise ParamError(f"params must be a SolveParams, got {type(params).__name__}")
     return params
 
 

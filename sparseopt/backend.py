@@ -320,7 +320,7 @@ class Backend(ABC):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         try:
-            return self._solve(problem, params, options, control)
+            result: object = self._solve(problem, params, options, control)
         except SparseOptError:
             raise
         except KeyboardInterrupt:
@@ -331,6 +331,9 @@ class Backend(ABC):
             return Result(status=Status.NO_SOLUTION, limit=Limit.MEMORY, raw_status="MemoryError")
         except Exception as error:
             raise BackendError(f"{self.name} failed: {type(error).__name__}: {error}") from error
+        if not isinstance(result, Result):
+            raise BackendError(f"{self.name} returned {result!r:.80}; expected a Result")
+        return result
 
     @abstractmethod
     def _solve(
@@ -360,7 +363,9 @@ class Backend(ABC):
             raise ParamError(f"budget is for problems with a budget, not for {problem.kind}")
 
     def _convert_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        unknown = sorted(set(given) - set(self.options))
+        if not isinstance(given, Mapping):
+            raise ParamError(f"options must be a mapping of names to values, got {given!r}")
+        unknown = sorted(set(given) - set(self.options), key=str)
         if unknown:
             known = ", ".join(sorted(self.options)) or "none"
             raise ParamError(f"backend {self.name} has no option {unknown[0]!r}; it has: {known}")
