@@ -69,8 +69,9 @@ class BudgetTables(Problem):
         else:
             ptr = _pointers(self.ptr)
             values = as_vector("values", self.values, int(ptr[-1]))
-        self._set("values", values)
-        self._set("ptr", ptr)
+        for name, array in (("values", values), ("ptr", ptr)):
+            array.flags.writeable = False
+            self._set(name, array)
         budget = self.budget
         if budget is not None:
             if isinstance(budget, bool) or not isinstance(budget, Integral):
@@ -162,9 +163,7 @@ def _flatten(tables: Any) -> tuple[Array, Array]:
                 "values",
             )
         parts.append(as_vector(f"values[{j}]", table, length))
-    values = np.concatenate(parts)
-    values.flags.writeable = False
-    return values, np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64)
+    return np.concatenate(parts), np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64)
 
 
 def _pointers(given: Any) -> Array:

@@ -1,0 +1,390 @@
+"""What the base class does for every backend, whatever the backend does."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import threadpoolctl
+from scripted_backend import BEST, PROBLEM, Scripted, incumbent, optimal
+
+import sparseopt
+from sparseopt import (
+    Backend,
+    BackendError,
+    BackendUnavailable,
+    Feature,
+    Limit,
+    ParamError,
+    Result,
+    SolveParams,
+    SparseOptError,
+    Status,
+    UnsupportedProblem,
+    Verdict,
+)
+from sparseopt.backend import Control, Progress
+
+
+def press_ctrl_c(times: int = 1, every: float = 0.05) -> threading.Thread:
+    """Send SIGINT from another thread after a while."""
+
+    def work() -> None:
+        for _ in range(times):
+            time.sleep(every)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+# ---- Ctrl-C
+
+
+def test_ctrl_c_lets_the_solve_return_what_it_has():
+    def patient(problem, params, options, control):
+        while control.limit() is None:
+            time.sleep(0.002)
+        return incumbent(control.limit())
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = press_ctrl_c()
+    result = sparseopt.solve(PROBLEM, backend=Scripted(patient))
+    thread.join()
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.INTERRUPTED)
+    assert result.objective == 1.0
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_ctrl_c_ends_a_solve_that_does_not_listen():
+    def deaf(*_):
+        time.sleep(20.0)
+
+    begin = time.perf_counter()
+    thread = press_ctrl_c(times=2)
+    result = sparseopt.solve(PROBLEM, backend=Scripted(deaf))
+    thread.join()
+    assert time.perf_counter() - begin < 10.0
+    assert (result.status, result.limit) == (Status.NO_SOLUTION, Limit.INTERRUPTED)
+
+
+def test_the_handler_is_put_back_when_the_solve_fails():
+    def fails(*_):
+        raise RuntimeError
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(BackendError):
+        sparseopt.solve(PROBLEM, backend=Scripted(fails))
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_outside_the_main_thread_signals_are_left_alone():
+    seen = []
+
+    def look(*_):
+        seen.append(signal.getsignal(signal.SIGINT))
+        return optimal()
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(target=lambda: sparseopt.solve(PROBLEM, backend=Scripted(look)))
+    thread.start()
+    thread.join()
+    assert seen == [before]
+
+
+# ---- what goes wrong inside
+
+
+@pytest.mark.parametrize("error", [RuntimeError("out of luck"), ValueError("odd"), StopIteration()])
+def test_foreign_exceptions_become_backend_errors_with_their_cause(error):
+    def fails(*_):
+        raise error
+
+    with pytest.raises(BackendError, match=f"scripted failed: {type(error).__name__}") as caught:
+        sparseopt.solve(PROBLEM, backend=Scripted(fails))
+    assert caught.value.__cause__ is error
+
+
+def test_errors_of_ours_pass_as_they_are():
+    error = UnsupportedProblem("too large for this licence")
+
+    def refuses(*_):
+        raise error
+
+    with pytest.raises(UnsupportedProblem) as caught:
+        sparseopt.solve(PROBLEM, backend=Scripted(refuses))
+    assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    ("error", "limit"), [(KeyboardInterrupt, Limit.INTERRUPTED), (MemoryError, Limit.MEMORY)]
+)
+def test_running_out_of_patience_or_memory_is_a_limit(error, limit):
+    def fails(*_):
+        raise error
+
+    result = sparseopt.solve(PROBLEM, backend=Scripted(fails))
+    assert (result.status, result.limit) == (Status.NO_SOLUTION, limit)
+
+
+@pytest.mark.parametrize("answer", [None, 3.0, (1, 2)])
+def test_a_backend_that_returns_no_result_has_failed(answer):
+    with pytest.raises(BackendError, match="scripted returned"):
+        sparseopt.solve(PROBLEM, backend=Scripted(lambda *_: answer))
+
+
+# ---- answers that are not true
+
+LIES = {
+    "objective": {"objective": 3.5, "bound": 3.5},
+    "point": {"x": np.array([0.8, 0.6, 0.0])},
+    "norm": {"x": 2.0 * BEST},
+    "shape": {"x": np.ones(2)},
+    "nan": {"x": BEST * np.nan},
+    "bound": {"bound": 2.0},
+    "gap": {"bound": 4.0},
+    "no point": {"x": None},
+    "infeasible": {"status": Status.INFEASIBLE, "x": None},
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_refuted_answers_become_imprecise(lie):
+    result = sparseopt.solve(
+        PROBLEM, backend=Scripted(lambda *_: optimal().with_changes(**LIES[lie]))
+    )
+    assert (result.status, result.limit, result.verdict) == (
+        Status.IMPRECISE,
+        None,
+        Verdict.REFUTED,
+    )
+    assert result.check_messages
+    with pytest.raises(SparseOptError, match="scripted: imprecise"):
+        result.raise_for_status()
+
+
+def test_a_lie_under_a_limit_is_imprecise_too():
+    lie = incumbent(Limit.TIME).with_changes(objective=2.5)
+    result = sparseopt.solve(PROBLEM, backend=Scripted(lambda *_: lie))
+    assert (result.status, result.limit) == (Status.IMPRECISE, None)
+
+
+def test_true_answers_without_a_proof_stay_as_they_are():
+    result = sparseopt.solve(PROBLEM, backend=Scripted())
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.UNPROVEN)
+    assert result.raise_for_status() is result
+
+
+def test_check_false_leaves_the_verdict_open():
+    lie = optimal().with_changes(objective=4.0)
+    result = sparseopt.solve(PROBLEM, backend=Scripted(lambda *_: lie), check=False)
+    assert (result.status, result.verdict, result.check_time) == (Status.OPTIMAL, None, 0.0)
+
+
+# ---- options, parameters, threads
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("flag", "yes", True),
+        ("flag", "False", False),
+        ("flag", True, True),
+        ("count", "7", 7),
+        ("count", 7.0, 7),
+        ("count", np.int64(7), 7),
+        ("rate", "0.25", 0.25),
+        ("rate", 1, 1.0),
+        ("rule", "b", "b"),
+    ],
+)
+def test_options_are_converted_to_their_types(name, given, expected):
+    result = sparseopt.solve(PROBLEM, backend=Scripted(), options={name: given})
+    assert result.options[name] == expected
+    assert type(result.options[name]) is type(expected)
+
+
+def test_options_that_are_not_given_have_their_defaults():
+    seen = {}
+
+    def look(problem, params, options, control):
+        seen.update(options)
+        return optimal()
+
+    sparseopt.solve(PROBLEM, backend=Scripted(look), options={"count": 5})
+    assert seen == {"flag": False, "count": 5, "rate": 0.5, "rule": "a"}
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("flag", "maybe"),
+        ("flag", 1),
+        ("count", "many"),
+        ("count", 2.5),
+        ("count", 0),
+        ("count", True),
+        ("count", None),
+        ("count", [1]),
+        ("count", float("inf")),
+        ("rate", "nan"),
+        ("rate", -0.1),
+        ("rate", "high"),
+        ("rule", "c"),
+    ],
+)
+def test_options_that_do_not_fit_say_so(name, given):
+    with pytest.raises(ParamError, match=f"option {name} must be .*, got"):
+        sparseopt.solve(PROBLEM, backend=Scripted(), options={name: given})
+
+
+def test_unknown_options_are_told_the_known_ones():
+    with pytest.raises(ParamError, match="no option 'speed'; it has: count, flag, rate, rule"):
+        sparseopt.solve(PROBLEM, backend=Scripted(), options={"speed": 1})
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ({"time": 1.0}, "unknown parameter 'time'; there are: lam, "),
+        ({"params": SolveParams(), "seed": 1}, "either params or single parameters"),
+        ({"params": {"seed": 1}}, "params must be a SolveParams"),
+        ({"options": ["count"]}, "options must be a mapping"),
+        ({"lam": 1.0}, "lam is for parametric problems, not for strs"),
+        ({"max_nonzeros": 1}, "max_nonzeros is for parametric problems"),
+        ({"budget": 1}, "budget is for problems with a budget, not for strs"),
+    ],
+)
+def test_calls_that_cannot_be_meant_so(call, words):
+    with pytest.raises(ParamError, match=words):
+        sparseopt.solve(PROBLEM, backend=Scripted(), **call)
+
+
+@pytest.mark.parametrize("backend", [5, None, Scripted, object()])
+def test_what_is_no_backend(backend):
+    with pytest.raises(ParamError, match="backend must be a name or a Backend"):
+        sparseopt.solve(PROBLEM, backend=backend)
+
+
+@pytest.mark.parametrize("problem", [None, "problem.npz", np.eye(2)])
+def test_what_is_no_problem(problem):
+    with pytest.raises(ParamError, match="solve takes a Problem"):
+        sparseopt.solve(problem, backend=Scripted())
+
+
+def test_threads_hold_blas_for_the_time_of_the_solve():
+    def blas():
+        pools = threadpoolctl.threadpool_info()
+        return {pool["filepath"]: pool["num_threads"] for pool in pools}
+
+    seen = []
+
+    def look(*_):
+        seen.append(blas())
+        return optimal()
+
+    before = blas()
+    assert before
+    sparseopt.solve(PROBLEM, backend=Scripted(look), threads=1)
+    assert set(seen[0].values()) == {1}
+    assert blas() == before
+
+
+def test_a_missing_package_says_how_to_get_it():
+    class Needs(Scripted):
+        requires = ("sparseopt_no_such_package",)
+        extra = "nothing"
+
+    backend = Needs()
+    assert not backend.availability().available
+    with pytest.raises(BackendUnavailable, match=r"pip install 'sparseopt\[nothing\]'"):
+        sparseopt.solve(PROBLEM, backend=backend)
+
+
+def test_other_families_are_unsupported():
+    class Budgets(Scripted):
+        features = frozenset({Feature.L0_BUDGET})
+
+    with pytest.raises(UnsupportedProblem, match="does not take strs problems"):
+        sparseopt.solve(PROBLEM, backend=Budgets())
+
+
+def test_a_warm_start_reaches_only_backends_that_take_one():
+    seen = []
+
+    def look(problem, params, options, control):
+        seen.append(control.warm_start)
+        return optimal()
+
+    class Warm(Scripted):
+        features = frozenset({Feature.STRS, Feature.WARM_START})
+
+    cold = sparseopt.solve(PROBLEM, backend=Scripted(look), warm_start=BEST)
+    warm = sparseopt.solve(PROBLEM, backend=Warm(look), warm_start=BEST)
+    assert seen[0] is None
+    assert seen[1] is BEST
+    assert cold.notes == ("scripted takes no warm start; it was ignored",)
+    assert warm.notes == ()
+
+
+# ---- the clock
+
+
+def test_building_and_solving_are_timed_apart_and_imports_are_not_counted():
+    def slow(problem, params, options, control):
+        with control.building():
+            time.sleep(0.05)
+        with control.uncounted():
+            time.sleep(0.2)
+        time.sleep(0.05)
+        return optimal()
+
+    result = sparseopt.solve(PROBLEM, backend=Scripted(slow))
+    assert 0.05 <= result.build_time < 0.15
+    assert 0.05 <= result.solve_time < 0.15
+
+
+def test_the_clock_of_a_control():
+    control = Control(params=SolveParams(time_limit=0.05))
+    assert control.limit() is None
+    assert 0.0 < control.remaining <= 0.05
+    time.sleep(0.06)
+    assert (control.limit(), control.remaining) == (Limit.TIME, 0.0)
+    control.interrupted = True
+    assert control.limit() is Limit.INTERRUPTED
+    assert Control(params=SolveParams()).remaining is None
+
+
+def test_progress_is_told_now_and_then():
+    heard = []
+
+    def chatty(problem, params, options, control):
+        for step in range(200):
+            control.progress(f"step {step}", every=0.02, fraction=step / 200)
+            time.sleep(0.001)
+        return optimal()
+
+    sparseopt.solve(PROBLEM, backend=Scripted(chatty), on_progress=heard.append)
+    assert 2 <= len(heard) <= 60
+    assert all(isinstance(sign, Progress) for sign in heard)
+
+
+def test_what_the_base_class_fills_in():
+    result = sparseopt.solve(PROBLEM, backend=Scripted(), seed=4)
+    assert (result.backend, result.kind) == ("scripted", "strs")
+    assert result.params == SolveParams(seed=4)
+    assert result.instance == PROBLEM.fingerprint()
+    assert "sparseopt" in result.versions
+    assert isinstance(result, Result)
+
+
+def test_a_backend_without_a_solve_cannot_be_made():
+    class Empty(Backend):
+        name = "empty"
+        features = frozenset()
+
+    with pytest.raises(TypeError, match="abstract"):
+        Empty()

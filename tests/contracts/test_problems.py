@@ -1,0 +1,225 @@
+"""Every kind of problem: bad content is refused by name, equal content has one fingerprint."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparseopt import ProblemError
+from sparseopt.problems import (
+    STRS,
+    BudgetTables,
+    DantzigSelector,
+    LADLasso,
+    ParametricLP,
+    Pieces,
+    PiecewiseLinearProgram,
+    Problem,
+)
+
+ONE = np.ones(2)
+GOOD = {
+    DantzigSelector: {"X": np.eye(2), "y": ONE, "weights": ONE, "row_weights": ONE, "scale": "n"},
+    LADLasso: {"X": np.eye(2), "y": ONE, "weights": ONE, "fit_intercept": True},
+    ParametricLP: {"A": np.eye(2), "b": ONE, "b_bar": ONE, "c": ONE, "c_bar": ONE},
+    STRS: {"A": np.eye(2), "a": ONE, "d": 1},
+    BudgetTables: {"values": np.array([2.0, 1.0, 0.0]), "ptr": np.array([0, 2, 3]), "budget": 1},
+    PiecewiseLinearProgram: {
+        "A": np.eye(2),
+        "phi": Pieces.absolute(ONE),
+        "psi": Pieces.check_loss(ONE),
+        "offset": np.array([1.0, 2.0, 3.0]),
+    },
+}
+ARRAYS = [
+    (kind, name)
+    for kind, fields in GOOD.items()
+    for name, value in fields.items()
+    if isinstance(value, np.ndarray) and name != "ptr"
+]
+
+
+def _last(array, value):
+    out = np.array(array)
+    out[(-1,) * out.ndim] = value
+    return out
+
+
+NOT_ARRAYS = {
+    "nan": lambda a: _last(a, np.nan),
+    "inf": lambda a: _last(a, np.inf),
+    "-inf": lambda a: _last(a, -np.inf),
+    "longer": lambda a: np.concatenate([a, a]),
+    "one dimension more": lambda a: a[None],
+    "a number": lambda a: 1.0,
+    "empty": lambda a: a[:0],
+    "an empty list": lambda a: [],
+    "complex": lambda a: a + 1j,
+    "strings": lambda a: a.astype(str),
+    "text": lambda a: "abc",
+    "objects": lambda a: np.full(a.shape, None),
+    "ragged": lambda a: [[1.0], [1.0, 2.0]],
+    "a dictionary": lambda a: {"a": 1.0},
+    "dates": lambda a: a.astype("datetime64[s]"),
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), ARRAYS, ids=lambda v: getattr(v, "__name__", v))
+@pytest.mark.parametrize("wrong", NOT_ARRAYS)
+def test_arrays_that_are_none_are_refused_by_name(kind, name, wrong):
+    fields = dict(GOOD[kind])
+    fields[name] = NOT_ARRAYS[wrong](fields[name])
+    with pytest.raises(ProblemError) as caught:
+        kind(**fields)
+    # Wrong sizes of the first array can show as the second one not fitting.
+    assert caught.value.field is not None
+    assert str(caught.value).startswith(caught.value.field)
+    if wrong not in ("longer", "empty"):
+        assert caught.value.field.split("[")[0] == name
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        (DantzigSelector, {"scale": "d"}),
+        (DantzigSelector, {"weights": -ONE}),
+        (DantzigSelector, {"row_weights": -ONE}),
+        (LADLasso, {"fit_intercept": 1}),
+        (LADLasso, {"weights": -ONE}),
+        (ParametricLP, {"form": "standard"}),
+        (STRS, {"d": 3}),
+        (BudgetTables, {"budget": 5}),
+        (PiecewiseLinearProgram, {"phi": Pieces.absolute(np.ones(3))}),
+        (PiecewiseLinearProgram, {"phi": Pieces.absolute(-ONE)}),
+        (PiecewiseLinearProgram, {"names": ["a"]}),
+    ],
+)
+def test_values_out_of_range_are_refused_by_name(kind, change):
+    with pytest.raises(ProblemError) as caught:
+        kind(**{**GOOD[kind], **change})
+    assert caught.value.field == next(iter(change))
+
+
+@pytest.mark.parametrize("kind", [DantzigSelector, LADLasso, STRS])
+def test_sparse_data_is_refused_where_it_is_not_taken(kind):
+    name = "A" if kind is STRS else "X"
+    with pytest.raises(ProblemError, match="toarray"):
+        kind(**{**GOOD[kind], name: sp.csr_array(np.eye(2))})
+
+
+@pytest.mark.parametrize("data", [[1.0, np.nan], [1.0, np.inf], [1.0 + 1j, 1.0]])
+def test_sparse_entries_are_checked_like_dense_ones(data):
+    A = sp.csr_array((np.array(data), ([0, 1], [0, 1])), shape=(2, 2))
+    with pytest.raises(ProblemError, match="A"):
+        ParametricLP(**{**GOOD[ParametricLP], "A": A})
+
+
+@pytest.mark.parametrize("kind", GOOD, ids=lambda kind: kind.kind)
+class TestFingerprints:
+    def test_equal_content_has_one(self, kind):
+        again = kind(
+            **{
+                name: value.copy() if isinstance(value, np.ndarray) else value
+                for name, value in GOOD[kind].items()
+            }
+        )
+        assert again.fingerprint() == kind(**GOOD[kind]).fingerprint()
+
+    def test_files_and_copies_have_it_too(self, kind):
+        problem = kind(**GOOD[kind])
+        values, arrays = problem.payload()
+        assert kind.from_payload(values, arrays).fingerprint() == problem.fingerprint()
+
+    def test_any_change_changes_it(self, kind):
+        problem = kind(**GOOD[kind])
+        values, arrays = problem.payload()
+        seen = {problem.fingerprint()}
+        changed = 0
+        for name, array in arrays.items():
+            if array.dtype.kind != "f" or array.size == 0:
+                continue
+            # Every function of a piecewise-linear program needs its kinks and slopes in order.
+            nudged = array * (1.0 + 1e-15) + 1e-15
+            if kind is STRS and name == "A":
+                nudged = (nudged + nudged.T) / 2.0
+            seen.add(kind.from_payload(values, {**arrays, name: nudged}).fingerprint())
+            changed += 1
+        assert changed > 0
+        assert len(seen) == 1 + changed
+
+    def test_content_is_read_only(self, kind):
+        _, arrays = kind(**GOOD[kind]).payload()
+        for name, array in arrays.items():
+            if isinstance(array, np.ndarray) and not name.startswith(("phi", "psi")):
+                with pytest.raises(ValueError, match="read-only"):
+                    array[...] = 0
+
+    def test_unknown_entries_are_named(self, kind):
+        values, arrays = kind(**GOOD[kind]).payload()
+        with pytest.raises(ProblemError, match="surprise"):
+            kind.from_payload({**values, "surprise": 1}, arrays)
+
+    def test_missing_entries_are_named(self, kind):
+        values, arrays = kind(**GOOD[kind]).payload()
+        first = "A" if "A" in arrays else next(iter(arrays))
+        with pytest.raises(ProblemError, match=first):
+            kind.from_payload(values, {k: v for k, v in arrays.items() if k != first})
+
+
+def test_scalars_change_the_fingerprint():
+    seen = {
+        STRS(A=np.eye(2), d=1).fingerprint(),
+        STRS(A=np.eye(2), d=2).fingerprint(),
+        DantzigSelector(X=np.eye(2), y=ONE).fingerprint(),
+        DantzigSelector(X=np.eye(2), y=ONE, scale="n").fingerprint(),
+        LADLasso(X=np.eye(2), y=ONE).fingerprint(),
+        LADLasso(X=np.eye(2), y=ONE, fit_intercept=True).fingerprint(),
+    }
+    assert len(seen) == 6
+
+
+@given(st.integers(0, 1000))
+def test_the_layout_in_memory_does_not_count(seed):
+    X = np.random.default_rng(seed).normal(size=(4, 3))
+    y = X[:, 0]
+    plain = DantzigSelector(X=X, y=y).fingerprint()
+    assert DantzigSelector(X=np.asfortranarray(X), y=y).fingerprint() == plain
+    assert DantzigSelector(X=X.astype(">f8"), y=y).fingerprint() == plain
+    assert DantzigSelector(X=X.tolist(), y=y.tolist()).fingerprint() == plain
+    assert DantzigSelector(X=np.repeat(X, 2, axis=0)[::2], y=y).fingerprint() == plain
+
+
+def test_integers_and_booleans_are_the_numbers_they_mean():
+    whole = DantzigSelector(X=np.eye(2), y=[1.0, 0.0]).fingerprint()
+    assert DantzigSelector(X=np.eye(2, dtype=int), y=[True, False]).fingerprint() == whole
+
+
+def test_sparse_matrices_count_by_their_entries():
+    rest = {key: value for key, value in GOOD[ParametricLP].items() if key != "A"}
+    rows, columns = np.array([1, 0, 1]), np.array([1, 0, 1])
+    doubled = sp.coo_array((np.array([0.5, 1.0, 0.5]), (rows, columns)), shape=(2, 2))
+    plain = ParametricLP(A=sp.csr_array(np.eye(2)), **rest).fingerprint()
+    assert ParametricLP(A=doubled, **rest).fingerprint() == plain
+    assert ParametricLP(A=doubled.tocsc(), **rest).fingerprint() == plain
+    unsorted = sp.csr_array(
+        (np.array([2.0, 1.0, 1.0]), np.array([1, 0, 1]), np.array([0, 2, 3])), shape=(2, 2)
+    )
+    ordered = sp.csr_array(np.array([[1.0, 2.0], [0.0, 1.0]]))
+    assert (
+        ParametricLP(A=unsorted, **rest).fingerprint()
+        == ParametricLP(A=ordered, **rest).fingerprint()
+    )
+
+
+def test_the_data_that_was_given_stays_writeable():
+    X, y = np.eye(2), np.ones(2)
+    DantzigSelector(X=X, y=y)
+    X[0, 0] = y[0] = 5.0
+
+
+def test_a_problem_shows_its_size():
+    problem = DantzigSelector(X=np.ones((3, 2)), y=np.ones(3))
+    assert repr(problem) == "DantzigSelector(n=3, d=2)"
+    assert "dantzig-selector" in problem._repr_html_()
+    assert isinstance(problem, Problem)

@@ -1,0 +1,141 @@
+"""Backends of third parties, found by the entry-point group through real package metadata."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparseopt
+from sparseopt import BackendError, BackendNotFound, UnsupportedProblem, Verdict
+from sparseopt.problems import STRS, Problem
+from sparseopt.registry import backend_names, get_backend
+
+PROBLEM = STRS(A=np.diag([1.0, 3.0]), d=1)
+
+BACKEND = """
+import numpy as np
+from sparseopt import Backend, Feature, Result, Status
+
+class Diagonal(Backend):
+    name = "{name}"
+    summary = "takes the largest diagonal entry"
+    features = frozenset({{Feature.STRS, Feature.HEURISTIC}})
+    {extra}
+
+    def _solve(self, problem, params, options, control):
+        x = np.zeros(len(problem.A))
+        x[np.argmax(np.diag(problem.A))] = 1.0
+        return Result(status=Status.CONVERGED, x=x, objective=problem.objective(x))
+"""
+
+
+class Site:
+    """A folder on sys.path into which distributions are put as an installer would."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def install(self, name: str, source: str, value: str | None = None) -> None:
+        module = f"thirdparty_{name.replace('-', '_')}"
+        (self.folder / f"{module}.py").write_text(source)
+        info = self.folder / f"{module}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(
+            f"[sparseopt.backends]\n{name} = {value or f'{module}:Diagonal'}\n"
+        )
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield Site(tmp_path)
+    for module in [m for m in sys.modules if m.startswith("thirdparty_")]:
+        del sys.modules[module]
+
+
+def _row(name: str, problem: Problem | None = None) -> sparseopt.BackendInfo:
+    return {row.name: row for row in sparseopt.backends(problem)}[name]
+
+
+def test_an_installed_backend_is_found_and_solves(site):
+    site.install("diagonal", BACKEND.format(name="diagonal", extra=""))
+    assert "diagonal" in backend_names()
+    row = _row("diagonal", PROBLEM)
+    assert (row.available, row.supports) == (True, True)
+    assert row.summary == "takes the largest diagonal entry"
+    result = sparseopt.solve(PROBLEM, backend="diagonal")
+    assert (result.objective, result.backend) == (3.0, "diagonal")
+    assert result.verdict is Verdict.UNPROVEN
+
+
+BROKEN = {
+    "raises": ("raise RuntimeError('no licence server')", None, "no licence server"),
+    "imports": ("import sparseopt_no_such_package", None, "sparseopt_no_such_package"),
+    "misses": ("", None, "Diagonal"),
+    "is-no-backend": ("class Diagonal:\n    pass\n", None, "is not a sparseopt Backend"),
+    "is-abstract": (
+        "from sparseopt import Backend\nclass Diagonal(Backend):\n    name = 'x'\n",
+        None,
+        "abstract",
+    ),
+    "is-old": (
+        BACKEND.format(name="is-old", extra="api_version = 0"),
+        None,
+        "written for API version 0",
+    ),
+    "points-nowhere": ("", "thirdparty_nowhere.x:Y", "thirdparty_nowhere"),
+    "points-to-a-module": ("", "thirdparty_points_to_a_module", "cannot be loaded"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_backend_says_why_and_harms_nobody(site, name):
+    source, value, words = BROKEN[name]
+    site.install(name, source, value)
+    row = _row(name)
+    assert not row.available
+    assert words in row.reason
+    with pytest.raises(BackendError, match="backend"):
+        get_backend(name)
+    assert sparseopt.solve(PROBLEM).objective == 3.0
+    assert _row("brute-force").available
+
+
+def test_auto_tells_what_it_chose_and_why():
+    result = sparseopt.solve(PROBLEM)
+    assert result.backend == "brute-force"
+    assert "brute-force" in result.notes[0]
+
+
+def test_nobody_takes_a_name_of_ours(site):
+    site.install("brute-force", BACKEND.format(name="brute-force", extra=""))
+    assert backend_names().count("brute-force") == 1
+    assert type(get_backend("brute-force")).__module__ == "sparseopt.solvers.strs.brute_force"
+
+
+def test_unknown_names_are_told_the_known_ones():
+    with pytest.raises(BackendNotFound, match="'simplex'; there are: homotopy, "):
+        sparseopt.solve(PROBLEM, backend="simplex")
+
+
+def test_auto_says_why_each_backend_does_not_fit():
+    class Alien(STRS):
+        family = "alien"
+
+    with pytest.raises(UnsupportedProblem) as caught:
+        sparseopt.solve(Alien(A=np.eye(2), d=1))
+    for name in backend_names():
+        assert name in str(caught.value)
+
+
+def test_listing_all_backends_imports_no_solver():
+    code = (
+        "import sys, sparseopt; rows = sparseopt.backends(); assert rows; "
+        "print(sorted({m.split('.')[0] for m in sys.modules} & {'highspy', 'numba', 'cvxpy', "
+        "'pyscipopt', 'gurobipy', 'mosek', 'xpress', 'coptpy', 'pandas', 'sklearn'}))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
