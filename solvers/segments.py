@@ -22,7 +22,7 @@ from sparseopt.result import Certificate
 __all__ = ["affine_solution", "path_from_codes"]
 
 _SNAP = 1e-11
-"""A coefficient this close to its kink, relative to the largest, where it meets it: is on it."""
+"""A coefficient this close to the kink that it meets is on it; relative to the largest terms."""
 
 
 def affine_solution(
@@ -362,7 +362,8 @@ def _land_on_kinks(phi: Pieces, chunk: _Chunk, after: Array, low: Array) -> None
     j, s = np.nonzero(chunk.variables.on & ((states & 1) == 1))
     at = phi.ptr[j] + (states[j, s].astype(np.int64) >> 1)
     kink = phi.kink[at] + low[s] * phi.kink_rate[at]
-    size = np.abs(chunk.theta[:, 0, :]).max(axis=0, initial=0.0)
+    terms = np.abs(chunk.theta[:, 0, :]) + low * np.abs(chunk.theta[:, 1, :])
+    size = terms.max(axis=0, initial=0.0)
     close = np.abs(chunk.theta[j, 0, s] - kink) <= _SNAP * size[s]
     chunk.theta[j[close], 0, s[close]] = kink[close]
 
