@@ -12,13 +12,35 @@ from sparseopt.errors import ParamError
 from sparseopt.path import GridPath, ParametricPath
 from sparseopt.problems.base import Array
 
-__all__ = ["Curves", "Scale", "exact_curves", "grid_curves"]
+__all__ = ["Curves", "Scale", "exact_curves", "fitting_scale", "grid_curves"]
 
 Scale = Literal["lam", "log", "l1norm"]
 
 _NO_LOG = "lam = 0 has no place on a logarithmic axis; choose x='lam'"
 _BEYOND = 0.05
 """How far above lam_max the first segment is drawn, as a fraction of the range shown."""
+
+
+_LATE = 0.05
+_MUCH = 0.4
+
+
+def fitting_scale(path: ParametricPath | GridPath, shown: Array) -> Scale:
+    """Choose the horizontal axis that keeps the path from being squeezed against the right end.
+
+    A grid over more than a factor of 20 is spread on the logarithmic scale. Along an exact path
+    whose l1 norm grows by more than 40% of its final value in the last 5% of the range of lam,
+    that norm is the better axis, as long as it never shrinks.
+    """
+    first, last = float(path.knots[0]), float(path.knots[-1])
+    if isinstance(path, GridPath):
+        return "log" if first > 20.0 * last > 0.0 else "lam"
+    segment = np.repeat(np.arange(len(path.low)), np.diff(path.theta.ptr))
+    size = np.abs(path.theta.value) * shown[path.theta.index]
+    norm = np.bincount(segment, size, len(path.low))
+    late = np.abs(path.at(last + _LATE * (first - last))[shown]).sum()
+    grows = bool((np.diff(norm) >= -1e-9 * norm.max()).all())
+    return "l1norm" if grows and norm[-1] - late > _MUCH * norm[-1] else "lam"
 
 
 @dataclass(frozen=True)

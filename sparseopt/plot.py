@@ -6,11 +6,11 @@ import importlib.util
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sparseopt.curves import Curves, Scale, exact_curves, grid_curves
+from sparseopt.curves import Curves, Scale, exact_curves, fitting_scale, grid_curves
 from sparseopt.errors import BackendUnavailable, ParamError
 from sparseopt.path import GridPath, ParametricPath, PathResult
 from sparseopt.problems.base import Array
@@ -38,7 +38,7 @@ def plot_path(
     path: PathResult,
     ax: Axes | None = None,
     *,
-    x: Scale = "lam",
+    x: Scale | Literal["auto"] = "lam",
     max_labels: int = 8,
     exclude: Sequence[str] = ("intercept",),
     linewidth: float = 1.4,
@@ -58,9 +58,10 @@ def plot_path(
     path : ParametricPath or GridPath
     ax : matplotlib Axes, optional
         Where to draw. Default: the only axes of a new pyplot figure.
-    x : {"lam", "log", "l1norm"}, default "lam"
+    x : {"lam", "log", "l1norm", "auto"}, default "lam"
         The horizontal axis: lam; lam on a logarithmic scale (a path that reaches lam = 0 is then
-        cut at half of its last positive knot); or :math:`\|\theta(\lambda)\|_1`.
+        cut at half of its last positive knot); :math:`\|\theta(\lambda)\|_1`; or the one of
+        them on which the path is not squeezed against its end.
     max_labels : int, default 8
         At most so many coefficients are named; fewer where there is no room.
     exclude : sequence of str, default ("intercept",)
@@ -99,8 +100,8 @@ def plot_path(
     >>> [text.get_text() for text in ax.texts]
     ['age', 'bmi']
     """
-    if x not in ("lam", "log", "l1norm"):
-        raise ParamError(f"x is {x!r}; expected 'lam', 'log' or 'l1norm'")
+    if x not in ("lam", "log", "l1norm", "auto"):
+        raise ParamError(f"x is {x!r}; expected 'lam', 'log', 'l1norm' or 'auto'")
     if max_labels < 0:
         raise ParamError(f"max_labels must be an integer >= 0, got {max_labels!r}")
     if not isinstance(path, ParametricPath | GridPath):
@@ -108,6 +109,8 @@ def plot_path(
     _require_matplotlib()
     names = list(path.names)
     shown = ~np.isin(names, list(exclude)) if exclude else np.ones(len(names), bool)
+    if x == "auto":
+        x = fitting_scale(path, shown)
     if isinstance(path, ParametricPath):
         curves = exact_curves(path, shown, x)
     else:

@@ -22,7 +22,7 @@ from sparseopt import Feature, Limit, Option, Status, registry
 from sparseopt.backend import Backend
 from sparseopt.cli import main
 from sparseopt.errors import BackendUnavailable
-from sparseopt.problems import DantzigSelector, LADLasso
+from sparseopt.problems import BudgetTables, DantzigSelector, LADLasso
 
 ROOT = Path(sparseopt.__file__).parents[1]
 LEAST_KEYS = {
@@ -62,7 +62,8 @@ def small_problem() -> DantzigSelector:
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("instances") / "small.npz"
-    sparseopt.save(small_problem(), path, name="small", license="CC0-1.0")
+    reference = {"lam": 0.0, "primal": 7.5, "dual": 7.25, "status": "optimal"}
+    sparseopt.save(small_problem(), path, name="small", license="CC0-1.0", reference=[reference])
     return path
 
 
@@ -202,10 +203,24 @@ def test_solve_saves_a_result_that_check_and_info_read(instance, tmp_path):
 
 def test_solve_draws_the_path(instance, tmp_path):
     pytest.importorskip("matplotlib")
-    for x in ("lam", "log", "l1norm"):
+    for x in ("auto", "lam", "log", "l1norm"):
         picture = tmp_path / f"{x}.png"
         assert run("solve", instance, "--plot", picture, "--plot-x", x).exit_code == 0
         assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_budget_path_is_told_by_its_budgets(tmp_path):
+    tables = BudgetTables(values=[[3.0, 1.0, 0.5], [2.0, 1.4]])
+    sparseopt.save(tables, tmp_path / "tables.npz")
+    done = run("solve", tmp_path / "tables.npz")
+    assert done.exit_code == 0, done.output
+    head, *rows = done.stdout.split("\n\n")[1].splitlines()
+    assert head.split() == ["budget", "objective", "nonzeros"]
+    numbers = [[float(word) for word in row.split()] for row in rows]
+    assert numbers == [[0, 5, 0], [1, 3, 1], [2, 2.4, 2], [3, 1.9, 2]]
+    picture = tmp_path / "p.png"
+    assert "has none" in refused(run("solve", tmp_path / "tables.npz", "--plot", picture))
+    assert not picture.exists()
 
 
 def test_solve_without_check_says_so(instance):
@@ -398,6 +413,7 @@ def test_info_of_an_instance(instance):
     assert found["fingerprint"] == small_problem().fingerprint()
     text = run("info", instance).stdout
     assert "CC0-1.0" in text
+    assert text.splitlines()[-1].split() == ["0.0", "7.5", "7.25", "optimal"]
     assert small_problem().fingerprint() in text
 
 

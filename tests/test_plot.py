@@ -276,6 +276,24 @@ def test_a_grid_of_one_value_and_a_grid_with_zero():
         plot_path(make_grid([0.0], [[5.0]]), new_axes(), x="log")
 
 
+def test_auto_keeps_the_end_of_a_path_in_sight():
+    def label(path):
+        ax = plot_path(path, new_axes(), x="auto")
+        return ax.get_xlabel(), ax.get_xscale()
+
+    zero = [[0.0], [0.0], [0.0]]
+    early = make_path([9.0, 0.1, 0.0], [np.inf, 9.0, 0.1], [[0], [9], [10]], [[0], [0], [9]])
+    late = make_path([9.0, 0.1, 0.0], [np.inf, 9.0, 0.1], [[0], [1], [10]], [[0], [0], [1]])
+    shrinking = make_path([9.0, 0.1, 0.0], [np.inf, 9.0, 0.1], [[2], [1], [10]], [[2], [2], [1]])
+    assert label(early) == (r"$\lambda$", "linear")
+    assert label(late) == ("l1 norm of the coefficients", "linear")
+    assert label(shrinking) == (r"$\lambda$", "linear")
+    assert label(make_path([9.0, 0.1, 0.0], [np.inf, 9.0, 0.1], zero, zero))[0] == r"$\lambda$"
+    assert label(make_grid([100.0, 10.0, 1.0], zero))[1] == "log"
+    assert label(make_grid([100.0, 10.0, 0.0], zero))[1] == "linear"
+    assert label(make_grid([3.0, 2.0, 1.0], zero))[1] == "linear"
+
+
 def test_path_plot_makes_axes_of_its_own_and_shows_nothing(monkeypatch):
     import matplotlib.pyplot as plt
 

@@ -131,9 +131,18 @@ def _info_instance(file: Path, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    from sparseopt.cli.tables import print_facts
+    from sparseopt.cli.tables import print_facts, print_table
 
+    references = facts.pop("reference", [])
     print_facts(_flatten(facts))
+    if references:
+        columns = ("lam", "primal", "dual", "status")
+        rows = [references] if isinstance(references, dict) else references
+        print_table(
+            ("reference at lam", *columns[1:]),
+            [[row.get(column, "-") for column in columns] for row in rows],
+            left=0,
+        )
 
 
 def _flatten(value: Any, prefix: str = "") -> Iterable[tuple[str, object]]:
@@ -142,11 +151,7 @@ def _flatten(value: Any, prefix: str = "") -> Iterable[tuple[str, object]]:
         for key, inner in value.items():
             yield from _flatten(inner, f"{prefix}.{key}" if prefix else str(key))
     elif isinstance(value, list | tuple):
-        if any(isinstance(item, dict) for item in value):
-            for i, item in enumerate(value):
-                yield from _flatten(item, f"{prefix}.{i}")
-        else:
-            yield prefix, ", ".join(str(item) for item in value)
+        yield prefix, ", ".join(str(item) for item in value)
     else:
         yield prefix, value
 

@@ -48,8 +48,8 @@ _FILE = click.Path(path_type=Path)
 @click.option("--plot", type=_FILE, metavar="FILE.png", help="Draw the path.")
 @click.option(
     "--plot-x",
-    type=click.Choice(["lam", "log", "l1norm"]),
-    default="lam",
+    type=click.Choice(["auto", "lam", "log", "l1norm"]),
+    default="auto",
     show_default=True,
     help="The horizontal axis of the picture.",
 )
@@ -87,6 +87,8 @@ def solve(
         stdout_kept_clean(as_json),
     ):
         problem = sparseopt.load(instance)
+        if plot is not None and problem.family != "parametric":
+            raise ParamError(f"--plot draws paths of lam, and a {problem.kind} has none")
         progress.text = "solving"
         result = sparseopt.solve(
             problem,

@@ -106,40 +106,34 @@ def _facts(result: Result) -> Iterable[tuple[str, object]]:
         yield "note", note
     if result.path is not None and len(result.path):
         knots = result.path.knots
-        yield (
-            "path",
-            (
-                f"{len(knots)} knots, lam {knots[0]:.6g} to {knots[-1]:.6g}, "
-                f"stopped by {result.path.stopped_by}"
-            ),
-        )
+        covered = f"{_parameter(result.path)} {knots[0]:.6g} to {knots[-1]:.6g}"
+        yield "path", f"{len(knots)} knots, {covered}, stopped by {result.path.stopped_by}"
     elif result.last_lam is not None:
         yield "lam", _number(result.last_lam, 12)
     if result.x is not None:
         yield "nonzeros", f"{np.count_nonzero(result.x)} of {result.x.size}"
     yield "iterations", result.iterations
     yield "nodes", result.nodes
-    yield (
-        "time",
-        (
-            f"{result.solve_time:.3g} s to solve, {result.build_time:.3g} s to build, "
-            f"{result.check_time:.3g} s to check"
-        ),
-    )
+    times = {"solve": result.solve_time, "build": result.build_time, "check": result.check_time}
+    yield "time", ", ".join(f"{seconds:.3g} s to {what}" for what, seconds in times.items())
 
 
 def _number(value: float | None, digits: int) -> str | None:
     return None if value is None else f"{value:.{digits}g}"
 
 
+def _parameter(path: PathResult) -> str:
+    return "budget" if path.kind == "budget" else "lam"
+
+
 def _print_path(path: PathResult) -> None:
     """Print some knots, evenly chosen, the first and the last among them."""
     chosen = np.unique(np.linspace(0, len(path) - 1, _ROWS).round().astype(int))
     rows = []
-    for lam in path.knots[chosen]:
-        nonzeros = np.count_nonzero(path.at(float(lam)))
-        rows.append((f"{lam:.6g}", f"{path.objective_at(float(lam)):.8g}", nonzeros))
-    print_table(("lam", "objective", "nonzeros"), rows, left=0)
+    for knot in path.knots[chosen].tolist():
+        nonzeros = np.count_nonzero(path.at(knot))
+        rows.append((f"{knot:.6g}", f"{path.objective_at(knot):.8g}", nonzeros))
+    print_table((_parameter(path), "objective", "nonzeros"), rows, left=0)
 
 
 def _print_coefficients(x: Any, names: Sequence[str] | None) -> None:
