@@ -13,8 +13,8 @@ from sparseopt.problems import (
     DantzigSelector,
     LADLasso,
     ParametricLP,
-    PiecewiseLinearProgram,
     Pieces,
+    PiecewiseLinearProgram,
 )
 
 
@@ -163,9 +163,7 @@ def test_a_coefficient_passes_through_zero_without_a_change_of_basis():
             if len(where) == 1 and where[0] < 6 and {int(old[0]), int(new[0])} == {0, 2}:
                 found += 1
                 middle = 0.5 * (result.path.low[s] + result.path.high[s])
-                assert_optimal(
-                    problem, result.path.at(middle), result.path.dual_at(middle), middle
-                )
+                assert_optimal(problem, result.path.at(middle), result.path.dual_at(middle), middle)
     assert found > 0
 
 
