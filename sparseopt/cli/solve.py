@@ -99,7 +99,7 @@ def solve(
             check=False,
         )
         if not no_check:
-            progress.text = "checking"
+            progress.text = "checking (Ctrl-C prints the answer unchecked)"
             with _kept(trouble):
                 result = _judge(problem, result)
     # From here on there is an answer: nothing that fails may stand in its way.
