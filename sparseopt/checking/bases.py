@@ -39,20 +39,22 @@ class KernelSystem:
             _transposed_error(self.kernel, nu, self.slopes[:, :1]),
         )
 
-    def backward_errors(self, theta: Array, nu: Array) -> tuple[float, float]:
+    def backward_errors(self, theta: Array, nu: Array, noise: float) -> tuple[float, float]:
         r"""Return the componentwise backward errors of stated theta_C and nu_R, shape (k, 2).
 
         The smallest omega such that they solve the equations exactly after relative changes of B
         and of the right sides by omega (Oettli and Prager 1964):
-        :math:`\max_i |B x - b|_i / (|B| |x| + |b|)_i`.
+        :math:`\max_i |B x - b|_i / (|B| |x| + |b|)_i`. To the size of the rates' terms, `noise`
+        times that of the values' is added.
         """
-        B = self.kernel.B
-        size = np.abs(B)
-        primal = ratio_of(
-            np.abs(B @ theta - self.target), size @ np.abs(theta) + np.abs(self.target)
+        primal, dual = (
+            _backward_error(B, x, b, noise)
+            for B, x, b in (
+                (self.kernel.B, theta, self.target),
+                (self.kernel.B.T, nu, self.slopes),
+            )
         )
-        dual = ratio_of(np.abs(B.T @ nu - self.slopes), size.T @ np.abs(nu) + np.abs(self.slopes))
-        return float(primal.max(initial=0.0)), float(dual.max(initial=0.0))
+        return primal, dual
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +145,12 @@ def transposed_products(A: LinearMap, vectors: Array) -> Array:
     if len(rows) == 0:
         return np.zeros((len(vectors), A.shape[1]))
     return np.asarray(A.transpose_times(rows, vectors[:, rows].T).T)
+
+
+def _backward_error(B: Array, x: Array, b: Array, noise: float) -> float:
+    size = np.abs(B) @ np.abs(x) + np.abs(b)
+    size[:, 1] += noise * size[:, 0]
+    return float(ratio_of(np.abs(B @ x - b), size).max())
 
 
 def _transposed_error(kernel: Kernel, u: Array, target: Array) -> float:

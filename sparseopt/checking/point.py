@@ -68,8 +68,17 @@ class DualPoint:
         return _worst(amount, _slope_sizes(self.pieces, lam) + self.size)
 
 
-def primal_point(program: PiecewiseLinearProgram, theta: Array) -> PrimalPoint:
+def primal_point(
+    program: PiecewiseLinearProgram, theta: Array, terms: Array | None = None
+) -> PrimalPoint:
     """Evaluate theta, shape (p,).
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    theta : array of shape (p,)
+    terms : array of shape (p,), optional
+        Sizes of the terms that theta itself was added up from, default its absolute values.
 
     Raises
     ------
@@ -79,7 +88,7 @@ def primal_point(program: PiecewiseLinearProgram, theta: Array) -> PrimalPoint:
     p = program.A.shape[1]
     if theta.shape != (p,):
         raise ProblemError(f"x has shape {theta.shape}; expected ({p},)", "x")
-    absolute = np.abs(theta)
+    absolute = np.abs(theta) if terms is None else terms
     # A bound at zero has no scale of its own: a variable's is that of the largest variable.
     return PrimalPoint(
         program,

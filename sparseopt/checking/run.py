@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from sparseopt.checking.claims import check_claims
 from sparseopt.checking.report import CheckReport, Findings
 from sparseopt.checking.verifiers import verifier_of
@@ -54,18 +56,23 @@ def check(problem: Problem, result: Result) -> CheckReport:
     # Evidence is anybody's input. Verifiers look at it with care, and whatever still goes wrong
     # while reading it is the evidence's fault.
     try:
-        check_claims(problem, result, findings)
-        verify = verifier_of(problem.family)
-        if verify is None:
-            findings.doubt(
-                f"no verifier is registered for problems of the family {problem.family}: only "
-                "the objective value and the residuals were checked"
-            )
-        else:
-            verify(problem, result, findings)
+        with np.errstate(all="ignore"):
+            _judge(problem, result, findings)
     except Exception as error:
         findings.refute(f"the evidence cannot be read: {type(error).__name__}: {error}")
     return findings.report()
+
+
+def _judge(problem: Problem, result: Result, findings: Findings) -> None:
+    check_claims(problem, result, findings)
+    verify = verifier_of(problem.family)
+    if verify is None:
+        findings.doubt(
+            f"no verifier is registered for problems of the family {problem.family}: only the "
+            "objective value and the residuals were checked"
+        )
+    else:
+        verify(problem, result, findings)
 
 
 def _identify(problem: Problem, result: Result) -> None:

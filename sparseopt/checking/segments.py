@@ -24,6 +24,7 @@ from sparseopt.checking.objectives import Quadratics, objective_and_gap
 from sparseopt.checking.point import coordinate_name
 from sparseopt.checking.range import check_range
 from sparseopt.checking.report import Findings
+from sparseopt.checking.stored import stored_discrepancies
 from sparseopt.checking.tables import CodeTables
 from sparseopt.checking.tolerances import COPY, OBJECTIVE, SEGMENT, STORED
 from sparseopt.path import ParametricPath
@@ -67,6 +68,7 @@ def verify_segments(
         findings.refute("the path and its certificate differ in the ranges of their segments")
         return
     check_range(program, result, certificate, stored, findings)
+    findings.measure("stored", 0.0)
     proof = _Proof(problem, program, tables, layout, stored, findings)
     for here, codes in layout.chunks():
         proof.chunk(here, codes)
@@ -167,43 +169,10 @@ class _Proof:
             self.end = (bases.theta[0][-1], bases.nu[0][-1], *_last(sums))
 
     def _check_stored(self, here: slice, codes: Array, bases: Bases) -> None:
-        """Compare the stated theta and nu with the equations of their bases."""
-        p = self.program.A.shape[1]
-        theta, nu = self.stored.theta.dense(here), self.stored.nu.dense(here)
-        off_kernel = np.concatenate([(codes[:, :p] & 1) == 1, (codes[:, p:] & 1) == 0], axis=1)
-        for part, name in enumerate(("value", "rate")):
-            stated = np.concatenate([theta[part], nu[part]], axis=1)
-            expected = np.concatenate([bases.theta[part], bases.nu[part]], axis=1)
-            wrong = off_kernel & (
-                np.abs(stated - expected) > COPY * (np.abs(expected) + self._kink_terms(here, part))
-            )
-            if wrong.any():
-                s, at = (int(k[0]) for k in np.nonzero(wrong))
-                self._refute(
-                    here,
-                    s,
-                    f"the stated {name} {stated[s, at]:.17g} of {self._name(at)} is not "
-                    f"{expected[s, at]:.17g}",
-                )
-                return
-        for s, system in enumerate(bases.systems):
-            if system is None:
-                continue
-            x = np.stack([part[s, system.columns] for part in theta], axis=1)
-            u = np.stack([part[s, system.rows] for part in nu], axis=1)
-            for name, error in zip(("theta", "nu"), system.backward_errors(x, u), strict=True):
-                self.findings.measure("stored", error)
-                if not error <= STORED:
-                    self._refute(
-                        here,
-                        s,
-                        f"the stated {name} does not solve the equations of its basis (backward "
-                        f"error {error:.3g})",
-                    )
-
-    def _kink_terms(self, here: slice, part: int) -> Array:
-        """Return lam, which multiplies the rates inside stated values; nothing for rates."""
-        return np.zeros((1, 1)) if part else self.layout.low[here, None]
+        for found in stored_discrepancies(self.stored, here, codes, bases):
+            self.findings.measure("stored", found.error)
+            if not found.error <= STORED:
+                self._refute(here, found.segment, found.message)
 
     def _remember(self, here: slice, bases: Bases) -> None:
         for s, system in enumerate(bases.systems):

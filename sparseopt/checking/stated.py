@@ -7,12 +7,11 @@ import numpy as np
 from sparseopt.checking.dual import read_grid
 from sparseopt.checking.evidence import same_numbers
 from sparseopt.checking.layout import read_path
-from sparseopt.checking.point import objective_scale, primal_point
+from sparseopt.checking.point import PrimalPoint, objective_scale, primal_point
 from sparseopt.checking.range import check_range
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, FEASIBILITY, OBJECTIVE
 from sparseopt.path import GridPath, ParametricPath
-from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Result
 
@@ -35,7 +34,9 @@ def check_stated_path(
     if isinstance(path, GridPath):
         knots = read_grid(program, path)
         for k, lam in enumerate(knots):
-            _check(problem, program, path.theta[k], float(path.values[k]), float(lam), findings)
+            point = primal_point(program, path.theta[k])
+            stated = float(path.values[k])
+            _check(problem, point, stated, abs(stated), float(lam), findings)
         last = path.theta[-1]
     elif isinstance(path, ParametricPath):
         stored = read_path(program, path)
@@ -44,10 +45,11 @@ def check_stated_path(
             value, rate = stored.theta.dense(slice(s, s + 1))
             for lam in (low, high) if np.isfinite(high) else (low,):
                 step = lam - low
-                o = stored.objective[s]
-                stated = float(o[0] + step * (o[1] + step * o[2]))
-                theta = value[0] + step * rate[0]
-                _check(problem, program, theta, stated, float(lam), findings)
+                terms = np.abs(value[0]) + step * np.abs(rate[0])
+                point = primal_point(program, value[0] + step * rate[0], terms)
+                parts = stored.objective[s] * [1.0, step, step * step]
+                total, size = float(parts.sum()), float(np.abs(parts).sum())
+                _check(problem, point, total, size, float(lam), findings)
         last = stored.theta.dense(slice(len(stored.low) - 1, len(stored.low)))[0][0]
     else:
         findings.doubt(f"paths of the kind {type(path).__name__} are not known here")
@@ -58,13 +60,13 @@ def check_stated_path(
 
 def _check(
     problem: ParametricProblem,
-    program: PiecewiseLinearProgram,
-    theta: Array,
+    point: PrimalPoint,
     stated: float,
+    terms: float,
     lam: float,
     findings: Findings,
 ) -> None:
-    point = primal_point(program, theta)
+    """Check one point and its stated objective, which was added up from terms of that size."""
     violation, at = point.violation(lam)
     findings.measure("primal", violation)
     if not violation <= FEASIBILITY:
@@ -72,8 +74,8 @@ def _check(
             f"the path at lam = {lam:g} is infeasible: it violates {point.name(at)} by "
             f"{violation:.3g} of its scale"
         )
-    value = problem.objective(theta, lam)
-    size = max(abs(value), objective_scale(point, lam), np.finfo(float).tiny)
+    value = problem.objective(point.z[: point.program.A.shape[1]], lam)
+    size = max(abs(value), terms, objective_scale(point, lam), np.finfo(float).tiny)
     error = abs(stated - value) / size
     findings.measure("objective", error)
     if not error <= OBJECTIVE:
