@@ -157,7 +157,7 @@ def _check_feasibility(result: Result, findings: Findings, violation: float, whe
 
 
 def _size(problem: Problem, x: Array, lam: float | None) -> float:
-    """Return the sum of the absolute values of the objective's terms, where they are known."""
+    """Return the sum of the absolute values of the objective's terms."""
     if isinstance(problem, ParametricProblem) and lam is not None:
         return objective_scale(primal_point(problem.canonical(), x), lam)
-    return 0.0
+    return problem.objective_scale(x, lam)

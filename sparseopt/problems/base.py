@@ -71,6 +71,13 @@ class Problem(ABC):
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Objective value of the point `x` (at the parameter `lam` where there is one)."""
 
+    def objective_scale(self, x: Array, lam: float | None = None) -> float:
+        """Size of the objective's terms at `x`, which rounding is proportional to.
+
+        A sum whose terms cancel overrides this with the sum of their absolute values.
+        """
+        return abs(self.objective(x, lam))
+
     @abstractmethod
     def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
         """Violations of the constraints by `x`, by name; all zero for a feasible point."""

@@ -120,9 +120,11 @@ class BudgetTables(Problem):
 
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return the sum of the losses at the counts x, shape (J,)."""
-        counts = self._counts(x)
-        inside = np.clip(np.rint(counts), 0, self.sizes).astype(np.int64)
-        return float(self.values[self.ptr[:-1] + inside].sum())
+        return float(self._losses(x).sum())
+
+    def objective_scale(self, x: Array, lam: float | None = None) -> float:
+        """Return the sum of the absolute losses at the counts x."""
+        return float(np.abs(self._losses(x)).sum())
 
     def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
         """Return how far the counts x are from integers in range, and above the budget `lam`."""
@@ -133,6 +135,11 @@ class BudgetTables(Problem):
             "counts": float(np.maximum(outside, np.abs(counts - np.rint(counts))).max()),
             "budget": max(0.0, float(counts.sum()) - limit),
         }
+
+    def _losses(self, x: Array) -> Array:
+        """Return each node's loss; counts out of range are moved to its end."""
+        inside = np.clip(np.rint(self._counts(x)), 0, self.sizes).astype(np.int64)
+        return np.asarray(self.values[self.ptr[:-1] + inside])
 
     def _counts(self, x: Array) -> Array:
         return as_vector("x", x, len(self.ptr) - 1)

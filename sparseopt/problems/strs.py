@@ -169,6 +169,11 @@ class STRS(Problem):
         z = as_vector("x", x, self.A.shape[0])
         return float(z @ self.A @ z + self.linear @ z)
 
+    def objective_scale(self, x: Array, lam: float | None = None) -> float:
+        """Return the sum of the absolute terms of x'Ax + a'x."""
+        z = np.abs(as_vector("x", x, self.A.shape[0]))
+        return float(z @ np.abs(self.A) @ z + np.abs(self.linear) @ z)
+
     def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
         """Return abs(norm - 1) and by how many nonzeros x exceeds d."""
         z = as_vector("x", x, self.A.shape[0])

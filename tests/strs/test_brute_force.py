@@ -77,6 +77,13 @@ def test_too_many_supports_are_refused_by_number(problem):
         sparseopt.solve(problem, backend="brute-force", options={"max_supports": 12869})
 
 
+def test_an_optimum_of_zero_by_cancellation_is_verified(problem, optimum):
+    shifted = STRS(A=problem.A - optimum * np.eye(16), a=problem.linear, d=8)
+    result = sparseopt.solve(shifted, backend="brute-force")
+    assert abs(result.objective) <= 1e-12
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+
+
 def test_supports_that_contain_others_are_not_needed():
     """With d = D - 1 zero entries help nobody, and the optimum may use fewer than d."""
     problem = STRS(A=np.diag([1.0, 9.0, 2.0]), d=2)
