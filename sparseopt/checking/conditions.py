@@ -97,8 +97,11 @@ class _Side:
         for line, sign in zip(self.limits, (1.0, -1.0), strict=True):
             limit, limit_rate = line.at(slots, low[:, None])
             slack = sign * (value - limit)
+            # a limit near zero may be the difference of two large terms
+            moving = low[:, None] * limit_rate
+            terms = np.abs(limit - moving) + np.abs(moving)
             here = _where(slack < 0.0)
-            yield _Violations(here, 0, -slack[here], np.abs(limit[here]) + np.abs(value[here]))
+            yield _Violations(here, 0, -slack[here], terms[here] + np.abs(value[here]))
             if not (rate.any() or limit_rate.any()):
                 continue
             slack_rate = sign * (rate - limit_rate)
@@ -106,7 +109,7 @@ class _Side:
             # The upper end is reached from the lower one: its terms are those of both.
             here = _where(at_high < 0.0)
             h = step[here[0]]
-            size = np.abs(limit[here]) + np.abs(value[here])
+            size = terms[here] + np.abs(value[here])
             size = size + h * (np.abs(limit_rate[here]) + np.abs(rate[here]))
             yield _Violations(here, 1, -at_high[here], size)
             if not endless.any():
