@@ -102,13 +102,7 @@ class Fields:
             return math.nan
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.error(field, "a number" + (", 'inf' or '-inf'" if infinite else ""))
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if math.isinf(number):
-            raise self.error(field, "a number that 64 bits can hold")
-        return number
+        return float(value)
 
     def seconds(self, field: str) -> float:
         value = self.number(field)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,7 +39,13 @@ def loads_object(raw: bytes, where: str) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise ProblemError(f"{where} is not UTF-8 text (byte {error.start})") from error
     try:
-        value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+        value = json.loads(
+            text,
+            parse_int=_integer,
+            parse_float=_real,
+            parse_constant=_no_constant,
+            object_pairs_hook=_unique,
+        )
         # A lone surrogate can be read as an escape and then neither printed nor written.
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
@@ -50,6 +57,19 @@ def loads_object(raw: bytes, where: str) -> dict[str, Any]:
         raise ProblemError(f"{where} is not usable JSON: {error}") from error
     if not isinstance(value, dict):
         raise ProblemError(f"{where} holds {type(value).__name__}; expected a JSON object")
+    return value
+
+
+def _integer(digits: str) -> int:
+    # Longer ones fit into no array and overflow as floats.
+    if len(digits) > 20 or abs(int(digits)) >= 2**64:
+        raise ValueError(f"the integer {digits:.20}... has more than 64 bits")
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    if math.isinf(value := float(digits)):
+        raise ValueError(f"the number {digits:.20} is too large for 64 bits")
     return value
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from io_examples import PROBLEMS, parametric_lp, path_result
+from io_examples import PROBLEMS, budget_result, grid_result, parametric_lp, path_result
 
 from sparseopt import ProblemError
 from sparseopt.io import load_problem, load_result, read_header, save_problem, save_result
@@ -381,3 +381,63 @@ def test_a_file_that_needs_more_memory_than_there_is(
     monkeypatch.setattr("sparseopt.io.archive.np.empty", full)
     with pytest.raises(ProblemError, match="not enough memory for the entry __header__"):
         load_problem(path)
+
+
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(["", "inf", "nan", "float64", "x", "entry", 10**400, 2**63, -1, [], {}]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["dtype", "shape", "data", "kind", "number"]), inner)
+    ),
+    max_leaves=4,
+)
+
+
+def places(tree: Any) -> list[tuple[Any, Any]]:
+    """Return (parent, key) of every value in a JSON document."""
+    keys = tree if isinstance(tree, dict) else range(len(tree)) if isinstance(tree, list) else ()
+    found = [(tree, key) for key in keys]
+    return found + [deeper for key in keys for deeper in places(tree[key])]
+
+
+@QUICK
+@given(data=st.data(), value=anything)
+def test_any_json_at_any_place_of_a_result(data: st.DataObject, value: Any, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    make = data.draw(st.sampled_from([path_result, grid_result, budget_result]))
+    save_result(make(), path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    found = places(document)
+    parent, key = found[data.draw(st.integers(0, len(found) - 1))]
+    parent[key] = value
+    path.write_text(json.dumps(document), encoding="utf-8")
+    try:
+        again = load_result(path)
+    except ProblemError as error:
+        assert str(path) in str(error)
+    else:
+        again.summary()
+        if again.path is not None:
+            again.path.at(float(again.path.knots[-1]))
+        save_result(again, tmp_path / "again.json")
+
+
+@QUICK
+@given(data=st.data(), value=anything)
+def test_any_json_at_any_place_of_a_header(data: st.DataObject, value: Any, tmp_path: Path) -> None:
+    head = header(name="x", reference=[{"lam": 1.0, "primal": 2.0}], params={"names": ["x"]})
+    found = places(head)
+    parent, key = found[data.draw(st.integers(0, len(found) - 1))]
+    parent[key] = value
+    path = write(tmp_path / "a.npz", head, arrays())
+    try:
+        again = load_problem(path)
+    except ProblemError as error:
+        assert str(path) in str(error)
+    else:
+        save_problem(again, tmp_path / "again.npz")
+        assert load_problem(tmp_path / "again.npz").fingerprint() == again.fingerprint()
