@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.homotopy.basis import limits
+from sparseopt.solvers.homotopy.basis import Basis
 from sparseopt.solvers.homotopy.compiled import compiled
-from sparseopt.solvers.homotopy.program import ScaledProgram
 from sparseopt.solvers.homotopy.state import DenseProgram, Segments
 
 __all__ = ["Candidates", "Finding"]
@@ -40,17 +39,20 @@ class Finding:
 
 
 class Candidates:
-    """The candidate rows and variables of a program at a basis, and the dense program on them."""
+    """The candidate rows and variables of a program, and the dense program on them.
 
-    def __init__(self, program: ScaledProgram, codes: Array, rows: Array, columns: Array) -> None:
-        self.program = program
+    The other coordinates rest where they are in `basis`.
+    """
+
+    def __init__(self, basis: Basis, rows: Array, columns: Array) -> None:
+        program = self.program = basis.program
         self.rows, self.columns = np.sort(rows), np.sort(columns)
         self.inside = np.concatenate([self.columns, program.p + self.rows])
         self.resting = np.ones(program.n, dtype=bool)
         self.resting[self.inside] = False
         self.all = not self.resting.any()
-        self.codes = codes
-        self.low, self.high = limits(program, codes)
+        self.codes = basis.codes
+        self.low, self.high = basis.low, basis.high
         self._offsets()
 
     def _offsets(self) -> None:

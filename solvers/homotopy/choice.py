@@ -13,8 +13,8 @@ __all__ = ["Choice"]
 _SMALL = 320
 """Up to this many rows, or variables, all of them are candidates."""
 _SPARE = 100
-"""Candidates beyond twice the size of the kernel."""
-_NEAR = 0.02
+"""Candidates beyond those that the size of the kernel asks for."""
+_NEAR = 0.01
 """A coordinate whose slack falls below this part of its range becomes a candidate at once."""
 
 
@@ -54,9 +54,15 @@ class Choice:
         p = self.program.p
         added = []
         for part, chosen in ((slack[p:], self.rows), (slack[:p], self.columns)):
-            wanted = max(2 * k + _SPARE - len(chosen), int(np.count_nonzero(part < _NEAR)))
+            few = 3 * len(chosen) < 4 * k + 2 * _SPARE
+            wanted = 3 * k + 2 * _SPARE - len(chosen) if few else 0
+            urgent = int(np.count_nonzero(part < _NEAR))
+            if urgent:
+                wanted = max(wanted, 2 * urgent + _SPARE // 4)
             near = _best(-part, wanted)
             added.append(near[np.isfinite(part[near])])
+        if self.program.A.symmetric:
+            added = [np.union1d(*added)] * 2
         return self.add(*added)
 
     def add(self, rows: Array, columns: Array) -> bool:

@@ -40,11 +40,11 @@ from sparseopt.solvers.homotopy.state import Segments, SingularKernel, State
 
 __all__ = ["Outcome", "follow"]
 
-_REFRESH = 100
+_REFRESH = 128
 """Pivots between two fresh factorizations of the kernel."""
 _VISIT = 0.03
 """Seconds of pivots between two looks at the clock."""
-_SHORTEST, _LONGEST = 8, 64
+_SHORTEST, _LONGEST = 8, 128
 """Pivots between two looks at the resting coordinates, at first and at most."""
 _BLOCKERS = 64
 """Resting coordinates taken in where nothing among the candidates blocks a ray."""
@@ -134,13 +134,14 @@ class _Walk:
         self.seconds_each = 0.0
         self.batch = _SHORTEST
         self.pending: Changes = []
-        self.choice = Choice(program, Basis(program, self.codes), lam)
+        self.origin = Basis(program, self.codes.copy())
+        self.choice = Choice(program, self.origin, lam)
         self._settle()
 
     def _settle(self) -> None:
         """Build the dense state on the chosen candidates at the current basis."""
         rows, columns = self.choice.rows, self.choice.columns
-        self.candidates = Candidates(self.program, self.codes, rows, columns)
+        self.candidates = Candidates(self.origin, rows, columns)
         dense = self.candidates.dense(self.choice.block)
         self.state = State(
             dense, self.codes[self.candidates.inside], self.lam, self.top, self.recorder.told

@@ -14,6 +14,8 @@ __all__ = ["DenseProgram", "Segments", "SingularKernel", "State"]
 
 _ROOM = 256
 """Segments recorded between two visits of the driver."""
+_TOUCHED = 4096
+"""Changes of codes recorded between two segments."""
 
 
 class SingularKernel(ArithmeticError):
@@ -70,6 +72,8 @@ class Segments:
 class State:
     """A basis of a dense program, with its values, and the records of the path so far.
 
+    Call :meth:`perturb` before the first :meth:`advance`.
+
     Attributes
     ----------
     codes : int64 array of shape (n,)
@@ -95,15 +99,14 @@ class State:
         self.counters = np.zeros(11, np.int64)
         self.counters[3], self.counters[9] = recorded == 0, recorded
         self.told = self.codes.copy()
-        self.touched = np.zeros(1 << 14, np.int64)
+        self.touched = np.empty(_TOUCHED, np.int64)
         self.ray, self.answer = np.zeros(n), np.zeros(n)
         wide = max(_ROOM * 64, 4 * max(m, p))
         self._bounds = np.zeros((_ROOM, 2))
         self._ends = np.zeros((_ROOM, 3), np.int64)
-        self._index = np.zeros((2, wide), np.int64)
-        self._value = np.zeros((4, wide))
-        self._changes = np.zeros((2, len(self.touched) * 2), np.int64)
-        self.refresh()
+        self._index = np.empty((2, wide), np.int64)
+        self._value = np.empty((4, wide))
+        self._changes = np.empty((2, 2 * _TOUCHED), np.int64)
 
     @property
     def lam(self) -> float:
