@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems import Problem, problem_kinds
+from sparseopt.problems import Problem
+from sparseopt.problems.base import problem_class
 
 __all__ = ["FACTS", "FORMAT", "VERSION", "checked_facts", "checked_header", "checked_version"]
 
@@ -112,23 +113,20 @@ def checked_header(header: Mapping[str, Any]) -> tuple[type[Problem], dict[str, 
     unknown = sorted(set(header) - {"format", "version", "kind", "sense", "params", *FACTS})
     if unknown:
         raise ProblemError(f"the header has the unknown entry {unknown[0]!r}", unknown[0])
-    kinds = problem_kinds()
     kind = header.get("kind")
-    if not isinstance(kind, str) or kind not in kinds:
+    if not isinstance(kind, str):
+        raise ProblemError(f"the problem's kind is {kind!r}; expected a word", "kind")
+    problem = problem_class(kind)
+    if header.get("sense") != problem.sense:
         raise ProblemError(
-            f"the problem's kind is {kind!r}; this sparseopt knows: {', '.join(sorted(kinds))}",
-            "kind",
-        )
-    if header.get("sense") != kinds[kind].sense:
-        raise ProblemError(
-            f"the header's sense is {header.get('sense')!r}; a {kind} has {kinds[kind].sense!r}",
+            f"the header's sense is {header.get('sense')!r}; a {kind} has {problem.sense!r}",
             "sense",
         )
     if not isinstance(header.get("params"), Mapping):
         raise ProblemError("the header's entry params is missing or not an object", "params")
     facts = checked_facts({key: header[key] for key in FACTS if key in header})
     fixed = {key: header[key] for key in ("format", "version", "kind", "sense", "params")}
-    return kinds[kind], {**fixed, **facts}
+    return problem, {**fixed, **facts}
 
 
 def checked_version(header: Mapping[str, Any], newest: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import importlib.metadata
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -15,9 +16,10 @@ import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
 
-__all__ = ["Array", "Family", "Problem", "as_matrix", "as_vector", "problem_kinds"]
+__all__ = ["Array", "Family", "Problem", "as_matrix", "as_vector", "problem_class", "problem_kinds"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+ENTRY_POINT_GROUP = "sparseopt.problems"
 Family = Literal["parametric", "l0-budget", "strs", "misdp"]
 
 _KINDS: dict[str, type[Problem]] = {}
@@ -141,6 +143,37 @@ def problem_kinds() -> Mapping[str, type[Problem]]:
     return dict(_KINDS)
 
 
+def problem_class(kind: str) -> type[Problem]:
+    """Return the problem class of a kind, ours or one that an installed package brings.
+
+    A package names its kinds as entry points of the group "sparseopt.problems" (``kind =
+    module:Class``), so that files that hold them can be read; it is imported only then.
+
+    Raises
+    ------
+    ProblemError
+        When nobody knows the kind, or the package that does cannot be imported.
+    """
+    if kind in _KINDS:
+        return _KINDS[kind]
+    entries = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP, name=kind)
+    for entry in entries:
+        try:
+            found = entry.load()
+        except Exception as error:
+            raise ProblemError(
+                f"problems of the kind {kind!r} come from {entry.value!r}, which cannot be "
+                f"imported: {error}",
+                "kind",
+            ) from error
+        if isinstance(found, type) and issubclass(found, Problem) and found.kind == kind:
+            return found
+        raise ProblemError(f"{entry.value!r} is no problem class of the kind {kind!r}", "kind")
+    raise ProblemError(
+        f"the problem's kind is {kind!r}; this sparseopt knows: {', '.join(sorted(_KINDS))}", "kind"
+    )
+
+
 def as_matrix(field: str, value: object, *, allow_sparse: bool = False) -> Any:
     """Return `value` as a read-only float64 matrix, or as a CSR array where that is allowed.
 
@@ -193,9 +226,7 @@ def _numeric(field: str, value: object) -> Array:
     except ValueError as error:
         raise ProblemError(f"{field} is not a rectangular array: {error}", field) from error
     if array.dtype.kind not in "biuf":
-        raise ProblemError(
-            f"{field} has the type {array.dtype}; expected real numbers", field
-        )
+        raise ProblemError(f"{field} has the type {array.dtype}; expected real numbers", field)
     return np.asarray(array, dtype=np.float64)
 
 
