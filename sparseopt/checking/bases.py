@@ -24,13 +24,18 @@ Pair = tuple[Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class KernelSystem:
-    """One segment's equations: B theta_C = target and B' nu_R = slopes, (value, rate) columns."""
+    """One segment's equations: B theta_C = target and B' nu_R = slopes, (value, rate) columns.
+
+    `target_terms` and `slopes_terms` are the sizes of what the right sides were added up from.
+    """
 
     rows: Array
     columns: Array
     kernel: Kernel
     target: Array
     slopes: Array
+    target_terms: Array
+    slopes_terms: Array
 
     def extended_error(self, theta: Array, nu: Array) -> float:
         """Return the largest relative error of the values theta_C and nu_R in double precision."""
@@ -39,19 +44,21 @@ class KernelSystem:
             _transposed_error(self.kernel, nu, self.slopes[:, :1]),
         )
 
-    def backward_errors(self, theta: Array, nu: Array, noise: float) -> tuple[float, float]:
+    def backward_errors(
+        self, theta: Array, nu: Array, from_rates: float, from_values: float
+    ) -> tuple[float, float]:
         r"""Return the componentwise backward errors of stated theta_C and nu_R, shape (k, 2).
 
         The smallest omega such that they solve the equations exactly after relative changes of B
         and of the right sides by omega (Oettli and Prager 1964):
-        :math:`\max_i |B x - b|_i / (|B| |x| + |b|)_i`. To the size of the rates' terms, `noise`
-        times that of the values' is added.
+        :math:`\max_i |B x - b|_i / (|B| |x| + |b|)_i`. To the size of the values' terms,
+        `from_rates` times that of the rates' is added, and `from_values` the other way round.
         """
         primal, dual = (
-            _backward_error(B, x, b, noise)
-            for B, x, b in (
-                (self.kernel.B, theta, self.target),
-                (self.kernel.B.T, nu, self.slopes),
+            _backward_error(B, x, b, terms, np.array([[1.0, from_values], [from_rates, 1.0]]))
+            for B, x, b, terms in (
+                (self.kernel.B, theta, self.target, self.target_terms),
+                (self.kernel.B.T, nu, self.slopes, self.slopes_terms),
             )
         )
         return primal, dual
@@ -101,8 +108,8 @@ def solve_bases(A: LinearMap, tables: CodeTables, codes: Array, low: Array) -> B
     at = low[:, None]
     theta, nu = tables.kink.at(slots[:, :p], at), tables.slope.at(slots[:, p:], at)
     kinks, slopes = tables.kink.at(slots[:, p:], at), tables.slope.at(slots[:, :p], at)
-    fixed = [products(A, part) for part in theta]
-    known = [transposed_products(A, part) for part in nu]
+    fixed = (products(A, theta[0]), products(A, theta[1]))
+    known = (transposed_products(A, nu[0]), transposed_products(A, nu[1]))
     on_piece, at_kink = (codes[:, :p] & 1) == 0, (codes[:, p:] & 1) == 1
     rows, columns = np.flatnonzero(at_kink.any(axis=0)), np.flatnonzero(on_piece.any(axis=0))
     block = A.block(rows, columns)
@@ -119,16 +126,22 @@ def solve_bases(A: LinearMap, tables: CodeTables, codes: Array, low: Array) -> B
         except SingularKernel as error:
             error.segment = s
             raise
-        target = np.stack([t[s, R] - f[s, R] for t, f in zip(kinks, fixed, strict=True)], axis=1)
-        right = np.stack([-g[s, C] - k[s, C] for g, k in zip(slopes, known, strict=True)], axis=1)
+        t, f = _columns(kinks, s, R), _columns(fixed, s, R)
+        g, k = _columns(slopes, s, C), _columns(known, s, C)
+        target, right = t - f, -g - k
         x, u = kernel.solve(target), kernel.solve_transposed(right)
         for part in (0, 1):
             theta[part][s, C] = x[:, part]
             nu[part][s, R] = u[:, part]
-        systems.append(KernelSystem(R, C, kernel, target, right))
+        terms = (np.abs(t) + np.abs(f), np.abs(g) + np.abs(k))
+        systems.append(KernelSystem(R, C, kernel, target, right, *terms))
     z = tuple(np.concatenate([part, products(A, part)], axis=1) for part in theta)
     v = tuple(np.concatenate([-transposed_products(A, part), part], axis=1) for part in nu)
     return Bases(slots, theta, nu, (z[0], z[1]), (v[0], v[1]), systems)
+
+
+def _columns(pair: Pair, segment: int, places: Array) -> Array:
+    return np.stack([pair[0][segment, places], pair[1][segment, places]], axis=1)
 
 
 def products(A: LinearMap, vectors: Array) -> Array:
@@ -147,9 +160,8 @@ def transposed_products(A: LinearMap, vectors: Array) -> Array:
     return np.asarray(A.transpose_times(rows, vectors[:, rows].T).T)
 
 
-def _backward_error(B: Array, x: Array, b: Array, noise: float) -> float:
-    size = np.abs(B) @ np.abs(x) + np.abs(b)
-    size[:, 1] += noise * size[:, 0]
+def _backward_error(B: Array, x: Array, b: Array, terms: Array, mix: Array) -> float:
+    size = (np.abs(B) @ np.abs(x) + terms) @ mix
     return float(ratio_of(np.abs(B @ x - b), size).max())
 
 

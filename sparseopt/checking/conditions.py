@@ -83,7 +83,7 @@ class _Side:
         """Return the worst violation at the ends of a chunk's segments."""
         ratio, where = 0.0, None
         for found in self._violations(slots, low, step, endless):
-            relative = self._relative(found, step)
+            relative = self._relative(found)
             if len(relative) and float(relative.max()) > ratio:
                 at = int(np.argmax(relative))
                 ratio = float(relative[at])
@@ -97,28 +97,32 @@ class _Side:
         for line, sign in zip(self.limits, (1.0, -1.0), strict=True):
             limit, limit_rate = line.at(slots, low[:, None])
             slack = sign * (value - limit)
-            # a limit near zero may be the difference of two large terms
-            moving = low[:, None] * limit_rate
-            terms = np.abs(limit - moving) + np.abs(moving)
-            here = _where(slack < 0.0)
-            yield _Violations(here, 0, -slack[here], terms[here] + np.abs(value[here]))
+
+            def found(
+                place: int,
+                amount: Array,
+                reach: Array,
+                wrong: Array,
+                limit: Array = limit,
+                limit_rate: Array = limit_rate,
+            ) -> _Violations:
+                here = _where(wrong)
+                size = reach[here[0]] * (np.abs(limit_rate[here]) + np.abs(rate[here]))
+                if place != 2:
+                    size += np.abs(limit[here]) + np.abs(value[here])
+                return _Violations(here, place, -amount[here], size, reach)
+
+            yield found(0, slack, low, slack < 0.0)
             if not (rate.any() or limit_rate.any()):
                 continue
             slack_rate = sign * (rate - limit_rate)
             at_high = slack + step[:, None] * slack_rate
-            # The upper end is reached from the lower one: its terms are those of both.
-            here = _where(at_high < 0.0)
-            h = step[here[0]]
-            size = terms[here] + np.abs(value[here])
-            size = size + h * (np.abs(limit_rate[here]) + np.abs(rate[here]))
-            yield _Violations(here, 1, -at_high[here], size)
-            if not endless.any():
-                continue
-            here = _where((slack_rate < 0.0) & np.isfinite(slack) & endless[:, None])
-            size = np.abs(limit_rate[here]) + np.abs(rate[here])
-            yield _Violations(here, 2, -slack_rate[here], size)
+            yield found(1, at_high, low + step, at_high < 0.0)
+            if endless.any():
+                falling = (slack_rate < 0.0) & np.isfinite(slack) & endless[:, None]
+                yield found(2, slack_rate, np.ones(len(low)), falling)
 
-    def _relative(self, found: _Violations, step: Array) -> Array:
+    def _relative(self, found: _Violations) -> Array:
         """Divide violations by their scales; products of absolute values are made where needed."""
         own = np.zeros(self.x[0].shape[1], dtype=bool)
         own[self.own] = True
@@ -126,31 +130,36 @@ class _Side:
         scale = found.size.copy()
         for s in np.unique(found.segment[is_own]):
             here = is_own & (found.segment == s)
-            scale[here] += self._vector(s, found.place, step[s]).max(initial=0.0)
+            scale[here] += self._terms(s, found).max(initial=0.0)
         ratio = ratio_of(found.amount, scale)
         doubtful = ~is_own & (ratio > _CLEAR)
         first = 0 if self.own.start else self.own.stop
         for s in np.unique(found.segment[doubtful]):
             here = doubtful & (found.segment == s)
-            terms = self.product_size(self._vector(s, found.place, step[s]))
+            terms = self.product_size(self._terms(s, found))
             size = found.size[here] + terms[found.coordinate[here] - first]
             ratio[here] = ratio_of(found.amount[here], size)
         return ratio
 
-    def _vector(self, segment: int, place: int, step: float) -> Array:
-        """Return the sizes of theta's or nu's terms at one place of a segment."""
-        value, rate = np.abs(self.vector[0][segment]), np.abs(self.vector[1][segment])
-        return np.asarray((value, value + step * rate, rate)[place])
+    def _terms(self, segment: int, found: _Violations) -> Array:
+        """Return the sizes of the terms of theta or nu at one place of a segment."""
+        rate = found.reach[segment] * np.abs(self.vector[1][segment])
+        return np.asarray(rate if found.place == 2 else np.abs(self.vector[0][segment]) + rate)
 
 
 @dataclass(frozen=True, eq=False)
 class _Violations:
-    """Violations at one place (an index of _PLACES), and the size of z and its limit there."""
+    """Violations at one place (an index of _PLACES), and the size of the terms of x and its limit.
+
+    A value at lam is a constant and lam times a rate, which may cancel: both count, with
+    `reach` = lam (q,). On the way to infinity the rates alone count.
+    """
 
     here: tuple[Array, ...]
     place: int
     amount: Array
     size: Array
+    reach: Array
 
     @property
     def segment(self) -> Array:

@@ -82,6 +82,15 @@ class StoredPath:
     objective: Array
     stopped_by: str
 
+    def lengths(self, here: slice) -> Array:
+        """Return over which lengths of lam the rates of some segments matter, all positive.
+
+        Those of the segments; for one without an upper end the size of its lower end.
+        """
+        low, high = self.low[here], self.high[here]
+        length = np.where(np.isfinite(high), high - low, low)
+        return np.where(length > 0.0, length, np.maximum(low, 1.0))
+
 
 def read_layout(certificate: Certificate, last_codes: Array) -> Layout:
     """Check the arrays of a certificate.

@@ -50,10 +50,16 @@ class Quadratics:
         endless = ratio_of(np.abs(self.gap), self.terms).max(axis=0)
         return np.where(finite, worst, endless)
 
-    def errors(self, stated: Array) -> Array:
-        """Return the largest error of stated coefficients, shape (q, 3), relative to the terms."""
+    def errors(self, stated: Array, length: Array, noise: float) -> Array:
+        """Return the largest error of stated coefficients, shape (q, 3), relative to the terms.
+
+        To the size of each coefficient's terms, `noise` times that of the others is added, as they
+        change the value on a segment of the given length.
+        """
+        powers = np.stack([np.ones_like(length), length, length * length])
+        whole = (powers * self.terms).sum(axis=0)
         difference = np.abs(stated.T - self.value)
-        return np.asarray(ratio_of(difference, self.terms).max(axis=0))
+        return np.asarray(ratio_of(difference, self.terms + noise * whole / powers).max(axis=0))
 
 
 def objective_and_gap(tables: CodeTables, bases: Bases, low: Array, offset: Array) -> Quadratics:

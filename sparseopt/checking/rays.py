@@ -189,7 +189,8 @@ def _judge(
 ) -> None:
     """Prove the claim at every lam that was asked about, or say how far the proof reaches.
 
-    Evidence about a path that states no lam is tried at the range's lower end.
+    Evidence about a path that states no lam is tried at the range's lower end, where it holds if
+    it does for the whole range.
 
     `violated` tells what else is wrong with the evidence at a lam; `upwards`, whether nothing is
     wrong at larger ones where nothing is at one.
@@ -198,14 +199,15 @@ def _judge(
     wanted = (asked,) if isinstance(asked, float) else (end,) if asked is None else asked
     stated = certificate.values.get("lam")
     tried = wanted
+    hopeless = total.rate >= 0.0 and not total.negative(end)
     if isinstance(stated, int | float):
         tried = (float(stated),)
         if not (tried[0] in wanted or (asked is None and tried[0] >= end)):
             findings.refute(f"the certificate is for lam = {stated}, which was not asked about")
             return
-    at_end = total.negative(end) and violated(end) is None
-    if asked is None and tried == wanted and not at_end and total.rate < 0.0:
-        findings.doubt("the proof is for large lam only, and does not state for which")
+    silent = asked is None and tried == wanted
+    if silent and (violated(end) is not None or not total.negative(end)) and not hopeless:
+        findings.doubt("the evidence is for part of the range only, and does not state which")
         return
     for lam in tried:
         reason = violated(lam)

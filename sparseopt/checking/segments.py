@@ -71,8 +71,7 @@ def verify_segments(
     findings.measure("stored", 0.0)
     proof = _Proof(problem, program, tables, layout, stored, findings)
     for here, codes in layout.chunks():
-        proof.chunk(here, codes)
-        if findings.refuted:
+        if not proof.chunk(here, codes):
             return
     proof.extended()
     _check_end(result, proof, findings)
@@ -109,11 +108,17 @@ class _Proof:
         self.layout = layout
         self.stored = stored
         self.findings = findings
+        self.count = 0
         self.suspects: list[_Suspect] = []
         self.end: tuple[Array, Array, float, float] | None = None
 
-    def chunk(self, here: slice, codes: Array) -> None:
-        """Prove the segments of one chunk."""
+    def chunk(self, here: slice, codes: Array) -> bool:
+        """Prove the segments of one chunk; return False after refuting one."""
+        before = self.count
+        self._prove(here, codes)
+        return self.count == before
+
+    def _prove(self, here: slice, codes: Array) -> None:
         p = self.program.A.shape[1]
         low, high = self.layout.low[here], self.layout.high[here]
         at_kinks = (codes & 1).sum(axis=1)
@@ -132,7 +137,7 @@ class _Proof:
             self._refute(here, error.segment, f"the kernel of its basis {error}")
             return
         if not all(np.isfinite(part).all() for pair in (bases.z, bases.v) for part in pair):
-            self.findings.refute("the solution of a basis is not finite")
+            self._refute(here, 0, "the solution of its basis, or of one behind it, is not finite")
             return
         for breach in breaches(self.program.A, self.tables, bases, low, high):
             self.findings.measure(breach.side, breach.ratio)
@@ -144,8 +149,7 @@ class _Proof:
                     s,
                     f"{self._name(at)} {what} by {breach.ratio:.3g} of its scale ({place})",
                 )
-        if self.findings.refuted:
-            return
+                return
         self._check_objectives(here, bases, low, high)
         self._check_stored(here, codes, bases)
         self._remember(here, bases)
@@ -156,7 +160,11 @@ class _Proof:
             ("gap", sums.relative_gaps(high - low), SEGMENT, "primal and dual do not meet"),
             (
                 "objective",
-                sums.errors(self.sign * self.stored.objective[here]),
+                sums.errors(
+                    self.sign * self.stored.objective[here],
+                    self.stored.lengths(here),
+                    COPY / OBJECTIVE,
+                ),
                 OBJECTIVE,
                 "its stated objective is not that of its basis",
             ),
@@ -200,6 +208,7 @@ class _Proof:
         return coordinate_name(self.program, coordinate)
 
     def _refute(self, here: slice, s: int, message: str) -> None:
+        self.count += 1
         at = here.start + s
         self.findings.refute(
             f"segment {at} [{self.layout.low[at]:.6g}, {self.layout.high[at]:.6g}]: {message}"

@@ -30,22 +30,24 @@ def stored_discrepancies(
     """Compare the stated theta and nu of a chunk of segments with their bases.
 
     Variables at kinks and multipliers of rows on pieces are known numbers, which are only copied:
-    they agree to 1e-12 of the segment's largest. The others solve the equations of the
-    kernel, to a backward error of 1e-9. Rates have rounding errors that come from the values:
-    what changes no value on the segment by more than 1e-12 of the largest is let be.
+    they agree to 1e-12 of the segment's largest. The others solve the equations of the kernel, to a
+    backward error of 1e-9. Values have rounding errors that come from the rates (at lam = 1000 a
+    value may be the difference of two large numbers), and rates from the values: what changes no
+    value on the segment by more than 1e-12 of such terms is let be.
     """
     p = bases.theta[0].shape[1]
     theta, nu = path.theta.dense(here), path.nu.dense(here)
-    low, high = path.low[here], path.high[here]
-    length = np.where(np.isfinite(high), high, 2.0 * low) - low
-    noise = 1.0 / np.maximum(length, np.finfo(float).tiny)
-    noise[length == 0.0] = 0.0
+    length = path.lengths(here)
+    reach = path.low[here] + length
+    noise = COPY / STORED
     copied = np.concatenate([(codes[:, :p] & 1) == 1, (codes[:, p:] & 1) == 0], axis=1)
-    size = np.zeros(codes.shape)
+    largest = np.stack([[np.abs(x).max(axis=1) for x in pair] for pair in (bases.theta, bases.nu)])
+    sizes = (
+        largest[:, 0] + reach * largest[:, 1],
+        largest[:, 1] + largest[:, 0] / length,
+    )
     for part, name in ((0, "value"), (1, "rate")):
-        size *= noise[:, None]
-        size[:, :p] += np.abs(bases.theta[part]).max(axis=1)[:, None]
-        size[:, p:] += np.abs(bases.nu[part]).max(axis=1)[:, None]
+        size = np.repeat(sizes[part].T, (p, codes.shape[1] - p), axis=1)
         stated = np.concatenate([theta[part], nu[part]], axis=1)
         expected = np.concatenate([bases.theta[part], bases.nu[part]], axis=1)
         wrong = copied & (np.abs(stated - expected) > COPY * size)
@@ -62,7 +64,7 @@ def stored_discrepancies(
             continue
         x = np.stack([part[s, system.columns] for part in theta], axis=1)
         u = np.stack([part[s, system.rows] for part in nu], axis=1)
-        errors = system.backward_errors(x, u, COPY / STORED * noise[s])
+        errors = system.backward_errors(x, u, noise * reach[s], noise / length[s])
         for name, error in zip(("theta", "nu"), errors, strict=True):
             yield Discrepancy(
                 s,
