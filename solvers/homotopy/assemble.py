@@ -60,7 +60,7 @@ def assemble(
         stopped_by=stopped_by,
     )
     names = ("low", "high", "codes", "change_ptr", "changed", "change_code")
-    arrays = dict(zip(names, bases, strict=True))
+    arrays: dict[str, Array] = dict(zip(names, bases, strict=True))
     values = {}
     if farkas is not None:
         arrays["farkas"], values["end"] = farkas, "infeasible_below"

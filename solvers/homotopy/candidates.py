@@ -175,8 +175,19 @@ def _ranges(starts: Array, counts: Array) -> Array:
 
 @compiled
 def _scan(
-    at_low, at_high, sign, offset, low, high, resting, lam_low, lam_high, tolerance, first, slack
-):
+    at_low: Array,
+    at_high: Array,
+    sign: float,
+    offset: Array,
+    low: Array,
+    high: Array,
+    resting: Array,
+    lam_low: Array,
+    lam_high: Array,
+    tolerance: float,
+    first: Array,
+    slack: Array,
+) -> None:
     """Find each resting coordinate's first violated end, and its smallest relative slack.
 
     The upper end of segment s has the number 2 s, its lower end 2 s + 1.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sparseopt.problems.base import Array
 from sparseopt.solvers.homotopy.compiled import compiled
 
 __all__ = [
@@ -37,7 +38,16 @@ _STALL = 500
 
 
 @compiled
-def set_limits(i, codes, kink_ptr, slope_ptr, kinks, slopes, low, high):
+def set_limits(
+    i: int,
+    codes: Array,
+    kink_ptr: Array,
+    slope_ptr: Array,
+    kinks: Array,
+    slopes: Array,
+    low: Array,
+    high: Array,
+) -> None:
     """Set low and high of coordinate i from its code."""
     index = codes[i] >> 1
     if codes[i] & 1:
@@ -54,7 +64,22 @@ def set_limits(i, codes, kink_ptr, slope_ptr, kinks, slopes, low, high):
 
 
 @compiled
-def refresh(A, AT, codes, kink_ptr, slope_ptr, kinks, slopes, w, low, high, C, R, where, inverse):
+def refresh(
+    A: Array,
+    AT: Array,
+    codes: Array,
+    kink_ptr: Array,
+    slope_ptr: Array,
+    kinks: Array,
+    slopes: Array,
+    w: Array,
+    low: Array,
+    high: Array,
+    C: Array,
+    R: Array,
+    where: Array,
+    inverse: Array,
+) -> int:
     """Factor the kernel anew and recompute all values from the codes.
 
     Returns
@@ -148,7 +173,17 @@ def refresh(A, AT, codes, kink_ptr, slope_ptr, kinks, slopes, w, low, high, C, R
 
 
 @compiled
-def next_event(w, low, high, codes, lam, delta, kink_size, slope_size, sizes):
+def next_event(
+    w: Array,
+    low: Array,
+    high: Array,
+    codes: Array,
+    lam: float,
+    delta: float,
+    kink_size: float,
+    slope_size: float,
+    sizes: Array,
+) -> tuple[int, int, float, float]:
     """Return (coordinate, upper, lam, delta) of the next event; coordinate -1 where there is none.
 
     ``sizes`` gets the primal and the dual tolerance.
@@ -205,7 +240,19 @@ def next_event(w, low, high, codes, lam, delta, kink_size, slope_size, sizes):
 
 
 @compiled
-def first_block(w, low, high, codes, ray, sign, mover, travel, lam, delta, sizes):
+def first_block(
+    w: Array,
+    low: Array,
+    high: Array,
+    codes: Array,
+    ray: Array,
+    sign: float,
+    mover: int,
+    travel: Array,
+    lam: float,
+    delta: float,
+    sizes: Array,
+) -> tuple[int, int]:
     """Return (coordinate, upper) of the first block of a step along sign * ray; -1 where none.
 
     ``travel`` is how far the mover itself may go, infinite where nothing stops it.
@@ -273,7 +320,9 @@ def first_block(w, low, high, codes, ray, sign, mover, travel, lam, delta, sizes
 
 
 @compiled
-def dual_ray(u, A, C, R, k, where, inverse, ray):
+def dual_ray(
+    u: int, A: Array, C: Array, R: Array, k: int, where: Array, inverse: Array, ray: Array
+) -> None:
     """Set `ray` to how the multipliers move when that of u, on a piece, grows by 1."""
     p = A.shape[1]
     step = np.zeros(k)
@@ -295,7 +344,9 @@ def dual_ray(u, A, C, R, k, where, inverse, ray):
 
 
 @compiled
-def primal_ray(w, AT, C, R, k, where, inverse, ray):
+def primal_ray(
+    w: int, AT: Array, C: Array, R: Array, k: int, where: Array, inverse: Array, ray: Array
+) -> None:
     """Set `ray` to how the values move when that of w, at a kink, grows by 1."""
     p = len(AT)
     step = np.zeros(k)
@@ -322,7 +373,9 @@ def primal_ray(w, AT, C, R, k, where, inverse, ray):
 
 
 @compiled
-def exchange(u, w, A, C, R, k, where, inverse):
+def exchange(
+    u: int, w: int, A: Array, C: Array, R: Array, k: int, where: Array, inverse: Array
+) -> int:
     """Take u out of the coordinates on pieces and w into them; return the new kernel size."""
     p = A.shape[1]
     if u < p and w < p:
@@ -395,7 +448,7 @@ def exchange(u, w, A, C, R, k, where, inverse):
 
 
 @compiled
-def _optimal_at(w, low, high, codes, lam, sizes):
+def _optimal_at(w: Array, low: Array, high: Array, codes: Array, lam: float, sizes: Array) -> bool:
     """Whether no limit is violated at lam by more than a hundred tolerances."""
     for i in range(w.shape[1]):
         value = w[0, i] + lam * w[1, i]
@@ -409,44 +462,44 @@ def _optimal_at(w, low, high, codes, lam, sizes):
 
 @compiled
 def advance(
-    A,
-    AT,
-    codes,
-    told,
-    kink_ptr,
-    slope_ptr,
-    kinks,
-    slopes,
-    w,
-    low,
-    high,
-    C,
-    R,
-    where,
-    inverse,
-    position,
-    counters,
-    touched,
-    ray,
-    answer,
-    end,
-    start,
-    kink_size,
-    slope_size,
-    max_pivots,
-    max_segments,
-    max_nonzeros,
-    bounds,
-    ends,
-    theta_index,
-    theta_value,
-    theta_rate,
-    nu_index,
-    nu_value,
-    nu_rate,
-    change_index,
-    change_code,
-):
+    A: Array,
+    AT: Array,
+    codes: Array,
+    told: Array,
+    kink_ptr: Array,
+    slope_ptr: Array,
+    kinks: Array,
+    slopes: Array,
+    w: Array,
+    low: Array,
+    high: Array,
+    C: Array,
+    R: Array,
+    where: Array,
+    inverse: Array,
+    position: Array,
+    counters: Array,
+    touched: Array,
+    ray: Array,
+    answer: Array,
+    end: float,
+    start: float,
+    kink_size: float,
+    slope_size: float,
+    max_pivots: int,
+    max_segments: int,
+    max_nonzeros: int,
+    bounds: Array,
+    ends: Array,
+    theta_index: Array,
+    theta_value: Array,
+    theta_rate: Array,
+    nu_index: Array,
+    nu_value: Array,
+    nu_rate: Array,
+    change_index: Array,
+    change_code: Array,
+) -> int:
     """Pivot until the end, a rule, or one of the pauses; see `state.State` for the arrays.
 
     ``position`` is (lam, delta, top); ``counters`` is (kernel size, pivots since the last

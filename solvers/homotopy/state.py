@@ -41,7 +41,7 @@ class DenseProgram:
     @property
     def n(self) -> int:
         """Number of coordinates."""
-        return self.A.shape[0] + self.A.shape[1]
+        return int(self.A.shape[0] + self.A.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,4 +253,4 @@ def _offsets(codes: Array, ptr: Array, parity: int, rng: np.random.Generator) ->
     owner = np.repeat(np.arange(len(counts)), counts)
     place = 2 * (np.arange(ptr[-1]) - ptr[owner]) + parity
     away = place - codes[owner]
-    return np.sign(away) * (np.abs(away) + rng.uniform(0.0, 0.9, len(away)))
+    return np.asarray(np.sign(away) * (np.abs(away) + rng.uniform(0.0, 0.9, len(away))))

@@ -89,8 +89,8 @@ class Problem(ABC):
         values: dict[str, Any] = {}
         arrays: dict[str, Array | sp.csr_array] = {}
         for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, np.ndarray) or sp.issparse(value):
+            value: Any = getattr(self, field.name)
+            if isinstance(value, np.ndarray) or _is_sparse(value):
                 arrays[field.name] = value
             elif value is not None:
                 values[field.name] = value
@@ -174,7 +174,7 @@ def problem_class(kind: str) -> type[Problem]:
     )
 
 
-def as_matrix(field: str, value: object, *, allow_sparse: bool = False) -> Any:
+def as_matrix(field: str, value: Any, *, allow_sparse: bool = False) -> Any:
     """Return `value` as a read-only float64 matrix, or as a CSR array where that is allowed.
 
     Raises
@@ -182,7 +182,7 @@ def as_matrix(field: str, value: object, *, allow_sparse: bool = False) -> Any:
     ProblemError
         When it is not numeric, not two-dimensional, empty, or not finite.
     """
-    if sp.issparse(value):
+    if _is_sparse(value):
         if not allow_sparse:
             raise ProblemError(f"{field} is sparse; expected a dense array ({field}.toarray())")
         matrix = sp.csr_array(value)
@@ -220,6 +220,10 @@ def as_vector(field: str, value: object, length: int, *, finite: bool = True) ->
     return _read_only(array)
 
 
+def _is_sparse(value: object) -> bool:
+    return bool(sp.issparse(value))
+
+
 def _numeric(field: str, value: object) -> Array:
     try:
         array = np.asarray(value)
@@ -249,15 +253,15 @@ def _read_only(array: Array) -> Array:
 
 
 def _hash_array(digest: Any, name: str, array: Any) -> None:
-    if sp.issparse(array):
+    if _is_sparse(array):
         array = sp.csr_array(array)
         for part in ("data", "indices", "indptr"):
-            content = getattr(array, part)
+            entries = getattr(array, part)
             dtype = np.float64 if part == "data" else np.int64
-            _hash_array(digest, f"{name}.{part}", np.asarray(content, dtype=dtype))
+            _hash_array(digest, f"{name}.{part}", np.asarray(entries, dtype=dtype))
         digest.update(json.dumps([name, list(array.shape)]).encode())
         return
-    content = np.ascontiguousarray(array)
+    content: Any = np.ascontiguousarray(array)
     content = content.astype(content.dtype.newbyteorder("<"), copy=False)
     digest.update(json.dumps([name, content.dtype.str, list(content.shape)]).encode())
     digest.update(memoryview(content.reshape(-1)).cast("B") if content.size else b"")

@@ -88,7 +88,7 @@ class DenseMap(LinearMap):
         return np.abs(self.matrix).T @ u
 
     def block(self, rows: Array, columns: Array) -> Array:
-        return self.matrix[np.ix_(rows, columns)]
+        return np.asarray(self.matrix[np.ix_(rows, columns)])
 
     def times(self, columns: Array, v: Array) -> Array:
         return self.matrix[:, columns] @ v
@@ -97,11 +97,13 @@ class DenseMap(LinearMap):
         return self.matrix[rows].T @ u
 
     def scales(self) -> tuple[Array, Array]:
-        return _equilibrate(lambda v: self._largest(1, v), lambda u: self._largest(0, u), self.shape)
+        return _equilibrate(
+            lambda v: self._largest(1, v), lambda u: self._largest(0, u), self.shape
+        )
 
     def _largest(self, axis: int, weight: Array) -> Array:
         weighted = np.abs(self.matrix) * (weight if axis == 1 else weight[:, None])
-        return weighted.max(axis=axis)
+        return np.asarray(weighted.max(axis=axis))
 
     def as_array(self) -> Array:
         return self.matrix
@@ -175,23 +177,26 @@ class GramMap(LinearMap):
         self.shape = (X.shape[1], X.shape[1])
 
     def matvec(self, v: Array) -> Array:
-        return self.X.T @ (self.X @ v) / self.divisor
+        return np.asarray(self.X.T @ (self.X @ v) / self.divisor)
 
-    rmatvec = matvec
+    def rmatvec(self, u: Array) -> Array:
+        return self.matvec(u)
 
     def abs_matvec(self, v: Array) -> Array:
         size = np.abs(self.X)
-        return size.T @ (size @ v) / self.divisor
+        return np.asarray(size.T @ (size @ v) / self.divisor)
 
-    abs_rmatvec = abs_matvec
+    def abs_rmatvec(self, u: Array) -> Array:
+        return self.abs_matvec(u)
 
     def block(self, rows: Array, columns: Array) -> Array:
         return self.X[:, rows].T @ self.X[:, columns] / self.divisor
 
     def times(self, columns: Array, v: Array) -> Array:
-        return self.X.T @ (self.X[:, columns] @ v) / self.divisor
+        return np.asarray(self.X.T @ (self.X[:, columns] @ v) / self.divisor)
 
-    transpose_times = times
+    def transpose_times(self, rows: Array, u: Array) -> Array:
+        return self.times(rows, u)
 
     def scales(self) -> tuple[Array, Array]:
         norms = np.sqrt(np.einsum("ij,ij->j", self.X, self.X) / self.divisor)
@@ -258,7 +263,7 @@ class StackedMap(LinearMap):
         return np.concatenate([row for row, _ in factors]), column
 
     def as_array(self) -> Array | sp.csr_array:
-        arrays = [part.as_array() for part in self.parts]
+        arrays: list[Any] = [part.as_array() for part in self.parts]
         if any(sp.issparse(array) for array in arrays):
             return sp.csr_array(sp.vstack(arrays))
         return np.vstack(arrays)
