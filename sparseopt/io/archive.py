@@ -174,9 +174,6 @@ class Archive:
                     raise self.error(f"the entry {name} is truncated", name)
                 raw[filled : filled + len(part)] = part
                 filled += len(part)
-            # The checksum is compared at the end of the entry only.
-            if member.read(1):
-                raise self.error(f"the entry {name} is longer than it says", name)
             native = array.astype(dtype.newbyteorder("="), copy=False)
             return native.reshape(shape, order="F" if fortran else "C")
 

@@ -301,11 +301,14 @@ def test_a_zip_bomb_that_is_honest_about_its_size(tmp_path: Path) -> None:
     refused_at_once(tmp_path / "a.npz", "looks like a zip bomb")
 
 
-def patch_central_directory(path: Path, name: bytes, declared: int) -> None:
-    """Let the directory declare another unpacked size for an entry."""
+PACKED, UNPACKED = 20, 24
+
+
+def patch_directory(path: Path, name: bytes, field: int, declared: int) -> None:
+    """Let the zip directory declare another size, packed or unpacked, for an entry."""
     content = bytearray(path.read_bytes())
     place = content.rfind(b"PK\x01\x02", 0, content.rfind(name))
-    content[place + 24 : place + 28] = struct.pack("<I", declared)
+    content[place + field : place + field + 4] = struct.pack("<I", declared)
     path.write_bytes(bytes(content))
 
 
@@ -316,7 +319,7 @@ def test_a_zip_bomb_that_lies_about_its_size(tmp_path: Path) -> None:
         arrays(A=npy(np.ones((1, 1))) + bytes(200 * 2**20)),
         zipfile.ZIP_DEFLATED,
     )
-    patch_central_directory(path, b"A.npy", len(npy(np.ones((1, 1)))))
+    patch_directory(path, b"A.npy", UNPACKED, len(npy(np.ones((1, 1)))))
     refused_at_once(path, "A")
 
 
@@ -328,8 +331,14 @@ def test_an_array_that_lies_about_its_shape(tmp_path: Path) -> None:
 
 def test_a_directory_that_declares_more_than_the_file_could_hold(tmp_path: Path) -> None:
     path = write(tmp_path / "a.npz", header(), arrays())
-    patch_central_directory(path, b"A.npy", 2**32 - 2)
+    patch_directory(path, b"A.npy", UNPACKED, 2**32 - 2)
     refused_at_once(path, "looks like a zip bomb")
+
+
+def test_entries_that_overlap(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.npz", header(), arrays())
+    patch_directory(path, b"A.npy", PACKED, path.stat().st_size)
+    refused_at_once(path, "its entries overlap")
 
 
 def test_a_gzip_bomb(tmp_path: Path) -> None:

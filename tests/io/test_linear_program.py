@@ -73,7 +73,7 @@ def hinge_and_fixed() -> PiecewiseLinearProgram:
             Pieces.uniform([0.7, 0.7], [-np.inf, 0.0, np.inf], n=1),
         ),
         psi=Pieces.concatenate(
-            Pieces.uniform([1.0], [-1.0, 0.0], n=1),
+            Pieces.uniform([-1.0], [-1.0, 0.0], n=1),
             Pieces.uniform([-1.0, 0.5], [0.0, 0.4, 2.0], n=1),
             Pieces.uniform([0.2, 0.2], [-np.inf, 0.0, np.inf], n=1),
             Pieces.free(1),
@@ -107,6 +107,13 @@ def test_a_parametric_lp_stays_what_it_is() -> None:
     assert np.array_equal(again.A.toarray(), lp.A)
     for name in ("b", "b_bar", "c", "c_bar"):
         assert np.array_equal(getattr(again, name), getattr(lp, name))
+
+
+def test_one_sided_functions_are_one_row() -> None:
+    # Rows: hinge 1, two-sided inner piece 1 + its length, equality 2, none, bounded loss 2; and
+    # the length of the fixed variable. Columns: two variables in two pieces, the fixed one, and
+    # the pieces of the losses that cost something: 1, 2, 1.
+    assert as_parametric_lp(hinge_and_fixed()).size == {"m": 8, "n": 9}
 
 
 def test_infeasible_and_unbounded_stay_so() -> None:
