@@ -134,6 +134,9 @@ def anchors(page: Path) -> set[str]:
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command line as from a pipe."""
     plain = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    # The same package as here, whatever relative path it was found by.
+    package = str(Path(sparseopt.__file__).resolve().parents[1])
+    plain["PYTHONPATH"] = os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
         [sys.executable, "-m", "sparseopt", *arguments],
         capture_output=True,
