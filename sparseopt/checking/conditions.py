@@ -30,18 +30,24 @@ _PLACES = ("lower end", "upper end", "way to infinity")
 class Breach:
     """The worst violation of one side's conditions in a chunk, relative to its scale.
 
-    `where` is (segment, coordinate, place) or None where nothing is violated at all.
+    `where` is (segment, coordinate, place). It is `certain` where it exceeds what the rounding
+    errors of the segment's kernel may explain; what is certain comes before what is larger.
     """
 
     side: str
     ratio: float
-    where: tuple[int, int, str] | None
+    where: tuple[int, int, str]
+    certain: bool
 
 
 def breaches(
-    A: LinearMap, tables: CodeTables, bases: Bases, low: Array, high: Array
+    A: LinearMap, tables: CodeTables, bases: Bases, low: Array, high: Array, rounding: Array
 ) -> tuple[Breach, Breach]:
-    """Return the worst primal and the worst dual violation of a chunk."""
+    """Return the worst primal and the worst dual violation of a chunk.
+
+    `rounding` (q,) is what rounding errors of each segment's kernel may amount to, relative to the
+    scale.
+    """
     p = A.shape[1]
     finite = np.isfinite(high)
     step = np.where(finite, high - np.where(finite, low, 0.0), 0.0)
@@ -59,8 +65,8 @@ def breaches(
         "dual", bases.v, (tables.v_low, tables.v_high), bases.nu, slice(p, None), columns_size
     )
     return (
-        primal.worst(bases.slots, low, step, ~finite),
-        dual.worst(bases.slots, low, step, ~finite),
+        primal.worst(bases.slots, low, step, ~finite, rounding),
+        dual.worst(bases.slots, low, step, ~finite, rounding),
     )
 
 
@@ -79,16 +85,24 @@ class _Side:
     own: slice
     product_size: Callable[[Array], Array]
 
-    def worst(self, slots: Array, low: Array, step: Array, endless: Array) -> Breach:
+    def worst(
+        self, slots: Array, low: Array, step: Array, endless: Array, rounding: Array
+    ) -> Breach:
         """Return the worst violation at the ends of a chunk's segments."""
-        ratio, where = 0.0, None
+        worst = Breach(self.name, 0.0, (0, 0, _PLACES[0]), False)
         for found in self._violations(slots, low, step, endless):
-            relative = self._relative(found)
-            if len(relative) and float(relative.max()) > ratio:
-                at = int(np.argmax(relative))
-                ratio = float(relative[at])
-                where = (int(found.segment[at]), int(found.coordinate[at]), _PLACES[found.place])
-        return Breach(self.name, ratio, where)
+            ratio = self._relative(found)
+            certain = ratio > np.maximum(SEGMENT, rounding[found.segment])
+            for kind in (certain, ~certain):
+                for at in np.flatnonzero(kind)[np.argsort(ratio[kind])[-1:]]:
+                    place = (
+                        int(found.segment[at]),
+                        int(found.coordinate[at]),
+                        _PLACES[found.place],
+                    )
+                    breach = Breach(self.name, float(ratio[at]), place, bool(certain[at]))
+                    worst = max(worst, breach, key=lambda each: (each.certain, each.ratio))
+        return worst
 
     def _violations(
         self, slots: Array, low: Array, step: Array, endless: Array

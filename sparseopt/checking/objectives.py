@@ -56,10 +56,14 @@ class Quadratics:
         To the size of each coefficient's terms, `noise` times that of the others is added, as they
         change the value on a segment of the given length.
         """
+        difference = np.abs(stated.T - self.value)
+        return np.asarray(ratio_of(difference, self.sizes(length, noise)).max(axis=0))
+
+    def sizes(self, length: Array, noise: float) -> Array:
+        """Return the terms of each coefficient and `noise` times those of the others, (3, q)."""
         powers = np.stack([np.ones_like(length), length, length * length])
         whole = (powers * self.terms).sum(axis=0)
-        difference = np.abs(stated.T - self.value)
-        return np.asarray(ratio_of(difference, self.terms + noise * whole / powers).max(axis=0))
+        return np.asarray(self.terms + noise * whole / powers)
 
 
 def objective_and_gap(tables: CodeTables, bases: Bases, low: Array, offset: Array) -> Quadratics:

@@ -16,17 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.checking.bases import Bases, KernelSystem, solve_bases
-from sparseopt.checking.conditions import breaches
+from sparseopt.checking.conditions import Breach, breaches
 from sparseopt.checking.evidence import same_numbers
 from sparseopt.checking.kernels import SingularKernel
 from sparseopt.checking.layout import Layout, StoredPath, read_layout, read_path
-from sparseopt.checking.objectives import Quadratics, objective_and_gap
+from sparseopt.checking.objectives import objective_and_gap
 from sparseopt.checking.point import coordinate_name
 from sparseopt.checking.range import check_range
 from sparseopt.checking.report import Findings
 from sparseopt.checking.stored import stored_discrepancies
 from sparseopt.checking.tables import CodeTables
-from sparseopt.checking.tolerances import COPY, OBJECTIVE, SEGMENT, STORED
+from sparseopt.checking.tolerances import COPY, OBJECTIVE, ROUNDING, SEGMENT, STORED
 from sparseopt.path import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import ParametricProblem, PiecewiseLinearProgram
@@ -110,7 +110,7 @@ class _Proof:
         self.findings = findings
         self.count = 0
         self.suspects: list[_Suspect] = []
-        self.end: tuple[Array, Array, float, float] | None = None
+        self.end: tuple[float, float] | None = None
 
     def chunk(self, here: slice, codes: Array) -> bool:
         """Prove the segments of one chunk; return False after refuting one."""
@@ -139,20 +139,29 @@ class _Proof:
         if not all(np.isfinite(part).all() for pair in (bases.z, bases.v) for part in pair):
             self._refute(here, 0, "the solution of its basis, or of one behind it, is not finite")
             return
-        for breach in breaches(self.program.A, self.tables, bases, low, high):
+        rounding = np.array([1.0 if k is None else k.kernel.rcond for k in bases.systems])
+        rounding = ROUNDING / rounding
+        before = self.count
+        for breach in breaches(self.program.A, self.tables, bases, low, high, rounding):
             self.findings.measure(breach.side, breach.ratio)
-            if breach.where is not None and not breach.ratio <= SEGMENT:
-                s, at, place = breach.where
-                what = "leaves its piece" if breach.side == "primal" else "leaves its slopes"
-                self._refute(
-                    here,
-                    s,
-                    f"{self._name(at)} {what} by {breach.ratio:.3g} of its scale ({place})",
-                )
-                return
-        self._check_objectives(here, bases, low, high)
-        self._check_stored(here, codes, bases)
-        self._remember(here, bases)
+            if breach.ratio > SEGMENT:
+                self._judge(here, breach)
+        if self.count == before:
+            self._check_objectives(here, bases, low, high)
+            self._check_stored(here, codes, bases)
+            self._remember(here, bases)
+
+    def _judge(self, here: slice, breach: Breach) -> None:
+        s, at, place = breach.where
+        what = "leaves its piece" if breach.side == "primal" else "leaves its slopes"
+        message = f"{self._name(at)} {what} by {breach.ratio:.3g} of its scale ({place})"
+        if breach.certain:
+            self._refute(here, s, message)
+        else:
+            self.findings.doubt(
+                f"segment {here.start + s}: {message}, which the rounding errors of its "
+                "ill-conditioned kernel may explain"
+            )
 
     def _check_objectives(self, here: slice, bases: Bases, low: Array, high: Array) -> None:
         sums = objective_and_gap(self.tables, bases, low, self.program.offset)
@@ -174,7 +183,8 @@ class _Proof:
             if not values[worst] <= tolerance:
                 self._refute(here, worst, f"{message} (by {values[worst]:.3g} of the terms)")
         if here.stop == len(self.layout):
-            self.end = (bases.theta[0][-1], bases.nu[0][-1], *_last(sums))
+            size = sums.sizes(self.stored.lengths(here), COPY / OBJECTIVE)[0, -1]
+            self.end = (float(sums.value[0, -1] - sums.gap[0, -1]), float(size))
 
     def _check_stored(self, here: slice, codes: Array, bases: Bases) -> None:
         for found in stored_discrepancies(self.stored, here, codes, bases):
@@ -215,11 +225,6 @@ class _Proof:
         )
 
 
-def _last(sums: Quadratics) -> tuple[float, float]:
-    """Return the proven bound at the path's end, and the size of its terms."""
-    return float(sums.value[0, -1] - sums.gap[0, -1]), float(sums.terms[0, -1])
-
-
 def _check_end(result: Result, proof: _Proof, findings: Findings) -> None:
     """Compare what the result states with the lower end of its path."""
     assert proof.end is not None
@@ -232,7 +237,7 @@ def _check_end(result: Result, proof: _Proof, findings: Findings) -> None:
     for name, (stated, row) in expected.items():
         if stated is not None and not same_numbers(stated, row, COPY):
             findings.refute(f"{name} of the result is not that of the path's end")
-    bound, terms = proof.end[2], proof.end[3]
+    bound, terms = proof.end
     size = max(abs(bound), terms)
     if result.objective is not None:
         error = abs(result.objective - float(stored.objective[last, 0]))

@@ -13,6 +13,7 @@ __all__ = [
     "FEASIBILITY",
     "OBJECTIVE",
     "RANK",
+    "ROUNDING",
     "SEGMENT",
     "STORED",
     "SUM",
@@ -40,6 +41,10 @@ COPY = 1e-12
 
 RANK = 1e-15
 """Reciprocal condition number, after equilibration, at which a kernel counts as singular."""
+
+ROUNDING = 1e-14
+"""Rounding errors of the solution of a kernel, times its reciprocal condition number: a larger
+violation than SEGMENT but not than this proves nothing either way."""
 
 UNSCALED = 1e-6
 """Residuals of families without a verifier of their own, relative to 1 + max |x|."""
