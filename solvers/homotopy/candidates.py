@@ -15,7 +15,8 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.solvers.homotopy.basis import Basis
 from sparseopt.solvers.homotopy.compiled import compiled
-from sparseopt.solvers.homotopy.state import DenseProgram, Segments
+from sparseopt.solvers.homotopy.core import DenseProgram
+from sparseopt.solvers.homotopy.state import Entries, Segments
 
 __all__ = ["Candidates", "Finding"]
 
@@ -74,6 +75,14 @@ class Candidates:
         self.nu_rest = (i[moved] - p, nu[moved])
         if moved.any():
             self.offset[:p] = -program.transpose_times(*self.nu_rest)
+            self.objective_rest = self._objective(i[moved], index[~variable][moved], nu[moved])
+
+    def _objective(self, rows: Array, piece: Array, nu: Array) -> Array:
+        """Return -sum_i nu_i t_i over resting rows on pieces as a quadratic in lam, shape (3,)."""
+        program = self.program
+        t = program.kinks[:2, program.kink_ptr[rows] + np.maximum(piece - 1, 0)]
+        s = nu.T
+        return -np.array([s[0] @ t[0], s[0] @ t[1] + s[1] @ t[0], s[1] @ t[1]])
 
     def dense(self, block: Array) -> DenseProgram:
         """Return the dense program on the candidates, with the matrix A[rows, columns] given."""
@@ -128,20 +137,19 @@ class Candidates:
     def _ends(
         self,
         segments: Segments,
-        vectors: list[tuple[Array, Array, Array]],
+        vectors: Entries,
         names: Array,
         product: object,
         primal: bool,
     ) -> tuple[Array, Array]:
         """Return the products at the lower and at the upper end of each segment, (length, S)."""
         count = len(segments.low)
-        union = np.unique(np.concatenate([np.zeros(0, np.int64), *(part[0] for part in vectors)]))
+        union, at = np.unique(vectors.index, return_inverse=True)
+        segment = np.repeat(np.arange(count), np.diff(vectors.ptr))
         low = np.zeros((len(union), count))
         rate = np.zeros((len(union), count))
-        for s, (index, value, slope) in enumerate(vectors):
-            at = np.searchsorted(union, index)
-            low[at, s] = value
-            rate[at, s] = slope
+        low[at, segment] = vectors.value
+        rate[at, segment] = vectors.rate
         length = self.program.n - self.program.p if primal else self.program.p
         if len(union) == 0:
             return np.zeros((length, count)), np.zeros((length, count))

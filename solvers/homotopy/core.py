@@ -6,6 +6,8 @@ where they stopped. The mathematics is that of the module `engine`; the names ar
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sparseopt.problems.base import Array
@@ -21,9 +23,93 @@ __all__ = [
     "PAUSED",
     "STALLED",
     "UNBOUNDED",
+    "DenseProgram",
+    "Records",
+    "Tableau",
     "advance",
+    "perturb",
     "refresh",
 ]
+
+
+class DenseProgram(NamedTuple):
+    """A program with a dense matrix, in the engine's units.
+
+    `A` is m x p in C order and `AT` its transpose in C order, so that rows and columns are
+    contiguous. The kinks ``kinks[:, kink_ptr[i]:kink_ptr[i + 1]]`` and slopes
+    ``slopes[:, slope_ptr[i]:slope_ptr[i + 1]]`` of the n = p + m coordinates, variables first,
+    have the components (constant, rate in lam, symbolic perturbation).
+    """
+
+    A: Array
+    AT: Array
+    kink_ptr: Array
+    slope_ptr: Array
+    kinks: Array
+    slopes: Array
+
+
+class Tableau(NamedTuple):
+    """A basis of a dense program with its values, and where the path is.
+
+    Attributes
+    ----------
+    codes, told : int arrays of shape (n,)
+        Code 2k: on piece k; code 2k + 1: at kink k; now, and when last recorded.
+    w, low, high : arrays of shape (3, n)
+        The quantity of each coordinate that may move (its value on a piece, its multiplier at a
+        kink) and the two limits that it must stay between.
+    C, R : int arrays of shape (cap,)
+        Variables on pieces and rows at kinks; the first k entries count.
+    where : int array of shape (n,)
+        Position of a coordinate in C or R.
+    inverse : array of shape (cap, cap)
+        Of the kernel A[R, C]; rows belong to C.
+    position : array (lam, delta, top)
+    counters : int array
+        Kernel size, pivots since the last refresh, pivots without progress, nothing told yet,
+        segments, touched, used theta, used changes, pivots in all, segments told before, used nu.
+    touched : int array
+        Coordinates whose codes changed since the last segment.
+    ray, answer : arrays of shape (n,)
+    """
+
+    codes: Array
+    told: Array
+    w: Array
+    low: Array
+    high: Array
+    C: Array
+    R: Array
+    where: Array
+    inverse: Array
+    position: Array
+    counters: Array
+    touched: Array
+    ray: Array
+    answer: Array
+
+
+class Records(NamedTuple):
+    """Room for the segments of a path.
+
+    `bounds` (S, 2) holds low and high; `objective` (S, 3) the quadratic in lam - low of
+    -sum_i nu_i t_i; `ends` (S, 3) where the entries of each segment end in the theta, nu and
+    change arrays: values at the lower end and rates of all entries that are not zero.
+    """
+
+    bounds: Array
+    objective: Array
+    ends: Array
+    theta_index: Array
+    theta_value: Array
+    theta_rate: Array
+    nu_index: Array
+    nu_value: Array
+    nu_rate: Array
+    change_index: Array
+    change_code: Array
+
 
 END, PAUSED, FULL, STALLED, DRIFTED, INFEASIBLE, UNBOUNDED, KNOTS, NONZEROS = range(9)
 """Why :func:`advance` returned."""
@@ -35,6 +121,7 @@ _PIVOT = 1e-10
 _STABLE = 1e-5
 _DRIFT = 1e-7
 _STALL = 500
+_SNAP = 1e-11
 
 
 @compiled
@@ -64,22 +151,7 @@ def set_limits(
 
 
 @compiled
-def refresh(
-    A: Array,
-    AT: Array,
-    codes: Array,
-    kink_ptr: Array,
-    slope_ptr: Array,
-    kinks: Array,
-    slopes: Array,
-    w: Array,
-    low: Array,
-    high: Array,
-    C: Array,
-    R: Array,
-    where: Array,
-    inverse: Array,
-) -> int:
+def refresh(program: DenseProgram, tableau: Tableau) -> int:
     """Factor the kernel anew and recompute all values from the codes.
 
     Returns
@@ -87,6 +159,8 @@ def refresh(
     k : int
         Size of the kernel, or -1 where it is singular to working accuracy.
     """
+    A, AT, kink_ptr, slope_ptr, kinks, slopes = program
+    codes, _, w, low, high, C, R, where, inverse, _, counters, _, _, _ = tableau
     m, p = A.shape
     k = 0
     for j in range(p):
@@ -169,7 +243,42 @@ def refresh(
         if codes[j] & 1:
             for c in range(3):
                 w[c, j] = -back[c, j]
+    counters[0], counters[1] = k, 0
     return k
+
+
+@compiled
+def perturb(program: DenseProgram, tableau: Tableau, seed: int) -> int:
+    """Draw the symbolic perturbation anew, so that the basis is strictly optimal; refresh.
+
+    Kinks and slopes that the basis rests on stay; every other one moves away from it, by a random
+    amount that keeps the order within each coordinate: in the order piece 0, kink 0, piece 1, ...
+    those before the place of the code get negative offsets, those behind it positive ones.
+    """
+    np.random.seed(seed)  # noqa: NPY002 (numba's own generator)
+    codes = tableau.codes
+    for i in range(len(codes)):
+        for parity in range(2):
+            ptr = program.kink_ptr if parity else program.slope_ptr
+            part = program.kinks if parity else program.slopes
+            for at in range(ptr[i], ptr[i + 1]):
+                away = 2 * (at - ptr[i]) + parity - codes[i]
+                offset = away + np.sign(away) * np.random.uniform(0.0, 0.9)  # noqa: NPY002
+                part[2, at] = offset if np.isfinite(part[0, at]) else 0.0
+    tableau.position[1] = 0.0
+    tableau.counters[2] = 0
+    return int(refresh(program, tableau))
+
+
+@compiled
+def _largest(part: Array, lam: float) -> float:
+    """Return the largest finite kink or slope at lam."""
+    size = 0.0
+    for i in range(part.shape[1]):
+        value = abs(part[0, i] + lam * part[1, i])
+        if value > size and np.isfinite(value):
+            size = value
+    return size
 
 
 @compiled
@@ -461,51 +570,112 @@ def _optimal_at(w: Array, low: Array, high: Array, codes: Array, lam: float, siz
 
 
 @compiled
+def _record(program: DenseProgram, tableau: Tableau, records: Records, down: float) -> None:
+    """Record the segment from the position's top down to `down`."""
+    A, _, kink_ptr, slope_ptr, kinks, slopes = program
+    m, p = A.shape
+    codes, told, w, counters = tableau.codes, tableau.told, tableau.w, tableau.counters
+    s = counters[4]
+    records.bounds[s, 0], records.bounds[s, 1] = down, tableau.position[2]
+    at = down if np.isfinite(down) else 0.0
+    used = counters[6]
+    for j in range(p):
+        if codes[j] & 1:
+            t = kink_ptr[j] + (codes[j] >> 1)
+            value, rate = kinks[0, t], kinks[1, t]
+        else:
+            value, rate = w[0, j], w[1, j]
+        if value != 0.0 or rate != 0.0:
+            records.theta_index[used] = j
+            records.theta_value[used] = value + at * rate
+            records.theta_rate[used] = rate
+            used += 1
+    counters[6] = used
+    used = counters[10]
+    total = records.objective[s]
+    total[:] = 0.0
+    for i in range(m):
+        code = codes[p + i]
+        if code & 1:
+            value, rate = w[0, p + i], w[1, p + i]
+        else:
+            t = slope_ptr[p + i] + (code >> 1)
+            value, rate = slopes[0, t], slopes[1, t]
+        if value != 0.0 or rate != 0.0:
+            value += at * rate
+            records.nu_index[used] = i
+            records.nu_value[used] = value
+            records.nu_rate[used] = rate
+            used += 1
+            t = kink_ptr[p + i] + (max(code - 1 + (code & 1), 0) >> 1)
+            kink, kink_rate = kinks[0, t] + at * kinks[1, t], kinks[1, t]
+            total[0] -= value * kink
+            total[1] -= value * kink_rate + rate * kink
+            total[2] -= rate * kink_rate
+    counters[10] = used
+    changes = counters[7]
+    for t in range(counters[5]):
+        i = tableau.touched[t]
+        if codes[i] != told[i]:
+            told[i] = codes[i]
+            records.change_index[changes] = i
+            records.change_code[changes] = codes[i]
+            changes += 1
+    counters[5], counters[7] = 0, changes
+    records.ends[s, 0], records.ends[s, 1] = counters[6], counters[10]
+    records.ends[s, 2] = changes
+    counters[4] = s + 1
+    counters[2], counters[3] = 0, 0
+    tableau.position[2] = down
+
+
+@compiled
+def _land(variable: int, kink: float, counters: Array, records: Records) -> None:
+    """Put a variable that meets a kink exactly there at the end of the last recorded segment."""
+    s = counters[4] - 1
+    if s < 0 or counters[4] + counters[9] < 1:
+        return
+    begin = records.ends[s - 1, 0] if s > 0 else 0
+    size = 0.0
+    found = -1
+    for at in range(begin, records.ends[s, 0]):
+        size = max(size, abs(records.theta_value[at]))
+        if records.theta_index[at] == variable:
+            found = at
+    if found >= 0 and abs(records.theta_value[found] - kink) <= _SNAP * size:
+        records.theta_value[found] = kink
+
+
+@compiled
+def _nonzeros(program: DenseProgram, tableau: Tableau, lam: float) -> int:
+    """Return the number of variables that are not zero at lam."""
+    count = 0
+    for j in range(len(program.AT)):
+        code = tableau.codes[j]
+        if code & 1:
+            t = program.kink_ptr[j] + (code >> 1)
+            count += program.kinks[0, t] + lam * program.kinks[1, t] != 0.0
+        else:
+            count += tableau.w[0, j] + lam * tableau.w[1, j] != 0.0
+    return count
+
+
+@compiled
 def advance(
-    A: Array,
-    AT: Array,
-    codes: Array,
-    told: Array,
-    kink_ptr: Array,
-    slope_ptr: Array,
-    kinks: Array,
-    slopes: Array,
-    w: Array,
-    low: Array,
-    high: Array,
-    C: Array,
-    R: Array,
-    where: Array,
-    inverse: Array,
-    position: Array,
-    counters: Array,
-    touched: Array,
-    ray: Array,
-    answer: Array,
+    program: DenseProgram,
+    tableau: Tableau,
+    records: Records,
     end: float,
     start: float,
-    kink_size: float,
-    slope_size: float,
     max_pivots: int,
     max_segments: int,
     max_nonzeros: int,
-    bounds: Array,
-    ends: Array,
-    theta_index: Array,
-    theta_value: Array,
-    theta_rate: Array,
-    nu_index: Array,
-    nu_value: Array,
-    nu_rate: Array,
-    change_index: Array,
-    change_code: Array,
 ) -> int:
-    """Pivot until the end, a rule, or one of the pauses; see `state.State` for the arrays.
-
-    ``position`` is (lam, delta, top); ``counters`` is (kernel size, pivots since the last
-    refresh, pivots without progress, untold, segments, touched, used theta, used changes,
-    pivots in all, segments before these records, used nu).
-    """
+    """Pivot until the end, a rule, or one of the pauses; return which."""
+    A, AT, kink_ptr, slope_ptr, kinks, slopes = program
+    codes, _, w, low, high, C, R, where, inverse, position, counters, _, ray, answer = tableau
+    touched = tableau.touched
+    kink_size, slope_size = _largest(kinks, position[0]), _largest(slopes, position[0])
     m, p = A.shape
     sizes = np.empty(2)
     tie, near = _TIE * abs(start), _NEAR * abs(start)
@@ -513,12 +683,14 @@ def advance(
     for _ in range(max_pivots):
         k = counters[0]
         lam, delta, top = position[0], position[1], position[2]
-        if counters[4] >= len(bounds) or counters[6] + p > len(theta_index):
+        if counters[4] >= len(records.bounds) or counters[6] + p > len(records.theta_index):
             return FULL
-        if counters[10] + m > len(nu_index):
+        if counters[10] + m > len(records.nu_index):
             return FULL
-        if counters[7] + counters[5] > len(change_index) or counters[5] + 2 > len(touched):
+        if counters[7] + counters[5] > len(records.change_index):
             return FULL
+        if counters[5] + 2 > len(touched):
+            return STALLED
         mover, upper, event_lam, event_delta = next_event(
             w, low, high, codes, lam, delta, kink_size, slope_size, sizes
         )
@@ -527,59 +699,10 @@ def advance(
             last = _optimal_at(w, low, high, codes, end, sizes)
         down = end if last else min(event_lam, lam)
         if top - down > tie or (last and (top > down or counters[3] == 1)):
-            if max_nonzeros >= 0 and counters[4] + counters[9] > 0:
-                middle = 0.5 * (down + top)
-                count = 0
-                for j in range(p):
-                    if codes[j] & 1:
-                        t = kink_ptr[j] + (codes[j] >> 1)
-                        count += kinks[0, t] + middle * kinks[1, t] != 0.0
-                    else:
-                        count += w[0, j] + middle * w[1, j] != 0.0
-                if count > max_nonzeros:
-                    return NONZEROS
-            s = counters[4]
-            bounds[s, 0], bounds[s, 1] = down, top
-            at = down if np.isfinite(down) else 0.0
-            used = counters[6]
-            for j in range(p):
-                if codes[j] & 1:
-                    t = kink_ptr[j] + (codes[j] >> 1)
-                    value, rate = kinks[0, t], kinks[1, t]
-                else:
-                    value, rate = w[0, j], w[1, j]
-                if value != 0.0 or rate != 0.0:
-                    theta_index[used] = j
-                    theta_value[used] = value + at * rate
-                    theta_rate[used] = rate
-                    used += 1
-            counters[6] = used
-            used = counters[10]
-            for i in range(m):
-                if codes[p + i] & 1:
-                    value, rate = w[0, p + i], w[1, p + i]
-                else:
-                    t = slope_ptr[p + i] + (codes[p + i] >> 1)
-                    value, rate = slopes[0, t], slopes[1, t]
-                if value != 0.0 or rate != 0.0:
-                    nu_index[used] = i
-                    nu_value[used] = value + at * rate
-                    nu_rate[used] = rate
-                    used += 1
-            counters[10] = used
-            changes = counters[7]
-            for t in range(counters[5]):
-                i = touched[t]
-                if codes[i] != told[i]:
-                    told[i] = codes[i]
-                    change_index[changes] = i
-                    change_code[changes] = codes[i]
-                    changes += 1
-            counters[5], counters[7] = 0, changes
-            ends[s, 0], ends[s, 1], ends[s, 2] = counters[6], counters[10], changes
-            counters[4] = s + 1
-            counters[2], counters[3] = 0, 0
-            position[2] = top = down
+            ruled = max_nonzeros >= 0 and counters[4] + counters[9] > 0
+            if ruled and _nonzeros(program, tableau, 0.5 * (down + top)) > max_nonzeros:
+                return NONZEROS
+            _record(program, tableau, records, down)
             if last:
                 return END
             if counters[4] + counters[9] >= max_segments:
@@ -623,6 +746,9 @@ def advance(
                 if i != mover and ray[i] != 0.0:
                     for c in range(3):
                         w[c, i] += travel[c] * sign * ray[i]
+            if primal and mover < p:
+                t = kink_ptr[mover] + index - (side < 0)
+                _land(mover, kinks[0, t] + lam * kinks[1, t], counters, records)
             codes[mover] += 2 * side
             set_limits(mover, codes, kink_ptr, slope_ptr, kinks, slopes, low, high)
             touched[counters[5]] = mover
@@ -663,6 +789,9 @@ def advance(
         counters[0] = exchange(u, v, A, C, R, k, where, inverse)
         codes[u] += u_side
         codes[v] += v_side
+        if u < p:
+            t = kink_ptr[u] + (codes[u] >> 1)
+            _land(u, kinks[0, t] + lam * kinks[1, t], counters, records)
         set_limits(u, codes, kink_ptr, slope_ptr, kinks, slopes, low, high)
         set_limits(v, codes, kink_ptr, slope_ptr, kinks, slopes, low, high)
         touched[counters[5]] = u

@@ -168,11 +168,11 @@ class _Walk:
         if done:
             self.seconds_each = (time.perf_counter() - begin) / done
         segments = state.take_segments()
-        if len(segments.low):
+        if len(segments):
             self.drawn = 0
-        if not self.candidates.all and len(segments.low):
+        if not self.candidates.all and len(segments):
             finding = self.candidates.look(segments)
-            if finding.good < len(segments.low):
+            if finding.good < len(segments):
                 self._rewind(segments, finding)
                 return None
             self._record(segments)
@@ -185,26 +185,26 @@ class _Walk:
 
     def _batch(self) -> int:
         """Return how many pivots to make before the next look."""
-        left = _REFRESH - int(self.state.counters[1])
+        left = _REFRESH - self.state.pivots_since_refresh
         by_time = _VISIT / self.seconds_each if self.seconds_each > 0.0 else 16
         batch = _REFRESH if self.candidates.all else self.batch
         return int(np.clip(min(left, by_time, batch), 1, _REFRESH))
 
     def _record(self, segments: Segments) -> None:
         """Keep segments that are proven, and stand at the end of the last one."""
-        if len(segments.low) == 0:
+        if len(segments) == 0:
             return
         self.recorder.add(self.candidates, segments, self.codes, self.pending)
         self.pending = []
-        for index, code in segments.changes:
-            self.codes[self.candidates.inside[index]] = code
+        # of several codes of one coordinate the last one is assigned last
+        self.codes[self.candidates.inside[segments.change_index]] = segments.change_code
         self.lam = self.top = float(segments.low[-1])
 
     def _rewind(self, segments: Segments, finding: Finding) -> None:
         """Keep the good segments, and walk on from there with the coordinates that were needed."""
         self._record(segments.head(finding.good))
         if not finding.at_high:
-            index, code = segments.changes[finding.good]
+            index, code = segments.changes(finding.good)
             self.pending.append((self.candidates.inside[index], code))
             self.codes[self.candidates.inside[index]] = code
         self.batch = max(4, self.batch // 2)
@@ -235,7 +235,7 @@ class _Walk:
             if self.drawn > _PATIENCE:
                 return self.outcome("slow_progress")
             self.state.perturb(self.rng)
-        elif code == core.DRIFTED or self.state.counters[1] >= _REFRESH:
+        elif code == core.DRIFTED or self.state.pivots_since_refresh >= _REFRESH:
             self.state.refresh()
         self.batch = min(2 * self.batch, _LONGEST)
         return None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
 from sparseopt.solvers.homotopy.candidates import Candidates
-from sparseopt.solvers.homotopy.state import Segments
+from sparseopt.solvers.homotopy.state import Entries, Segments
 
 __all__ = ["Changes", "Recorder"]
 
@@ -28,12 +30,9 @@ class Recorder:
         self.max_segments = (params.max_knots if params else None) or _NO_RULE
         self.max_nonzeros = params.max_nonzeros if params else None
         self.told = 0
-        self.low: list[Array] = []
-        self.high: list[Array] = []
         self.first: Array = np.zeros(0, dtype=np.int64)
-        self.theta: list[tuple[Array, Array, Array]] = []
-        self.nu: list[tuple[Array, Array, Array]] = []
-        self.changes: list[tuple[Array, Array]] = []
+        self.parts: list[Segments] = []
+        self.changes: Changes = []
 
     def nonzeros_left(self, candidates: Candidates) -> int:
         """Return how many nonzero candidates the rule allows, -1 without a rule."""
@@ -56,36 +55,46 @@ class Recorder:
         pending : list of (coordinates, codes)
             Changes that were made without a segment, to go before the first one.
         """
-        if len(segments.low) == 0:
-            return
         if self.told == 0:
             self.first = before.copy()
-        self.told += len(segments.low)
+        self.told += len(segments)
         if not self.keeps:
             return
-        self.low.append(segments.low)
-        self.high.append(segments.high)
-        for names, rest, parts, out in (
-            (candidates.columns, candidates.theta_rest, segments.theta, self.theta),
-            (candidates.rows, candidates.nu_rest, segments.nu, self.nu),
-        ):
-            for lam, (index, value, rate) in zip(segments.low, parts, strict=True):
-                part = (names[index], value, rate)
-                out.append(part if len(rest[0]) == 0 else _with_rest(part, rest, lam))
+        low = segments.low
+        objective = segments.objective
+        if len(candidates.nu_rest[0]):
+            objective = objective + _shifted(candidates.objective_rest, low)
+        theta = _in_program(segments.theta, candidates.columns, candidates.theta_rest, low)
+        nu = _in_program(segments.nu, candidates.rows, candidates.nu_rest, low)
+        self.parts.append(replace(segments, objective=objective, theta=theta, nu=nu))
         inside = candidates.inside
-        moves = [(inside[index], code) for index, code in segments.changes]
+        moves = [segments.changes(s) for s in range(len(segments))]
+        moves = [(inside[index], code) for index, code in moves]
         moves[0] = _joined([*pending, moves[0]])
         self.changes.extend(moves)
 
 
-def _with_rest(
-    part: tuple[Array, Array, Array], rest: tuple[Array, Array], lam: float
-) -> tuple[Array, Array, Array]:
+def _in_program(entries: Entries, names: Array, rest: tuple[Array, Array], low: Array) -> Entries:
+    """Return the vectors in the program's coordinates, with the entries that rest."""
     index, pairs = rest
-    return (
-        np.concatenate([part[0], index]),
-        np.concatenate([part[1], pairs[:, 0] + lam * pairs[:, 1]]),
-        np.concatenate([part[2], pairs[:, 1]]),
+    renamed = Entries(entries.ptr, names[entries.index], entries.value, entries.rate)
+    if len(index) == 0:
+        return renamed
+    count = len(low)
+    at = np.repeat(entries.ptr[1:], len(index))
+    return Entries(
+        entries.ptr + len(index) * np.arange(count + 1),
+        np.insert(renamed.index, at, np.tile(index, count)),
+        np.insert(entries.value, at, (pairs[:, 0] + low[:, None] * pairs[:, 1]).ravel()),
+        np.insert(entries.rate, at, np.tile(pairs[:, 1], count)),
+    )
+
+
+def _shifted(quadratic: Array, low: Array) -> Array:
+    """Return a quadratic in lam as one in lam - low for each segment, shape (S, 3)."""
+    q0, q1, q2 = quadratic
+    return np.stack(
+        [q0 + low * (q1 + low * q2), q1 + 2.0 * low * q2, np.full(len(low), q2)], axis=1
     )
 
 

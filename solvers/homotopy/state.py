@@ -1,21 +1,21 @@
-"""The arrays that the compiled pivots work on: a dense program, a basis, and its records."""
+"""One path of a dense program: the arrays that the compiled pivots work on, and their records."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.solvers.homotopy import core
+from sparseopt.solvers.homotopy.core import DenseProgram, Records, Tableau
 
-__all__ = ["DenseProgram", "Segments", "SingularKernel", "State"]
+__all__ = ["Entries", "Segments", "SingularKernel", "State", "new_records", "new_tableau"]
 
 _ROOM = 256
 """Segments recorded between two visits of the driver."""
 _TOUCHED = 4096
-"""Changes of codes recorded between two segments."""
+"""Changes of codes between two segments."""
 
 
 class SingularKernel(ArithmeticError):
@@ -23,110 +23,167 @@ class SingularKernel(ArithmeticError):
 
 
 @dataclass(frozen=True, eq=False)
-class DenseProgram:
-    """A program with a dense matrix, in the engine's units.
+class Entries:
+    """Affine sparse vectors, one for each segment: values at its lower end, and rates.
 
-    `A` is m x p in C order and `AT` its transpose in C order, so that rows and columns are
-    contiguous. Kinks and slopes of the n = p + m coordinates have the components (constant,
-    rate in lam, symbolic perturbation), shapes (3, .).
+    Those of segment s are the entries ``ptr[s]:ptr[s + 1]``.
     """
 
-    A: Array
-    AT: Array
-    kink_ptr: Array
-    slope_ptr: Array
-    kinks: Array
-    slopes: Array
+    ptr: Array
+    index: Array
+    value: Array
+    rate: Array
 
-    @property
-    def n(self) -> int:
-        """Number of coordinates."""
-        return int(self.A.shape[0] + self.A.shape[1])
+    def head(self, count: int) -> Entries:
+        """Return the first `count` vectors."""
+        end = self.ptr[count]
+        return Entries(self.ptr[: count + 1], self.index[:end], self.value[:end], self.rate[:end])
 
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Records of consecutive segments.
+    """Records of consecutive segments (see :class:`core.Records`).
 
-    `theta` and `nu` hold (index, value at the lower end, rate) of the entries that are not zero;
-    `changes` the (coordinate, code) that lead from the segment before.
+    The coordinates ``change_index[change_ptr[s]:change_ptr[s + 1]]`` have new codes in segment s.
     """
 
     low: Array
     high: Array
-    theta: list[tuple[Array, Array, Array]]
-    nu: list[tuple[Array, Array, Array]]
-    changes: list[tuple[Array, Array]]
+    objective: Array
+    theta: Entries
+    nu: Entries
+    change_ptr: Array
+    change_index: Array
+    change_code: Array
+
+    def __len__(self) -> int:
+        return len(self.low)
 
     def head(self, count: int) -> Segments:
         """Return the first `count` segments."""
+        end = self.change_ptr[count]
         return Segments(
             self.low[:count],
             self.high[:count],
-            self.theta[:count],
-            self.nu[:count],
-            self.changes[:count],
+            self.objective[:count],
+            self.theta.head(count),
+            self.nu.head(count),
+            self.change_ptr[: count + 1],
+            self.change_index[:end],
+            self.change_code[:end],
         )
+
+    def changes(self, s: int) -> tuple[Array, Array]:
+        """Return the coordinates whose codes change before segment s, and their codes."""
+        here = slice(self.change_ptr[s], self.change_ptr[s + 1])
+        return self.change_index[here], self.change_code[here]
+
+    @classmethod
+    def copy(cls, records: Records, first: int, last: int) -> Segments:
+        """Copy the segments `first` to `last` (excluded) out of the records."""
+        begin = records.ends[first - 1] if first else np.zeros(3, np.int64)
+        ends = np.vstack([begin, records.ends[first:last]])
+        theta, nu, change = (slice(*part) for part in zip(ends[0], ends[-1], strict=True))
+        ptr = ends - begin
+        return cls(
+            records.bounds[first:last, 0].copy(),
+            records.bounds[first:last, 1].copy(),
+            records.objective[first:last].copy(),
+            Entries(
+                ptr[:, 0],
+                records.theta_index[theta].copy(),
+                records.theta_value[theta].copy(),
+                records.theta_rate[theta].copy(),
+            ),
+            Entries(
+                ptr[:, 1],
+                records.nu_index[nu].copy(),
+                records.nu_value[nu].copy(),
+                records.nu_rate[nu].copy(),
+            ),
+            ptr[:, 2],
+            records.change_index[change].copy(),
+            records.change_code[change].copy(),
+        )
+
+
+def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) -> Tableau:
+    """Return the arrays for a basis of an m x p program at lam."""
+    m, p = shape
+    n, cap = m + p, min(m, p)
+    counters = np.zeros(11, np.int64)
+    counters[3] = 1
+    codes = codes.astype(np.int64)
+    return Tableau(
+        codes=codes,
+        told=codes.copy(),
+        w=np.zeros((3, n)),
+        low=np.zeros((3, n)),
+        high=np.zeros((3, n)),
+        C=np.zeros(cap, np.int64),
+        R=np.zeros(cap, np.int64),
+        where=np.zeros(n, np.int64),
+        inverse=np.empty((cap, cap)),
+        position=np.array([lam, 0.0, top]),
+        counters=counters,
+        touched=np.empty(_TOUCHED, np.int64),
+        ray=np.zeros(n),
+        answer=np.zeros(n),
+    )
+
+
+def new_records(shape: tuple[int, int], room: int = _ROOM) -> Records:
+    """Return room for some segments of an m x p program."""
+    m, p = shape
+    theta, nu = (max(room * 32, 2 * size) for size in (p, m))
+    return Records(
+        bounds=np.empty((room, 2)),
+        objective=np.empty((room, 3)),
+        ends=np.empty((room, 3), np.int64),
+        theta_index=np.empty(theta, np.int64),
+        theta_value=np.empty(theta),
+        theta_rate=np.empty(theta),
+        nu_index=np.empty(nu, np.int64),
+        nu_value=np.empty(nu),
+        nu_rate=np.empty(nu),
+        change_index=np.empty(2 * _TOUCHED, np.int64),
+        change_code=np.empty(2 * _TOUCHED, np.int64),
+    )
 
 
 class State:
     """A basis of a dense program, with its values, and the records of the path so far.
 
     Call :meth:`perturb` before the first :meth:`advance`.
-
-    Attributes
-    ----------
-    codes : int64 array of shape (n,)
-        Code 2k: on piece k; code 2k + 1: at kink k.
-    w, low, high : arrays of shape (3, n)
-        The quantity of each coordinate that may move (its value on a piece, its multiplier at a
-        kink) and the two limits that it must stay between.
     """
 
     def __init__(
         self, program: DenseProgram, codes: Array, lam: float, top: float, recorded: int = 0
     ) -> None:
         self.program = program
-        m, p = program.A.shape
-        n, cap = m + p, min(m, p)
-        self.codes = codes.astype(np.int64)
-        self.w = np.zeros((3, n))
-        self.low, self.high = np.zeros((3, n)), np.zeros((3, n))
-        self.C, self.R = np.zeros(cap, np.int64), np.zeros(cap, np.int64)
-        self.where = np.zeros(n, np.int64)
-        self.inverse = np.zeros((cap, cap))
-        self.position = np.array([lam, 0.0, top])
-        self.counters = np.zeros(11, np.int64)
-        self.counters[3], self.counters[9] = recorded == 0, recorded
-        self.told = self.codes.copy()
-        self.touched = np.empty(_TOUCHED, np.int64)
-        self.ray, self.answer = np.zeros(n), np.zeros(n)
-        wide = max(_ROOM * 64, 4 * max(m, p))
-        self._bounds = np.zeros((_ROOM, 2))
-        self._ends = np.zeros((_ROOM, 3), np.int64)
-        self._index = np.empty((2, wide), np.int64)
-        self._value = np.empty((4, wide))
-        self._changes = np.empty((2, 2 * _TOUCHED), np.int64)
-
-    @property
-    def lam(self) -> float:
-        """Where the path is."""
-        return float(self.position[0])
-
-    @property
-    def top(self) -> float:
-        """Lower end of the last recorded segment, from which the next one begins."""
-        return float(self.position[2])
+        self.tableau = new_tableau(program.A.shape, codes, lam, top)
+        self.tableau.counters[3], self.tableau.counters[9] = recorded == 0, recorded
+        self.records = new_records(program.A.shape)
 
     @property
     def k(self) -> int:
         """Size of the kernel."""
-        return int(self.counters[0])
+        return int(self.tableau.counters[0])
+
+    @property
+    def pivots_since_refresh(self) -> int:
+        """Pivots since the kernel was last factored."""
+        return int(self.tableau.counters[1])
 
     @property
     def pivots(self) -> int:
         """Pivots so far."""
-        return int(self.counters[8])
+        return int(self.tableau.counters[8])
+
+    @property
+    def ray(self) -> Array:
+        """The ray that nothing blocks, shape (n,), after INFEASIBLE or UNBOUNDED."""
+        return self.tableau.ray
 
     def refresh(self) -> None:
         """Factor the kernel anew and recompute all values.
@@ -135,122 +192,43 @@ class State:
         ------
         SingularKernel
         """
-        program = self.program
-        k = core.refresh(
-            program.A,
-            program.AT,
-            self.codes,
-            program.kink_ptr,
-            program.slope_ptr,
-            program.kinks,
-            program.slopes,
-            self.w,
-            self.low,
-            self.high,
-            self.C,
-            self.R,
-            self.where,
-            self.inverse,
-        )
-        if k < 0:
-            raise SingularKernel("the kernel of the basis is singular to working accuracy")
-        self.counters[0], self.counters[1] = k, 0
+        _regular(core.refresh(self.program, self.tableau))
+
+    def perturb(self, rng: np.random.Generator) -> None:
+        """Draw the symbolic perturbation anew (see :func:`core.perturb`).
+
+        Raises
+        ------
+        SingularKernel
+        """
+        _regular(core.perturb(self.program, self.tableau, int(rng.integers(2**31))))
 
     def advance(
         self, end: float, start: float, pivots: int, max_segments: int, max_nonzeros: int
     ) -> int:
         """Pivot on; return why it paused (see :mod:`core`)."""
-        program = self.program
-        sizes = [_size(part, self.lam) for part in (program.kinks, program.slopes)]
         return int(
             core.advance(
-                program.A,
-                program.AT,
-                self.codes,
-                self.told,
-                program.kink_ptr,
-                program.slope_ptr,
-                program.kinks,
-                program.slopes,
-                self.w,
-                self.low,
-                self.high,
-                self.C,
-                self.R,
-                self.where,
-                self.inverse,
-                self.position,
-                self.counters,
-                self.touched,
-                self.ray,
-                self.answer,
+                self.program,
+                self.tableau,
+                self.records,
                 end,
                 start,
-                *sizes,
                 pivots,
                 max_segments,
                 max_nonzeros,
-                self._bounds,
-                self._ends,
-                self._index[0],
-                self._value[0],
-                self._value[1],
-                self._index[1],
-                self._value[2],
-                self._value[3],
-                self._changes[0],
-                self._changes[1],
             )
         )
 
-    def perturb(self, rng: np.random.Generator) -> None:
-        """Draw the perturbation anew, so that the basis is strictly optimal.
-
-        Kinks and slopes that the basis rests on stay; every other one moves away from it, by a
-        random amount that keeps the order within each coordinate.
-        """
-        program = self.program
-        program.kinks[2] = _offsets(self.codes, program.kink_ptr, 1, rng)
-        slopes = _offsets(self.codes, program.slope_ptr, 0, rng)
-        program.slopes[2] = np.where(np.isfinite(program.slopes[0]), slopes, 0.0)
-        self.position[1] = 0.0
-        self.counters[2] = 0
-        self.refresh()
-
     def take_segments(self) -> Segments:
         """Return the segments recorded since the last call, and make room for more."""
-        count = int(self.counters[4])
-        ends = np.vstack([np.zeros((1, 3), np.int64), self._ends[:count]])
-        theta, nu, moves = ([slice(a, b) for a, b in pairwise(part)] for part in ends.T)
-        index = self._index[:, : max(ends[-1, :2])].copy()
-        value = self._value[:, : max(ends[-1, :2])].copy()
-        changes = self._changes[:, : ends[-1, 2]].copy()
-        segments = Segments(
-            low=self._bounds[:count, 0].copy(),
-            high=self._bounds[:count, 1].copy(),
-            theta=[(index[0, s], value[0, s], value[1, s]) for s in theta],
-            nu=[(index[1, s], value[2, s], value[3, s]) for s in nu],
-            changes=[(changes[0, s], changes[1, s]) for s in moves],
-        )
-        self.counters[9] += count
-        self.counters[[4, 6, 7, 10]] = 0
+        counters = self.tableau.counters
+        segments = Segments.copy(self.records, 0, int(counters[4]))
+        counters[9] += counters[4]
+        counters[[4, 6, 7, 10]] = 0
         return segments
 
 
-def _size(part: Array, lam: float) -> float:
-    """Return the largest finite kink or slope at lam."""
-    values = part[0] + lam * part[1]
-    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
-
-
-def _offsets(codes: Array, ptr: Array, parity: int, rng: np.random.Generator) -> Array:
-    """Return signed random distances from the place of each coordinate's code.
-
-    In the order piece 0, kink 0, piece 1, ... the j-th kink has the place 2 j + 1 and the j-th
-    slope the place 2 j; entries left of the code get negative offsets, right of it positive ones.
-    """
-    counts = np.diff(ptr)
-    owner = np.repeat(np.arange(len(counts)), counts)
-    place = 2 * (np.arange(ptr[-1]) - ptr[owner]) + parity
-    away = place - codes[owner]
-    return np.asarray(np.sign(away) * (np.abs(away) + rng.uniform(0.0, 0.9, len(away))))
+def _regular(k: int) -> None:
+    if k < 0:
+        raise SingularKernel("the kernel of the basis is singular to working accuracy")
