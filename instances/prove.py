@@ -43,11 +43,11 @@ def prove(problem: ParametricProblem, lams: tuple[float, ...]) -> dict[float, fl
     Unproven
         When a point is not feasible or two of the four values differ.
     """
-    path = sparseopt.solve(problem, backend="homotopy", lam_min=min(lams)).path
+    path = sparseopt.solve(problem, backend="homotopy", lam_min=min(lams), check=False).path
     assert path is not None
     proven = {}
     for lam in lams:
-        cold = sparseopt.solve(problem, backend="highs", lam=lam)
+        cold = sparseopt.solve(problem, backend="highs", lam=lam, check=False)
         if cold.x is None:
             raise Unproven(f"highs at lam={lam:g}: {cold.status}")
         ours = values(problem, path.at(lam), path.dual_at(lam), lam)
