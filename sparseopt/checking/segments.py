@@ -75,9 +75,8 @@ def verify_segments(
             return
     proof.extended()
     _check_end(result, proof, findings)
-    findings.prove(
-        f"optimal for lam in [{layout.low[-1]:g}, {layout.high[0]:g}]: {len(layout)} segments"
-    )
+    count = f"{len(layout)} segment" + "s" * (len(layout) != 1)
+    findings.prove(f"optimal for lam in [{layout.low[-1]:g}, {layout.high[0]:g}]: {count}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -309,6 +309,30 @@ def test_statuses_that_zero_contradicts_are_refuted():
         assert check(problem, result).verdict is Verdict.REFUTED, status
 
 
+@pytest.mark.parametrize("angle", [1e-3, 1e-5, 1e-6])
+def test_an_ill_conditioned_path_is_not_called_false(angle):
+    """Nearly equal columns: rounding decides, at a condition number of angle^-2."""
+    x = np.array([3.0, 1.0, -2.0, 0.5])
+    other = x + angle * np.array([1.0, -2.0, 0.3, 1.0])
+    problem = DantzigSelector(X=np.column_stack([x, other]), y=[1.0, 2.0, -1.0, 3.0])
+    result = sparseopt.solve(problem, backend="highs", check=False)
+    assert check(problem, result).verdict is not Verdict.REFUTED
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e6])
+@pytest.mark.parametrize("kind", ["dantzig", "lad"])
+def test_the_verdict_does_not_depend_on_units(kind, size):
+    problem = small(kind, 3)
+    scaled = type(problem)(X=problem.X * size, y=problem.y * size**2)
+    bases = brute_path(type(problem)(X=problem.X, y=problem.y))
+    lam = 0.5 * bases[0].low * (size**3 if kind == "dantzig" else size)
+    for question in ({}, {"lam": lam}):
+        result = sparseopt.solve(scaled, backend="homotopy", check=False, **question)
+        assert check(scaled, result).verdict is Verdict.VERIFIED
+        tampered = result.with_changes(x=result.x * (1.0 + 1e-6))
+        assert check(scaled, tampered).verdict is Verdict.REFUTED
+
+
 REAL = {
     "dantzig": lambda rng: DantzigSelector(X=rng.normal(size=(20, 12)), y=rng.normal(size=20)),
     "wide": lambda rng: DantzigSelector(X=rng.normal(size=(6, 12)), y=rng.normal(size=6)),
