@@ -188,7 +188,7 @@ def _general(rng: np.random.Generator) -> PiecewiseLinearProgram:
             slope_rates=[0.0, -0.5, 0.25, 0.0],
         ),
         psi=Pieces.uniform(
-            [rng.normal(size=4), 2.0],
+            [rng.uniform(-2.0, 1.0, size=4), 2.0],
             [-1.0, rng.uniform(-0.5, 0.5, size=4), 2.0],
             kink_rates=[-0.5, 0.25],
             slope_rates=[-0.25, 0.0, 0.5],
