@@ -24,13 +24,13 @@ class Unproven(Exception):
 
 
 def main() -> None:
-    """Prove all values and write them, rounded to 12 digits."""
+    """Prove all values and write them, rounded to 10 digits."""
     entries = []
     for name, instance in make.INSTANCES.items():
         problem = instance.build()
         assert isinstance(problem, ParametricProblem)
         for lam, value in prove(problem, instance.lams).items():
-            entries.append(KnownValue("opt", name, lam, float(f"{value:.12g}")))
+            entries.append(KnownValue("opt", name, lam, float(f"{value:.10g}")))
         print(name, flush=True)
     write_solu(entries, make.SOLU)
 
