@@ -198,6 +198,8 @@ def _prove(
     conjugate = dual.pieces.conjugate(dual.v, lam)
     constant, size = offset_at(program, lam)
     terms = np.abs(f).sum() + np.abs(conjugate).sum() + np.abs(point.z * dual.v).sum() + size
+    # Residuals that vanish, as in a saturated fit, are differences of larger numbers.
+    terms = max(terms, objective_scale(point, lam))
     proof = _Proof(float(f.sum()) + constant, constant - float(conjugate.sum()), float(terms))
     findings.measure("gap", proof.gap)
     return proof

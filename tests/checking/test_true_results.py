@@ -289,6 +289,18 @@ def test_the_end_of_a_path_is_verified_by_a_ray():
     assert check(problem, wrong).verdict is Verdict.REFUTED
 
 
+@pytest.mark.parametrize("backend", ["homotopy", "highs"])
+def test_a_saturated_fit_is_verified(backend):
+    """At lam = 0 all residuals vanish, up to rounding, and so do objective and bound."""
+    rng = np.random.default_rng(3)
+    problem = LADLasso(X=rng.normal(size=(15, 30)), y=100.0 * rng.normal(size=15))
+    for question in ({"lam": 0.0}, {}):
+        result = sparseopt.solve(problem, backend=backend, check=False, **question)
+        assert abs(result.objective) < 1e-9
+        report = check(problem, result)
+        assert report.verdict is Verdict.VERIFIED, report.messages
+
+
 def test_a_path_that_begins_at_a_finite_lam_has_to_prove_why():
     # x <= 1 - lam and x >= 0: feasible up to lam = 1.
     problem = ParametricLP(A=np.array([[1.0]]), b=[1.0], b_bar=[-1.0], c=[1.0], c_bar=[0.0])
