@@ -1,12 +1,11 @@
-"""Parametric problems with known value functions, and what a path through one must be."""
+"""What a path, a grid and a single value of a parametric problem must be."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,207 +14,17 @@ from sparseopt.backend import Backend, Feature
 from sparseopt.errors import ParamError
 from sparseopt.path import GridPath, ParametricPath
 from sparseopt.problems.base import Problem
-from sparseopt.problems.parametric import (
-    ParametricLP,
-    ParametricProblem,
-    PiecewiseLinearProgram,
-)
-from sparseopt.problems.pieces import Pieces
-from sparseopt.problems.regression import DantzigSelector, LADLasso
+from sparseopt.problems.regression import DantzigSelector
 from sparseopt.result import Result, Status, Verdict
 from sparseopt.testing.behaviour import FamilySamples, behaviour_cases
 from sparseopt.testing.cases import ConformanceCase, require
+from sparseopt.testing.path_samples import PathSample, ending_samples, path_samples
 from sparseopt.testing.samples import FEASIBILITY, Answer, Sample, answer_cases, close
-from sparseopt.testing.vertices import vertex_optimum
 
 __all__ = ["parametric_cases"]
 
 _REL_GAP = 1e-6
 """The default of SolveParams.rel_gap, which the suite asks for."""
-
-
-@dataclass(frozen=True)
-class PathSample:
-    """A parametric problem whose optimal value is known at every lam.
-
-    Attributes
-    ----------
-    name : str
-    problem : ParametricProblem
-    top : float
-        About the largest lam at which something happens.
-    value : callable, optional
-        The optimal value as a function of lam; by default all vertices are tried.
-    end : float, default 0
-        Where the path to lam = 0 ends: below, there is no optimum.
-    stopped_by : str, default "lam_min"
-        Why it ends there.
-    """
-
-    name: str
-    problem: ParametricProblem
-    top: float
-    value: Callable[[float], float] | None = None
-    end: float = 0.0
-    stopped_by: str = "lam_min"
-
-    def optimum(self, lam: float) -> float:
-        """Return the optimal value at lam."""
-        if self.value is not None:
-            return float(self.value(lam))
-        return vertex_optimum(self.problem, lam)
-
-    @property
-    def known_by(self) -> str:
-        """Where the optimum comes from."""
-        return "all vertices" if self.value is None else "a closed form"
-
-    @property
-    def scale(self) -> float:
-        """Size of the values that the constraints compare."""
-        program = self.problem.canonical()
-        kinks = np.concatenate([program.psi.kinks_at(self.top), program.phi.kinks_at(self.top)])
-        return 1.0 + float(np.abs(kinks).max())
-
-
-def path_samples(rng: np.random.Generator) -> tuple[PathSample, ...]:
-    """Return closed forms, random and degenerate problems, and paths that end early."""
-    return (*_closed_forms(rng), *_random(rng), *_degenerate(), *_ending())
-
-
-def _closed_forms(rng: np.random.Generator) -> Iterator[PathSample]:
-    Q = np.linalg.qr(rng.normal(size=(8, 5)))[0]
-    y = 3.0 * rng.normal(size=8)
-    b = Q.T @ y
-    top = float(np.abs(b).max())
-    yield PathSample(
-        "dantzig-orthonormal",
-        DantzigSelector(X=Q, y=y),
-        top,
-        lambda lam: float(np.maximum(np.abs(b) - lam, 0.0).sum()),
-    )
-    w, r = np.array([1.0, 0.0, 2.0, 0.5, 1.0]), np.array([1.0, 1.0, 0.5, 2.0, 0.0])
-    yield PathSample(
-        "dantzig-weights",
-        DantzigSelector(X=Q, y=y, weights=w, row_weights=r),
-        top,
-        lambda lam: float(w @ np.maximum(np.abs(b) - lam * r, 0.0)),
-    )
-    yield PathSample(
-        "dantzig-scaled",
-        DantzigSelector(X=Q, y=y, scale="n"),
-        top / 8.0,
-        lambda lam: float(np.maximum(np.abs(b) - 8.0 * lam, 0.0).sum()),
-    )
-    u, v = np.array([3.0, -1.0, 0.5]), np.array([1.0, 2.0, 1.0])
-    yield PathSample(
-        "lad-identity",
-        LADLasso(X=np.eye(3), y=u, weights=v),
-        1.0,
-        lambda lam: float(np.minimum(1.0, lam * v) @ np.abs(u)),
-    )
-
-
-def _random(rng: np.random.Generator) -> Iterator[PathSample]:
-    for name, n, d in (("tall", 6, 3), ("wide", 2, 4)):
-        X, y = rng.normal(size=(n, d)), rng.normal(size=n)
-        top = float(np.abs(X.T @ y).max())
-        yield PathSample(f"dantzig-{name}", DantzigSelector(X=X, y=y), top)
-    X, y = rng.normal(size=(6, 2)), rng.normal(size=6)
-    yield PathSample("lad", LADLasso(X=X, y=y), float(np.abs(X.T @ np.sign(y)).max()))
-    yield PathSample("lad-intercept", LADLasso(X=X, y=y, fit_intercept=True), 4.0)
-    yield PathSample("quantile", _quantile(rng), 3.0)
-    yield PathSample("kinks-and-slopes", _general(rng), 3.0)
-    yield PathSample("lp-inequality", _production(rng, "inequality"), 2.0)
-    yield PathSample("lp-equality", _production(rng, "equality"), 2.0)
-
-
-def _degenerate() -> Iterator[PathSample]:
-    one = np.ones(1)
-    X = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, -1.0, 0.0]])
-    y = np.array([1.0, 2.0, 1.0, 0.0])
-    yield PathSample("dantzig-duplicate-and-zero-columns", DantzigSelector(X=X, y=y), 4.0)
-    yield PathSample("lad-duplicate-and-zero-columns", LADLasso(X=X, y=y), 4.0)
-    H = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 1.0, -1.0], [1.0, -1.0, -1.0]])
-    yield PathSample("lad-ties", LADLasso(X=H, y=np.array([1.0, 1.0, -1.0, 3.0])), 4.0)
-    yield PathSample("dantzig-constant-y", DantzigSelector(X=H, y=np.ones(4)), 4.0)
-    yield PathSample("dantzig-zero-y", DantzigSelector(X=H, y=np.zeros(4)), 1.0, lambda lam: 0.0)
-    yield PathSample(
-        "lad-one-observation",
-        LADLasso(X=2.0 * one[None], y=3.0 * one),
-        2.0,
-        lambda lam: min(3.0, 1.5 * lam),
-    )
-
-
-def _ending() -> Iterator[PathSample]:
-    one = np.ones(1)
-    yield PathSample(
-        "infeasible-below",
-        ParametricLP(A=one[None], b=-one, b_bar=one, c=one, c_bar=0.0 * one),
-        2.0,
-        lambda lam: lam - 1.0,
-        end=1.0,
-        stopped_by="infeasible_below",
-    )
-    yield PathSample(
-        "unbounded-below",
-        ParametricLP(A=-one[None], b=0.0 * one, b_bar=0.0 * one, c=one, c_bar=-one),
-        2.0,
-        lambda lam: 0.0,
-        end=1.0,
-        stopped_by="unbounded_below",
-    )
-
-
-def _quantile(rng: np.random.Generator) -> PiecewiseLinearProgram:
-    return PiecewiseLinearProgram(
-        A=rng.normal(size=(5, 2)),
-        phi=Pieces.lam_absolute(np.ones(2)),
-        psi=Pieces.check_loss(rng.normal(size=5), 0.3),
-    )
-
-
-def _general(rng: np.random.Generator) -> PiecewiseLinearProgram:
-    """Kinks and slopes that all move with lam; the variables live in boxes, so it is bounded."""
-    box = np.array([1.0, 2.0, 1.5])
-    return PiecewiseLinearProgram(
-        A=rng.normal(size=(4, 3)),
-        phi=Pieces.uniform(
-            [-box, 0.0, box],
-            [-np.inf, -1.0, 1.0, np.inf],
-            kink_rates=[-np.ones(3), 0.0, np.ones(3)],
-            slope_rates=[0.0, -0.5, 0.25, 0.0],
-        ),
-        psi=Pieces.uniform(
-            [rng.uniform(-2.0, 1.0, size=4), 2.0],
-            [-1.0, rng.uniform(-0.5, 0.5, size=4), 2.0],
-            kink_rates=[-0.5, 0.25],
-            slope_rates=[-0.25, 0.0, 0.5],
-        ),
-        offset=np.array([1.0, -2.0, 0.5]),
-    )
-
-
-def _production(rng: np.random.Generator, form: Literal["inequality", "equality"]) -> ParametricLP:
-    """Positive A, b and rates: feasible and bounded at every lam >= 0."""
-    A = rng.uniform(0.5, 2.0, size=(3, 3))
-    b, b_bar = rng.uniform(1.0, 2.0, size=3), rng.uniform(0.0, 1.0, size=3)
-    c, c_bar = rng.normal(size=3), rng.normal(size=3)
-    if form == "inequality":
-        return ParametricLP(A=A, b=b, b_bar=b_bar, c=c, c_bar=c_bar)
-    slack = np.zeros(3)
-    return ParametricLP(
-        A=np.hstack([A, np.eye(3)]),
-        b=b,
-        b_bar=b_bar,
-        c=np.concatenate([c, slack]),
-        c_bar=np.concatenate([c_bar, slack]),
-        form="equality",
-    )
-
-
-# ---- the cases
 
 
 def parametric_cases(backend: Backend, rng: np.random.Generator) -> Iterator[ConformanceCase]:
@@ -237,7 +46,7 @@ def parametric_cases(backend: Backend, rng: np.random.Generator) -> Iterator[Con
             )
     singles += [
         Sample(s.name.removesuffix("-below"), s.problem, {"lam": 0.5}, status=status)
-        for s, status in zip(_ending(), (Status.INFEASIBLE, Status.UNBOUNDED), strict=True)
+        for s, status in zip(ending_samples(), (Status.INFEASIBLE, Status.UNBOUNDED), strict=True)
     ]
     if Feature.SINGLE in backend.features:
         for single in singles:
