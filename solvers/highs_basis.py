@@ -9,10 +9,13 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import PiecewiseLinearProgram
 from sparseopt.problems.pieces import Pieces
-from sparseopt.solvers.highs_lp import Scaling
+from sparseopt.solvers.highs_layout import Scaling
 from sparseopt.solvers.segments import affine_solution
 
-__all__ = ["Basis", "choose_equal_kinks"]
+__all__ = ["ACCEPT", "Basis", "optimal_basis"]
+
+ACCEPT = 1e-9
+"""Largest violation, in the data's scale, of a pair that is taken from a basis."""
 
 _HARRIS = 1e-11
 """Slack of the ratio test, in the data's scale: among near ties the fastest limit decides."""
@@ -126,7 +129,34 @@ def _ratio(slack: Array, speed: Array) -> float:
     return float(a[chosen] / b[chosen])
 
 
-def choose_equal_kinks(
+def optimal_basis(
+    program: PiecewiseLinearProgram, codes: Array, nu: Array, lam: float, scaling: Scaling
+) -> Basis | None:
+    """Solve the kernel of a solver's basis at lam.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    codes : int16 array of shape (p + m,)
+    nu : array of shape (m,)
+        The solver's own multipliers, which tell which of several equal kinks is meant.
+    lam : float
+    scaling : Scaling
+
+    Returns
+    -------
+    Basis, or None
+        None where the pair is not optimal, or there is no kernel.
+    """
+    codes = _choose_equal_kinks(program, codes, nu, lam)
+    try:
+        basis = Basis.at(program, codes, lam, scaling)
+    except np.linalg.LinAlgError:
+        return None
+    return basis if basis.violation() <= ACCEPT else None
+
+
+def _choose_equal_kinks(
     program: PiecewiseLinearProgram, codes: Array, nu: Array, lam: float
 ) -> Array:
     """Where kinks coincide (an equality has two), take the one that the multiplier belongs to."""

@@ -9,9 +9,7 @@ solve is strictly inside a gap, where bases are rarely degenerate, and finds a n
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -19,11 +17,12 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import PiecewiseLinearProgram
 from sparseopt.result import Limit
-from sparseopt.solvers.highs_basis import Basis
-from sparseopt.solvers.highs_proof import Proof, farkas_proof, phase_one, ray_proof, recession
-from sparseopt.solvers.highs_run import ACCEPT, Outcome, Session
+from sparseopt.solvers.highs_basis import ACCEPT, Basis
+from sparseopt.solvers.highs_instance import Outcome
+from sparseopt.solvers.highs_proof import Ended, Proof
+from sparseopt.solvers.highs_run import Session
 
-__all__ = ["Ended", "Ranging", "disprove"]
+__all__ = ["Ranging"]
 
 _TRIES = 12
 """Values of lam that are tried in one gap before the path gives up."""
@@ -40,48 +39,9 @@ class _Interval:
 
 
 @dataclass(frozen=True)
-class Ended:
-    """Nothing is feasible, or nothing bounds the objective, where `proof` is negative.
-
-    It is at `lam`; there `point` is feasible, if any is.
-    """
-
-    outcome: Outcome
-    lam: float
-    proof: Proof
-    point: Array | None = None
-
-
-@dataclass(frozen=True)
 class _Stuck:
     reason: str
     limit: Limit
-
-
-def disprove(
-    program: PiecewiseLinearProgram,
-    outcome: Outcome,
-    lam: float,
-    control: Control,
-    options: Mapping[str, Any],
-) -> Ended | None:
-    """Prove that the problem is infeasible or unbounded at lam; None where that fails.
-
-    `outcome` is the solver's word. It may be neither: then both are tried.
-    """
-    first = Session(phase_one(program, lam), control, options).solve(0.0)
-    if first.outcome is not Outcome.OPTIMAL or first.nu is None or first.theta is None:
-        return None
-    proof = farkas_proof(program, first.nu, lam)
-    if proof is not None:
-        return Ended(Outcome.INFEASIBLE, lam, proof)
-    if outcome is Outcome.INFEASIBLE:
-        return None
-    second = Session(recession(program, lam), control, options).solve(0.0)
-    if second.outcome is not Outcome.OPTIMAL or second.theta is None:
-        return None
-    proof = ray_proof(program, second.theta, lam)
-    return None if proof is None else Ended(Outcome.UNBOUNDED, lam, proof, first.theta)
 
 
 @dataclass
@@ -105,7 +65,6 @@ class Ranging:
     program: PiecewiseLinearProgram
     session: Session
     control: Control
-    options: Mapping[str, Any]
     lam_min: float
     max_knots: int | None = None
     max_nonzeros: int | None = None
@@ -275,7 +234,7 @@ class Ranging:
                     low = min(low, self.lam_min)
                 return _Interval(solution.basis, low, high)
         if solution.outcome in (Outcome.INFEASIBLE, Outcome.UNBOUNDED, Outcome.UNDECIDED):
-            ended = disprove(self.program, solution.outcome, lam, self.control, self.options)
+            ended = self.session.disprove(solution.outcome, lam)
             if ended is not None:
                 return ended
         limit = self.control.limit()

@@ -6,6 +6,7 @@ the same code, with the same accuracy, and tell as functions of lam how far the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,10 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import PiecewiseLinearProgram
 from sparseopt.problems.pieces import Pieces
+from sparseopt.solvers.highs_instance import Outcome
+from sparseopt.solvers.highs_solution import Solution
 
-__all__ = ["Proof", "farkas_proof", "phase_one", "ray_proof", "recession"]
+__all__ = ["Ended", "Proof", "disprove", "farkas_proof", "phase_one", "ray_proof", "recession"]
 
 _ROUNDING = 1e-9
 """Relative size of what is taken for zero."""
@@ -44,6 +47,51 @@ class Proof:
     def root(self) -> float:
         """The lam at which the value is zero."""
         return -self.value / self.rate
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Nothing is feasible, or nothing bounds the objective, where `proof` is negative.
+
+    It is at `lam`; there `point` is feasible, if any is.
+    """
+
+    outcome: Outcome
+    lam: float
+    proof: Proof
+    point: Array | None = None
+
+
+def disprove(
+    program: PiecewiseLinearProgram,
+    outcome: Outcome,
+    lam: float,
+    solve: Callable[[PiecewiseLinearProgram], Solution],
+) -> Ended | None:
+    """Prove that the problem is infeasible or unbounded at lam; None where that fails.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    outcome : Outcome
+        The solver's word. It may be neither: then both are tried.
+    lam : float
+    solve : callable
+        Solves another program at its lam = 0.
+    """
+    first = solve(phase_one(program, lam))
+    if first.outcome is not Outcome.OPTIMAL or first.nu is None or first.theta is None:
+        return None
+    proof = farkas_proof(program, first.nu, lam)
+    if proof is not None:
+        return Ended(Outcome.INFEASIBLE, lam, proof)
+    if outcome is Outcome.INFEASIBLE:
+        return None
+    second = solve(recession(program, lam))
+    if second.outcome is not Outcome.OPTIMAL or second.theta is None:
+        return None
+    proof = ray_proof(program, second.theta, lam)
+    return None if proof is None else Ended(Outcome.UNBOUNDED, lam, proof, first.theta)
 
 
 def phase_one(program: PiecewiseLinearProgram, lam: float) -> PiecewiseLinearProgram:
