@@ -8,7 +8,7 @@ segments. Where a resting coordinate was needed first, the path is rewound to th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from sparseopt.solvers.homotopy.state import Entries, Segments
 
 __all__ = ["Candidates", "Finding"]
 
-_TOLERANCE = 3e-11
+_TOLERANCE = 2e-12
 """Violation by a resting coordinate, relative to the largest value, that is let be."""
+
+_FAR = 1e8
+"""Distance in lam, relative to where it starts, that stands for an endless segment."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,7 @@ class Candidates:
     def look(self, segments: Segments) -> Finding:
         """Look at all resting coordinates at both ends of segments (in the candidates' indices)."""
         program = self.program
+        segments = _ended(segments)
         z_low, z_high = self._ends(segments, segments.theta, self.columns, program.times, True)
         v_low, v_high = self._ends(segments, segments.nu, self.rows, program.transpose_times, False)
         p = program.p
@@ -166,6 +170,22 @@ class Candidates:
         high_product[:, 1:] = low_product[:, :-1]
         high_product[:, new] = product(names[union], high[:, new])  # type: ignore[operator]
         return low_product, high_product
+
+
+def _ended(segments: Segments) -> Segments:
+    """Let a segment that goes down for ever end at a lam so far off that only the rates count."""
+    if len(segments) == 0 or np.isfinite(segments.low[-1]):
+        return segments
+    far = float(segments.high[-1] - _FAR * max(1.0, abs(segments.high[-1])))
+    parts = []
+    for part in (segments.theta, segments.nu):
+        last = slice(part.ptr[-2], part.ptr[-1])
+        value = part.value.copy()
+        value[last] += far * part.rate[last]
+        parts.append(replace(part, value=value))
+    low = segments.low.copy()
+    low[-1] = far
+    return replace(segments, low=low, theta=parts[0], nu=parts[1])
 
 
 def _size(values: Array, limit: Array, lam: Array) -> float:

@@ -63,12 +63,14 @@ class Tableau(NamedTuple):
         Variables on pieces and rows at kinks; the first k entries count.
     where : int array of shape (n,)
         Position of a coordinate in C or R.
-    inverse : array of shape (cap, cap)
-        Of the kernel A[R, C]; rows belong to C.
-    position : array (lam, delta, top)
+    kernel, inverse : arrays of shape (cap, cap)
+        A[R, C] and its inverse, whose rows belong to C.
+    position : array (lam, delta, top, drift)
+        `drift` is what the last refresh corrected, relative to the largest value of its kind.
     counters : int array
         Kernel size, pivots since the last refresh, pivots without progress, nothing told yet,
-        segments, touched, used theta, used changes, pivots in all, segments told before, used nu.
+        segments, touched, used theta, used changes, pivots in all, segments told before, used nu,
+        whether rays are refined.
     touched : int array
         Coordinates whose codes changed since the last segment.
     ray, answer : arrays of shape (n,)
@@ -82,6 +84,7 @@ class Tableau(NamedTuple):
     C: Array
     R: Array
     where: Array
+    kernel: Array
     inverse: Array
     position: Array
     counters: Array
@@ -151,6 +154,17 @@ def set_limits(
 
 
 @compiled
+def _largest(part: Array, lam: float) -> float:
+    """Return the largest finite kink or slope at lam."""
+    size = 0.0
+    for i in range(part.shape[1]):
+        value = abs(part[0, i] + lam * part[1, i])
+        if value > size and np.isfinite(value):
+            size = value
+    return size
+
+
+@compiled
 def refresh(program: DenseProgram, tableau: Tableau) -> int:
     """Factor the kernel anew and recompute all values from the codes.
 
@@ -160,7 +174,7 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
         Size of the kernel, or -1 where it is singular to working accuracy.
     """
     A, AT, kink_ptr, slope_ptr, kinks, slopes = program
-    codes, _, w, low, high, C, R, where, inverse, _, counters, _, _, _ = tableau
+    codes, _, w, low, high, C, R, where, kernels, inverse, position, counters, _, _, _ = tableau
     m, p = A.shape
     k = 0
     for j in range(p):
@@ -192,6 +206,9 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
         if not worst < 1e-6:
             return -1
         inverse[:k, :k] = fresh
+        kernels[:k, :k] = kernel
+    lam = position[0]
+    before = w[0] + lam * w[1]
     for i in range(p + m):
         set_limits(i, codes, kink_ptr, slope_ptr, kinks, slopes, low, high)
 
@@ -243,6 +260,20 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
         if codes[j] & 1:
             for c in range(3):
                 w[c, j] = -back[c, j]
+    position[3] = 0.0
+    if counters[1] > 0:
+        size, drift = np.zeros(2), np.zeros(2)
+        for i in range(p + m):
+            kind = codes[i] & 1
+            after = w[0, i] + lam * w[1, i]
+            size[kind] = max(size[kind], abs(after))
+            # the kernel's own unknowns may differ where it is ill-conditioned; products may not
+            if (i < p) == (kind == 1):
+                drift[kind] = max(drift[kind], abs(after - before[i]))
+        size[0], size[1] = max(size[0], _largest(kinks, lam)), max(size[1], _largest(slopes, lam))
+        for kind in range(2):
+            if size[kind] > 0.0:
+                position[3] = max(position[3], drift[kind] / size[kind])
     counters[0], counters[1] = k, 0
     return k
 
@@ -268,17 +299,6 @@ def perturb(program: DenseProgram, tableau: Tableau, seed: int) -> int:
     tableau.position[1] = 0.0
     tableau.counters[2] = 0
     return int(refresh(program, tableau))
-
-
-@compiled
-def _largest(part: Array, lam: float) -> float:
-    """Return the largest finite kink or slope at lam."""
-    size = 0.0
-    for i in range(part.shape[1]):
-        value = abs(part[0, i] + lam * part[1, i])
-        if value > size and np.isfinite(value):
-            size = value
-    return size
 
 
 @compiled
@@ -430,19 +450,32 @@ def first_block(
 
 @compiled
 def dual_ray(
-    u: int, A: Array, C: Array, R: Array, k: int, where: Array, inverse: Array, ray: Array
+    u: int, program: DenseProgram, tableau: Tableau, k: int, refined: bool, ray: Array
 ) -> None:
-    """Set `ray` to how the multipliers move when that of u, on a piece, grows by 1."""
+    """Set `ray` to how the multipliers move when that of u, on a piece, grows by 1.
+
+    All other coordinates on pieces keep theirs: B' step = -(row of u), or -e_u for a variable.
+    """
+    A, C, R = program.A, tableau.C, tableau.R
+    kernel, inverse = tableau.kernel, tableau.inverse
     p = A.shape[1]
+    right = np.zeros(k)
     step = np.zeros(k)
     ray[:] = 0.0
     back = ray[:p]
     if u < p:
-        step[:] = -inverse[where[u], :k]
+        right[tableau.where[u]] = -1.0
+        step[:] = -inverse[tableau.where[u], :k]
     else:
         for c in range(k):
-            step -= A[u - p, C[c]] * inverse[c, :k]
+            right[c] = -A[u - p, C[c]]
+            step += right[c] * inverse[c, :k]
         back -= A[u - p]
+    if refined:
+        for r in range(k):
+            right -= step[r] * kernel[r, :k]
+        for c in range(k):
+            step += right[c] * inverse[c, :k]
     for r in range(k):
         back -= step[r] * A[R[r]]
     for c in range(k):
@@ -454,24 +487,36 @@ def dual_ray(
 
 @compiled
 def primal_ray(
-    w: int, AT: Array, C: Array, R: Array, k: int, where: Array, inverse: Array, ray: Array
+    w: int, program: DenseProgram, tableau: Tableau, k: int, refined: bool, ray: Array
 ) -> None:
-    """Set `ray` to how the values move when that of w, at a kink, grows by 1."""
+    """Set `ray` to how the values move when that of w, at a kink, grows by 1.
+
+    All other coordinates at kinks stay there: B step = -(column of w), or e_w for a row.
+    """
+    AT, C, R = program.AT, tableau.C, tableau.R
+    kernel, inverse = tableau.kernel, tableau.inverse
     p = len(AT)
+    right = np.zeros(k)
     step = np.zeros(k)
     ray[:] = 0.0
     rows = ray[p:]
     if w >= p:
-        at = where[w]
+        at = tableau.where[w]
+        right[at] = 1.0
         for c in range(k):
             step[c] = inverse[c, at]
     else:
+        for r in range(k):
+            right[r] = -AT[w, R[r]]
         for c in range(k):
-            total = 0.0
-            for r in range(k):
-                total += inverse[c, r] * AT[w, R[r]]
-            step[c] = -total
+            step[c] = np.dot(inverse[c, :k], right)
         rows += AT[w]
+    if refined:
+        residual = np.empty(k)
+        for r in range(k):
+            residual[r] = right[r] - np.dot(kernel[r, :k], step)
+        for c in range(k):
+            step[c] += np.dot(inverse[c, :k], residual)
     for c in range(k):
         rows += step[c] * AT[C[c]]
     for r in range(k):
@@ -482,19 +527,18 @@ def primal_ray(
 
 
 @compiled
-def exchange(
-    u: int, w: int, A: Array, C: Array, R: Array, k: int, where: Array, inverse: Array
-) -> int:
+def exchange(u: int, w: int, program: DenseProgram, tableau: Tableau, k: int) -> int:
     """Take u out of the coordinates on pieces and w into them; return the new kernel size."""
+    A, C, R, where = program.A, tableau.C, tableau.R, tableau.where
+    kernel, inverse = tableau.kernel, tableau.inverse
     p = A.shape[1]
     if u < p and w < p:
         at = where[u]
-        image = np.empty(k)
+        image, column = np.empty(k), np.empty(k)
+        for r in range(k):
+            kernel[r, at] = column[r] = A[R[r], w]
         for c in range(k):
-            total = 0.0
-            for r in range(k):
-                total += inverse[c, r] * A[R[r], w]
-            image[c] = total
+            image[c] = np.dot(inverse[c, :k], column)
         pivot = image[at]
         inverse[at, :k] /= pivot
         for c in range(k):
@@ -507,7 +551,8 @@ def exchange(
         at = where[w]
         image = np.zeros(k)
         for c in range(k):
-            image += A[u - p, C[c]] * inverse[c, :k]
+            kernel[at, c] = A[u - p, C[c]]
+            image += kernel[at, c] * inverse[c, :k]
         pivot = image[at]
         for c in range(k):
             scaled = inverse[c, at] / pivot
@@ -526,24 +571,27 @@ def exchange(
         last = k - 1
         if row != last:
             inverse[row, :k] = inverse[last, :k]
+            for r in range(k):
+                kernel[r, row] = kernel[r, last]
             C[row] = C[last]
             where[C[row]] = row
         if column != last:
             for c in range(last):
                 inverse[c, column] = inverse[c, last]
+            kernel[column, :k] = kernel[last, :k]
             R[column] = R[last]
             where[p + R[column]] = column
         where[u], where[w] = -1, -1
         return last
-    image = np.empty(k)
+    image, column = np.empty(k), np.empty(k)
     coimage = np.zeros(k)
+    for r in range(k):
+        kernel[r, k] = column[r] = A[R[r], w]
     for c in range(k):
-        total = 0.0
-        for r in range(k):
-            total += inverse[c, r] * A[R[r], w]
-        image[c] = total
-        coimage += A[u - p, C[c]] * inverse[c, :k]
-    pivot = A[u - p, w]
+        image[c] = np.dot(inverse[c, :k], column)
+        kernel[k, c] = A[u - p, C[c]]
+        coimage += kernel[k, c] * inverse[c, :k]
+    pivot = kernel[k, k] = A[u - p, w]
     for c in range(k):
         pivot -= A[u - p, C[c]] * image[c]
     for c in range(k):
@@ -673,8 +721,9 @@ def advance(
 ) -> int:
     """Pivot until the end, a rule, or one of the pauses; return which."""
     A, AT, kink_ptr, slope_ptr, kinks, slopes = program
-    codes, _, w, low, high, C, R, where, inverse, position, counters, _, ray, answer = tableau
-    touched = tableau.touched
+    codes, _, w, low, high, C, R, where, kernel, inverse = tableau[:10]
+    position, counters, touched, ray, answer = tableau[10:]
+    refined = counters[11] == 1
     kink_size, slope_size = _largest(kinks, position[0]), _largest(slopes, position[0])
     m, p = A.shape
     sizes = np.empty(2)
@@ -719,12 +768,12 @@ def advance(
         side = 1 if upper else -1
         index = codes[mover] >> 1
         if primal:
-            dual_ray(mover, A, C, R, k, where, inverse, ray)
+            dual_ray(mover, program, tableau, k, refined, ray)
             at = slope_ptr[mover] + index
             for c in range(3):
                 travel[c] = side * (slopes[c, at + side] - slopes[c, at])
         else:
-            primal_ray(mover, AT, C, R, k, where, inverse, ray)
+            primal_ray(mover, program, tableau, k, refined, ray)
             at = kink_ptr[mover] + index
             if kink_ptr[mover] <= at + side < kink_ptr[mover + 1]:
                 for c in range(3):
@@ -755,9 +804,9 @@ def advance(
             counters[5] += 1
             continue
         if primal:
-            primal_ray(blocker, AT, C, R, k, where, inverse, answer)
+            primal_ray(blocker, program, tableau, k, refined, answer)
         else:
-            dual_ray(blocker, A, C, R, k, where, inverse, answer)
+            dual_ray(blocker, program, tableau, k, refined, answer)
         if abs(ray[blocker] + answer[mover]) > _DRIFT * abs(ray[blocker]) and counters[1] > 1:
             counters[1] -= 1
             counters[8] -= 1
@@ -786,7 +835,7 @@ def advance(
                         w[c, i] += dual_step * dual[i]
             w[c, v] = kinks[c, v_kink] + value_step
             w[c, u] = slopes[c, u_slope] + dual_step
-        counters[0] = exchange(u, v, A, C, R, k, where, inverse)
+        counters[0] = exchange(u, v, program, tableau, k)
         codes[u] += u_side
         codes[v] += v_side
         if u < p:

@@ -42,6 +42,10 @@ __all__ = ["Outcome", "follow"]
 
 _REFRESH = 128
 """Pivots between two fresh factorizations of the kernel."""
+_CAREFUL = 4
+"""The same at least, where values drift."""
+_DRIFT = 1e-11
+"""Rounding errors collected between two factorizations that are let be, relative."""
 _VISIT = 0.03
 """Seconds of pivots between two looks at the clock."""
 _SHORTEST, _LONGEST = 8, 128
@@ -101,12 +105,9 @@ def follow(
     walk = _Walk(program, codes, lam, end, rng, lam if top is None else top, recorder or Recorder())
     try:
         while True:
-            outcome = walk.step()
+            outcome = walk.step(stop)
             if outcome is not None:
                 return outcome
-            reason = stop()
-            if reason is not None:
-                return walk.outcome(reason)
     except SingularKernel:
         return walk.outcome("slow_progress")
 
@@ -133,6 +134,8 @@ class _Walk:
         self.drawn = 0
         self.seconds_each = 0.0
         self.batch = _SHORTEST
+        self.interval = _REFRESH
+        self.refined = False
         self.pending: Changes = []
         self.origin = Basis(program, self.codes.copy())
         self.choice = Choice(program, self.origin, lam)
@@ -144,7 +147,12 @@ class _Walk:
         self.candidates = Candidates(self.origin, rows, columns)
         dense = self.candidates.dense(self.choice.block)
         self.state = State(
-            dense, self.codes[self.candidates.inside], self.lam, self.top, self.recorder.told
+            dense,
+            self.codes[self.candidates.inside],
+            self.lam,
+            self.top,
+            recorded=self.recorder.told,
+            refined=self.refined,
         )
         self.state.perturb(self.rng)
 
@@ -153,42 +161,66 @@ class _Walk:
         pivots = self.pivots + self.state.pivots
         return Outcome(reason, self.top, self.codes, pivots, ray)
 
-    def step(self) -> Outcome | None:
+    def step(self, stop: Callable[[], str | None]) -> Outcome | None:
         """Pivot for a while, look at all coordinates, and record what is proven."""
-        state = self.state
-        begin, before = time.perf_counter(), state.pivots
-        code = state.advance(
-            self.end,
-            self.start,
-            self._batch(),
-            self.recorder.max_segments,
-            self.recorder.nonzeros_left(self.candidates),
-        )
-        done = state.pivots - before
-        if done:
-            self.seconds_each = (time.perf_counter() - begin) / done
-        segments = state.take_segments()
+        code, reason = self._pivot(stop)
+        segments = self.state.take_segments()
+        if self._drifted():
+            return None if reason is None else self.outcome(reason)
         if len(segments):
             self.drawn = 0
         if not self.candidates.all and len(segments):
             finding = self.candidates.look(segments)
             if finding.good < len(segments):
                 self._rewind(segments, finding)
-                return None
+                return None if reason is None else self.outcome(reason)
             self._record(segments)
-            if code in (core.PAUSED, core.FULL) and self.choice.extend(finding.slack, state.k):
+            paused = code in (core.PAUSED, core.FULL) and reason is None
+            if paused and self.choice.extend(finding.slack, self.state.k):
                 self._resettle()
                 return None
         else:
             self._record(segments)
-        return self._react(code)
+        return self._react(code) if reason is None else self.outcome(reason)
 
-    def _batch(self) -> int:
-        """Return how many pivots to make before the next look."""
-        left = _REFRESH - self.state.pivots_since_refresh
-        by_time = _VISIT / self.seconds_each if self.seconds_each > 0.0 else 16
-        batch = _REFRESH if self.candidates.all else self.batch
-        return int(np.clip(min(left, by_time, batch), 1, _REFRESH))
+    def _pivot(self, stop: Callable[[], str | None]) -> tuple[int, str | None]:
+        """Pivot until something is to be done; return the core's code and the clock's reason."""
+        state = self.state
+        batch = self.interval if self.candidates.all else min(self.interval, self.batch)
+        left = max(1, batch - state.pivots_since_refresh)
+        while True:
+            by_time = _VISIT / self.seconds_each if self.seconds_each > 0.0 else 16
+            begin, before = time.perf_counter(), state.pivots
+            code = state.advance(
+                self.end,
+                self.start,
+                int(np.clip(by_time, 1, left)),
+                self.recorder.max_segments,
+                self.recorder.nonzeros_left(self.candidates),
+            )
+            done = state.pivots - before
+            left -= done
+            if done:
+                self.seconds_each = (time.perf_counter() - begin) / done
+            reason = stop()
+            if code != core.PAUSED or left <= 0 or reason is not None:
+                return code, reason
+
+    def _drifted(self) -> bool:
+        """Factor the kernel anew; where the values had drifted, go back and take more care.
+
+        The segments since the last look are then not to be kept.
+        """
+        drift = self.state.refresh()
+        if drift <= _DRIFT or (self.refined and self.interval <= _CAREFUL):
+            if drift <= 0.01 * _DRIFT:
+                self.interval = min(2 * self.interval, _REFRESH)
+            return False
+        if self.refined:
+            self.interval = max(self.interval // 4, _CAREFUL)
+        self.refined = True
+        self._resettle()
+        return True
 
     def _record(self, segments: Segments) -> None:
         """Keep segments that are proven, and stand at the end of the last one."""
@@ -235,8 +267,6 @@ class _Walk:
             if self.drawn > _PATIENCE:
                 return self.outcome("slow_progress")
             self.state.perturb(self.rng)
-        elif code == core.DRIFTED or self.state.pivots_since_refresh >= _REFRESH:
-            self.state.refresh()
         self.batch = min(2 * self.batch, _LONGEST)
         return None
 

@@ -153,7 +153,8 @@ def _climb(
     pivots += outcome.pivots
     if outcome.reason == "end":
         from_lam = optimal_from(Basis(program, outcome.codes))
-        return Start(outcome.codes, max(lam, from_lam), np.inf, pivots)
+        at = max(lam, from_lam) if np.isfinite(from_lam) else lam
+        return Start(outcome.codes, at, np.inf, pivots)
     if outcome.reason in ("infeasible_below", "unbounded_below"):
         return Start(outcome.codes, -outcome.lam, -outcome.lam, pivots)
     return Start(None, lam, lam, pivots, outcome)

@@ -111,7 +111,7 @@ def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) ->
     """Return the arrays for a basis of an m x p program at lam."""
     m, p = shape
     n, cap = m + p, min(m, p)
-    counters = np.zeros(11, np.int64)
+    counters = np.zeros(12, np.int64)
     counters[3] = 1
     codes = codes.astype(np.int64)
     return Tableau(
@@ -123,8 +123,9 @@ def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) ->
         C=np.zeros(cap, np.int64),
         R=np.zeros(cap, np.int64),
         where=np.zeros(n, np.int64),
+        kernel=np.empty((cap, cap)),
         inverse=np.empty((cap, cap)),
-        position=np.array([lam, 0.0, top]),
+        position=np.array([lam, 0.0, top, 0.0]),
         counters=counters,
         touched=np.empty(_TOUCHED, np.int64),
         ray=np.zeros(n),
@@ -158,11 +159,19 @@ class State:
     """
 
     def __init__(
-        self, program: DenseProgram, codes: Array, lam: float, top: float, recorded: int = 0
+        self,
+        program: DenseProgram,
+        codes: Array,
+        lam: float,
+        top: float,
+        *,
+        recorded: int = 0,
+        refined: bool = False,
     ) -> None:
         self.program = program
         self.tableau = new_tableau(program.A.shape, codes, lam, top)
         self.tableau.counters[3], self.tableau.counters[9] = recorded == 0, recorded
+        self.tableau.counters[11] = refined
         self.records = new_records(program.A.shape)
 
     @property
@@ -185,14 +194,20 @@ class State:
         """The ray that nothing blocks, shape (n,), after INFEASIBLE or UNBOUNDED."""
         return self.tableau.ray
 
-    def refresh(self) -> None:
+    def refresh(self) -> float:
         """Factor the kernel anew and recompute all values.
+
+        Returns
+        -------
+        drift : float
+            What that corrected since the last time, relative to the largest value.
 
         Raises
         ------
         SingularKernel
         """
         _regular(core.refresh(self.program, self.tableau))
+        return float(self.tableau.position[3])
 
     def perturb(self, rng: np.random.Generator) -> None:
         """Draw the symbolic perturbation anew (see :func:`core.perturb`).
