@@ -267,9 +267,7 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
             kind = codes[i] & 1
             after = w[0, i] + lam * w[1, i]
             size[kind] = max(size[kind], abs(after))
-            # the kernel's own unknowns may differ where it is ill-conditioned; products may not
-            if (i < p) == (kind == 1):
-                drift[kind] = max(drift[kind], abs(after - before[i]))
+            drift[kind] = max(drift[kind], abs(after - before[i]))
         size[0], size[1] = max(size[0], _largest(kinks, lam)), max(size[1], _largest(slopes, lam))
         for kind in range(2):
             if size[kind] > 0.0:

@@ -42,9 +42,9 @@ __all__ = ["Outcome", "follow"]
 
 _REFRESH = 128
 """Pivots between two fresh factorizations of the kernel."""
-_CAREFUL = 4
+_CAREFUL = 2
 """The same at least, where values drift."""
-_DRIFT = 1e-11
+_DRIFT = 1e-10
 """Rounding errors collected between two factorizations that are let be, relative."""
 _VISIT = 0.03
 """Seconds of pivots between two looks at the clock."""
