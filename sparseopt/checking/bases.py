@@ -12,7 +12,8 @@ import numpy as np
 
 from sparseopt.checking.kernels import Kernel, SingularKernel
 from sparseopt.checking.point import ratio_of
-from sparseopt.checking.tables import CodeTables
+from sparseopt.checking.tables import CodeTables, sizes_at
+from sparseopt.checking.tolerances import NOISE, STORED
 from sparseopt.problems.base import Array
 from sparseopt.problems.maps import LinearMap
 
@@ -115,6 +116,10 @@ def solve_bases(A: LinearMap, tables: CodeTables, codes: Array, low: Array) -> B
     block = A.block(rows, columns)
     row_place, column_place = np.zeros(m, np.int64), np.zeros(p, np.int64)
     row_place[rows], column_place[columns] = np.arange(len(rows)), np.arange(len(columns))
+    noise = [
+        NOISE / STORED * np.stack(sizes_at(size, low), axis=1)
+        for size in (tables.kink_size, tables.slope_size)
+    ]
     systems: list[KernelSystem | None] = []
     for s in range(len(codes)):
         R, C = np.flatnonzero(at_kink[s]), np.flatnonzero(on_piece[s])
@@ -133,7 +138,10 @@ def solve_bases(A: LinearMap, tables: CodeTables, codes: Array, low: Array) -> B
         for part in (0, 1):
             theta[part][s, C] = x[:, part]
             nu[part][s, R] = u[:, part]
-        terms = (np.abs(t) + np.abs(f), np.abs(g) + np.abs(k))
+        terms = (
+            np.abs(t) + np.abs(f) + noise[0][s],
+            np.abs(g) + np.abs(k) + noise[1][s],
+        )
         systems.append(KernelSystem(R, C, kernel, target, right, *terms))
     z = tuple(np.concatenate([part, products(A, part)], axis=1) for part in theta)
     v = tuple(np.concatenate([-transposed_products(A, part), part], axis=1) for part in nu)

@@ -14,8 +14,8 @@ import numpy as np
 
 from sparseopt.checking.bases import Bases, Pair
 from sparseopt.checking.point import ratio_of
-from sparseopt.checking.tables import CodeTables, Line
-from sparseopt.checking.tolerances import SEGMENT
+from sparseopt.checking.tables import CodeTables, Line, sizes_at
+from sparseopt.checking.tolerances import NOISE, SEGMENT
 from sparseopt.problems.base import Array
 from sparseopt.problems.maps import LinearMap
 
@@ -59,15 +59,33 @@ def breaches(
         return A.abs_rmatvec(np.abs(nu))
 
     primal = _Side(
-        "primal", bases.z, (tables.z_low, tables.z_high), bases.theta, slice(p), rows_size
+        "primal",
+        bases.z,
+        (tables.z_low, tables.z_high),
+        bases.theta,
+        slice(p),
+        rows_size,
+        _noise(tables.kink_size, low, step),
     )
     dual = _Side(
-        "dual", bases.v, (tables.v_low, tables.v_high), bases.nu, slice(p, None), columns_size
+        "dual",
+        bases.v,
+        (tables.v_low, tables.v_high),
+        bases.nu,
+        slice(p, None),
+        columns_size,
+        _noise(tables.slope_size, low, step),
     )
     return (
         primal.worst(bases.slots, low, step, ~finite, rounding),
         dual.worst(bases.slots, low, step, ~finite, rounding),
     )
+
+
+def _noise(size: tuple[float, float], low: Array, step: Array) -> Array:
+    """Return the part of the scale that is the same for all coordinates, by place and segment."""
+    at_low, rate = sizes_at(size, low)
+    return NOISE / SEGMENT * np.stack([at_low, sizes_at(size, low + step)[0], rate])
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +102,7 @@ class _Side:
     vector: Pair
     own: slice
     product_size: Callable[[Array], Array]
+    noise: Array
 
     def worst(
         self, slots: Array, low: Array, step: Array, endless: Array, rounding: Array
@@ -141,7 +160,7 @@ class _Side:
         own = np.zeros(self.x[0].shape[1], dtype=bool)
         own[self.own] = True
         is_own = own[found.coordinate]
-        scale = found.size.copy()
+        scale = found.size + self.noise[found.place, found.segment]
         for s in np.unique(found.segment[is_own]):
             here = is_own & (found.segment == s)
             scale[here] += self._terms(s, found).max(initial=0.0)
@@ -152,6 +171,7 @@ class _Side:
             here = doubtful & (found.segment == s)
             terms = self.product_size(self._terms(s, found))
             size = found.size[here] + terms[found.coordinate[here] - first]
+            size += self.noise[found.place, s]
             ratio[here] = ratio_of(found.amount[here], size)
         return ratio
 

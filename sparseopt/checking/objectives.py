@@ -13,7 +13,8 @@ import numpy as np
 
 from sparseopt.checking.bases import Bases, Pair
 from sparseopt.checking.point import ratio_of
-from sparseopt.checking.tables import CodeTables
+from sparseopt.checking.tables import CodeTables, sizes_at
+from sparseopt.checking.tolerances import NOISE, SEGMENT
 from sparseopt.problems.base import Array
 
 __all__ = ["Quadratics", "objective_and_gap"]
@@ -81,10 +82,12 @@ def objective_and_gap(tables: CodeTables, bases: Bases, low: Array, offset: Arra
     def total(terms: Array) -> Array:
         return np.stack([np.bincount(segment, part, count) for part in terms])
 
+    kinks, slopes = (sizes_at(size, low) for size in (tables.kink_size, tables.slope_size))
+    noise = NOISE / SEGMENT * _times(kinks, slopes)
     return Quadratics(
         value=total(cost + constant) + whole,
         gap=total(cost + pull),
-        terms=total(np.abs(cost) + np.abs(pull) + np.abs(constant)) + np.abs(whole),
+        terms=total(np.abs(cost) + np.abs(pull) + np.abs(constant)) + np.abs(whole) + noise,
     )
 
 

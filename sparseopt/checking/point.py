@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sparseopt.checking.tolerances import FEASIBILITY, NOISE
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import PiecewiseLinearProgram
@@ -45,7 +46,9 @@ class PrimalPoint:
         """Return the largest violation of a domain relative to its scale, and its coordinate."""
         low, high = self.pieces.domain(lam)
         amount = np.maximum(np.maximum(low - self.z, self.z - high), 0.0)
-        return _worst(amount, largest(np.abs(self.pieces.kinks_at(lam)), self.pieces) + self.size)
+        kinks = largest(np.abs(self.pieces.kinks_at(lam)), self.pieces)
+        noise = NOISE / FEASIBILITY * kinks.max(initial=0.0)
+        return _worst(amount, kinks + self.size + noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +68,9 @@ class DualPoint:
         """Return how far v is outside the outer slopes relative to its scale, and where."""
         low, high = self.pieces.slope_range(lam)
         amount = np.maximum(np.maximum(low - self.v, self.v - high), 0.0)
-        return _worst(amount, _slope_sizes(self.pieces, lam) + self.size)
+        slopes = _slope_sizes(self.pieces, lam)
+        noise = NOISE / FEASIBILITY * slopes.max(initial=0.0)
+        return _worst(amount, slopes + self.size + noise)
 
 
 def primal_point(

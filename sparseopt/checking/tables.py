@@ -23,7 +23,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.pieces import Pieces
 
-__all__ = ["CodeTables", "Line"]
+__all__ = ["CodeTables", "Line", "sizes_at"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,8 @@ class CodeTables:
         Whether a coordinate can be there: not on a piece of infinite slope.
     active : bool array
         Whether the slot contributes to an objective value.
+    kink_size, slope_size : (float, float)
+        Largest constant and largest rate of all finite kinks, and of all finite slopes.
     """
 
     def __init__(self, pieces: Pieces) -> None:
@@ -88,6 +90,8 @@ class CodeTables:
         self.value = _values(pieces, owner, k, at_kink)
         self.value[:, ~self.allowed] = 0.0
         parts = (self.kink.constant, self.kink.rate, self.slope.constant, self.slope.rate)
+        self.kink_size = _line_size(pieces.kink, pieces.kink_rate)
+        self.slope_size = _line_size(pieces.slope, pieces.slope_rate)
         self.active = np.any([*(part != 0.0 for part in parts), *(self.value != 0.0)], axis=0)
 
     @staticmethod
@@ -97,6 +101,17 @@ class CodeTables:
         return Line(
             np.where(inside, pieces.kink[at], beyond), np.where(inside, pieces.kink_rate[at], 0.0)
         )
+
+
+def _line_size(constant: Array, rate: Array) -> tuple[float, float]:
+    finite = np.abs(constant[np.isfinite(constant)])
+    return float(finite.max(initial=0.0)), float(np.abs(rate).max(initial=0.0))
+
+
+def sizes_at(size: tuple[float, float], low: Array) -> tuple[Array, Array]:
+    """Return the size of values at low, shape (q,), and that of the rates."""
+    constant, rate = size
+    return constant + np.abs(low) * rate, np.full(low.shape, rate)
 
 
 def _where(chosen: Array, line: Line) -> Line:

@@ -11,6 +11,7 @@ from __future__ import annotations
 __all__ = [
     "COPY",
     "FEASIBILITY",
+    "NOISE",
     "OBJECTIVE",
     "RANK",
     "ROUNDING",
@@ -38,6 +39,10 @@ STORED = 1e-9
 
 COPY = 1e-12
 """A number that is stated twice."""
+
+NOISE = 1e-14
+"""Rounding errors relative to the largest kink or slope: where all terms are smaller, as those of
+a slack that costs nothing, this is their scale."""
 
 RANK = 1e-15
 """Reciprocal condition number, after equilibration, at which a kernel counts as singular."""
