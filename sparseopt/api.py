@@ -148,7 +148,7 @@ def _choose(problem: Problem, params: SolveParams) -> tuple[Backend, str]:
         except BackendError as error:
             reasons.append(str(error))
             continue
-        supported, reason = engine.supports(problem)
+        supported, reason = engine.answers(problem, params)
         if not supported:
             reasons.append(reason)
             continue

@@ -352,15 +352,23 @@ class Backend(ABC):
                 if getattr(params, name) is not None:
                     raise ParamError(f"{name} is for parametric problems, not for {problem.kind}")
         else:
-            asked = (
-                Feature.PATH
-                if params.lam is None
-                else Feature.SINGLE if isinstance(params.lam, float) else Feature.GRID
-            )
+            asked = _asked(params)
             if asked not in self.features:
-                raise UnsupportedProblem(f"{self.name} does not solve for a {asked.value} of lam")
+                raise UnsupportedProblem(self._unasked(asked))
         if params.budget is not None and problem.family != Feature.L0_BUDGET.value:
             raise ParamError(f"budget is for problems with a budget, not for {problem.kind}")
+
+    def answers(self, problem: Problem, params: SolveParams) -> tuple[bool, str]:
+        """Return whether the backend takes the problem and the question, and if not, why."""
+        supported, reason = self.supports(problem)
+        if supported and problem.family == Feature.PARAMETRIC.value:
+            asked = _asked(params)
+            if asked not in self.features:
+                return False, self._unasked(asked)
+        return supported, reason
+
+    def _unasked(self, asked: Feature) -> str:
+        return f"{self.name} does not solve for a {asked.value} of lam"
 
     def _convert_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(given, Mapping):
@@ -379,6 +387,13 @@ def _installed_version(distribution: str) -> str | None:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def _asked(params: SolveParams) -> Feature:
+    """Return what a parametric problem is asked for."""
+    if params.lam is None:
+        return Feature.PATH
+    return Feature.SINGLE if isinstance(params.lam, float) else Feature.GRID
 
 
 @contextmanager

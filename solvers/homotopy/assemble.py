@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from sparseopt.path import ParametricPath, SparseRows
@@ -21,10 +23,11 @@ def assemble(
     program: ScaledProgram,
     recorder: Recorder,
     stopped_by: str,
-    farkas: Array | None,
-    ray: Array | None,
+    proofs: Mapping[str, Array],
 ) -> tuple[ParametricPath, Certificate]:
     """Build the path and the certificate of its bases from the records of a walk.
+
+    `proofs` are the arrays "farkas", "ray", "farkas_above" and "ray_above" that prove its ends.
 
     The solutions are those that the pivots found, up to their rounding errors; where the objective
     cannot be read off the multipliers, the bases are solved anew.
@@ -42,7 +45,7 @@ def assemble(
     change_code = np.concatenate([np.zeros(0, np.int64), *(code for _, code in changes)])
     bases = (low, high, codes, change_ptr, changed, change_code.astype(np.int16))
     if not _multipliers_tell(canonical):
-        return path_from_codes(problem, *bases, stopped_by, farkas=farkas, ray=ray)
+        return path_from_codes(problem, *bases, stopped_by, **proofs)
 
     o = canonical.offset
     constant = [o[0] + low * (o[1] + low * o[2]), o[1] + 2.0 * low * o[2], np.full(len(low), o[2])]
@@ -59,11 +62,9 @@ def assemble(
     )
     names = ("low", "high", "codes", "change_ptr", "changed", "change_code")
     arrays: dict[str, Array] = dict(zip(names, bases, strict=True))
-    values = {}
-    if farkas is not None:
-        arrays["farkas"], values["end"] = farkas, "infeasible_below"
-    if ray is not None:
-        arrays["ray"], values["end"] = ray, "unbounded_below"
+    arrays.update(proofs)
+    ends = {"farkas": "infeasible_below", "ray": "unbounded_below"}
+    values = {"end": ends[name] for name in proofs if name in ends}
     return path, Certificate(kind="segments", arrays=arrays, values=values)
 
 

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 
 from sparseopt.backend import Control
+from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 from sparseopt.path import GridPath, ParametricPath
 from sparseopt.problems import ParametricProblem, Pieces, PiecewiseLinearProgram
@@ -51,9 +52,10 @@ class Run:
         if not self.recorder.told:
             return self._stopped_early(outcome.reason)
         stopped_by = "lam_min" if outcome.reason == "end" else outcome.reason
-        path, certificate = assemble(
-            self.problem, self.program, self.recorder, stopped_by, *self._rays(outcome)
-        )
+        proofs = self._proof(outcome)
+        if start.above is not None:
+            proofs |= {f"{name}_above": ray for name, ray in self._proof(start.above).items()}
+        path, certificate = assemble(self.problem, self.program, self.recorder, stopped_by, proofs)
         limit = _LIMITS.get(outcome.reason)
         lam = float(path.low[-1])
         objective = path.objective_at(lam)
@@ -90,6 +92,11 @@ class Run:
         path = result.path
         if not isinstance(path, ParametricPath):
             return result
+        if wanted[0] > path.high[0]:
+            raise ParamError(
+                f"lam = {wanted[0]:g} has no optimal solution, as all values above "
+                f"{path.high[0]:g}: ask for smaller ones"
+            )
         covered = wanted[wanted >= path.low[-1]]
         if len(covered) == 0:
             return self._stopped_early(path.stopped_by)
@@ -109,8 +116,16 @@ class Run:
             objective=float(objective[-1]),
             bound=float(objective[-1]),
             duals={"rows": grid.nu[-1]},
-            certificate=Certificate(kind="dual-grid"),
+            certificate=self._grid_certificate(result.certificate),
         )
+
+    @staticmethod
+    def _grid_certificate(of_path: Certificate | None) -> Certificate:
+        """Keep the proof that there is no optimum below, for a grid that ends before its last."""
+        arrays = {} if of_path is None else of_path.arrays
+        proofs = {name: arrays[name] for name in ("farkas", "ray") if name in arrays}
+        values = {} if of_path is None else of_path.values
+        return Certificate("dual-grid", proofs, values)
 
     # ---- steps
 
@@ -134,15 +149,14 @@ class Run:
         self.pivots += outcome.pivots
         return outcome
 
-    def _rays(self, outcome: Outcome) -> tuple[Array | None, Array | None]:
-        """Return (Farkas multipliers, None) or (None, ray), in the user's units."""
+    def _proof(self, outcome: Outcome) -> dict[str, Array]:
+        """Return the Farkas multipliers or the ray of an outcome, by name, in the user's units."""
+        p = self.program.p
+        if outcome.ray is None:
+            return {}
         if outcome.reason == "infeasible_below":
-            assert outcome.ray is not None
-            return self.program.nu(outcome.ray[self.program.p :]), None
-        if outcome.reason == "unbounded_below":
-            assert outcome.ray is not None
-            return None, self.program.theta(outcome.ray[: self.program.p])
-        return None, None
+            return {"farkas": self.program.nu(outcome.ray[p:])}
+        return {"ray": self.program.theta(outcome.ray[:p])}
 
     # ---- results without a path
 
@@ -167,19 +181,19 @@ class Run:
         reason = start.failure.reason
         if reason not in _NO_OPTIMUM:
             return self._stopped_early(reason)
-        farkas, ray = self._rays(start.failure)
+        proof = self._proof(start.failure)
         note = (f"no optimal solution at lam = {start.lam:g}",)
-        if farkas is not None:
+        if "farkas" in proof:
             return Result(
                 status=Status.INFEASIBLE,
                 raw_status=reason,
-                certificate=Certificate("farkas", {"nu": farkas}, {"lam": start.lam}),
+                certificate=Certificate("farkas", {"nu": proof["farkas"]}, {"lam": start.lam}),
                 iterations=self.pivots,
                 notes=note,
             )
-        return self._unbounded(start, ray, note)
+        return self._unbounded(start, proof["ray"], note)
 
-    def _unbounded(self, start: Start, ray: Array | None, note: tuple[str, ...]) -> Result:
+    def _unbounded(self, start: Start, ray: Array, note: tuple[str, ...]) -> Result:
         """Complete an unbounded ray by a feasible point, or prove that there is none."""
         slopes = np.where(np.isfinite(self.program.slopes), 0.0, self.program.slopes)
         free = self.program.with_pieces(self.program.kinks.copy(), slopes)
@@ -189,7 +203,6 @@ class Run:
             return self._failed(Start(None, start.lam, start.lam, 0, outcome))
         theta = Basis(free, outcome.codes).theta()
         point = self.program.theta(theta[0] + start.lam * theta[1])
-        assert ray is not None
         return Result(
             status=Status.UNBOUNDED,
             raw_status="unbounded_below",

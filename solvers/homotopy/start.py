@@ -25,7 +25,8 @@ class Start:
     """The codes of a basis that is optimal from `lam` up to `top`; or why there is none.
 
     `failure` is the outcome of the auxiliary homotopy: its reason is "infeasible_below",
-    "unbounded_below" (the program at `lam` is infeasible, unbounded) or that of a limit.
+    "unbounded_below" (the program at `lam` is infeasible, unbounded) or that of a limit. `above` is
+    the outcome of the climb to a finite top, beyond which there is no optimum.
     """
 
     codes: Array | None
@@ -33,6 +34,7 @@ class Start:
     top: float
     pivots: int
     failure: Outcome | None = None
+    above: Outcome | None = None
 
 
 def crash(program: ScaledProgram) -> Basis:
@@ -156,5 +158,5 @@ def _climb(
         at = max(lam, from_lam) if np.isfinite(from_lam) else lam
         return Start(outcome.codes, at, np.inf, pivots)
     if outcome.reason in ("infeasible_below", "unbounded_below"):
-        return Start(outcome.codes, -outcome.lam, -outcome.lam, pivots)
+        return Start(outcome.codes, -outcome.lam, -outcome.lam, pivots, above=outcome)
     return Start(None, lam, lam, pivots, outcome)
