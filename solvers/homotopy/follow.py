@@ -290,7 +290,7 @@ class _Walk:
         size = np.abs(ray)
         blocks = candidates.resting & np.isfinite(limit) & (size > 1e-10 * size.max())
         if not blocks.any():
-            return self.outcome(reason, ray)
+            return self.outcome(reason, np.where(size > 1e-12 * size.max(), ray, 0.0))
         found = np.flatnonzero(blocks)
         self._add(found[np.argsort(-size[found])[:_BLOCKERS]])
         self._resettle()
