@@ -139,6 +139,11 @@ class Layout:
             )
         )
 
+    def optional_rows(self) -> Array:
+        """Tell for which rows the main piece costs nothing: they can be left out, as a bound."""
+        psi, slope = self.program.psi, self.rows.slope[self.rows.main]
+        return np.asarray((psi.slope[slope] == 0.0) & (psi.slope_rate[slope] == 0.0))
+
     # ---- to the LP
 
     def scaling(self, lam: float) -> Scaling:
@@ -189,6 +194,17 @@ class Layout:
             row_high=row_high[rows.main] / z[self.p :],
             scaling=scaling,
         )
+
+    def columns_at(self, theta: Array, bounds: Bounds, lam: float) -> Array:
+        """Return the values of the variables' columns at theta; the inverse of :meth:`theta`."""
+        cut, count = self.variables, self.p + len(self.variables.fill)
+        kinks = self.program.phi.kinks_at(lam)
+        piece = np.concatenate([cut.main, cut.fill])
+        owner, side = cut.owner[piece], cut.side[piece]
+        # A fill is measured from the end of the piece where it starts.
+        start = kinks[np.where(side > 0, cut.left[piece], cut.right[piece])]
+        length = (theta[owner] - np.where(side == 0, 0.0, start)) / bounds.scaling.z[owner]
+        return np.asarray(np.clip(length, bounds.column_low[:count], bounds.column_high[:count]))
 
     # ---- and back
 

@@ -16,6 +16,7 @@ ENTRY_POINT_GROUP = "sparseopt.backends"
 _OWN: Mapping[str, str] = {
     "homotopy": "sparseopt.solvers.homotopy:Homotopy",
     "highs": "sparseopt.solvers.highs_:Highs",
+    "highs-ccg": "sparseopt.solvers.highs_ccg:HighsCCG",
     "brute-force": "sparseopt.solvers.strs.brute_force:BruteForce",
     "knapsack-dp": "sparseopt.solvers.spica.knapsack_dp:KnapsackDP",
 }
