@@ -17,6 +17,8 @@ from sparseopt.solvers.segments import path_from_codes
 
 __all__ = ["assemble"]
 
+_ENDS = {"farkas": "infeasible_below", "ray": "unbounded_below"}
+
 
 def assemble(
     problem: ParametricProblem,
@@ -63,8 +65,8 @@ def assemble(
     names = ("low", "high", "codes", "change_ptr", "changed", "change_code")
     arrays: dict[str, Array] = dict(zip(names, bases, strict=True))
     arrays.update(proofs)
-    ends = {"farkas": "infeasible_below", "ray": "unbounded_below"}
-    values = {"end": ends[name] for name in proofs if name in ends}
+    proven = [end for name, end in _ENDS.items() if name in proofs]
+    values = {"end": proven[0]} if proven else {}
     return path, Certificate(kind="segments", arrays=arrays, values=values)
 
 

@@ -21,10 +21,15 @@ from sparseopt.solvers.homotopy.core import (
     refresh,
 )
 
-__all__ = ["Column", "follow_columns"]
+__all__ = ["NO_START", "Column", "follow_columns"]
 
 _REFRESH = 128
 _PATIENCE = 8
+_DRIFT = 1e-11
+_ROUNDING = 1e-13
+
+NO_START = -1
+"""The reason of a path whose first basis is not known."""
 
 
 class Column(NamedTuple):
@@ -33,7 +38,8 @@ class Column(NamedTuple):
     Attributes
     ----------
     reason : int array
-        A code of :mod:`core`; PAUSED where the clock ended it, STALLED where it could not go on.
+        A code of :mod:`core`; PAUSED where the clock ended it, STALLED where it could not go on,
+        or NO_START.
     ends : int array
         Where the segments of each program end in the records.
     pivots : int array
@@ -45,6 +51,28 @@ class Column(NamedTuple):
     ends: Array
     pivots: Array
     rays: Array
+
+
+@compiled
+def _optimal_from(tableau: Tableau) -> float:
+    """Return the smallest lam from which on the basis is optimal for ever; inf if there is none."""
+    w = tableau.w
+    size = _ROUNDING * max(np.abs(w[0]).max(), 1e-300)
+    rate_size = _ROUNDING * np.abs(w[1]).max()
+    lowest = 0.0
+    for side in range(2):
+        limit = tableau.high if side else tableau.low
+        sign = 1.0 - 2.0 * side
+        for i in range(w.shape[1]):
+            if np.isinf(limit[0, i]):
+                continue
+            slack = sign * (w[0, i] - limit[0, i])
+            rate = sign * (w[1, i] - limit[1, i])
+            if rate < -rate_size or (rate <= rate_size and slack < -size):
+                return np.inf
+            if rate > rate_size:
+                lowest = max(lowest, -slack / rate)
+    return lowest
 
 
 @compiled
@@ -87,7 +115,6 @@ def follow_columns(
     program: DenseProgram,
     kinks: Array,
     codes: Array,
-    lams: Array,
     tableau: Tableau,
     records: Records,
     stop: Array,
@@ -107,8 +134,8 @@ def follow_columns(
     kinks : array of shape (programs, number of kinks)
         The constants of the kinks of each program.
     codes : int array of shape (n,)
-        The basis at which each path starts, optimal from ``lams[i]`` up for program i.
-    lams : array of shape (programs,)
+        The basis at which each path starts; where it is not optimal for large lam, the program
+        is left to the caller (reason :data:`NO_START`).
     tableau, records : work space
     stop : int array of shape (1,)
         Looked at often; a nonzero entry, set by another thread, ends the loop.
@@ -131,16 +158,21 @@ def follow_columns(
         tableau.codes[:] = codes
         tableau.told[:] = codes
         counters[2] = counters[5] = counters[8] = 0
-        counters[3], counters[9] = 1, -counters[4]
-        start = max(lams[i], end)
-        position[0], position[1], position[2] = start, 0.0, np.inf
+        counters[3], counters[9], counters[11] = 1, -counters[4], 0
+        position[0], position[1], position[2] = 0.0, 0.0, np.inf
         drawn = 0
-        reason = DRIFTED if perturb(program, tableau, seed + i) >= 0 else STALLED
-        while reason == DRIFTED or reason == PAUSED:
-            if counters[1] > 0 and (counters[1] >= _REFRESH or reason == DRIFTED):
-                if refresh(program, tableau) < 0:
-                    reason = STALLED
-                    break
+        reason = PAUSED if perturb(program, tableau, seed + i) >= 0 else STALLED
+        start = max(_optimal_from(tableau), end)
+        position[0] = start
+        if start == np.inf:
+            reason = NO_START
+        while reason in (DRIFTED, PAUSED):
+            tired = counters[1] >= _REFRESH or (counters[1] > 0 and reason == DRIFTED)
+            if tired and refresh(program, tableau) < 0:
+                reason = STALLED
+                break
+            if position[3] > _DRIFT:
+                counters[11] = 1
             if stop[0]:
                 reason = PAUSED
                 break

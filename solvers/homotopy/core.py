@@ -65,7 +65,7 @@ class Tableau(NamedTuple):
         Position of a coordinate in C or R.
     kernel, inverse : arrays of shape (cap, cap)
         A[R, C] and its inverse, whose rows belong to C.
-    position : array (lam, delta, top, drift)
+    position : array (lam, delta, top, drift, primal tolerance, dual tolerance, smallest rate)
         `drift` is what the last refresh corrected, relative to the largest value of its kind.
     counters : int array
         Kernel size, pivots since the last refresh, pivots without progress, nothing told yet,
@@ -300,24 +300,14 @@ def perturb(program: DenseProgram, tableau: Tableau, seed: int) -> int:
 
 
 @compiled
-def next_event(
-    w: Array,
-    low: Array,
-    high: Array,
-    codes: Array,
-    lam: float,
-    delta: float,
-    kink_size: float,
-    slope_size: float,
-    sizes: Array,
-) -> tuple[int, int, float, float]:
-    """Return (coordinate, upper, lam, delta) of the next event; coordinate -1 where there is none.
-
-    ``sizes`` gets the primal and the dual tolerance.
-    """
-    n = w.shape[1]
-    fastest, primal, dual = 0.0, kink_size, slope_size
-    for i in range(n):
+def _measure(program: DenseProgram, tableau: Tableau) -> None:
+    """Set the primal and the dual tolerance and the smallest rate that counts, at the position."""
+    codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
+    position = tableau.position
+    lam = position[0]
+    primal, dual = _largest(program.kinks, lam), _largest(program.slopes, lam)
+    fastest = 0.0
+    for i in range(w.shape[1]):
         size = abs(w[0, i] + lam * w[1, i])
         if codes[i] & 1:
             dual = max(dual, size)
@@ -327,42 +317,47 @@ def next_event(
             fastest = max(fastest, abs(w[1, i] - low[1, i]))
         if high[0, i] < np.inf:
             fastest = max(fastest, abs(w[1, i] - high[1, i]))
-    sizes[0], sizes[1] = _TIE * primal, _TIE * dual
-    slowest = _RATE * fastest
-    reach = np.inf
-    for i in range(n):
-        room = sizes[codes[i] & 1]
-        for side in range(2):
-            limit = low if side == 0 else high
-            if np.isinf(limit[0, i]):
-                continue
-            sign = 1.0 - 2.0 * side
+    position[4], position[5], position[6] = _TIE * primal, _TIE * dual, _RATE * fastest
+
+
+@compiled
+def next_event(
+    w: Array, low: Array, high: Array, codes: Array, position: Array
+) -> tuple[int, int, float, float]:
+    """Return (coordinate, upper, lam, delta) of the next event; coordinate -1 where there is none.
+
+    An event is at the position where a slack that falls with lam is used up; two are tied where
+    the tolerances do not tell them apart.
+    """
+    lam, delta, slowest = position[0], position[1], position[6]
+    n = w.shape[1]
+    # the smallest (slack + tolerance) / rate, without divisions
+    reach, by = np.inf, 1.0
+    for side in range(2):
+        limit = high if side else low
+        sign = 1.0 - 2.0 * side
+        for i in range(n):
             rate = sign * (w[1, i] - limit[1, i])
-            if rate <= slowest:
-                continue
-            slack = max(0.0, sign * (w[0, i] - limit[0, i] + lam * (w[1, i] - limit[1, i])))
-            reach = min(reach, (slack + room) / rate)
+            slack = sign * (w[0, i] - limit[0, i]) + lam * rate
+            room = max(slack, 0.0) + position[4 + (codes[i] & 1)]
+            if rate > slowest and room * by < reach * rate:
+                reach, by = room, rate
     if reach == np.inf:
         return -1, 0, 0.0, 0.0
+    reach /= by
     best, best_side, best_fall, best_order = -1, 0, 0.0, -np.inf
-    for i in range(n):
-        room = sizes[codes[i] & 1]
-        for side in range(2):
-            limit = low if side == 0 else high
-            if np.isinf(limit[0, i]):
-                continue
-            sign = 1.0 - 2.0 * side
+    for side in range(2):
+        limit = high if side else low
+        sign = 1.0 - 2.0 * side
+        for i in range(n):
             rate = sign * (w[1, i] - limit[1, i])
-            if rate <= slowest:
-                continue
-            slack = max(0.0, sign * (w[0, i] - limit[0, i] + lam * (w[1, i] - limit[1, i])))
-            fall = slack / rate
-            if fall <= reach:
+            slack = max(sign * (w[0, i] - limit[0, i]) + lam * rate, 0.0)
+            if rate > slowest and slack <= reach * rate:
                 order = -sign * (w[2, i] - limit[2, i]) / rate
-                if slack <= room:
+                if slack <= position[4 + (codes[i] & 1)]:
                     order = min(order, delta)
                 if order > best_order:
-                    best, best_side, best_fall, best_order = i, side, fall, order
+                    best, best_side, best_fall, best_order = i, side, slack / rate, order
     return best, best_side, lam - best_fall, best_order
 
 
@@ -447,6 +442,42 @@ def first_block(
 
 
 @compiled
+def _add_rows(out: Array, weights: Array, matrix: Array, rows: Array, k: int, length: int) -> None:
+    """Add sum_r weights[r] matrix[rows[r], :length] to out, four rows at a time."""
+    r = 0
+    while r + 4 <= k:
+        w0, w1, w2, w3 = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]
+        a0, a1 = matrix[rows[r]], matrix[rows[r + 1]]
+        a2, a3 = matrix[rows[r + 2]], matrix[rows[r + 3]]
+        for j in range(length):
+            out[j] += w0 * a0[j] + w1 * a1[j] + w2 * a2[j] + w3 * a3[j]
+        r += 4
+    while r < k:
+        w0, a0 = weights[r], matrix[rows[r]]
+        for j in range(length):
+            out[j] += w0 * a0[j]
+        r += 1
+
+
+@compiled
+def _multiply(matrix: Array, x: Array, k: int, out: Array) -> None:
+    """Set out to matrix[:k, :k] x."""
+    for r in range(k):
+        row = matrix[r]
+        total = 0.0
+        for c in range(k):
+            total += row[c] * x[c]
+        out[r] = total
+
+
+@compiled
+def _multiply_transposed(matrix: Array, x: Array, k: int, out: Array) -> None:
+    """Set out to matrix[:k, :k]' x."""
+    out[:k] = 0.0
+    _add_rows(out, x, matrix, np.arange(k), k, k)
+
+
+@compiled
 def dual_ray(
     u: int, program: DenseProgram, tableau: Tableau, k: int, refined: bool, ray: Array
 ) -> None:
@@ -457,25 +488,25 @@ def dual_ray(
     A, C, R = program.A, tableau.C, tableau.R
     kernel, inverse = tableau.kernel, tableau.inverse
     p = A.shape[1]
-    right = np.zeros(k)
-    step = np.zeros(k)
+    right, step = np.zeros(k), np.zeros(k)
     ray[:] = 0.0
-    back = ray[:p]
     if u < p:
         right[tableau.where[u]] = -1.0
         step[:] = -inverse[tableau.where[u], :k]
     else:
         for c in range(k):
             right[c] = -A[u - p, C[c]]
-            step += right[c] * inverse[c, :k]
-        back -= A[u - p]
+        _multiply_transposed(inverse, right, k, step)
+        ray[:p] = A[u - p]
     if refined:
-        for r in range(k):
-            right -= step[r] * kernel[r, :k]
-        for c in range(k):
-            step += right[c] * inverse[c, :k]
-    for r in range(k):
-        back -= step[r] * A[R[r]]
+        correction = np.empty(k)
+        _multiply_transposed(kernel, step, k, correction)
+        right -= correction
+        _multiply_transposed(inverse, right, k, correction)
+        step += correction
+    _add_rows(ray, step, A, R, k, p)
+    for j in range(p):
+        ray[j] = -ray[j]
     for c in range(k):
         ray[C[c]] = 0.0
     for r in range(k):
@@ -494,8 +525,7 @@ def primal_ray(
     AT, C, R = program.AT, tableau.C, tableau.R
     kernel, inverse = tableau.kernel, tableau.inverse
     p = len(AT)
-    right = np.zeros(k)
-    step = np.zeros(k)
+    right, step = np.zeros(k), np.zeros(k)
     ray[:] = 0.0
     rows = ray[p:]
     if w >= p:
@@ -506,22 +536,26 @@ def primal_ray(
     else:
         for r in range(k):
             right[r] = -AT[w, R[r]]
-        for c in range(k):
-            step[c] = np.dot(inverse[c, :k], right)
-        rows += AT[w]
+        _multiply(inverse, right, k, step)
+        rows[:] = AT[w]
     if refined:
-        residual = np.empty(k)
-        for r in range(k):
-            residual[r] = right[r] - np.dot(kernel[r, :k], step)
-        for c in range(k):
-            step[c] += np.dot(inverse[c, :k], residual)
-    for c in range(k):
-        rows += step[c] * AT[C[c]]
+        correction = np.empty(k)
+        _multiply(kernel, step, k, correction)
+        right -= correction
+        _multiply(inverse, right, k, correction)
+        step += correction
+    _add_rows(rows, step, AT, C, k, len(rows))
     for r in range(k):
-        ray[p + R[r]] = 0.0
+        rows[R[r]] = 0.0
     for c in range(k):
         ray[C[c]] = step[c]
     ray[w] = 1.0
+
+
+@compiled
+def _subtract(row: Array, weight: float, other: Array, k: int) -> None:
+    for r in range(k):
+        row[r] -= weight * other[r]
 
 
 @compiled
@@ -535,67 +569,69 @@ def exchange(u: int, w: int, program: DenseProgram, tableau: Tableau, k: int) ->
         image, column = np.empty(k), np.empty(k)
         for r in range(k):
             kernel[r, at] = column[r] = A[R[r], w]
-        for c in range(k):
-            image[c] = np.dot(inverse[c, :k], column)
+        _multiply(inverse, column, k, image)
         pivot = image[at]
-        inverse[at, :k] /= pivot
+        pivot_row = inverse[at]
+        for r in range(k):
+            pivot_row[r] /= pivot
         for c in range(k):
             if c != at and image[c] != 0.0:
-                inverse[c, :k] -= image[c] * inverse[at, :k]
+                _subtract(inverse[c], image[c], pivot_row, k)
         C[at] = w
         where[w], where[u] = at, -1
         return k
     if u >= p and w >= p:
         at = where[w]
-        image = np.zeros(k)
+        image, row = np.empty(k), np.empty(k)
         for c in range(k):
-            kernel[at, c] = A[u - p, C[c]]
-            image += kernel[at, c] * inverse[c, :k]
+            kernel[at, c] = row[c] = A[u - p, C[c]]
+        _multiply_transposed(inverse, row, k, image)
         pivot = image[at]
         for c in range(k):
             scaled = inverse[c, at] / pivot
-            inverse[c, :k] -= scaled * image
+            _subtract(inverse[c], scaled, image, k)
             inverse[c, at] = scaled
         R[at] = u - p
         where[u], where[w] = at, -1
         return k
     if u < p:
-        row, column = where[u], where[w]
-        pivot = inverse[row, column]
+        at_c, at_r = where[u], where[w]
+        pivot = inverse[at_c, at_r]
         for c in range(k):
-            if c != row:
-                scaled = inverse[c, column] / pivot
-                inverse[c, :k] -= scaled * inverse[row, :k]
+            if c != at_c:
+                _subtract(inverse[c], inverse[c, at_r] / pivot, inverse[at_c], k)
         last = k - 1
-        if row != last:
-            inverse[row, :k] = inverse[last, :k]
+        if at_c != last:
+            inverse[at_c, :k] = inverse[last, :k]
             for r in range(k):
-                kernel[r, row] = kernel[r, last]
-            C[row] = C[last]
-            where[C[row]] = row
-        if column != last:
+                kernel[r, at_c] = kernel[r, last]
+            C[at_c] = C[last]
+            where[C[at_c]] = at_c
+        if at_r != last:
             for c in range(last):
-                inverse[c, column] = inverse[c, last]
-            kernel[column, :k] = kernel[last, :k]
-            R[column] = R[last]
-            where[p + R[column]] = column
+                inverse[c, at_r] = inverse[c, last]
+            kernel[at_r, :k] = kernel[last, :k]
+            R[at_r] = R[last]
+            where[p + R[at_r]] = at_r
         where[u], where[w] = -1, -1
         return last
     image, column = np.empty(k), np.empty(k)
-    coimage = np.zeros(k)
+    coimage, row = np.empty(k), np.empty(k)
     for r in range(k):
         kernel[r, k] = column[r] = A[R[r], w]
     for c in range(k):
-        image[c] = np.dot(inverse[c, :k], column)
-        kernel[k, c] = A[u - p, C[c]]
-        coimage += kernel[k, c] * inverse[c, :k]
+        kernel[k, c] = row[c] = A[u - p, C[c]]
+    _multiply(inverse, column, k, image)
+    _multiply_transposed(inverse, row, k, coimage)
     pivot = kernel[k, k] = A[u - p, w]
     for c in range(k):
-        pivot -= A[u - p, C[c]] * image[c]
+        pivot -= row[c] * image[c]
     for c in range(k):
-        inverse[c, :k] += (image[c] / pivot) * coimage
-        inverse[c, k] = -image[c] / pivot
-    inverse[k, :k] = -coimage / pivot
+        scaled = image[c] / pivot
+        _subtract(inverse[c], -scaled, coimage, k)
+        inverse[c, k] = -scaled
+    for r in range(k):
+        inverse[k, r] = -coimage[r] / pivot
     inverse[k, k] = 1.0 / pivot
     C[k], R[k] = w, u - p
     where[w], where[u] = k, k
@@ -718,13 +754,13 @@ def advance(
     max_nonzeros: int,
 ) -> int:
     """Pivot until the end, a rule, or one of the pauses; return which."""
-    A, AT, kink_ptr, slope_ptr, kinks, slopes = program
-    codes, _, w, low, high, C, R, where, kernel, inverse = tableau[:10]
+    kink_ptr, slope_ptr, kinks, slopes = program[2:]
+    codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
     position, counters, touched, ray, answer = tableau[10:]
     refined = counters[11] == 1
-    kink_size, slope_size = _largest(kinks, position[0]), _largest(slopes, position[0])
-    m, p = A.shape
-    sizes = np.empty(2)
+    m, p = program.A.shape
+    sizes = position[4:6]
+    _measure(program, tableau)
     tie, near = _TIE * abs(start), _NEAR * abs(start)
     travel = np.empty(3)
     for _ in range(max_pivots):
@@ -738,9 +774,7 @@ def advance(
             return FULL
         if counters[5] + 2 > len(touched):
             return STALLED
-        mover, upper, event_lam, event_delta = next_event(
-            w, low, high, codes, lam, delta, kink_size, slope_size, sizes
-        )
+        mover, upper, event_lam, event_delta = next_event(w, low, high, codes, position)
         last = mover < 0 or event_lam <= end + tie
         if not last and event_lam <= end + near:
             last = _optimal_at(w, low, high, codes, end, sizes)
@@ -823,14 +857,11 @@ def advance(
         for c in range(3):
             value_step = (u_limit[c, u] - w[c, u]) / value[u]
             dual_step = (v_limit[c, v] - w[c, v]) / dual[v]
-            if value_step != 0.0:
+            # the rays are zero where the other one moves something
+            if value_step != 0.0 or dual_step != 0.0:
+                moved = w[c]
                 for i in range(p + m):
-                    if not codes[i] & 1:
-                        w[c, i] += value_step * value[i]
-            if dual_step != 0.0:
-                for i in range(p + m):
-                    if codes[i] & 1:
-                        w[c, i] += dual_step * dual[i]
+                    moved[i] += value_step * value[i] + dual_step * dual[i]
             w[c, v] = kinks[c, v_kink] + value_step
             w[c, u] = slopes[c, u_slope] + dual_step
         counters[0] = exchange(u, v, program, tableau, k)

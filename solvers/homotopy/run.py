@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -12,12 +12,14 @@ from sparseopt.params import SolveParams
 from sparseopt.path import GridPath, ParametricPath
 from sparseopt.problems import ParametricProblem, Pieces, PiecewiseLinearProgram
 from sparseopt.problems.base import Array
+from sparseopt.problems.columnwise import ColumnwiseProblem
 from sparseopt.result import Certificate, Limit, Result, Status
 from sparseopt.solvers.homotopy.assemble import assemble
 from sparseopt.solvers.homotopy.basis import Basis
 from sparseopt.solvers.homotopy.follow import Outcome, follow
 from sparseopt.solvers.homotopy.program import ScaledProgram
 from sparseopt.solvers.homotopy.recorder import Recorder
+from sparseopt.solvers.homotopy.run_columns import solve_columns
 from sparseopt.solvers.homotopy.start import Start, crash, make_optimal, optimal_from, top_basis
 from sparseopt.solvers.segments import affine_solution
 
@@ -32,18 +34,26 @@ class Run:
 
     def __init__(self, problem: ParametricProblem, params: SolveParams, control: Control) -> None:
         self.problem = problem
-        with control.building():
-            self.program = ScaledProgram.from_program(problem.canonical())
         self.params = params
         self.control = control
         self.rng = np.random.default_rng(params.seed)
         self.pivots = 0
         self.recorder = Recorder(params)
 
+    @cached_property
+    def program(self) -> ScaledProgram:
+        """The problem as the engine sees it; not needed where its columns are solved apart."""
+        with self.control.building():
+            return ScaledProgram.from_program(self.problem.canonical())
+
     # ---- the three questions
 
     def path(self, end: float) -> Result:
         """Solve for all lam down to `end`."""
+        if isinstance(self.problem, ColumnwiseProblem):
+            together = solve_columns(self.problem, end, self.params, self.control)
+            if together is not None:
+                return together
         start = top_basis(self.program, end, self.rng, self._stop)
         self.pivots += start.pivots
         if start.codes is None:

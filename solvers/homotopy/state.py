@@ -125,7 +125,7 @@ def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) ->
         where=np.zeros(n, np.int64),
         kernel=np.empty((cap, cap)),
         inverse=np.empty((cap, cap)),
-        position=np.array([lam, 0.0, top, 0.0]),
+        position=np.array([lam, 0.0, top, 0.0, 0.0, 0.0, 0.0]),
         counters=counters,
         touched=np.empty(_TOUCHED, np.int64),
         ray=np.zeros(n),

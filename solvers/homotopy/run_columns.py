@@ -1,0 +1,208 @@
+"""All columns of a columnwise problem: one compiled loop, in as many threads as are asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from itertools import pairwise
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.column_path import ColumnwisePath
+from sparseopt.params import SolveParams
+from sparseopt.path import ParametricPath, SparseRows
+from sparseopt.problems.base import Array
+from sparseopt.problems.columnwise import ColumnwiseProblem
+from sparseopt.result import Certificate, Limit, Result, Status
+from sparseopt.solvers.homotopy import core
+from sparseopt.solvers.homotopy.columns import Column, follow_columns
+from sparseopt.solvers.homotopy.core import DenseProgram
+from sparseopt.solvers.homotopy.program import ScaledProgram
+from sparseopt.solvers.homotopy.start import crash
+from sparseopt.solvers.homotopy.state import Entries, Segments, new_records, new_tableau
+
+__all__ = ["solve_columns"]
+
+_VISIT = 0.03
+"""Seconds between two looks at the clock."""
+_ANY = 1 << 60
+_STOPPED_BY = {
+    core.END: "lam_min",
+    core.KNOTS: "max_knots",
+    core.NONZEROS: "max_nonzeros",
+    core.INFEASIBLE: "infeasible_below",
+    core.UNBOUNDED: "unbounded_below",
+    core.STALLED: Limit.SLOW_PROGRESS.value,
+}
+
+Walked = tuple[int, Column, Segments]
+"""First column, how the columns ended, and all their segments one after another."""
+
+
+def solve_columns(
+    problem: ColumnwiseProblem, end: float, params: SolveParams, control: Control
+) -> Result | None:
+    """Follow the paths of all columns down to `end`.
+
+    Returns
+    -------
+    Result or None
+        None where the columns have no obvious first basis, or their objective cannot be read off
+        the multipliers: they are then to be solved as one program.
+    """
+    with control.building():
+        program = ScaledProgram.from_program(problem.column(0).canonical())
+        first = crash(program)
+        m, p = program.n - program.p, program.p
+        matrix = np.ascontiguousarray(program.block(np.arange(m), np.arange(p)))
+        transposed = np.ascontiguousarray(matrix.T)
+        of_rows = program.kink_ptr[p]
+        kinks = np.repeat(program.kinks[:1], problem.columns, axis=0)
+        factor = np.repeat(program.row, np.diff(program.kink_ptr[p:]))
+        kinks[:, of_rows:] = problem.row_kinks() * factor
+    stop = np.zeros(1, dtype=np.int64)
+
+    def walk(begin: int, finish: int) -> Walked:
+        dense = DenseProgram(
+            matrix,
+            transposed,
+            program.kink_ptr,
+            program.slope_ptr,
+            program.kinks.copy(),
+            program.slopes.copy(),
+        )
+        tableau = new_tableau((m, p), first.codes, 0.0, np.inf)
+        ended, records = follow_columns(
+            dense,
+            kinks,
+            first.codes,
+            tableau,
+            new_records((m, p)),
+            stop,
+            begin,
+            finish,
+            end,
+            params.seed,
+            params.max_knots or _ANY,
+            -1 if params.max_nonzeros is None else params.max_nonzeros,
+        )
+        return begin, ended, Segments.copy(records, 0, int(tableau.counters[4]))
+
+    threads = min(params.threads or os.cpu_count() or 1, problem.columns)
+    cuts = np.linspace(0, problem.columns, threads + 1).astype(int)
+    with ThreadPoolExecutor(threads) as pool:
+        jobs = [pool.submit(walk, int(a), int(b)) for a, b in pairwise(cuts)]
+        reached = _watch(jobs, stop, control)
+        walked = [job.result() for job in jobs]
+    if any((ended.reason < 0).any() for _, ended, _ in walked):
+        return None
+    return _result(problem, program, first.codes, walked, reached)
+
+
+def _watch(jobs: Sequence[Future[Walked]], stop: Array, control: Control) -> Limit | None:
+    """Wait for the threads; stop them at a limit."""
+    reached = None
+    while wait(jobs, timeout=_VISIT).not_done:
+        reached = reached or control.limit()
+        control.progress("following the columns")
+        if reached is not None:
+            stop[0] = 1
+    return reached
+
+
+def _result(
+    problem: ColumnwiseProblem,
+    program: ScaledProgram,
+    codes: Array,
+    walked: Sequence[Walked],
+    reached: Limit | None,
+) -> Result:
+    names = problem.column(0).coefficient_names
+    shape = (program.n - program.p, program.p)
+    paths: list[ParametricPath] = []
+    reasons: list[str] = []
+    for _, ended, segments in walked:
+        theta = _in_units(segments.theta, program.column)
+        nu = _in_units(segments.nu, program.row)
+        begin = 0
+        for reason, finish in zip(ended.reason, ended.ends, strict=True):
+            here = slice(begin, finish)
+            stopped_by = _STOPPED_BY.get(int(reason), reached.value if reached else "time")
+            if finish > begin:
+                paths.append(
+                    ParametricPath(
+                        low=segments.low[here],
+                        high=segments.high[here],
+                        theta=_part(theta, here),
+                        nu=_part(nu, here),
+                        objective=segments.objective[here],
+                        shape=shape,
+                        names=names,
+                        stopped_by=stopped_by,
+                    )
+                )
+            reasons.append(stopped_by)
+            begin = finish
+    pivots = int(sum(ended.pivots.sum() for _, ended, _ in walked))
+    limit = next((Limit(reason) for reason in reasons if reason in set(Limit)), None)
+    if len(paths) < problem.columns:
+        return Result(
+            status=Status.NO_SOLUTION, limit=limit, raw_status=str(limit), iterations=pivots
+        )
+    lows = [float(path.low[-1]) for path in paths]
+    path = ColumnwisePath(columns=paths, stopped_by=reasons[int(np.argmax(lows))])
+    lam = max(lows)
+    objective = path.objective_at(lam)
+    return Result(
+        status=Status.OPTIMAL if limit is None else Status.FEASIBLE,
+        limit=limit,
+        raw_status=path.stopped_by,
+        x=path.at(lam),
+        objective=objective,
+        bound=objective,
+        duals={"rows": path.dual_at(lam)},
+        path=path,
+        certificate=_certificate(program, codes, walked),
+        iterations=pivots,
+    )
+
+
+def _in_units(entries: Entries, factor: Array) -> Entries:
+    weight = factor[entries.index]
+    return Entries(entries.ptr, entries.index, entries.value * weight, entries.rate * weight)
+
+
+def _part(entries: Entries, here: slice) -> SparseRows:
+    begin, end = entries.ptr[here.start], entries.ptr[here.stop]
+    return SparseRows(
+        entries.ptr[here.start : here.stop + 1] - begin,
+        entries.index[begin:end],
+        entries.value[begin:end],
+        entries.rate[begin:end],
+    )
+
+
+def _certificate(program: ScaledProgram, codes: Array, walked: Sequence[Walked]) -> Certificate:
+    """Join the bases of all columns (see :mod:`sparseopt.checking.columns`)."""
+    parts = [segments for _, _, segments in walked]
+    counts = np.concatenate([np.diff(ended.ends, prepend=0) for _, ended, _ in walked])
+    changes = np.concatenate([np.diff(part.change_ptr) for part in parts])
+    arrays = {
+        "column_ptr": np.concatenate([[0], np.cumsum(counts)]),
+        "low": np.concatenate([part.low for part in parts]),
+        "high": np.concatenate([part.high for part in parts]),
+        "codes": codes.astype(np.int16),
+        "change_ptr": np.concatenate([[0], np.cumsum(changes)]),
+        "changed": np.concatenate([part.change_index for part in parts]),
+        "change_code": np.concatenate([part.change_code for part in parts]).astype(np.int16),
+    }
+    p = program.p
+    infeasible = np.concatenate([ended.reason == core.INFEASIBLE for _, ended, _ in walked])
+    if infeasible.any():
+        rays = np.concatenate([ended.rays[:, p:] for _, ended, _ in walked])
+        rays[np.abs(rays) <= 1e-12 * np.abs(rays).max(axis=1, keepdims=True)] = 0.0
+        arrays["farkas_columns"] = np.flatnonzero(infeasible)
+        arrays["farkas"] = rays[infeasible] * program.row
+    return Certificate(kind="columnwise", arrays=arrays)
