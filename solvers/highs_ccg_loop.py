@@ -242,14 +242,17 @@ class Generation:
         return Solution(run.outcome, run.raw, lam, None, theta, nu, basis, scaling.objective)
 
     def _cut_short(self, master: Master, run: Run) -> Solution:
-        """Return the last feasible point, and multipliers that prove a bound, where there are."""
+        """Return the last point that may be feasible, and multipliers that prove a bound."""
         nu = None
         if self._pair is not None:
-            nu = proving(self.program, self._pair, master.lam)
-        return Solution(run.outcome, run.raw, master.lam, run.limit, self._point, nu)
+            nu = _proving(self.program, self._pair, master.lam)
+        theta = self._point
+        if theta is None:
+            theta = self.program.phi.kinks_at(master.lam)[master.rest.kink]
+        return Solution(run.outcome, run.raw, master.lam, run.limit, theta, nu)
 
 
-def proving(program: PiecewiseLinearProgram, pair: Pair, lam: float) -> Array | None:
+def _proving(program: PiecewiseLinearProgram, pair: Pair, lam: float) -> Array | None:
     """Shrink multipliers until they prove a bound for the whole problem.
 
     Columns that are out may have multipliers beyond their slopes. Where zero multipliers prove

@@ -183,13 +183,14 @@ class Instance:
 
     def basic(self) -> tuple[Array, Array] | None:
         """Return which columns and which rows are basic; None without a basis."""
-        status, listed = self.highs.getBasicVariables()
-        if status.name != "kOk":
+        import highspy
+
+        # Not getBasicVariables: HiGHS 1.15.1 crashes there after a model without matrix entries.
+        basis = self.highs.getBasis()
+        if not basis.valid:
             return None
-        # HiGHS lists column j as j and row i as -1 - i.
-        index = np.asarray(listed)
-        columns = np.zeros(self.highs.getNumCol(), dtype=bool)
-        rows = np.zeros(self.highs.getNumRow(), dtype=bool)
-        columns[index[index >= 0]] = True
-        rows[-1 - index[index < 0]] = True
-        return columns, rows
+        basic = highspy.HighsBasisStatus.kBasic
+        return (
+            np.array([status == basic for status in basis.col_status], dtype=bool),
+            np.array([status == basic for status in basis.row_status], dtype=bool),
+        )

@@ -156,7 +156,9 @@ def farkas_proof(program: PiecewiseLinearProgram, nu: Array, lam: float) -> Proo
     p = len(program.phi)
     v = np.concatenate([-program.A.rmatvec(nu), nu])
     terms = []
-    size = np.concatenate([program.A.abs_rmatvec(np.abs(nu)), np.abs(nu)])
+    # A row's multiplier is one term: what is rounding is for the largest to say.
+    largest = np.full(len(nu), np.abs(nu).max(initial=0.0))
+    size = np.concatenate([program.A.abs_rmatvec(np.abs(nu)), largest])
     for pieces, here in ((program.phi, slice(0, p)), (program.psi, slice(p, None))):
         rising = v[here] > 0.0
         kink = np.where(rising, pieces.ptr[1:] - 1, pieces.ptr[:-1])
@@ -177,7 +179,8 @@ def ray_proof(program: PiecewiseLinearProgram, d: Array, lam: float) -> Proof | 
     """
     p = len(program.phi)
     z = np.concatenate([d, program.A.matvec(d)])
-    size = np.concatenate([np.abs(d), program.A.abs_matvec(np.abs(d))])
+    largest = np.full(len(d), np.abs(d).max(initial=0.0))
+    size = np.concatenate([largest, program.A.abs_matvec(np.abs(d))])
     terms = []
     for pieces, here in ((program.phi, slice(0, p)), (program.psi, slice(p, None))):
         slope = np.where(z[here] > 0.0, pieces.slope_ptr[1:] - 1, pieces.slope_ptr[:-1])
