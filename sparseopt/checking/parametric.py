@@ -6,6 +6,7 @@ status          certificate                       verified when
 OPTIMAL         "dual": nu                        the pair (x, nu) has no gap at lam
 OPTIMAL         "dual-grid"                       the same at each value of the grid
 OPTIMAL         "segments": bases                 the whole path is proven, and covers the range
+OPTIMAL         "columnwise": bases of columns    the path of every column is proven
 FEASIBLE        as above, or none                 a point: it is feasible, and its bound is proven
                                                   if it has one; a part of a path: it is proven
 INFEASIBLE      "farkas": nu                      sigma(lam) < 0
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sparseopt.checking.columns import verify_columns
 from sparseopt.checking.dual import verify_dual, verify_grid
 from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.point import dual_point, primal_point
@@ -35,7 +37,12 @@ from sparseopt.result import Result, Status
 __all__ = ["verify"]
 
 _SOLVED = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IMPRECISE})
-_SOLUTION_PROOFS = {"dual": verify_dual, "dual-grid": verify_grid, "segments": verify_segments}
+_SOLUTION_PROOFS = {
+    "dual": verify_dual,
+    "dual-grid": verify_grid,
+    "segments": verify_segments,
+    "columnwise": verify_columns,
+}
 _NO_OPTIMUM_PROOFS = {"farkas": verify_infeasible, "ray": verify_unbounded}
 _PROOFS_OF = {
     Status.INFEASIBLE: ("farkas",),

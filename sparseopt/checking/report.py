@@ -87,6 +87,15 @@ class Findings:
         """Record that the claim is proven."""
         self._proofs.append(message)
 
+    def adopt(self, part: Findings, name: str) -> None:
+        """Take over what was found about one part of the claim; its proofs are written once."""
+        for key, value in part.residuals.items():
+            self.measure(key, value)
+        self._refutations += [f"{name}: {message}" for message in part._refutations]
+        self._doubts += [f"{name}: {message}" for message in part._doubts]
+        if part._proofs and not self._proofs:
+            self.prove(f"{name} and all others: {part._proofs[0]}")
+
     def report(self) -> CheckReport:
         """Draw the verdict."""
         if self._refutations:

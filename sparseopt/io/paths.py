@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparseopt.budget_path import BudgetPath, CountChanges
+from sparseopt.column_path import ColumnwisePath
 from sparseopt.errors import ProblemError
 from sparseopt.io.fields import Fields
 from sparseopt.path import GridPath, ParametricPath, PathResult, SparseRows
@@ -197,7 +198,26 @@ def _decode_budget(fields: Fields) -> BudgetPath:
     )
 
 
+def _encode_columnwise(path: ColumnwisePath) -> dict[str, Any]:
+    return {
+        "stopped_by": path.stopped_by,
+        "columns": [_encode_parametric(column) for column in path.columns],
+    }
+
+
+def _decode_columnwise(fields: Fields) -> ColumnwisePath:
+    columns = []
+    for item in fields.items("columns"):
+        inner = item.object("value")
+        columns.append(_decode_parametric(inner))
+        inner.end()
+    if not columns:
+        raise ProblemError(f"{fields.name('columns')} is empty; a path has at least one column")
+    return ColumnwisePath(columns=columns, stopped_by=fields.text("stopped_by"))
+
+
 FORMATS: dict[str, PathFormat] = {
+    ColumnwisePath.kind: PathFormat(_encode_columnwise, _decode_columnwise),
     ParametricPath.kind: PathFormat(_encode_parametric, _decode_parametric),
     GridPath.kind: PathFormat(_encode_grid, _decode_grid),
     BudgetPath.kind: PathFormat(_encode_budget, _decode_budget),
