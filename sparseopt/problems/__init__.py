@@ -1,8 +1,10 @@
 """What is to be solved: frozen data with objective, residuals and validation; no algorithm."""
 
 from sparseopt.problems.base import Problem, problem_kinds
+from sparseopt.problems.candidates import Candidates
 from sparseopt.problems.graphical import BudgetTables
 from sparseopt.problems.maps import LinearMap
+from sparseopt.problems.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.parametric import (
     ParametricLP,
     ParametricProblem,
@@ -15,7 +17,9 @@ from sparseopt.problems.strs import STRS
 __all__ = [
     "STRS",
     "BudgetTables",
+    "Candidates",
     "DantzigSelector",
+    "L0GraphicalModel",
     "LADLasso",
     "LinearMap",
     "ParametricLP",

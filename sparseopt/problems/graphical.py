@@ -1,22 +1,22 @@
-"""Problems with one cardinality budget over many nodes; here the part that knows no loss."""
+"""Problems with one cardinality budget over many nodes: the part that knows no loss."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sparseopt.errors import ParamError, ProblemError
-from sparseopt.problems.base import Array, Problem, as_vector
+from sparseopt.errors import ProblemError
+from sparseopt.problems.base import Array, as_vector
+from sparseopt.problems.budget import BudgetProblem
 
 __all__ = ["BudgetTables"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BudgetTables(Problem):
+class BudgetTables(BudgetProblem):
     r"""Share a cardinality budget between nodes whose losses are given as tables.
 
     .. math:: V(K) = \min_{k_1, \dots, k_J} \sum_{j=1}^J L_j(k_j) \quad\text{subject to}\quad
@@ -61,7 +61,6 @@ class BudgetTables(Problem):
     budget: int | None = None
 
     kind: ClassVar[str] = "budget-tables"
-    family: ClassVar[str] = "l0-budget"
 
     def _coerce(self) -> None:
         if self.ptr is None:
@@ -72,18 +71,11 @@ class BudgetTables(Problem):
         for name, array in (("values", values), ("ptr", ptr)):
             array.flags.writeable = False
             self._set(name, array)
-        budget = self.budget
-        if budget is not None:
-            if isinstance(budget, bool) or not isinstance(budget, Integral):
-                raise ProblemError(f"budget is {budget!r}; expected an integer >= 0", "budget")
-            self._set("budget", int(budget))
+        self._coerce_budget()
 
     def validate(self) -> None:
         """Check the range of the budget; the tables were checked on the way in."""
-        if self.budget is not None and not 0 <= self.budget <= self.total:
-            raise ProblemError(
-                f"budget is {self.budget}; the tables have room for 0 to {self.total}", "budget"
-            )
+        self._check_budget("the tables")
 
     @property
     def sizes(self) -> Array:
@@ -102,21 +94,6 @@ class BudgetTables(Problem):
     def table(self, j: int) -> Array:
         """Return the losses of node j, shape (d_j + 1,)."""
         return np.asarray(self.values[self.ptr[j] : self.ptr[j + 1]])
-
-    def last_budget(self, asked: int | None = None) -> int:
-        """Return the largest K to solve for, given the budget that a solve asks for.
-
-        Raises
-        ------
-        ParamError
-            When more is asked than the problem has.
-        """
-        own = self.total if self.budget is None else self.budget
-        if asked is None:
-            return own
-        if asked > own:
-            raise ParamError(f"budget is {asked}; this problem has budgets from 0 to {own}")
-        return asked
 
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return the sum of the losses at the counts x, shape (J,)."""
