@@ -26,7 +26,7 @@ from sparseopt.result import Limit
 from sparseopt.solvers.highs_basis import optimal_basis
 from sparseopt.solvers.highs_ccg_master import Master, Pair
 from sparseopt.solvers.highs_ccg_rest import Rest, first_working_set, largest
-from sparseopt.solvers.highs_instance import Instance, Outcome, Run
+from sparseopt.solvers.highs_instance import DUAL, PRIMAL, Instance, Outcome, Run
 from sparseopt.solvers.highs_layout import Layout
 from sparseopt.solvers.highs_proof import Ended, farkas_proof, phase_one, ray_proof, recession
 from sparseopt.solvers.highs_solution import Solution
@@ -35,9 +35,6 @@ __all__ = ["Generation", "Guess"]
 
 _GROWTH = 0.25
 """A round lets in at most this share of what is in, or the option `batch` where that is more."""
-
-_DUAL, _PRIMAL = 1, 4
-"""HiGHS' numbers of the two simplex methods."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ class Generation:
         self._ended = self._point = self._pair = None
         fresh = False
         while True:
-            run = self._run(master)
+            run = self._run(master, master.feasible or fresh)
             if run.outcome is Outcome.OPTIMAL:
                 self._pair = pair = master.read()
                 if not pair.row_violation.max(initial=0.0) > self.options["tolerance"]:
@@ -111,7 +108,7 @@ class Generation:
                 return self._cut_short(master, run)
             if run.outcome in (Outcome.INFEASIBLE, Outcome.UNBOUNDED) or fresh:
                 return Solution(run.outcome, run.raw, lam)
-            # HiGHS has lost its way: once, let it start again from the slack basis.
+            # HiGHS has lost its way: once, let it try the other way, from the slack basis.
             master.instance.highs.clearSolver()
             fresh = True
 
@@ -166,11 +163,11 @@ class Generation:
 
     # ---- one round
 
-    def _run(self, master: Master) -> Run:
+    def _run(self, master: Master, primal: bool) -> Run:
         if master.entries > self.options["max_entries"]:
             return Run(Outcome.LIMIT, "max_entries", Limit.MEMORY)
         self.control.progress(f"{len(master.rows)} rows, {len(master.columns)} columns")
-        master.instance.set_option("simplex_strategy", _PRIMAL if master.feasible else _DUAL)
+        master.instance.set_option("simplex_strategy", PRIMAL if primal else DUAL)
         before = master.instance.iterations
         run = master.run()
         self.iterations += master.instance.iterations - before

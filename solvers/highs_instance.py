@@ -16,7 +16,10 @@ from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 from sparseopt.solvers.highs_layout import Bounds
 
-__all__ = ["STATUS_MAP", "Instance", "Outcome", "Run"]
+__all__ = ["DUAL", "PRIMAL", "STATUS_MAP", "Instance", "Outcome", "Run"]
+
+DUAL, PRIMAL = 1, 4
+"""HiGHS' numbers of its two simplex methods, for the option simplex_strategy."""
 
 
 class Outcome(StrEnum):

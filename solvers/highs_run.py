@@ -10,7 +10,7 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.problems.parametric import PiecewiseLinearProgram
 from sparseopt.solvers.highs_basis import optimal_basis
-from sparseopt.solvers.highs_instance import Instance, Outcome, Run
+from sparseopt.solvers.highs_instance import DUAL, PRIMAL, Instance, Outcome, Run
 from sparseopt.solvers.highs_lp import LPForm
 from sparseopt.solvers.highs_proof import Ended, disprove
 from sparseopt.solvers.highs_solution import Solution
@@ -48,6 +48,12 @@ class Session:
                 instance.start_from(*form.first_basis())
         before = instance.iterations
         run = instance.run()
+        if run.outcome is Outcome.FAILED:
+            # HiGHS 1.15.1 ends some unbounded programs as "Unknown" by the dual method.
+            instance.highs.clearSolver()
+            instance.set_option("simplex_strategy", PRIMAL)
+            run = instance.run()
+            instance.set_option("simplex_strategy", DUAL)
         self.iterations += instance.iterations - before
         return self._read(form, instance, run, lam)
 
