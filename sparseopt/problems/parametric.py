@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
+from sparseopt.problems.fields import as_names
 from sparseopt.problems.maps import LinearMap, as_linear_map
 from sparseopt.problems.pieces import Pieces
 
@@ -65,15 +66,6 @@ class ParametricProblem(Problem):
             low, high = pieces.domain(at)
             out[name] = float(np.max(np.maximum(low - z, z - high), initial=0.0))
         return out
-
-
-def _names(given: object) -> list[str] | None:
-    if given is None:
-        return None
-    names = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [None]
-    if not all(isinstance(name, str) for name in names):
-        raise ProblemError(f"names is {given!r:.80}; expected a list of strings", "names")
-    return [str(name) for name in names]
 
 
 def _required(lam: float | None) -> float:
@@ -137,7 +129,7 @@ class PiecewiseLinearProgram(ParametricProblem):
         if not isinstance(self.A, LinearMap):
             self._set("A", as_linear_map(as_matrix("A", self.A, allow_sparse=True)))
         self._set("offset", as_vector("offset", self.offset, 3))
-        self._set("names", _names(self.names))
+        self._set("names", as_names(self.names, self.A.shape[1]))
 
     def validate(self) -> None:
         """Check the pieces and their number against the shape of A."""
@@ -150,8 +142,6 @@ class PiecewiseLinearProgram(ParametricProblem):
                     f"expected {length}",
                     name,
                 )
-        if self.names is not None and len(self.names) != p:
-            raise ProblemError(f"names has {len(self.names)} entries; expected {p}", "names")
 
     @property
     def size(self) -> Mapping[str, int]:
@@ -273,17 +263,13 @@ class ParametricLP(ParametricProblem):
         m, n = self.A.shape
         for name, length in (("b", m), ("b_bar", m), ("c", n), ("c_bar", n)):
             self._set(name, as_vector(name, getattr(self, name), length))
-        self._set("names", _names(self.names))
+        self._set("names", as_names(self.names, n))
 
     def validate(self) -> None:
-        """Check the form and the number of names; arrays were checked on the way in."""
+        """Check the form; the arrays were checked on the way in."""
         if self.form not in ("inequality", "equality"):
             raise ProblemError(
                 f"form is {self.form!r}; expected 'inequality' (1.3) or 'equality' (1.2)", "form"
-            )
-        if self.names is not None and len(self.names) != len(self.c):
-            raise ProblemError(
-                f"names has {len(self.names)} entries; expected {len(self.c)}", "names"
             )
 
     @property
@@ -300,9 +286,7 @@ class ParametricLP(ParametricProblem):
             [0.0], [-np.inf, -self.c], slope_rates=[0.0, -self.c_bar], n=len(self.c)
         )
         if self.form == "inequality":
-            psi = Pieces.uniform(
-                [self.b], [0.0, np.inf], kink_rates=[self.b_bar], n=len(self.b)
-            )
+            psi = Pieces.uniform([self.b], [0.0, np.inf], kink_rates=[self.b_bar], n=len(self.b))
         else:
             psi = Pieces.uniform(
                 [self.b, self.b],

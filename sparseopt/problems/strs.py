@@ -11,11 +11,9 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
+from sparseopt.problems.fields import as_symmetric
 
 __all__ = ["STRS"]
-
-_ASYMMETRY = 1e-10
-"""Largest asymmetry, relative to the largest entry, that is taken for rounding."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,11 +140,8 @@ class STRS(Problem):
         return self.a
 
     def _coerce(self) -> None:
-        A = as_matrix("A", self.A)
-        if A.shape[0] != A.shape[1]:
-            raise ProblemError(f"A has shape {A.shape}; expected a square matrix", "A")
-        self._set("A", _symmetric(A))
-        D = A.shape[0]
+        self._set("A", as_symmetric("A", self.A))
+        D = self.A.shape[0]
         self._set("a", np.zeros(D) if self.a is None else as_vector("a", self.a, D))
         if isinstance(self.d, bool) or not isinstance(self.d, Integral):
             raise ProblemError(f"d is {self.d!r}; expected an integer from 1 to {D}", "d")
@@ -181,22 +176,3 @@ class STRS(Problem):
             "norm": abs(float(np.linalg.norm(z)) - 1.0),
             "cardinality": float(max(0, int(np.count_nonzero(z)) - self.d)),
         }
-
-
-def _symmetric(A: Array) -> Array:
-    """Return (A + A') / 2 where the two differ by rounding only."""
-    difference = np.abs(A - A.T)
-    worst = float(difference.max())
-    if worst == 0.0:
-        return A
-    largest = float(np.abs(A).max())
-    if worst > _ASYMMETRY * largest:
-        i, j = (int(k) for k in np.unravel_index(int(difference.argmax()), A.shape))
-        raise ProblemError(
-            f"A is not symmetric: A[{i}, {j}] = {A[i, j]} and A[{j}, {i}] = {A[j, i]} differ by "
-            f"{worst:g}; give (A + A.T) / 2, which has the same z'Az",
-            "A",
-        )
-    mean = (A + A.T) / 2.0
-    mean.flags.writeable = False
-    return np.asarray(mean)

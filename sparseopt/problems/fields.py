@@ -1,0 +1,103 @@
+"""Coercion of the fields that several problems share, beyond plain matrices and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from sparseopt.errors import ProblemError
+from sparseopt.problems.base import Array, as_matrix, as_vector
+
+__all__ = ["as_names", "as_symmetric", "as_weight_matrix", "as_weights", "check_flag"]
+
+_ASYMMETRY = 1e-10
+"""Largest asymmetry, relative to the largest entry, that is taken for rounding."""
+
+
+def as_weights(field: str, value: object, length: int) -> Array | None:
+    """Return weights >= 0 of the given length; None stays None.
+
+    Raises
+    ------
+    ProblemError
+    """
+    return None if value is None else _nonnegative(field, as_vector(field, value, length))
+
+
+def as_weight_matrix(field: str, value: object, shape: tuple[int, int]) -> Array | None:
+    """Return weights >= 0 of the given shape; None stays None.
+
+    Raises
+    ------
+    ProblemError
+    """
+    if value is None:
+        return None
+    weights = as_matrix(field, value)
+    if weights.shape != shape:
+        raise ProblemError(f"{field} has shape {weights.shape}; expected {shape}", field)
+    return _nonnegative(field, weights)
+
+
+def _nonnegative(field: str, weights: Array) -> Array:
+    if (weights < 0.0).any():
+        at = tuple(int(k) for k in np.unravel_index(int(np.argmin(weights)), weights.shape))
+        place = ", ".join(str(k) for k in at)
+        raise ProblemError(f"{field}[{place}] is {weights[at]}; expected numbers >= 0", field)
+    return weights
+
+
+def as_symmetric(field: str, value: object) -> Array:
+    """Return a symmetric matrix; an asymmetry of rounding is averaged away.
+
+    Raises
+    ------
+    ProblemError
+        When the matrix is not square, or entries opposite each other differ by more than 1e-10 of
+        the largest one.
+    """
+    matrix = as_matrix(field, value)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ProblemError(f"{field} has shape {matrix.shape}; expected a square matrix", field)
+    difference = np.abs(matrix - matrix.T)
+    worst = float(difference.max())
+    if worst == 0.0:
+        return np.asarray(matrix)
+    if worst > _ASYMMETRY * float(np.abs(matrix).max()):
+        i, j = (int(k) for k in np.unravel_index(int(difference.argmax()), matrix.shape))
+        raise ProblemError(
+            f"{field} is not symmetric: {field}[{i}, {j}] = {matrix[i, j]} and {field}[{j}, {i}] = "
+            f"{matrix[j, i]} differ by {worst:g}; give ({field} + {field}.T) / 2 if that is what "
+            "is meant",
+            field,
+        )
+    mean = matrix / 2.0 + matrix.T / 2.0
+    mean.flags.writeable = False
+    return np.asarray(mean)
+
+
+def as_names(given: object, length: int) -> list[str] | None:
+    """Return a list of `length` strings; None stays None.
+
+    Raises
+    ------
+    ProblemError
+    """
+    if given is None:
+        return None
+    names: list[Any] = [None]
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        names = list(given)
+    if not all(isinstance(name, str) for name in names):
+        raise ProblemError(f"names is {given!r:.80}; expected a list of {length} strings", "names")
+    if len(names) != length:
+        raise ProblemError(f"names has {len(names)} entries; expected {length}", "names")
+    return [str(name) for name in names]
+
+
+def check_flag(field: str, value: object) -> None:
+    """Raise a ProblemError unless the value is True or False."""
+    if not isinstance(value, bool):
+        raise ProblemError(f"{field} is {value!r}; expected True or False", field)
