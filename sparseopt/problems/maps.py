@@ -16,7 +16,15 @@ import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
 
-__all__ = ["DenseMap", "GramMap", "LinearMap", "SparseMap", "StackedMap", "as_linear_map"]
+__all__ = [
+    "DenseMap",
+    "GramMap",
+    "LinearMap",
+    "SparseMap",
+    "StackedMap",
+    "SymmetricMap",
+    "as_linear_map",
+]
 
 
 class LinearMap(ABC):
@@ -107,6 +115,27 @@ class DenseMap(LinearMap):
 
     def as_array(self) -> Array:
         return self.matrix
+
+
+class SymmetricMap(DenseMap):
+    """A dense symmetric matrix, read by contiguous rows and scaled alike on both sides."""
+
+    symmetric = True
+
+    def rmatvec(self, u: Array) -> Array:
+        return self.matvec(u)
+
+    def abs_rmatvec(self, u: Array) -> Array:
+        return self.abs_matvec(u)
+
+    def times(self, columns: Array, v: Array) -> Array:
+        return self.matrix[columns].T @ v
+
+    def scales(self) -> tuple[Array, Array]:
+        factor = np.ones(self.shape[0])
+        for _ in range(2):
+            factor = factor * _power_of_two(np.sqrt(factor * self._largest(1, factor)))
+        return factor, factor
 
 
 class SparseMap(LinearMap):
