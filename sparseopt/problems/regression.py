@@ -2,65 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
+from sparseopt.problems.fields import as_names, as_weights
+from sparseopt.problems.l1 import ConstrainedL1, PenalisedL1, column_names, ones_or
 from sparseopt.problems.maps import DenseMap, GramMap
-from sparseopt.problems.parametric import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.problems.pieces import Pieces
 
-__all__ = ["DantzigSelector", "LADLasso"]
-
-
-def _design(problem: DantzigSelector | LADLasso) -> None:
-    """Coerce X, y and the weights of a regression model."""
-    X = as_matrix("X", problem.X)
-    problem._set("X", X)
-    problem._set("y", as_vector("y", problem.y, X.shape[0]))
-
-
-def _weights(problem: DantzigSelector | LADLasso, name: str, length: int) -> None:
-    value = getattr(problem, name)
-    if value is None:
-        return
-    weights = as_vector(name, value, length)
-    if (weights < 0.0).any():
-        at = int(np.argmin(weights))
-        raise ProblemError(f"{name}[{at}] is {weights[at]}; expected numbers >= 0", name)
-    problem._set(name, weights)
-
-
-def _names(problem: DantzigSelector | LADLasso) -> None:
-    """Coerce the names of the columns, where they are given."""
-    if problem.names is None:
-        return
-    d = problem.X.shape[1]
-    given: object = problem.names
-    names = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [None]
-    if not all(isinstance(name, str) for name in names):
-        raise ProblemError(f"names is {given!r}; expected a list of {d} strings", "names")
-    if len(names) != d:
-        raise ProblemError(f"names has {len(names)} entries; expected {d}", "names")
-    problem._set("names", [str(name) for name in names])
-
-
-def _column_names(problem: DantzigSelector | LADLasso) -> list[str]:
-    if problem.names is None:
-        return [f"x{j}" for j in range(problem.X.shape[1])]
-    return list(problem.names)
-
-
-def _given(weights: Array | None, length: int) -> Array:
-    return np.ones(length) if weights is None else weights
+__all__ = ["CompressedSensing", "DantzigSelector", "LADLasso", "QuantileLasso"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DantzigSelector(ParametricProblem):
+class DantzigSelector(ConstrainedL1):
     r"""The Dantzig selector (2.3).
 
     .. math:: \min_\theta \sum_j w_j |\theta_j| \quad\text{subject to}\quad
@@ -105,10 +65,13 @@ class DantzigSelector(ParametricProblem):
     kind: ClassVar[str] = "dantzig-selector"
 
     def _coerce(self) -> None:
-        _design(self)
-        _weights(self, "weights", self.X.shape[1])
-        _weights(self, "row_weights", self.X.shape[1])
-        _names(self)
+        X = as_matrix("X", self.X)
+        d = X.shape[1]
+        self._set("X", X)
+        self._set("y", as_vector("y", self.y, X.shape[0]))
+        self._set("weights", as_weights("weights", self.weights, d))
+        self._set("row_weights", as_weights("row_weights", self.row_weights, d))
+        self._set("names", as_names(self.names, d))
 
     def validate(self) -> None:
         """Check `scale`; the arrays were checked on the way in."""
@@ -121,30 +84,34 @@ class DantzigSelector(ParametricProblem):
 
     @property
     def coefficient_names(self) -> list[str]:
-        return _column_names(self)
+        return column_names(self.names, self.X.shape[1])
 
     @property
     def divisor(self) -> float:
         """What X'X and X'y are divided by: 1, or n."""
         return float(self.X.shape[0]) if self.scale == "n" else 1.0
 
-    def canonical(self) -> PiecewiseLinearProgram:
-        """A = X'X, phi = w abs, psi = indicator of abs(r - X'y) <= lam r_j."""
-        d = self.X.shape[1]
-        return PiecewiseLinearProgram(
-            GramMap(self.X, self.divisor),
-            Pieces.absolute(_given(self.weights, d)),
-            Pieces.lam_band(self.X.T @ self.y / self.divisor, _given(self.row_weights, d)),
-        )
+    @property
+    def matrix_map(self) -> GramMap:
+        """X'X, or X'X / n; never formed."""
+        return GramMap(self.X, self.divisor)
 
-    def objective(self, x: Array, lam: float | None = None) -> float:
-        """Return sum_j w_j abs(x_j); it does not depend on lam."""
-        theta = as_vector("x", x, self.X.shape[1])
-        return float(_given(self.weights, len(theta)) @ np.abs(theta))
+    @property
+    def center(self) -> Array:
+        """X'y, or X'y / n."""
+        return np.asarray(self.X.T @ self.y / self.divisor)
+
+    @property
+    def penalty_weights(self) -> Array:
+        return ones_or(self.weights, self.X.shape[1])
+
+    @property
+    def band_weights(self) -> Array:
+        return ones_or(self.row_weights, self.X.shape[1])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LADLasso(ParametricProblem):
+class LADLasso(PenalisedL1):
     r"""The LAD-lasso (2.5): least absolute deviations with an l1 penalty.
 
     .. math:: \min_\theta \|y - X\theta - \beta\|_1 + \lambda \sum_j w_j |\theta_j|
@@ -186,17 +153,147 @@ class LADLasso(ParametricProblem):
 
     kind: ClassVar[str] = "lad-lasso"
 
-    def _coerce(self) -> None:
-        _design(self)
-        _weights(self, "weights", self.X.shape[1])
-        _names(self)
+    def loss(self, x: Array) -> float:
+        """Return the sum of the absolute deviations."""
+        return float(np.abs(self.y - self.design @ self._coefficients(x)).sum())
+
+    def loss_pieces(self) -> Pieces:
+        """Return abs(r - y_i)."""
+        return Pieces.check_loss(self.y, 0.5, scale=2.0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QuantileLasso(PenalisedL1):
+    r"""Quantile regression with an l1 penalty.
+
+    .. math:: \min_{\theta, \beta} \sum_i \rho_\tau(y_i - x_i'\theta - \beta)
+              + \lambda \sum_j w_j |\theta_j|, \qquad
+              \rho_\tau(u) = \tau\, u_+ + (1 - \tau)\, (-u)_+
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    tau : float
+        The level, strictly between 0 and 1: the share of the responses that lies below the fit
+        of an intercept.
+    fit_intercept : bool, default False
+        Fit an unpenalised intercept beta; it is then the last of the d + 1 coefficients.
+    weights : array of shape (d,), optional
+        The :math:`w_j \ge 0`, default 1; 0 leaves a coefficient unpenalised. The adaptive form
+        takes them large where a pilot estimate is small.
+    names : list of d str, optional
+        Names of the columns, for tables and plots.
+
+    Notes
+    -----
+    The loss is a sum over the observations, not a mean; lam is on the scale of X'g with g between
+    tau - 1 and tau, whatever the units of y. A text that divides the loss by n has lam / n in place
+    of lam. The level 1/2 is the :class:`LADLasso` with all losses, and lam, halved.
+
+    The solution is piecewise constant in lam and jumps at the knots.
+
+    References
+    ----------
+    Koenker, Bassett (1978); Belloni, Chernozhukov (2011); Li, Zhu (2008), who follow the path.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparseopt.problems import QuantileLasso
+    >>> problem = QuantileLasso(X=np.ones((3, 1)), y=[1.0, 2.0, 4.0], tau=0.25)
+    >>> problem.objective(np.array([2.0]), lam=0.5)
+    2.25
+    """
+
+    X: Array
+    y: Array
+    tau: float
+    fit_intercept: bool = False
+    weights: Array | None = None
+    names: Sequence[str] | None = None
+
+    kind: ClassVar[str] = "quantile-lasso"
 
     def validate(self) -> None:
-        """Check `fit_intercept`; the arrays were checked on the way in."""
-        if not isinstance(self.fit_intercept, bool):
+        """Check `tau` and `fit_intercept`; the arrays were checked on the way in."""
+        super().validate()
+        if isinstance(self.tau, bool) or not isinstance(self.tau, Real) or not 0 < self.tau < 1:
             raise ProblemError(
-                f"fit_intercept is {self.fit_intercept!r}; expected True or False", "fit_intercept"
+                f"tau is {self.tau!r}; expected a level strictly between 0 and 1", "tau"
             )
+        self._set("tau", float(self.tau))
+
+    def loss(self, x: Array) -> float:
+        """Return the sum of the check function of the residuals."""
+        residual = self.y - self.design @ self._coefficients(x)
+        return float(np.maximum(self.tau * residual, (self.tau - 1.0) * residual).sum())
+
+    def loss_pieces(self) -> Pieces:
+        """Return tau (y_i - r)_+ + (1 - tau) (r - y_i)_+."""
+        return Pieces.check_loss(self.y, self.tau)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CompressedSensing(ConstrainedL1):
+    r"""Sparse recovery from few linear measurements with bounded errors.
+
+    .. math:: \min_\theta \sum_j w_j |\theta_j| \quad\text{subject to}\quad
+              |y_i - x_i'\theta| \le \lambda\, r_i \;\text{ for all } i
+
+    At lam = 0 it is basis pursuit, the least l1 norm among all solutions of X theta = y.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The measurements, usually n < d.
+    y : array of shape (n,)
+    weights : array of shape (d,), optional
+        The :math:`w_j \ge 0` of the objective, default 1; 0 leaves a coefficient unpenalised: a
+        column of ones with the weight 0 is an intercept. Reweighted l1 minimisation solves
+        again with :math:`w_j = 1 / (|\theta_j| + \varepsilon)`.
+    row_weights : array of shape (n,), optional
+        The :math:`r_i \ge 0` of the constraints, default 1; 0 makes a measurement exact.
+    names : list of d str, optional
+        Names of the columns, for tables and plots.
+
+    Notes
+    -----
+    lam is in the units of y: the largest residual that is allowed. Where the columns of X do not
+    reach y (more measurements than unknowns, say) the path ends at the least possible one.
+
+    References
+    ----------
+    Candes, Tao (2005): Decoding by linear programming; Candes, Wakin, Boyd (2008) for the weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparseopt.problems import CompressedSensing
+    >>> problem = CompressedSensing(X=np.array([[1.0, 2.0]]), y=[4.0])
+    >>> problem.residuals(np.array([0.0, 1.5]), lam=0.75)["constraints"]
+    0.25
+    """
+
+    X: Array
+    y: Array
+    weights: Array | None = None
+    row_weights: Array | None = None
+    names: Sequence[str] | None = None
+
+    kind: ClassVar[str] = "compressed-sensing"
+
+    def _coerce(self) -> None:
+        X = as_matrix("X", self.X)
+        n, d = X.shape
+        self._set("X", X)
+        self._set("y", as_vector("y", self.y, n))
+        self._set("weights", as_weights("weights", self.weights, d))
+        self._set("row_weights", as_weights("row_weights", self.row_weights, n))
+        self._set("names", as_names(self.names, d))
+
+    def validate(self) -> None:
+        """Nothing is left to check: the arrays were checked on the way in."""
 
     @property
     def size(self) -> Mapping[str, int]:
@@ -204,30 +301,22 @@ class LADLasso(ParametricProblem):
 
     @property
     def coefficient_names(self) -> list[str]:
-        names = _column_names(self)
-        return [*names, "intercept"] if self.fit_intercept else names
+        return column_names(self.names, self.X.shape[1])
 
     @property
-    def design(self) -> Array:
-        """X, with a last column of ones where an intercept is fitted."""
-        if not self.fit_intercept:
-            return self.X
-        return np.column_stack([self.X, np.ones(len(self.y))])
+    def matrix_map(self) -> DenseMap:
+        """The matrix X."""
+        return DenseMap(self.X)
 
-    def canonical(self) -> PiecewiseLinearProgram:
-        """A = X, phi = lam w abs, psi = abs(r - y_i)."""
-        penalty = Pieces.lam_absolute(_given(self.weights, self.X.shape[1]))
-        if self.fit_intercept:
-            penalty = Pieces.concatenate(penalty, Pieces.free(1))
-        return PiecewiseLinearProgram(
-            DenseMap(self.design), penalty, Pieces.check_loss(self.y, 0.5, scale=2.0)
-        )
+    @property
+    def center(self) -> Array:
+        """The measurements y."""
+        return self.y
 
-    def objective(self, x: Array, lam: float | None = None) -> float:
-        """Return the absolute deviations plus lam times the weighted l1 norm of x, shape (p,)."""
-        if lam is None:
-            raise ProblemError("the LAD-lasso is evaluated at a value of lam: give lam")
-        d = self.X.shape[1]
-        theta = as_vector("x", x, d + self.fit_intercept)
-        penalty = _given(self.weights, d) @ np.abs(theta[:d])
-        return float(np.abs(self.y - self.design @ theta).sum() + lam * penalty)
+    @property
+    def penalty_weights(self) -> Array:
+        return ones_or(self.weights, self.X.shape[1])
+
+    @property
+    def band_weights(self) -> Array:
+        return ones_or(self.row_weights, len(self.y))
