@@ -2,30 +2,47 @@
 
 from sparseopt.problems.base import Problem, problem_kinds
 from sparseopt.problems.candidates import Candidates
+from sparseopt.problems.classification import L1SVM, LPD
+from sparseopt.problems.columnwise import ColumnwiseProblem
 from sparseopt.problems.graphical import BudgetTables
 from sparseopt.problems.maps import LinearMap
+from sparseopt.problems.matrix_dantzig import MatrixDantzig
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.networks import CLIME, DifferentialNetwork
 from sparseopt.problems.parametric import (
     ParametricLP,
     ParametricProblem,
     PiecewiseLinearProgram,
 )
 from sparseopt.problems.pieces import Pieces
-from sparseopt.problems.regression import DantzigSelector, LADLasso
+from sparseopt.problems.regression import (
+    CompressedSensing,
+    DantzigSelector,
+    LADLasso,
+    QuantileLasso,
+)
 from sparseopt.problems.strs import STRS
 
 __all__ = [
+    "CLIME",
+    "L1SVM",
+    "LPD",
     "STRS",
     "BudgetTables",
     "Candidates",
+    "ColumnwiseProblem",
+    "CompressedSensing",
     "DantzigSelector",
+    "DifferentialNetwork",
     "L0GraphicalModel",
     "LADLasso",
     "LinearMap",
+    "MatrixDantzig",
     "ParametricLP",
     "ParametricProblem",
     "Pieces",
     "PiecewiseLinearProgram",
     "Problem",
+    "QuantileLasso",
     "problem_kinds",
 ]
