@@ -18,6 +18,7 @@ _OWN: Mapping[str, str] = {
     "highs": "sparseopt.solvers.highs_:Highs",
     "highs-ccg": "sparseopt.solvers.highs_ccg:HighsCCG",
     "brute-force": "sparseopt.solvers.strs.brute_force:BruteForce",
+    "truncation": "sparseopt.solvers.strs.truncation:Truncation",
     "knapsack-dp": "sparseopt.solvers.spica.knapsack_dp:KnapsackDP",
 }
 """In the order in which ``backend="auto"`` prefers them."""

@@ -14,7 +14,8 @@ from sparseopt.errors import UnsupportedProblem
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.strs import STRS
-from sparseopt.result import Certificate, Limit, Result, Status
+from sparseopt.result import Limit, Result, Status
+from sparseopt.solvers.strs.leaves import pack_leaves
 from sparseopt.solvers.strs.trs import maximise_on_sphere, maximise_on_spheres
 
 __all__ = ["BruteForce"]
@@ -93,7 +94,7 @@ class BruteForce(Backend):
             x=x,
             objective=objective,
             bound=max(bound, objective),
-            certificate=_leaves(fixed_in, fixed_out, mu),
+            certificate=pack_leaves(fixed_in, fixed_out, mu),
             nodes=done,
         )
 
@@ -118,12 +119,3 @@ def _rest(last: Array, D: int) -> Iterator[tuple[Array, Array]]:
         dropped = np.setdiff1d(np.arange(last[j] + 1), kept)
         if D - len(dropped) >= d:
             yield kept, dropped
-
-
-def _leaves(fixed_in: list[Array], fixed_out: list[Array], mu: Array) -> Certificate:
-    """Pack the leaves of the search tree as the checker reads them."""
-    arrays: dict[str, Array] = {"mu": mu}
-    for name, rows in (("in", fixed_in), ("out", fixed_out)):
-        arrays[f"{name}_ptr"] = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64)
-        arrays[f"{name}_index"] = np.concatenate(rows).astype(np.int64)
-    return Certificate(kind="leaves", arrays=arrays)
