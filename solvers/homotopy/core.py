@@ -125,6 +125,7 @@ _STABLE = 1e-5
 _DRIFT = 1e-7
 _STALL = 500
 _SNAP = 1e-11
+_SINGULAR = 1e-7
 
 
 @compiled
@@ -165,6 +166,17 @@ def _largest(part: Array, lam: float) -> float:
 
 
 @compiled
+def _solved(matrix: Array, inverse: Array, right: Array) -> Array:
+    """Return the solutions of matrix X = right, refined once, as rows; NaN where that fails."""
+    x = inverse @ right
+    size = np.abs(right).max()
+    x += inverse @ (right - matrix @ x)
+    if not np.abs(right - matrix @ x).max() <= _SINGULAR * (size + np.abs(x).max()):
+        x[:] = np.nan
+    return np.ascontiguousarray(x.T)
+
+
+@compiled
 def refresh(program: DenseProgram, tableau: Tableau) -> int:
     """Factor the kernel anew and recompute all values from the codes.
 
@@ -202,8 +214,7 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
             kernel[r, c] = A[R[r], C[c]]
     if k > 0:
         fresh = np.linalg.inv(kernel)
-        worst = np.abs(kernel @ fresh - np.eye(k)).max()
-        if not worst < 1e-6:
+        if not np.isfinite(fresh).all():
             return -1
         inverse[:k, :k] = fresh
         kernels[:k, :k] = kernel
@@ -225,12 +236,13 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
         for c in range(3):
             target[r, c] = kinks[c, kink_ptr[i] + (codes[i] >> 1)] - z[c, R[r]]
     if k > 0:
-        theta = fresh @ target
-        theta += fresh @ (target - kernel @ theta)
-        for c in range(k):
-            for q in range(3):
-                w[q, C[c]] = theta[c, q]
-                z[q] += theta[c, q] * AT[C[c]]
+        theta = _solved(kernel, fresh, target)
+        if theta[0, 0] != theta[0, 0]:
+            return -1
+        for q in range(3):
+            _add_rows(z[q], theta[q], AT, C, k, m)
+            for c in range(k):
+                w[q, C[c]] = theta[q, c]
     for i in range(m):
         if not codes[p + i] & 1:
             for c in range(3):
@@ -248,14 +260,13 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
             j = C[c]
             for q in range(3):
                 target[c, q] = -slopes[q, slope_ptr[j] + (codes[j] >> 1)] - back[q, j]
-        fresh_t = np.ascontiguousarray(fresh.T)
-        kernel_t = np.ascontiguousarray(kernel.T)
-        nu = fresh_t @ target
-        nu += fresh_t @ (target - kernel_t @ nu)
-        for r in range(k):
-            for q in range(3):
-                w[q, p + R[r]] = nu[r, q]
-                back[q] += nu[r, q] * A[R[r]]
+        nu = _solved(np.ascontiguousarray(kernel.T), np.ascontiguousarray(fresh.T), target)
+        if nu[0, 0] != nu[0, 0]:
+            return -1
+        for q in range(3):
+            _add_rows(back[q], nu[q], A, R, k, p)
+            for r in range(k):
+                w[q, p + R[r]] = nu[q, r]
     for j in range(p):
         if codes[j] & 1:
             for c in range(3):
@@ -363,81 +374,70 @@ def next_event(
 
 @compiled
 def first_block(
-    w: Array,
-    low: Array,
-    high: Array,
-    codes: Array,
-    ray: Array,
-    sign: float,
-    mover: int,
-    travel: Array,
-    lam: float,
-    delta: float,
-    sizes: Array,
+    tableau: Tableau, ray: Array, sign: float, mover: int, travel: Array, p: int, blocks: Array
 ) -> tuple[int, int]:
     """Return (coordinate, upper) of the first block of a step along sign * ray; -1 where none.
 
-    ``travel`` is how far the mover itself may go, infinite where nothing stops it.
+    ``travel`` is how far the mover itself may go, infinite where nothing stops it. ``blocks`` is
+    work space. Of several ties, those of very small ray entries are passed over, and the
+    perturbation decides between the others.
     """
-    n = w.shape[1]
-    kind = 1 - (codes[mover] & 1)
-    largest = 0.0
-    for i in range(n):
-        if i != mover and (codes[i] & 1) == kind:
-            largest = max(largest, abs(ray[i]))
-    smallest = _PIVOT * max(1.0, largest)
+    codes, w, low, high, R = tableau.codes, tableau.w, tableau.low, tableau.high, tableau.R
+    lam, delta = tableau.position[0], tableau.position[1]
+    k = tableau.counters[0]
+    primal = not codes[mover] & 1
+    room = tableau.position[5] if primal else tableau.position[4]
+    # multipliers move at the variables and at the rows in R, values at the rows and in C
+    begin, end, others = (0, p, R) if primal else (p, len(codes), tableau.C)
+    shift = p if primal else 0
+    reach, by, largest = np.inf, 1.0, 1.0
     own = np.isfinite(travel[0])
-    reach = np.inf
+    way = max(0.0, travel[0] + lam * travel[1]) if own else np.inf
     if own:
-        reach = max(0.0, travel[0] + lam * travel[1]) + sizes[kind]
-    for i in range(n):
+        reach = way + room
+    for at in range(end - begin + k):
+        i = begin + at if at < end - begin else others[at - end + begin] + shift
         speed = abs(ray[i])
-        if i == mover or (codes[i] & 1) != kind or speed <= smallest:
+        if i == mover or speed <= _PIVOT:
             continue
+        largest = max(largest, speed)
         up = sign * ray[i] > 0.0
         limit = high if up else low
-        if np.isinf(limit[0, i]):
-            continue
         gap = limit[0, i] - w[0, i] + lam * (limit[1, i] - w[1, i])
-        slack = max(0.0, gap if up else -gap)
-        reach = min(reach, (slack + sizes[kind]) / speed)
+        slack = max(0.0, gap if up else -gap) + room
+        if slack * by < reach * speed:
+            reach, by = slack, speed
     if reach == np.inf:
         return -1, 0
-    quickest = 0.0
-    if own and max(0.0, travel[0] + lam * travel[1]) <= reach:
-        quickest = 1.0
-    for i in range(n):
+    reach /= by
+    count, quickest = 0, 1.0 if way <= reach else 0.0
+    for at in range(end - begin + k):
+        i = begin + at if at < end - begin else others[at - end + begin] + shift
         speed = abs(ray[i])
-        if i == mover or (codes[i] & 1) != kind or speed <= max(smallest, quickest):
+        if i == mover or speed <= _PIVOT:
             continue
         up = sign * ray[i] > 0.0
         limit = high if up else low
-        if np.isinf(limit[0, i]):
-            continue
         gap = limit[0, i] - w[0, i] + lam * (limit[1, i] - w[1, i])
-        slack = max(0.0, gap if up else -gap)
-        if slack / speed <= reach:
-            quickest = speed
+        if max(0.0, gap if up else -gap) <= reach * speed:
+            blocks[count] = i
+            count += 1
+            quickest = max(quickest, speed)
+    smallest = max(_STABLE * quickest, _PIVOT * largest)
     best, best_up, best_order = -1, 0, np.inf
-    if own and max(0.0, travel[0] + lam * travel[1]) <= reach and quickest * _STABLE <= 1.0:
+    if way <= reach and smallest <= 1.0:
         best, best_order = mover, travel[2] + delta * travel[1]
-    for i in range(n):
+    for at in range(count):
+        i = blocks[at]
         speed = abs(ray[i])
-        if i == mover or (codes[i] & 1) != kind or speed <= smallest:
-            continue
-        if speed < _STABLE * quickest:
+        if speed < smallest and best >= 0:
             continue
         up = sign * ray[i] > 0.0
         limit = high if up else low
-        if np.isinf(limit[0, i]):
-            continue
-        gap = limit[0, i] - w[0, i] + lam * (limit[1, i] - w[1, i])
-        slack = max(0.0, gap if up else -gap)
-        if slack / speed <= reach:
-            tie = limit[2, i] - w[2, i] + delta * (limit[1, i] - w[1, i])
-            order = (tie if up else -tie) / speed
-            if order < best_order:
-                best, best_up, best_order = i, 1 if up else 0, order
+        tie = limit[2, i] - w[2, i] + delta * (limit[1, i] - w[1, i])
+        order = (tie if up else -tie) / speed
+        if order < best_order:
+            best, best_up, best_order = i, 1 if up else 0, order
     return best, best_up
 
 
@@ -461,8 +461,18 @@ def _add_rows(out: Array, weights: Array, matrix: Array, rows: Array, k: int, le
 
 @compiled
 def _multiply(matrix: Array, x: Array, k: int, out: Array) -> None:
-    """Set out to matrix[:k, :k] x."""
-    for r in range(k):
+    """Set out to matrix[:k, :k] x, four rows at a time."""
+    whole = k - k % 4
+    for r in range(0, whole, 4):
+        a0, a1, a2, a3 = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
+        t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+        for c in range(k):
+            t0 += a0[c] * x[c]
+            t1 += a1[c] * x[c]
+            t2 += a2[c] * x[c]
+            t3 += a3[c] * x[c]
+        out[r], out[r + 1], out[r + 2], out[r + 3] = t0, t1, t2, t3
+    for r in range(whole, k):
         row = matrix[r]
         total = 0.0
         for c in range(k):
@@ -763,9 +773,10 @@ def advance(
     _measure(program, tableau)
     tie, near = _TIE * abs(start), _NEAR * abs(start)
     travel = np.empty(3)
+    blocks = np.empty(len(codes), np.int64)
     for _ in range(max_pivots):
         k = counters[0]
-        lam, delta, top = position[0], position[1], position[2]
+        lam, top = position[0], position[2]
         if counters[4] >= len(records.bounds) or counters[6] + p > len(records.theta_index):
             return FULL
         if counters[10] + m > len(records.nu_index):
@@ -793,7 +804,7 @@ def advance(
         if counters[2] >= _STALL:
             return STALLED
         position[0], position[1] = down, event_delta
-        lam, delta = down, event_delta
+        lam = down
 
         primal = not codes[mover] & 1
         sign = 1.0 if upper else -1.0
@@ -812,9 +823,7 @@ def advance(
                     travel[c] = side * (kinks[c, at + side] - kinks[c, at])
             else:
                 travel[0], travel[1], travel[2] = np.inf, 0.0, 0.0
-        blocker, block_upper = first_block(
-            w, low, high, codes, ray, sign, mover, travel, lam, delta, sizes
-        )
+        blocker, block_upper = first_block(tableau, ray, sign, mover, travel, p, blocks)
         if blocker < 0:
             for i in range(p + m):
                 ray[i] *= sign
