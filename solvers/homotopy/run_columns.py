@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -95,13 +96,25 @@ def solve_columns(
 
     threads = min(params.threads or os.cpu_count() or 1, problem.columns)
     cuts = np.linspace(0, problem.columns, threads + 1).astype(int)
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads) as pool, _single_threaded_blas(threads):
         jobs = [pool.submit(walk, int(a), int(b)) for a, b in pairwise(cuts)]
         reached = _watch(jobs, stop, control)
         walked = [job.result() for job in jobs]
     if any((ended.reason < 0).any() for _, ended, _ in walked):
         return None
     return _result(problem, program, first.codes, walked, reached)
+
+
+@contextmanager
+def _single_threaded_blas(threads: int) -> Iterator[None]:
+    """Leave the processors to our threads, where there are several."""
+    if threads == 1:
+        yield
+        return
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
 
 
 def _watch(jobs: Sequence[Future[Walked]], stop: Array, control: Control) -> Limit | None:

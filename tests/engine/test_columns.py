@@ -1,0 +1,115 @@
+"""All columns of CLIME in one compiled loop: the same as column by column, proven and saved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sparseopt
+from sparseopt import Certificate, Limit, Status, Verdict
+from sparseopt.column_path import ColumnwisePath
+from sparseopt.io.results import load_result
+from sparseopt.problems import CLIME
+
+
+def covariance(d=12, n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    precision = np.eye(d) + 0.4 * (np.eye(d, k=1) + np.eye(d, k=-1))
+    X = rng.multivariate_normal(np.zeros(d), np.linalg.inv(precision), size=n)
+    return np.cov(X.T, bias=True)
+
+
+def solve(problem, **question):
+    return sparseopt.solve(problem, backend="homotopy", **question)
+
+
+@pytest.mark.parametrize("question", [{}, {"lam_min": 0.2}, {"max_knots": 4}, {"max_nonzeros": 3}])
+def test_every_column_is_that_of_its_own_problem(question):
+    problem = CLIME(covariance())
+    result = solve(problem, **question)
+    assert result.status is Status.OPTIMAL
+    assert result.verdict is Verdict.VERIFIED
+    assert isinstance(result.path, ColumnwisePath)
+    for i, path in enumerate(result.path.columns):
+        alone = solve(problem.column(i), check=False, **question).path
+        assert path.stopped_by == alone.stopped_by
+        assert path.low == pytest.approx(alone.low, rel=1e-10, abs=1e-12)
+        for lam in alone.low:
+            inside = max(lam, path.low[-1])
+            assert path.at(inside) == pytest.approx(alone.at(lam), rel=1e-8, abs=1e-9)
+
+
+def test_the_whole_is_one_program_too():
+    """The path's value is that of the canonical form, solved as one linear program."""
+    problem = CLIME(covariance(6))
+    path = solve(problem).path
+    for lam in (0.9, 0.4, 0.1):
+        one = sparseopt.solve(problem, backend="highs", lam=lam)
+        assert path.objective_at(lam) == pytest.approx(one.objective, rel=1e-9)
+        assert max(problem.residuals(path.at(lam), lam).values()) <= 1e-9
+
+
+def test_fewer_observations_than_variables_end_where_a_column_is_infeasible():
+    problem = CLIME(covariance(30, n=12))
+    result = solve(problem)
+    assert result.path.stopped_by == "infeasible_below"
+    assert result.verdict is Verdict.VERIFIED
+    end = float(result.path.low[-1])
+    assert end > 0.0
+    below = sparseopt.solve(problem.column(_first_to_end(result.path)), lam=0.99 * end)
+    assert below.status is Status.INFEASIBLE
+
+
+def _first_to_end(path):
+    return int(np.argmax([float(column.low[-1]) for column in path.columns]))
+
+
+def test_zero_and_tied_entries():
+    rng = np.random.default_rng(3)
+    S = rng.integers(-2, 3, (8, 8)).astype(float)
+    S = S @ S.T / 4.0
+    S[:, 2] = S[2] = 0.0
+    result = solve(CLIME(S))
+    assert result.verdict is Verdict.VERIFIED
+
+
+def test_saved_results_are_verified_again(tmp_path):
+    problem = CLIME(covariance())
+    result = solve(problem, lam_min=0.1)
+    result.save(tmp_path / "clime.json")
+    again = load_result(tmp_path / "clime.json", problem)
+    assert sparseopt.check(problem, again).verdict is Verdict.VERIFIED
+    assert again.path.at(0.3).tolist() == result.path.at(0.3).tolist()
+
+
+def test_tampering_is_refuted():
+    problem = CLIME(covariance())
+    result = solve(problem, lam_min=0.1)
+    arrays = result.certificate.arrays
+    for name in ("low", "high", "codes", "change_code", "column_ptr"):
+        changed = arrays[name].copy()
+        at = 5 if len(changed) > 5 else 0
+        changed[at] = changed[at] + 1 if changed.dtype.kind == "i" else changed[at] * 1.01
+        lie = Certificate("columnwise", {**arrays, name: changed})
+        report = sparseopt.check(problem, result.with_changes(certificate=lie))
+        assert report.verdict is Verdict.REFUTED, name
+    x = result.x.copy()
+    x[np.argmax(np.abs(x))] *= 1.0 + 1e-6
+    assert sparseopt.check(problem, result.with_changes(x=x)).verdict is Verdict.REFUTED
+    worse = result.with_changes(objective=result.objective * (1.0 + 1e-6))
+    assert sparseopt.check(problem, worse).verdict is Verdict.REFUTED
+
+
+def test_threads_do_not_change_the_answer():
+    problem = CLIME(covariance(20))
+    one, two = (solve(problem, lam_min=0.05, threads=count, check=False) for count in (1, 2))
+    assert one.x.tolist() == two.x.tolist()
+    assert one.path.low.tolist() == two.path.low.tolist()
+
+
+def test_a_time_limit_ends_the_columns():
+    problem = CLIME(covariance(250, n=500))
+    result = solve(problem, time_limit=0.05, check=False)
+    assert result.limit is Limit.TIME
+    assert result.status in (Status.FEASIBLE, Status.NO_SOLUTION)
+    assert result.solve_time + result.build_time < 0.55
