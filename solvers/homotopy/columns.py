@@ -157,7 +157,7 @@ def follow_columns(
         program.kinks[0] = kinks[i]
         tableau.codes[:] = codes
         tableau.told[:] = codes
-        counters[2] = counters[5] = counters[8] = 0
+        counters[1] = counters[2] = counters[5] = counters[8] = 0
         counters[3], counters[9], counters[11] = 1, -counters[4], 0
         position[0], position[1], position[2] = 0.0, 0.0, np.inf
         drawn = 0
