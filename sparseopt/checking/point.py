@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.checking.tolerances import FEASIBILITY, NOISE
+from sparseopt.checking.tolerances import OBJECTIVE
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import PiecewiseLinearProgram
@@ -126,19 +127,21 @@ def dual_point(program: PiecewiseLinearProgram, nu: Array) -> DualPoint:
 def objective_scale(point: PrimalPoint, lam: float) -> float:
     r"""Return the sum of the absolute terms of the objective.
 
-    That is :math:`\sum_i |f_i(z_i)| + |s_i| \sigma_i` with s_i the larger of the two slopes at z_i
-    and sigma_i the size of the terms of z_i: a residual that vanishes has rounding errors too.
+    That is :math:`\sum_i |f_i(z_i)| + |s_i| \sigma_i` with sigma_i the size of the terms of z_i and
+    s_i the largest slope at z_i, or as close to it as rounding brings a value that is at a kink: a
+    residual that vanishes has rounding errors too.
     """
     pieces, z = point.pieces, point.z
     low, high = pieces.domain(lam)
     inside = np.repeat(np.clip(z, low, high), pieces.counts)
     kinks, slopes = pieces.kinks_at(lam), np.abs(pieces.slopes_at(lam))
     slopes[np.isinf(slopes)] = 0.0
-    below = np.add.reduceat((kinks < inside).astype(np.int64), pieces.ptr[:-1])
-    upto = np.add.reduceat((kinks <= inside).astype(np.int64), pieces.ptr[:-1])
+    size = np.where(np.arange(len(z)) < point.program.A.shape[1], np.abs(z), point.size)
+    near = np.repeat(OBJECTIVE * size, pieces.counts)
+    below = np.add.reduceat((kinks < inside - near).astype(np.int64), pieces.ptr[:-1])
+    upto = np.add.reduceat((kinks <= inside + near).astype(np.int64), pieces.ptr[:-1])
     first = pieces.slope_ptr[:-1]
     slope = np.maximum(slopes[first + below], slopes[first + upto])
-    size = np.where(np.arange(len(z)) < point.program.A.shape[1], np.abs(z), point.size)
     return float(
         np.abs(pieces.value(z, lam)).sum() + slope @ size + offset_at(point.program, lam)[1]
     )
