@@ -1,0 +1,41 @@
+"""Choosing lam, or the coefficients, on exact paths.
+
+The paths are known for every lam, so the rules compare every lam: cross-validation, information
+criteria, the theoretical values, stability selection, and refitting on a support.
+"""
+
+from sparseopt.selection.choice import Selection
+from sparseopt.selection.criteria import CriterionResult, information_criterion
+from sparseopt.selection.cross_validation import CVResult, cross_validate
+from sparseopt.selection.curve import Curve
+from sparseopt.selection.losses import Loss, check_loss
+from sparseopt.selection.network import NetworkResult, network_criterion
+from sparseopt.selection.refit import refit
+from sparseopt.selection.runs import Runs
+from sparseopt.selection.select import TheoryResult, select, select_by_theory
+from sparseopt.selection.stability import StabilityResult, error_bound, stability_selection
+from sparseopt.selection.theory import TheoreticalLam, noise_level, theoretical_lam
+
+__all__ = [
+    "CVResult",
+    "CriterionResult",
+    "Curve",
+    "Loss",
+    "NetworkResult",
+    "Runs",
+    "Selection",
+    "StabilityResult",
+    "TheoreticalLam",
+    "TheoryResult",
+    "check_loss",
+    "cross_validate",
+    "error_bound",
+    "information_criterion",
+    "network_criterion",
+    "noise_level",
+    "refit",
+    "select",
+    "select_by_theory",
+    "stability_selection",
+    "theoretical_lam",
+]

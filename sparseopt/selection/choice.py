@@ -1,0 +1,103 @@
+"""A chosen value of lam, and what belongs to it: :class:`Selection`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparseopt.column_path import ColumnwisePath
+from sparseopt.errors import SparseOptError
+from sparseopt.path import ParametricPath, PathResult
+from sparseopt.problems.base import Array
+from sparseopt.result import Result
+from sparseopt.selection.refit import refit
+from sparseopt.selection.solving import rounded_off
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Selection", "coefficients_at"]
+
+
+def coefficients_at(path: PathResult, lam: float) -> Array:
+    """Return the solution at lam with exact zeros where rounding left something else."""
+    if isinstance(path, ColumnwisePath):
+        return np.concatenate([coefficients_at(column, lam) for column in path.columns])
+    assert isinstance(path, ParametricPath)
+    x = path.at(lam)
+    return np.where(np.abs(x) > rounded_off(path), x, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Selection:
+    """The value of lam that a rule chose.
+
+    Attributes
+    ----------
+    by : str
+        The rule.
+    lam : float
+    value : float
+        Of the criterion there.
+    interval : (float, float)
+        The values of lam around it that are as good; both are `lam` where there is one alone.
+    result : Result
+        The path of the whole data.
+    problem : Problem
+    notes : tuple of str
+        Remarks for the person.
+    """
+
+    by: str
+    lam: float
+    value: float
+    interval: tuple[float, float]
+    result: Result
+    problem: Any
+    notes: tuple[str, ...] = ()
+
+    @property
+    def x(self) -> Array:
+        """The coefficients at lam, shape (p,)."""
+        assert self.result.path is not None
+        return coefficients_at(self.result.path, self.lam)
+
+    @property
+    def support(self) -> Array:
+        """Indices of the coefficients that are not zero."""
+        return np.flatnonzero(self.x)
+
+    @property
+    def nonzeros(self) -> int:
+        """Number of coefficients that are not zero, an intercept among them."""
+        return len(self.support)
+
+    def refit(self) -> Array:
+        """Return the coefficients fitted anew on the support, without a penalty, shape (p,).
+
+        See :func:`sparseopt.selection.refit`.
+        """
+        return refit(self.problem, self.support)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the facts that a person or a script asks for first, ready for JSON."""
+        names = self.problem.coefficient_names
+        x = self.x
+        return {
+            "by": self.by,
+            "lam": self.lam,
+            "value": self.value,
+            "interval": [end if np.isfinite(end) else str(end) for end in self.interval],
+            "nonzeros": self.nonzeros,
+            "coefficients": {names[j]: float(x[j]) for j in self.support},
+            "backend": self.result.backend,
+            "verdict": self.result.verdict.value if self.result.verdict else None,
+            "notes": list(self.notes),
+            "instance": self.result.instance,
+        }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the criterion against lam (needs matplotlib)."""
+        raise SparseOptError(f"there is no picture of the rule {self.by}")

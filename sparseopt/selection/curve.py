@@ -1,0 +1,202 @@
+"""Functions of lam that are quadratic between breakpoints, and their exact minima."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from sparseopt.errors import ParamError
+from sparseopt.problems.base import Array
+
+__all__ = ["Curve", "Minimum", "aligned", "lowest"]
+
+_TIE = 1e-12
+"""Values closer than this, relative to the smallest one, are equal up to rounding."""
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where a curve is smallest.
+
+    Attributes
+    ----------
+    lam, value : float
+    low, high : float
+        The values of lam around it for which the curve is as small: both are `lam` unless the
+        curve is constant there.
+    """
+
+    lam: float
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    r"""A piecewise quadratic function of lam, which may jump at its breakpoints.
+
+    Piece c covers ``[low[c], high[c]]``; on it the value is
+    :math:`a_0 + a_1 t + a_2 t^2` with :math:`t = \lambda - low_c`. At a breakpoint where the curve
+    jumps both one-sided values are values of it: both limits of a path are solutions there.
+
+    Parameters
+    ----------
+    low : array of shape (C,)
+        Decreasing.
+    top : float
+        The upper end of the first piece; where it is infinite, that piece is constant.
+    coefficients : array of shape (C, 3)
+    """
+
+    low: Array
+    top: float
+    coefficients: Array
+
+    @property
+    def high(self) -> Array:
+        """Upper ends of the pieces, shape (C,)."""
+        return np.append(self.top, self.low[:-1])
+
+    @property
+    def flat(self) -> Array:
+        """Which pieces are constant, shape (C,)."""
+        return np.asarray((self.coefficients[:, 1:] == 0.0).all(axis=1))
+
+    @property
+    def end(self) -> float:
+        """The smallest lam."""
+        return float(self.low[-1])
+
+    def __call__(self, lam: Array | float) -> Array:
+        """Return the values at lam; at a jump the limit from above, as a path's ``at``."""
+        at = np.asarray(lam, dtype=float)
+        if not ((at >= self.end) & (at <= self.top)).all():
+            raise ParamError(
+                f"lam={lam} lies outside the range that was compared, "
+                f"which is [{self.end:g}, {self.top:g}]"
+            )
+        piece = self.piece(at)
+        step = at - self.low[piece]
+        a = self.coefficients[piece]
+        curved = np.where(a[..., 1:].any(axis=-1), step, 0.0)
+        return np.asarray(a[..., 0] + curved * (a[..., 1] + curved * a[..., 2]))
+
+    def piece(self, lam: Array | float) -> Array:
+        """Return the index of the piece that holds each lam, at a breakpoint the one above."""
+        return np.asarray(np.searchsorted(-self.low, -np.asarray(lam), side="left"))
+
+    def rescaled(self, factor: float) -> Self:
+        """Return the curve as a function of lam / factor."""
+        return type(self)(
+            self.low / factor, self.top / factor, self.coefficients * factor ** np.arange(3)
+        )
+
+    def on(self, low: Array, top: float) -> Self:
+        """Return the same curve with breakpoints at `low` (decreasing), its own among them."""
+        piece = self.piece(low)
+        shift = low - self.low[piece]
+        a = self.coefficients[piece]
+        b = np.column_stack(
+            [
+                a[:, 0] + shift * (a[:, 1] + shift * a[:, 2]),
+                a[:, 1] + 2.0 * shift * a[:, 2],
+                a[:, 2],
+            ]
+        )
+        return type(self)(low, top, b)
+
+    def minimum(self) -> Minimum:
+        """Return the smallest value and the largest lam where it is attained.
+
+        Among values that are equal up to rounding the one with the largest lam counts: the sparser
+        model. Where the curve is constant there, lam is the middle of that interval, away from the
+        jumps at its ends; or the interval's lower end where it has no upper one.
+        """
+        step, value = self.smallest()
+        return lowest(self.low, self.high, step, value, self.flat)
+
+    def largest_within(self, limit: float) -> float:
+        """Return the largest lam with a value of at most `limit`.
+
+        Where the curve is constant there, the middle of the piece (its lower end if that is the
+        unbounded one).
+
+        Raises
+        ------
+        ValueError
+            When no value is that small.
+        """
+        _, value = self.smallest()
+        within = np.flatnonzero(value <= limit)
+        if len(within) == 0:
+            raise ValueError(f"the smallest value is {value.min()}, above {limit}")
+        c = int(within[0])
+        a0, a1, a2 = (float(a) for a in self.coefficients[c])
+        low, high = float(self.low[c]), float(self.high[c])
+        if a1 == a2 == 0.0:
+            return _middle(low, high) if np.isfinite(high) else low
+        width = high - low
+        if a0 + width * (a1 + width * a2) <= limit:
+            return high
+        return low + min(max(_larger_root(a2, a1, a0 - limit), 0.0), width)
+
+    def smallest(self) -> tuple[Array, Array]:
+        """Return where each piece is smallest, as a step above its lower end, and its value."""
+        a0, a1, a2 = self.coefficients.T
+        width = np.where(self.flat, 0.0, self.high - self.low)
+        convex = a2 > 0.0
+        vertex = np.clip(np.where(convex, -a1, 0.0) / np.where(convex, 2.0 * a2, 1.0), 0.0, width)
+        steps = np.stack([width, vertex, np.zeros_like(a0)])
+        values = a0 + steps * (a1 + steps * a2)
+        # The first of equal values: the upper end of the piece.
+        chosen = values.argmin(axis=0)
+        pieces = np.arange(len(a0))
+        return steps[chosen, pieces], values[chosen, pieces]
+
+
+def lowest(low: Array, high: Array, step: Array, value: Array, flat: Array) -> Minimum:
+    """Return the best of the pieces' minima.
+
+    Parameters
+    ----------
+    low, high : arrays of shape (C,)
+        The ends of the pieces, lam decreasing.
+    step, value : arrays of shape (C,)
+        Where each is smallest, above its lower end, and how small.
+    flat : bool array of shape (C,)
+        Whether it is constant.
+    """
+    best = float(value.min())
+    tied = value <= best + _TIE * abs(best)
+    first = int(np.flatnonzero(tied)[0])
+    if not flat[first]:
+        lam = float(low[first] + step[first])
+        return Minimum(lam, float(value[first]), lam, lam)
+    last = first + int(np.argmin(np.append((tied & flat)[first:], False))) - 1
+    below, above = float(low[last]), float(high[first])
+    lam = _middle(below, above) if np.isfinite(above) else float(low[first])
+    return Minimum(lam, float(value[first]), below, above)
+
+
+def aligned(curves: Sequence[Curve], end: float, top: float, also: float) -> list[Curve]:
+    """Return the curves over [end, top] with the breakpoints of all of them, and `also`."""
+    every = np.append(np.concatenate([curve.low for curve in curves]), also)
+    low = np.unique(np.append(every[(every > end) & (every < top)], end))[::-1]
+    return [curve.on(low, top) for curve in curves]
+
+
+def _middle(low: float, high: float) -> float:
+    return low + 0.5 * (high - low)
+
+
+def _larger_root(a: float, b: float, c: float) -> float:
+    """Return the larger real root of a t^2 + b t + c, without cancellation."""
+    if a == 0.0:
+        return -c / b
+    q = -0.5 * (b + np.copysign(np.sqrt(max(b * b - 4.0 * a * c, 0.0)), b))
+    roots = [q / a] if q == 0.0 else [q / a, c / q]
+    return float(max(roots))

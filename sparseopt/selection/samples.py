@@ -1,0 +1,115 @@
+"""What selection knows of each model whose data are observations, one in each row of X."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sparseopt.errors import ParamError
+from sparseopt.problems.base import Array, Problem
+from sparseopt.selection.losses import ABSOLUTE, HINGE, SQUARED, Loss, check_loss
+
+__all__ = ["Traits", "design", "lam_growth", "penalised", "take_columns", "take_rows", "traits"]
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What differs between the models.
+
+    Attributes
+    ----------
+    loss : callable
+        The problem to its natural loss.
+    likelihood : "gaussian", "laplace" or None
+        The distribution of the errors whose likelihood that loss is.
+    grows : callable
+        Whether lam is on the scale of a sum over the observations.
+    by_row : tuple of str
+        Fields beside X and y with one entry for each observation.
+    by_column : tuple of str
+        Fields with one entry for each column.
+    """
+
+    loss: Callable[[Any], Loss]
+    likelihood: str | None
+    grows: Callable[[Any], bool]
+    by_row: tuple[str, ...] = ()
+    by_column: tuple[str, ...] = ("weights", "names")
+
+
+_MODELS = {
+    "dantzig-selector": Traits(
+        lambda _: SQUARED,
+        "gaussian",
+        lambda problem: problem.scale == "none",
+        by_column=("weights", "row_weights", "names"),
+    ),
+    "compressed-sensing": Traits(
+        lambda _: SQUARED, "gaussian", lambda _: False, by_row=("row_weights",)
+    ),
+    "lad-lasso": Traits(lambda _: ABSOLUTE, "laplace", lambda _: True),
+    "quantile-lasso": Traits(lambda problem: check_loss(problem.tau), "laplace", lambda _: True),
+    "l1-svm": Traits(lambda _: HINGE, None, lambda _: True),
+}
+
+
+def traits(problem: Problem) -> Traits:
+    """Return what selection knows of the problem's kind.
+
+    Raises
+    ------
+    ParamError
+        When its data are not observations of a response.
+    """
+    if problem.kind not in _MODELS:
+        raise ParamError(
+            f"a {problem.kind} does not hold observations of a response, which this way of "
+            f"choosing lam needs; it is for: {', '.join(_MODELS)}"
+        )
+    return _MODELS[problem.kind]
+
+
+def take_rows(problem: Any, rows: Array) -> Any:
+    """Return the problem of some of the observations."""
+    fields = {name: getattr(problem, name) for name in ("X", "y", *traits(problem).by_row)}
+    return replace(
+        problem, **{name: value[rows] for name, value in fields.items() if value is not None}
+    )
+
+
+def take_columns(problem: Any, columns: Array, **changes: Any) -> Any:
+    """Return the problem of some of the columns, with other fields replaced."""
+    fields = {name: getattr(problem, name) for name in traits(problem).by_column}
+    some = {
+        name: [value[j] for j in columns] if name == "names" else value[columns]
+        for name, value in fields.items()
+        if value is not None
+    }
+    return replace(problem, X=problem.X[:, columns], **{**some, **changes})
+
+
+def design(problem: Any) -> Array:
+    """Return the rows whose products with a solution are the linear predictors, shape (n, p)."""
+    X = np.asarray(problem.X)
+    if not getattr(problem, "fit_intercept", False):
+        return X
+    return np.column_stack([X, np.ones(len(X))])
+
+
+def penalised(problem: Any) -> Array:
+    """Return which of the p coefficients carry a penalty; an intercept does not."""
+    weights = problem.weights
+    mask = np.ones(problem.X.shape[1], bool) if weights is None else weights > 0.0
+    return np.append(mask, False) if getattr(problem, "fit_intercept", False) else mask
+
+
+def lam_growth(problem: Any, observations: int) -> float:
+    """Return the factor of lam that a smaller sample of the same model asks for.
+
+    Where lam is on the scale of a sum over the observations it is the share of them that is
+    left, so that the penalty for each observation stays what it was; elsewhere 1.
+    """
+    return observations / len(problem.y) if traits(problem).grows(problem) else 1.0

@@ -1,0 +1,157 @@
+"""One verb for all rules: :func:`select`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparseopt.backend import Backend
+from sparseopt.errors import ParamError
+from sparseopt.problems.base import Problem
+from sparseopt.result import Result
+from sparseopt.selection.choice import Selection
+from sparseopt.selection.criteria import information_criterion
+from sparseopt.selection.cross_validation import cross_validate
+from sparseopt.selection.network import network_criterion
+from sparseopt.selection.solving import exact_path, path_result
+from sparseopt.selection.stability import StabilityResult, stability_selection
+from sparseopt.selection.theory import noise_level, theoretical_lam
+
+__all__ = ["TheoryResult", "select", "select_by_theory"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TheoryResult(Selection):
+    """The theoretical lam and the solution there; see :class:`~sparseopt.selection.Selection`.
+
+    Attributes
+    ----------
+    formula, source : str
+    sigma : float or None
+        The standard deviation of the errors that was given, or estimated.
+    """
+
+    formula: str
+    source: str
+    sigma: float | None
+
+    def summary(self) -> dict[str, Any]:
+        """Return the facts that a person or a script asks for first, ready for JSON."""
+        more = {"formula": self.formula, "source": self.source, "sigma": self.sigma}
+        return {**super().summary(), **more}
+
+
+def select(
+    problem: Problem, by: str = "ebic", *, result: Result | None = None, **options: Any
+) -> Selection | StabilityResult:
+    """Choose lam, or the coefficients, by a rule.
+
+    Parameters
+    ----------
+    problem : Problem
+    by : {"cv", "aic", "bic", "ebic", "theory", "stability"}, default "ebic"
+    result : Result, optional
+        The path of the problem, if there is one already.
+    **options
+        Those of :func:`cross_validate`, :func:`information_criterion` (:func:`network_criterion`
+        for CLIME), :func:`select_by_theory` or :func:`stability_selection`.
+
+    Returns
+    -------
+    Selection or StabilityResult
+
+    Raises
+    ------
+    ParamError
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparseopt
+    >>> problem = sparseopt.problems.DantzigSelector(X=np.eye(3), y=[3.0, -2.0, 0.5])
+    >>> select(problem, "theory", sigma=1.0).support.tolist()
+    [0, 1]
+    """
+    if by == "cv":
+        return cross_validate(problem, result=result, **options)
+    if by in ("aic", "bic", "ebic"):
+        if problem.kind == "clime":
+            if "n" not in options:
+                raise ParamError("a clime needs n, the number of observations behind S: give n=")
+            return network_criterion(problem, kind=by, result=result, **options)  # type: ignore[arg-type]
+        return information_criterion(problem, by, result=result, **options)  # type: ignore[arg-type]
+    if by == "theory":
+        return select_by_theory(problem, result=result, **options)
+    if by == "stability":
+        return stability_selection(problem, **options)
+    raise ParamError(
+        f"there is no rule {by!r}; expected 'cv', 'aic', 'bic', 'ebic', 'theory' or 'stability'"
+    )
+
+
+def select_by_theory(
+    problem: Problem,
+    *,
+    sigma: float | None = None,
+    result: Result | None = None,
+    backend: str | Backend = "auto",
+    options: Mapping[str, Any] | None = None,
+    check: bool = True,
+    **details: Any,
+) -> TheoryResult:
+    """Solve down to the theoretical lam.
+
+    Parameters
+    ----------
+    problem : Problem
+    sigma : float, optional
+        Standard deviation of the errors. For the Dantzig selector it is estimated where it is
+        missing, by :func:`noise_level`.
+    result, backend, options, check
+        As for :func:`cross_validate`.
+    **details
+        Further arguments of :func:`theoretical_lam`.
+
+    Raises
+    ------
+    ParamError
+        Also when the path ends above the theoretical lam.
+    """
+    if problem.kind == "dantzig-selector" and sigma is None:
+        if result is None:
+            sigma = _estimate(problem, backend, options)
+        else:
+            sigma = noise_level(problem, exact_path(result))
+    chosen = theoretical_lam(problem, sigma=sigma, **details)
+    whole = path_result(problem, result, backend, options, chosen.lam, check)
+    assert whole.path is not None
+    whole.path.at(chosen.lam)
+    return TheoryResult(
+        by="theory",
+        lam=chosen.lam,
+        value=chosen.lam,
+        interval=(chosen.lam, chosen.lam),
+        formula=chosen.formula,
+        source=chosen.source,
+        sigma=sigma,
+        result=whole,
+        problem=problem,
+    )
+
+
+def _estimate(problem: Any, backend: str | Backend, options: Mapping[str, Any] | None) -> float:
+    """Follow the path until it is long enough for the noise level."""
+    spread = math.sqrt(float(problem.y @ problem.y) / len(problem.y))
+    lam = theoretical_lam(problem, sigma=spread).lam
+    for _ in range(8):
+        lam /= 2.0
+        path = exact_path(path_result(problem, None, backend, options, lam, check=False))
+        try:
+            return noise_level(problem, path)
+        except ParamError:
+            continue
+    return noise_level(
+        problem, exact_path(path_result(problem, None, backend, options, None, check=False))
+    )

@@ -1,0 +1,107 @@
+"""Paths for selection: solved, and made sure to be there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sparseopt.api import solve
+from sparseopt.column_path import ColumnwisePath
+from sparseopt.errors import ParamError, SparseOptError
+from sparseopt.path import ParametricPath
+from sparseopt.problems.base import Array, Problem
+from sparseopt.result import Limit, Result
+
+__all__ = ["exact_path", "nonzero_entries", "path_result", "rounded_off", "solve_path"]
+
+
+def solve_path(
+    problem: Problem, what: str, backend: Any, options: Mapping[str, Any] | None, **question: Any
+) -> Result:
+    """Solve for a path without the checker.
+
+    Raises
+    ------
+    SparseOptError
+        When there is no path; `what` says whose.
+    KeyboardInterrupt
+        When the solve was interrupted: a part of the paths answers nothing.
+    """
+    result = solve(problem, backend=backend, options=options, check=False, **question)
+    if result.limit is Limit.INTERRUPTED:
+        raise KeyboardInterrupt
+    if not isinstance(result.path, ParametricPath | ColumnwisePath) or not len(result.path):
+        raise SparseOptError(
+            f"{what} has no path: {result.backend} says {result.status.value} ({result.raw_status})"
+        )
+    return result
+
+
+def path_result(
+    problem: Problem,
+    result: Result | None,
+    backend: Any,
+    options: Mapping[str, Any] | None,
+    lam_min: float | None,
+    check: bool,
+) -> Result:
+    """Return the path of the whole data: the one that is given, or a new one."""
+    if result is None:
+        question = {} if lam_min is None else {"lam_min": lam_min}
+        solved = solve_path(problem, "the problem", backend, options, **question)
+        if not check:
+            return solved
+        from sparseopt.api import checked
+
+        return checked(problem, solved).raise_for_status()
+    if result.path is None or result.path.kind == "grid":
+        exact_path(result)
+    if result.instance != problem.fingerprint():
+        raise ParamError("the result belongs to another problem: solve this one first")
+    return result
+
+
+def exact_path(result: Result) -> ParametricPath:
+    """Return the result's path.
+
+    Raises
+    ------
+    ParamError
+        When it is no exact path.
+    """
+    if not isinstance(result.path, ParametricPath):
+        held = "no path" if result.path is None else f"a {result.path.kind} path"
+        raise ParamError(
+            f"the result holds {held}; lam is chosen on an exact path: solve without lam=, or with "
+            "lam_min="
+        )
+    return result.path
+
+
+def rounded_off(path: ParametricPath) -> Array:
+    """Return the sizes up to which each coefficient is rounding for zero, shape (p,).
+
+    A coefficient that reaches zero at a knot is there what is left of a subtraction.
+    """
+    largest = np.zeros(path.shape[1])
+    np.maximum.at(largest, path.theta.index, np.abs(path.theta.value))
+    return np.asarray(np.maximum(1e-10 * largest, 1e-14 * largest.max(initial=0.0)))
+
+
+def nonzero_entries(path: ParametricPath) -> tuple[Array, Array, Array]:
+    """Tell which entries of ``path.theta`` are nonzero.
+
+    Returns
+    -------
+    segment : int array of shape (entries,)
+    at_low, inside : bool arrays of shape (entries,)
+        Whether the entry is nonzero at the segment's lower end; anywhere in it.
+    """
+    theta = path.theta
+    segment = np.repeat(np.arange(len(path.low)), np.diff(theta.ptr))
+    level = rounded_off(path)[theta.index]
+    width = np.where(theta.rate != 0.0, (path.high - path.low)[segment], 0.0)
+    at_low = np.abs(theta.value) > level
+    return segment, at_low, at_low | (np.abs(theta.value + width * theta.rate) > level)

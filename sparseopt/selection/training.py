@@ -1,0 +1,55 @@
+"""The problems of the training parts, with the work that they share done once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.selection.folds import Fold
+from sparseopt.selection.samples import lam_growth, take_rows
+
+__all__ = ["training_problems"]
+
+_TALL = 8
+"""Observations for each column from which a triangular factor replaces the rows. Measured: the
+factors of 10 folds and paths on them are 1.5 to 4 times as fast as paths on the rows."""
+
+
+def training_problems(problem: Any, folds: Sequence[Fold]) -> Iterator[tuple[Any, float]]:
+    r"""Yield each fold's training problem, and its value of lam where the whole problem has 1.
+
+    The path of the Dantzig selector depends on X and y only by X'X and X'y. With many more
+    observations than columns, [X y] is replaced by the triangular factor of its QR decomposition,
+    which has as many rows as columns. When the folds partition the observations, each fold is
+    factorised once, and a training part's factor comes from the stacked factors of the other
+    folds: all K of them cost about as much as one. Subtracting the folds' shares from X'X would
+    cost as little and lose half of the digits when columns are nearly dependent.
+    """
+    if problem.kind == "dantzig-selector" and len(problem.y) >= _TALL * problem.X.shape[1]:
+        yield from _compressed(problem, folds)
+        return
+    for train, _ in folds:
+        yield take_rows(problem, train), lam_growth(problem, len(train))
+
+
+def _compressed(problem: Any, folds: Sequence[Fold]) -> Iterator[tuple[Any, float]]:
+    n, d = problem.X.shape
+    both = np.column_stack([problem.X, problem.y])
+    tests = np.concatenate([test for _, test in folds])
+    parted = len(tests) == n and len(np.unique(tests)) == n
+    parted = parted and all(len(train) + len(test) == n for train, test in folds)
+    factors = [_factor(both[test]) for _, test in folds] if parted else []
+    for k, (train, _) in enumerate(folds):
+        triangle = _factor(np.vstack(factors[:k] + factors[k + 1 :]) if parted else both[train])
+        # Undivided, lam is on the scale of a sum over the training part.
+        factor = len(train) / n if problem.scale == "none" else float(len(train))
+        rows = triangle[:d]
+        yield replace(problem, X=rows[:, :d], y=rows[:, d], scale="none"), factor
+
+
+def _factor(rows: Array) -> Array:
+    return np.asarray(np.linalg.qr(rows, mode="r"))
