@@ -95,7 +95,7 @@ def _path(
     ranging.run()
     common: dict[str, Any] = {
         "raw_status": ranging.stopped_by,
-        "iterations": session.iterations,
+        "iterations": session.spent.iterations,
     }
     if not ranging.low:
         if ranging.end is not None and ranging.limit is None:

@@ -12,7 +12,7 @@ from sparseopt.path import GridPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Certificate, Limit, Result, Status
-from sparseopt.solvers.highs_instance import Outcome
+from sparseopt.solvers.highs_instance import Outcome, Spent
 from sparseopt.solvers.highs_proof import Ended
 from sparseopt.solvers.highs_solution import Solution
 
@@ -25,7 +25,7 @@ class Engine(Protocol):
     """What solves one program at one lam after another."""
 
     program: PiecewiseLinearProgram
-    iterations: int
+    spent: Spent
 
     def solve(self, lam: float, *, warm: bool = False) -> Solution:
         """Solve at lam, from scratch or from the last solve."""
@@ -40,7 +40,7 @@ def single(problem: ParametricProblem, lam: float, engine: Engine, control: Cont
     ended = None
     if solution.outcome in _NO_OPTIMUM:
         ended = engine.disprove(solution.outcome, lam)
-    common: dict[str, Any] = {"raw_status": solution.raw, "iterations": engine.iterations}
+    common: dict[str, Any] = {"raw_status": solution.raw, "iterations": engine.spent.iterations}
     if ended is not None:
         return without_optimum(ended, **common)
     if solution.outcome is Outcome.OPTIMAL and solution.nu is not None:
@@ -170,7 +170,7 @@ def grid(
             limit = limit or Limit.SLOW_PROGRESS
             stopped_by = limit.value
         break
-    common: dict[str, Any] = {"raw_status": raw, "iterations": engine.iterations}
+    common: dict[str, Any] = {"raw_status": raw, "iterations": engine.spent.iterations}
     if not done:
         if ended is not None:
             return _nothing_on(values, ended, problem, **common)

@@ -11,9 +11,11 @@ from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.columnwise import ColumnwiseProblem
 from sparseopt.problems.parametric import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Result
-from sparseopt.solvers.highs_answer import grid, single
+from sparseopt.solvers.highs_answer import Engine, grid, single
+from sparseopt.solvers.highs_ccg_columns import ColumnGenerations
 from sparseopt.solvers.highs_ccg_loop import Generation, Guess
 
 __all__ = ["HighsCCG"]
@@ -60,11 +62,16 @@ class HighsCCG(Backend):
         with control.uncounted():
             import highspy  # noqa: F401
         program = problem.canonical()
-        generation = Generation(program, control, options, _guess(program, control))
+        guess = _guess(program, control)
+        engine: Engine = (
+            ColumnGenerations(problem, control, options, guess)
+            if isinstance(problem, ColumnwiseProblem)
+            else Generation(program, control, options, guess)
+        )
         if isinstance(params.lam, tuple):
-            return grid(problem, params.lam, generation, control, warm=True)
+            return grid(problem, params.lam, engine, control, warm=True)
         assert params.lam is not None
-        return single(problem, params.lam, generation, control)
+        return single(problem, params.lam, engine, control)
 
 
 def _guess(program: PiecewiseLinearProgram, control: Control) -> Guess | None:

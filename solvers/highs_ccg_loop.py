@@ -26,7 +26,7 @@ from sparseopt.result import Limit
 from sparseopt.solvers.highs_basis import optimal_basis
 from sparseopt.solvers.highs_ccg_master import Master, Pair
 from sparseopt.solvers.highs_ccg_rest import Rest, first_working_set, largest
-from sparseopt.solvers.highs_instance import DUAL, PRIMAL, Instance, Outcome, Run
+from sparseopt.solvers.highs_instance import DUAL, PRIMAL, Instance, Outcome, Run, Spent
 from sparseopt.solvers.highs_layout import Layout
 from sparseopt.solvers.highs_proof import Ended, farkas_proof, phase_one, ray_proof, recession
 from sparseopt.solvers.highs_solution import Solution
@@ -58,6 +58,8 @@ class Generation:
         Of the backend.
     guess : Guess, optional
         Instead of screening.
+    spent : Spent, optional
+        To share with other generations of the same solve.
     repairs : bool, default True
         Whether the program may be infeasible or unbounded.
     """
@@ -69,12 +71,13 @@ class Generation:
         options: Mapping[str, Any],
         guess: Guess | None = None,
         *,
+        spent: Spent | None = None,
         repairs: bool = True,
     ) -> None:
         self.program = program
         self.control = control
         self.options = options
-        self.iterations = 0
+        self.spent = spent or Spent()
         self._guess = guess
         self._repairs = repairs
         self._master: Master | None = None
@@ -127,7 +130,7 @@ class Generation:
         layout = Layout(self.program, None)
         if not layout.fits(lam):
             layout = Layout(self.program, lam)
-        instance = Instance(self.control, "off", self.options["tolerance"])
+        instance = Instance(self.control, "off", self.options["tolerance"], self.spent)
         # The layout is scaled already.
         instance.set_option("simplex_scale_strategy", 0)
         master = Master(layout, Rest.of(layout, lam), instance, lam)
@@ -168,10 +171,7 @@ class Generation:
             return Run(Outcome.LIMIT, "max_entries", Limit.MEMORY)
         self.control.progress(f"{len(master.rows)} rows, {len(master.columns)} columns")
         master.instance.set_option("simplex_strategy", PRIMAL if primal else DUAL)
-        before = master.instance.iterations
-        run = master.run()
-        self.iterations += master.instance.iterations - before
-        return run
+        return master.run()
 
     def _repair(self, master: Master, run: Run) -> Run | None:
         """Find columns (rows) without which the restricted problem has no optimum.
@@ -220,10 +220,10 @@ class Generation:
     def _solve_beside(self, program: PiecewiseLinearProgram, master: Master) -> Solution:
         """Solve another program on the same map, from the same working set, at its lam = 0."""
         guess = Guess(master.variables(), master.rows)
-        beside = Generation(program, self.control, self.options, guess, repairs=False)
-        solution = beside.solve(0.0)
-        self.iterations += beside.iterations
-        return solution
+        beside = Generation(
+            program, self.control, self.options, guess, spent=self.spent, repairs=False
+        )
+        return beside.solve(0.0)
 
     # ---- the answer
 
@@ -240,27 +240,28 @@ class Generation:
 
     def _cut_short(self, master: Master, run: Run) -> Solution:
         """Return the last point that may be feasible, and multipliers that prove a bound."""
-        nu = None
-        if self._pair is not None:
-            nu = _proving(self.program, self._pair, master.lam)
+        nu = _proving(self.program, self._pair, master.lam)
         theta = self._point
         if theta is None:
             theta = self.program.phi.kinks_at(master.lam)[master.rest.kink]
         return Solution(run.outcome, run.raw, master.lam, run.limit, theta, nu)
 
 
-def _proving(program: PiecewiseLinearProgram, pair: Pair, lam: float) -> Array | None:
+def _proving(program: PiecewiseLinearProgram, pair: Pair | None, lam: float) -> Array | None:
     """Shrink multipliers until they prove a bound for the whole problem.
 
     Columns that are out may have multipliers beyond their slopes. Where zero multipliers prove
     something (no slope range excludes 0) a multiple of the pair's does, too; None elsewhere.
     """
+    m, p = program.A.shape
+    v, nu = (np.zeros(p), np.zeros(m)) if pair is None else (pair.v, pair.nu)
     share = 1.0
-    for v, pieces in ((pair.v, program.phi), (pair.nu, program.psi)):
+    for multipliers, pieces in ((v, program.phi), (nu, program.psi)):
         low, high = pieces.slope_range(lam)
         if (low > 0.0).any() or (high < 0.0).any():
             return None
-        end = np.where(v > 0.0, high, low)
-        beyond = np.abs(v) > np.abs(end) + 1e-12 * np.abs(v).max(initial=0.0)
-        share = min(share, float(np.min(np.abs(end[beyond]) / np.abs(v[beyond]), initial=1.0)))
-    return share * pair.nu
+        size = np.abs(multipliers)
+        end = np.abs(np.where(multipliers > 0.0, high, low))
+        beyond = size > end + 1e-12 * size.max(initial=0.0)
+        share = min(share, float(np.min(end[beyond] / size[beyond], initial=1.0)))
+    return share * nu

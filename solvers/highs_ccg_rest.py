@@ -103,8 +103,8 @@ def first_working_set(
 ) -> tuple[Array, Array]:
     r"""Screen columns and rows by what the resting point violates.
 
-    Rows that cost something everywhere (losses) are all taken; of the others the most violated
-    ones, or all where they are few. The violations and slopes u at the resting point price the
+    Rows that cost something everywhere (losses) are all taken, of the others the most violated
+    ones. The violations and slopes u at the resting point price the
     columns by :math:`|A_j'u|` relative to the slope that they have to overcome, which is the order
     in which the columns of the Dantzig selector and the LAD-lasso enter their paths. Where A
     is symmetric (a Gram matrix, a covariance) each row brings its own column: these keep the
@@ -127,23 +127,17 @@ def first_working_set(
     activity = row / z[layout.p :]
     violation = np.maximum(bounds.row_low - activity, activity - bounds.row_high)
     optional = layout.optional_rows()
-    rows = np.flatnonzero(~optional)
-    few = np.count_nonzero(optional) <= 2 * count
-    walls = np.flatnonzero(optional) if few else _worst(violation, optional, count)
-    rows = np.union1d(rows, walls)
-    columns = np.zeros(0, dtype=np.int64)
+    losses = np.flatnonzero(~optional)
+    worst = largest(np.where(optional, violation, 0.0), count)
     if program.A.symmetric:
-        pairs = _worst(violation, optional, count)
-        columns = rest.next_column(pairs, activity[pairs] < bounds.row_low[pairs])
-    else:
-        u = _multipliers(layout, bounds, row, violation, lam)
-        # Fewer columns than that are seldom enough to meet the rows' bounds.
-        columns = _promising(layout, rest, bounds, u, lam, max(count, 2 * len(walls)))
-    return columns[columns >= 0], rows
-
-
-def _worst(violation: Array, optional: Array, count: int) -> Array:
-    return largest(np.where(optional, violation, 0.0), count)
+        columns = rest.next_column(worst, activity[worst] < bounds.row_low[worst])
+        return columns[columns >= 0], np.union1d(losses, worst)
+    if np.count_nonzero(optional) <= 2 * count:
+        worst = np.flatnonzero(optional)
+    u = _multipliers(layout, bounds, row, violation, lam)
+    # Fewer columns than that are seldom enough to meet the rows' bounds.
+    columns = _promising(layout, rest, bounds, u, lam, max(count, 2 * len(worst)))
+    return columns, np.union1d(losses, worst)
 
 
 def _multipliers(layout: Layout, bounds: Bounds, row: Array, violation: Array, lam: float) -> Array:

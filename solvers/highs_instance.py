@@ -16,7 +16,7 @@ from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 from sparseopt.solvers.highs_layout import Bounds
 
-__all__ = ["DUAL", "PRIMAL", "STATUS_MAP", "Instance", "Outcome", "Run"]
+__all__ = ["DUAL", "PRIMAL", "STATUS_MAP", "Instance", "Outcome", "Run", "Spent"]
 
 DUAL, PRIMAL = 1, 4
 """HiGHS' numbers of its two simplex methods, for the option simplex_strategy."""
@@ -63,6 +63,13 @@ class Run:
     limit: Limit | None = None
 
 
+@dataclass
+class Spent:
+    """Simplex iterations of all instances that one solve makes."""
+
+    iterations: int = 0
+
+
 class Instance:
     """A HiGHS object that obeys the clock, Ctrl-C and the iteration limit of a solve.
 
@@ -72,21 +79,21 @@ class Instance:
     presolve : {"off", "choose", "on"}
     tolerance : float
         Feasibility tolerances, primal and dual.
+    spent : Spent
+        Shared by the instances of a solve.
 
     Attributes
     ----------
     highs : highspy.Highs
-    iterations : int
-        Of the simplex method, in all runs.
     """
 
-    def __init__(self, control: Control, presolve: str, tolerance: float) -> None:
+    def __init__(self, control: Control, presolve: str, tolerance: float, spent: Spent) -> None:
         import highspy
 
         params = control.params
         self.control = control
         self.highs: Any = highspy.Highs()
-        self.iterations = 0
+        self.spent = spent
         self.set_option("output_flag", params.verbose)
         self.set_option("random_seed", params.seed % 2**31)
         self.set_option("presolve", presolve)
@@ -175,9 +182,9 @@ class Instance:
             self.set_option("time_limit", self.highs.getRunTime() + remaining)
         allowed = self.control.params.iteration_limit
         if allowed is not None:
-            self.set_option("simplex_iteration_limit", max(0, allowed - self.iterations))
+            self.set_option("simplex_iteration_limit", max(0, allowed - self.spent.iterations))
         self.highs.run()
-        self.iterations += max(0, int(self.highs.getInfo().simplex_iteration_count))
+        self.spent.iterations += max(0, int(self.highs.getInfo().simplex_iteration_count))
         status = self.highs.getModelStatus()
         outcome = STATUS_MAP.get(status.name, Outcome.FAILED)
         if outcome is Outcome.LIMIT:

@@ -10,7 +10,7 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.problems.parametric import PiecewiseLinearProgram
 from sparseopt.solvers.highs_basis import optimal_basis
-from sparseopt.solvers.highs_instance import DUAL, PRIMAL, Instance, Outcome, Run
+from sparseopt.solvers.highs_instance import DUAL, PRIMAL, Instance, Outcome, Run, Spent
 from sparseopt.solvers.highs_lp import LPForm
 from sparseopt.solvers.highs_proof import Ended, disprove
 from sparseopt.solvers.highs_solution import Solution
@@ -35,7 +35,7 @@ class Session:
         self.program = program
         self.control = control
         self.options = options
-        self.iterations = 0
+        self.spent = Spent()
         self._loaded: tuple[LPForm, Instance] | None = None
 
     def solve(self, lam: float, *, warm: bool = False) -> Solution:
@@ -46,7 +46,6 @@ class Session:
             instance.highs.clearSolver()
             if self.options["presolve"] == "off":
                 instance.start_from(*form.first_basis())
-        before = instance.iterations
         run = instance.run()
         if run.outcome is Outcome.FAILED:
             # HiGHS 1.15.1 ends some unbounded programs as "Unknown" by the dual method.
@@ -54,7 +53,6 @@ class Session:
             instance.set_option("simplex_strategy", PRIMAL)
             run = instance.run()
             instance.set_option("simplex_strategy", DUAL)
-        self.iterations += instance.iterations - before
         return self._read(form, instance, run, lam)
 
     def disprove(self, outcome: Outcome, lam: float) -> Ended | None:
@@ -94,7 +92,7 @@ class Session:
                 if not form.fits(lam):
                     form = LPForm(self.program, lam, limit)
                 instance = Instance(
-                    self.control, self.options["presolve"], self.options["tolerance"]
+                    self.control, self.options["presolve"], self.options["tolerance"], self.spent
                 )
                 instance.load(form.matrix, form.bounds(lam))
                 self._loaded = form, instance

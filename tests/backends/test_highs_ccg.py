@@ -17,6 +17,7 @@ from parametric_examples import (
     farkas_sum,
     impossible_below_one,
     possible_up_to_two,
+    several_kinks,
     too_many_bands,
 )
 
@@ -24,11 +25,19 @@ import sparseopt
 from sparseopt import generators
 from sparseopt.errors import ParamError
 from sparseopt.problems import (
+    CLIME,
+    L1SVM,
+    LPD,
+    CompressedSensing,
     DantzigSelector,
+    DifferentialNetwork,
     LADLasso,
+    MatrixDantzig,
     ParametricLP,
     Pieces,
     PiecewiseLinearProgram,
+    QuantileLasso,
+    problem_kinds,
 )
 from sparseopt.problems.maps import GramMap
 from sparseopt.result import Limit, Status, Verdict
@@ -126,13 +135,19 @@ def correlated(rng, n, d):
 
 
 def covariance(rng, n, d):
-    X, _ = correlated(rng, n, d)
-    return GramMap(X - X.mean(axis=0), n)
+    return np.cov(correlated(rng, n, d)[0].T)
 
 
 def medium_dantzig(rng):
     X, y = correlated(rng, 60, 300)
     return DantzigSelector(X, y), 0.05 * np.abs(X.T @ y).max()
+
+
+def medium_adaptive_dantzig(rng):
+    X, y = correlated(rng, 60, 200)
+    weights = rng.uniform(0.5, 2.0, 200)
+    weights[:2] = 0.0
+    return DantzigSelector(X, y, scale="n", weights=weights, row_weights=weights), 0.4
 
 
 def medium_lad(rng):
@@ -142,75 +157,77 @@ def medium_lad(rng):
 
 def medium_quantile(rng):
     X, y = correlated(rng, 80, 200)
-    penalty = Pieces.lam_absolute(rng.uniform(0.5, 1.5, 200))
-    return PiecewiseLinearProgram(X, penalty, Pieces.check_loss(y, 0.3)), 3.0
+    return QuantileLasso(X, y, tau=0.3, weights=rng.uniform(0.5, 1.5, 200)), 3.0
 
 
 def medium_compressed_sensing(rng):
     X, y = correlated(rng, 60, 300)
-    return PiecewiseLinearProgram(X, Pieces.absolute(np.ones(300)), Pieces.lam_band(y)), 0.1
+    return CompressedSensing(X, y), 0.1
 
 
 def medium_discriminant(rng):
     delta = np.concatenate([np.ones(8), np.zeros(112)]) + 0.1 * rng.normal(size=120)
-    band = Pieces.lam_band(delta)
-    return PiecewiseLinearProgram(
-        covariance(rng, 200, 120), Pieces.absolute(np.ones(120)), band
-    ), 0.2
-
-
-def medium_precision_column(rng):
-    band = Pieces.lam_band(np.eye(120)[4])
-    return PiecewiseLinearProgram(
-        covariance(rng, 200, 120), Pieces.absolute(np.ones(120)), band
-    ), 0.1
+    return LPD(covariance(rng, 200, 120), delta), 0.2
 
 
 def medium_svm(rng):
     X, y = correlated(rng, 80, 200)
-    labels = np.sign(y + 1.0)
-    penalty = Pieces.concatenate(Pieces.lam_absolute(np.ones(200)), Pieces.free(1))
-    hinge = Pieces.uniform([np.ones(80)], [-1.0, 0.0])
-    return PiecewiseLinearProgram(
-        labels[:, None] * np.column_stack([X, np.ones(80)]), penalty, hinge
-    ), 4.0
+    return L1SVM(X, np.sign(y + 1.0)), 4.0
 
 
 def medium_tall_svm(rng):
-    """More rows than columns: rows beyond the margin are left out."""
+    """More rows than columns: those beyond the margin are left out."""
     X, y = correlated(rng, 1500, 12)
-    penalty = Pieces.concatenate(Pieces.lam_absolute(np.ones(12)), Pieces.free(1))
-    hinge = Pieces.uniform([np.ones(1500)], [-1.0, 0.0])
-    A = np.sign(y)[:, None] * np.column_stack([X, np.ones(1500)])
-    return PiecewiseLinearProgram(A, penalty, hinge), 20.0
+    return L1SVM(X, np.sign(y)), 20.0
+
+
+def medium_precision_matrix(rng):
+    return CLIME(covariance(rng, 100, 15)), 0.1
 
 
 def medium_network(rng):
-    S, T = (np.asarray(covariance(rng, 100, 12).as_array()) for _ in range(2))
-    band = Pieces.lam_band((S - T).ravel(order="F"))
-    return PiecewiseLinearProgram(np.kron(T, S), Pieces.absolute(np.ones(144)), band), 0.1
+    return DifferentialNetwork(covariance(rng, 100, 12), covariance(rng, 100, 12)), 0.1
+
+
+def medium_matrix(rng):
+    X, Z = rng.normal(size=(14, 10)), rng.normal(size=(9, 12))
+    D = np.where(rng.random((10, 9)) < 0.2, 1.0, 0.0)
+    return MatrixDantzig(X, Z, X @ D @ Z + 0.1 * rng.normal(size=(14, 12))), 0.5
 
 
 def medium_production(rng):
     A = rng.uniform(size=(150, 200))
     A[rng.random(A.shape) < 0.7] = 0.0
-    return ParametricLP(
-        A, rng.uniform(1.0, 2.0, 150), rng.uniform(size=150), rng.normal(size=200), np.zeros(200)
-    ), 0.5
+    b, c = rng.uniform(1.0, 2.0, 150), rng.normal(size=200)
+    return ParametricLP(A, b, rng.uniform(size=150), c, np.zeros(200)), 0.5
+
+
+def medium_program(rng):
+    """Sparse rows with losses, bounds and ranges; kinks and slopes that move."""
+    return several_kinks(7), 0.8
 
 
 MEDIUM = [
     medium_dantzig,
+    medium_adaptive_dantzig,
     medium_lad,
     medium_quantile,
     medium_compressed_sensing,
     medium_discriminant,
-    medium_precision_column,
     medium_svm,
     medium_tall_svm,
+    medium_precision_matrix,
     medium_network,
+    medium_matrix,
     medium_production,
+    medium_program,
 ]
+
+
+def test_every_parametric_model_is_among_them():
+    kinds = {name for name, kind in problem_kinds().items() if kind.family == "parametric"}
+    ours = {name for name in kinds if problem_kinds()[name].__module__.startswith("sparseopt.")}
+    assert ours == {model(np.random.default_rng(0))[0].kind for model in MEDIUM}
 
 
 @pytest.mark.parametrize("model", MEDIUM)
@@ -325,6 +342,40 @@ def test_a_start_that_is_none_is_refused(start):
         solve(DantzigSelector(X, y), lam=1.0, warm_start=start)
 
 
+# ---- matrices, column by column
+
+
+def test_the_columns_of_a_matrix_are_solved_one_by_one():
+    problem, lam = medium_precision_matrix(np.random.default_rng(6))
+    whole = solve(problem, lam=lam)
+    columns = [solve(problem.column(i), lam=lam) for i in range(15)]
+    assert np.array_equal(whole.x, np.concatenate([column.x for column in columns]))
+    assert whole.iterations == sum(column.iterations for column in columns)
+    again = solve(problem, lam=lam, warm_start=whole)
+    assert again.iterations == 0
+    assert again.objective == pytest.approx(whole.objective, rel=1e-12)
+
+
+def test_a_column_that_is_infeasible_proves_it_for_the_matrix():
+    # The last row and column are zero: no multiple of them reaches the identity.
+    S = covariance(np.random.default_rng(7), 50, 12)
+    S[-1] = S[:, -1] = 0.0
+    result = solve(CLIME(S), lam=0.5)
+    assert result.status is Status.INFEASIBLE
+    assert result.verdict is Verdict.VERIFIED
+    assert not result.certificate.arrays["nu"][:-12].any()
+
+
+def test_a_limit_leaves_a_bound_of_all_columns():
+    problem = CLIME(covariance(np.random.default_rng(8), 200, 30))
+    whole = solve(problem, lam=0.05)
+    result = solve(problem, lam=0.05, iteration_limit=whole.iterations // 2)
+    assert result.status is Status.NO_SOLUTION
+    assert result.limit is Limit.ITERATION
+    assert result.iterations == whole.iterations // 2
+    assert 0.1 * whole.objective < result.bound < whole.objective
+
+
 # ---- where there is no optimum
 
 
@@ -343,10 +394,7 @@ def test_an_infeasible_value_comes_with_farkas_multipliers_of_all_columns(seed, 
 def test_infeasible_where_the_whole_program_is_too_large_for_highs():
     # More rows than rank: a covariance of 40 observations cannot be inverted.
     rng = np.random.default_rng(0)
-    A = covariance(rng, 40, 400)
-    problem = PiecewiseLinearProgram(
-        A, Pieces.absolute(np.ones(400)), Pieces.lam_band(np.eye(400)[0])
-    )
+    problem = LPD(covariance(rng, 40, 400), np.eye(400)[0])
     result = solve(problem, {"max_entries": 1e5}, lam=0.01)
     assert result.status is Status.INFEASIBLE
     assert result.verdict is Verdict.VERIFIED
