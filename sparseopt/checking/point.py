@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparseopt.checking.tolerances import FEASIBILITY, NOISE
-from sparseopt.checking.tolerances import OBJECTIVE
+from sparseopt.checking.tolerances import FEASIBILITY, NOISE, OBJECTIVE
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import PiecewiseLinearProgram
