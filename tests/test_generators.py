@@ -7,9 +7,32 @@ import pytest
 
 from sparseopt import generators
 from sparseopt.errors import ParamError
-from sparseopt.problems import ParametricLP
+from sparseopt.problems import (
+    CLIME,
+    L1SVM,
+    LPD,
+    CompressedSensing,
+    DifferentialNetwork,
+    ParametricLP,
+    Pieces,
+    PiecewiseLinearProgram,
+    QuantileLasso,
+)
 
-NAMES = ["dantzig-4.1", "dantzig-4.3", "lad-4.1", "lad-4.3", "parametric-lp", "piecewise-linear"]
+NAMES = [
+    "dantzig-4.1",
+    "dantzig-4.3",
+    "lad-4.1",
+    "lad-4.3",
+    "quantile-4.3",
+    "compressed-sensing",
+    "parametric-lp",
+    "piecewise-linear",
+    "lpd",
+    "l1-svm",
+    "clime",
+    "differential-network-4.4",
+]
 
 
 def test_every_generator_is_listed_described_and_runs_with_its_defaults() -> None:
@@ -43,6 +66,12 @@ STREAMS = {
     "lad-4.3": 79.5101296854,
     "parametric-lp": -14.1008748911,
     "piecewise-linear": -20.721051626,
+    "quantile-4.3": 40.5474914225,
+    "compressed-sensing": 420.730662175,
+    "lpd": -0.376786375924,
+    "l1-svm": 436.480310975,
+    "clime": -1.20270278203,
+    "differential-network-4.4": 54.6646301104,
 }
 
 
@@ -149,11 +178,11 @@ def test_piecewise_linear_programs_have_moving_kinks_and_a_finite_value(integer:
     assert seen == {1, 2, 3}
 
 
-def _epigraph(problem: generators.PiecewiseLinearProgram, lam: float) -> dict[str, object]:
+def _epigraph(problem: PiecewiseLinearProgram, lam: float) -> dict[str, object]:
     """min sum t over (theta, t) with t_i above every linear piece of f_i, for linprog."""
     m, p = problem.A.shape
     Z = np.vstack([np.eye(p), problem.A.as_array()])
-    functions = generators.Pieces.concatenate(problem.phi, problem.psi)
+    functions = Pieces.concatenate(problem.phi, problem.psi)
     kinks, slopes = functions.kinks_at(lam), functions.slopes_at(lam)
     rows, right = [], []
     for i in range(p + m):
@@ -178,6 +207,95 @@ def _epigraph(problem: generators.PiecewiseLinearProgram, lam: float) -> dict[st
     }
 
 
+def test_the_quantile_design_is_that_of_section_43_at_a_level() -> None:
+    X, y, theta = generators.regression_43(seed=2, n=4000, d=20, noise="t2")
+    problem = generators.quantile_43(seed=2, n=4000, d=20, noise="t2", tau=0.75)
+    assert isinstance(problem, QuantileLasso)
+    np.testing.assert_array_equal(problem.X, X)
+    np.testing.assert_array_equal(problem.y, y)
+    # The subgradient at the truth, with its intercept, stays below the recommended lam.
+    record = generators.provenance("quantile-4.3", seed=2, n=4000, d=20, noise="t2", tau=0.75)
+    residual = y - X @ theta
+    below = residual < np.quantile(residual, 0.75)
+    correlation = np.abs(X.T @ (0.75 - below)).max()
+    assert 0.3 * record["lam"]["noise"] < correlation < 1.2 * record["lam"]["noise"]
+    assert (
+        generators.provenance("quantile-4.3", sigma=9.0)["lam"]
+        == (generators.provenance("quantile-4.3")["lam"])
+    )
+
+
+def test_measurements_for_compressed_sensing_are_exact_unless_asked_otherwise() -> None:
+    exact = generators.compressed_sensing(seed=1, n=30, d=40, s=3)
+    assert isinstance(exact, CompressedSensing)
+    noisy = generators.compressed_sensing(seed=1, n=30, d=40, s=3, sigma=1e-3)
+    np.testing.assert_array_equal(exact.X, noisy.X)
+    assert 0.0 < np.abs(exact.y - noisy.y).max() < 1e-2
+    # y is a combination of 3 columns, and theta is the only solution so sparse.
+    import sparseopt
+
+    theta = sparseopt.solve(exact, lam=0.0).x
+    assert np.count_nonzero(np.abs(theta) > 1e-9) == 3
+
+
+@pytest.mark.parametrize(
+    ("covariance", "rho", "second"), [("ar", 0.8, 0.64), ("tridiagonal", 0.45, 0.0)]
+)
+def test_two_classes_have_the_covariance_and_the_means(
+    covariance: str, rho: float, second: float
+) -> None:
+    x, y = generators.two_classes(
+        seed=1, n=20000, d=6, s=2, rho=rho, covariance=covariance, shift=3.0
+    )
+    problem = generators.lpd(seed=1, n=20000, d=6, s=2, rho=rho, covariance=covariance, shift=3.0)
+    assert isinstance(problem, LPD)
+    np.testing.assert_allclose(problem.delta, x.mean(axis=0) - y.mean(axis=0))
+    # 6 standard errors of a mean of 20000 and of an entry of the covariance
+    np.testing.assert_allclose(problem.delta, [3.0, 3.0, 0.0, 0.0, 0.0, 0.0], atol=0.06)
+    np.testing.assert_allclose(np.diag(problem.S), 1.0, atol=0.06)
+    np.testing.assert_allclose(np.diag(problem.S, 1), rho, atol=0.06)
+    np.testing.assert_allclose(np.diag(problem.S, 2), second, atol=0.06)
+
+
+def test_labels_come_from_few_features_and_some_are_flipped() -> None:
+    flipped = generators.l1_svm(seed=4, n=200, d=300, s=5)
+    clean = generators.l1_svm(seed=4, n=200, d=300, s=5, separable=True)
+    assert isinstance(flipped, L1SVM)
+    np.testing.assert_array_equal(flipped.X, clean.X)
+    assert np.count_nonzero(flipped.y != clean.y) == 10
+    # 5 signs give the labels: the features that vary with them most are found again
+    chosen = np.argsort(-np.abs(clean.X.T @ clean.y))[:5]
+    score = clean.X[:, chosen] @ np.sign(clean.X[:, chosen].T @ clean.y)
+    np.testing.assert_array_equal(np.sign(score), clean.y)
+    same = generators.l1_svm(seed=4, n=200, d=300, s=5, flipped=0.0)
+    assert same.fingerprint() == clean.fingerprint()
+
+
+def test_the_chain_has_a_tridiagonal_precision() -> None:
+    X = generators.gaussian_chain(seed=3, n=50000, d=5)
+    expected = np.eye(5) + 0.4 * (np.eye(5, k=1) + np.eye(5, k=-1))
+    np.testing.assert_allclose(np.linalg.inv(np.cov(X.T)), expected, atol=0.06)
+    problem = generators.clime(seed=3, n=50, d=5)
+    assert isinstance(problem, CLIME)
+    np.testing.assert_allclose(
+        problem.S, np.cov(generators.gaussian_chain(seed=3, n=50, d=5).T, bias=True)
+    )
+
+
+def test_the_design_of_section_44() -> None:
+    # With D1 known, the two precision matrices differ by D1 + 2 abs(smallest eigenvalue) I.
+    x, y, D1 = generators.networks_44(seed=3, n=200000, d=4, sparsity=0.3)
+    np.testing.assert_array_equal(D1, D1.T)
+    assert np.count_nonzero(np.triu(D1)) == 3
+    D = D1 + 2.0 * abs(np.linalg.eigvalsh(D1)[0]) * np.eye(4)
+    difference = np.linalg.inv(np.cov(y.T)) - np.linalg.inv(np.cov(x.T))
+    np.testing.assert_allclose(difference, D, atol=0.05 * np.abs(D).max())
+    assert isinstance(generators.differential_network_44(seed=3, d=4), DifferentialNetwork)
+    for d, sparsity in ((25, 0.02), (100, 0.02), (150, 0.002)):
+        record = generators.provenance("differential-network-4.4", d=d, sparsity=sparsity)
+        assert record["max_nonzeros"] == pytest.approx(sparsity * d * d, rel=0.3)
+
+
 def test_strings_of_the_command_line_are_converted() -> None:
     typed = generators.generate("dantzig-4.1", seed=1, n=20, d=30, s=2, unit=True, sigma=0.5)
     words = {"n": "20", "d": "30", "s": "2", "unit": "true", "sigma": "0.5"}
@@ -200,6 +318,15 @@ def test_strings_of_the_command_line_are_converted() -> None:
         ("dantzig-4.3", {"density": 0.0}, "density must be in"),
         ("parametric-lp", {"form": "standard"}, "form must be one of inequality, equality"),
         ("parametric-lp", {"form": "equality", "m": 9, "n": 8}, "m must be at most 8"),
+        ("quantile-4.3", {"noise": "cauchy"}, "noise must be one of normal, t2"),
+        ("compressed-sensing", {"s": 1001}, "s must be at most 1000"),
+        ("lpd", {"covariance": "identity"}, "covariance must be one of ar, tridiagonal"),
+        ("lpd", {"rho": 1.0}, "rho must be strictly between -1 and 1"),
+        ("lpd", {"covariance": "tridiagonal", "rho": 0.6}, "rho must be between -0.5 and 0.5"),
+        ("l1-svm", {"flipped": 1.5}, "flipped must be in [0, 1]"),
+        ("clime", {"n": 1}, "n must be at least 2"),
+        ("clime", {"neighbour": 0.7}, "neighbour must be between -0.5 and 0.5"),
+        ("differential-network-4.4", {"sparsity": 0.0}, "sparsity must be in (0, 1]"),
         ("piecewise-linear", {"p": -1}, "p must be at least 1"),
         ("piecewise-linear", {"seed": -1}, "seed must be an integer >= 0"),
         ("piecewise-linear", {"seed": "one"}, "seed must be an integer >= 0"),
