@@ -71,10 +71,10 @@ def assert_optimal(problem, theta, nu, lam):
     assert primal == pytest.approx(dual, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", range(6))
 def test_random_programs_agree_with_the_epigraph_lp(block):
     rng = np.random.default_rng(block)
-    for seed in range(20 * block, 20 * block + 20):
+    for seed in range(10 * block, 10 * block + 10):
         problem = random_program(seed)
         result = solve(problem)
         for lam in (0.0, rng.uniform(0.0, 3.0), rng.uniform(0.0, 10.0)):
@@ -111,10 +111,10 @@ def regressions(seed):
     yield LADLasso(X, y, fit_intercept=True, weights=weights)
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", range(5))
 def test_degenerate_regressions_end_in_an_optimal_path(block):
     rng = np.random.default_rng(block)
-    for seed in range(10 * block, 10 * block + 10):
+    for seed in range(8 * block, 8 * block + 8):
         for problem in regressions(seed):
             result = solve(problem)
             path = result.path
@@ -122,7 +122,7 @@ def test_degenerate_regressions_end_in_an_optimal_path(block):
             assert path.stopped_by == "lam_min"
             assert path.low[-1] == 0.0
             assert path.high[0] == np.inf
-            for lam in (0.0, *rng.uniform(0.0, 1.1 * path.low[0] + 0.1, 3), *path.low[:3]):
+            for lam in (0.0, *rng.uniform(0.0, 1.1 * path.low[0] + 0.1, 2), *path.low[:2]):
                 _, value = solve_epigraph(problem.canonical(), lam)
                 assert path.objective_at(lam) == pytest.approx(value, rel=1e-8, abs=1e-8)
                 for side in ("above", "below"):
