@@ -103,13 +103,17 @@ class BudgetPath(PathResult):
         return np.asarray(np.abs(self.objective - self.bound) / size)
 
     def at(self, value: float) -> Array:
-        """Return the counts at the budget K, shape (J,).
+        """Return the solution at the budget K: the counts, shape (J,).
 
         Raises
         ------
         ParamError
             When K is not among the budgets.
         """
+        return self.counts(value)
+
+    def counts(self, value: float) -> Array:
+        """Return how much each node spends at the budget K, shape (J,)."""
         return self.changes.dense(self._place(value), self.nodes)
 
     def objective_at(self, value: float) -> float:

@@ -19,6 +19,7 @@ _OWN: Mapping[str, str] = {
     "highs-ccg": "sparseopt.solvers.highs_ccg:HighsCCG",
     "brute-force": "sparseopt.solvers.strs.brute_force:BruteForce",
     "truncation": "sparseopt.solvers.strs.truncation:Truncation",
+    "l0-tables": "sparseopt.solvers.spica.l0_tables:L0Tables",
     "knapsack-dp": "sparseopt.solvers.spica.knapsack_dp:KnapsackDP",
 }
 """In the order in which ``backend="auto"`` prefers them."""

@@ -7,19 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparseopt.backend import Backend, Control, Feature, Option
+from sparseopt.backend import Control, Feature, Option
 from sparseopt.budget_path import BudgetPath, CountChanges
 from sparseopt.errors import UnsupportedProblem
 from sparseopt.params import SolveParams
-from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.base import Array
 from sparseopt.problems.graphical import BudgetTables
 from sparseopt.result import Certificate, Limit, Result, Status
+from sparseopt.solvers.spica.budget_backend import BudgetBackend
 from sparseopt.solvers.spica.hull import solve_dual
 
 __all__ = ["KnapsackDP"]
 
 
-class KnapsackDP(Backend):
+class KnapsackDP(BudgetBackend):
     r"""The multiple-choice knapsack for all budgets at once.
 
     With :math:`V_j(K)` the optimum over the first j nodes,
@@ -53,18 +54,15 @@ class KnapsackDP(Backend):
         )
     }
 
-    def supports(self, problem: Problem) -> tuple[bool, str]:
-        """Take tables; models whose tables are still to be computed are for other backends."""
-        if isinstance(problem, BudgetTables):
-            return True, ""
-        return False, f"{self.name} takes budget tables, not {problem.kind}"
-
-    def _solve(
-        self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
+    def _spend(
+        self,
+        tables: BudgetTables,
+        params: SolveParams,
+        options: Mapping[str, Any],
+        control: Control,
     ) -> Result:
-        assert isinstance(problem, BudgetTables)
-        last = problem.last_budget(params.budget)
-        J = len(problem.ptr) - 1
+        last = tables.last_budget(params.budget)
+        J = len(tables.ptr) - 1
         if J * (last + 1) > options["max_cells"]:
             raise UnsupportedProblem(
                 f"knapsack-dp would fill {J} x {last + 1} cells; its option max_cells allows "
@@ -74,7 +72,7 @@ class KnapsackDP(Backend):
         choices: list[Array] = []
         limit: Limit | None = None
         for j in range(J):
-            value, choice = _add_node(value, problem.table(j))
+            value, choice = _add_node(value, tables.table(j))
             choices.append(choice)
             control.progress("nodes", fraction=(j + 1) / J)
             limit = control.limit()
@@ -83,10 +81,10 @@ class KnapsackDP(Backend):
         else:
             limit = None
         # Nodes that a limit left out get no neighbours.
-        objective = value + problem.values[problem.ptr[len(choices) : -1]].sum()
-        dual = solve_dual(problem, last)
+        objective = value + tables.values[tables.ptr[len(choices) : -1]].sum()
+        dual = solve_dual(tables, last)
         bound = objective if limit is None else np.minimum(dual.bound, objective)
-        rounding = 1e-12 * np.abs(problem.values).sum()
+        rounding = 1e-12 * np.abs(tables.values).sum()
         path = BudgetPath(
             budgets=np.arange(last + 1),
             objective=objective,

@@ -19,15 +19,16 @@ from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import SUM
 from sparseopt.problems.base import Array
 from sparseopt.problems.graphical import BudgetTables
+from sparseopt.problems.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Result, Status
 
-__all__ = ["verify"]
+__all__ = ["verify", "verify_path"]
 
 _STEPS = 1_000_000_000
 """Table entries times budgets up to which the dynamic program is recomputed: about a second."""
 
 
-def verify(problem: BudgetTables, result: Result, findings: Findings) -> None:
+def verify(problem: BudgetTables | L0GraphicalModel, result: Result, findings: Findings) -> None:
     """Prove a path over all budgets; the last point was checked before."""
     if result.status in (Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB):
         findings.refute(
@@ -35,10 +36,24 @@ def verify(problem: BudgetTables, result: Result, findings: Findings) -> None:
             "are finitely many choices"
         )
         return
+    if isinstance(problem, L0GraphicalModel):
+        from sparseopt.checking.graphical import verify_model
+
+        verify_model(problem, result, findings)
+        return
     path = result.path
     if not isinstance(path, BudgetPath):
         findings.doubt("there is no path over the budgets")
         return
+    verify_path(problem, result, path, findings)
+    if result.x is None or not np.array_equal(result.x, path.at(path.budgets[-1])):
+        findings.refute("x is not the path's solution at the last budget")
+
+
+def verify_path(
+    problem: BudgetTables, result: Result, path: BudgetPath, findings: Findings
+) -> None:
+    """Prove that a path solves given tables."""
     if not _shapes(problem, result, path, findings):
         return
     tolerance = SUM * max(float(np.abs(problem.values).sum()), np.finfo(float).tiny)
@@ -121,9 +136,6 @@ def _check_points(
 
 
 def _check_last(result: Result, path: BudgetPath, tolerance: float, findings: Findings) -> None:
-    last = path.at(path.budgets[-1])
-    if result.x is None or not np.array_equal(result.x, last):
-        findings.refute("x is not the path's solution at the last budget")
     for name in ("objective", "bound"):
         stated = getattr(result, name)
         if stated is None or not abs(stated - getattr(path, name)[-1]) <= tolerance:

@@ -14,9 +14,11 @@ import numpy as np
 from sparseopt.budget_path import BudgetPath, CountChanges
 from sparseopt.column_path import ColumnwisePath
 from sparseopt.errors import ProblemError
+from sparseopt.graph_path import GraphPath
 from sparseopt.io.fields import Fields
 from sparseopt.path import GridPath, ParametricPath, PathResult, SparseRows
 from sparseopt.problems.base import Array
+from sparseopt.problems.candidates import Candidates
 
 __all__ = ["FORMATS", "PathFormat", "decode_path", "encode_path"]
 
@@ -169,6 +171,10 @@ def _encode_budget(path: BudgetPath) -> dict[str, Any]:
 
 
 def _decode_budget(fields: Fields) -> BudgetPath:
+    return BudgetPath(**_budget_parts(fields))
+
+
+def _budget_parts(fields: Fields) -> dict[str, Any]:
     budgets = fields.indices("budgets", None, 0, _LARGEST)
     count = len(budgets)
     if count == 0:
@@ -176,9 +182,6 @@ def _decode_budget(fields: Fields) -> BudgetPath:
     nodes = fields.count("nodes")
     if nodes > _LONGEST:
         raise fields.error("nodes", f"at most {_LONGEST}")
-    certified = fields.array("certified")
-    if certified.dtype != np.bool_ or certified.shape != (count,):
-        raise ProblemError(f"{fields.name('certified')}: expected {count} truth values")
     inner = fields.object("changes")
     node = inner.indices("node", None, 0, max(nodes, 1))
     changes = CountChanges(
@@ -187,15 +190,22 @@ def _decode_budget(fields: Fields) -> BudgetPath:
         count=inner.indices("count", len(node), 0, _LARGEST),
     )
     inner.end()
-    return BudgetPath(
-        budgets=budgets,
-        objective=fields.vector("objective", count, infinite=True),
-        bound=fields.vector("bound", count, infinite=True),
-        certified=certified,
-        changes=changes,
-        nodes=nodes,
-        stopped_by=fields.text("stopped_by"),
-    )
+    return {
+        "budgets": budgets,
+        "objective": fields.vector("objective", count, infinite=True),
+        "bound": fields.vector("bound", count, infinite=True),
+        "certified": _truths(fields, "certified", count),
+        "changes": changes,
+        "nodes": nodes,
+        "stopped_by": fields.text("stopped_by"),
+    }
+
+
+def _truths(fields: Fields, name: str, count: int) -> Array:
+    array = fields.array(name)
+    if array.dtype != np.bool_ or array.shape != (count,):
+        raise ProblemError(f"{fields.name(name)}: expected {count} truth values")
+    return array
 
 
 def _encode_columnwise(path: ColumnwisePath) -> dict[str, Any]:
@@ -216,9 +226,52 @@ def _decode_columnwise(fields: Fields) -> ColumnwisePath:
     return ColumnwisePath(columns=columns, stopped_by=fields.text("stopped_by"))
 
 
+def _encode_graph(path: GraphPath) -> dict[str, Any]:
+    candidates: dict[str, Any] = {"ptr": path.candidates.ptr, "index": path.candidates.index}
+    if path.candidates.coordinates is not None:
+        candidates["coordinates"] = path.candidates.coordinates
+    return {
+        **_encode_budget(path),
+        "supports": path.supports,
+        "separated": path.separated,
+        "candidates": candidates,
+        "loss": path.loss,
+        "scaling": path.scaling,
+        "ridge": float(path.ridge),
+    }
+
+
+def _decode_graph(fields: Fields) -> GraphPath:
+    parts = _budget_parts(fields)
+    nodes = parts["nodes"]
+    inner = fields.object("candidates")
+    index = inner.indices("index", None, 0, max(nodes, 1))
+    ptr = _pointers(inner, nodes, len(index))
+    coordinates = None
+    if "coordinates" in inner.names():
+        coordinates = inner.floats("coordinates", (nodes, None))
+    inner.end()
+    candidates = Candidates(ptr, index, coordinates)
+    # The counts are looked up in the supports: those of each node end with its candidates.
+    changes = parts["changes"]
+    if (changes.count > candidates.sizes[changes.node]).any():
+        raise ProblemError(f"{fields.name('changes')}: a count exceeds its node's candidates")
+    entries = candidates.total + nodes
+    return GraphPath(
+        **parts,
+        supports=fields.indices("supports", entries, 0, _LARGEST),
+        separated=_truths(fields, "separated", entries),
+        candidates=candidates,
+        loss=fields.choice("loss", ["gaussian", "ising"]),
+        scaling=fields.choice("scaling", ["standardised", "rss", "nlogrss"]),
+        ridge=fields.number("ridge"),
+    )
+
+
 FORMATS: dict[str, PathFormat] = {
     ColumnwisePath.kind: PathFormat(_encode_columnwise, _decode_columnwise),
     ParametricPath.kind: PathFormat(_encode_parametric, _decode_parametric),
     GridPath.kind: PathFormat(_encode_grid, _decode_grid),
     BudgetPath.kind: PathFormat(_encode_budget, _decode_budget),
+    GraphPath.kind: PathFormat(_encode_graph, _decode_graph),
 }

@@ -1,0 +1,82 @@
+"""Tables of a graphical model: the smallest loss of every node for every number of neighbours."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.params import SolveParams
+from sparseopt.problems.base import Array
+from sparseopt.problems.graphical import BudgetTables
+from sparseopt.problems.neighbourhoods import L0GraphicalModel
+from sparseopt.result import Limit
+
+__all__ = ["MOST", "ModelTables", "model_tables"]
+
+MOST = 62
+"""The largest number of candidates of one node: subsets are bits of an int64."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelTables:
+    """The tables, and where they come from.
+
+    Attributes
+    ----------
+    problem : BudgetTables
+        The scaled losses.
+    supports : int64 array
+        Which candidates attain each entry, as bits.
+    separated : bool array
+        Entries whose loss has no minimum.
+    done : bool array
+        Entries of nodes whose search is complete, and those for no neighbours.
+    least : float
+        What no loss falls below.
+    limit : Limit or None
+    visited : int
+        Subsets looked at.
+    """
+
+    problem: BudgetTables
+    supports: Array
+    separated: Array
+    done: Array
+    least: float
+    limit: Limit | None
+    visited: int
+
+
+def model_tables(problem: L0GraphicalModel, params: SolveParams, control: Control) -> ModelTables:
+    """Search the best subset of every size for every node."""
+    control.progress("loading the engine (it is compiled at its first use on a machine)", 0.0)
+    with control.uncounted():
+        from sparseopt.solvers.spica.gaussian import gaussian_tables, warm_up
+
+        warm_up()
+    found = gaussian_tables(problem, control, params.threads or _cores())
+    d = problem.X.shape[1]
+    lengths = problem.candidates.sizes + 1
+    ptr = problem.candidates.ptr + np.arange(d + 1)
+    scaled = problem.scaled(found.loss, np.repeat(np.arange(d), lengths))
+    done = np.repeat(found.done, lengths)
+    done[ptr[:-1]] = True
+    return ModelTables(
+        problem=BudgetTables(scaled, ptr, problem.budget),
+        supports=found.mask.view(np.int64),
+        separated=np.zeros(len(scaled), dtype=bool),
+        done=done,
+        least=-np.inf if problem.scaling == "nlogrss" else 0.0,
+        limit=found.limit,
+        visited=found.visited,
+    )
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

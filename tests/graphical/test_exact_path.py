@@ -1,0 +1,112 @@
+"""Every budget at once: against the dynamic program, ties and gaps included."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sparseopt
+from sparseopt import SolveParams, Verdict
+from sparseopt.backend import Control
+from sparseopt.problems import BudgetTables
+from sparseopt.solvers.spica import exact_path as driver
+from sparseopt.solvers.spica.exact_path import exact_path
+
+driver.warm_up()
+
+
+def path_of(problem: BudgetTables):
+    return exact_path(problem, problem.last_budget(), Control(SolveParams())).path
+
+
+def agrees(problem: BudgetTables) -> None:
+    reference = sparseopt.solve(problem, backend="knapsack-dp", check=False).path
+    result = sparseopt.solve(problem, backend="l0-tables")
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
+    scale = 1e-12 * (1.0 + np.abs(problem.values).sum())
+    np.testing.assert_allclose(result.path.objective, reference.objective, rtol=0, atol=scale)
+    np.testing.assert_array_equal(result.path.certified, reference.certified)
+    for K in result.path.budgets:
+        counts = result.path.at(K)
+        assert counts.sum() <= K
+        assert problem.objective(counts) == pytest.approx(reference.objective[K], abs=scale)
+
+
+table = st.lists(st.integers(-4, 4), min_size=1, max_size=6)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(table, min_size=1, max_size=7))
+def test_integer_tables_of_any_shape(tables):
+    agrees(BudgetTables([list(map(float, t)) for t in tables]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), min_size=1, max_size=7))
+def test_tables_that_drop_only_every_second_time(drops):
+    agrees(BudgetTables([np.repeat(10.0 - np.cumsum(d), 2) for d in drops]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_random_tables(seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 12, size=150)
+    agrees(BudgetTables([np.sort(rng.exponential(size=s + 1))[::-1] for s in sizes]))
+
+
+def test_many_tables_with_ties():
+    rng = np.random.default_rng(0)
+    agrees(BudgetTables([-np.cumsum(rng.integers(0, 4, size=11)).astype(float) for _ in range(80)]))
+
+
+def test_jumps_of_two_that_no_single_step_can_fill():
+    # All nodes are equal, so that every odd budget leaves a unit unused.
+    problem = BudgetTables([[2.0, 2.0, 0.0]] * 30)
+    path = path_of(problem)
+    assert path.objective.tolist() == [60.0 - 2.0 * (K // 2) for K in range(61)]
+    assert path.certified.tolist() == [K % 2 == 0 for K in range(61)]
+
+
+def test_one_long_jump():
+    agrees(BudgetTables([[*np.linspace(9.0, 8.9, 40), 0.0], [5.0, 4.0, 3.5], [1.0, 0.2]]))
+
+
+def test_a_budget_ends_the_path_also_within_a_segment():
+    rng = np.random.default_rng(1)
+    tables = [np.sort(rng.exponential(size=8))[::-1] for _ in range(20)]
+    whole = path_of(BudgetTables(tables))
+    for last in range(0, 140, 7):
+        part = path_of(BudgetTables(tables, budget=last))
+        np.testing.assert_array_equal(part.budgets, np.arange(last + 1))
+        np.testing.assert_allclose(part.objective, whole.objective[: last + 1], rtol=1e-13)
+
+
+def test_small_memory_grows(monkeypatch):
+    rng = np.random.default_rng(2)
+    problem = BudgetTables([np.sort(rng.exponential(size=12))[::-1] for _ in range(60)])
+    plain = path_of(problem)
+    grown = []
+    larger = driver._larger
+    monkeypatch.setattr(driver, "_larger", lambda *a: grown.append(a[-1]) or larger(*a))
+    monkeypatch.setattr(driver, "_ROOMS", 1)
+    monkeypatch.setattr(driver, "_SUMS", 1)
+    np.testing.assert_allclose(path_of(problem).objective, plain.objective, rtol=1e-13)
+    assert set(grown) == {driver.ROOMS, driver.SUMS}
+
+
+def test_a_limit_leaves_valid_counts_and_bounds(monkeypatch):
+    rng = np.random.default_rng(3)
+    problem = BudgetTables([np.sort(rng.exponential(size=11))[::-1] for _ in range(200)])
+    monkeypatch.setattr(driver, "_QUOTA", 10)
+    control = Control(SolveParams())
+    control.interrupted = True
+    found = exact_path(problem, problem.total, control)
+    value = path_of(problem).objective
+    assert found.limit is not None
+    assert (found.path.objective >= value - 1e-12).all()
+    assert (found.path.bound <= value + 1e-12).all()
+    assert found.path.objective[-1] > value[-1] + 1.0
+    for K in (0, 5, 40, problem.total):
+        counts = found.path.at(K)
+        assert counts.sum() <= K
+        assert problem.objective(counts) == pytest.approx(found.path.objective[K])
