@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from sparseopt.errors import ParamError
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, Problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +52,12 @@ class PathResult(ABC):
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
         """Return the path as a table with one row for each knot (needs pandas)."""
+
+    def select(self, by: str, problem: Problem, **options: Any) -> Any:
+        """Choose lam on this path of `problem`; see :func:`sparseopt.selection.select`."""
+        from sparseopt.selection import select
+
+        return select(problem, by, path=self, **options)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Axes:
         """Draw the path; see :func:`sparseopt.plot.plot_path` (needs matplotlib)."""

@@ -10,7 +10,7 @@ from enum import StrEnum
 from os import PathLike
 from typing import Any, Self
 
-from sparseopt.errors import SparseOptError
+from sparseopt.errors import ParamError, SparseOptError
 from sparseopt.params import SolveParams
 from sparseopt.path import PathResult
 from sparseopt.problems.base import Array
@@ -207,6 +207,22 @@ class Result:
             detail = "; ".join(self.check_messages) or self.raw_status or "no further detail"
             raise SparseOptError(f"{self.backend}: {self.status.value} ({detail})")
         return self
+
+    def select(self, by: str = "ebic", **options: Any) -> Any:
+        """Choose lam on the path; see :func:`sparseopt.selection.select`.
+
+        Raises
+        ------
+        ParamError
+            When there is no path, or the result was read without its problem.
+        """
+        from sparseopt.selection import select
+
+        if self.problem is None:
+            raise ParamError(
+                "the result does not hold its problem: use sparseopt.selection.select(problem, ...)"
+            )
+        return select(self.problem, by, result=self, **options)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the result as versioned JSON; see :func:`sparseopt.io.results.save_result`."""

@@ -8,7 +8,7 @@ import importlib.metadata
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -116,6 +116,22 @@ class Problem(ABC):
             return cls(**given)
         except TypeError as error:
             raise ProblemError(f"{cls.kind}: {error}") from error
+
+    def with_changes(self, **changes: Any) -> Self:
+        """Return the problem with some fields replaced, such as a new y or new weights.
+
+        The other fields are shared, not copied.
+
+        Raises
+        ------
+        ProblemError
+            When there is no such field, or its value is invalid.
+        """
+        known = [field.name for field in fields(self)]
+        for name in changes:
+            if name not in known:
+                raise ProblemError(f"a {self.kind} has no {name}; it has: {', '.join(known)}", name)
+        return replace(self, **changes)
 
     def fingerprint(self) -> str:
         """SHA-256 of the content: the same for the object, its file, and any copy of either."""

@@ -10,9 +10,9 @@ from sparseopt.selection.cross_validation import CVResult, cross_validate
 from sparseopt.selection.curve import Curve
 from sparseopt.selection.losses import Loss, check_loss
 from sparseopt.selection.network import NetworkResult, network_criterion
-from sparseopt.selection.refit import refit
+from sparseopt.selection.refitting import refit
+from sparseopt.selection.rules import TheoryResult, select, select_by_theory
 from sparseopt.selection.runs import Runs
-from sparseopt.selection.select import TheoryResult, select, select_by_theory
 from sparseopt.selection.stability import StabilityResult, error_bound, stability_selection
 from sparseopt.selection.theory import TheoreticalLam, noise_level, theoretical_lam
 

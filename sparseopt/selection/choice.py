@@ -12,7 +12,7 @@ from sparseopt.errors import SparseOptError
 from sparseopt.path import ParametricPath, PathResult
 from sparseopt.problems.base import Array
 from sparseopt.result import Result
-from sparseopt.selection.refit import refit
+from sparseopt.selection.refitting import refit
 from sparseopt.selection.solving import rounded_off
 
 if TYPE_CHECKING:

@@ -88,7 +88,7 @@ def take_columns(problem: Any, columns: Array, **changes: Any) -> Any:
         for name, value in fields.items()
         if value is not None
     }
-    return replace(problem, X=problem.X[:, columns], **{**some, **changes})
+    return replace(problem, **{"X": problem.X[:, columns], **some, **changes})
 
 
 def design(problem: Any) -> Array:

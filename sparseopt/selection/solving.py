@@ -60,6 +60,12 @@ def path_result(
         exact_path(result)
     if result.instance != problem.fingerprint():
         raise ParamError("the result belongs to another problem: solve this one first")
+    length = len(problem.coefficient_names)  # type: ignore[attr-defined]
+    if isinstance(result.path, ParametricPath) and result.path.shape[1] != length:
+        raise ParamError(
+            f"the path has {result.path.shape[1]} coefficients and the problem {length}: give the "
+            "path of this problem"
+        )
     return result
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from sparseopt.backend import Backend, Progress
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
-from sparseopt.selection.refit import refit
+from sparseopt.selection.refitting import refit
 from sparseopt.selection.runs import Runs
 from sparseopt.selection.samples import lam_growth, penalised, take_rows
 from sparseopt.selection.solving import exact_path, solve_path

@@ -9,8 +9,9 @@ from typing import Any
 
 from sparseopt.backend import Backend
 from sparseopt.errors import ParamError
+from sparseopt.path import PathResult
 from sparseopt.problems.base import Problem
-from sparseopt.result import Result
+from sparseopt.result import Result, Status
 from sparseopt.selection.choice import Selection
 from sparseopt.selection.criteria import information_criterion
 from sparseopt.selection.cross_validation import cross_validate
@@ -44,7 +45,12 @@ class TheoryResult(Selection):
 
 
 def select(
-    problem: Problem, by: str = "ebic", *, result: Result | None = None, **options: Any
+    problem: Problem,
+    by: str = "ebic",
+    *,
+    result: Result | None = None,
+    path: PathResult | None = None,
+    **options: Any,
 ) -> Selection | StabilityResult:
     """Choose lam, or the coefficients, by a rule.
 
@@ -53,7 +59,8 @@ def select(
     problem : Problem
     by : {"cv", "aic", "bic", "ebic", "theory", "stability"}, default "ebic"
     result : Result, optional
-        The path of the problem, if there is one already.
+        The path of the problem, if there is one already; or the bare `path`.
+    path : PathResult, optional
     **options
         Those of :func:`cross_validate`, :func:`information_criterion` (:func:`network_criterion`
         for CLIME), :func:`select_by_theory` or :func:`stability_selection`.
@@ -74,6 +81,8 @@ def select(
     >>> select(problem, "theory", sigma=1.0).support.tolist()
     [0, 1]
     """
+    if path is not None and result is None:
+        result = Result(status=Status.OPTIMAL, path=path, problem=problem, kind=problem.kind)
     if by == "cv":
         return cross_validate(problem, result=result, **options)
     if by in ("aic", "bic", "ebic"):
