@@ -1,0 +1,132 @@
+"""An independent reference: each model's textbook linear program from its own data, by HiGHS.
+
+Nothing of the general form is used here. Coefficients are split into u - v with u, v >= 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog
+
+from sparseopt.problems import (
+    CLIME,
+    L1SVM,
+    LPD,
+    CompressedSensing,
+    DifferentialNetwork,
+    MatrixDantzig,
+    QuantileLasso,
+)
+
+_TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_STATUS = {0: "optimal", 2: "infeasible", 3: "unbounded"}
+
+
+def _given(weights, shape):
+    return np.ones(shape) if weights is None else np.asarray(weights)
+
+
+def _solved(cost, **constraints):
+    answer = linprog(cost, method="highs", options=_TIGHT, **constraints)
+    return _STATUS.get(answer.status, f"linprog status {answer.status}"), answer.fun
+
+
+def solve_textbook(problem, lam):
+    """Return (status, objective) of the model at lam."""
+    return _FORMS[type(problem)](problem, lam)
+
+
+def solve_bounded_svm(problem, bound):
+    """Return the least hinge loss with the l1 norm of theta at most `bound` (2.12)."""
+    return _svm(problem, None, bound)
+
+
+def _band(A, center, lam, weights, radius):
+    """Minimise w'abs(theta) subject to abs(A theta - center) <= lam radius."""
+    A = np.hstack([A, -A])
+    rows = np.vstack([A, -A])
+    rhs = np.concatenate([center + lam * radius, lam * radius - center])
+    return _solved(np.tile(weights, 2), A_ub=rows, b_ub=rhs)
+
+
+def _compressed_sensing(p, lam):
+    n, d = p.X.shape
+    return _band(p.X, p.y, lam, _given(p.weights, d), _given(p.row_weights, n))
+
+
+def _lpd(p, lam):
+    d = len(p.S)
+    return _band(p.S, p.delta, lam, _given(p.weights, d), _given(p.row_weights, d))
+
+
+def _clime(p, lam):
+    d = len(p.S)
+    total = 0.0
+    for i in range(d):
+        unit = np.zeros(d)
+        unit[i] = 1.0
+        status, value = _band(p.S, unit, lam, _given(p.weights, d), _given(p.row_weights, d))
+        if status != "optimal":
+            return status, None
+        total += value
+    return "optimal", total
+
+
+def _equation(X, Z, Y, lam, weights, radius):
+    """Minimise sum W abs(D) subject to abs(X D Z - Y) <= lam R, one equation for each entry."""
+    (m1, d1), (d2, m2) = X.shape, Z.shape
+    A = np.array([np.outer(X[i], Z[:, j]).ravel() for i in range(m1) for j in range(m2)])
+    return _band(A, Y.ravel(), lam, weights.reshape(d1 * d2), radius.reshape(m1 * m2))
+
+
+def _matrix_dantzig(p, lam):
+    shape = (p.X.shape[1], len(p.Z))
+    return _equation(p.X, p.Z, p.Y, lam, _given(p.weights, shape), _given(p.row_weights, p.Y.shape))
+
+
+def _network(p, lam):
+    Y = p.S_X - p.S_Y if p.sign == "y-x" else p.S_Y - p.S_X
+    shape = Y.shape
+    return _equation(p.S_X, p.S_Y, Y, lam, _given(p.weights, shape), _given(p.row_weights, shape))
+
+
+def _split_design(p):
+    """Return the columns of (u, v, beta), their weights, and their lower bounds."""
+    n, d = p.X.shape
+    ones = np.ones((n, 1)) if p.fit_intercept else np.zeros((n, 0))
+    columns = np.hstack([p.X, -p.X, ones])
+    weights = np.concatenate([np.tile(_given(p.weights, d), 2), np.zeros(ones.shape[1])])
+    return columns, weights, [(0, None)] * (2 * d) + [(None, None)] * ones.shape[1]
+
+
+def _quantile(p, lam):
+    """Residual r+ - r-, cost tau r+ + (1 - tau) r-."""
+    n = len(p.y)
+    columns, weights, bounds = _split_design(p)
+    cost = np.concatenate([lam * weights, np.full(n, p.tau), np.full(n, 1.0 - p.tau)])
+    rows = np.hstack([columns, np.eye(n), -np.eye(n)])
+    return _solved(cost, A_eq=rows, b_eq=p.y, bounds=bounds + [(0, None)] * (2 * n))
+
+
+def _svm(p, lam, bound=None):
+    """Slack xi >= 1 - y (x'theta + beta), cost xi."""
+    n = len(p.y)
+    columns, weights, bounds = _split_design(p)
+    penalty = np.zeros_like(weights) if lam is None else lam * weights
+    rows, rhs = np.hstack([-p.y[:, None] * columns, -np.eye(n)]), -np.ones(n)
+    if bound is not None:
+        rows = np.vstack([rows, np.concatenate([weights, np.zeros(n)])])
+        rhs = np.append(rhs, bound)
+    cost = np.concatenate([penalty, np.ones(n)])
+    return _solved(cost, A_ub=rows, b_ub=rhs, bounds=bounds + [(0, None)] * n)
+
+
+_FORMS = {
+    CLIME: _clime,
+    CompressedSensing: _compressed_sensing,
+    DifferentialNetwork: _network,
+    L1SVM: _svm,
+    LPD: _lpd,
+    MatrixDantzig: _matrix_dantzig,
+    QuantileLasso: _quantile,
+}
