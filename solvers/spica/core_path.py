@@ -218,6 +218,7 @@ def spend(
     objective: Array,
     multiplier: Array,
     bound: Array,
+    certified: Array,
     change_ptr: Array,
     change_node: Array,
     change_count: Array,
@@ -235,6 +236,8 @@ def spend(
     objective, multiplier, bound : arrays of shape (last + 1,), changed
         The optimum, the best multiplier and the dual bound of each budget; ``objective[0]`` is
         given.
+    certified : bool array of shape (last + 1,), changed
+        Whether the deviations cost nothing, so that the dual has no gap.
     change_ptr, change_node, change_count : int arrays, changed
         As in CountChanges.
 
@@ -260,6 +263,7 @@ def spend(
                 return CHANGES
             for K in range(K0 + 1, last + 1):
                 objective[K] = bound[K] = objective[K0]
+                certified[K] = True
                 multiplier[K] = 0.0
                 state[2] = _undo(core, change_node, change_count, state[2])
                 change_ptr[K + 1] = state[2]
@@ -310,7 +314,8 @@ def spend(
             return CHANGES
         for t in range(1, stop + 1):
             K = K0 + t
-            s = _cheapest(core, t, lam, low, high)[1]
+            price, s = _cheapest(core, t, lam, low, high)
+            certified[K] = price <= free
             bound[K] = objective[K0] - lam * t
             multiplier[K] = lam
             place = _undo(core, change_node, change_count, state[2])
@@ -333,6 +338,7 @@ def spend(
             objective[K] = bound[K] = objective[K0] + (
                 values[ptr[j] + counts[j] + w] - values[ptr[j] + counts[j]]
             )
+            certified[K] = True
             multiplier[K] = lam
             counts[j] += w
             place = _undo(core, change_node, change_count, state[2])

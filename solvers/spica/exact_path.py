@@ -54,6 +54,8 @@ def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
     objective[0] = bound[0] = values[ptr[:-1]].sum()
     if len(order):
         multiplier[0] = -hull.slope[order[0]]
+    certified = np.zeros(last + 1, dtype=bool)
+    certified[0] = True
     change_ptr = np.zeros(last + 2, dtype=np.int64)
     room = last + last // 2 + 1024
     node, count = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
@@ -72,6 +74,7 @@ def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
             objective,
             multiplier,
             bound,
+            certified,
             change_ptr,
             node,
             count,
@@ -91,8 +94,6 @@ def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
             break
         control.progress("budgets", fraction=int(core.state[1]) / max(last, 1))
     written = int(core.state[2])
-    rounding = 1e-12 * np.abs(values).sum()
-    certified = objective - bound <= rounding
     path = BudgetPath(
         budgets=np.arange(last + 1),
         objective=objective,
