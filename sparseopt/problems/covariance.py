@@ -66,7 +66,8 @@ def _scatter(data: Array) -> Array:
     # The mean of a constant column may round; what is left would be a variance of noise.
     constant = (data == data[0]).all(axis=0)
     centred = np.where(constant, 0.0, data - data.mean(axis=0))
-    return np.asarray(centred.T @ centred)
+    with np.errstate(over="ignore"):
+        return np.asarray(centred.T @ centred)
 
 
 def _divided(field: str, scatter: Array, n: int, ddof: int) -> Array:
