@@ -8,20 +8,34 @@ from hypothesis import strategies as st
 
 from sparseopt import ProblemError
 from sparseopt.problems import (
+    CLIME,
+    L1SVM,
+    LPD,
     STRS,
     BudgetTables,
+    CompressedSensing,
     DantzigSelector,
+    DifferentialNetwork,
     LADLasso,
+    MatrixDantzig,
     ParametricLP,
     Pieces,
     PiecewiseLinearProgram,
     Problem,
+    QuantileLasso,
 )
 
-ONE = np.ones(2)
+ONE, EYE = np.ones(2), np.eye(2)
 GOOD = {
     DantzigSelector: {"X": np.eye(2), "y": ONE, "weights": ONE, "row_weights": ONE, "scale": "n"},
     LADLasso: {"X": np.eye(2), "y": ONE, "weights": ONE, "fit_intercept": True},
+    QuantileLasso: {"X": EYE, "y": ONE, "tau": 0.3, "weights": ONE, "fit_intercept": True},
+    CompressedSensing: {"X": EYE, "y": ONE, "weights": ONE, "row_weights": ONE},
+    LPD: {"S": EYE, "delta": ONE, "weights": ONE, "row_weights": ONE},
+    L1SVM: {"X": EYE, "y": np.array([1.0, -1.0]), "weights": ONE, "fit_intercept": True},
+    CLIME: {"S": EYE, "weights": ONE, "row_weights": ONE},
+    DifferentialNetwork: {"S_X": EYE, "S_Y": EYE, "weights": EYE, "row_weights": EYE},
+    MatrixDantzig: {"X": EYE, "Z": EYE, "Y": EYE, "weights": EYE, "row_weights": EYE},
     ParametricLP: {"A": np.eye(2), "b": ONE, "b_bar": ONE, "c": ONE, "c_bar": ONE},
     STRS: {"A": np.eye(2), "a": ONE, "d": 1},
     BudgetTables: {"values": np.array([2.0, 1.0, 0.0]), "ptr": np.array([0, 2, 3]), "budget": 1},
@@ -87,6 +101,16 @@ def test_arrays_that_are_none_are_refused_by_name(kind, name, wrong):
         (DantzigSelector, {"row_weights": -ONE}),
         (LADLasso, {"fit_intercept": 1}),
         (LADLasso, {"weights": -ONE}),
+        (QuantileLasso, {"tau": 1.0}),
+        (QuantileLasso, {"fit_intercept": 1}),
+        (CompressedSensing, {"row_weights": -ONE}),
+        (LPD, {"weights": -ONE}),
+        (L1SVM, {"y": ONE}),
+        (L1SVM, {"fit_intercept": None}),
+        (CLIME, {"row_weights": -ONE}),
+        (DifferentialNetwork, {"sign": "y"}),
+        (DifferentialNetwork, {"weights": -EYE}),
+        (MatrixDantzig, {"row_weights": -EYE}),
         (ParametricLP, {"form": "standard"}),
         (STRS, {"d": 3}),
         (BudgetTables, {"budget": 5}),
@@ -101,9 +125,11 @@ def test_values_out_of_range_are_refused_by_name(kind, change):
     assert caught.value.field == next(iter(change))
 
 
-@pytest.mark.parametrize("kind", [DantzigSelector, LADLasso, STRS])
-def test_sparse_data_is_refused_where_it_is_not_taken(kind):
-    name = "A" if kind is STRS else "X"
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(DantzigSelector, "X"), (LADLasso, "X"), (STRS, "A"), (LPD, "S"), (MatrixDantzig, "Z")],
+)
+def test_sparse_data_is_refused_where_it_is_not_taken(kind, name):
     with pytest.raises(ProblemError, match="toarray"):
         kind(**{**GOOD[kind], name: sp.csr_array(np.eye(2))})
 
@@ -143,6 +169,8 @@ class TestFingerprints:
             nudged = array * (1.0 + 1e-15) + 1e-15
             if kind is STRS and name == "A":
                 nudged = (nudged + nudged.T) / 2.0
+            if kind is L1SVM and name == "y":
+                nudged = -array
             seen.add(kind.from_payload(values, {**arrays, name: nudged}).fingerprint())
             changed += 1
         assert changed > 0

@@ -11,13 +11,20 @@ from sparseopt import Certificate, Limit, Problem, Result, SolveParams, Status, 
 from sparseopt.budget_path import BudgetPath, CountChanges
 from sparseopt.path import GridPath, ParametricPath, SparseRows
 from sparseopt.problems import (
+    CLIME,
+    L1SVM,
+    LPD,
     STRS,
     BudgetTables,
+    CompressedSensing,
     DantzigSelector,
+    DifferentialNetwork,
     LADLasso,
+    MatrixDantzig,
     ParametricLP,
     Pieces,
     PiecewiseLinearProgram,
+    QuantileLasso,
 )
 
 
@@ -84,6 +91,27 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     ),
     "lad": lambda: regression(LADLasso),
     "lad-intercept": lambda: regression(LADLasso, fit_intercept=True, weights=[0, 1, 2, 3]),
+    "quantile": lambda: regression(QuantileLasso, tau=0.3),
+    "quantile-intercept": lambda: regression(
+        QuantileLasso, tau=0.9, fit_intercept=True, weights=[0, 1, 2, 3], names=list("abcd")
+    ),
+    "sensing": lambda: regression(
+        CompressedSensing, weights=[0, 1, 2, 3], row_weights=[1, 0, 1, 1, 1, 2]
+    ),
+    "lpd": lambda: LPD.from_samples(
+        rng().normal(size=(5, 3)), rng().random((4, 3)), weights=[0, 1, 2], names=["a", "b", "c"]
+    ),
+    "svm": lambda: L1SVM(X=rng().normal(size=(4, 3)), y=[1, -1, -1, 1], weights=[0, 1, 2]),
+    "clime": lambda: CLIME.from_data(rng().normal(size=(6, 3)), row_weights=[1, 2, 1]),
+    "network": lambda: DifferentialNetwork.from_samples(
+        rng().normal(size=(6, 3)), rng().random((5, 3)), sign="x-y", names=["a", "b", "c"]
+    ),
+    "matrix-dantzig": lambda: MatrixDantzig(
+        X=rng().normal(size=(3, 2)),
+        Z=rng().normal(size=(4, 2)),
+        Y=rng().normal(size=(3, 2)),
+        weights=np.arange(8.0).reshape(2, 4),
+    ),
     "plp-dense": three_kinks,
     "plp-sparse": lambda: three_kinks(sp.csr_array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]])),
     "plp-gram": lambda: regression(DantzigSelector).canonical(),  # type: ignore[attr-defined]
