@@ -6,8 +6,8 @@ The penalised and the bounded problem have the same solutions,
           \min_\theta L(\theta) \;\text{ subject to }\; \|\theta\| \le t,
 
 with :math:`\|\theta\| = \sum_j w_j |\theta_j|`. The first is followed in lam and jumps at its
-knots. At a knot every convex combination of the two sides is optimal. L and the norm are convex, and
-L + lam times the norm is constant between the two sides, so that both are affine there: the
+knots. At a knot every convex combination of the two sides is optimal. L and the norm are convex,
+and L + lam times the norm is constant between the two sides, so that both are affine there: the
 interpolated point of norm t is the solution of the second problem.
 """
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["L1BoundPath"]
+
+_EXPECTED = "the whole path of this problem, sparseopt.solve(problem).path"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +85,10 @@ class L1BoundPath(PathResult):
                 "and QuantileLasso"
             )
         weights = problem.penalty_weights
-        if not isinstance(path, ParametricPath) or path.shape[1] != len(weights):
-            raise ParamError(
-                f"path is a {type(path).__name__}; expected the whole path of this problem, as "
-                "sparseopt.solve(problem).path"
-            )
+        if not isinstance(path, ParametricPath):
+            raise ParamError(f"path is a {type(path).__name__}; expected {_EXPECTED}")
+        if path.shape[1] != len(weights):
+            raise ParamError(f"path is of {path.shape[1]} coefficients; expected {_EXPECTED}")
         rows = np.repeat(np.arange(len(path.low)), np.diff(path.theta.ptr))
         sizes = weights[path.theta.index] * np.abs(path.theta.value)
         norms = np.maximum.accumulate(np.bincount(rows, sizes, minlength=len(path.low)))
