@@ -149,8 +149,8 @@ def cross_validate(
     problem : Problem
         DantzigSelector, CompressedSensing, LADLasso, QuantileLasso or L1SVM.
     folds : int, array of shape (n,), iterable of (train, test), or splitter, default 10
-        A number of random folds (stratified for classes), labels, index arrays, or an object with
-        ``split(X, y)`` such as scikit-learn's KFold.
+        A number of random folds (stratified for classes), labels, index arrays, or a splitter
+        of scikit-learn, such as KFold.
     loss : str or Loss, optional
         "squared", "absolute", "check" (at the problem's level), "hinge", "misclassification".
         Default: the model's own.

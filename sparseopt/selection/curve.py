@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -142,7 +143,9 @@ class Curve:
         width = high - low
         if a0 + width * (a1 + width * a2) <= limit:
             return high
-        return low + min(max(_larger_root(a2, a1, a0 - limit), 0.0), width)
+        # The upper end is above the limit: right of both roots, or between those of a concave piece.
+        root = (max if a2 >= 0.0 else min)(_roots(a2, a1, a0 - limit))
+        return min(low + max(root, 0.0), high)
 
     def smallest(self) -> tuple[Array, Array]:
         """Return where each piece is smallest, as a step above its lower end, and its value."""
@@ -174,7 +177,8 @@ def lowest(low: Array, high: Array, step: Array, value: Array, flat: Array) -> M
     tied = value <= best + _TIE * abs(best)
     first = int(np.flatnonzero(tied)[0])
     if not flat[first]:
-        lam = float(low[first] + step[first])
+        # The sum may round to beyond the piece.
+        lam = min(float(low[first] + step[first]), float(high[first]))
         return Minimum(lam, float(value[first]), lam, lam)
     last = first + int(np.argmin(np.append((tied & flat)[first:], False))) - 1
     below, above = float(low[last]), float(high[first])
@@ -193,10 +197,9 @@ def _middle(low: float, high: float) -> float:
     return low + 0.5 * (high - low)
 
 
-def _larger_root(a: float, b: float, c: float) -> float:
-    """Return the larger real root of a t^2 + b t + c, without cancellation."""
+def _roots(a: float, b: float, c: float) -> list[float]:
+    """Return the real roots of a t^2 + b t + c, without cancellation."""
     if a == 0.0:
-        return -c / b
-    q = -0.5 * (b + np.copysign(np.sqrt(max(b * b - 4.0 * a * c, 0.0)), b))
-    roots = [q / a] if q == 0.0 else [q / a, c / q]
-    return float(max(roots))
+        return [-c / b]
+    q = -0.5 * (b + math.copysign(math.sqrt(max(b * b - 4.0 * a * c, 0.0)), b))
+    return [q / a] if q == 0.0 else [q / a, c / q]

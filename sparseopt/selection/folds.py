@@ -23,7 +23,7 @@ def make_folds(folds: Any, X: Array, y: Array, seed: int, classes: bool) -> list
     ----------
     folds : int, array of shape (n,), iterable of (train, test), or splitter
         A number of folds, made at random and as equal in size as can be; labels, one fold for each
-        value; pairs of index arrays; or an object with ``split(X, y)``, as scikit-learn's.
+        value; pairs of index arrays; or one of scikit-learn's splitters.
     X, y : arrays
     seed : int
         Of the random folds.
@@ -36,9 +36,9 @@ def make_folds(folds: Any, X: Array, y: Array, seed: int, classes: bool) -> list
         When a part is empty, an index is out of range, or parts overlap.
     """
     n = len(y)
-    if hasattr(folds, "split"):
+    if hasattr(folds, "get_n_splits"):
         pairs = list(folds.split(X, y))
-    elif isinstance(folds, bool) or not (np.ndim(folds) or isinstance(folds, Iterable)):
+    elif not isinstance(folds, Iterable):
         pairs = _complements(_random_labels(_count(folds, n), y, seed, classes))
     elif isinstance(folds, np.ndarray) and folds.shape == (n,):
         pairs = _complements(np.unique(folds, return_inverse=True)[1])

@@ -27,6 +27,8 @@ __all__ = ["TheoryResult", "select", "select_by_theory"]
 class TheoryResult(Selection):
     """The theoretical lam and the solution there; see :class:`~sparseopt.selection.Selection`.
 
+    There is no criterion: `value` is lam.
+
     Attributes
     ----------
     formula, source : str
@@ -40,8 +42,10 @@ class TheoryResult(Selection):
 
     def summary(self) -> dict[str, Any]:
         """Return the facts that a person or a script asks for first, ready for JSON."""
+        facts = super().summary()
+        del facts["value"]
         more = {"formula": self.formula, "source": self.source, "sigma": self.sigma}
-        return {**super().summary(), **more}
+        return {**facts, **more}
 
 
 def select(

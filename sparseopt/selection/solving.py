@@ -9,7 +9,7 @@ import numpy as np
 
 from sparseopt.api import solve
 from sparseopt.column_path import ColumnwisePath
-from sparseopt.errors import ParamError, SparseOptError
+from sparseopt.errors import BackendError, ParamError
 from sparseopt.path import ParametricPath
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Limit, Result
@@ -24,7 +24,7 @@ def solve_path(
 
     Raises
     ------
-    SparseOptError
+    BackendError
         When there is no path; `what` says whose.
     KeyboardInterrupt
         When the solve was interrupted: a part of the paths answers nothing.
@@ -33,7 +33,7 @@ def solve_path(
     if result.limit is Limit.INTERRUPTED:
         raise KeyboardInterrupt
     if not isinstance(result.path, ParametricPath | ColumnwisePath) or not len(result.path):
-        raise SparseOptError(
+        raise BackendError(
             f"{what} has no path: {result.backend} says {result.status.value} ({result.raw_status})"
         )
     return result
@@ -55,7 +55,10 @@ def path_result(
             return solved
         from sparseopt.api import checked
 
-        return checked(problem, solved).raise_for_status()
+        judged = checked(problem, solved)
+        if not judged.status.has_answer:
+            raise BackendError(f"the checker refutes the path: {'; '.join(judged.check_messages)}")
+        return judged
     if result.path is None or result.path.kind == "grid":
         exact_path(result)
     if result.instance != problem.fingerprint():
