@@ -9,6 +9,7 @@ import click
 from sparseopt.cli.examine import backends, check, info
 from sparseopt.cli.exits import Application, ExitCode
 from sparseopt.cli.make import convert, generate
+from sparseopt.cli.select import select
 from sparseopt.cli.solve import solve
 
 __all__ = ["main"]
@@ -48,5 +49,5 @@ def main(ctx: click.Context) -> Any:
     return None
 
 
-for _command in (solve, check, info, backends, generate, convert):
+for _command in (solve, select, check, info, backends, generate, convert):
     main.add_command(_command)
