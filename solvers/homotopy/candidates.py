@@ -33,7 +33,7 @@ class Finding:
 
     `good` segments from the start are optimal; the next one, if any, is violated at its upper end
     (`at_high`) or only at its lower one, by the coordinates `needed`. `slack` is each resting
-    coordinate's smallest slack over the segments looked at, relative to its range.
+    coordinate's slack at the last end looked at, relative to its range, and 0 where violated.
     """
 
     good: int
@@ -123,6 +123,7 @@ class Candidates:
             _scan(
                 values_low,
                 values_high,
+                values_low is values_high,
                 sign,
                 self.offset[begin:end],
                 self.low[:, begin:end],
@@ -205,6 +206,7 @@ def _ranges(starts: Array, counts: Array) -> Array:
 def _scan(
     at_low: Array,
     at_high: Array,
+    same: bool,
     sign: float,
     offset: Array,
     low: Array,
@@ -216,29 +218,43 @@ def _scan(
     first: Array,
     slack: Array,
 ) -> None:
-    """Find each resting coordinate's first violated end, and its smallest relative slack.
+    """Find each resting coordinate's first violated end, and its relative slack at the last end.
 
-    The upper end of segment s has the number 2 s, its lower end 2 s + 1.
+    The upper end of segment s has the number 2 s, its lower end 2 s + 1. Where `same`, the products
+    are the same at both ends.
     """
     length, count = at_low.shape
+    endless = 1 if np.isinf(lam_high[0]) else 0
     for i in range(length):
         if not resting[i]:
             continue
-        smallest = np.inf
+        o0, o1 = offset[i, 0], offset[i, 1]
+        l0, l1, h0, h1 = low[0, i], low[1, i], high[0, i], high[1, i]
+        worst = np.inf
         for s in range(count):
-            for end in range(2):
-                lam = lam_low[s] if end == 1 else lam_high[s]
-                if not np.isfinite(lam):
-                    continue
-                value = at_low[i, s] if end == 1 else at_high[i, s]
-                value = sign * value + offset[i, 0] + lam * offset[i, 1]
-                under = low[0, i] + lam * low[1, i]
-                over = high[0, i] + lam * high[1, i]
-                gap = min(value - under, over - value)
-                if gap < -tolerance and first[i] > 2 * s + end:
-                    first[i] = 2 * s + end
-                width = over - under
-                if not np.isfinite(width):
-                    width = abs(value) + gap
-                smallest = min(smallest, gap / width if width > 0.0 else 0.0)
-        slack[i] = smallest
+            lam = lam_low[s]
+            value = sign * at_low[i, s] + o0 + lam * o1
+            worst = min(worst, min(value - l0 - lam * l1, h0 + lam * h1 - value))
+        if not (same and o1 == 0.0 and l1 == 0.0 and h1 == 0.0):
+            for s in range(endless, count):
+                lam = lam_high[s]
+                value = sign * at_high[i, s] + o0 + lam * o1
+                worst = min(worst, min(value - l0 - lam * l1, h0 + lam * h1 - value))
+        lam = lam_low[count - 1]
+        value = sign * at_low[i, count - 1] + o0 + lam * o1
+        under, over = l0 + lam * l1, h0 + lam * h1
+        gap = min(value - under, over - value)
+        width = over - under
+        if not np.isfinite(width):
+            width = abs(value) + gap
+        slack[i] = gap / width if width > 0.0 else 0.0
+        if worst >= -tolerance:
+            continue
+        for end in range(endless, 2 * count):
+            s = end // 2
+            lam = lam_low[s] if end % 2 else lam_high[s]
+            value = sign * (at_low[i, s] if end % 2 else at_high[i, s]) + o0 + lam * o1
+            if min(value - l0 - lam * l1, h0 + lam * h1 - value) < -tolerance:
+                first[i] = end
+                slack[i] = 0.0
+                break
