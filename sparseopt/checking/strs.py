@@ -2,7 +2,10 @@ r"""The verifier of the sparse trust-region subproblem.
 
 The certificate "leaves" lists the leaves of a search tree over supports, in CSR form: ``in_ptr,
 in_index`` (the variables that a leaf fixes in), ``out_ptr, out_index`` (fixed out), and ``mu``, a
-multiplier for each leaf. It proves that U bounds the optimum if
+multiplier for each leaf. A leaf may also name a pair of row multipliers: ``pair`` (L,), -1 for
+none, with the pool in ``pair_ptr, pair_index`` (the variables of each pair, increasing), ``pair_l``
+and ``pair_L`` (the vectors, and the square matrices by rows, one after the other). It proves that
+U bounds the optimum if
 
 1. every support of size d belongs to a leaf. A tree over the variables is rebuilt from the leaves:
    a variable that all leaves of a node fix splits them; a node is closed by a leaf that fixes
@@ -12,18 +15,22 @@ multiplier for each leaf. It proves that U bounds the optimum if
 
    .. math:: N = \begin{pmatrix} U - \mu & -a_F'/2 \\ -a_F/2 & \mu I - A_F \end{pmatrix} \succeq 0,
 
-   which one Cholesky factorisation shows, with a shift that covers its rounding (Rump 2006).
+   which one Cholesky factorisation shows, with a shift that covers its rounding (Rump 2006). With
+   a pair (l, L) the data are A - (L + L')/2 and a - l there, and U is less what the rows can add
+   (:mod:`sparseopt.checking.row_bounds`).
 
 Both are shown for U + 1e-9 s, where s is the size of the largest entry of A, a and U.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from sparseopt.checking.report import Findings
+from sparseopt.checking.row_bounds import RowPairs, row_sum
 from sparseopt.checking.tolerances import SUM
 from sparseopt.problems.base import Array
 from sparseopt.problems.strs import STRS
@@ -76,7 +83,11 @@ def verify(problem: STRS, result: Result, findings: Findings) -> None:
         findings.doubt(str(error))
         return
     # All may be zero; a factorisation needs a shift that is not.
-    gap = unproven_leaf(problem, leaves, bound, SUM * max(size, _SMALLEST))
+    try:
+        gap = unproven_leaf(problem, leaves, bound, SUM * max(size, _SMALLEST))
+    except Malformed as error:
+        findings.refute(f"the leaves are malformed: {error}")
+        return
     if gap is not None:
         findings.refute(gap)
         return
@@ -95,10 +106,15 @@ class Leaves:
     state : int8 array of shape (L, D)
         1 fixed in, -1 fixed out, 0 free; what the size d implies is filled in.
     mu : array of shape (L,)
+    pair : int array of shape (L,)
+        Which pair of row multipliers a leaf uses, -1 for none.
+    pairs : RowPairs
     """
 
     state: Array
     mu: Array
+    pair: Array
+    pairs: RowPairs
 
     @classmethod
     def read(cls, certificate: Certificate, D: int, d: int) -> Leaves:
@@ -117,6 +133,7 @@ class Leaves:
             raise Malformed("mu is not a vector of finite numbers")
         if len(mu) * D > _CELLS:
             raise Unreadable(f"{len(mu)} leaves over {D} variables are too many to check")
+        pair, pairs = _pairs(arrays, len(mu), D)
         state = np.zeros((len(mu), D), dtype=np.int8)
         for name, sign in (("in", 1), ("out", -1)):
             row, index = _csr(arrays[f"{name}_ptr"], arrays[f"{name}_index"], len(mu), D, name)
@@ -125,11 +142,27 @@ class Leaves:
                 raise Malformed("a leaf fixes a variable twice")
         inside, outside = (state > 0).sum(axis=1), (state < 0).sum(axis=1)
         some = (inside <= d) & (D - outside >= d)
-        state, mu = state[some], mu[some]
+        state, mu, pair = state[some], mu[some], pair[some]
         full, spent = inside[some] == d, outside[some] == D - d
         state[full] = np.where(state[full] > 0, 1, -1)
         state[spent] = np.where(state[spent] < 0, -1, 1)
-        return cls(state=state, mu=mu)
+        return cls(state=state, mu=mu, pair=pair, pairs=pairs)
+
+
+def _pairs(arrays: Mapping[str, Array], rows: int, D: int) -> tuple[Array, RowPairs]:
+    """Return which pair each leaf uses, and the pool."""
+    if "pair" not in arrays:
+        return np.full(rows, -1), RowPairs([], [], [])
+    pair = np.asarray(arrays["pair"])
+    if pair.dtype.kind not in "iu" or pair.shape != (rows,):
+        raise Malformed(f"pair is not an integer for each of the {rows} multipliers")
+    try:
+        pairs = RowPairs.read(arrays, D)
+    except ValueError as error:
+        raise Malformed(str(error)) from error
+    if rows and not -1 <= int(pair.min()) <= int(pair.max()) < len(pairs.l):
+        raise Malformed(f"pair names others than the {len(pairs.l)} pairs of the pool")
+    return pair.astype(np.int64), pairs
 
 
 def _csr(ptr: Array, index: Array, rows: int, D: int, name: str) -> tuple[Array, Array]:
@@ -211,7 +244,9 @@ def unproven_leaf(problem: STRS, leaves: Leaves, bound: float, tolerance: float)
         for begin in range(0, len(which), rows):
             chunk = which[begin : begin + rows]
             F = np.nonzero(in_candidates[chunk])[1].reshape(len(chunk), size)
-            good = _positive(_bordered(problem, F, leaves.mu[chunk], bound), tolerance / 2.0)
+            N = _bordered(problem, F, leaves.mu[chunk], bound)
+            shift = tolerance / 2.0 - _subtract_rows(N, leaves, chunk, F, problem.d)
+            good = _positive(N, shift)
             if not good.all():
                 at = int(chunk[int(np.argmin(good))])
                 return (
@@ -234,7 +269,30 @@ def _bordered(problem: STRS, F: Array, mu: Array, bound: float) -> Array:
     return N
 
 
-def _positive(N: Array, shift: float) -> Array:
+def _subtract_rows(N: Array, leaves: Leaves, chunk: Array, F: Array, d: int) -> Array:
+    """Change the matrices of leaves with row multipliers; return bounds of the rounding errors."""
+    rounding = np.zeros(len(chunk))
+    inside = leaves.state > 0
+    for k, leaf in enumerate(chunk.tolist()):
+        if leaves.pair[leaf] < 0:
+            continue
+        try:
+            l, L = leaves.pairs.on(int(leaves.pair[leaf]), F[k])
+        except ValueError as error:
+            raise Malformed(str(error)) from error
+        before = np.abs(N[k]).max()
+        rows = row_sum(l, L, inside[leaf, F[k]], d)
+        N[k, 0, 0] -= rows
+        N[k, 0, 1:] += l / 2.0
+        N[k, 1:, 0] += l / 2.0
+        N[k, 1:, 1:] += L / 2.0 + L.T / 2.0
+        # Each entry is rounded to its size before the terms cancelled.
+        largest = before + rows + np.abs(l).max() + np.abs(L).max()
+        rounding[k] = 4.0 * _UNIT * N.shape[1] * largest
+    return rounding
+
+
+def _positive(N: Array, shift: Array) -> Array:
     """Tell which of the symmetric matrices N + shift I are surely positive semidefinite.
 
     If the Cholesky factorisation of M - c I runs to its end in floating point for
@@ -244,7 +302,7 @@ def _positive(N: Array, shift: float) -> Array:
     n = N.shape[1]
     here = np.arange(n)
     M = N.copy()
-    M[:, here, here] += shift
+    M[:, here, here] += shift[:, None]
     trace = np.abs(M[:, here, here]).sum(axis=1)
     rounding = 2.0 * (n + 2) * _UNIT / (1.0 - 2.0 * (n + 2) * _UNIT) * trace
     M[:, here, here] -= rounding[:, None]
@@ -254,5 +312,7 @@ def _positive(N: Array, shift: float) -> Array:
         if len(M) == 1:
             return np.zeros(1, dtype=bool)
         half = len(M) // 2
-        return np.concatenate([_positive(N[:half], shift), _positive(N[half:], shift)])
+        return np.concatenate(
+            [_positive(N[:half], shift[:half]), _positive(N[half:], shift[half:])]
+        )
     return np.ones(len(M), dtype=bool)
