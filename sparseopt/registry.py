@@ -17,6 +17,7 @@ _OWN: Mapping[str, str] = {
     "homotopy": "sparseopt.solvers.homotopy:Homotopy",
     "highs": "sparseopt.solvers.highs_:Highs",
     "highs-ccg": "sparseopt.solvers.highs_ccg:HighsCCG",
+    "strs-bnb": "sparseopt.solvers.strs.bnb:BranchAndBound",
     "brute-force": "sparseopt.solvers.strs.brute_force:BruteForce",
     "truncation": "sparseopt.solvers.strs.truncation:Truncation",
     "l0-tables": "sparseopt.solvers.spica.l0_tables:L0Tables",

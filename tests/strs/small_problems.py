@@ -33,7 +33,7 @@ def small_problem(kind: str, rng: np.random.Generator, D: int, d: int) -> STRS:
     elif kind == "nsd":
         A = -M @ M.T
     elif kind == "sparse-pca":
-        A, a = np.cov(M), np.zeros(D)
+        A, a = M @ M.T / D, np.zeros(D)
     elif kind == "linear":
         A = np.zeros((D, D))
     elif kind == "hard-case":

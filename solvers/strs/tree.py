@@ -1,0 +1,454 @@
+"""Branch and bound over supports, best node first, with the row bound re-optimised at the nodes."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+from sparseopt.result import Limit
+from sparseopt.solvers.strs.incumbent import Incumbent, refit, swap
+from sparseopt.solvers.strs.multipliers import Multipliers, Proof
+from sparseopt.solvers.strs.row_bound import minimise
+from sparseopt.solvers.strs.trs import maximise_on_spheres
+
+__all__ = ["Leaf", "Node", "Settings", "Tree"]
+
+_SLICE = 0.05
+"""Seconds of compiled code between two looks at the clock."""
+_PAIRS, _PAIR_CELLS = 12, 10_000_000
+"""Pairs that L-BFGS keeps, fewer (at least 3) where they would take more numbers than this."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much work a node gets.
+
+    Attributes
+    ----------
+    steps : int
+        Steps of L-BFGS for each smoothing.
+    root_rounds, rounds : int
+        Smoothings at the root, and at the other nodes.
+    shrink : float
+        Factor from one smoothing to the next.
+    patience : int
+        Rounds at the root that are taken in any case.
+    stall : float
+        A round that leaves more than this part of the gap is the last one.
+    enumerate : int
+        Nodes with no more supports than this are enumerated.
+    start : float
+        Multipliers to start with, as a part of A.
+    """
+
+    steps: int = 80
+    root_rounds: int = 16
+    rounds: int = 6
+    shrink: float = 0.2
+    patience: int = 3
+    stall: float = 0.6
+    enumerate: int = 32
+    start: float = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A set of supports with a bound: what the certificate lists.
+
+    Attributes
+    ----------
+    fixed_in, fixed_out : int arrays
+    mu : float
+    multipliers : Multipliers or None
+        None for the plain trust-region bound.
+    """
+
+    fixed_in: Array
+    fixed_out: Array
+    mu: float
+    multipliers: Multipliers | None
+
+
+@dataclass(eq=False)
+class Node:
+    """Supports that hold `fixed_in` and are made of candidates, with a bound and where to go on.
+
+    Attributes
+    ----------
+    fixed_in, candidates : int arrays
+        Increasing; the candidates include those that are fixed in.
+    bound : float
+    proof : Multipliers
+        What proves the bound.
+    warm : Multipliers
+        Where the minimisation starts.
+    """
+
+    fixed_in: Array
+    candidates: Array
+    bound: float
+    proof: Multipliers
+    warm: Multipliers
+
+
+@dataclass(eq=False)
+class Tree:
+    """The search: an incumbent, open nodes, and closed leaves.
+
+    Parameters
+    ----------
+    A, a, d : the problem
+    best : Incumbent
+    rel_tolerance, abs_tolerance : float
+        Nodes are closed when their bound is above the incumbent by at most this.
+    settings : Settings
+    control : Control
+    asked : float
+        Relative gap that ends the search once `polish` nodes have been processed.
+    polish : int
+    node_limit : int, optional
+    capacity : int
+        Numbers that the leaves may take; when there are more, they are no longer kept.
+    """
+
+    A: Array
+    a: Array
+    d: int
+    best: Incumbent
+    rel_tolerance: float
+    abs_tolerance: float
+    settings: Settings
+    control: Control
+    asked: float = 0.0
+    polish: int = 0
+    node_limit: int | None = None
+    capacity: int = 8_000_000
+    nodes: int = 0
+    evaluations: int = 0
+    closed: float = -math.inf
+    leaves: list[Leaf] | None = field(default_factory=list)
+    _open: list[tuple[float, int, Node]] = field(default_factory=list)
+    _counter: itertools.count[int] = field(default_factory=itertools.count)
+    _kept: int = 0
+    _kept_pairs: set[int] = field(default_factory=set)
+    _seen: set[bytes] = field(default_factory=set)
+    _rate: float = 1e-9
+
+    @property
+    def cut(self) -> float:
+        """The bound at which a node is closed."""
+        value = self.best.value
+        return value + max(self.abs_tolerance, self.rel_tolerance * abs(value))
+
+    @property
+    def bound(self) -> float:
+        """A bound on the optimum at any moment between two nodes."""
+        return max(
+            self.best.value, self.closed, self._open[0][2].bound if self._open else -math.inf
+        )
+
+    def proves(self, gap: float) -> bool:
+        """Tell whether incumbent and bound meet within a relative gap, or the absolute one."""
+        difference = self.bound - self.best.value
+        size = max(abs(self.bound), abs(self.best.value))
+        return difference <= max(self.abs_tolerance, gap * size)
+
+    def run(self) -> Limit | None:
+        """Search until all nodes are closed or a limit is reached; return the limit."""
+        everything = np.arange(len(self.a))
+        zero = Multipliers.of_point(
+            self.A, self.a, everything, np.zeros(1 + len(self.a) + len(self.a) ** 2)
+        )
+        root = Node(everything[:0], everything, zero.spectral, zero, self._start(zero))
+        self._push(root)
+        while self._open:
+            limit = self._limit()
+            if limit is not None:
+                return limit
+            self.control.progress(
+                f"{self.nodes} nodes, {len(self._open)} open",
+                objective=self.best.value,
+                bound=self.bound,
+            )
+            if self.nodes >= self.polish and self.proves(self.asked):
+                return None
+            node = heapq.heappop(self._open)[2]
+            if node.bound <= self.cut:
+                self._close(node.fixed_in, node.candidates, node.bound, node.proof)
+                continue
+            self.nodes += 1
+            self._process(node)
+        return None
+
+    def finish(self) -> None:
+        """Close the nodes that a limit left open, with the bounds they have."""
+        for _, _, node in self._open:
+            self._close(node.fixed_in, node.candidates, node.bound, node.proof)
+        self._open = []
+
+    # ---- one node
+
+    def _process(self, node: Node) -> None:
+        """Tighten the bound, fix variables by it, and close, enumerate or branch."""
+        at_root = self.nodes == 1
+        n = len(node.candidates)
+        x = node.warm.point(node.candidates)
+        start = Proof.at(node.warm, node.candidates, node.fixed_in, self.d)
+        delta = (start.bound - self.cut) / self.settings.shrink
+        for round_ in range(self.settings.root_rounds if at_root else self.settings.rounds):
+            if self._enumerated(node):
+                return
+            gap = node.bound - self.cut
+            largest = delta if at_root and round_ < 2 else gap
+            delta = max(min(largest, self.settings.shrink * delta), 1e-9 * abs(self.best.value))
+            found, x, weight, density = self._minimise(node, x, delta)
+            self._improve(node, weight, density)
+            proof = Proof.at(found, node.candidates, node.fixed_in, self.d)
+            if proof.bound < node.bound:
+                node.bound, node.proof = proof.bound, found
+            node.warm = found
+            if node.bound <= self.cut:
+                self._close(node.fixed_in, node.candidates, node.bound, node.proof)
+                return
+            before = node.candidates
+            fixed = self._fix(node, proof)
+            if len(node.candidates) < len(before):
+                kept = np.concatenate([[True], *2 * [np.isin(before, node.candidates)]])
+                x = _restrict(x, kept[1 : 1 + len(before)])
+            if self._limit() is not None:
+                self._push(node)
+                return
+            stalled = node.bound - self.cut > self.settings.stall * gap and fixed <= 0.1 * n
+            if stalled and not (at_root and round_ < self.settings.patience):
+                break
+        if not self._enumerated(node):
+            self._branch(node, weight, density)
+
+    def _start(self, zero: Multipliers) -> Multipliers:
+        """Return the multipliers to start with: a part of the data."""
+        t = self.settings.start
+        x = np.concatenate([[0.0], t * self.a, t * self.A.ravel()])
+        return Multipliers.of_point(self.A, self.a, zero.variables, x)
+
+    def _minimise(
+        self, node: Node, x: Array, delta: float
+    ) -> tuple[Multipliers, Array, Array, Array]:
+        """Minimise the row bound with one smoothing, which changes it by about delta."""
+        F, n = node.candidates, len(node.candidates)
+        A, a = self.A[np.ix_(F, F)], self.a[F]
+        inside = np.isin(F, node.fixed_in)
+        border = bool(self.a.any())
+        rows = float(np.linalg.norm(x[1 + n :])) / math.sqrt(n) + delta / self.d
+        smoothing = np.array(
+            [
+                0.15 * delta / math.log(n + 1) / (2.0 if border else 1.0),
+                2.0 * delta / self.d,
+                3.0 * delta * rows / (self.d * max(1, self.d - 1)),
+                (0.3 * delta / self.d) ** 2,
+            ]
+        )
+        pairs = min(_PAIRS, max(3, _PAIR_CELLS // (2 * len(x))))
+        gradient = np.zeros(len(x))
+        memory, scalars = np.zeros((2 * pairs, len(x))), np.zeros(3 + pairs)
+        weight, density = np.zeros(n), np.zeros(n)
+        best, best_x = math.inf, x.copy()
+        left = self.settings.steps
+        while left > 0:
+            steps = min(left, max(1, int(_SLICE / (self._rate * _work(n)))))
+            begin = time.perf_counter()
+            best, evaluations, at_rest = minimise(
+                A,
+                a,
+                self.d,
+                inside,
+                border,
+                smoothing,
+                steps,
+                self.cut,
+                x,
+                best,
+                best_x,
+                gradient,
+                memory,
+                scalars,
+                weight,
+                density,
+            )
+            self._rate = (time.perf_counter() - begin) / max(1, evaluations) / _work(n)
+            self.evaluations += evaluations
+            left -= steps
+            if at_rest or best <= self.cut or self._limit() is not None:
+                break
+        return Multipliers.of_point(self.A, self.a, F, best_x), x, weight, density
+
+    def _improve(self, node: Node, weight: Array, density: Array) -> None:
+        """Try the supports that the relaxed solution suggests."""
+        inside = np.isin(node.candidates, node.fixed_in)
+        for score in (weight + 1e-3 * density, density):
+            order = np.argsort(-np.where(inside, np.inf, score), kind="stable")
+            support = np.sort(node.candidates[order[: self.d]])
+            if support.tobytes() in self._seen:
+                continue
+            self._seen.add(support.tobytes())
+            self._offer(refit(self.A, self.a, support[None])[0])
+
+    def _offer(self, found: Incumbent) -> None:
+        if found.value > self.best.value:
+            self.best = swap(self.A, self.a, found, self._limit)
+
+    def _fix(self, node: Node, proof: Proof) -> int:
+        """Fix the variables of which one choice is bounded by the incumbent; return how many."""
+        out = np.flatnonzero((proof.bounds_in <= self.cut) & ~proof.inside)
+        into = np.flatnonzero((proof.bounds_out <= self.cut) & ~proof.inside)
+        candidates = node.candidates
+        for i in out:
+            j = candidates[i : i + 1]
+            self._close(
+                np.union1d(node.fixed_in, j),
+                node.candidates,
+                proof.bounds_in[i],
+                proof.multipliers,
+            )
+            node.candidates = np.setdiff1d(node.candidates, j)
+        for i in into:
+            j = candidates[i : i + 1]
+            self._close(
+                node.fixed_in,
+                np.setdiff1d(node.candidates, j),
+                proof.bounds_out[i],
+                proof.multipliers,
+            )
+            node.fixed_in = np.union1d(node.fixed_in, j)
+        return len(out) + len(into)
+
+    def _enumerated(self, node: Node) -> bool:
+        """Settle a node with few supports by a trust-region subproblem on each of them."""
+        free = np.setdiff1d(node.candidates, node.fixed_in)
+        k = self.d - len(node.fixed_in)
+        if len(free) < k or k < 0:
+            return True
+        count = math.comb(len(free), k)
+        if count > self.settings.enumerate:
+            return False
+        more = np.array(list(itertools.combinations(free, k)), dtype=np.int64).reshape(count, k)
+        fixed = np.broadcast_to(node.fixed_in, (len(more), len(node.fixed_in)))
+        supports = np.sort(np.concatenate([fixed, more], axis=1), axis=1)
+        found = maximise_on_spheres(
+            self.A[supports[:, :, None], supports[:, None, :]], self.a[supports]
+        )
+        values = found.bound.tolist()
+        margin = 1e-15 * self.d * (1.0 + np.abs(found.mu))
+        for support, value, mu, more_ in zip(
+            supports, values, found.mu.tolist(), margin.tolist(), strict=True
+        ):
+            self._keep(support, support, value + more_, mu, None)
+        at = int(np.argmax(found.bound))
+        self._offer(Incumbent(supports[at], found.z[at], values[at]))
+        return True
+
+    def _branch(self, node: Node, weight: Array, density: Array) -> None:
+        """Split a node by the variable that the relaxed solution is least sure about."""
+        proof = Proof.at(node.warm, node.candidates, node.fixed_in, self.d)
+        if len(weight) != len(proof.terms):
+            weight, density = np.zeros(len(proof.terms)), np.diagonal(self.A)[node.candidates]
+        doubt = weight * (1.0 - weight) + 1e-3 * density / max(density.max(), 1e-300)
+        i = int(np.argmax(np.where(proof.inside, -np.inf, doubt)))
+        j = node.candidates[i : i + 1]
+        for inside, outside, bound in (
+            (np.union1d(node.fixed_in, j), node.candidates, proof.bounds_in[i]),
+            (node.fixed_in, np.setdiff1d(node.candidates, j), proof.bounds_out[i]),
+        ):
+            better = bound <= node.bound
+            self._push(
+                Node(
+                    inside,
+                    outside,
+                    min(float(bound), node.bound),
+                    node.warm if better else node.proof,
+                    node.warm,
+                )
+            )
+
+    # ---- open and closed
+
+    def _push(self, node: Node) -> None:
+        heapq.heappush(self._open, (-node.bound, next(self._counter), node))
+
+    def _limit(self) -> Limit | None:
+        if self.node_limit is not None and self.nodes >= self.node_limit:
+            return Limit.NODE
+        return self.control.limit()
+
+    def _close(
+        self, fixed_in: Array, candidates: Array, bound: float, multipliers: Multipliers
+    ) -> None:
+        kept = None if multipliers.is_zero else multipliers
+        self._keep(fixed_in, candidates, bound, multipliers.mu, kept)
+
+    def _keep(
+        self,
+        fixed_in: Array,
+        candidates: Array,
+        bound: float,
+        mu: float,
+        multipliers: Multipliers | None,
+    ) -> None:
+        """Record a leaf, as long as there is room for it."""
+        self.closed = max(self.closed, float(bound))
+        if self.leaves is None:
+            return
+        fixed_out = np.setdiff1d(np.arange(len(self.a)), candidates)
+        self._kept += len(fixed_in) + len(fixed_out) + 2
+        if multipliers is not None and id(multipliers) not in self._kept_pairs:
+            self._kept_pairs.add(id(multipliers))
+            self._kept += multipliers.L.size
+        if self._kept > self.capacity:
+            self.leaves = None
+            return
+        self.leaves.append(Leaf(fixed_in, fixed_out, mu, multipliers))
+
+
+def _restrict(x: Array, kept: Array) -> Array:
+    """Return the point (w, l, L) without the variables that are not kept."""
+    n = len(kept)
+    L = x[1 + n :].reshape(n, n)
+    return np.concatenate([x[:1], x[1 : 1 + n][kept], L[np.ix_(kept, kept)].ravel()])
+
+
+def _work(n: int) -> float:
+    """Return what one evaluation costs with n candidates, up to a factor."""
+    return 1e4 + float(n) ** 3
+
+
+def warm_up() -> None:
+    """Compile, or load what was compiled before."""
+    three = np.arange(3)
+    A = np.diag([3.0, 2.0, 1.0])
+    point = Multipliers.of_point(A, A[0], three, np.zeros(13))
+    Proof.at(point, three, three[:1], 2)
+    n, inside = 3, np.zeros(3, dtype=bool)
+    minimise(
+        A,
+        A[0],
+        2,
+        inside,
+        True,
+        np.full(4, 0.1),
+        1,
+        0.0,
+        np.zeros(13),
+        math.inf,
+        np.zeros(13),
+        np.zeros(13),
+        np.zeros((6, 13)),
+        np.zeros(6),
+        np.zeros(n),
+        np.zeros(n),
+    )
