@@ -21,6 +21,8 @@ _OWN: Mapping[str, str] = {
     "brute-force": "sparseopt.solvers.strs.brute_force:BruteForce",
     "truncation": "sparseopt.solvers.strs.truncation:Truncation",
     "l0-tables": "sparseopt.solvers.spica.l0_tables:L0Tables",
+    "spica": "sparseopt.solvers.spica.golden:Spica",
+    "highs-knapsack": "sparseopt.solvers.highs_knapsack:HighsKnapsack",
     "knapsack-dp": "sparseopt.solvers.spica.knapsack_dp:KnapsackDP",
 }
 """In the order in which ``backend="auto"`` prefers them."""

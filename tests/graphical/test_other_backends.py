@@ -1,0 +1,66 @@
+"""The paper's algorithm and an outside solver against the exact engine."""
+
+import numpy as np
+import pytest
+
+import sparseopt
+from sparseopt import Status, UnsupportedProblem, Verdict
+from sparseopt.problems import BudgetTables, Candidates, L0GraphicalModel
+
+
+def tables(seed: int, J: int = 12, size: int = 7) -> BudgetTables:
+    rng = np.random.default_rng(seed)
+    return BudgetTables([np.sort(rng.exponential(size=size))[::-1] for _ in range(J)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_spica_is_exact_where_the_dual_is_and_bounds_the_rest(seed):
+    problem = tables(seed, J=40)
+    exact = sparseopt.solve(problem, backend="l0-tables").path
+    result = sparseopt.solve(problem, backend="spica")
+    path = result.path
+    assert result.status is Status.CONVERGED
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
+    assert exact.certified.any()
+    np.testing.assert_array_equal(path.certified, exact.certified)
+    np.testing.assert_allclose(path.objective[path.certified], exact.objective[path.certified])
+    assert (path.bound <= exact.objective + 1e-12).all()
+    assert (path.objective >= exact.objective - 1e-12).all()
+    for K in path.budgets:
+        assert path.at(K).sum() <= K
+
+
+def test_the_gap_of_spica_is_at_most_the_largest_loss_of_a_node():
+    problem = tables(5, J=60)
+    path = sparseopt.solve(problem, backend="spica").path
+    most = max(t[0] - t.min() for t in map(problem.table, range(60)))
+    assert (path.objective - path.bound).max() <= most
+
+
+def test_a_coarse_search_still_keeps_every_budget():
+    problem = tables(6, J=30)
+    result = sparseopt.solve(problem, backend="spica", options={"epsilon": 0.1})
+    assert result.verdict is Verdict.VERIFIED
+    for K in result.path.budgets:
+        assert result.path.at(K).sum() <= K
+
+
+def test_spica_takes_models():
+    X = np.random.default_rng(0).normal(size=(30, 10))
+    problem = L0GraphicalModel(X, Candidates.window(10, 4))
+    result = sparseopt.solve(problem, backend="spica")
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
+    assert np.count_nonzero(result.path.at(7)) <= 7
+
+
+def test_highs_finds_the_same_values():
+    problem = tables(7)
+    exact = sparseopt.solve(problem, backend="l0-tables").path
+    result = sparseopt.solve(problem, backend="highs-knapsack", budget=25)
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
+    np.testing.assert_allclose(result.path.objective, exact.objective[:26], rtol=1e-9)
+
+
+def test_highs_refuses_too_many_budgets():
+    with pytest.raises(UnsupportedProblem, match="max_budgets"):
+        sparseopt.solve(tables(8), backend="highs-knapsack", options={"max_budgets": 5})
