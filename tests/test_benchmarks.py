@@ -1,0 +1,73 @@
+"""The scripts in benchmarks/ run, and their tables say what was run and what was not."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / script), *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=300,
+        check=False,
+    )
+
+
+def cells(text: str, first: str) -> list[list[str]]:
+    """The lines of Markdown tables whose first cell is the given one."""
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in text.splitlines()]
+    return [row for row in rows if row[0] == first]
+
+
+def test_the_comparison_runs_and_leaves_nothing_out_silently(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    done = run(
+        "parametric.py",
+        *("--rows", "network-25", "--repeats", "2", "--peers", "highs-ccg"),
+        *("--json", str(out)),
+    )
+    assert done.returncode == 0, done.stderr
+    highs, ccg, paper, goal = cells(done.stdout, "network-25")
+    assert highs[5:7] == ["highs", "left out by --peers"]
+    assert ccg[5] == "highs-ccg"
+    assert float(ccg[7]) > 0.0
+    assert paper[5:7] == ["paper", "not rerun (0.02 s)"]
+    assert highs[-1] == "verified"
+    assert goal[4] == "<= 0.005 s"
+    assert "Rows that were not run: dantzig-500," in done.stdout
+    (row,) = json.loads(out.read_text())["rows"]
+    assert len(row["ours"]["seconds"]) == 2
+    assert max(row["primal"], row["dual"]) < 1e-9
+    (peer,) = [peer for peer in row["peers"] if peer["seconds"]]
+    assert abs(peer["error"]) < 1e-8
+
+
+def test_every_row_of_the_comparison_is_listed() -> None:
+    done = run("parametric.py", "--list")
+    assert done.returncode == 0
+    names = [line.split()[0] for line in done.stdout.splitlines()]
+    assert len(set(names)) == len(names)
+    for model in ("dantzig", "clime", "lad", "sensing", "svm", "network", "quantile", "lpd"):
+        assert any(name.startswith(model) for name in names)
+
+
+def test_the_growth_is_measured_and_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "scaling.png"
+    done = run("scaling.py", "--sizes", "tiny", "--repeats", "1", "--plot", str(picture))
+    assert done.returncode == 0, done.stderr
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    points = [row for name in ("n", "d") for row in cells(done.stdout, name) if len(row) == 6]
+    points += [row for row in cells(done.stdout, "knots") if len(row) == 6]
+    assert [row[1:3] for row in points[:2]] == [["20", "60"], ["40", "60"]]
+    assert len(points) == 6
+    assert [row[3] for row in points[-2:]] == ["5", "10"]
