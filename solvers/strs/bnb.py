@@ -100,6 +100,11 @@ class BranchAndBound(Backend):
         tree.finish()
         x = tree.best.point(len(a))
         objective = problem.objective(x)
+        bound = max(objective, bound * scale)
+        if closed and bound - objective <= _ROUNDING * scale:
+            # Beside an optimum near 0 rounding errors of the data's size would look like a gap.
+            relative = bound - objective > params.rel_gap * abs(objective)
+            bound = objective if relative else bound
         notes = []
         if tree.leaves is None:
             notes.append(
@@ -112,7 +117,7 @@ class BranchAndBound(Backend):
             raw_status=f"{tree.nodes} nodes, {tree.evaluations} evaluations of the row bound",
             x=x,
             objective=objective,
-            bound=max(objective, bound * scale),
+            bound=bound,
             certificate=None if tree.leaves is None else _certificate(tree.leaves, scale),
             iterations=tree.evaluations,
             nodes=tree.nodes,

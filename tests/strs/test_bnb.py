@@ -156,6 +156,15 @@ def test_an_optimum_of_zero_by_cancellation_is_optimal():
     assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
 
 
+def test_an_optimum_of_zero_without_terms_is_optimal():
+    """All terms of the objective vanish there, so nothing but the data gives a scale."""
+    A = np.array([[-4.0, 3.0, 2.0], [3.0, 0.0, 1.0], [2.0, 1.0, -2.0]])
+    for problem in (STRS(A=A, d=1), STRS(A=np.pad(A, (0, 5), constant_values=-7.0), d=1)):
+        result = solve(problem)
+        assert result.objective == 0.0
+        assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+
+
 @pytest.mark.parametrize("d", [1, 4, 9, 18])
 def test_ties(d):
     """All supports are equally good."""
