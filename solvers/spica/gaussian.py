@@ -16,7 +16,7 @@ from sparseopt.result import Limit
 from sparseopt.solvers.spica.subset_block import search_block
 from sparseopt.solvers.spica.subset_tree import SearchSpace, search_space
 
-__all__ = ["GaussianTables", "gaussian_tables", "least_squares", "warm_up"]
+__all__ = ["NodeTables", "gaussian_tables", "least_squares", "warm_up"]
 
 _BLOCK = 512
 """Nodes at once; fewer where they have many candidates."""
@@ -33,31 +33,34 @@ _NARROW = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianTables:
+class NodeTables:
     """What the search found.
 
     Attributes
     ----------
     loss : array
         For each node the smallest loss of 0, 1, ... neighbours, one after another.
-    mask : uint64 array of the same shape
+    mask : int64 array of the same shape
         Which candidates attain them, as bits.
+    separated : bool array of the same shape
+        Where the loss has no minimum (Ising nodes).
     done : bool array of shape (d,)
         Whether the search of the node is complete; the others have their loss without neighbours
         in all places.
     limit : Limit or None
     visited : int
-        Tree nodes.
+        Tree nodes, or fits.
     """
 
     loss: Array
     mask: Array
+    separated: Array
     done: Array
     limit: Limit | None
     visited: int
 
 
-def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -> GaussianTables:
+def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -> NodeTables:
     """Search all nodes, each of which has at most 62 candidates."""
     d = problem.X.shape[1]
     loss = np.repeat(problem.null_losses(), problem.candidates.sizes + 1)
@@ -82,7 +85,8 @@ def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -
             for future in [pool.submit(work, worker) for worker in range(threads)]:
                 future.result()
     limit = None if done.all() else control.limit()
-    return GaussianTables(loss, mask, done, limit, sum(visited))
+    separated = np.zeros(len(loss), dtype=bool)
+    return NodeTables(loss, mask.view(np.int64), separated, done, limit, sum(visited))
 
 
 def _blocks(problem: L0GraphicalModel) -> Iterator[tuple[int, int]]:

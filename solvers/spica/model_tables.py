@@ -54,10 +54,11 @@ def model_tables(problem: L0GraphicalModel, params: SolveParams, control: Contro
     """Search the best subset of every size for every node."""
     control.progress("loading the engine (it is compiled at its first use on a machine)", 0.0)
     with control.uncounted():
-        from sparseopt.solvers.spica.gaussian import gaussian_tables, warm_up
+        from sparseopt.solvers.spica import gaussian, ising
 
-        warm_up()
-    found = gaussian_tables(problem, control, params.threads or _cores())
+        (gaussian if problem.loss == "gaussian" else ising).warm_up()
+    search = gaussian.gaussian_tables if problem.loss == "gaussian" else ising.ising_tables
+    found = search(problem, control, params.threads or _cores())
     d = problem.X.shape[1]
     lengths = problem.candidates.sizes + 1
     ptr = problem.candidates.ptr + np.arange(d + 1)
@@ -66,8 +67,8 @@ def model_tables(problem: L0GraphicalModel, params: SolveParams, control: Contro
     done[ptr[:-1]] = True
     return ModelTables(
         problem=BudgetTables(scaled, ptr, problem.budget),
-        supports=found.mask.view(np.int64),
-        separated=np.zeros(len(scaled), dtype=bool),
+        supports=found.mask,
+        separated=found.separated,
         done=done,
         least=-np.inf if problem.scaling == "nlogrss" else 0.0,
         limit=found.limit,

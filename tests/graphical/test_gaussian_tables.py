@@ -8,10 +8,10 @@ from sparseopt import SolveParams
 from sparseopt.backend import Control
 from sparseopt.problems import Candidates, L0GraphicalModel
 from sparseopt.solvers.spica import gaussian
-from sparseopt.solvers.spica.gaussian import GaussianTables, gaussian_tables
+from sparseopt.solvers.spica.gaussian import NodeTables, gaussian_tables
 
 
-def tables(problem: L0GraphicalModel, threads: int = 1, **params) -> GaussianTables:
+def tables(problem: L0GraphicalModel, threads: int = 1, **params) -> NodeTables:
     return gaussian_tables(problem, Control(SolveParams(**params)), threads)
 
 
