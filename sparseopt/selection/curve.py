@@ -143,7 +143,7 @@ class Curve:
         width = high - low
         if a0 + width * (a1 + width * a2) <= limit:
             return high
-        # The upper end is above the limit: right of both roots, or between those of a concave piece.
+        # The upper end is above the limit: right of both roots, or between a concave piece's.
         root = (max if a2 >= 0.0 else min)(_roots(a2, a1, a0 - limit))
         return min(low + max(root, 0.0), high)
 

@@ -38,7 +38,7 @@ CASES = [
 def test_the_error_is_known_at_every_lam_and_its_minimum_is_global(name: str, loss: str) -> None:
     problem = examples()[name]
     cv = cross_validate(problem, FOLDS, loss)
-    grid = np.linspace(cv.curve.end, 1.1 * cv.knots[0], 400)
+    grid = np.linspace(cv.curve.end, 1.1 * cv.knots[0], 150)
     errors = brute_force_errors(problem, FOLDS, loss, grid)
     np.testing.assert_allclose(cv.curve(grid), errors, rtol=1e-9, atol=1e-9)
     assert cv.value <= errors.min() + 1e-12
@@ -123,7 +123,7 @@ def test_a_saturated_path_is_compared_to_its_end() -> None:
     X, y = regression(n=12, d=30)
     cv = cross_validate(DantzigSelector(X, y), 4)
     assert cv.curve.end == 0.0
-    grid = np.linspace(0.0, cv.knots[0], 200)
+    grid = np.linspace(0.0, cv.knots[0], 150)
     assert cv.value <= brute_force_errors(cv.problem, cv.folds, "squared", grid).min() + 1e-9
 
 
@@ -148,7 +148,7 @@ def test_constant_responses(value: float) -> None:
         CompressedSensing(X, y),
     ):
         cv = cross_validate(problem, FOLDS)
-        grid = np.linspace(cv.curve.end, cv.knots[0] * 1.1 + 1.0, 50)
+        grid = np.linspace(cv.curve.end, cv.knots[0] * 1.1 + 1.0, 25)
         loss = "check" if problem.kind == "quantile-lasso" else cv.loss
         assert cv.value <= brute_force_errors(problem, FOLDS, loss, grid).min() + 1e-12
     intercept = cross_validate(LADLasso(X, y, fit_intercept=True), FOLDS)
@@ -163,7 +163,7 @@ def test_integer_data_with_ties() -> None:
     y = rng.integers(-3, 4, size=40).astype(float)
     for problem in (LADLasso(X, y), DantzigSelector(X, y), L1SVM(X, np.where(y > 0, 1.0, -1.0))):
         cv = cross_validate(problem, FOLDS)
-        grid = np.linspace(0.0, cv.knots[0], 300)
+        grid = np.linspace(0.0, cv.knots[0], 150)
         assert cv.value <= cv.curve(grid).min() + 1e-12
         loss = {"check(0.3)": "check"}.get(cv.loss, cv.loss)
         here = brute_force_errors(problem, FOLDS, loss, np.array([cv.lam]))[0]
