@@ -211,8 +211,8 @@ class Control:
 class Backend(ABC):
     """A solver behind the common interface.
 
-    A subclass sets the class attributes and writes :meth:`_solve`, which translates the
-    problem, calls the solver, and translates back. This class does all that backends have in common:
+    A subclass sets the class attributes and writes :meth:`_solve`, which translates the problem,
+    calls the solver, and translates back. This class does all that backends have in common:
     validation, options, threads, times, Ctrl-C, and the mapping of foreign exceptions.
 
     Attributes

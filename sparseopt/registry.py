@@ -52,9 +52,7 @@ def get_backend(name: str) -> Backend:
     """
     registered = _registered()
     if name not in registered:
-        raise BackendNotFound(
-            f"no backend is called {name!r}; there are: {', '.join(registered)}"
-        )
+        raise BackendNotFound(f"no backend is called {name!r}; there are: {', '.join(registered)}")
     module_name, _, class_name = registered[name].partition(":")
     try:
         backend_class = getattr(importlib.import_module(module_name), class_name)

@@ -39,7 +39,7 @@ class Status(StrEnum):
 
     @property
     def has_answer(self) -> bool:
-        """Whether this status answers the question: a point, a path, or a proof of there being none."""
+        """Whether this status answers the question: with a point, a path, or a proof of none."""
         return self in _ANSWERS
 
 
