@@ -17,7 +17,9 @@ from sparseopt.problems import (
     L1SVM,
     LPD,
     CompressedSensing,
+    DantzigSelector,
     DifferentialNetwork,
+    LADLasso,
     MatrixDantzig,
     Problem,
     QuantileLasso,
@@ -157,6 +159,25 @@ def matrix_dantzig(rng: np.random.Generator) -> MatrixDantzig:
     return MatrixDantzig(X, Z, Y, some_weights(rng, (d1, d2)), some_weights(rng, (m1, m2)))
 
 
+def dantzig_selector(rng: np.random.Generator) -> DantzigSelector:
+    n, d = rng.integers(1, 9, 2)
+    X = design(rng, n, d)
+    weights = some_weights(rng, d)
+    return DantzigSelector(
+        X,
+        response(rng, X),
+        scale=str(rng.choice(["none", "n"])),
+        weights=weights,
+        row_weights=weights if rng.random() < 0.5 else None,
+    )
+
+
+def lad_lasso(rng: np.random.Generator) -> LADLasso:
+    X = design(rng, *rng.integers(1, 11, 2))
+    intercept = bool(rng.random() < 0.5)
+    return LADLasso(X, response(rng, X), intercept, some_weights(rng, X.shape[1]))
+
+
 MODELS: dict[str, Callable[[np.random.Generator], Problem]] = {
     "quantile-lasso": quantile_lasso,
     "compressed-sensing": compressed_sensing,
@@ -165,6 +186,8 @@ MODELS: dict[str, Callable[[np.random.Generator], Problem]] = {
     "clime": clime,
     "differential-network": differential_network,
     "matrix-dantzig": matrix_dantzig,
+    "dantzig-selector": dantzig_selector,
+    "lad-lasso": lad_lasso,
 }
 
 

@@ -13,7 +13,9 @@ from sparseopt.problems import (
     L1SVM,
     LPD,
     CompressedSensing,
+    DantzigSelector,
     DifferentialNetwork,
+    LADLasso,
     MatrixDantzig,
     QuantileLasso,
 )
@@ -52,6 +54,13 @@ def _band(A, center, lam, weights, radius):
 def _compressed_sensing(p, lam):
     n, d = p.X.shape
     return _band(p.X, p.y, lam, _given(p.weights, d), _given(p.row_weights, n))
+
+
+def _dantzig(p, lam):
+    n, d = p.X.shape
+    divisor = n if p.scale == "n" else 1
+    A, center = p.X.T @ p.X / divisor, p.X.T @ p.y / divisor
+    return _band(A, center, lam, _given(p.weights, d), _given(p.row_weights, d))
 
 
 def _lpd(p, lam):
@@ -99,11 +108,19 @@ def _split_design(p):
     return columns, weights, [(0, None)] * (2 * d) + [(None, None)] * ones.shape[1]
 
 
+def _lad(p, lam):
+    return _residuals(p, lam, 1.0, 1.0)
+
+
 def _quantile(p, lam):
-    """Residual r+ - r-, cost tau r+ + (1 - tau) r-."""
+    return _residuals(p, lam, p.tau, 1.0 - p.tau)
+
+
+def _residuals(p, lam, above, below):
+    """Minimise above r+ + below r- over the residuals r+ - r-, plus the penalty."""
     n = len(p.y)
     columns, weights, bounds = _split_design(p)
-    cost = np.concatenate([lam * weights, np.full(n, p.tau), np.full(n, 1.0 - p.tau)])
+    cost = np.concatenate([lam * weights, np.full(n, above), np.full(n, below)])
     rows = np.hstack([columns, np.eye(n), -np.eye(n)])
     return _solved(cost, A_eq=rows, b_eq=p.y, bounds=bounds + [(0, None)] * (2 * n))
 
@@ -124,8 +141,10 @@ def _svm(p, lam, bound=None):
 _FORMS = {
     CLIME: _clime,
     CompressedSensing: _compressed_sensing,
+    DantzigSelector: _dantzig,
     DifferentialNetwork: _network,
     L1SVM: _svm,
+    LADLasso: _lad,
     LPD: _lpd,
     MatrixDantzig: _matrix_dantzig,
     QuantileLasso: _quantile,
