@@ -2,9 +2,10 @@ r"""Measure how time and memory of the homotopy engine grow with n, d and the nu
 
 The problem is the Dantzig selector of section 4.3 with 20 nonzero coefficients. Each point is one
 process: it solves a small problem first, so that everything is compiled and loaded, then makes the
-data, and then solves `--repeats` times. The time is the median of ``sparseopt.solve(...,
-check=False)``; the memory is the largest resident size of the process during the solves, less its
-size with the data before them. Both on one core.
+data, and then solves `--repeats` times. The time is the median processor time of
+``sparseopt.solve(..., check=False)`` on one core, which other work on the machine disturbs less
+than wall time; the memory is the largest resident size of the process during the solves, less its
+size with the data before them.
 
 - n: observations, at a fixed d, the first 100 knots;
 - d: variables, at a fixed n, the first 100 knots;
@@ -113,11 +114,11 @@ def _job(pipe: Any, point: Point, repeats: int) -> None:
     before = _start_peak()
     times = []
     for _ in range(repeats):
-        begin = time.perf_counter()
+        begin = time.process_time()
         result = sparseopt.solve(
             problem, backend="homotopy", lam_min=0.0, max_knots=point.max_knots, check=False
         )
-        times.append(time.perf_counter() - begin)
+        times.append(time.process_time() - begin)
     assert result.path is not None
     pipe.send((len(result.path), statistics.median(times), _peak() - before))
 
