@@ -22,6 +22,7 @@ import sparseopt
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(sparseopt.__file__).parent
 IN_TREE = (ROOT / "sparseopt" / "__init__.py").is_file()
+BESIDE = ("benchmarks", "docs", "instances", "tests")
 in_tree_only = pytest.mark.skipif(not IN_TREE, reason="needs the source tree")
 
 
@@ -54,7 +55,7 @@ def built(tmp_path_factory) -> tuple[set[str], set[str]]:
     tree = work / "tree"
     tree.mkdir()
     ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in ("sparseopt", "solvers", "tests", "instances", "docs"):
+    for name in ("sparseopt", "solvers", *BESIDE):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=ignore)
     for path in ROOT.iterdir():
@@ -115,9 +116,9 @@ def test_sdist_holds_everything_once(built):
     assert source_files(PACKAGE) <= sdist
     assert not any(f.startswith("solvers/") for f in sdist)
     assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "setup.py"} <= sdist
-    for name in ("tests", "instances"):
-        expected = {f for f in source_files(ROOT / name) if not f.endswith((".pyc", ".pyo"))}
-        assert expected <= sdist
+    for name in BESIDE:
+        expected = source_files(ROOT / name)
+        assert {f for f in expected if not f.startswith("docs/_build/")} <= sdist
 
 
 def test_installed_files_are_type_marked_and_have_the_schemas():
