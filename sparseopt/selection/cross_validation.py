@@ -20,7 +20,7 @@ from sparseopt.selection.folds import Fold, make_folds
 from sparseopt.selection.losses import Loss, named_loss
 from sparseopt.selection.path_loss import path_loss
 from sparseopt.selection.samples import design, traits
-from sparseopt.selection.solving import exact_path, path_result, solve_path
+from sparseopt.selection.solving import exact_path, path_result, settled, solve_path
 from sparseopt.selection.training import training_problems
 
 if TYPE_CHECKING:
@@ -219,7 +219,8 @@ def cross_validate(
     for k, (part, factor) in enumerate(training_problems(problem, pairs)):
         _tell(on_progress, begin, k, len(pairs))
         question = {} if lam_min is None else {"lam_min": lam_min * factor}
-        path = exact_path(solve_path(part, f"fold {k}", backend, options, **question))
+        solved = solve_path(part, f"fold {k}", backend, options, **question)
+        backend, path = settled(backend, solved), exact_path(solved)
         test = pairs[k][1]
         totals.append(path_loss(path, X[test], y[test], chosen).rescaled(factor))
         if path.stopped_by != "lam_min":

@@ -8,13 +8,22 @@ from typing import Any
 import numpy as np
 
 from sparseopt.api import solve
+from sparseopt.backend import Backend
 from sparseopt.column_path import ColumnwisePath
 from sparseopt.errors import BackendError, ParamError
 from sparseopt.path import ParametricPath
 from sparseopt.problems.base import Array, Problem
+from sparseopt.registry import get_backend
 from sparseopt.result import Limit, Result
 
-__all__ = ["exact_path", "nonzero_entries", "path_result", "rounded_off", "solve_path"]
+__all__ = [
+    "exact_path",
+    "nonzero_entries",
+    "path_result",
+    "rounded_off",
+    "settled",
+    "solve_path",
+]
 
 
 def solve_path(
@@ -37,6 +46,14 @@ def solve_path(
             f"{what} has no path: {result.backend} says {result.status.value} ({result.raw_status})"
         )
     return result
+
+
+def settled(backend: str | Backend, result: Result) -> Backend:
+    """Return the backend that gave the result, for more solves of the same kind.
+
+    Looking a name up reads the entry points of all installed packages, about a millisecond.
+    """
+    return get_backend(result.backend) if isinstance(backend, str) else backend
 
 
 def path_result(

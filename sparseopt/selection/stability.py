@@ -18,7 +18,7 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.selection.refitting import refit
 from sparseopt.selection.runs import Runs
 from sparseopt.selection.samples import lam_growth, penalised, take_rows
-from sparseopt.selection.solving import exact_path, solve_path
+from sparseopt.selection.solving import exact_path, settled, solve_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -288,7 +288,9 @@ def stability_selection(
         if lam_min is not None:
             question = {"lam_min": lam_min * factor}
         half = take_rows(problem, rows)
-        paths.append(exact_path(solve_path(half, f"subsample {k}", backend, options, **question)))
+        solved = solve_path(half, f"subsample {k}", backend, options, **question)
+        backend = settled(backend, solved)
+        paths.append(exact_path(solved))
         factors.append(factor)
     runs = Runs.of_paths(paths, factors)
     lam = _lower_end(runs, counted, allowed) if lam_min is None else max(lam_min, runs.end)
