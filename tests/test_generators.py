@@ -32,6 +32,11 @@ NAMES = [
     "l1-svm",
     "clime",
     "differential-network-4.4",
+    "scale-free-graph",
+    "block-graph",
+    "band-graph",
+    "sensor-field",
+    "ising-lattice",
 ]
 
 
@@ -72,6 +77,11 @@ STREAMS = {
     "l1-svm": 436.480310975,
     "clime": -1.20270278203,
     "differential-network-4.4": 54.6646301104,
+    "scale-free-graph": 961.563106816,
+    "block-graph": 759.657183606,
+    "band-graph": 843.784267797,
+    "sensor-field": 9150.26959958,
+    "ising-lattice": 371.394149599,
 }
 
 

@@ -30,6 +30,17 @@ from sparseopt.backend import Option
 from sparseopt.errors import ParamError
 from sparseopt.generators.classification import l1_svm, lpd, two_classes
 from sparseopt.generators.draws import valid_seed
+from sparseopt.generators.graphs import (
+    GraphSample,
+    band_graph,
+    block_graph,
+    graph_sample,
+    ising_lattice,
+    ising_lattice_sample,
+    scale_free_graph,
+    sensor_field,
+    sensor_field_sample,
+)
 from sparseopt.generators.linear_programs import parametric_lp, piecewise_linear
 from sparseopt.generators.networks import (
     clime,
@@ -51,6 +62,9 @@ from sparseopt.generators.regression import (
 from sparseopt.problems import Problem
 
 __all__ = [
+    "GraphSample",
+    "band_graph",
+    "block_graph",
     "clime",
     "compressed_sensing",
     "dantzig_41",
@@ -59,6 +73,9 @@ __all__ = [
     "differential_network_44",
     "gaussian_chain",
     "generate",
+    "graph_sample",
+    "ising_lattice",
+    "ising_lattice_sample",
     "l1_svm",
     "lad_41",
     "lad_43",
@@ -71,6 +88,9 @@ __all__ = [
     "quantile_43",
     "regression_41",
     "regression_43",
+    "scale_free_graph",
+    "sensor_field",
+    "sensor_field_sample",
     "settings",
     "stopping_value",
     "two_classes",
@@ -206,6 +226,11 @@ _DESIGNS: dict[str, Callable[..., Problem]] = {
     "l1-svm": l1_svm,
     "clime": clime,
     "differential-network-4.4": differential_network_44,
+    "scale-free-graph": scale_free_graph,
+    "block-graph": block_graph,
+    "band-graph": band_graph,
+    "sensor-field": sensor_field,
+    "ising-lattice": ising_lattice,
 }
 
 _PAPER_FACTOR = {"dantzig-4.1": 1.0, "dantzig-4.3": 2.0, "lad-4.1": 1.0, "lad-4.3": 2.0}
