@@ -12,6 +12,7 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
 from sparseopt.problems.fields import as_symmetric
+from sparseopt.problems.twosample import TwoSample, linear_terms
 
 __all__ = ["STRS"]
 
@@ -132,6 +133,60 @@ class STRS(Problem):
         correlation = centred.T @ centred
         np.fill_diagonal(correlation, 1.0)
         return cls(A=correlation, d=d)
+
+    @classmethod
+    def from_two_samples(
+        cls,
+        x: Array,
+        y: Array,
+        d: int,
+        kernel: Literal["linear"] = "linear",
+        lam: float = 1.0,
+        bandwidth: object = "median",
+    ) -> Self:
+        r"""Build the selection of variables that tell two samples apart, for the linear kernel.
+
+        The squared MMD of two samples is a'z, its variance z'Vz, and to be maximised is
+        :math:`a'z - \lambda z'Vz`: the quadratic form is A = -lam V, negative semidefinite. (The
+        paper's formula after (13) lost the sign.) The estimators, also for samples of unequal
+        size, are those of :mod:`sparseopt.problems.twosample`.
+
+        Parameters
+        ----------
+        x, y : arrays of shapes (n, D) and (m, D)
+            At least 4 observations each.
+        d : int
+            Number of variables to select.
+        kernel : "linear"
+            With other kernels the problem is no trust-region subproblem: maximise
+            :class:`~sparseopt.problems.twosample.TwoSample` objectives instead.
+        lam : float, default 1.0
+            Weight of the variance, >= 0.
+        bandwidth : "median", float, or array of shape (D,), default "median"
+            tau_s^2 of the scalar kernels; see :meth:`~sparseopt.problems.twosample.TwoSample.of`.
+
+        Raises
+        ------
+        ProblemError
+            When the samples do not fit, are too small or equal, or a parameter is out of range.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> x = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]])
+        >>> STRS.from_two_samples(x, x + [5.0, 0.0], d=1, lam=0.5)
+        STRS(D=2, d=1)
+        """
+        if kernel != "linear":
+            raise ProblemError(
+                f"kernel is {kernel!r}; only the linear kernel gives a trust-region subproblem",
+                "kernel",
+            )
+        if not (np.isfinite(lam) and lam >= 0.0):
+            raise ProblemError(f"lam is {lam}; expected a number >= 0", "lam")
+        samples = TwoSample.of(x, y, "linear", bandwidth)
+        a, V = linear_terms(samples.x, samples.y, samples.bandwidth)
+        return cls(A=-lam * V, a=a, d=d)
 
     @property
     def linear(self) -> Array:

@@ -1,0 +1,82 @@
+"""The median of all distances between two samples of numbers, without forming them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+
+__all__ = ["median_distance"]
+
+
+def median_distance(x: Array, y: Array, *, nonzero: bool = False) -> float:
+    """Return the median of abs(x_i - y_j) over all i and j; 0 where there is none.
+
+    Interpolation and bisection over the value, each step a merge of the sorted samples, until few
+    pairs are left, which are then sorted. O((n + m) log(n m)).
+
+    Parameters
+    ----------
+    x, y : arrays of shapes (n,) and (m,)
+    nonzero : bool, default False
+        Take the median of the distances that are not 0.
+    """
+    x, y = np.sort(x), np.sort(y)
+    zeros = int((np.searchsorted(y, x, "right") - np.searchsorted(y, x, "left")).sum())
+    skipped = zeros if nonzero else 0
+    pairs = len(x) * len(y) - skipped
+    if pairs == 0:
+        return 0.0
+    middle = sorted({skipped + (pairs - 1) // 2, skipped + pairs // 2})
+    if middle[-1] < zeros:
+        return 0.0
+    # A little more, so that rounding does not leave out the largest distance.
+    low, high = -1.0, 1.001 * float(max(x[-1] - y[0], y[-1] - x[0]))
+    below, above = 0, len(x) * len(y)
+    few = 8 * (len(x) + len(y))
+    side, bisect = 1.0, True
+    while above - below > few:
+        start = max(low, 0.0)
+        if bisect:
+            t = (start + high) / 2.0
+        else:
+            # The rank a little beyond the middle, as if distances were uniform in between.
+            rank = middle[0] + side * few / 4.0
+            t = start + (high - start) * (rank - below) / (above - below)
+            side = -side
+        if not start < t < high:
+            if bisect:
+                break
+            bisect = True
+            continue
+        before, count = above - below, _within(x, y, t)
+        if count <= middle[0]:
+            low, below = t, count
+        elif count > middle[-1]:
+            high, above = t, count
+        else:
+            break
+        bisect = above - below > 0.7 * before and not bisect
+    distances = np.sort(_between(x, y, low, high))
+    at = np.clip(np.array(middle) - below, 0, len(distances) - 1)
+    return float(distances[at].mean())
+
+
+def _within(x: Array, y: Array, t: float) -> int:
+    """Count the pairs with abs(x_i - y_j) <= t."""
+    return int((np.searchsorted(y, x + t, "right") - np.searchsorted(y, x - t, "left")).sum())
+
+
+def _between(x: Array, y: Array, low: float, high: float) -> Array:
+    """Return the distances in (low, high]."""
+    found = []
+    ends = [(np.searchsorted(y, x - high, "left"), np.searchsorted(y, x - low, "left"))]
+    ends.append((np.searchsorted(y, x + low, "right"), np.searchsorted(y, x + high, "right")))
+    if low < 0.0:
+        ends = [(ends[0][0], ends[1][1])]
+    for begin, end in ends:
+        counts = np.maximum(end - begin, 0)
+        first = np.repeat(begin - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+        j = first + np.arange(len(first))
+        found.append(np.abs(np.repeat(x, counts) - y[j]))
+    return np.concatenate(found)
