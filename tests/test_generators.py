@@ -37,6 +37,10 @@ NAMES = [
     "band-graph",
     "sensor-field",
     "ising-lattice",
+    "mean-shift",
+    "covariance-shift",
+    "gaussian-laplace",
+    "gaussian-mixture",
 ]
 
 
@@ -82,6 +86,10 @@ STREAMS = {
     "band-graph": 843.784267797,
     "sensor-field": 9150.26959958,
     "ising-lattice": 371.394149599,
+    "mean-shift": -0.353874791665,
+    "covariance-shift": -0.0487553332833,
+    "gaussian-laplace": -0.00643705619998,
+    "gaussian-mixture": -0.188464664952,
 }
 
 

@@ -3,7 +3,7 @@ r"""Synthetic instances by name, size and seed.
 Every design is a plain function, and has a name under which ``sparseopt generate NAME`` and
 :func:`generate` find it. All random numbers come from one ``numpy.random.Generator(PCG64(seed))``
 and are drawn in the order that each docstring gives; sums are taken in a fixed order, without
-BLAS, save in the covariance matrices of the last three designs. So a name, a size and a seed
+BLAS, save in the covariance matrices of some designs. So a name, a size and a seed
 always give the same problem (of a covariance: to rounding), as long as NumPy keeps the streams of
 its generators.
 
@@ -59,19 +59,31 @@ from sparseopt.generators.regression import (
     regression_43,
     stopping_value,
 )
+from sparseopt.generators.two_samples import (
+    TwoSampleDraw,
+    covariance_shift,
+    gaussian_laplace,
+    gaussian_mixture,
+    mean_shift,
+    two_samples,
+)
 from sparseopt.problems import Problem
 
 __all__ = [
     "GraphSample",
+    "TwoSampleDraw",
     "band_graph",
     "block_graph",
     "clime",
     "compressed_sensing",
+    "covariance_shift",
     "dantzig_41",
     "dantzig_43",
     "describe",
     "differential_network_44",
     "gaussian_chain",
+    "gaussian_laplace",
+    "gaussian_mixture",
     "generate",
     "graph_sample",
     "ising_lattice",
@@ -80,6 +92,7 @@ __all__ = [
     "lad_41",
     "lad_43",
     "lpd",
+    "mean_shift",
     "names",
     "networks_44",
     "parametric_lp",
@@ -94,6 +107,7 @@ __all__ = [
     "settings",
     "stopping_value",
     "two_classes",
+    "two_samples",
 ]
 
 
@@ -231,6 +245,10 @@ _DESIGNS: dict[str, Callable[..., Problem]] = {
     "band-graph": band_graph,
     "sensor-field": sensor_field,
     "ising-lattice": ising_lattice,
+    "mean-shift": mean_shift,
+    "covariance-shift": covariance_shift,
+    "gaussian-laplace": gaussian_laplace,
+    "gaussian-mixture": gaussian_mixture,
 }
 
 _PAPER_FACTOR = {"dantzig-4.1": 1.0, "dantzig-4.3": 2.0, "lad-4.1": 1.0, "lad-4.3": 2.0}
