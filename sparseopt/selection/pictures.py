@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["plot_criterion", "plot_cross_validation", "plot_stability", "save_selection_picture"]
 
 _BLUE, _GREY, _RED = "#332288", "#BBBBBB", "#CC6677"
+_SQUEEZED = 0.1
+_BEYOND = 0.05
+"""A logarithmic axis ends at this fraction of the choice, or at the end of the path."""
 _FINE = 12
 """Points in each piece of a curve."""
 
@@ -45,7 +48,7 @@ def plot_cross_validation(cv: CVResult, ax: Axes | None = None) -> Axes:
     low, high = float((error - half).min()), float((error + half).max())
     ax.set_ylim(low - 0.1 * (high - low or 1.0), high + 0.1 * (high - low or 1.0))
     ax.set_ylabel(f"{cv.loss} error")
-    return _finish(ax, lam)
+    return _finish(ax, lam, cv.lam_min)
 
 
 def plot_criterion(chosen: CriterionResult, ax: Axes | None = None) -> Axes:
@@ -61,7 +64,7 @@ def plot_criterion(chosen: CriterionResult, ax: Axes | None = None) -> Axes:
     ax.plot(chosen.knots[shown], chosen.values[shown], ".", color=_BLUE, markersize=4)
     ax.axvline(chosen.lam, color=_RED, linewidth=1.0, label=f"lam = {chosen.lam:.4g}")
     ax.set_ylabel(chosen.by.upper())
-    return _finish(ax, lam)
+    return _finish(ax, lam, chosen.lam)
 
 
 def plot_stability(result: StabilityResult, ax: Axes | None = None) -> Axes:
@@ -85,7 +88,7 @@ def plot_stability(result: StabilityResult, ax: Axes | None = None) -> Axes:
     ax.axvline(result.lam, color=_RED, linewidth=1.0, label=f"lam = {result.lam:.4g}")
     ax.set_ylim(0.0, 1.02)
     ax.set_ylabel("selection frequency")
-    return _finish(ax, np.array([start, result.runs.end]))
+    return _finish(ax, np.array([start, result.runs.end]), result.lam)
 
 
 def save_selection_picture(
@@ -127,8 +130,13 @@ def _mark(ax: Axes, lam: float, curve: Curve, label: str, colour: str, style: st
     ax.plot([lam], [float(curve(lam))], "o", color=colour, markersize=4, zorder=4)
 
 
-def _finish(ax: Axes, lam: Array) -> Axes:
-    ax.set_xlim(float(lam.max()), float(lam.min()))
+def _finish(ax: Axes, lam: Array, chosen: float) -> Axes:
+    """Set the axis of lam: logarithmic where the choice would be squeezed against its end."""
+    start, end = float(lam.max()), float(lam.min())
+    if 0.0 < chosen < _SQUEEZED * start:
+        ax.set_xscale("log")
+        end = max(end, _BEYOND * chosen)
+    ax.set_xlim(start, end)
     ax.set_xlabel(r"$\lambda$")
     ax.legend(fontsize="small")
     return ax

@@ -15,8 +15,8 @@ from sparseopt.selection.samples import lam_growth, take_rows
 __all__ = ["training_problems"]
 
 _TALL = 8
-"""Observations for each column from which a triangular factor replaces the rows. Measured: the
-factors of 10 folds and paths on them are 1.5 to 4 times as fast as paths on the rows."""
+"""Observations for each column from which triangular factors replace the rows. Measured with 10
+folds: as fast on 2,000 observations of 50 columns, twice as fast on 20,000 of 200."""
 
 
 def training_problems(problem: Any, folds: Sequence[Fold]) -> Iterator[tuple[Any, float]]:
