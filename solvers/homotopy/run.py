@@ -192,12 +192,15 @@ class Run:
         if reason not in _NO_OPTIMUM:
             return self._stopped_early(reason)
         proof = self._proof(start.failure)
-        note = (f"no optimal solution at lam = {start.lam:g}",)
+        everywhere = np.isinf(start.top)
+        where = "any lam" if everywhere else f"lam = {start.lam:g}"
+        note = (f"no optimal solution at {where}",)
         if "farkas" in proof:
+            stated = {} if everywhere else {"lam": start.lam}
             return Result(
                 status=Status.INFEASIBLE,
                 raw_status=reason,
-                certificate=Certificate("farkas", {"nu": proof["farkas"]}, {"lam": start.lam}),
+                certificate=Certificate("farkas", {"nu": proof["farkas"]}, stated),
                 iterations=self.pivots,
                 notes=note,
             )

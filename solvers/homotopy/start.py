@@ -20,12 +20,17 @@ _ROUNDING = 1e-13
 """Rates and slacks below this, relative to the largest value, are rounding errors."""
 
 
+_TRIES = 40
+"""Values of lam at which an optimal basis is looked for."""
+
+
 @dataclass(frozen=True)
 class Start:
     """The codes of a basis that is optimal from `lam` up to `top`; or why there is none.
 
     `failure` is the outcome of the auxiliary homotopy: its reason is "infeasible_below",
-    "unbounded_below" (the program at `lam` is infeasible, unbounded) or that of a limit. `above` is
+    "unbounded_below" (the program at `lam` is infeasible, unbounded, and with an infinite `top` so
+    it is at all lam that were asked about) or that of a limit. `above` is
     the outcome of the climb to a finite top, beyond which there is no optimum.
     """
 
@@ -113,21 +118,62 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
     """Return a basis from which the path can be followed down to `end`.
 
     Where the crash basis is optimal for all large lam it is taken. Otherwise an optimal basis is
-    made at some lam (a large one, or else `end`), and the path is followed up as far as it goes.
+    made at some lam, a large one at first, and the path is followed up as far as it goes. A
+    ray that proves that there is no optimum at that lam proves it for all lam on one side of a
+    root, too: what is left of the range is searched until an optimum is found or nothing is left.
     """
     basis = crash(program)
     lam = optimal_from(basis)
     if np.isfinite(lam):
         return Start(basis.codes, max(lam, end), np.inf, 0)
     pivots = 0
-    for at in dict.fromkeys((max(_large(program), 2.0 * end), end)):
+    below, above = end, np.inf
+    at = max(_large(program), 2.0 * end)
+    for _ in range(_TRIES):
         outcome = make_optimal(basis, at, rng, stop)
         pivots += outcome.pivots
         if outcome.reason == "end":
             return _climb(program, outcome.codes, at, rng, stop, pivots)
-        if outcome.reason not in ("infeasible_below", "unbounded_below"):
+        if outcome.ray is None:
             break
+        constant, rate = _excess(program, outcome)
+        if constant + end * rate < 0.0 and rate <= 0.0:
+            return Start(None, at, np.inf, pivots, outcome)
+        root = -constant / rate if rate != 0.0 else at
+        if rate > 0.0:
+            below = max(below, root)
+        else:
+            above = min(above, root)
+        if below > above:
+            break
+        at = _between(below, above, at)
     return Start(None, at, at, pivots, outcome)
+
+
+def _excess(program: ScaledProgram, outcome: Outcome) -> tuple[float, float]:
+    """Return the constant and the rate of what a ray proves: where it is negative, no optimum is.
+
+    Of a dual ray v it is the sum of v_i times the end of coordinate i's domain that v_i points
+    to, of a primal ray z the sum of z_i times the slope that z_i points to.
+    """
+    assert outcome.ray is not None
+    infeasible = outcome.reason == "infeasible_below"
+    ptr = program.kink_ptr if infeasible else program.slope_ptr
+    part = program.kinks if infeasible else program.slopes
+    moved = np.flatnonzero(outcome.ray)
+    ray = outcome.ray[moved]
+    at = np.where(ray > 0.0, ptr[moved + 1] - 1, ptr[moved])
+    finite = np.isfinite(part[0, at])
+    at, ray = at[finite], ray[finite]
+    return float(ray @ part[0, at]), float(ray @ part[1, at])
+
+
+def _between(below: float, above: float, tried: float) -> float:
+    """Return the next lam to try between two bounds."""
+    if np.isinf(above):
+        return below if tried < below else 2.0 * below + 1.0
+    middle = 0.5 * (below + above)
+    return above if tried == middle else middle
 
 
 def _large(program: ScaledProgram) -> float:
