@@ -220,8 +220,8 @@ class Tree:
             before = node.candidates
             fixed = self._fix(node, proof)
             if len(node.candidates) < len(before):
-                kept = np.concatenate([[True], *2 * [np.isin(before, node.candidates)]])
-                x = _restrict(x, kept[1 : 1 + len(before)])
+                kept = np.isin(before, node.candidates)
+                x, weight, density = _restrict(x, kept), weight[kept], density[kept]
             if self._limit() is not None:
                 self._push(node)
                 return
@@ -354,11 +354,10 @@ class Tree:
         return True
 
     def _branch(self, node: Node, weight: Array, density: Array) -> None:
-        """Split a node by the variable that the relaxed solution is least sure about."""
+        """Split a node by a variable of weight that the relaxed solution is not sure about."""
         proof = Proof.at(node.warm, node.candidates, node.fixed_in, self.d)
-        if len(weight) != len(proof.terms):
-            weight, density = np.zeros(len(proof.terms)), np.diagonal(self.A)[node.candidates]
-        doubt = weight * (1.0 - weight) + 1e-3 * density / max(density.max(), 1e-300)
+        share = density / max(float(density.max()), 1e-300)
+        doubt = weight * (1.0 - weight) * np.sqrt(share) + 1e-6 * share
         i = int(np.argmax(np.where(proof.inside, -np.inf, doubt)))
         j = node.candidates[i : i + 1]
         for inside, outside, bound in (

@@ -141,7 +141,7 @@ class STRS(Problem):
         y: Array,
         d: int,
         kernel: Literal["linear"] = "linear",
-        lam: float = 1.0,
+        lam: float = 0.5,
         bandwidth: object = "median",
     ) -> Self:
         r"""Build the selection of variables that tell two samples apart, for the linear kernel.
@@ -160,7 +160,7 @@ class STRS(Problem):
         kernel : "linear"
             With other kernels the problem is no trust-region subproblem: maximise
             :class:`~sparseopt.problems.twosample.TwoSample` objectives instead.
-        lam : float, default 1.0
+        lam : float, default 0.5
             Weight of the variance, >= 0.
         bandwidth : "median", float, or array of shape (D,), default "median"
             tau_s^2 of the scalar kernels; see :meth:`~sparseopt.problems.twosample.TwoSample.of`.
