@@ -354,11 +354,11 @@ class Tree:
         return True
 
     def _branch(self, node: Node, weight: Array, density: Array) -> None:
-        """Split a node by a variable of weight that the relaxed solution is not sure about."""
+        """Split a node by the variable of most weight that the relaxed support leaves undecided."""
         proof = Proof.at(node.warm, node.candidates, node.fixed_in, self.d)
         share = density / max(float(density.max()), 1e-300)
-        doubt = weight * (1.0 - weight) * np.sqrt(share) + 1e-6 * share
-        i = int(np.argmax(np.where(proof.inside, -np.inf, doubt)))
+        undecided = np.where(weight < 0.9, weight, 0.0) + 1e-3 * share
+        i = int(np.argmax(np.where(proof.inside, -np.inf, undecided)))
         j = node.candidates[i : i + 1]
         for inside, outside, bound in (
             (np.union1d(node.fixed_in, j), node.candidates, proof.bounds_in[i]),
