@@ -106,8 +106,8 @@ def test_a_broken_backend_says_why_and_harms_nobody(site, name):
 
 def test_auto_tells_what_it_chose_and_why():
     result = sparseopt.solve(PROBLEM)
-    assert result.backend == "brute-force"
-    assert "brute-force" in result.notes[0]
+    assert result.backend == "strs-bnb"
+    assert "strs-bnb" in result.notes[0]
 
 
 def test_nobody_takes_a_name_of_ours(site):

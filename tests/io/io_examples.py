@@ -16,9 +16,11 @@ from sparseopt.problems import (
     LPD,
     STRS,
     BudgetTables,
+    Candidates,
     CompressedSensing,
     DantzigSelector,
     DifferentialNetwork,
+    L0GraphicalModel,
     LADLasso,
     MatrixDantzig,
     ParametricLP,
@@ -94,6 +96,12 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "quantile": lambda: regression(QuantileLasso, tau=0.3),
     "quantile-intercept": lambda: regression(
         QuantileLasso, tau=0.9, fit_intercept=True, weights=[0, 1, 2, 3], names=list("abcd")
+    ),
+    "l0-gaussian": lambda: L0GraphicalModel(
+        rng().normal(size=(20, 4)), Candidates.window(4, 2), budget=3, ridge=0.5
+    ),
+    "l0-ising": lambda: L0GraphicalModel(
+        np.sign(rng().normal(size=(20, 4))), Candidates.window(4, 2), loss="ising"
     ),
     "sensing": lambda: regression(
         CompressedSensing, weights=[0, 1, 2, 3], row_weights=[1, 0, 1, 1, 1, 2]
