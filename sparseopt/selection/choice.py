@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from sparseopt.column_path import ColumnwisePath
 from sparseopt.errors import SparseOptError
-from sparseopt.path import ParametricPath, PathResult
+from sparseopt.path import ParametricPath, PathResult, Side
 from sparseopt.problems.base import Array
 from sparseopt.result import Result
 from sparseopt.selection.refitting import refit
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["Selection", "coefficients_at"]
 
 
-def coefficients_at(path: PathResult, lam: float) -> Array:
+def coefficients_at(path: PathResult, lam: float, side: Side) -> Array:
     """Return the solution at lam with exact zeros where rounding left something else."""
     if isinstance(path, ColumnwisePath):
-        return np.concatenate([coefficients_at(column, lam) for column in path.columns])
+        return np.concatenate([coefficients_at(column, lam, side) for column in path.columns])
     assert isinstance(path, ParametricPath)
-    x = path.at(lam)
+    x = path.at(lam, side)
     return np.where(np.abs(x) > rounded_off(path), x, 0.0)
 
 
@@ -48,6 +48,8 @@ class Selection:
     problem : Problem
     notes : tuple of str
         Remarks for the person.
+    side : {"above", "below"}
+        Where the solution jumps at `lam`: which of the two limits `x` is.
     """
 
     by: str
@@ -57,12 +59,13 @@ class Selection:
     result: Result
     problem: Any
     notes: tuple[str, ...] = ()
+    side: Literal["above", "below"] = "above"
 
     @property
     def x(self) -> Array:
         """The coefficients at lam, shape (p,)."""
         assert self.result.path is not None
-        return coefficients_at(self.result.path, self.lam)
+        return coefficients_at(self.result.path, self.lam, self.side)
 
     @property
     def support(self) -> Array:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CriterionResult", "information_criterion"]
 
+_STEP = 1e-6
+"""How far from the end of a piece a minimum is taken that is not attained there."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CriterionResult(Selection):
@@ -173,6 +176,7 @@ def information_criterion(
         lam=best.lam,
         value=best.value,
         interval=(best.low, best.high),
+        side=best.side,
         knots=knots,
         values=values,
         knot_df=knot_df,
@@ -211,4 +215,25 @@ def _best(
     k = int(np.argmin(values))
     if values[k] < pieces.value:
         return Minimum(float(knots[k]), float(values[k]), float(knots[k]), float(knots[k]))
-    return pieces
+    here = np.flatnonzero(knots == pieces.lam)
+    if pieces.low < pieces.high or len(here) == 0:
+        return pieces
+    # At the end of a piece, where a coefficient may vanish or theta may jump.
+    lam, value = float(knots[here[0]]), float(values[here[0]])
+    if value <= pieces.value + 1e-12 * abs(pieces.value):
+        return Minimum(lam, value, lam, lam)
+    return _inside(loss, piece_df, pieces, formula)
+
+
+def _inside(loss: Curve, piece_df: Array, end: Minimum, formula: Formula) -> Minimum:
+    """Step from an end of a piece, where the minimum is not attained, into the piece.
+
+    The binomial of EBIC falls beyond p / 2 coefficients: the larger model may be the better one, up
+    to the end of its piece, but not there.
+    """
+    at_end = np.flatnonzero(loss.high == end.lam if end.side == "below" else loss.low == end.lam)
+    c = int(at_end[-1])
+    towards = 1.0 - _STEP if end.side == "below" else _STEP
+    lam = float(loss.low[c] + towards * (loss.high[c] - loss.low[c]))
+    value = float(formula(loss(lam), piece_df[c]))
+    return Minimum(lam, value, lam, lam)

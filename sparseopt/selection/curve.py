@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from sparseopt.problems.base import Array
 
 __all__ = ["Curve", "Minimum", "aligned", "lowest"]
 
+_ABOVE = 0.05
 _TIE = 1e-12
 """Values closer than this, relative to the smallest one, are equal up to rounding."""
 
@@ -28,12 +29,15 @@ class Minimum:
     low, high : float
         The values of lam around it for which the curve is as small: both are `lam` unless the
         curve is constant there.
+    side : {"above", "below"}
+        Where the curve jumps at `lam`: whether the value is the limit from larger lam.
     """
 
     lam: float
     value: float
     low: float
     high: float
+    side: Literal["above", "below"] = "above"
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +119,7 @@ class Curve:
 
         Among values that are equal up to rounding the one with the largest lam counts: the sparser
         model. Where the curve is constant there, lam is the middle of that interval, away from the
-        jumps at its ends; or the interval's lower end where it has no upper one.
+        jumps at its ends; or, where it has no upper end, 5% above the lower end of its first piece.
         """
         step, value = self.smallest()
         return lowest(self.low, self.high, step, value, self.flat)
@@ -123,8 +127,8 @@ class Curve:
     def largest_within(self, limit: float) -> float:
         """Return the largest lam with a value of at most `limit`.
 
-        Where the curve is constant there, the middle of the piece (its lower end if that is the
-        unbounded one).
+        Where the curve is constant there, the middle of the piece, or 5% above the lower end of the
+        unbounded one.
 
         Raises
         ------
@@ -139,7 +143,7 @@ class Curve:
         a0, a1, a2 = (float(a) for a in self.coefficients[c])
         low, high = float(self.low[c]), float(self.high[c])
         if a1 == a2 == 0.0:
-            return _middle(low, high) if np.isfinite(high) else low
+            return _middle(low, high)
         width = high - low
         if a0 + width * (a1 + width * a2) <= limit:
             return high
@@ -179,10 +183,11 @@ def lowest(low: Array, high: Array, step: Array, value: Array, flat: Array) -> M
     if not flat[first]:
         # The sum may round to beyond the piece.
         lam = min(float(low[first] + step[first]), float(high[first]))
-        return Minimum(lam, float(value[first]), lam, lam)
+        side: Literal["above", "below"] = "below" if lam == high[first] else "above"
+        return Minimum(lam, float(value[first]), lam, lam, side)
     last = first + int(np.argmin(np.append((tied & flat)[first:], False))) - 1
     below, above = float(low[last]), float(high[first])
-    lam = _middle(below, above) if np.isfinite(above) else float(low[first])
+    lam = _middle(float(low[first]) if math.isinf(above) else below, above)
     return Minimum(lam, float(value[first]), below, above)
 
 
@@ -194,7 +199,8 @@ def aligned(curves: Sequence[Curve], end: float, top: float, also: float) -> lis
 
 
 def _middle(low: float, high: float) -> float:
-    return low + 0.5 * (high - low)
+    """Return a point away from both ends, where the curve may jump."""
+    return low + 0.5 * (high - low) if math.isfinite(high) else low * (1.0 + _ABOVE)
 
 
 def _roots(a: float, b: float, c: float) -> list[float]:

@@ -61,7 +61,7 @@ def test_the_minimum_can_lie_between_two_knots() -> None:
         X = rng.standard_normal((8, 3)) @ np.array([[1, 0.9, 0.5], [0, 0.4, 0.8], [0, 0, 0.3]])
         problem = DantzigSelector(X, rng.standard_normal(8))
         chosen = information_criterion(problem, "aic", max_df=3, check=False)
-        if np.abs(chosen.knots - chosen.lam).min() > 1e-6 * chosen.knots[0]:
+        if chosen.nonzeros and np.abs(chosen.knots - chosen.lam).min() > 1e-6 * chosen.knots[0]:
             found += 1
             assert chosen.value < chosen.values.min()
     assert found
@@ -146,3 +146,18 @@ def test_a_grid_is_no_path() -> None:
     problem = examples()["dantzig"]
     with pytest.raises(ParamError, match="a grid path"):
         information_criterion(problem, result=sparseopt.solve(problem, lam=[3.0, 2.0]))
+
+
+def test_a_minimum_that_is_not_attained_is_approached_from_its_side() -> None:
+    # With 9 of 9 coefficients the binomial of EBIC is 1, with 8 of them it is 9: at the knot where
+    # one vanishes the criterion is larger than just below.
+    rng = np.random.default_rng(281)
+    n, d = int(rng.integers(8, 30)), int(rng.integers(1, 20))
+    X = rng.integers(-2, 3, (n, d)).astype(float)
+    problem = CompressedSensing(X, X[:, 0] + rng.standard_normal(n))
+    chosen = information_criterion(problem, "ebic", check=False)
+    assert chosen.nonzeros == 9
+    assert math.isclose(brute_force(problem, "ebic", chosen.x), chosen.value, rel_tol=1e-9)
+    above = chosen.knots[chosen.knots > chosen.lam].min()
+    assert 0.0 < above - chosen.lam < 1e-4 * above
+    assert chosen.values[chosen.knots == above] > chosen.value + 1.0

@@ -62,7 +62,8 @@ def test_the_largest_lam_within_a_limit(seed: int, share: float) -> None:
         for low, high, (a0, a1, a2) in zip(f.low, f.high, f.coefficients, strict=True)
         if low <= found <= high
     )
-    above = lam > f.high[piece] if f.flat[piece] else lam > found
+    # Ends of pieces that were summed up may round to the other side of a breakpoint.
+    above = lam > (f.high[piece] if f.flat[piece] else found) + 1e-12
     assert not (value[above] < limit - 1e-9).any()
 
 
@@ -77,9 +78,9 @@ def test_of_equal_minima_the_one_with_the_largest_lam_counts() -> None:
     assert f.minimum().lam == 2.5
 
 
-def test_the_null_model_is_chosen_at_the_lower_end_of_its_endless_interval() -> None:
+def test_the_null_model_is_chosen_above_the_jump_at_its_end() -> None:
     best = curve([3.0, 0.0], [[1, 0, 0], [1, 1, 0]]).minimum()
-    assert (best.lam, best.low, best.high) == (3.0, 3.0, np.inf)
+    assert (best.lam, best.low, best.high) == (3.0 * 1.05, 3.0, np.inf)
 
 
 def test_a_vertex_inside_a_piece_is_found() -> None:
