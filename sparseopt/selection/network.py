@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from sparseopt.backend import Backend
 from sparseopt.column_path import ColumnwisePath
@@ -116,6 +115,9 @@ def network_criterion(
     >>> network_criterion(CLIME.from_data(X), n=200).edges
     1
     """
+    # A quarter of a second to import, for this rule alone.
+    from scipy.optimize import minimize_scalar
+
     price = _price(problem, n, kind, gamma)
     whole = path_result(problem, result, backend, options, lam_min, check)
     path = whole.path

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from sparseopt.errors import ParamError
 from sparseopt.path import ParametricPath
@@ -158,7 +158,7 @@ def _compressed_sensing(problem: Any, asked: _Asked) -> TheoreticalLam:
     c, n = asked.constant(1.0), len(problem.y)
     # (2 Phi(q) - 1)^n = 1 - alpha, from the upper tail, which keeps its digits.
     tail = -0.5 * math.expm1(math.log1p(-asked.alpha) / n)
-    q = float(norm.isf(tail))
+    q = -float(ndtri(tail))
     weights = problem.row_weights
     smallest = 1.0 if weights is None else float(weights[weights > 0.0].min(initial=np.inf))
     return TheoreticalLam(
