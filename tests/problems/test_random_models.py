@@ -1,9 +1,9 @@
-"""200 small random cases of each model, most of them degenerate, against textbook LPs by HiGHS."""
+"""100 small random cases of each model, most of them degenerate, against textbook LPs by HiGHS."""
 
 import pytest
 from random_models import MODELS, complaints
 
-CASES = 200
+CASES = 100
 BLOCK = 25
 
 # infeasible at every lam (rows of weight 0 that contradict each other), or feasible only from some
