@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sparseopt.problems.base import Array
+from sparseopt.solvers.compiled import compiled
 from sparseopt.solvers.homotopy.basis import Basis
-from sparseopt.solvers.homotopy.compiled import compiled
 from sparseopt.solvers.homotopy.core import DenseProgram
 from sparseopt.solvers.homotopy.state import Entries, Segments
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.homotopy.compiled import compiled
+from sparseopt.solvers.compiled import compiled
 from sparseopt.solvers.homotopy.core import (
     DRIFTED,
     FULL,

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.homotopy.compiled import compiled
+from sparseopt.solvers.compiled import compiled
 
 __all__ = ["IsingSpace", "ising_space", "pursue", "start"]
 

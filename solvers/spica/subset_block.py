@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.homotopy.compiled import compiled
+from sparseopt.solvers.compiled import compiled
 from sparseopt.solvers.spica.subset_tree import SearchSpace, finish, pursue, start
 
 __all__ = ["search_block"]

@@ -33,7 +33,7 @@ from math import atan2, cos, exp, hypot, log, sin, sqrt
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.homotopy.compiled import compiled
+from sparseopt.solvers.compiled import compiled
 
 __all__ = ["evaluate", "minimise", "row_terms"]
 
