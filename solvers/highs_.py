@@ -13,9 +13,9 @@ from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.parametric import ParametricProblem
 from sparseopt.result import Limit, Result, Status
-from sparseopt.solvers.highs_answer import evidence, grid, single, without_optimum
 from sparseopt.solvers.highs_path import Ranging
 from sparseopt.solvers.highs_run import Session
+from sparseopt.solvers.lp.answer import evidence, grid, single, without_optimum
 from sparseopt.solvers.segments import path_from_codes
 
 __all__ = ["Highs"]

@@ -14,9 +14,9 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.columnwise import ColumnwiseProblem
 from sparseopt.problems.parametric import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Result
-from sparseopt.solvers.highs_answer import Engine, grid, single
 from sparseopt.solvers.highs_ccg_columns import ColumnGenerations
 from sparseopt.solvers.highs_ccg_loop import Generation, Guess
+from sparseopt.solvers.lp.answer import Engine, grid, single
 
 __all__ = ["HighsCCG"]
 

@@ -11,9 +11,9 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.columnwise import ColumnwiseProblem
 from sparseopt.solvers.highs_ccg_loop import Generation, Guess
-from sparseopt.solvers.highs_instance import Outcome, Spent
-from sparseopt.solvers.highs_proof import Ended, Proof
-from sparseopt.solvers.highs_solution import Solution
+from sparseopt.solvers.lp.outcome import Outcome, Spent
+from sparseopt.solvers.lp.proof import Ended, Proof
+from sparseopt.solvers.lp.solution import Solution
 
 __all__ = ["ColumnGenerations"]
 

@@ -7,7 +7,7 @@ violated ones in, and ends when none is violated.
 
 Where the restricted problem is infeasible (unbounded) the same loop solves the program of the least
 violation (of the steepest descent), which always has an optimum: see
-:mod:`~sparseopt.solvers.highs_proof`. Either that proves the same of the whole problem, or it names
+:mod:`~sparseopt.solvers.lp.proof`. Either that proves the same of the whole problem, or it names
 columns (rows) with which the restricted problem is feasible (bounded) for good.
 """
 
@@ -23,13 +23,14 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import PiecewiseLinearProgram
 from sparseopt.result import Limit
-from sparseopt.solvers.highs_basis import optimal_basis
 from sparseopt.solvers.highs_ccg_master import Master, Pair
 from sparseopt.solvers.highs_ccg_rest import Rest, first_working_set, largest
-from sparseopt.solvers.highs_instance import DUAL, PRIMAL, Instance, Outcome, Run, Spent
-from sparseopt.solvers.highs_layout import Layout
-from sparseopt.solvers.highs_proof import Ended, farkas_proof, phase_one, ray_proof, recession
-from sparseopt.solvers.highs_solution import Solution
+from sparseopt.solvers.highs_instance import DUAL, PRIMAL, Instance
+from sparseopt.solvers.lp.basis import optimal_basis
+from sparseopt.solvers.lp.layout import Layout
+from sparseopt.solvers.lp.outcome import Outcome, Run, Spent
+from sparseopt.solvers.lp.proof import Ended, farkas_proof, phase_one, ray_proof, recession
+from sparseopt.solvers.lp.solution import Solution
 
 __all__ = ["Generation", "Guess"]
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.solvers.highs_ccg_rest import Rest
-from sparseopt.solvers.highs_instance import Instance, Outcome, Run
-from sparseopt.solvers.highs_layout import Bounds, Layout
+from sparseopt.solvers.highs_instance import Instance
+from sparseopt.solvers.lp.layout import Bounds, Layout
+from sparseopt.solvers.lp.outcome import Outcome, Run
 
 __all__ = ["Master", "Pair"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.pieces import Pieces
-from sparseopt.solvers.highs_layout import Bounds, Layout
+from sparseopt.solvers.lp.layout import Bounds, Layout
 
 __all__ = ["Rest", "first_working_set", "largest"]
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -14,23 +12,13 @@ from sparseopt.backend import Control
 from sparseopt.errors import BackendError
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
-from sparseopt.solvers.highs_layout import Bounds
+from sparseopt.solvers.lp.layout import Bounds
+from sparseopt.solvers.lp.outcome import Outcome, Run, Spent
 
-__all__ = ["DUAL", "PRIMAL", "STATUS_MAP", "Instance", "Outcome", "Run", "Spent"]
+__all__ = ["DUAL", "PRIMAL", "STATUS_MAP", "Instance"]
 
 DUAL, PRIMAL = 1, 4
 """HiGHS' numbers of its two simplex methods, for the option simplex_strategy."""
-
-
-class Outcome(StrEnum):
-    """What one run of HiGHS says."""
-
-    OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"
-    UNBOUNDED = "unbounded"
-    UNDECIDED = "undecided"
-    LIMIT = "limit"
-    FAILED = "failed"
 
 
 STATUS_MAP: Mapping[str, Outcome] = {
@@ -52,22 +40,6 @@ _LIMITS: Mapping[str, Limit] = {
     "kIterationLimit": Limit.ITERATION,
     "kMemoryLimit": Limit.MEMORY,
 }
-
-
-@dataclass(frozen=True)
-class Run:
-    """How a run of HiGHS ended; `limit` is set exactly for LIMIT."""
-
-    outcome: Outcome
-    raw: str
-    limit: Limit | None = None
-
-
-@dataclass
-class Spent:
-    """Simplex iterations of all instances that one solve makes."""
-
-    iterations: int = 0
 
 
 class Instance:

@@ -116,7 +116,8 @@ class _Program:
     def __init__(self, tables: BudgetTables, control: Control) -> None:
         import highspy
 
-        from sparseopt.solvers.highs_instance import Instance, Spent
+        from sparseopt.solvers.highs_instance import Instance
+        from sparseopt.solvers.lp.outcome import Spent
 
         self.tables = tables
         self.control = control
@@ -166,7 +167,7 @@ class _Program:
 
     def solve(self, K: int) -> tuple[Array, float] | None:
         """Return the counts and a proven bound at the budget K; None at a limit."""
-        from sparseopt.solvers.highs_instance import Outcome
+        from sparseopt.solvers.lp.outcome import Outcome
 
         J = len(self.tables.ptr) - 1
         self.instance.call("changeRowBounds", J, -np.inf, float(K))

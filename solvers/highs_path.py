@@ -17,10 +17,10 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import PiecewiseLinearProgram
 from sparseopt.result import Limit
-from sparseopt.solvers.highs_basis import ACCEPT, Basis
-from sparseopt.solvers.highs_instance import Outcome
-from sparseopt.solvers.highs_proof import Ended, Proof
 from sparseopt.solvers.highs_run import Session
+from sparseopt.solvers.lp.basis import ACCEPT, Basis
+from sparseopt.solvers.lp.outcome import Outcome
+from sparseopt.solvers.lp.proof import Ended, Proof
 
 __all__ = ["Ranging"]
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.parametric import PiecewiseLinearProgram
-from sparseopt.solvers.highs_basis import optimal_basis
-from sparseopt.solvers.highs_instance import DUAL, PRIMAL, Instance, Outcome, Run, Spent
-from sparseopt.solvers.highs_lp import LPForm
-from sparseopt.solvers.highs_proof import Ended, disprove
-from sparseopt.solvers.highs_solution import Solution
+from sparseopt.solvers.highs_instance import DUAL, PRIMAL, Instance
+from sparseopt.solvers.lp.basis import optimal_basis
+from sparseopt.solvers.lp.form import LPForm
+from sparseopt.solvers.lp.outcome import Outcome, Run, Spent
+from sparseopt.solvers.lp.proof import Ended, disprove
+from sparseopt.solvers.lp.solution import Solution
 
 __all__ = ["Session"]
 

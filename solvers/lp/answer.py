@@ -12,9 +12,9 @@ from sparseopt.path import GridPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Certificate, Limit, Result, Status
-from sparseopt.solvers.highs_instance import Outcome, Spent
-from sparseopt.solvers.highs_proof import Ended
-from sparseopt.solvers.highs_solution import Solution
+from sparseopt.solvers.lp.outcome import Outcome, Spent
+from sparseopt.solvers.lp.proof import Ended
+from sparseopt.solvers.lp.solution import Solution
 
 __all__ = ["Engine", "evidence", "grid", "single", "without_optimum"]
 

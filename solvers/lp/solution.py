@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
-from sparseopt.solvers.highs_basis import Basis
-from sparseopt.solvers.highs_instance import Outcome
+from sparseopt.solvers.lp.basis import Basis
+from sparseopt.solvers.lp.outcome import Outcome
 
 __all__ = ["Solution"]
 

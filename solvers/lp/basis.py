@@ -9,7 +9,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import PiecewiseLinearProgram
 from sparseopt.problems.pieces import Pieces
-from sparseopt.solvers.highs_layout import Scaling
+from sparseopt.solvers.lp.layout import Scaling
 from sparseopt.solvers.segments import affine_solution
 
 __all__ = ["ACCEPT", "Basis", "optimal_basis"]

@@ -14,8 +14,8 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import PiecewiseLinearProgram
 from sparseopt.problems.pieces import Pieces
-from sparseopt.solvers.highs_instance import Outcome
-from sparseopt.solvers.highs_solution import Solution
+from sparseopt.solvers.lp.outcome import Outcome
+from sparseopt.solvers.lp.solution import Solution
 
 __all__ = ["Ended", "Proof", "disprove", "farkas_proof", "phase_one", "ray_proof", "recession"]
 

@@ -11,7 +11,7 @@ from sparseopt.errors import UnsupportedProblem
 from sparseopt.problems.base import Array
 from sparseopt.problems.maps import GramMap, LinearMap, SparseMap
 from sparseopt.problems.parametric import PiecewiseLinearProgram
-from sparseopt.solvers.highs_layout import Bounds, Layout
+from sparseopt.solvers.lp.layout import Bounds, Layout
 
 __all__ = ["LPForm"]
 
@@ -36,9 +36,11 @@ class LPForm(Layout):
     ----------
     program : PiecewiseLinearProgram
     lam : float, optional
-        Build it for this value alone; see :class:`~sparseopt.solvers.highs_layout.Layout`.
+        Build it for this value alone; see :class:`~sparseopt.solvers.lp.layout.Layout`.
     max_entries : float
         Largest number of matrix entries to form.
+    asker : str
+        The backend that needs them, for the message where they are too many.
 
     Raises
     ------
@@ -47,13 +49,17 @@ class LPForm(Layout):
     """
 
     def __init__(
-        self, program: PiecewiseLinearProgram, lam: float | None, max_entries: float
+        self,
+        program: PiecewiseLinearProgram,
+        lam: float | None,
+        max_entries: float,
+        asker: str = "highs",
     ) -> None:
         m, p = program.A.shape
         self.factored, count = _entries(program.A)
         if count > max_entries:
             raise UnsupportedProblem(
-                f"highs needs the entries of the {m} x {p} matrix, about {count:.1e} "
+                f"{asker} needs the entries of the {m} x {p} matrix, about {count:.1e} "
                 f"numbers, and max_entries is {max_entries:.1e}: use the backend homotopy, which "
                 "forms no matrix, or raise the option max_entries"
             )

@@ -1,0 +1,1 @@
+"""Parametric problems as linear programs, and back: what all LP solvers behind us share."""
