@@ -139,20 +139,19 @@ def _row_maxima(l: Array, diagonal: Array, square: Array) -> Array:
     eigenvalues: nothing cancels. Every s > 0 is valid, and Newton's method finds a good one.
     """
     R = np.sqrt(diagonal**2 + square)
-    # For a negative diagonal the sum of the two would cancel.
-    upper = np.where(
-        diagonal >= 0.0,
-        (diagonal + R) / 2.0,
-        square / (2.0 * np.maximum(R - diagonal, np.finfo(float).tiny)),
-    )
+    # The eigenvalues are +-(R +- diagonal) / 2; the smaller of the two sums would cancel.
+    larger = (R + np.abs(diagonal)) / 2.0
+    smaller = square / (4.0 * np.maximum(larger, np.finfo(float).tiny))
+    upper = np.where(diagonal >= 0.0, larger, smaller)
     some = l > 0.0
     h = np.where(some, 0.0, upper)
     if some.any():
         b, lam, gap = l[some] / 2.0, upper[some], R[some]
-        # The share of the upper eigenvector in the first coordinate.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(gap > 0.0, 0.5 * (1.0 + diagonal[some] / gap), 1.0)
-        b1, b2 = b * np.sqrt(np.clip(share, 0.0, 1.0)), b * np.sqrt(np.clip(1.0 - share, 0.0, 1.0))
+        # The squared coordinates of the upper eigenvector are upper / R and -lower / R.
+        lower = np.where(diagonal >= 0.0, smaller, larger)[some]
+        unit = np.maximum(gap, np.finfo(float).tiny)
+        first = np.where(gap > 0.0, lam / unit, 1.0)
+        b1, b2 = b * np.sqrt(first), b * np.sqrt(lower / unit)
         low = 1e-14 * (gap + b)
         s = np.maximum(np.maximum(b1, b2 - gap), low)
         for _ in range(_NEWTON):
