@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from textbook_lp import solve_textbook
+from textbook_lp import solve_textbook, solve_textbook_all
 
 import sparseopt
 from sparseopt.problems import (
@@ -222,8 +222,13 @@ def complaints(model: str, seed: int, backend: str = "homotopy") -> Iterator[str
     rng = np.random.default_rng(seed)
     end, first = float(path.low[-1]), float(path.low[0])
     values = {end, first, float(rng.choice(path.low)), *rng.uniform(end, 1.1 * first + 0.1, 2)}
-    for lam in values:
-        status, value = solve_textbook(problem, lam)
+    known = {}
+    if path.stopped_by == "infeasible_below":
+        # Where the program may be infeasible by rounding, it is solved on its own.
+        known[end] = solve_textbook(problem, end)
+        values.discard(end)
+    known.update(zip(values, solve_textbook_all(problem, values), strict=True))
+    for lam, (status, value) in known.items():
         if status != "optimal":
             # At its very end a path is feasible by no more than rounding.
             if lam > end:

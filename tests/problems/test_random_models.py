@@ -1,10 +1,10 @@
-"""100 small random cases of each model, most of them degenerate, against textbook LPs by HiGHS."""
+"""200 small random cases of each model, most of them degenerate, against textbook LPs by HiGHS."""
 
 import pytest
 from random_models import MODELS, complaints
 
-CASES = 100
-BLOCK = 25
+CASES = 200
+BLOCK = 50
 
 # infeasible at every lam (rows of weight 0 that contradict each other), or feasible only from some
 # lam on that is larger than what the data's size suggests: the first basis must be searched for

@@ -5,7 +5,10 @@ Nothing of the general form is used here. Coefficients are split into u - v with
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from sparseopt.problems import (
@@ -28,19 +31,61 @@ def _given(weights, shape):
     return np.ones(shape) if weights is None else np.asarray(weights)
 
 
-def _solved(cost, **constraints):
-    answer = linprog(cost, method="highs", options=_TIGHT, **constraints)
-    return _STATUS.get(answer.status, f"linprog status {answer.status}"), answer.fun
+@dataclass(frozen=True)
+class LP:
+    """Minimise cost'x subject to rows x <= most, or rows x = most, and bounds on x."""
+
+    cost: np.ndarray
+    rows: np.ndarray
+    most: np.ndarray
+    bounds: list
+    equal: bool = False
+
+
+def _solve(lps):
+    """Solve LPs that are all of one form side by side; (status, the objective of each)."""
+    rows = sp.block_diag([lp.rows for lp in lps], format="csr")
+    most = np.concatenate([lp.most for lp in lps])
+    kind = ("A_eq", "b_eq") if lps[0].equal else ("A_ub", "b_ub")
+    answer = linprog(
+        np.concatenate([lp.cost for lp in lps]),
+        bounds=[pair for lp in lps for pair in lp.bounds],
+        method="highs",
+        options=_TIGHT,
+        **dict(zip(kind, (rows, most), strict=True)),
+    )
+    status = _STATUS.get(answer.status, f"linprog status {answer.status}")
+    if status != "optimal":
+        return status, None
+    ends = np.cumsum([len(lp.cost) for lp in lps])
+    return status, [
+        float(lp.cost @ x) for lp, x in zip(lps, np.split(answer.x, ends[:-1]), strict=True)
+    ]
 
 
 def solve_textbook(problem, lam):
     """Return (status, objective) of the model at lam."""
-    return _FORMS[type(problem)](problem, lam)
+    status, values = _solve(_FORMS[type(problem)](problem, lam))
+    return status, None if values is None else sum(values)
+
+
+def solve_textbook_all(problem, lams):
+    """Return (status, objective) of the model at each lam, in one linear program if all have one.
+
+    The linear programs stand side by side, with no row or column in common.
+    """
+    parts = [_FORMS[type(problem)](problem, lam) for lam in lams]
+    status, values = _solve([lp for part in parts for lp in part])
+    if status != "optimal":
+        return [solve_textbook(problem, lam) for lam in lams]
+    ends = np.cumsum([len(part) for part in parts])
+    return [(status, float(sum(part))) for part in np.split(values, ends[:-1])]
 
 
 def solve_bounded_svm(problem, bound):
     """Return the least hinge loss with the l1 norm of theta at most `bound` (2.12)."""
-    return _svm(problem, None, bound)
+    status, values = _solve(_svm(problem, None, bound))
+    return status, None if values is None else sum(values)
 
 
 def _band(A, center, lam, weights, radius):
@@ -48,7 +93,7 @@ def _band(A, center, lam, weights, radius):
     A = np.hstack([A, -A])
     rows = np.vstack([A, -A])
     rhs = np.concatenate([center + lam * radius, lam * radius - center])
-    return _solved(np.tile(weights, 2), A_ub=rows, b_ub=rhs)
+    return [LP(np.tile(weights, 2), rows, rhs, [(0, None)] * A.shape[1])]
 
 
 def _compressed_sensing(p, lam):
@@ -69,16 +114,10 @@ def _lpd(p, lam):
 
 
 def _clime(p, lam):
+    """One program for each column."""
     d = len(p.S)
-    total = 0.0
-    for i in range(d):
-        unit = np.zeros(d)
-        unit[i] = 1.0
-        status, value = _band(p.S, unit, lam, _given(p.weights, d), _given(p.row_weights, d))
-        if status != "optimal":
-            return status, None
-        total += value
-    return "optimal", total
+    weights, radius = _given(p.weights, d), _given(p.row_weights, d)
+    return [lp for unit in np.eye(d) for lp in _band(p.S, unit, lam, weights, radius)]
 
 
 def _equation(X, Z, Y, lam, weights, radius):
@@ -122,7 +161,7 @@ def _residuals(p, lam, above, below):
     columns, weights, bounds = _split_design(p)
     cost = np.concatenate([lam * weights, np.full(n, above), np.full(n, below)])
     rows = np.hstack([columns, np.eye(n), -np.eye(n)])
-    return _solved(cost, A_eq=rows, b_eq=p.y, bounds=bounds + [(0, None)] * (2 * n))
+    return [LP(cost, rows, p.y, bounds + [(0, None)] * (2 * n), equal=True)]
 
 
 def _svm(p, lam, bound=None):
@@ -135,7 +174,7 @@ def _svm(p, lam, bound=None):
         rows = np.vstack([rows, np.concatenate([weights, np.zeros(n)])])
         rhs = np.append(rhs, bound)
     cost = np.concatenate([penalty, np.ones(n)])
-    return _solved(cost, A_ub=rows, b_ub=rhs, bounds=bounds + [(0, None)] * n)
+    return [LP(cost, rows, rhs, bounds + [(0, None)] * n)]
 
 
 _FORMS = {
