@@ -117,13 +117,14 @@ def checked_header(header: Mapping[str, Any]) -> tuple[type[Problem], dict[str, 
     if not isinstance(kind, str):
         raise ProblemError(f"the problem's kind is {kind!r}; expected a word", "kind")
     problem = problem_class(kind)
-    if header.get("sense") != problem.sense:
-        raise ProblemError(
-            f"the header's sense is {header.get('sense')!r}; a {kind} has {problem.sense!r}",
-            "sense",
-        )
     if not isinstance(header.get("params"), Mapping):
         raise ProblemError("the header's entry params is missing or not an object", "params")
+    # A kind whose instances differ in their sense says which one in its own parameters.
+    sense = header["params"].get("sense", problem.sense)
+    if header.get("sense") != sense:
+        raise ProblemError(
+            f"the header's sense is {header.get('sense')!r}; a {kind} has {sense!r}", "sense"
+        )
     facts = checked_facts({key: header[key] for key in FACTS if key in header})
     fixed = {key: header[key] for key in ("format", "version", "kind", "sense", "params")}
     return problem, {**fixed, **facts}

@@ -4,9 +4,12 @@ from sparseopt.problems.base import Problem, problem_kinds
 from sparseopt.problems.candidates import Candidates
 from sparseopt.problems.classification import L1SVM, LPD
 from sparseopt.problems.columnwise import ColumnwiseProblem
+from sparseopt.problems.cones import SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.graphical import BudgetTables
 from sparseopt.problems.maps import LinearMap
 from sparseopt.problems.matrix_dantzig import MatrixDantzig
+from sparseopt.problems.misdp import MISDP
+from sparseopt.problems.misdp_builder import MISDPBuilder
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.networks import CLIME, DifferentialNetwork
 from sparseopt.problems.parametric import (
@@ -27,6 +30,7 @@ __all__ = [
     "CLIME",
     "L1SVM",
     "LPD",
+    "MISDP",
     "STRS",
     "BudgetTables",
     "Candidates",
@@ -37,6 +41,7 @@ __all__ = [
     "L0GraphicalModel",
     "LADLasso",
     "LinearMap",
+    "MISDPBuilder",
     "MatrixDantzig",
     "ParametricLP",
     "ParametricProblem",
@@ -44,5 +49,7 @@ __all__ = [
     "PiecewiseLinearProgram",
     "Problem",
     "QuantileLasso",
+    "SecondOrderCone",
+    "SemidefiniteBlock",
     "problem_kinds",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +24,7 @@ from sparseopt.problems import (
     L0GraphicalModel,
     LADLasso,
     MatrixDantzig,
+    MISDPBuilder,
     ParametricLP,
     Pieces,
     PiecewiseLinearProgram,
@@ -73,6 +75,21 @@ def parametric_lp(**changes: object) -> ParametricLP:
 
 def regression(kind: Callable[..., Problem], **fields: object) -> Problem:
     return kind(X=rng().normal(size=(6, 4)), y=rng().normal(size=6), **fields)
+
+
+def misdp(sense: Literal["min", "max"] = "max") -> Problem:
+    """Everything that a MISDP may have."""
+    model = MISDPBuilder(sense)
+    x = model.variables(3, lower=[0, -np.inf, -2], upper=[3, 5, np.inf], integer=True, name="x")
+    X = model.matrix(3, rank_one=True, name="X")
+    model.row((X, np.eye(3)), (x, [1 / 3, 0, -1]), upper=4)
+    model.row((X[0, 1], 1.0), (x[0], 0.1), lower=-1, upper=1)
+    model.row((x, [1, 1, 1]), lower=2, upper=2)
+    model.cone([[(x[0], 1.0)], [(X[0, 1], 2.0), (x[1], -1 / 3)]], constant=[1, 0])
+    model.cone([[(x[0], 1.0)], [(x[1], 1.0)], [(X[2, 1], 0.7)]], rotated=True)
+    model.semidefinite((x[:2], [np.eye(2), np.ones((2, 2))]), constant=0.1 * np.eye(2))
+    model.objective((x, [1, 2, 0.3]), (X, np.ones((3, 3)) / 3), offset=0.5)
+    return model.build()
 
 
 def _sparse(dense: np.ndarray) -> sp.csr_array:
@@ -132,6 +149,8 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     ),
     "budget": lambda: BudgetTables([[5.0, 1.0], [4.0, 3.0, 0.0], [2.0]], budget=2),
     "strs": lambda: STRS(A=np.diag([3.0, 2.0, 1.0]), a=np.array([0.5, 0.0, -1.0]), d=2),
+    "misdp": misdp,
+    "misdp-min": lambda: misdp("min"),
 }
 
 
