@@ -1,0 +1,135 @@
+"""Instances by name for suites: the package's generators, and one design that only suites need.
+
+A design knows more than its problem: words for parameters ("paper", "noise", "truth", "knots:...")
+and the truth behind the data, from which metrics are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sparseopt.errors import ParamError
+
+if TYPE_CHECKING:
+    from sparseopt import Problem
+    from sparseopt.generators import GraphSample, TwoSampleDraw
+
+__all__ = ["design_problem", "design_settings", "graph_truth", "two_sample_draw", "words"]
+
+TWO_SAMPLES = "two-sample-selection"
+_SELECTION: Mapping[str, Any] = {
+    "case": "mean-shift",
+    "n": 100,
+    "D": 100,
+    "d": 20,
+    "differing": 20,
+    "tau": 0.0,
+    "lam": 0.5,
+}
+"""`d` variables are to be selected where `differing` differ; tau = 0 takes the case's own."""
+
+_CASES = {
+    "mean-shift": "mean-shift",
+    "covariance-shift": "covariance-shift",
+    "gaussian-laplace": "laplace",
+    "gaussian-mixture": "mixture",
+}
+_GRAPHS = {"scale-free-graph": "scale-free", "block-graph": "block", "band-graph": "band"}
+
+
+def design_settings(name: str) -> dict[str, Any]:
+    """Return the settings of a design with their defaults.
+
+    Raises
+    ------
+    ParamError
+        When there is none of that name.
+    """
+    from sparseopt import generators
+
+    if name == TWO_SAMPLES:
+        return dict(_SELECTION)
+    try:
+        return generators.settings(name)
+    except ParamError as error:
+        names = ", ".join([*generators.names(), TWO_SAMPLES])
+        raise ParamError(f"no generator is called {name!r}; there are: {names}") from error
+
+
+def design_problem(name: str, seed: int, chosen: Mapping[str, Any]) -> Problem:
+    """Return the problem of a design.
+
+    Raises
+    ------
+    ParamError
+        When a setting is unknown or out of range.
+    """
+    from sparseopt import generators
+    from sparseopt.problems import STRS
+
+    if name != TWO_SAMPLES:
+        return generators.generate(name, seed=seed, **chosen)
+    full = {**_SELECTION, **chosen}
+    draw = two_sample_draw(name, seed, chosen)
+    assert draw is not None
+    return STRS.from_two_samples(draw.x, draw.y, d=int(full["d"]), lam=float(full["lam"]))
+
+
+def two_sample_draw(name: str, seed: int, chosen: Mapping[str, Any]) -> TwoSampleDraw | None:
+    """Return the two samples behind an instance, None where there are none."""
+    from sparseopt import generators
+
+    if name == TWO_SAMPLES:
+        full = {**_SELECTION, **chosen}
+        return generators.two_samples(
+            str(full["case"]),
+            seed=seed,
+            n=int(full["n"]),
+            D=int(full["D"]),
+            d=int(full["differing"]),
+            tau=float(full["tau"]) or None,
+        )
+    if name in _CASES:
+        known = {**generators.settings(name), **chosen}
+        kept = {key: known[key] for key in ("n", "D", "d", "tau", "rho") if key in known}
+        return generators.two_samples(_CASES[name], seed=seed, **kept)
+    return None
+
+
+def graph_truth(name: str, seed: int, chosen: Mapping[str, Any]) -> GraphSample | None:
+    """Return the graph behind an instance, None where there is none."""
+    from sparseopt import generators
+
+    if name in _GRAPHS:
+        return generators.graph_sample(_GRAPHS[name], seed=seed, **chosen)
+    if name == "sensor-field":
+        return generators.sensor_field_sample(seed=seed, **chosen)
+    if name == "ising-lattice":
+        return generators.ising_lattice_sample(seed=seed, **chosen)
+    return None
+
+
+def words(name: str, seed: int, chosen: Mapping[str, Any]) -> dict[str, float]:
+    """Return the words that a suite may use for values of parameters of this instance.
+
+    Returns
+    -------
+    dict
+        "noise" and "paper": lam at which the design's paths end. "sparsity": nonzeros of the true
+        difference (differential networks). "truth": the budget of the true graph, both ends of an
+        edge counted.
+    """
+    from sparseopt import generators
+
+    if name == TWO_SAMPLES:
+        return {}
+    facts = generators.provenance(name, seed=seed, **chosen)
+    found = {str(word): float(value) for word, value in facts.get("lam", {}).items()}
+    if "max_nonzeros" in facts:
+        found["sparsity"] = facts["max_nonzeros"]
+    if name in _GRAPHS or name in ("sensor-field", "ising-lattice"):
+        truth = graph_truth(name, seed, chosen)
+        assert truth is not None
+        found["truth"] = int(truth.graph.nnz)
+    return found

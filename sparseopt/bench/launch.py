@@ -1,0 +1,229 @@
+"""Starts a process for one piece of work, watches its time and memory, and ends it hard."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sparseopt
+from sparseopt.bench.child import PARENT, PIPE
+
+__all__ = ["Ended", "Watch", "launch"]
+
+_EVERY = 0.05
+_SAVING = 300.0
+"""Seconds to write an answer down, after the solve."""
+_LOG_LIMIT = 20_000_000
+_LOG_TAIL = 2000
+_THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What a process may take.
+
+    Attributes
+    ----------
+    start : float
+        Seconds until it announces that it solves.
+    solve : float
+        Seconds from then until it has solved.
+    memory : int, optional
+        Bytes of resident memory, with the processes that it starts.
+    threads : int
+    """
+
+    start: float
+    solve: float
+    memory: int | None = None
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended.
+
+    Attributes
+    ----------
+    how : {"exit", "signal", "hang", "memory", "stopped"}
+    message : str
+        In words.
+    log : str
+        The end of what it printed, where it did not end well.
+    peak : int
+        Most bytes seen resident.
+    seconds : float
+    """
+
+    how: str
+    message: str
+    log: str
+    peak: int
+    seconds: float
+
+
+def launch(
+    module: str,
+    spec: Mapping[str, Any],
+    folder: Path,
+    watch: Watch,
+    stop: threading.Event | None = None,
+) -> Ended:
+    """Run ``python -m module folder`` until it ends or has to be ended.
+
+    Parameters
+    ----------
+    module : str
+    spec : mapping
+        Written to ``folder/spec.json``.
+    folder : path
+        Where the process works and its output goes (``log``).
+    watch : Watch
+    stop : threading.Event, optional
+        Ends the process when it is set.
+    """
+    (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_inheritable(writer, True)
+    log = folder / "log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, str(folder.resolve())],
+            cwd=folder,
+            env=_environment(watch.threads, writer),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=(writer,),
+            start_new_session=True,
+        )
+    os.close(writer)
+    begun = time.monotonic()
+    try:
+        how, message, peak = _watched(process, reader, watch, log, stop)
+    finally:
+        os.close(reader)
+        _kill(process)
+    if how == "exit":
+        how, message = _exit(process.returncode)
+    return Ended(how, message, _tail(log), peak, time.monotonic() - begun)
+
+
+def _environment(threads: int, writer: int) -> dict[str, str]:
+    package = str(Path(sparseopt.__file__).resolve().parents[1])
+    inherited = os.environ.get("PYTHONPATH")
+    return {
+        **os.environ,
+        **dict.fromkeys(_THREADS, str(threads)),
+        "PYTHONPATH": os.pathsep.join([package, inherited] if inherited else [package]),
+        "PYTHONHASHSEED": "0",
+        PIPE: str(writer),
+        PARENT: str(os.getpid()),
+    }
+
+
+def _watched(
+    process: subprocess.Popen[bytes],
+    reader: int,
+    watch: Watch,
+    log: Path,
+    stop: threading.Event | None,
+) -> tuple[str, str, int]:
+    """Wait for the end, or for a reason to end it; return how, why, and the peak of memory."""
+    deadline, phase, peak = time.monotonic() + watch.start, "start", 0
+    open_pipe = True
+    while process.poll() is None:
+        ready = select.select([reader], [], [], _EVERY)[0] if open_pipe else []
+        if not open_pipe:
+            time.sleep(_EVERY / 5)
+        for word in _words(reader) if ready else ():
+            if word is None:
+                open_pipe = False
+            elif word == "solve":
+                phase, deadline = "solve", time.monotonic() + watch.solve
+            elif word == "save":
+                phase, deadline = "save", time.monotonic() + _SAVING
+        peak = max(peak, _resident(process.pid))
+        if stop is not None and stop.is_set():
+            return "stopped", "the run was stopped", peak
+        if watch.memory is not None and peak > watch.memory:
+            return "memory", f"killed at {peak / 1e9:.2f} GB of {watch.memory / 1e9:.3g} GB", peak
+        if time.monotonic() > deadline:
+            limit = {"start": watch.start, "solve": watch.solve, "save": _SAVING}[phase]
+            what = {"start": "imports and warm-up", "solve": "solving", "save": "saving"}[phase]
+            return "hang", f"killed after {limit:g} s of {what}", peak
+        with contextlib.suppress(OSError):
+            if log.stat().st_size > _LOG_LIMIT:
+                os.truncate(log, 0)
+    return "exit", "", peak
+
+
+def _words(reader: int) -> list[str | None]:
+    """Return what the pipe brings: whole words (they are short), None at its end."""
+    try:
+        data = os.read(reader, 4096)
+    except BlockingIOError:
+        return []
+    return list(data.decode("ascii", "replace").split()) if data else [None]
+
+
+def _resident(pid: int) -> int:
+    """Return the resident bytes of a process and of all that it started (Linux; else 0)."""
+    total, pids = 0, [pid]
+    while pids:
+        one = pids.pop()
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            pages = int(Path(f"/proc/{one}/statm").read_text(encoding="ascii").split()[1])
+            total += pages * os.sysconf("SC_PAGE_SIZE")
+            children = Path(f"/proc/{one}/task/{one}/children").read_text(encoding="ascii")
+            pids += [int(child) for child in children.split()]
+    return total
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End the process and its whole session, also what it left running."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _exit(code: int) -> tuple[str, str]:
+    if code >= 0:
+        return "exit", f"exit code {code}" if code else ""
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    if name == "SIGKILL":
+        name += " from outside, perhaps by the kernel for want of memory"
+    return "signal", f"died of {name}"
+
+
+def _tail(log: Path) -> str:
+    with contextlib.suppress(OSError), log.open("rb") as stream:
+        stream.seek(max(0, stream.seek(0, os.SEEK_END) - _LOG_TAIL))
+        text = stream.read().decode("utf-8", "backslashreplace")
+        return "".join(
+            c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text
+        )
+    return ""

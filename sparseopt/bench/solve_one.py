@@ -1,0 +1,105 @@
+"""Solves one job in a process of its own: ``python -m sparseopt.bench.solve_one FOLDER``.
+
+Reads ``spec.json``, leaves the answer in ``answer.json`` and what was measured in
+``measures.json``; a process that leaves no measures has died.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparseopt.bench.child import announce, begin, current_memory, peak_memory
+
+if TYPE_CHECKING:
+    from sparseopt import Backend
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Solve what the folder's ``spec.json`` asks for."""
+    folder = Path(sys.argv[1])
+    spec = begin(folder)
+    try:
+        measures = _solve(spec, folder)
+    except Exception as error:
+        measures = {"ended": "raised", "error": _kind(error, spec), "message": _text(error)}
+    part = folder / "measures.part"
+    part.write_text(json.dumps(measures), encoding="utf-8")
+    part.replace(folder / "measures.json")
+
+
+def _solve(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+    import sparseopt
+
+    backend = _backend(spec)
+    params = sparseopt.SolveParams(**spec["params"])
+    warm = _warm_up(spec, backend, params) if spec["warm_up"] else {}
+    problem = sparseopt.load(spec["path"])
+    gc.collect()
+    before = current_memory()
+    announce("solve")
+    cpu, clock = time.process_time(), time.perf_counter()
+    result = sparseopt.solve(
+        problem, backend=backend, params=params, options=spec["options"], check=False
+    )
+    wall, cpu = time.perf_counter() - clock, time.process_time() - cpu
+    peak = peak_memory()
+    announce("save")
+    result.save(folder / "answer.json")
+    return {
+        "ended": "returned",
+        "time": wall,
+        "cpu_time": cpu,
+        "peak_memory": peak,
+        "memory_before": before,
+        **warm,
+    }
+
+
+def _backend(spec: dict[str, Any]) -> str | Backend:
+    """Return the backend: a registered name, or an object of the class that the suite names."""
+    if not spec["reference"]:
+        return str(spec["backend"])
+    module, _, name = spec["reference"].partition(":")
+    backend: Backend = getattr(importlib.import_module(module), name)()
+    return backend
+
+
+def _warm_up(spec: dict[str, Any], backend: str | Backend, params: Any) -> dict[str, Any]:
+    """Solve something small with the same backend, so that imports and compilation are over."""
+    from sparseopt.bench.warm_up import warm_up
+
+    begun = time.perf_counter()
+    note = warm_up(spec["path"], spec["kind"], backend, params, spec["options"])
+    return {"warm_up_time": time.perf_counter() - begun, "warm_up_note": note}
+
+
+def _kind(error: Exception, spec: dict[str, Any]) -> str:
+    from sparseopt import errors
+
+    if isinstance(error, errors.BackendUnavailable):
+        import sparseopt
+
+        rows = [row for row in sparseopt.backends() if row.name == spec["backend"]]
+        return "BackendUnavailable" if rows and rows[0].available else "unavailable"
+    if isinstance(error, errors.BackendNotFound):
+        return "unavailable"
+    return type(error).__name__
+
+
+def _text(error: BaseException) -> str:
+    parts = [str(error) or type(error).__name__]
+    if error.__cause__ is not None and str(error.__cause__) not in parts[0]:
+        parts.append(f"{type(error.__cause__).__name__}: {error.__cause__}")
+    return ": ".join(parts)[:2000]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""A small solve before the clock starts: imports and compilation are nobody's solving time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sparseopt import Backend, Problem, SolveParams
+
+__all__ = ["warm_up"]
+
+_SMALL: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "dantzig-selector": ("dantzig-4.1", {"n": 20, "d": 30, "s": 3}),
+    "lad-lasso": ("lad-4.1", {"n": 20, "d": 30, "s": 3}),
+    "quantile-lasso": ("quantile-4.3", {"n": 20, "d": 30, "density": 0.1}),
+    "compressed-sensing": ("compressed-sensing", {"n": 15, "d": 30, "s": 3}),
+    "lpd": ("lpd", {"n": 20, "d": 15, "s": 3}),
+    "l1-svm": ("l1-svm", {"n": 20, "d": 15, "s": 3}),
+    "clime": ("clime", {"n": 30, "d": 6}),
+    "differential-network": ("differential-network-4.4", {"n": 30, "d": 5, "sparsity": 0.2}),
+    "parametric-lp": ("parametric-lp", {"m": 6, "n": 8}),
+    "piecewise-linear-program": ("piecewise-linear", {}),
+    "strs": ("mean-shift", {"n": 60, "D": 8, "d": 3}),
+    "l0-graphical-model": ("band-graph", {"n": 30, "d": 20, "d0": 6}),
+}
+_BRIEF = 0.1
+"""Seconds of the warm-up where the instance itself has to serve."""
+
+
+def warm_up(
+    path: str | PathLike[str],
+    kind: str,
+    backend: str | Backend,
+    params: SolveParams,
+    options: Mapping[str, Any],
+) -> str:
+    """Solve a small problem of the same kind, and return why where that failed ("" if it did not).
+
+    Of a kind without a small relative here, the instance itself is solved for a tenth of a second.
+    """
+    import sparseopt
+    from sparseopt.errors import SparseOptError
+
+    try:
+        problem, asked = _small(path, kind, params)
+        sparseopt.solve(problem, backend=backend, params=asked, options=options, check=False)
+    except SparseOptError as error:
+        # The real solve will say it again, and is what counts.
+        return str(error)[:300]
+    return ""
+
+
+def _small(
+    path: str | PathLike[str], kind: str, params: SolveParams
+) -> tuple[Problem, SolveParams]:
+    import sparseopt
+    from sparseopt import generators
+
+    if kind not in _SMALL:
+        limit = _BRIEF if params.time_limit is None else min(_BRIEF, params.time_limit)
+        return sparseopt.load(path), replace(params, time_limit=limit)
+    name, settings = _SMALL[kind]
+    problem = generators.generate(name, seed=0, **settings)
+    # Values of lam and K belong to the instance; what is asked (a value, a grid, a path) stays.
+    lam: Any = params.lam
+    if isinstance(lam, tuple):
+        lam = (1.0, 0.5)
+    elif lam is not None:
+        lam = 1.0
+    budget = None if params.budget is None else 4
+    return problem, replace(params, lam=lam, lam_min=None, max_nonzeros=None, budget=budget)

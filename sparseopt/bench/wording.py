@@ -1,0 +1,68 @@
+"""Numbers as a person reads them."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["bytes_text", "count_text", "number_text", "seconds_text"]
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a duration.
+
+    Examples
+    --------
+    >>> seconds_text(0.0123), seconds_text(75), seconds_text(7300)
+    ('12.3 ms', '1 min 15 s', '2 h 2 min')
+    """
+    if not math.isfinite(seconds):
+        return "-"
+    if seconds < 1.0:
+        return f"{1000.0 * seconds:.3g} ms"
+    if seconds < 59.95:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def number_text(value: float, digits: int = 3) -> str:
+    """Return a number in a few digits; "-" for NaN.
+
+    Examples
+    --------
+    >>> number_text(1234.5678, 6), number_text(0.000012345), number_text(float("nan"))
+    ('1234.57', '1.23e-05', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    if value == 0.0:
+        return "0"
+    if float(value).is_integer() and abs(value) < 1e6:
+        return str(int(value))
+    if 10.0**digits <= abs(value) < 1e6:
+        return f"{value:.0f}"
+    return f"{value:.{digits}g}"
+
+
+def bytes_text(size: float) -> str:
+    """Return an amount of memory.
+
+    Examples
+    --------
+    >>> bytes_text(4_000_000_000), bytes_text(153_000_000)
+    ('4 GB', '153 MB')
+    """
+    return f"{size / 1e9:.3g} GB" if size >= 1e9 else f"{size / 1e6:.3g} MB"
+
+
+def count_text(count: int, one: str, many: str = "") -> str:
+    """Return a count with its noun.
+
+    Examples
+    --------
+    >>> count_text(1, "run"), count_text(3, "run"), count_text(2, "class", "classes")
+    ('1 run', '3 runs', '2 classes')
+    """
+    return f"{count} {one if count == 1 else many or one + 's'}"
