@@ -39,6 +39,7 @@ class Feature(StrEnum):
     L0_BUDGET = "l0-budget"
     STRS = "strs"
     MISDP = "misdp"
+    KERNEL_SELECTION = "kernel-selection"
 
     EXACT = "exact"
     RELAXATION = "relaxation"

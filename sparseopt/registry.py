@@ -20,6 +20,7 @@ _OWN: Mapping[str, str] = {
     "strs-bnb": "sparseopt.solvers.strs.bnb:BranchAndBound",
     "brute-force": "sparseopt.solvers.strs.brute_force:BruteForce",
     "truncation": "sparseopt.solvers.strs.truncation:Truncation",
+    "strs-annealing": "sparseopt.solvers.strs.annealing:AnnealedSelection",
     "l0-tables": "sparseopt.solvers.spica.l0_tables:L0Tables",
     "spica": "sparseopt.solvers.spica.golden:Spica",
     "highs-knapsack": "sparseopt.solvers.highs_knapsack:HighsKnapsack",

@@ -6,6 +6,7 @@ from sparseopt.problems.classification import L1SVM, LPD
 from sparseopt.problems.columnwise import ColumnwiseProblem
 from sparseopt.problems.cones import SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.graphical import BudgetTables
+from sparseopt.problems.kernel_selection import KernelSelection
 from sparseopt.problems.maps import LinearMap
 from sparseopt.problems.matrix_dantzig import MatrixDantzig
 from sparseopt.problems.misdp import MISDP
@@ -25,6 +26,7 @@ from sparseopt.problems.regression import (
     QuantileLasso,
 )
 from sparseopt.problems.strs import STRS
+from sparseopt.problems.user_kernels import register_kernel
 
 __all__ = [
     "CLIME",
@@ -38,6 +40,7 @@ __all__ = [
     "CompressedSensing",
     "DantzigSelector",
     "DifferentialNetwork",
+    "KernelSelection",
     "L0GraphicalModel",
     "LADLasso",
     "LinearMap",
@@ -52,4 +55,5 @@ __all__ = [
     "SecondOrderCone",
     "SemidefiniteBlock",
     "problem_kinds",
+    "register_kernel",
 ]

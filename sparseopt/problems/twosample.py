@@ -23,8 +23,9 @@ Source: Wang, Dey, Xie: Variable selection for kernel two-sample tests, (1), (4)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -32,6 +33,8 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
 from sparseopt.problems.hermite import features, order
 from sparseopt.problems.median_distance import median_distance
+from sparseopt.problems.pair_statistics import Objective, PairObjective, UserObjective
+from sparseopt.problems.user_kernels import PREFIX, UserKernel, user_kernel
 
 __all__ = ["Kernel", "TwoSample", "linear_terms"]
 
@@ -53,16 +56,16 @@ class TwoSample:
     Attributes
     ----------
     x, y : arrays of shapes (n, D) and (m, D)
-    kernel : {"linear", "quadratic", "gaussian"}
+    kernel : {"linear", "quadratic", "gaussian"} or UserKernel
     bandwidth : array of shape (D,)
-        tau_s^2; for the Gaussian kernel sigma^2 in every entry.
+        tau_s^2; for the Gaussian kernel sigma^2 in every entry. Ones, and unused, for a user's.
     c : float
         The constant of the quadratic kernel.
     """
 
     x: Array
     y: Array
-    kernel: Kernel
+    kernel: Kernel | UserKernel
     bandwidth: Array
     c: float
 
@@ -71,7 +74,7 @@ class TwoSample:
         cls,
         x: Array,
         y: Array,
-        kernel: Kernel = "linear",
+        kernel: Any = "linear",
         bandwidth: object = "median",
         c: float | None = None,
     ) -> Self:
@@ -81,7 +84,8 @@ class TwoSample:
         ----------
         x, y : arrays of shapes (n, D) and (m, D)
             At least 4 observations each, not both the same.
-        kernel : {"linear", "quadratic", "gaussian"}, default "linear"
+        kernel : {"linear", "quadratic", "gaussian"} or a user's, default "linear"
+            What a user may bring is described in :mod:`sparseopt.problems.user_kernels`.
         bandwidth : "median", float, or array of shape (D,), default "median"
             tau_s^2, or sigma^2 of the Gaussian kernel (a number). The median is that of the squared
             distances between x and y in a column (between whole observations for the Gaussian
@@ -109,10 +113,24 @@ class TwoSample:
                 )
         if x.shape == y.shape and (x == y).all():
             raise ProblemError("x and y are the same sample: there is nothing to select by", "y")
-        if kernel not in get_args(Kernel):
+        built_in = isinstance(kernel, str) and not kernel.startswith(PREFIX)
+        if not built_in:
+            kernel = user_kernel(kernel)
+        elif kernel not in get_args(Kernel):
             raise ProblemError(
-                f"kernel is {kernel!r}; expected one of {', '.join(get_args(Kernel))}", "kernel"
+                f"kernel is {kernel!r}; expected one of {', '.join(get_args(Kernel))}, or a "
+                "kernel of yours: a function k(u, v), or an object with gram(z, u, v)",
+                "kernel",
             )
+        if c is not None and kernel != "quadratic":
+            raise ProblemError(f"c is {c}, but only the quadratic kernel has a constant", "c")
+        if isinstance(kernel, UserKernel):
+            if not (isinstance(bandwidth, str) and bandwidth == "median"):
+                raise ProblemError(
+                    "bandwidth is for the built-in kernels, not a user's", "bandwidth"
+                )
+            kernel.probe(x)
+            return cls(x, y, kernel, np.ones(x.shape[1]), 0.0)
         constant = 0.0
         if kernel == "quadratic":
             constant = float(np.sqrt(_median_square(x, y))) if c is None else float(c)
@@ -124,192 +142,53 @@ class TwoSample:
 
     def mmd(self, z: Array) -> float:
         """Return the squared MMD at z, shape (D,)."""
-        return self._rows(z, gradients=False).mmd()[0]
+        return self.objective_function().parts(self._weights(z))[0]
 
     def variance(self, z: Array) -> float:
         """Return the variance at z."""
-        return self._rows(z, gradients=False).variance()[0]
+        return self.objective_function().parts(self._weights(z))[1]
 
     def objective(self, z: Array, lam: float) -> float:
         """Return the squared MMD less lam times the variance, (11)."""
-        rows = self._rows(z, gradients=False)
-        return rows.mmd()[0] - lam * rows.variance()[0]
+        return self.objective_function().value(self._weights(z), lam)
 
     def gradient(self, z: Array, lam: float) -> Array:
         """Return the gradient of :meth:`objective`, shape (D,). O(n^2 D)."""
-        rows = self._rows(z, gradients=True)
-        return np.asarray(rows.mmd()[1] - lam * rows.variance()[1])
+        return self.objective_function().gradient(self._weights(z), lam)
 
     def hessian(self, z: Array, lam: float) -> Array:
         """Return the Hessian of :meth:`objective`, shape (D, D). O(n^2 D^2)."""
-        rows = self._rows(z, gradients=True)
-        weights_x, weights_y, outer = rows.curvature(lam)
-        total = self._second(z, weights_x, weights_y) + outer
-        return np.asarray((total + total.T) / 2.0)
+        return self.objective_function().hessian(self._weights(z), lam)
 
-    # ---- blocks of pairs
+    def objective_function(self, tick: Callable[[], None] = lambda: None) -> Objective:
+        """Return what computes all of these, for many z: it keeps what they have in common.
 
-    def _rows(self, z: Array, gradients: bool) -> _Rows:
-        """Return the row means of the kernel, and their gradients."""
-        z = as_vector("z", z, self.x.shape[1])
-        parts = {}
-        for name, u, v in (
-            ("xx", self.x, self.x),
-            ("xy", self.x, self.y),
-            ("yx", self.y, self.x),
-            ("yy", self.y, self.y),
-        ):
-            value = np.empty(len(u))
-            slope = np.zeros((len(u), len(z)))
-            for rows in _blocks(len(u), len(v) * len(z)):
-                M, K, c1, _, _ = self._pairs(z, u[rows], v)
-                value[rows] = K.mean(axis=1)
-                if gradients:
-                    slope[rows] = np.einsum("ij,ijs->is", c1, M) / len(v) * self._inner(z)
-            parts[name] = (value, slope)
-        M, K, c1, _, _ = self._pairs(z, self.x[:1], self.x[:1])
-        self_pair = (float(K[0, 0]), c1[0, 0] * M[0, 0] * self._inner(z))
-        matched = None
-        if len(self.x) == len(self.y):
-            matched = (np.empty(len(self.x)), np.zeros((len(self.x), len(z))))
-            M, K, c1, _, _ = self._pairs(z, self.x, self.y, matched=True)
-            matched = (K, c1[:, None] * M * self._inner(z))
-        return _Rows(parts, self_pair, matched)
-
-    def _second(self, z: Array, weights_x: dict[str, Array], weights_y: dict[str, Array]) -> Array:
-        """Return the weighted sum of the Hessians of all pairs."""
-        D = len(z)
-        total, diagonal = np.zeros((D, D)), np.zeros(D)
-        inner = self._inner(z)
-        blocks = (
-            (self.x, self.x, weights_x["same"]),
-            (self.x, self.y, weights_x["other"]),
-            (self.y, self.x, weights_y["other"]),
-            (self.y, self.y, weights_y["same"]),
-        )
-        for u, v, weight in blocks:
-            for rows in _blocks(len(u), len(v) * D):
-                M, _, _, c2, c3 = self._pairs(z, u[rows], v)
-                flat = M.reshape(-1, D)
-                w = weight[rows, None]
-                total += (flat * (w * c2).reshape(-1, 1)).T @ flat
-                diagonal += (w * c3).reshape(-1) @ flat
-        if "matched" in weights_x:
-            M, _, _, c2, c3 = self._pairs(z, self.x, self.y, matched=True)
-            w = weights_x["matched"]
-            total += (M * (w * c2)[:, None]).T @ M
-            diagonal += (w * c3) @ M
-        M, _, _, c2, c3 = self._pairs(z, self.x[:1], self.x[:1])
-        w0 = float(weights_x["self"][0])
-        total += w0 * c2[0, 0] * np.outer(M[0, 0], M[0, 0])
-        diagonal += w0 * c3[0, 0] * M[0, 0]
-        return np.asarray(total * np.outer(inner, inner) + np.diag(diagonal))
-
-    def _inner(self, z: Array) -> Array:
-        """Return e, where the gradient of a pair is c1 M e entry by entry."""
-        return z if self.kernel == "gaussian" else np.ones(len(z))
-
-    def _pairs(
-        self, z: Array, u: Array, v: Array, matched: bool = False
-    ) -> tuple[Array, Array, Array, Array, Array]:
-        """Return M (..., D), K, and c1, c2, c3 of pairs of observations.
-
-        The gradient of K is c1 (M e), the Hessian c2 (M e)(M e)' + c3 diag(M).
+        Parameters
+        ----------
+        tick : callable, optional
+            Called every fraction of a second; what it raises ends the computation.
         """
-        square = (u - v if matched else u[:, None, :] - v[None, :, :]) ** 2
-        if self.kernel == "gaussian":
-            sigma = float(self.bandwidth[0])
-            K = np.exp(square @ (-(z**2) / (2.0 * sigma)))
-            return square, K, -K / sigma, K / sigma**2, -K / sigma
-        M = np.exp(square / (-2.0 * self.bandwidth))
-        inner = M @ z
-        zero = np.zeros_like(inner)
-        if self.kernel == "linear":
-            return M, inner, zero + 1.0, zero, zero
-        inner = inner + self.c
-        return M, inner**2, 2.0 * inner, zero + 2.0, zero
+        if isinstance(self.kernel, UserKernel):
+            return UserObjective(self.x, self.y, self.kernel, tick)
+        return PairObjective(self.x, self.y, self.kernel, self.bandwidth, self.c, tick)
 
+    def gram(self, z: Array, u: Array, v: Array) -> Array:
+        """Return the kernel's values on observations u and v, shape (len(u), len(v))."""
+        z = self._weights(z)
+        if isinstance(self.kernel, UserKernel):
+            return self.kernel.gram(z, u, v)
+        S = np.flatnonzero(z)
+        K = np.empty((len(u), len(v)))
+        for rows in _blocks(len(u), len(v) * max(1, len(S))):
+            square = (u[rows, None, S] - v[None, :, S]) ** 2
+            if self.kernel == "gaussian":
+                K[rows] = np.exp(square @ (z[S] ** 2 / (-2.0 * self.bandwidth[0])))
+            else:
+                K[rows] = np.exp(square / (-2.0 * self.bandwidth[S])) @ z[S]
+        return (K + self.c) ** 2 if self.kernel == "quadratic" else K
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Row means of the kernel on the four blocks of pairs, each with the gradients."""
-
-    parts: dict[str, tuple[Array, Array]]
-    self_pair: tuple[float, Array]
-    matched: tuple[Array, Array] | None
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        return len(self.parts["xx"][0]), len(self.parts["yy"][0])
-
-    def _g(self) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """Return (p, gradients) and (q, gradients)."""
-        (xx, dxx), (xy, dxy) = self.parts["xx"], self.parts["xy"]
-        (yy, dyy), (yx, dyx) = self.parts["yy"], self.parts["yx"]
-        return (xx - xy, dxx - dxy), (yy - yx, dyy - dyx)
-
-    def mmd(self) -> tuple[float, Array]:
-        """Return the squared MMD and its gradient."""
-        n, m = self.sizes
-        k0, d0 = self.self_pair
-        if self.matched is not None:
-            (p, dp), (q, dq) = self._g()
-            K, dK = self.matched
-            total = n * (p.sum() + q.sum()) - (2.0 * n * k0 - 2.0 * K.sum())
-            slope = n * (dp.sum(axis=0) + dq.sum(axis=0)) - (2.0 * n * d0 - 2.0 * dK.sum(axis=0))
-            return float(total) / (n * (n - 1)), slope / (n * (n - 1))
-        (xx, dxx), (yy, dyy), (xy, dxy) = (self.parts[name] for name in ("xx", "yy", "xy"))
-        value = (n * xx.mean() - k0) / (n - 1) + (m * yy.mean() - k0) / (m - 1) - 2.0 * xy.mean()
-        slope = (n * dxx.mean(axis=0) - d0) / (n - 1) + (m * dyy.mean(axis=0) - d0) / (m - 1)
-        return float(value), slope - 2.0 * dxy.mean(axis=0)
-
-    def _samples(self) -> list[tuple[float, Array, Array]]:
-        """Return (factor, values, gradients): the variance is the sum of factor Var(values)."""
-        (p, dp), (q, dq) = self._g()
-        if self.matched is not None:
-            return [(4.0, p + q, dp + dq)]
-        n, m = self.sizes
-        N = 2.0 * n * m / (n + m)
-        return [(4.0 * N / n, p, dp), (4.0 * N / m, q, dq)]
-
-    def variance(self) -> tuple[float, Array]:
-        """Return the variance and its gradient."""
-        value, slope = 0.0, np.zeros(self.self_pair[1].shape)
-        for factor, g, dg in self._samples():
-            centred = g - g.mean()
-            value += factor * float(np.mean(centred**2))
-            slope += 2.0 * factor * (centred @ dg) / len(g)
-        return value, slope
-
-    def curvature(self, lam: float) -> tuple[dict[str, Array], dict[str, Array], Array]:
-        """Return the weights of the pairs' Hessians by row, and what the gradients add."""
-        n, m = self.sizes
-        D = len(self.self_pair[1])
-        outer = np.zeros((D, D))
-        rows = []
-        for factor, g, dg in self._samples():
-            centred = dg - dg.mean(axis=0)
-            outer -= lam * 2.0 * factor * (centred.T @ centred) / len(g)
-            rows.append(-lam * 2.0 * factor * (g - g.mean()) / len(g))
-        own_x, own_y = (rows[0], rows[0]) if self.matched is not None else (rows[0], rows[1])
-        ones_x, ones_y = np.ones(n), np.ones(m)
-        if self.matched is not None:
-            share = 1.0 / (n * (n - 1))
-            x = {
-                "same": own_x / n + share * ones_x,
-                "other": -own_x / n - share * ones_x,
-                "matched": 2.0 * share * ones_x,
-                "self": np.array([-2.0 * n * share]),
-            }
-            y = {"same": own_y / n + share * ones_y, "other": -own_y / n - share * ones_y}
-            return x, y, outer
-        x = {
-            "same": own_x / n + ones_x / (n * (n - 1)),
-            "other": -own_x / m - 2.0 * ones_x / (n * m),
-            "self": np.array([-1.0 / (n - 1) - 1.0 / (m - 1)]),
-        }
-        y = {"same": own_y / m + ones_y / (m * (m - 1)), "other": -own_y / n}
-        return x, y, outer
+    def _weights(self, z: Array) -> Array:
+        return as_vector("z", z, self.x.shape[1])
 
 
 def linear_terms(x: Array, y: Array, bandwidth: Array) -> tuple[Array, Array]:

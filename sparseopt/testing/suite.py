@@ -10,6 +10,7 @@ from sparseopt.backend import Backend, Feature
 from sparseopt.testing.behaviour import FamilySamples, behaviour_cases
 from sparseopt.testing.budget import budget_cases
 from sparseopt.testing.cases import ConformanceCase, ConformanceOutcome, select
+from sparseopt.testing.kernel_selection import kernel_selection_samples
 from sparseopt.testing.parametric import parametric_cases
 from sparseopt.testing.samples import Answer, answer_cases
 from sparseopt.testing.strs import strs_samples
@@ -18,6 +19,7 @@ __all__ = ["conformance_cases", "run_conformance"]
 
 _SAMPLES: Mapping[Feature, Callable[[np.random.Generator], FamilySamples]] = {
     Feature.STRS: strs_samples,
+    Feature.KERNEL_SELECTION: kernel_selection_samples,
 }
 """Families whose cases are about single answers; paths have cases of their own."""
 

@@ -21,6 +21,7 @@ from sparseopt.problems import (
     CompressedSensing,
     DantzigSelector,
     DifferentialNetwork,
+    KernelSelection,
     L0GraphicalModel,
     LADLasso,
     MatrixDantzig,
@@ -148,6 +149,12 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
         A=sp.csr_array((np.array([0.0, 2.0]), ([0, 3], [1, 2])), shape=(4, 3))
     ),
     "budget": lambda: BudgetTables([[5.0, 1.0], [4.0, 3.0, 0.0], [2.0]], budget=2),
+    "selection": lambda: KernelSelection(
+        rng().normal(size=(5, 3)), rng().random((4, 3)), "gaussian", d=2, lam=0.3
+    ),
+    "selection-quadratic": lambda: KernelSelection(
+        rng().normal(size=(5, 3)), rng().random((5, 3)), "quadratic", d=1
+    ),
     "strs": lambda: STRS(A=np.diag([3.0, 2.0, 1.0]), a=np.array([0.5, 0.0, -1.0]), d=2),
     "misdp": misdp,
     "misdp-min": lambda: misdp("min"),
