@@ -13,10 +13,11 @@ __all__ = ["compiled"]
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function at its first call; without a writable cache directory, each time anew.
 
-    Sums may be reordered, so that they use the processor's vector units.
+    Sums may be reordered, and a division by zero gives an infinity or NaN, as in NumPy: so that
+    loops use the processor's vector units.
     """
-    flags = {"reassoc", "contract"}
+    options = {"nogil": True, "fastmath": {"reassoc", "contract"}, "error_model": "numpy"}
     try:
-        return njit(cache=True, nogil=True, fastmath=flags)(function)
+        return njit(cache=True, **options)(function)
     except RuntimeError:
-        return njit(nogil=True, fastmath=flags)(function)
+        return njit(**options)(function)

@@ -15,8 +15,8 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.solvers.compiled import compiled
 from sparseopt.solvers.homotopy.basis import Basis
-from sparseopt.solvers.homotopy.core import DenseProgram
 from sparseopt.solvers.homotopy.state import Entries, Segments
+from sparseopt.solvers.homotopy.tableau import DenseProgram
 
 __all__ = ["Candidates", "Finding"]
 

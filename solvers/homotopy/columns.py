@@ -8,20 +8,11 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.solvers.compiled import compiled
-from sparseopt.solvers.homotopy.core import (
-    DRIFTED,
-    FULL,
-    PAUSED,
-    STALLED,
-    DenseProgram,
-    Records,
-    Tableau,
-    advance,
-    perturb,
-    refresh,
-)
+from sparseopt.solvers.homotopy.core import DRIFTED, FULL, PAUSED, STALLED, advance
+from sparseopt.solvers.homotopy.fresh import perturb, refresh, set_limits
+from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
 
-__all__ = ["NO_START", "Column", "follow_columns"]
+__all__ = ["NO_START", "Column", "follow_columns", "scale"]
 
 _REFRESH = 128
 _PATIENCE = 8
@@ -73,6 +64,41 @@ def _optimal_from(tableau: Tableau) -> float:
             if rate > rate_size:
                 lowest = max(lowest, -slack / rate)
     return lowest
+
+
+@compiled
+def scale(index: Array, value: Array, rate: Array, factor: Array) -> None:
+    """Multiply the affine entries of each index by its factor, in place."""
+    for at in range(len(index)):
+        weight = factor[index[at]]
+        value[at] *= weight
+        rate[at] *= weight
+
+
+@compiled
+def _restart(
+    program: DenseProgram, tableau: Tableau, w: Array, low: Array, high: Array
+) -> None:
+    """Set the values of a basis whose kernel is empty, after other kinks of rows were set.
+
+    They were (w, low, high) with the kinks before; only the limits of the rows differ.
+    """
+    p = len(program.AT)
+    tableau.w[:], tableau.low[:], tableau.high[:] = w, low, high
+    tableau.where[:] = -1
+    for i in range(p, len(tableau.codes)):
+        set_limits(
+            i,
+            tableau.codes,
+            program.kink_ptr,
+            program.slope_ptr,
+            program.kinks,
+            program.slopes,
+            tableau.low,
+            tableau.high,
+        )
+    tableau.counters[0] = 0
+    tableau.position[1] = tableau.position[3] = 0.0
 
 
 @compiled
@@ -149,6 +175,9 @@ def follow_columns(
     pivots = np.zeros(count, np.int64)
     rays = np.zeros((count, n))
     counters, position = tableau.counters, tableau.position
+    # the values at the start, where they are the same for all programs
+    alike = False
+    w, low, high = np.empty((3, n)), np.empty((3, n)), np.empty((3, n))
     counters[4] = counters[6] = counters[7] = counters[10] = 0
     for i in range(first, last):
         ends[i - first] = counters[4]
@@ -161,7 +190,14 @@ def follow_columns(
         counters[3], counters[9], counters[11] = 1, -counters[4], 0
         position[0], position[1], position[2] = 0.0, 0.0, np.inf
         drawn = 0
-        reason = PAUSED if perturb(program, tableau, seed + i) >= 0 else STALLED
+        reason = PAUSED
+        if alike:
+            _restart(program, tableau, w, low, high)
+        elif perturb(program, tableau, seed + i) < 0:
+            reason = STALLED
+        elif counters[0] == 0:
+            alike = True
+            w[:], low[:], high[:] = tableau.w, tableau.low, tableau.high
         start = max(_optimal_from(tableau), end)
         position[0] = start
         if start == np.inf:
@@ -184,6 +220,7 @@ def follow_columns(
                 reason = PAUSED
             elif reason == STALLED and drawn < _PATIENCE:
                 drawn += 1
+                alike = False
                 if perturb(program, tableau, seed + i + drawn) >= 0:
                     reason = PAUSED
         reasons[i - first] = reason

@@ -18,11 +18,11 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.columnwise import ColumnwiseProblem
 from sparseopt.result import Certificate, Limit, Result, Status
 from sparseopt.solvers.homotopy import core
-from sparseopt.solvers.homotopy.columns import Column, follow_columns
-from sparseopt.solvers.homotopy.core import DenseProgram
+from sparseopt.solvers.homotopy.columns import Column, follow_columns, scale
 from sparseopt.solvers.homotopy.program import ScaledProgram
 from sparseopt.solvers.homotopy.start import crash
 from sparseopt.solvers.homotopy.state import Entries, Segments, new_records, new_tableau
+from sparseopt.solvers.homotopy.tableau import DenseProgram
 
 __all__ = ["solve_columns"]
 
@@ -92,7 +92,7 @@ def solve_columns(
             params.max_knots or _ANY,
             -1 if params.max_nonzeros is None else params.max_nonzeros,
         )
-        return begin, ended, Segments.copy(records, 0, int(tableau.counters[4]))
+        return begin, ended, Segments.of(records, int(tableau.counters[4]))
 
     threads = min(params.threads or os.cpu_count() or 1, problem.columns)
     cuts = np.linspace(0, problem.columns, threads + 1).astype(int)
@@ -186,8 +186,10 @@ def _result(
 
 
 def _in_units(entries: Entries, factor: Array) -> Entries:
-    weight = factor[entries.index]
-    return Entries(entries.ptr, entries.index, entries.value * weight, entries.rate * weight)
+    """Bring vectors into the user's units, in place."""
+    if (factor != 1.0).any():
+        scale(entries.index, entries.value, entries.rate, factor)
+    return entries
 
 
 def _part(entries: Entries, here: slice) -> SparseRows:

@@ -8,7 +8,8 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.solvers.homotopy import core
-from sparseopt.solvers.homotopy.core import DenseProgram, Records, Tableau
+from sparseopt.solvers.homotopy.fresh import perturb, refresh
+from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
 
 __all__ = ["Entries", "Segments", "SingularKernel", "State", "new_records", "new_tableau"]
 
@@ -39,10 +40,14 @@ class Entries:
         end = self.ptr[count]
         return Entries(self.ptr[: count + 1], self.index[:end], self.value[:end], self.rate[:end])
 
+    def copy(self) -> Entries:
+        """Return the vectors in arrays of their own."""
+        return Entries(self.ptr, self.index.copy(), self.value.copy(), self.rate.copy())
+
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Records of consecutive segments (see :class:`core.Records`).
+    """Records of consecutive segments (see :class:`~sparseopt.solvers.homotopy.tableau.Records`).
 
     The coordinates ``change_index[change_ptr[s]:change_ptr[s + 1]]`` have new codes in segment s.
     """
@@ -79,31 +84,42 @@ class Segments:
         return self.change_index[here], self.change_code[here]
 
     @classmethod
-    def copy(cls, records: Records, first: int, last: int) -> Segments:
-        """Copy the segments `first` to `last` (excluded) out of the records."""
-        begin = records.ends[first - 1] if first else np.zeros(3, np.int64)
-        ends = np.vstack([begin, records.ends[first:last]])
-        theta, nu, change = (slice(*part) for part in zip(ends[0], ends[-1], strict=True))
-        ptr = ends - begin
+    def of(cls, records: Records, count: int) -> Segments:
+        """Return the first `count` segments of the records, as views of them."""
+        ptr = np.vstack([np.zeros((1, 3), np.int64), records.ends[:count]])
+        theta, nu, change = ptr[-1]
         return cls(
-            records.bounds[first:last, 0].copy(),
-            records.bounds[first:last, 1].copy(),
-            records.objective[first:last].copy(),
+            records.bounds[:count, 0].copy(),
+            records.bounds[:count, 1].copy(),
+            records.objective[:count],
             Entries(
                 ptr[:, 0],
-                records.theta_index[theta].copy(),
-                records.theta_value[theta].copy(),
-                records.theta_rate[theta].copy(),
+                records.theta_index[:theta],
+                records.theta_value[:theta],
+                records.theta_rate[:theta],
             ),
             Entries(
                 ptr[:, 1],
-                records.nu_index[nu].copy(),
-                records.nu_value[nu].copy(),
-                records.nu_rate[nu].copy(),
+                records.nu_index[:nu],
+                records.nu_value[:nu],
+                records.nu_rate[:nu],
             ),
             ptr[:, 2],
-            records.change_index[change].copy(),
-            records.change_code[change].copy(),
+            records.change_index[:change],
+            records.change_code[:change],
+        )
+
+    def copy(self) -> Segments:
+        """Return the segments in arrays of their own."""
+        return Segments(
+            self.low,
+            self.high,
+            self.objective.copy(),
+            self.theta.copy(),
+            self.nu.copy(),
+            self.change_ptr,
+            self.change_index.copy(),
+            self.change_code.copy(),
         )
 
 
@@ -130,6 +146,7 @@ def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) ->
         touched=np.empty(_TOUCHED, np.int64),
         ray=np.zeros(n),
         answer=np.zeros(n),
+        work=np.empty((4, n)),
     )
 
 
@@ -206,17 +223,17 @@ class State:
         ------
         SingularKernel
         """
-        _regular(core.refresh(self.program, self.tableau))
+        _regular(refresh(self.program, self.tableau))
         return float(self.tableau.position[3])
 
     def perturb(self, rng: np.random.Generator) -> None:
-        """Draw the symbolic perturbation anew (see :func:`core.perturb`).
+        """Draw the symbolic perturbation anew (see :func:`fresh.perturb`).
 
         Raises
         ------
         SingularKernel
         """
-        _regular(core.perturb(self.program, self.tableau, int(rng.integers(2**31))))
+        _regular(perturb(self.program, self.tableau, int(rng.integers(2**31))))
 
     def advance(
         self, end: float, start: float, pivots: int, max_segments: int, max_nonzeros: int
@@ -238,7 +255,7 @@ class State:
     def take_segments(self) -> Segments:
         """Return the segments recorded since the last call, and make room for more."""
         counters = self.tableau.counters
-        segments = Segments.copy(self.records, 0, int(counters[4]))
+        segments = Segments.of(self.records, int(counters[4])).copy()
         counters[9] += counters[4]
         counters[[4, 6, 7, 10]] = 0
         return segments
