@@ -13,15 +13,16 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit
-from sparseopt.solvers.spica.subset_block import search_block
+from sparseopt.solvers.spica.subset_block import enumerate_block, search_block
+from sparseopt.solvers.spica.subset_lanes import WIDEST, LaneSpace, lane_space
 from sparseopt.solvers.spica.subset_tree import SearchSpace, search_space
 
 __all__ = ["NodeTables", "gaussian_tables", "least_squares", "warm_up"]
 
 _BLOCK = 512
 """Nodes at once; fewer where they have many candidates."""
-_COLUMNS = 1500
-"""Columns of a block whose inner products are remembered."""
+_PRODUCTS = 1500 * 1500
+"""Inner products of a block's columns that are remembered."""
 _ENTRIES = 1 << 22
 """Entries of X that a block may hold."""
 _QUOTA = 20_000
@@ -64,17 +65,17 @@ def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -
     """Search all nodes, each of which has at most 62 candidates."""
     d = problem.X.shape[1]
     loss = np.repeat(problem.null_losses(), problem.candidates.sizes + 1)
-    mask = np.zeros(len(loss), dtype=np.uint64)
+    mask = np.zeros(len(loss), dtype=np.int64)
     done = np.zeros(d, dtype=bool)
     widest = int(problem.candidates.sizes.max())
     blocks = iter(list(_blocks(problem)))
     visited = [0] * threads
 
     def work(worker: int) -> None:
-        space = search_space(widest)
+        spaces = lane_space(min(widest, WIDEST)), search_space(widest)
         # The clock comes first: a block that was taken is a block that is searched.
         while control.limit() is None and (block := next(blocks, None)) is not None:
-            visited[worker] += _search(problem, space, block, control, loss, mask, done)
+            visited[worker] += _search(problem, spaces, block, control, loss, mask, done)
             if threads == 1:
                 control.progress("tables", fraction=block[1] / d)
 
@@ -86,7 +87,7 @@ def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -
                 future.result()
     limit = None if done.all() else control.limit()
     separated = np.zeros(len(loss), dtype=bool)
-    return NodeTables(loss, mask.view(np.int64), separated, done, limit, sum(visited))
+    return NodeTables(loss, mask, separated, done, limit, sum(visited))
 
 
 def _blocks(problem: L0GraphicalModel) -> Iterator[tuple[int, int]]:
@@ -105,7 +106,7 @@ def _blocks(problem: L0GraphicalModel) -> Iterator[tuple[int, int]]:
 
 def _search(
     problem: L0GraphicalModel,
-    space: SearchSpace,
+    spaces: tuple[LaneSpace, SearchSpace],
     block: tuple[int, int],
     control: Control,
     loss: Array,
@@ -125,31 +126,35 @@ def _search(
     else:
         columns, places = np.unique(wanted, return_inverse=True)
     rows = np.ascontiguousarray(np.asarray(problem.X[:, columns]).T, dtype=np.float64)
-    size = len(rows) if len(rows) <= _COLUMNS else 0
-    known = np.full((size, size), np.nan)
     local, own = places[: -len(nodes)], places[-len(nodes) :]
+    known = _memory(len(rows), own, local, ptr - ptr[0])
     start, end = int(ptr[0]) + first, int(ptr[-1]) + last
-    place = np.zeros(3, dtype=np.int64)
     sine = np.ones(len(nodes))
-    while place[0] < len(nodes) and control.limit() is None:
-        search_block(
-            space,
-            rows,
-            known,
-            own,
-            local,
-            ptr - ptr[0],
-            problem.ridge,
-            place,
-            _QUOTA,
-            loss[start:end],
-            mask[start:end],
-            sine,
-        )
-    finished = nodes[: int(place[0])]
+    data = rows, known, own, local, ptr - ptr[0], problem.ridge
+    tables = loss[start:end], mask[start:end], sine
+    # Nodes of about the same size go together: all lanes take the time of the widest.
+    order = np.argsort(np.diff(ptr), kind="stable")
+    small = int((np.diff(ptr) <= WIDEST).sum())
+    left = enumerate_block(spaces[0], *data, order[:small], *tables)
+    todo = np.concatenate([order[:left], order[small:]])
+    place = np.zeros(3, dtype=np.int64)
+    while place[0] < len(todo) and control.limit() is None:
+        search_block(spaces[1], *data, todo, place, _QUOTA, *tables)
+    missing = todo[int(place[0]) :]
+    finished = np.delete(nodes, missing)
     done[finished] = True
-    _sharpen(problem, finished, sine[: len(finished)], loss, mask)
-    return int(place[2])
+    _sharpen(problem, finished, np.delete(sine, missing), loss, mask)
+    return small + int(place[2])
+
+
+def _memory(columns: int, own: Array, local: Array, ptr: Array) -> Array:
+    """Return room for inner products, as far from each row as any node needs, if it is not much."""
+    low, high = own.copy(), own.copy()
+    node = np.repeat(np.arange(len(own)), np.diff(ptr))
+    np.minimum.at(low, node, local)
+    np.maximum.at(high, node, local)
+    reach = int((high - low).max()) + 1
+    return np.full((columns, reach if columns * reach <= _PRODUCTS else 0), np.nan)
 
 
 def _sharpen(
@@ -161,9 +166,9 @@ def _sharpen(
     ends = candidates.ptr[nodes + 1] + nodes
     for j in nodes[(loss[ends] < _PERFECT * loss[starts]) | (sine < _NARROW)]:
         index = candidates.of(j)
-        bits = np.arange(len(index), dtype=np.uint64)
+        bits = np.arange(len(index))
         for at in range(int(candidates.ptr[j] + j), int(candidates.ptr[j + 1] + j) + 1):
-            chosen = index[(mask[at] >> bits & np.uint64(1)).astype(bool)]
+            chosen = index[(mask[at] >> bits & 1).astype(bool)]
             loss[at] = least_squares(problem, int(j), chosen)[1]
 
 
@@ -187,20 +192,10 @@ def least_squares(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[
 @cache
 def warm_up() -> None:
     """Compile."""
-    space = search_space(2)
     rows = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
     own, local, ptr = np.array([0]), np.array([1, 2]), np.array([0, 2])
-    search_block(
-        space,
-        rows,
-        np.zeros((0, 0)),
-        own,
-        local,
-        ptr,
-        0.0,
-        np.zeros(3, dtype=np.int64),
-        _QUOTA,
-        np.empty(3),
-        np.empty(3, dtype=np.uint64),
-        np.empty(1),
-    )
+    data = rows, np.full((3, 3), np.nan), own, local, ptr, 0.0
+    tables = np.empty(3), np.empty(3, dtype=np.int64), np.empty(1)
+    todo = np.zeros(1, dtype=np.int64)
+    enumerate_block(lane_space(2), *data, todo, *tables)
+    search_block(search_space(2), *data, todo, np.zeros(3, dtype=np.int64), _QUOTA, *tables)

@@ -1,4 +1,4 @@
-"""Best subsets of a block of Gaussian nodes, one node after another, compiled."""
+"""Best subsets of a block of Gaussian nodes, compiled: from products of columns to tables."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.solvers.compiled import compiled
+from sparseopt.solvers.spica.subset_lanes import LaneSpace, enumerate_subsets, first_entry
 from sparseopt.solvers.spica.subset_tree import SearchSpace, finish, pursue, start
 
-__all__ = ["search_block"]
+__all__ = ["enumerate_block", "search_block"]
+
+_SAFE = 1e-8
+"""Squared sine of an angle between candidates below which a node is not enumerated."""
 
 
 @compiled
@@ -24,13 +28,13 @@ def _dot(a: Array, b: Array) -> Any:
 @compiled
 def _product(rows: Array, known: Array, a: int, b: int) -> Any:
     """Return the inner product of two rows; each is computed once where it can be remembered."""
-    if len(known) == 0:
-        return _dot(rows[a], rows[b])
     if a > b:
         a, b = b, a
-    if np.isnan(known[a, b]):
-        known[a, b] = _dot(rows[a], rows[b])
-    return known[a, b]
+    if b - a >= known.shape[1]:
+        return _dot(rows[a], rows[b])
+    if np.isnan(known[a, b - a]):
+        known[a, b - a] = _dot(rows[a], rows[b])
+    return known[a, b - a]
 
 
 @compiled
@@ -53,6 +57,104 @@ def _load(
 
 
 @compiled
+def _load_lane(
+    space: LaneSpace,
+    lane: int,
+    D: int,
+    norm: Array,
+    rows: Array,
+    known: Array,
+    own: int,
+    local: Array,
+    shift: float,
+) -> Any:
+    """Fill in the correlations of one lane, zeros beyond its candidates; return the squared norm.
+
+    A candidate that is not there explains nothing.
+    """
+    d, M = len(local), space.matrix
+    yy = _product(rows, known, own, own)
+    scale = 1.0 / np.sqrt(yy)
+    for i in range(d):
+        norm[i] = 1.0 / np.sqrt(_product(rows, known, local[i], local[i]) + shift)
+    entry = first_entry(D)
+    for i in range(D):
+        M[entry, lane] = 1.0
+        for k in range(i + 1, D):
+            r = 0.0
+            if k < d:
+                r = _product(rows, known, local[i], local[k]) * norm[i] * norm[k]
+            M[entry + k - i, lane] = r
+        c = _product(rows, known, local[i], own) * norm[i] * scale if i < d else 0.0
+        M[entry + D - i, lane] = c
+        entry += D + 1 - i
+    M[entry, lane] = 1.0
+    return yy
+
+
+@compiled
+def enumerate_block(
+    space: LaneSpace,
+    rows: Array,
+    known: Array,
+    own: Array,
+    local: Array,
+    ptr: Array,
+    ridge: float,
+    todo: Array,
+    loss: Array,
+    mask: Array,
+    sine: Array,
+) -> int:
+    """Enumerate the subsets of some nodes of a block.
+
+    Parameters
+    ----------
+    space : LaneSpace
+    rows, known, own, local, ptr, ridge, loss, mask, sine
+        As for :func:`search_block`.
+    todo : int array, changed
+        The nodes, by their place in the block, best sorted by their numbers of candidates. Those
+        that are left to the tree come first afterwards.
+
+    Returns
+    -------
+    int
+        How many are left.
+    """
+    n, lanes = rows.shape[1], len(space.least)
+    norm, null = np.empty(len(space.at)), np.empty(lanes)
+    left = 0
+    for begin in range(0, len(todo), lanes):
+        count = min(lanes, len(todo) - begin)
+        D = 0
+        for v in range(count):
+            b = todo[begin + v]
+            D = max(D, ptr[b + 1] - ptr[b])
+        for v in range(count):
+            b = todo[begin + v]
+            null[v] = _load_lane(
+                space, v, D, norm, rows, known, own[b], local[ptr[b] : ptr[b + 1]], n * ridge
+            )
+        enumerate_subsets(space, D)
+        for v in range(count):
+            b = todo[begin + v]
+            sine[b] = space.least[v]
+            if not space.least[v] >= _SAFE:
+                todo[left] = b
+                left += 1
+                continue
+            first, d = ptr[b] + b, ptr[b + 1] - ptr[b]
+            smallest, chosen = 1.0, 0
+            for k in range(d + 1):
+                if space.best[k, v] < smallest:
+                    smallest, chosen = space.best[k, v], space.mask[k, v] & ((1 << d) - 1)
+                loss[first + k] = null[v] / n * max(smallest, 0.0)
+                mask[first + k] = chosen
+    return left
+
+
+@compiled
 def search_block(
     space: SearchSpace,
     rows: Array,
@@ -61,28 +163,31 @@ def search_block(
     local: Array,
     ptr: Array,
     ridge: float,
+    todo: Array,
     place: Array,
     quota: int,
     loss: Array,
     mask: Array,
     sine: Array,
 ) -> None:
-    """Go on with a block for about `quota` tree nodes.
+    """Go on with the trees of some nodes of a block for about `quota` tree nodes.
 
     Parameters
     ----------
     space : SearchSpace
     rows : array of shape (columns, n)
         The columns of X that the block needs, as rows.
-    known : array of shape (columns, columns) or (0, 0)
-        Inner products found so far, NaN elsewhere.
+    known : array of shape (columns, reach)
+        Inner products of each row with itself and the following ones found so far, NaN elsewhere.
     own, ptr : int arrays of shapes (B,) and (B + 1,)
         The row of each node, and where its candidates start in `local`.
     local : int array
         Rows of the candidates.
     ridge : float
+    todo : int array
+        The nodes to be searched, by their place in the block.
     place : int array of shape (3,), changed
-        The node in hand, whether its search has begun, tree nodes visited.
+        The place in `todo`, whether the search of that node has begun, tree nodes visited.
     quota : int
     loss, mask : arrays of shape (ptr[B] + B,), changed
         The tables: the smallest loss of each size, and the subset that attains it.
@@ -91,8 +196,8 @@ def search_block(
     """
     n = rows.shape[1]
     left = quota
-    while place[0] < len(own) and left > 0:
-        b = place[0]
+    while place[0] < len(todo) and left > 0:
+        b = todo[place[0]]
         d = ptr[b + 1] - ptr[b]
         if place[1] == 0:
             yy = _load(space, rows, known, own[b], local[ptr[b] : ptr[b + 1]], n * ridge)

@@ -6,6 +6,8 @@ from brute_force import smallest_losses
 
 from sparseopt import SolveParams
 from sparseopt.backend import Control
+from sparseopt.checking.subsets import smallest_losses as enumerate_again
+from sparseopt.checking.subsets import support_losses
 from sparseopt.problems import Candidates, L0GraphicalModel
 from sparseopt.solvers.spica import gaussian
 from sparseopt.solvers.spica.gaussian import NodeTables, gaussian_tables
@@ -57,7 +59,9 @@ def scales(rng, n, d):
 @pytest.mark.parametrize(
     "design", [normal, correlated, integers, copies, combinations, explained, scales]
 )
-def test_the_tables_are_those_of_all_subsets(design, ridge):
+@pytest.mark.parametrize("widest", [0, gaussian.WIDEST])
+def test_the_tables_are_those_of_all_subsets(design, ridge, widest, monkeypatch):
+    monkeypatch.setattr(gaussian, "WIDEST", widest)
     for seed in range(3):
         X = design(np.random.default_rng(seed), 15, 9)
         problem = L0GraphicalModel(X, Candidates.window(9, 7), ridge=ridge)
@@ -83,13 +87,30 @@ def test_the_tables_are_those_of_all_subsets(design, ridge):
 
 @pytest.mark.parametrize("d0", [12, 14])
 def test_larger_neighbourhoods(d0):
-    from sparseopt.checking.subsets import smallest_losses as enumerated
-
     X = correlated(np.random.default_rng(d0), 40, d0 + 3)
     problem = L0GraphicalModel(X, Candidates.window(d0 + 3, d0))
     np.testing.assert_allclose(
-        tables(problem).loss, enumerated(problem, np.arange(d0 + 3)), rtol=1e-10
+        tables(problem).loss, enumerate_again(problem, np.arange(d0 + 3)), rtol=1e-10
     )
+
+
+def test_enumeration_and_trees_agree_on_neighbourhoods_of_all_sizes(monkeypatch):
+    rng = np.random.default_rng(3)
+    X = correlated(rng, 40, 300)
+    X[:, 50] = X[:, 49]
+    X[:, 120] = X[:, 119] - X[:, 121]
+    mask = rng.random((300, 300)) < rng.random((300, 1)) * 0.04
+    mask[50, 49] = mask[120, 119] = mask[120, 121] = True
+    problem = L0GraphicalModel(X, mask)
+    assert problem.candidates.sizes.min() == 0
+    assert problem.candidates.sizes.max() > gaussian.WIDEST
+    found = tables(problem)
+    monkeypatch.setattr(gaussian, "WIDEST", 0)
+    searched = tables(problem)
+    null = np.repeat(problem.null_losses(), problem.candidates.sizes + 1)
+    np.testing.assert_allclose(found.loss / null, searched.loss / null, rtol=1e-10, atol=1e-13)
+    attained = support_losses(problem, found.mask)
+    np.testing.assert_allclose(found.loss / null, attained / null, rtol=1e-9, atol=1e-12)
 
 
 def test_blocks_threads_and_storage_change_nothing(monkeypatch):
@@ -99,7 +120,7 @@ def test_blocks_threads_and_storage_change_nothing(monkeypatch):
     double = tables(L0GraphicalModel(X.astype(float), problem.candidates))
     threaded = tables(problem, threads=3)
     monkeypatch.setattr(gaussian, "_BLOCK", 7)
-    monkeypatch.setattr(gaussian, "_COLUMNS", 0)
+    monkeypatch.setattr(gaussian, "_PRODUCTS", 0)
     monkeypatch.setattr(gaussian, "_QUOTA", 3)
     for other in (double, threaded, tables(problem), tables(problem, threads=2)):
         np.testing.assert_allclose(other.loss, whole.loss, rtol=1e-13)
