@@ -92,6 +92,7 @@ def _identity(job: Job, facts: Mapping[str, Any] | None) -> dict[str, Any]:
         },
         "instance_key": job.instance_key,
         "kind": known.get("kind"),
+        "family": known.get("family"),
         "sense": known.get("sense"),
         "size": known.get("size", {}),
         "fingerprint": known.get("fingerprint"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from sparseopt.cli.bench import bench
 from sparseopt.cli.examine import backends, check, info
 from sparseopt.cli.exits import Application, ExitCode
 from sparseopt.cli.make import convert, generate
@@ -49,5 +50,5 @@ def main(ctx: click.Context) -> Any:
     return None
 
 
-for _command in (solve, select, check, info, backends, generate, convert):
+for _command in (solve, select, check, info, backends, generate, convert, bench):
     main.add_command(_command)

@@ -1,0 +1,265 @@
+"""``sparseopt bench list | run | report | compare``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparseopt.cli.exits import ExitCode, say
+from sparseopt.cli.outputs import print_json
+from sparseopt.errors import ParamError
+
+if TYPE_CHECKING:
+    from sparseopt.bench.regressions import Comparison
+    from sparseopt.bench.run import RunPlan
+
+__all__ = ["bench"]
+
+_ROOT = "bench-runs"
+_FOLDER = click.Path(path_type=Path)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+
+
+@click.group(short_help="Compare backends on benchmark suites.")
+def bench() -> None:
+    """Compare backends on suites of instances: run, report, and compare two runs."""
+
+
+@bench.command("list", short_help="List the suites.")
+@click.argument("suite", required=False)
+@_JSON
+def list_suites(suite: str | None, as_json: bool) -> ExitCode:
+    """List the suites that come with the package, or what SUITE would solve."""
+    from sparseopt.bench.catalog import find_suite, suite_files
+    from sparseopt.bench.jobs import expand
+    from sparseopt.bench.suite import read_suite
+    from sparseopt.cli.tables import print_table
+
+    if suite is not None:
+        jobs = expand(read_suite(find_suite(suite)))
+        if as_json:
+            print_json([job.to_dict() for job in jobs])
+            return ExitCode.ANSWER
+        cells: dict[str, list[str]] = {}
+        for job in jobs:
+            labels = cells.setdefault(job.instance["name"], [])
+            if job.label not in labels:
+                labels.append(job.label)
+        print_table(("instance", "backends"), [(k, ", ".join(v)) for k, v in cells.items()], left=2)
+        return ExitCode.ANSWER
+    rows = []
+    for name, path in suite_files().items():
+        found = read_suite(path)
+        jobs = expand(found)
+        instances = len({job.instance_key for job in jobs})
+        rows.append(
+            {
+                "name": name,
+                "title": found.title,
+                "instances": instances,
+                "solves": len(jobs),
+                "file": str(path),
+            }
+        )
+    if as_json:
+        print_json(rows)
+    else:
+        shown = [(r["name"], r["title"], r["instances"], r["solves"]) for r in rows]
+        print_table(("suite", "what it is", "instances", "solves"), shown, left=2)
+    return ExitCode.ANSWER
+
+
+@bench.command(short_help="Run a suite, or what is left of it.")
+@click.argument("suite")
+@click.option("-o", "--output", "folder", type=_FOLDER, metavar="DIR", help="The run's folder.")
+@click.option("-j", "--jobs", type=click.IntRange(1), default=1, help="Solves at a time [1].")
+@click.option("--instances", multiple=True, metavar="PATTERN", help="Only such instances.")
+@click.option("--backend", "backends", multiple=True, metavar="NAME", help="Only this backend.")
+@click.option("--max-seeds", type=click.IntRange(1), metavar="N", help="First N seeds of each.")
+@click.option("--time-limit", type=float, metavar="S", help="Instead of the suite's.")
+@click.option("--shuffle", type=int, metavar="SEED", help="Random order, by a seed.")
+@click.option("--retry", multiple=True, metavar="CLASS", help="Run these again, e.g. crash.")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "loky", "dask", "ray"]),
+    default="local",
+    show_default=True,
+    help="Who runs the jobs.",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="A running Dask or Ray cluster.")
+@click.option("--dry-run", is_flag=True, help="Tell what would run, and run nothing.")
+@_JSON
+def run(
+    suite: str,
+    folder: Path | None,
+    jobs: int,
+    instances: tuple[str, ...],
+    backends: tuple[str, ...],
+    max_seeds: int | None,
+    time_limit: float | None,
+    shuffle: int | None,
+    retry: tuple[str, ...],
+    engine: str,
+    scheduler: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Run SUITE: the name of a shipped one, or a file that ends in .toml.
+
+    Records go to DIR (bench-runs/NAME); the same command goes on with a run that was ended, in
+    whatever way, and does nothing twice.
+    """
+    from sparseopt.bench.catalog import find_suite
+    from sparseopt.bench.jobs import Selection
+    from sparseopt.bench.outcome import Outcome
+    from sparseopt.bench.run import plan_run
+    from sparseopt.bench.suite import read_suite
+    from sparseopt.cli.bench_live import run_live
+
+    for name in retry:
+        if name not in list(Outcome):
+            raise ParamError(f"--retry {name}: expected one of {', '.join(Outcome)}")
+    if time_limit is not None and not 0.0 < time_limit < float("inf"):
+        raise ParamError(f"--time-limit {time_limit}: expected a number > 0")
+    path = find_suite(suite)
+    parsed = read_suite(path)
+    selection = Selection(instances, backends, max_seeds, time_limit)
+    place = folder or Path(_ROOT) / parsed.name
+    plan = plan_run(parsed, place, selection, shuffle=shuffle, retry=retry)
+    if dry_run:
+        _print_plan(plan, as_json)
+        return ExitCode.ANSWER
+    cores = os.cpu_count() or 1
+    if jobs * parsed.limits.threads > cores and engine == "local" and not as_json:
+        say("note", f"{jobs} solves at a time on {cores} cores: the times will be too long")
+    records = run_live(
+        plan,
+        path.read_text(encoding="utf-8"),
+        parallel=jobs,
+        engine=engine,
+        scheduler=scheduler,
+        quiet=as_json,
+    )
+    counts: dict[str, int] = {}
+    for record in records:
+        counts[record["outcome"]] = counts.get(record["outcome"], 0) + 1
+    if as_json:
+        print_json({"folder": str(place), "solves": len(records), "outcomes": counts})
+    else:
+        shown = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+        click.echo(f"{len(records)} solves in {place}: {shown}")
+        if not plan.left:
+            click.echo("nothing was left to do; -o DIR starts a run of its own")
+        click.echo(f"next: sparseopt bench report {place}")
+    return ExitCode.ANSWER
+
+
+def _print_plan(plan: RunPlan, as_json: bool) -> None:
+    if as_json:
+        print_json([job.to_dict() for job in plan.left])
+        return
+    from sparseopt.cli.tables import print_table
+
+    rows = [
+        (job.label, job.instance["name"], job.setting, " ".join(_asked(job.params)))
+        for job in plan.left
+    ]
+    print_table(("backend", "instance", "setting", "question"), rows, left=4)
+    done = len(plan.jobs) - len(plan.left)
+    click.echo(f"\n{len(plan.left)} to run, {done} done in {plan.folder}")
+
+
+def _asked(params: dict[str, Any]) -> list[str]:
+    return [f"{key}={value}" for key, value in params.items()]
+
+
+@bench.command(short_help="Write the report of a run.")
+@click.argument("folder", type=_FOLDER, required=False)
+@click.option("-o", "--output", type=_FOLDER, metavar="FILE.html", help="Where it goes.")
+@_JSON
+def report(folder: Path | None, output: Path | None, as_json: bool) -> ExitCode:
+    """Write the report of the run in FOLDER (default: the latest one), as HTML and Markdown."""
+    from sparseopt.bench.report import write_report
+
+    place = folder or _latest()
+    html = output or place / "report.html"
+    if html.suffix != ".html":
+        raise ParamError(f"-o {html}: expected a name that ends in .html")
+    written = write_report(place, html)
+    if as_json:
+        print_json({"html": str(html), "markdown": str(html.with_suffix(".md"))})
+    else:
+        for line in written:
+            click.echo(line)
+        click.echo(f"wrote {html} and {html.with_suffix('.md')}")
+    return ExitCode.ANSWER
+
+
+def _latest() -> Path:
+    runs = sorted(Path(_ROOT).glob("*/records.jsonl"), key=lambda path: path.stat().st_mtime)
+    if not runs:
+        raise ParamError(
+            f"there is no run in {_ROOT}/; run a suite first (sparseopt bench run smoke), or name "
+            "the folder of a run"
+        )
+    return runs[-1].parent
+
+
+@bench.command(short_help="Compare two runs and flag what got worse.")
+@click.argument("before", type=_FOLDER)
+@click.argument("after", type=_FOLDER)
+@click.option("--tolerance", type=float, default=0.1, show_default=True, help="Slower by this.")
+@click.option("--fail", is_flag=True, help="Exit with 1 where something got worse.")
+@_JSON
+def compare(before: Path, after: Path, tolerance: float, fail: bool, as_json: bool) -> ExitCode:
+    """Compare the runs in the folders BEFORE and AFTER, solve by solve."""
+    from sparseopt.bench.records import read_records
+    from sparseopt.bench.regressions import compare_runs
+    from sparseopt.bench.run import RECORDS
+
+    if not tolerance >= 0.0:
+        raise ParamError(f"--tolerance {tolerance}: expected a number >= 0")
+    found = compare_runs(
+        read_records(before / RECORDS)[0], read_records(after / RECORDS)[0], tolerance
+    )
+    if not found.common:
+        raise ParamError(f"{before} and {after} have no solve in common: other suites or limits?")
+    if as_json:
+        from dataclasses import asdict
+
+        print_json({**asdict(found), "regressed": found.regressed})
+    else:
+        _print_comparison(found)
+    return ExitCode.NO_ANSWER if fail and found.regressed else ExitCode.ANSWER
+
+
+def _print_comparison(found: Comparison) -> None:
+    from sparseopt.cli.tables import print_table
+
+    rows = [
+        (
+            label,
+            ratio.pairs,
+            f"{ratio.median:.3g}",
+            f"{ratio.low:.3g} to {ratio.high:.3g}",
+            "SLOWER" if label in found.slower else "",
+        )
+        for label, ratio in found.times.items()
+    ]
+    print_table(("backend", "pairs", "median ratio", "95% interval", ""), rows)
+    if found.changes:
+        cells = [
+            (c.backend, c.instance, c.before, c.after, "WORSE" if c.worse else "")
+            for c in found.changes
+        ]
+        print_table(("backend", "instance", "before", "after", ""), cells, left=2)
+    click.echo(
+        f"\n{found.common} solves in both runs, {found.only_before} only in the first, "
+        f"{found.only_after} only in the second"
+    )
+    click.echo("something got worse" if found.regressed else "nothing got worse")
+    sys.stdout.flush()
