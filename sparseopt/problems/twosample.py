@@ -77,6 +77,7 @@ class TwoSample:
         kernel: Any = "linear",
         bandwidth: object = "median",
         c: float | None = None,
+        symmetric: bool = False,
     ) -> Self:
         """Check two samples and choose what is not given.
 
@@ -94,6 +95,9 @@ class TwoSample:
         c : float, optional
             Constant of the quadratic kernel, >= 0. Default: the square root of the median of the
             squared distances between whole observations.
+        symmetric : bool, default False
+            Take medians over all pairs of the pooled observations, so that they do not depend on
+            which of them are called x: what a permutation test on the same data needs.
 
         Raises
         ------
@@ -131,12 +135,15 @@ class TwoSample:
                 )
             kernel.probe(x)
             return cls(x, y, kernel, np.ones(x.shape[1]), 0.0)
+        u, v = x, y
+        if symmetric:
+            u = v = np.concatenate([x, y])
         constant = 0.0
         if kernel == "quadratic":
-            constant = float(np.sqrt(_median_square(x, y))) if c is None else float(c)
+            constant = float(np.sqrt(_median_square(u, v))) if c is None else float(c)
             if not (np.isfinite(constant) and constant >= 0.0):
                 raise ProblemError(f"c is {c}; expected a number >= 0", "c")
-        return cls(x, y, kernel, _bandwidth(x, y, kernel, bandwidth), constant)
+        return cls(x, y, kernel, _bandwidth(u, v, kernel, bandwidth), constant)
 
     # ---- values
 

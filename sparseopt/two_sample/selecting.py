@@ -1,0 +1,236 @@
+"""Choosing variables and weights on the training samples: one function for each method."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sparseopt.api import solve
+from sparseopt.backend import Progress
+from sparseopt.errors import BackendUnavailable, ParamError, ProblemError
+from sparseopt.problems.base import Array
+from sparseopt.problems.kernel_selection import KernelSelection
+from sparseopt.problems.twosample import TwoSample
+from sparseopt.result import Limit, Result
+from sparseopt.two_sample.permutation import GramStatistic, ScoreStatistic, Statistic
+
+__all__ = ["SELECTIONS", "Chosen", "Method", "choose"]
+
+SELECTIONS = ("strs", "quadratic", "gaussian", "kernel", "sparse-logistic", "none")
+
+_KERNELS = {"strs": "linear", "quadratic": "quadratic", "gaussian": "gaussian"}
+_BISECTIONS = 25
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """What the user asked for.
+
+    Attributes
+    ----------
+    selection : str or callable
+    kernel : str, callable or object, or None
+    bandwidth, c : as in KernelSelection
+    backend, options, time_limit, seed, on_progress : as in :func:`sparseopt.solve`
+    """
+
+    selection: Any
+    kernel: Any = None
+    bandwidth: Any = "median"
+    c: float | None = None
+    backend: Any = "auto"
+    options: Mapping[str, Any] | None = None
+    time_limit: float | None = None
+    seed: int = 0
+    on_progress: Callable[[Progress], None] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the selection."""
+        if isinstance(self.selection, str):
+            return self.selection
+        return getattr(self.selection, "__name__", type(self.selection).__name__)
+
+    @property
+    def solves(self) -> bool:
+        """Whether an optimization problem with lam is solved."""
+        return self.selection in ("strs", "quadratic", "gaussian", "kernel")
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the number d of variables matters."""
+        return self.solves or self.selection == "sparse-logistic"
+
+    @property
+    def test_kernel(self) -> Any:
+        """The kernel of the test."""
+        if self.selection in _KERNELS:
+            return _KERNELS[self.selection]
+        if self.kernel is not None:
+            return self.kernel
+        return "gaussian" if self.selection == "none" else "linear"
+
+    def check(self) -> None:
+        """Raise a ParamError when the selection and the kernel make no sense together."""
+        if not callable(self.selection) and self.selection not in SELECTIONS:
+            raise ParamError(
+                f"selection is {self.selection!r}; expected one of {', '.join(SELECTIONS)}, or a "
+                "function of the training samples that returns weights or indices"
+            )
+        if self.kernel is None and self.selection == "kernel":
+            raise ParamError("selection='kernel' needs the kernel: kernel=k")
+        fixed = self.selection in _KERNELS or self.selection == "sparse-logistic"
+        if self.kernel is not None and fixed:
+            raise ParamError(
+                f"selection={self.selection!r} has a kernel of its own; give selection='kernel' "
+                "for another one"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Weights, and the kernel that they are weights of.
+
+    Attributes
+    ----------
+    z : array of shape (D,)
+    samples : TwoSample or None
+        The kernel with its bandwidth; None for the scores z'x of sparse logistic regression.
+    result : Result or None
+    notes : tuple of str
+    """
+
+    z: Array
+    samples: TwoSample | None
+    result: Result | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def statistic(self, x: Array, y: Array) -> Statistic:
+        """Return the statistic of two test samples."""
+        pooled = np.concatenate([x, y])
+        if self.samples is None:
+            return ScoreStatistic(pooled @ self.z, len(x))
+        return GramStatistic(self.samples.gram(self.z, pooled, pooled), len(x))
+
+    def witness(self, x: Array, y: Array, points: Array) -> Array:
+        """Return the mean kernel value with x less that with y at points, (12)."""
+        if self.samples is None:
+            return np.asarray(-(points @ self.z))
+        over_x = self.samples.gram(self.z, points, x).mean(axis=1)
+        return np.asarray(over_x - self.samples.gram(self.z, points, y).mean(axis=1))
+
+
+def choose(method: Method, x: Array, y: Array, d: int, lam: float) -> Chosen:
+    """Choose weights on the training samples x and y; not for the selection "none".
+
+    Raises
+    ------
+    ProblemError, ParamError
+        When the samples are too small, or a function of the user returns no weights.
+    BackendUnavailable
+        When scikit-learn is missing.
+    KeyboardInterrupt
+        When a solve was interrupted before it found anything.
+    """
+    if method.solves:
+        return _solved(method, x, y, d, lam)
+    if method.selection == "sparse-logistic":
+        return Chosen(_sparse_logistic(x, y, d), None)
+    samples = TwoSample.of(x, y, method.test_kernel, method.bandwidth, method.c)
+    return Chosen(_weights(method.selection(x, y), x.shape[1], method.name), samples)
+
+
+def _solved(method: Method, x: Array, y: Array, d: int, lam: float) -> Chosen:
+    problem = KernelSelection(
+        x, y, method.test_kernel, d=d, lam=lam, bandwidth=method.bandwidth, c=method.c
+    )
+    result = solve(
+        problem,
+        backend=method.backend,
+        options=method.options,
+        on_progress=method.on_progress,
+        time_limit=method.time_limit,
+        seed=method.seed,
+        check=False,
+    )
+    if result.limit is Limit.INTERRUPTED:
+        raise KeyboardInterrupt
+    result.raise_for_status()
+    assert result.x is not None
+    notes = () if result.limit is None else (f"the selection ended at its {result.limit} limit",)
+    return Chosen(np.asarray(result.x), problem.samples, result, notes)
+
+
+def _weights(given: Any, D: int, name: str) -> Array:
+    """Return unit weights from what a user's function returned: weights, indices, or a mask."""
+    array = np.asarray(given)
+    if array.dtype.kind == "b" and array.shape == (D,):
+        array = np.flatnonzero(array)
+    if array.dtype.kind in "iu" and array.ndim == 1:
+        if len(array) == 0 or array.min() < 0 or array.max() >= D:
+            raise ProblemError(
+                f"the selection {name} returned the indices {array.tolist()[:10]}; expected some "
+                f"of 0 to {D - 1}"
+            )
+        z = np.zeros(D)
+        z[array] = 1.0
+    elif array.dtype.kind == "f" and array.shape == (D,) and np.isfinite(array).all():
+        z = array.astype(float)
+    else:
+        raise ProblemError(
+            f"the selection {name} returned {given!r:.80}; expected {D} weights (float), indices "
+            "of variables (int), or a mask (bool)"
+        )
+    if not z.any():
+        raise ProblemError(f"the selection {name} selected nothing: all weights are 0")
+    return np.asarray(z / np.linalg.norm(z))
+
+
+def _sparse_logistic(x: Array, y: Array, d: int) -> Array:
+    """Return the direction of an l1-penalised logistic regression with at most d variables.
+
+    The penalty is the weakest that leaves at most d, by bisection; the coefficients on these are
+    then fitted again with a weak ridge. (The paper bounds the number itself, which scikit-learn
+    does not.) Columns are scaled to unit variance.
+    """
+    try:
+        from sklearn.linear_model import LogisticRegression
+    except ImportError as error:
+        raise BackendUnavailable(
+            "selection='sparse-logistic' needs scikit-learn: pip install 'sparseopt[estimators]'"
+        ) from error
+    pooled = np.concatenate([x, y])
+    label = np.repeat([0, 1], [len(x), len(y)])
+    spread = pooled.std(axis=0)
+    X = (pooled - pooled.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    default = inspect.signature(LogisticRegression).parameters.get("penalty")
+    old = default is not None and default.default == "l2"
+    sparse: dict[str, Any] = {"penalty": "l1"} if old else {"l1_ratio": 1.0}
+
+    def support(log_c: float) -> Array:
+        model = LogisticRegression(C=np.exp(log_c), solver="liblinear", random_state=0, **sparse)
+        return np.flatnonzero(model.fit(X, label).coef_[0])
+
+    # Below this C all coefficients are 0.
+    size = float(np.abs(X.T @ (label - 0.5)).max())
+    low = -np.log(size) if size > 0.0 else 0.0
+    high, best = low + 12.0, np.zeros(0, dtype=np.int64)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2.0
+        found = support(middle)
+        if len(found) <= d:
+            low, best = middle, (found if len(found) >= len(best) else best)
+        else:
+            high = middle
+    z = np.zeros(X.shape[1])
+    if len(best) == 0:
+        # Nothing helps to tell the samples apart: the largest difference of means.
+        best = np.array([int(np.argmax(np.abs(X.T @ (label - 0.5))))])
+    model = LogisticRegression(C=1e3, solver="lbfgs", max_iter=1000)
+    z[best] = model.fit(X[:, best], label).coef_[0] / np.where(spread > 0.0, spread, 1.0)[best]
+    norm = float(np.linalg.norm(z))
+    return np.asarray(z / norm) if norm > 0.0 else np.asarray(z)
