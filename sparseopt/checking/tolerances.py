@@ -9,11 +9,13 @@ variable; likewise the multiplier of a row.
 from __future__ import annotations
 
 __all__ = [
+    "CONIC",
     "COPY",
     "FEASIBILITY",
     "NOISE",
     "OBJECTIVE",
     "RANK",
+    "RANK_ONE",
     "ROUNDING",
     "SEGMENT",
     "STORED",
@@ -26,6 +28,13 @@ FEASIBILITY = 1e-8
 
 SEGMENT = 1e-9
 """Violations and gaps on the segments of a path, and the ends that Farkas rays prove."""
+
+CONIC = 1e-7
+"""Violations of a point of a semidefinite program, also of integrality: conic solvers end at 1e-8
+of the scale, a matrix on the boundary of its cone a little outside."""
+
+RANK_ONE = 1e-6
+"""Second largest eigenvalue of a matrix that must have rank one, relative to its entries' scale."""
 
 OBJECTIVE = 1e-9
 """Stated against recomputed objective value."""

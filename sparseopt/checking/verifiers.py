@@ -19,6 +19,7 @@ _VERIFIERS: dict[str, Verifier | str] = {
     "strs": "sparseopt.checking.strs:verify",
     "kernel-selection": "sparseopt.checking.kernel_selection:verify",
     "l0-budget": "sparseopt.checking.budget:verify",
+    "misdp": "sparseopt.checking.misdp:verify",
 }
 
 
