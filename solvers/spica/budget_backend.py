@@ -50,9 +50,19 @@ class BudgetBackend(Backend):
             return self._spend(problem, params, options, control)
         assert isinstance(problem, L0GraphicalModel)
         problem.last_budget(params.budget)
-        tables = model_tables(problem, params, control)
+        tables = self._tables(problem, params, options, control)
         answer = self._spend(tables.problem, params, options, control)
         return _result(problem, tables, answer)
+
+    def _tables(
+        self,
+        problem: L0GraphicalModel,
+        params: SolveParams,
+        options: Mapping[str, Any],
+        control: Control,
+    ) -> ModelTables:
+        """Return the tables of a model."""
+        return model_tables(problem, params, control)
 
     @abstractmethod
     def _spend(
@@ -67,10 +77,12 @@ class BudgetBackend(Backend):
 
 def _result(problem: L0GraphicalModel, tables: ModelTables, answer: Result) -> Result:
     """Turn an answer about tables into one about the model."""
+    from sparseopt.solvers.spica.gaussian_point import gaussian_point
+
     found = answer.path
     assert isinstance(found, BudgetPath)
     assert answer.certificate is not None
-    complete = tables.limit is None
+    complete = tables.limit is None and bool(tables.done.all())
     bound = found.bound if complete else _bound_without(tables, found)
     path = GraphPath(
         budgets=found.budgets,
@@ -79,7 +91,7 @@ def _result(problem: L0GraphicalModel, tables: ModelTables, answer: Result) -> R
         certified=found.certified if complete else np.zeros_like(found.certified),
         changes=found.changes,
         nodes=found.nodes,
-        stopped_by=found.stopped_by if complete else tables.limit.value,  # type: ignore[union-attr]
+        stopped_by=found.stopped_by if tables.limit is None else tables.limit.value,
         supports=tables.supports,
         separated=tables.separated,
         candidates=problem.candidates,
@@ -88,10 +100,15 @@ def _result(problem: L0GraphicalModel, tables: ModelTables, answer: Result) -> R
         ridge=problem.ridge,
         problem=problem,
     )
-    x = path.at(path.budgets[-1])
+    if problem.loss == "gaussian":
+        x = gaussian_point(problem, path.selected(int(path.budgets[-1])))
+    else:
+        x = path.at(path.budgets[-1])
     changes: dict[str, Any] = {}
-    if not complete:
+    if tables.limit is not None:
         changes = {"status": Status.FEASIBLE, "limit": tables.limit}
+    elif not complete and answer.limit is None:
+        changes = {"status": Status.CONVERGED}
     notes = answer.notes
     if tables.separated.any():
         notes = (

@@ -46,20 +46,21 @@ _FREE = 1e-13
 
 
 class Hull(NamedTuple):
-    """The decreasing hull segments of all tables, node by node.
+    """The decreasing hull segments of all tables, node by node or the steepest first.
 
     Attributes
     ----------
     node, start, width : int arrays of shape (S,)
         Segment s takes its node from the count `start` to `start + width`.
-    slope : array of shape (S,)
-        Negative.
+    slope, drop : arrays of shape (S,)
+        Negative; the drop is the loss's change over the whole segment.
     """
 
     node: Array
     start: Array
     width: Array
     slope: Array
+    drop: Array
 
 
 @compiled
@@ -67,7 +68,7 @@ def hull_segments(values: Array, ptr: Array) -> Hull:
     """Return the segments of the lower convex hulls, in linear time."""
     J, N = len(ptr) - 1, len(values)
     node, start, width = np.empty(N, np.int32), np.empty(N, np.int32), np.empty(N, np.int32)
-    slope = np.empty(N)
+    slope, decrease = np.empty(N), np.empty(N)
     chain = np.empty(np.max(ptr[1:] - ptr[:-1]), np.int64)
     count = 0
     for j in range(J):
@@ -88,14 +89,12 @@ def hull_segments(values: Array, ptr: Array) -> Hull:
             if drop >= 0.0:
                 break
             node[count], start[count], width[count] = j, a, b - a
-            slope[count] = drop / (b - a)
+            slope[count], decrease[count] = drop / (b - a), drop
             # Rounding must not change the order of a node's own segments.
             if i > 0:
                 slope[count] = max(slope[count], slope[count - 1])
             count += 1
-    return Hull(
-        node[:count].copy(), start[:count].copy(), width[:count].copy(), slope[:count].copy()
-    )
+    return Hull(node[:count], start[:count], width[:count], slope[:count], decrease[:count])
 
 
 class Core(NamedTuple):
@@ -210,7 +209,6 @@ def _cheapest(core: Core, t: int, lam: float, low: int, high: int) -> tuple[floa
 def spend(
     core: Core,
     hull: Hull,
-    order: Array,
     values: Array,
     ptr: Array,
     last: int,
@@ -227,9 +225,9 @@ def spend(
 
     Parameters
     ----------
-    core, hull
-    order : int array of shape (S,)
-        Sorts the slopes, the steepest first.
+    core : Core
+    hull : Hull
+        The steepest segments first.
     values, ptr
         The tables.
     last, quota : int
@@ -249,9 +247,9 @@ def spend(
     """
     state, counts = core.state, core.counts
     state[4] = 0
-    S = len(order)
+    S = len(hull.slope)
     H = len(core.price) // 2
-    free = _FREE * (-hull.slope[order[0]] if S else 0.0)
+    free = _FREE * (-hull.slope[0] if S else 0.0)
     left = quota
     while left > 0:
         e, K0 = state[0], state[1]
@@ -269,8 +267,7 @@ def spend(
                 change_ptr[K + 1] = state[2]
             state[1] = last
             return DONE
-        segment = order[e]
-        j, w, lam = hull.node[segment], hull.width[segment], -hull.slope[segment]
+        j, w, lam = hull.node[e], hull.width[e], -hull.slope[e]
         stop = min(w - 1, last - K0)
         entered = 0
         if stop >= 1:
@@ -284,13 +281,13 @@ def spend(
             while worst > free:
                 gap = np.inf
                 if before >= 0:
-                    gap = -lam - hull.slope[order[before]]
-                if after < S and hull.slope[order[after]] + lam < gap:
-                    gap = hull.slope[order[after]] + lam
-                    i = hull.node[order[after]]
+                    gap = -lam - hull.slope[before]
+                if after < S and hull.slope[after] + lam < gap:
+                    gap = hull.slope[after] + lam
+                    i = hull.node[after]
                     after += 1
                 elif before >= 0:
-                    i = hull.node[order[before]]
+                    i = hull.node[before]
                     before -= 1
                 if gap >= worst:
                     break
@@ -335,14 +332,13 @@ def spend(
             change_ptr[K + 1] = place
         K = K0 + w
         if last >= K:
-            objective[K] = bound[K] = objective[K0] + (
-                values[ptr[j] + counts[j] + w] - values[ptr[j] + counts[j]]
-            )
+            # The hull knows what the tables have: they are not read again, far away in memory.
+            objective[K] = bound[K] = objective[K0] + hull.drop[e]
             certified[K] = True
             multiplier[K] = lam
-            counts[j] += w
+            counts[j] = hull.start[e] + w
             place = _undo(core, change_node, change_count, state[2])
-            change_node[place], change_count[place] = j, counts[j]
+            change_node[place], change_count[place] = j, hull.start[e] + w
             state[2] = place + 1
             change_ptr[K + 1] = place + 1
         state[0], state[1] = e + 1, min(K, last)

@@ -48,12 +48,11 @@ def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
     """Solve for the budgets 0, ..., last; after a limit the others repeat the last solution."""
     values, ptr = problem.values, problem.ptr
     J = len(ptr) - 1
-    hull = hull_segments(values, ptr)
-    order = np.argsort(hull.slope, kind="stable")
+    hull = _steepest_first(hull_segments(values, ptr))
     objective, bound, multiplier = np.empty(last + 1), np.empty(last + 1), np.zeros(last + 1)
     objective[0] = bound[0] = values[ptr[:-1]].sum()
-    if len(order):
-        multiplier[0] = -hull.slope[order[0]]
+    if len(hull.slope):
+        multiplier[0] = -hull.slope[0]
     certified = np.zeros(last + 1, dtype=bool)
     certified[0] = True
     change_ptr = np.zeros(last + 2, dtype=np.int64)
@@ -66,7 +65,6 @@ def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
         told = spend(
             core,
             hull,
-            order,
             values,
             ptr,
             last,
@@ -90,7 +88,7 @@ def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
             raise BackendError(f"the compiled core returned {told}")
         limit = control.limit()
         if limit is not None:
-            _stay(core, hull, order, last, objective, multiplier, bound, change_ptr)
+            _stay(core, hull, last, objective, multiplier, bound, change_ptr)
             break
         control.progress("budgets", fraction=int(core.state[1]) / max(last, 1))
     written = int(core.state[2])
@@ -105,6 +103,16 @@ def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
         stopped_by="budget" if limit is None else limit.value,
     )
     return ExactPath(path, multiplier, limit)
+
+
+def _steepest_first(hull: Hull) -> Hull:
+    """Sort the segments by slope; those of one node stay in order."""
+    # The stable sort is several times slower, and needed for ties only.
+    order = np.argsort(hull.slope)
+    slope = hull.slope[order]
+    if (slope[1:] == slope[:-1]).any():
+        order = np.argsort(hull.slope, kind="stable")
+    return Hull(*(array[order] for array in hull))
 
 
 def _larger(core: Core, J: int, widest: int, told: int) -> Core:
@@ -123,7 +131,6 @@ def _larger(core: Core, J: int, widest: int, told: int) -> Core:
 def _stay(
     core: Core,
     hull: Hull,
-    order: Array,
     last: int,
     objective: Array,
     multiplier: Array,
@@ -132,7 +139,7 @@ def _stay(
 ) -> None:
     """Repeat the last solution for all budgets beyond it, with the dual's bounds."""
     e, K0 = int(core.state[0]), int(core.state[1])
-    slope, width = hull.slope[order[e:]], hull.width[order[e:]]
+    slope, width = hull.slope[e:], hull.width[e:]
     spent = np.append(K0, K0 + np.cumsum(width))
     value = objective[K0] + np.append(0.0, np.cumsum(slope * width))
     K = np.arange(K0 + 1, last + 1)

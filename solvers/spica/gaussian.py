@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -13,18 +12,14 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit
+from sparseopt.solvers.spica.blocks import block_data, node_blocks
+from sparseopt.solvers.spica.gaussian_point import gaussian_point
 from sparseopt.solvers.spica.subset_block import enumerate_block, search_block
 from sparseopt.solvers.spica.subset_lanes import WIDEST, LaneSpace, lane_space
 from sparseopt.solvers.spica.subset_tree import SearchSpace, search_space
 
 __all__ = ["NodeTables", "gaussian_tables", "least_squares", "warm_up"]
 
-_BLOCK = 512
-"""Nodes at once; fewer where they have many candidates."""
-_PRODUCTS = 1500 * 1500
-"""Inner products of a block's columns that are remembered."""
-_ENTRIES = 1 << 22
-"""Entries of X that a block may hold."""
 _QUOTA = 20_000
 """Tree nodes between two looks at the clock: some milliseconds."""
 _PERFECT = 1e-5
@@ -68,7 +63,7 @@ def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -
     mask = np.zeros(len(loss), dtype=np.int64)
     done = np.zeros(d, dtype=bool)
     widest = int(problem.candidates.sizes.max())
-    blocks = iter(list(_blocks(problem)))
+    blocks = iter(list(node_blocks(problem)))
     visited = [0] * threads
 
     def work(worker: int) -> None:
@@ -90,20 +85,6 @@ def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -
     return NodeTables(loss, mask, separated, done, limit, sum(visited))
 
 
-def _blocks(problem: L0GraphicalModel) -> Iterator[tuple[int, int]]:
-    """Yield ranges of nodes whose columns fit into memory together."""
-    n, d = problem.X.shape
-    ptr = problem.candidates.ptr
-    room = max(1, _ENTRIES // n)
-    first = 0
-    while first < d:
-        # Each node brings itself and, at worst, all of its candidates.
-        last = int(np.searchsorted(ptr + np.arange(d + 1), ptr[first] + first + room, "right")) - 1
-        last = min(max(last, first + 1), first + _BLOCK, d)
-        yield first, last
-        first = last
-
-
 def _search(
     problem: L0GraphicalModel,
     spaces: tuple[LaneSpace, SearchSpace],
@@ -115,26 +96,15 @@ def _search(
 ) -> int:
     """Fill in the tables of a block; return the tree nodes visited."""
     first, last = block
-    candidates = problem.candidates
-    ptr = candidates.ptr[first : last + 1]
     nodes = np.arange(first, last)
-    wanted = np.concatenate([candidates.index[ptr[0] : ptr[-1]], nodes])
-    low, high = int(wanted.min()), int(wanted.max()) + 1
-    if high - low <= 2 * (last - first) + 64:
-        columns: slice | Array = slice(low, high)
-        places = wanted - low
-    else:
-        columns, places = np.unique(wanted, return_inverse=True)
-    rows = np.ascontiguousarray(np.asarray(problem.X[:, columns]).T, dtype=np.float64)
-    local, own = places[: -len(nodes)], places[-len(nodes) :]
-    known = _memory(len(rows), own, local, ptr - ptr[0])
-    start, end = int(ptr[0]) + first, int(ptr[-1]) + last
+    data = block_data(problem, first, last)
+    start = int(problem.candidates.ptr[first]) + first
+    end = int(problem.candidates.ptr[last]) + last
     sine = np.ones(len(nodes))
-    data = rows, known, own, local, ptr - ptr[0], problem.ridge
     tables = loss[start:end], mask[start:end], sine
     # Nodes of about the same size go together: all lanes take the time of the widest.
-    order = np.argsort(np.diff(ptr), kind="stable")
-    small = int((np.diff(ptr) <= WIDEST).sum())
+    order = np.argsort(np.diff(data.ptr), kind="stable")
+    small = int((np.diff(data.ptr) <= WIDEST).sum())
     left = enumerate_block(spaces[0], *data, order[:small], *tables)
     todo = np.concatenate([order[:left], order[small:]])
     place = np.zeros(3, dtype=np.int64)
@@ -145,16 +115,6 @@ def _search(
     done[finished] = True
     _sharpen(problem, finished, np.delete(sine, missing), loss, mask)
     return small + int(place[2])
-
-
-def _memory(columns: int, own: Array, local: Array, ptr: Array) -> Array:
-    """Return room for inner products, as far from each row as any node needs, if it is not much."""
-    low, high = own.copy(), own.copy()
-    node = np.repeat(np.arange(len(own)), np.diff(ptr))
-    np.minimum.at(low, node, local)
-    np.maximum.at(high, node, local)
-    reach = int((high - low).max()) + 1
-    return np.full((columns, reach if columns * reach <= _PRODUCTS else 0), np.nan)
 
 
 def _sharpen(
@@ -192,10 +152,12 @@ def least_squares(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[
 @cache
 def warm_up() -> None:
     """Compile."""
-    rows = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
-    own, local, ptr = np.array([0]), np.array([1, 2]), np.array([0, 2])
-    data = rows, np.full((3, 3), np.nan), own, local, ptr, 0.0
+    problem = L0GraphicalModel(
+        np.array([[1.0, 0, 1], [0, 1, 1], [1, 1, 0]]), ~np.eye(3, dtype=bool)
+    )
+    data = block_data(problem, 0, 1)
     tables = np.empty(3), np.empty(3, dtype=np.int64), np.empty(1)
     todo = np.zeros(1, dtype=np.int64)
     enumerate_block(lane_space(2), *data, todo, *tables)
     search_block(search_space(2), *data, todo, np.zeros(3, dtype=np.int64), _QUOTA, *tables)
+    gaussian_point(problem, np.ones(6, dtype=bool))

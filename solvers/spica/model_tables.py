@@ -33,7 +33,8 @@ class ModelTables:
     separated : bool array
         Entries whose loss has no minimum.
     done : bool array
-        Entries of nodes whose search is complete, and those for no neighbours.
+        Entries that are the smallest losses: those of nodes whose search is complete, and those for
+        no neighbours.
     least : float
         What no loss falls below.
     limit : Limit or None

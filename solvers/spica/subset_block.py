@@ -11,7 +11,7 @@ from sparseopt.solvers.compiled import compiled
 from sparseopt.solvers.spica.subset_lanes import LaneSpace, enumerate_subsets, first_entry
 from sparseopt.solvers.spica.subset_tree import SearchSpace, finish, pursue, start
 
-__all__ = ["enumerate_block", "search_block"]
+__all__ = ["enumerate_block", "product", "search_block"]
 
 _SAFE = 1e-8
 """Squared sine of an angle between candidates below which a node is not enumerated."""
@@ -26,7 +26,7 @@ def _dot(a: Array, b: Array) -> Any:
 
 
 @compiled
-def _product(rows: Array, known: Array, a: int, b: int) -> Any:
+def product(rows: Array, known: Array, a: int, b: int) -> Any:
     """Return the inner product of two rows; each is computed once where it can be remembered."""
     if a > b:
         a, b = b, a
@@ -44,13 +44,13 @@ def _load(
     """Fill in the correlations of one node; return its squared norm."""
     d = len(local)
     norm = space.spare[0]
-    yy = _product(rows, known, own, own)
+    yy = product(rows, known, own, own)
     for i in range(d):
-        norm[i] = 1.0 / np.sqrt(_product(rows, known, local[i], local[i]) + shift)
-        space.c[i] = _product(rows, known, local[i], own) * norm[i] / np.sqrt(yy)
+        norm[i] = 1.0 / np.sqrt(product(rows, known, local[i], local[i]) + shift)
+        space.c[i] = product(rows, known, local[i], own) * norm[i] / np.sqrt(yy)
         space.R[i, i] = 1.0
         for k in range(i):
-            r = _product(rows, known, local[i], local[k]) * norm[i] * norm[k]
+            r = product(rows, known, local[i], local[k]) * norm[i] * norm[k]
             space.R[i, k] = r
             space.R[k, i] = r
     return yy
@@ -73,19 +73,19 @@ def _load_lane(
     A candidate that is not there explains nothing.
     """
     d, M = len(local), space.matrix
-    yy = _product(rows, known, own, own)
+    yy = product(rows, known, own, own)
     scale = 1.0 / np.sqrt(yy)
     for i in range(d):
-        norm[i] = 1.0 / np.sqrt(_product(rows, known, local[i], local[i]) + shift)
+        norm[i] = 1.0 / np.sqrt(product(rows, known, local[i], local[i]) + shift)
     entry = first_entry(D)
     for i in range(D):
         M[entry, lane] = 1.0
         for k in range(i + 1, D):
             r = 0.0
             if k < d:
-                r = _product(rows, known, local[i], local[k]) * norm[i] * norm[k]
+                r = product(rows, known, local[i], local[k]) * norm[i] * norm[k]
             M[entry + k - i, lane] = r
-        c = _product(rows, known, local[i], own) * norm[i] * scale if i < d else 0.0
+        c = product(rows, known, local[i], own) * norm[i] * scale if i < d else 0.0
         M[entry + D - i, lane] = c
         entry += D + 1 - i
     M[entry, lane] = 1.0
@@ -175,15 +175,8 @@ def search_block(
     Parameters
     ----------
     space : SearchSpace
-    rows : array of shape (columns, n)
-        The columns of X that the block needs, as rows.
-    known : array of shape (columns, reach)
-        Inner products of each row with itself and the following ones found so far, NaN elsewhere.
-    own, ptr : int arrays of shapes (B,) and (B + 1,)
-        The row of each node, and where its candidates start in `local`.
-    local : int array
-        Rows of the candidates.
-    ridge : float
+    rows, known, own, local, ptr, ridge
+        As in :class:`~sparseopt.solvers.spica.blocks.BlockData`.
     todo : int array
         The nodes to be searched, by their place in the block.
     place : int array of shape (3,), changed

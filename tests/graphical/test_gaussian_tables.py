@@ -9,7 +9,7 @@ from sparseopt.backend import Control
 from sparseopt.checking.subsets import smallest_losses as enumerate_again
 from sparseopt.checking.subsets import support_losses
 from sparseopt.problems import Candidates, L0GraphicalModel
-from sparseopt.solvers.spica import gaussian
+from sparseopt.solvers.spica import blocks, gaussian
 from sparseopt.solvers.spica.gaussian import NodeTables, gaussian_tables
 
 
@@ -119,8 +119,8 @@ def test_blocks_threads_and_storage_change_nothing(monkeypatch):
     whole = tables(problem)
     double = tables(L0GraphicalModel(X.astype(float), problem.candidates))
     threaded = tables(problem, threads=3)
-    monkeypatch.setattr(gaussian, "_BLOCK", 7)
-    monkeypatch.setattr(gaussian, "_PRODUCTS", 0)
+    monkeypatch.setattr(blocks, "_BLOCK", 7)
+    monkeypatch.setattr(blocks, "_PRODUCTS", 0)
     monkeypatch.setattr(gaussian, "_QUOTA", 3)
     for other in (double, threaded, tables(problem), tables(problem, threads=2)):
         np.testing.assert_allclose(other.loss, whole.loss, rtol=1e-13)
