@@ -25,6 +25,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.solvers.compiled import compiled
+from sparseopt.solvers.spica.elementary import entropy, exp_minus
 
 __all__ = ["IsingSpace", "ising_space", "pursue", "start"]
 
@@ -55,8 +56,10 @@ class IsingSpace(NamedTuple):
         Members that may be dropped, and bounds on the loss without each, the largest first.
     members : int64 array of shape (d + 1,)
     at, stack : int arrays of shape (d + 1,)
-    margin, weight, chance, point : arrays of shape (n,)
-        Of the fit in hand: z beta, p (1 - p), p; and a point of the dual.
+    margin, weight, chance, point, spare : arrays of shape (n,)
+        Of the fit in hand: z beta, p (1 - p), p; a point of the dual; and scratch.
+    bits : int64 array of shape (2, n)
+        Scratch.
     H, work : arrays of shape (d, d), (3, d)
     chosen : int array of shape (d,)
     state : int array of shape (2,)
@@ -77,6 +80,8 @@ class IsingSpace(NamedTuple):
     weight: Array
     chance: Array
     point: Array
+    spare: Array
+    bits: Array
     H: Array
     work: Array
     chosen: Array
@@ -101,6 +106,8 @@ def ising_space(Z: Array) -> IsingSpace:
         weight=np.empty(n),
         chance=np.empty(n),
         point=np.empty(n),
+        spare=np.empty(n),
+        bits=np.empty((2, n), dtype=np.int64),
         H=np.empty((d, d)),
         work=np.empty((3, d)),
         chosen=np.zeros(d, dtype=np.int64),
@@ -120,20 +127,24 @@ def _loss(space: IsingSpace, beta: Array, k: int, ridge: float) -> Any:
         row = space.Z[chosen[a]]
         for i in range(n):
             margin[i] += b * row[i]
-    total, product = 0.0, 1.0
+    size, decay = space.spare, space.point
     for i in range(n):
-        m = margin[i]
-        e = np.exp(-abs(m))
+        size[i] = abs(margin[i])
+    exp_minus(size, decay, space.bits[0])
+    total = 0.0
+    for i in range(n):
+        e = decay[i]
         inverse = 1.0 / (1.0 + e)
-        space.chance[i] = e * inverse if m >= 0.0 else inverse
+        space.chance[i] = e * inverse if margin[i] >= 0.0 else inverse
         space.weight[i] = e * inverse * inverse
-        total += max(-m, 0.0)
-        # One logarithm for many factors, which are at most 2.
-        product *= 1.0 + e
-        if i % 64 == 63:
-            total += np.log(product)
-            product = 1.0
-    return (total + np.log(product)) / n + ridge * penalty
+        total += max(-margin[i], 0.0)
+    # One logarithm for many factors, which are at most 2.
+    for first in range(0, n, 64):
+        product = 1.0
+        for i in range(first, min(first + 64, n)):
+            product *= 1.0 + decay[i]
+        total += np.log(product)
+    return total / n + ridge * penalty
 
 
 @compiled
@@ -259,15 +270,10 @@ def _bounds(space: IsingSpace, k: int, ridge: float, loss: float, low: Array) ->
             for i in range(n):
                 p[i] += row[i] * unit[a]
         t = beta[chosen[l]] / unit[l]
-        entropy = 0.0
         for i in range(n):
             p[i] = space.chance[i] + t * weight[i] * p[i]
-            # Outside [0, 1] there is no bound: stay with that of the whole set.
-            if not 0.0 < p[i] < 1.0:
-                entropy = -np.inf
-                break
-            entropy -= p[i] * np.log(p[i]) + (1.0 - p[i]) * np.log1p(-p[i])
-        bound = entropy / n
+        # Outside [0, 1] there is no bound: stay with that of the whole set.
+        bound = entropy(p, space.spare, space.bits) / n
         for a in range(k):
             if a == l:
                 continue
