@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import shutil
 import tempfile
 import threading
@@ -77,6 +78,7 @@ def execute(job: Job, folder: Path, stop: threading.Event | None = None) -> dict
         "answer": answer,
         "log": log if outcome in (Outcome.CRASH, Outcome.HANG, Outcome.FAILED) else "",
         "started": started,
+        "load": _load(),
         "total_time": time.monotonic() - begun,
         "environment": environment()["id"],
     }
@@ -218,3 +220,8 @@ def _kept(job: Job, folder: Path, work: Path) -> str | None:
 def _raise_if_stopped(ended: Ended) -> None:
     if ended.how == "stopped":
         raise Stopped
+
+
+def _load() -> float | None:
+    """Return the load average of the last minute, where the system tells."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None

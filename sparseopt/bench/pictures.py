@@ -39,11 +39,15 @@ class Figure:
 
 @dataclass(frozen=True)
 class Scaling:
-    """How y grows with x: a power law fitted for each backend, with an interval."""
+    """How y grows with x: a power law fitted for each backend, with an interval.
+
+    Each kind of problem is fitted by itself; `kinds` names those that are meant, if not all.
+    """
 
     x: str
     y: str = "time"
     title: str = ""
+    kinds: tuple[str, ...] = ()
 
 
 def read_figure(table: Table) -> Figure:
@@ -81,6 +85,11 @@ def read_scaling(table: Table) -> Scaling:
     ParamError
         When a key is missing, unknown or wrong.
     """
-    fit = Scaling(table.text("x", required=True), table.text("y", "time"), table.text("title"))
-    table.end("x, y, title")
+    fit = Scaling(
+        table.text("x", required=True),
+        table.text("y", "time"),
+        table.text("title"),
+        table.texts("kinds"),
+    )
+    table.end("x, y, title, kinds")
     return fit

@@ -30,6 +30,7 @@ _VOLATILE = frozenset(
         "memory_before",
         "total_time",
         "started",
+        "load",
         "environment",
         "trace",
         "attempt",

@@ -1,0 +1,175 @@
+"""The records of a run as a table, with the answers compared with one another."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sparseopt.bench.evaluate import TOLERANCE, worse
+from sparseopt.bench.outcome import Outcome
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["frame", "settled"]
+
+_PLAIN = (
+    "key",
+    "kind",
+    "family",
+    "sense",
+    "label",
+    "setting",
+    "seed",
+    "repeat",
+    "outcome",
+    "message",
+    "status",
+    "limit",
+    "verdict",
+    "objective",
+    "claimed_objective",
+    "bound",
+    "gap",
+    "violation",
+    "at",
+    "nonzeros",
+    "knots",
+    "stopped_by",
+    "iterations",
+    "nodes",
+    "time",
+    "cpu_time",
+    "build_time",
+    "solve_time",
+    "check_time",
+    "warm_up_time",
+    "peak_memory",
+    "best",
+    "excess",
+    "fingerprint",
+    "environment",
+    "started",
+    "load",
+)
+_FIRST, _LAST = _PLAIN.index("objective"), _PLAIN.index("excess")
+_NUMBERS = frozenset(_PLAIN[_FIRST : _LAST + 1]) - {"stopped_by"} | {"load"}
+
+
+def settled(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the records, each with the best value that any answer to its question attains.
+
+    What was answered to the same question (the same instance at the same lam or budget) is
+    compared: a claim of optimality that another feasible answer beats, and a bound that it
+    breaks, are wrong. Adds ``best`` and ``excess``: how much worse than the best, relative to
+    max(1, abs(best)).
+    """
+    copies = [dict(record) for record in records]
+    questions: dict[tuple[Any, Any], list[dict[str, Any]]] = defaultdict(list)
+    for record in copies:
+        record["best"] = record["excess"] = None
+        if record.get("objective") is not None and record["outcome"] != Outcome.WRONG:
+            questions[record["fingerprint"], record["at"]].append(record)
+    for answers in questions.values():
+        _compare(answers)
+    return copies
+
+
+def _compare(answers: list[dict[str, Any]]) -> None:
+    sense = answers[0]["sense"]
+    pick = min if sense == "min" else max
+    best = pick(answers, key=lambda record: record["objective"])
+    value = float(best["objective"])
+    for record in answers:
+        sign = 1.0 if sense == "min" else -1.0
+        record["best"] = value
+        record["excess"] = sign * (record["objective"] - value) / max(1.0, abs(value))
+        bound, gap = record.get("bound"), float(record["params"].get("rel_gap", 0.0))
+        if record["status"] == "optimal" and worse(
+            record["objective"], value, sense, max(TOLERANCE, gap)
+        ):
+            record["outcome"] = Outcome.WRONG.value
+            record["message"] = (
+                f"claims the optimum at {record['objective']:.10g}; {best['label']} attains "
+                f"{value:.10g}"
+            )
+        elif bound is not None and worse(value, bound, "max" if sense == "min" else "min"):
+            record["outcome"] = Outcome.WRONG.value
+            record["message"] = (
+                f"claims the bound {bound:.10g}; {best['label']} attains {value:.10g}"
+            )
+
+
+def frame(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the records as a data frame, one row for each solve.
+
+    Returns
+    -------
+    DataFrame
+        ``instance``, ``problem`` (what is compared: instance, setting, seed and repeat),
+        ``backend`` (the label), ``outcome``, ``status``, ``verdict``, ``objective``, ``best``,
+        ``excess``, ``time``, ..., then sizes and settings of the instance, its tags, and metrics.
+        ``solved`` is true where the outcome is ok, ``correct`` where besides no better answer is
+        known, ``proven`` where the checker verified a claim of optimality (or that there is no
+        answer); ``charged`` is the time, or the limit where the outcome is not ok.
+    """
+    import pandas as pd
+
+    rows = [_row(record) for record in settled(records)]
+    table = pd.DataFrame(rows)
+    if not len(table):
+        return table
+    for name in _NUMBERS & set(table.columns):
+        table[name] = pd.to_numeric(table[name], errors="coerce")
+    return table
+
+
+def _row(record: Mapping[str, Any]) -> dict[str, Any]:
+    instance = record["instance"]
+    row = {name: record.get(name) for name in _PLAIN}
+    outcome = Outcome(record["outcome"])
+    limit = float(record["limits"]["time"])
+    solved = outcome is Outcome.OK
+    excess = record.get("excess")
+    verified = record.get("verdict") == "verified"
+    row.update(
+        instance=instance["name"],
+        problem=" ".join(
+            str(part)
+            for part in (
+                instance["name"],
+                record["setting"],
+                f"seed {record['seed']}" if record["seed"] else "",
+                f"run {record['repeat'] + 1}" if record["repeat"] else "",
+            )
+            if part
+        ),
+        backend=record["label"],
+        instance_seed=instance["seed"],
+        generator=instance["generator"],
+        attempted=outcome.attempted,
+        solved=solved,
+        correct=solved and (excess <= TOLERANCE if excess is not None else verified),
+        proven=solved and verified and record.get("status") != "converged",
+        charged=record["time"] if solved else limit,
+        time_limit=limit,
+        memory_used=_difference(record.get("peak_memory"), record.get("memory_before")),
+    )
+    params = {key: value for key, value in record["params"].items() if not isinstance(value, list)}
+    for extra in (
+        record.get("metrics", {}),
+        record["size"],
+        instance["settings"],
+        params,
+        instance["tags"] or {},
+    ):
+        for name, value in extra.items():
+            if not isinstance(value, dict | list):
+                row.setdefault(name, value)
+    return row
+
+
+def _difference(peak: int | None, before: int | None) -> float:
+    return math.nan if peak is None or before is None else float(max(0, peak - before))

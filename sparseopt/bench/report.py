@@ -1,0 +1,244 @@
+"""The report of a run: one HTML file that needs nothing else, and the same in Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparseopt.bench import plots
+from sparseopt.bench.frame import frame, settled
+from sparseopt.bench.layout import laid_out
+from sparseopt.bench.records import read_records
+from sparseopt.bench.run import RECORDS, SUITE
+from sparseopt.bench.suite import Suite, read_suite
+from sparseopt.bench.summary import families, problems_of, troubles
+from sparseopt.bench.wording import bytes_text, count_text, number_text, seconds_text
+from sparseopt.errors import ParamError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sparseopt.bench.pictures import Figure
+
+__all__ = ["write_report"]
+
+_COURSES = 6
+_DETAILS = 2000
+
+
+def write_report(folder: Path, html: Path) -> list[str]:
+    """Write the report of the run in a folder, as HTML and, beside it, as Markdown.
+
+    Parameters
+    ----------
+    folder : path
+        Of the run; only its records and its copy of the suite are read.
+    html : path
+        Ends in .html; the Markdown gets the same name with .md.
+
+    Returns
+    -------
+    list of str
+        The sentences of the summary.
+
+    Raises
+    ------
+    ParamError
+        When there are no records, or jinja2, matplotlib or pandas are not installed.
+    """
+    records, environments = read_records(folder / RECORDS)
+    if not records:
+        raise ParamError(f"{folder} has no finished solves; run the suite first")
+    try:
+        import jinja2
+        import matplotlib  # noqa: F401
+        import pandas  # noqa: F401
+    except ImportError as error:
+        raise ParamError(f"a report needs {error.name}: pip install 'sparseopt[bench]'") from error
+    suite = read_suite(folder / SUITE) if (folder / SUITE).is_file() else None
+    known = _context(records, list(environments.values()), suite)
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("sparseopt.bench", "templates"),
+        autoescape=lambda name: name is not None and name.startswith("report.html"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    for name, target in (("report.html", html), ("report.md", html.with_suffix(".md"))):
+        text = templates.get_template(f"{name}.j2").render(known)
+        part = target.with_name(f"{target.name}.part")
+        part.write_text(text, encoding="utf-8")
+        part.replace(target)
+    return [family.sentence for family in known["families"]]
+
+
+def _context(
+    records: Sequence[Mapping[str, Any]],
+    environments: Sequence[Mapping[str, Any]],
+    suite: Suite | None,
+) -> dict[str, Any]:
+    """Return everything that the templates show."""
+    table = frame(records)
+    compared = settled(records)
+    # Suites order their backends; a colour belongs to one for the whole report.
+    labels = list(
+        dict.fromkeys(
+            [*(b.label for b in suite.backends), *table["backend"]] if suite else table["backend"]
+        )
+    )
+    labels = [label for label in labels if (table["backend"] == label).any()]
+    styles = {label: k for k, label in enumerate(labels)}
+    found = families(table)
+    bad, left_out = troubles(table)
+    return {
+        "suite": suite,
+        "name": suite.name if suite else "comparison",
+        "title": (suite.title or suite.name) if suite else "A comparison of backends",
+        "description": suite.description if suite else "",
+        "facts": _facts(table, records),
+        "families": found,
+        "profiles": _profiles(table, styles, [family.name for family in found]),
+        "courses": _courses(compared, styles),
+        "scaling": _scaling(table, suite, styles),
+        "tables": [laid_out(table, spec) for spec in suite.tables] if suite else [],
+        "figures": [
+            _figure(table, compared, figure, styles) for figure in (suite.figures if suite else ())
+        ],
+        "troubles": bad,
+        "left_out": left_out,
+        "details": _details(table),
+        "details_left": max(0, len(table) - _DETAILS),
+        "environments": environments,
+        "load": _load(table),
+        "bytes_text": bytes_text,
+        "count_text": count_text,
+        "seconds_text": seconds_text,
+        "number_text": number_text,
+    }
+
+
+def _facts(table: pd.DataFrame, records: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    tried = table[table["attempted"]]
+    limits = records[0]["limits"]
+    return [
+        (str(len(table)), "solves"),
+        (str(table["problem"].nunique()), "problems"),
+        (str(table["backend"].nunique()), "backends"),
+        (f"{int(tried['correct'].sum())} of {len(tried)}", "best value found"),
+        (str(int((tried["outcome"] == "wrong").sum())), "wrong"),
+        (seconds_text(limits["time"]), "limit of one solve"),
+        (str(limits["threads"]), "thread each" if limits["threads"] == 1 else "threads each"),
+        (str(table["started"].max())[:10], "last solve"),
+    ]
+
+
+def _profiles(
+    table: pd.DataFrame, styles: Mapping[str, int], names: Sequence[str]
+) -> dict[str, str]:
+    """Return the profile of each family that two backends or more took on."""
+    out = {}
+    for name in names:
+        own = table[(table["family"] == name) & table["attempted"]]
+        if own["backend"].nunique() > 1 and own["solved"].any():
+            out[name] = plots.profile(own, styles, f"Performance profile, {name}")
+    return out
+
+
+def _courses(
+    records: Sequence[Mapping[str, Any]], styles: Mapping[str, int]
+) -> list[dict[str, str]]:
+    """Return objective and gap over time of the problems that took longest."""
+    found = problems_of(records)
+    longest = sorted(found, key=lambda name: -max(float(r["time"]) for r in found[name]))
+    return [
+        {
+            "name": name,
+            "objective": plots.progress(found[name], styles, "objective", f"Objective, {name}"),
+            "gap": plots.progress(found[name], styles, "gap", f"Gap, {name}"),
+        }
+        for name in longest[:_COURSES]
+    ]
+
+
+def _scaling(
+    table: pd.DataFrame, suite: Suite | None, styles: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    out = []
+    for fit in suite.scaling if suite else ():
+        if fit.x not in table.columns or fit.y not in table.columns:
+            continue
+        # Sizes of different families have nothing to do with each other.
+        for kind, own in table.groupby("kind", sort=False):
+            if own[fit.x].nunique() < 2 or (fit.kinds and kind not in fit.kinds):
+                continue
+            title = f"{fit.title or f'{fit.y} against {fit.x}'}: {kind}"
+            picture, fits = plots.scaling(own, fit.x, fit.y, styles, title)
+            if fits:
+                out.append({"title": title, "picture": picture, "fits": fits, "x": fit.x})
+    return out
+
+
+def _figure(
+    table: pd.DataFrame,
+    records: Sequence[Mapping[str, Any]],
+    figure: Figure,
+    styles: Mapping[str, int],
+) -> dict[str, Any]:
+    """Return one figure of the suite: its panels, or why there are none."""
+    panels = []
+    solved = table[table["solved"]]
+    if figure.panels and figure.panels in solved.columns:
+        parts = [(str(k), own) for k, own in solved.groupby(figure.panels, sort=False)]
+    else:
+        parts = [("", solved)]
+    for name, own in parts:
+        if figure.kind == "roc":
+            keys = set(own["key"])
+            chosen = [record for record in records if record["key"] in keys]
+            picture = plots.roc_curves(chosen, styles, f"{figure.title} {name}")
+        elif {figure.x, figure.y, figure.series} <= set(own.columns) and own[
+            figure.y
+        ].notna().any():
+            picture = plots.suite_figure(own.dropna(subset=[figure.x, figure.y]), figure, styles)
+        else:
+            picture = ""
+        if picture:
+            panels.append((f"{figure.panels} = {name}" if name else "", picture))
+    return {"title": figure.title, "source": figure.source, "note": figure.note, "panels": panels}
+
+
+def _details(table: pd.DataFrame) -> list[dict[str, str]]:
+    return [
+        {
+            "problem": row["problem"],
+            "backend": row["backend"],
+            "outcome": row["outcome"],
+            "status": row["status"] or "",
+            "verdict": row["verdict"] or "",
+            "objective": number_text(row["objective"], 8),
+            "gap": number_text(row["gap"], 2),
+            "violation": number_text(row["violation"], 2),
+            "time": seconds_text(row["time"]),
+            "warm_up": seconds_text(row["warm_up_time"]),
+            "check": seconds_text(row["check_time"]),
+            "memory": "-" if math.isnan(row["peak_memory"]) else bytes_text(row["peak_memory"]),
+        }
+        for row in _rows(table.head(_DETAILS))
+    ]
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
+
+
+def _load(table: pd.DataFrame) -> str:
+    """Say how busy the machine was, since times depend on it."""
+    loads = table["load"].dropna().astype(float)
+    if not len(loads):
+        return ""
+    return (
+        f"load average {number_text(float(loads.median()))} (median over solves, "
+        f"{number_text(float(loads.min()))} to {number_text(float(loads.max()))})"
+    )
