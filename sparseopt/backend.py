@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import signal
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache, lru_cache
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -383,6 +385,7 @@ class Backend(ABC):
         return {**defaults, **converted}
 
 
+@cache
 def _installed_version(distribution: str) -> str | None:
     try:
         return importlib.metadata.version(distribution)
@@ -422,7 +425,13 @@ def _threads(count: int | None) -> Iterator[None]:
     if count is None:
         yield
         return
+    with _blas(len(sys.modules)).limit(limits=count):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _blas(loaded: int) -> Any:
+    """Return the controller of all BLAS libraries; they are looked for anew after an import."""
     import threadpoolctl
 
-    with threadpoolctl.threadpool_limits(limits=count):
-        yield
+    return threadpoolctl.ThreadpoolController()

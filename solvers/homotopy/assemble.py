@@ -22,6 +22,7 @@ _ENDS = {"farkas": "infeasible_below", "ray": "unbounded_below"}
 
 def assemble(
     problem: ParametricProblem,
+    canonical: PiecewiseLinearProgram,
     program: ScaledProgram,
     recorder: Recorder,
     stopped_by: str,
@@ -29,12 +30,12 @@ def assemble(
 ) -> tuple[ParametricPath, Certificate]:
     """Build the path and the certificate of its bases from the records of a walk.
 
+    `canonical` is the problem's general form, `program` the same as the engine sees it, and
     `proofs` are the arrays "farkas", "ray", "farkas_above" and "ray_above" that prove its ends.
 
     The solutions are those that the pivots found, up to their rounding errors; where the objective
     cannot be read off the multipliers, the bases are solved anew.
     """
-    canonical = problem.canonical()
     parts = recorder.parts
     low = np.concatenate([part.low for part in parts])
     high = np.concatenate([part.high for part in parts])

@@ -8,14 +8,16 @@ segments. Where a resting coordinate was needed first, the path is rewound to th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
 from sparseopt.solvers.homotopy.basis import Basis
-from sparseopt.solvers.homotopy.state import Entries, Segments
+from sparseopt.solvers.homotopy.products import RoughProduct
+from sparseopt.solvers.homotopy.scan import Ends, ended, scan, scan_roughly
+from sparseopt.solvers.homotopy.state import Segments
 from sparseopt.solvers.homotopy.tableau import DenseProgram
 
 __all__ = ["Candidates", "Finding"]
@@ -23,8 +25,8 @@ __all__ = ["Candidates", "Finding"]
 _TOLERANCE = 2e-12
 """Violation by a resting coordinate, relative to the largest value, that is let be."""
 
-_FAR = 1e8
-"""Distance in lam, relative to where it starts, that stands for an endless segment."""
+_FEW = 2_000_000
+"""Multiplications below which a product is made in double precision at once."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,19 @@ class Finding:
 class Candidates:
     """The candidate rows and variables of a program, and the dense program on them.
 
-    The other coordinates rest where they are in `basis`.
+    The other coordinates rest where they are in `basis`. `rough` returns the product with the
+    matrix (True) or its transpose in single precision, or None.
     """
 
-    def __init__(self, basis: Basis, rows: Array, columns: Array) -> None:
+    def __init__(
+        self,
+        basis: Basis,
+        rows: Array,
+        columns: Array,
+        rough: Callable[[bool], RoughProduct | None],
+    ) -> None:
         program = self.program = basis.program
+        self.rough = rough
         self.rows, self.columns = np.sort(rows), np.sort(columns)
         self.inside = np.concatenate([self.columns, program.p + self.rows])
         self.resting = np.ones(program.n, dtype=bool)
@@ -109,84 +119,56 @@ class Candidates:
 
     def look(self, segments: Segments) -> Finding:
         """Look at all resting coordinates at both ends of segments (in the candidates' indices)."""
-        program = self.program
-        segments = _ended(segments)
-        z_low, z_high = self._ends(segments, segments.theta, self.columns, program.times, True)
-        v_low, v_high = self._ends(segments, segments.nu, self.rows, program.transpose_times, False)
-        p = program.p
-        first = np.full(program.n, 2 * len(segments.low), dtype=np.int64)
-        slack = np.full(program.n, np.inf)
-        for values_low, values_high, sign, begin, end in (
-            (v_low, v_high, -1.0, 0, p),
-            (z_low, z_high, 1.0, p, program.n),
-        ):
-            _scan(
-                values_low,
-                values_high,
-                values_low is values_high,
-                sign,
-                self.offset[begin:end],
-                self.low[:, begin:end],
-                self.high[:, begin:end],
-                self.resting[begin:end],
-                segments.low,
-                segments.high,
-                _TOLERANCE * _size(values_low, self.low[:, begin:end], segments.low),
-                first[begin:end],
-                slack[begin:end],
-            )
+        n, p = self.program.n, self.program.p
+        segments = ended(segments)
+        first = np.full(n, 2 * len(segments.low), dtype=np.int64)
+        slack = np.full(n, np.inf)
+        for primal, part in ((False, slice(0, p)), (True, slice(p, n))):
+            self._look(segments, primal, part, first[part], slack[part])
         earliest = int(first.min(initial=2 * len(segments.low)))
         good = earliest // 2
         return Finding(good, earliest % 2 == 0, np.flatnonzero(first // 2 == good), slack)
 
-    def _ends(
-        self,
-        segments: Segments,
-        vectors: Entries,
-        names: Array,
-        product: object,
-        primal: bool,
-    ) -> tuple[Array, Array]:
-        """Return the products at the lower and at the upper end of each segment, (length, S)."""
-        count = len(segments.low)
-        union, at = np.unique(vectors.index, return_inverse=True)
-        segment = np.repeat(np.arange(count), np.diff(vectors.ptr))
-        low = np.zeros((len(union), count))
-        rate = np.zeros((len(union), count))
-        low[at, segment] = vectors.value
-        rate[at, segment] = vectors.rate
-        length = self.program.n - self.program.p if primal else self.program.p
-        if len(union) == 0:
-            return np.zeros((length, count)), np.zeros((length, count))
-        low_product = np.asarray(product(names[union], low))  # type: ignore[operator]
-        if not rate.any():
-            return low_product, low_product
-        width = np.where(np.isfinite(segments.high), segments.high - segments.low, 0.0)
-        high = low + width * rate
-        # where the vectors are continuous in lam, one end's products are the next one's
-        size = np.abs(low).max(initial=0.0)
-        new = np.ones(count, dtype=bool)
-        new[1:] = np.abs(high[:, 1:] - low[:, :-1]).max(axis=0) > 1e-13 * size
-        high_product = np.empty_like(low_product)
-        high_product[:, 1:] = low_product[:, :-1]
-        high_product[:, new] = product(names[union], high[:, new])  # type: ignore[operator]
-        return low_product, high_product
-
-
-def _ended(segments: Segments) -> Segments:
-    """Let a segment that goes down for ever end at a lam so far off that only the rates count."""
-    if len(segments) == 0 or np.isfinite(segments.low[-1]):
-        return segments
-    far = float(segments.high[-1] - _FAR * max(1.0, abs(segments.high[-1])))
-    parts = []
-    for part in (segments.theta, segments.nu):
-        last = slice(part.ptr[-2], part.ptr[-1])
-        value = part.value.copy()
-        value[last] += far * part.rate[last]
-        parts.append(replace(part, value=value))
-    low = segments.low.copy()
-    low[-1] = far
-    return replace(segments, low=low, theta=parts[0], nu=parts[1])
+    def _look(
+        self, segments: Segments, primal: bool, part: slice, first: Array, slack: Array
+    ) -> None:
+        """Look at the variables, or at the rows, and fill in their `first` and `slack`."""
+        program, sign = self.program, 1.0 if primal else -1.0
+        if primal:
+            ends = Ends(segments, segments.theta, self.columns)
+        else:
+            ends = Ends(segments, segments.nu, self.rows)
+        low, high = self.low[:, part], self.high[:, part]
+        offset, resting = self.offset[part], self.resting[part]
+        rough = self.rough(primal) if len(first) * ends.low.size >= _FEW else None
+        if rough is None:
+            multiply = program.times if primal else program.transpose_times
+            at_low, at_high = ends.products(lambda v: multiply(ends.names, v))
+            largest = _size(at_low, low, segments.low)
+            scan(
+                at_low, at_high, ends.same, sign, offset, low, high, resting,
+                segments.low, segments.high, _TOLERANCE * largest, first, slack,
+            )  # fmt: skip
+            return
+        at_low, at_high, error_low, error_high = ends.rough_products(rough)
+        near = np.zeros(len(first), dtype=bool)
+        scan_roughly(
+            at_low, at_high, ends.same, sign, offset, low, high, resting,
+            segments.low, segments.high, rough.size, error_low, error_high, near, slack,
+        )  # fmt: skip
+        where = np.flatnonzero(near)
+        if len(where) == 0:
+            return
+        largest = _size(at_low, low, segments.low)
+        block = program.block(where, ends.names) if primal else program.block(ends.names, where).T
+        at_low, at_high = ends.products(lambda v: block @ v)
+        first_near, slack_near = first[where], slack[where]
+        scan(
+            at_low, at_high, ends.same, sign, offset[where], low[:, where], high[:, where],
+            np.ones(len(where), dtype=bool), segments.low, segments.high,
+            _TOLERANCE * largest, first_near, slack_near,
+        )  # fmt: skip
+        first[where], slack[where] = first_near, slack_near
 
 
 def _size(values: Array, limit: Array, lam: Array) -> float:
@@ -200,61 +182,3 @@ def _ranges(starts: Array, counts: Array) -> Array:
     """Concatenate the ranges starts[i] : starts[i] + counts[i]."""
     ends = np.cumsum(counts)
     return np.repeat(starts - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)
-
-
-@compiled
-def _scan(
-    at_low: Array,
-    at_high: Array,
-    same: bool,
-    sign: float,
-    offset: Array,
-    low: Array,
-    high: Array,
-    resting: Array,
-    lam_low: Array,
-    lam_high: Array,
-    tolerance: float,
-    first: Array,
-    slack: Array,
-) -> None:
-    """Find each resting coordinate's first violated end, and its relative slack at the last end.
-
-    The upper end of segment s has the number 2 s, its lower end 2 s + 1. Where `same`, the products
-    are the same at both ends.
-    """
-    length, count = at_low.shape
-    endless = 1 if np.isinf(lam_high[0]) else 0
-    for i in range(length):
-        if not resting[i]:
-            continue
-        o0, o1 = offset[i, 0], offset[i, 1]
-        l0, l1, h0, h1 = low[0, i], low[1, i], high[0, i], high[1, i]
-        worst = np.inf
-        for s in range(count):
-            lam = lam_low[s]
-            value = sign * at_low[i, s] + o0 + lam * o1
-            worst = min(worst, min(value - l0 - lam * l1, h0 + lam * h1 - value))
-        if not (same and o1 == 0.0 and l1 == 0.0 and h1 == 0.0):
-            for s in range(endless, count):
-                lam = lam_high[s]
-                value = sign * at_high[i, s] + o0 + lam * o1
-                worst = min(worst, min(value - l0 - lam * l1, h0 + lam * h1 - value))
-        lam = lam_low[count - 1]
-        value = sign * at_low[i, count - 1] + o0 + lam * o1
-        under, over = l0 + lam * l1, h0 + lam * h1
-        gap = min(value - under, over - value)
-        width = over - under
-        if not np.isfinite(width):
-            width = abs(value) + gap
-        slack[i] = gap / width if width > 0.0 else 0.0
-        if worst >= -tolerance:
-            continue
-        for end in range(endless, 2 * count):
-            s = end // 2
-            lam = lam_low[s] if end % 2 else lam_high[s]
-            value = sign * (at_low[i, s] if end % 2 else at_high[i, s]) + o0 + lam * o1
-            if min(value - l0 - lam * l1, h0 + lam * h1 - value) < -tolerance:
-                first[i] = end
-                slack[i] = 0.0
-                break

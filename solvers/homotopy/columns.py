@@ -76,9 +76,7 @@ def scale(index: Array, value: Array, rate: Array, factor: Array) -> None:
 
 
 @compiled
-def _restart(
-    program: DenseProgram, tableau: Tableau, w: Array, low: Array, high: Array
-) -> None:
+def _restart(program: DenseProgram, tableau: Tableau, w: Array, low: Array, high: Array) -> None:
     """Set the values of a basis whose kernel is empty, after other kinks of rows were set.
 
     They were (w, low, high) with the kinks before; only the limits of the rows differ.

@@ -34,6 +34,7 @@ from sparseopt.solvers.homotopy import core
 from sparseopt.solvers.homotopy.basis import Basis
 from sparseopt.solvers.homotopy.candidates import Candidates, Finding
 from sparseopt.solvers.homotopy.choice import Choice
+from sparseopt.solvers.homotopy.products import RoughProduct, rough_product
 from sparseopt.solvers.homotopy.program import ScaledProgram
 from sparseopt.solvers.homotopy.recorder import Changes, Recorder
 from sparseopt.solvers.homotopy.state import Segments, SingularKernel, State
@@ -48,7 +49,7 @@ _DRIFT = 1e-10
 """Rounding errors collected between two factorizations that are let be, relative."""
 _VISIT = 0.03
 """Seconds of pivots between two looks at the clock."""
-_SHORTEST, _LONGEST = 8, 128
+_SHORTEST, _LONGEST = 32, 128
 """Pivots between two looks at the resting coordinates, at first and at most."""
 _BLOCKERS = 64
 """Resting coordinates taken in where nothing among the candidates blocks a ray."""
@@ -137,6 +138,7 @@ class _Walk:
         self.interval = _REFRESH
         self.refined = False
         self.pending: Changes = []
+        self._products: dict[bool, RoughProduct | None] = {}
         self.origin = Basis(program, self.codes.copy())
         self.choice = Choice(program, self.origin, lam)
         self._settle()
@@ -144,7 +146,7 @@ class _Walk:
     def _settle(self) -> None:
         """Build the dense state on the chosen candidates at the current basis."""
         rows, columns = self.choice.rows, self.choice.columns
-        self.candidates = Candidates(self.origin, rows, columns)
+        self.candidates = Candidates(self.origin, rows, columns, self._rough)
         dense = self.candidates.dense(self.choice.block)
         self.state = State(
             dense,
@@ -155,6 +157,13 @@ class _Walk:
             refined=self.refined,
         )
         self.state.perturb(self.rng)
+
+    def _rough(self, primal: bool) -> RoughProduct | None:
+        """Return the product in single precision, made at its first use."""
+        side = primal or self.program.A.symmetric
+        if side not in self._products:
+            self._products[side] = rough_product(self.program.A, self.program, side)
+        return self._products[side]
 
     def outcome(self, reason: str, ray: Array | None = None) -> Outcome:
         """Describe where the walk stands."""

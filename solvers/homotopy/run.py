@@ -41,10 +41,15 @@ class Run:
         self.recorder = Recorder(params)
 
     @cached_property
+    def canonical(self) -> PiecewiseLinearProgram:
+        """The problem in the general form; not needed where its columns are solved apart."""
+        return self.problem.canonical()
+
+    @cached_property
     def program(self) -> ScaledProgram:
-        """The problem as the engine sees it; not needed where its columns are solved apart."""
+        """The problem as the engine sees it."""
         with self.control.building():
-            return ScaledProgram.from_program(self.problem.canonical())
+            return ScaledProgram.from_program(self.canonical)
 
     # ---- the three questions
 
@@ -65,7 +70,9 @@ class Run:
         proofs = self._proof(outcome)
         if start.above is not None:
             proofs |= {f"{name}_above": ray for name, ray in self._proof(start.above).items()}
-        path, certificate = assemble(self.problem, self.program, self.recorder, stopped_by, proofs)
+        path, certificate = assemble(
+            self.problem, self.canonical, self.program, self.recorder, stopped_by, proofs
+        )
         limit = _LIMITS.get(outcome.reason)
         lam = float(path.low[-1])
         objective = path.objective_at(lam)
@@ -171,7 +178,7 @@ class Run:
     # ---- results without a path
 
     def _point(self, codes: Array, lam: float) -> Result:
-        program = self.problem.canonical()
+        program = self.canonical
         theta, _, nu, _ = affine_solution(program, codes, at=lam)
         sign = self.problem.canonical_sign
         return Result(
