@@ -39,7 +39,9 @@ from sparseopt.problems.misdp_propagation import matrix_variable
 __all__ = ["NEARLY", "DualBounds", "Multipliers", "SafeBounds"]
 
 NEARLY = 1e-8
-"""A reduced cost of an unbounded variable may be this large relative to its terms in `nearly`."""
+"""A reduced cost of an unbounded variable may be this large relative to its terms in `nearly`.
+There an entry of a cone's or a matrix's multiplier counts as large as the largest one: it is known
+to that precision only, and the repair moves it by as much."""
 _EPS = float(np.finfo(float).eps)
 
 
@@ -160,10 +162,7 @@ class SafeBounds:
         Z = self._take_over(Z, self._reduced(costs, y, z, Z))
         Z = self._shifted(Z)
         r = self._reduced(costs, y, z, Z)
-        terms = np.abs(costs) + sum(
-            np.abs(part) @ matrix for part, matrix in zip((y, z, Z), self._absolute, strict=True)
-        )
-        error = self._rounding * terms
+        error = self._rounding * self._terms(costs, y, z, Z)
         end = np.where(y > 0.0, problem.row_lower, problem.row_upper)
         rows = y * np.where(y == 0.0, 0.0, end)
         constant = [rows, -z * self._g, -Z * self._M0]
@@ -171,6 +170,7 @@ class SafeBounds:
         value, _ = _sum([*constant, charged])
         # What costs next to nothing, where the problem itself has no bound.
         opened = np.where(r > 0.0, np.isinf(problem.lower), np.isinf(problem.upper))
+        terms = self._terms(costs, y, *self._norms(z, Z))
         small = opened & (np.abs(r) <= NEARLY * terms)
         nearly, size = _sum([*constant, np.where(small, 0.0, charged)])
         uncharged = np.where(small, np.abs(r), 0.0) @ self._reach
@@ -178,6 +178,21 @@ class SafeBounds:
 
     def _reduced(self, costs: Array, y: Array, z: Array, Z: Array) -> Array:
         return np.asarray(costs - y @ self._A - z @ self._F - Z @ self._M)
+
+    def _terms(self, costs: Array, y: Array, z: Array, Z: Array) -> Array:
+        parts = zip((y, z, Z), self._absolute, strict=True)
+        return np.asarray(np.abs(costs) + sum(np.abs(part) @ matrix for part, matrix in parts))
+
+    def _norms(self, z: Array, Z: Array) -> tuple[Array, Array]:
+        """Return z and Z with each entry replaced by the largest of its cone or matrix."""
+        z, Z = np.abs(z), np.abs(Z)
+        for given, parts in ((z, self._problem.cones), (Z, self._problem.blocks)):
+            begin = 0
+            for part in parts:
+                here = slice(begin, begin + part.dimension)
+                given[:, here] = given[:, here].max(axis=1, keepdims=True)
+                begin += part.dimension
+        return z, Z
 
     def _repaired(self, given: Multipliers) -> tuple[Array, Array, Array]:
         """Drop the multipliers of open sides, and lift those of the cones into the cone."""
