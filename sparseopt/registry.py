@@ -25,8 +25,15 @@ _OWN: Mapping[str, str] = {
     "spica": "sparseopt.solvers.spica.golden:Spica",
     "highs-knapsack": "sparseopt.solvers.highs_knapsack:HighsKnapsack",
     "knapsack-dp": "sparseopt.solvers.spica.knapsack_dp:KnapsackDP",
+    "pyprimal": "sparseopt.solvers.peers.pyprimal_:PyPrimal",
+    "sklearn-quantile": "sparseopt.solvers.peers.sklearn_:SklearnQuantile",
+    "quantreg": "sparseopt.solvers.peers.quantreg_:Quantreg",
+    "statsmodels": "sparseopt.solvers.peers.statsmodels_:StatsmodelsQuantReg",
+    "leaps": "sparseopt.solvers.peers.leaps_:Leaps",
+    "abess": "sparseopt.solvers.peers.abess_:Abess",
+    "sklearn-lars": "sparseopt.solvers.peers.lars_:SklearnLars",
 }
-"""In the order in which ``backend="auto"`` prefers them."""
+"""In the order in which ``backend="auto"`` prefers them; the peers come last."""
 
 
 def _registered() -> dict[str, str]:

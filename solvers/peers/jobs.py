@@ -1,0 +1,139 @@
+"""The calls of the Python peers, in their own terms: arrays in, arrays out."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+
+__all__ = ["JOBS", "Job", "load"]
+
+Arrays = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A function and the modules that it imports."""
+
+    run: Callable[..., Arrays]
+    modules: tuple[str, ...]
+
+
+def load(job: Job) -> None:
+    """Import what a job needs."""
+    for name in job.modules:
+        importlib.import_module(name)
+
+
+def _pyprimal(X: Array, y: Array, solver: str, pivots: int, stop: float, **extra: float) -> Arrays:
+    """Follow a path; lam is the peer's own."""
+    import pyprimal
+
+    answer = getattr(pyprimal, solver)(
+        np.ascontiguousarray(X),
+        np.ascontiguousarray(y),
+        max_it=pivots,
+        lambda_threshold=stop,
+        **extra,
+    )
+    out = {"lam": answer.lambda_, "theta": answer.beta.T}
+    if answer.beta0 is not None:
+        out["intercept"] = answer.beta0
+    return out
+
+
+def _quantile_regressor(
+    X: Array, y: Array, tau: float, alpha: float, intercept: bool, solver: str
+) -> Arrays:
+    """Fit scikit-learn's QuantileRegressor; what it warns of is its word for how it ended."""
+    from sklearn.linear_model import QuantileRegressor
+
+    model = QuantileRegressor(quantile=tau, alpha=alpha, fit_intercept=intercept, solver=solver)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    theta = np.append(model.coef_, model.intercept_) if intercept else model.coef_
+    return {"theta": theta, "iterations": model.n_iter_, "warning": _words(caught)}
+
+
+def _quant_reg(X: Array, y: Array, tau: float, iterations: int, tolerance: float) -> Arrays:
+    """Fit statsmodels' QuantReg (iteratively reweighted least squares)."""
+    from statsmodels.regression.quantile_regression import QuantReg
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit = QuantReg(y, X).fit(q=tau, max_iter=iterations, p_tol=tolerance)
+    return {
+        "theta": np.asarray(fit.params),
+        "iterations": int(fit.iterations),
+        "warning": _words(caught),
+    }
+
+
+def _lars(X: Array, y: Array, ptr: Array, index: Array, method: str) -> Arrays:
+    """Return for each node the order of its candidates on scikit-learn's path: supports as rows."""
+    from sklearn.linear_model import lars_path
+
+    def supports(A: Array, b: Array) -> Array:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            coefficients = lars_path(A, b, method=method)[2]
+        return np.asarray(coefficients.T != 0.0)
+
+    return _by_node(X, y, ptr, index, supports)
+
+
+def _abess(X: Array, y: Array, ptr: Array, index: Array, model: str) -> Arrays:
+    """Return for each node the supports of all sizes that abess chooses."""
+    from abess.linear import LinearRegression, LogisticRegression
+
+    family = {"linear": LinearRegression, "logistic": LogisticRegression}[model]
+
+    def supports(A: Array, b: Array) -> Array:
+        rows = []
+        for size in range(1, A.shape[1]):
+            fitted = family(support_size=size, fit_intercept=False, thread=1)
+            fitted.fit(A, b)
+            rows.append(np.ravel(fitted.coef_) != 0.0)
+        return np.array(rows, dtype=bool).reshape(len(rows), A.shape[1])
+
+    return _by_node(X, y, ptr, index, supports)
+
+
+def _by_node(
+    X: Array,
+    y: Array,
+    ptr: Array,
+    index: Array,
+    supports: Callable[[Array, Array], Array],
+) -> Arrays:
+    """Ask for the supports of each node that has a choice; column j of y is its response."""
+    rows, nodes = [], []
+    for j in range(len(ptr) - 1):
+        candidates = index[ptr[j] : ptr[j + 1]]
+        if len(candidates) > 1:
+            found = supports(np.ascontiguousarray(X[:, candidates]), np.ascontiguousarray(y[:, j]))
+            rows.append(found.astype(np.int64) @ (np.int64(1) << np.arange(len(candidates))))
+            nodes.append(np.full(len(found), j))
+    none = np.zeros(0, dtype=np.int64)
+    return {"node": np.concatenate([none, *nodes]), "support": np.concatenate([none, *rows])}
+
+
+def _words(caught: Any) -> Array:
+    """Return what was warned of, as an array of bytes that needs no pickle."""
+    return np.array(" ".join("; ".join(str(w.message) for w in caught).split())[:500])
+
+
+JOBS: Mapping[str, Job] = {
+    "pyprimal": Job(_pyprimal, ("pyprimal",)),
+    "quantile_regressor": Job(_quantile_regressor, ("sklearn.linear_model",)),
+    "quant_reg": Job(_quant_reg, ("statsmodels.regression.quantile_regression",)),
+    "lars": Job(_lars, ("sklearn.linear_model",)),
+    "abess": Job(_abess, ("abess.linear",)),
+}
