@@ -19,13 +19,13 @@ from sparseopt.problems.twosample import TwoSample
 from sparseopt.problems.user_kernels import UserKernel
 from sparseopt.two_sample.permutation import permutation_test
 from sparseopt.two_sample.result import TwoSampleTest
-from sparseopt.two_sample.selecting import Chosen, Method, choose
+from sparseopt.two_sample.selecting import Chosen, Method, balanced_lam, choose
 from sparseopt.two_sample.tuning import Candidate, tune
 
 __all__ = ["two_sample_test"]
 
-_GRID = (0.1, 0.5, 1.0, 2.0, 5.0)
-"""The values of lam that the paper chooses from."""
+_GRID = (0.0, 0.2, 1.0, 5.0)
+"""Multiples of the balanced lam that "cv" compares."""
 _TRAIN, _TEST = 4, 2
 """The fewest observations of each sample for the selection, and for the test."""
 
@@ -40,7 +40,7 @@ def two_sample_test(
     n_permutations: int = 999,
     split: float = 0.5,
     seed: int = 0,
-    lam: float | Sequence[float] | Literal["cv"] = 0.5,
+    lam: float | Sequence[float] | Literal["auto", "cv"] = "auto",
     kernel: Any = None,
     bandwidth: Any = "median",
     c: float | None = None,
@@ -82,9 +82,11 @@ def two_sample_test(
         Share of each sample that the selection gets.
     seed : int, default 0
         Of the split, the selection and the permutations.
-    lam : float, sequence of float, or "cv", default 0.5
-        Weight of the variance in the selection. Of several ("cv": 0.1, 0.5, 1, 2, 5) the one with
-        the smallest p-value on a held-out half of the training part is taken.
+    lam : float, sequence of float, "auto" or "cv", default "auto"
+        Weight of the variance in the selection. "auto": MMD^2 / (2 variance) at the weights that
+        maximise the squared MMD alone, which scales as the kernel does. Of several values the one
+        with the smallest p-value on a held-out half of the training part is taken; "cv" compares
+        0, 0.2, 1 and 5 times the automatic one.
     kernel : see `selection`
     bandwidth, c : as in :class:`~sparseopt.problems.KernelSelection`
     names : sequence of str, optional
@@ -122,7 +124,7 @@ def two_sample_test(
     method.check()
     x, y, names = _samples(x, y, names)
     D = x.shape[1]
-    ds, lams = _candidates(method, d, lam, D)
+    ds, lams, relative = _candidates(method, d, lam, D)
     _check_numbers(alpha, n_permutations, split, seed)
     streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3)]
     if method.selection == "none":
@@ -135,9 +137,12 @@ def two_sample_test(
         train_y, test_y = _split("y", len(y), split, streams[0])
         if len(ds) * len(lams) > 1:
             _check_halves(len(train_x), len(train_y))
-            candidates = tune(method, x[train_x], y[train_y], ds, lams, n_permutations, streams[1])
+            candidates = tune(
+                method, x[train_x], y[train_y], ds, lams, relative, n_permutations, streams[1]
+            )
         else:
-            candidates = [Candidate(ds[0], lams[0], np.nan, np.nan)]
+            unit = balanced_lam(method, x[train_x], y[train_y], ds[0]) if relative else 1.0
+            candidates = [Candidate(ds[0], lams[0] * unit, np.nan, np.nan)]
         best = candidates[0]
         chosen = choose(method, x[train_x], y[train_y], best.d, best.lam)
     if check and chosen.result is not None:
@@ -189,27 +194,29 @@ def _samples(x: Any, y: Any, names: Sequence[str] | None) -> tuple[Array, Array,
     return x, y, given or [f"x{s}" for s in range(x.shape[1])]
 
 
-def _candidates(method: Method, d: Any, lam: Any, D: int) -> tuple[list[int], list[float]]:
-    """Return the values of d and lam that are to be compared."""
+def _candidates(method: Method, d: Any, lam: Any, D: int) -> tuple[list[int], list[float], bool]:
+    """Return the values of d and lam to be compared, and whether lam is in balanced ones."""
     if d is None:
         d = math.isqrt(D - 1) + 1
     ds = list(d) if isinstance(d, Sequence | np.ndarray) else [d]
     for each in ds:
         if isinstance(each, bool) or not isinstance(each, Integral) or not 1 <= int(each) <= D:
             raise ParamError(f"d is {each!r}; expected integers from 1 to {D}")
-    if isinstance(lam, str) and lam == "cv":
-        lam = _GRID
+    relative = isinstance(lam, str) and lam in ("auto", "cv")
+    if relative:
+        lam = _GRID if lam == "cv" else 1.0
     several = isinstance(lam, Sequence | np.ndarray) and not isinstance(lam, str)
     lams = list(lam) if several else [lam]
     for each in lams:
         if isinstance(each, bool) or not isinstance(each, Real) or not 0.0 <= float(each) < np.inf:
-            raise ParamError(f"lam is {each!r}; expected numbers >= 0, or 'cv'")
+            raise ParamError(f"lam is {each!r}; expected numbers >= 0, 'auto' or 'cv'")
     if not ds or not lams:
         raise ParamError("d and lam must hold at least one value")
     # What a selection does not look at needs no comparison.
     ds = ds if method.sparse else ds[:1]
     lams = lams if method.solves else lams[:1]
-    return [int(each) for each in ds], [float(each) for each in lams]
+    relative = relative and method.solves
+    return [int(each) for each in ds], [float(each) for each in lams], relative
 
 
 def _check_numbers(alpha: Any, n_permutations: Any, split: Any, seed: Any) -> None:

@@ -18,7 +18,7 @@ from sparseopt.problems.twosample import TwoSample
 from sparseopt.result import Limit, Result
 from sparseopt.two_sample.permutation import GramStatistic, ScoreStatistic, Statistic
 
-__all__ = ["SELECTIONS", "Chosen", "Method", "choose"]
+__all__ = ["SELECTIONS", "Chosen", "Method", "balanced_lam", "choose"]
 
 SELECTIONS = ("strs", "quadratic", "gaussian", "kernel", "sparse-logistic", "none")
 
@@ -142,6 +142,19 @@ def choose(method: Method, x: Array, y: Array, d: int, lam: float) -> Chosen:
         return Chosen(_sparse_logistic(x, y, d), None)
     samples = TwoSample.of(x, y, method.test_kernel, method.bandwidth, method.c)
     return Chosen(_weights(method.selection(x, y), x.shape[1], method.name), samples)
+
+
+def balanced_lam(method: Method, x: Array, y: Array, d: int) -> float:
+    r"""Return :math:`\widehat{MMD}^2 / (2 \hat\sigma^2)` at the weights of the largest squared MMD.
+
+    With this lam the variance takes half of the squared MMD away there, and at a maximum of
+    MMD / sigma the gradients of the two terms balance with just this value. It scales as the kernel
+    does: a lam that suits the linear kernel is hundreds of times too large for the quadratic one.
+    """
+    chosen = _solved(method, x, y, d, 0.0)
+    assert chosen.samples is not None
+    mmd, variance = chosen.samples.objective_function().parts(chosen.z)
+    return mmd / (2.0 * variance) if mmd > 0.0 and variance > 0.0 else 0.0
 
 
 def _solved(method: Method, x: Array, y: Array, d: int, lam: float) -> Chosen:

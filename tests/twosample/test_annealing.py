@@ -1,0 +1,103 @@
+"""The backend strs-annealing: known optima, certificates, limits, options."""
+
+import numpy as np
+import pytest
+
+import sparseopt
+from sparseopt import Limit, Status, Verdict
+from sparseopt.errors import ParamError
+from sparseopt.problems import KernelSelection
+from sparseopt.testing.kernel_selection import kernel_selection_samples
+
+SAMPLES = kernel_selection_samples(np.random.default_rng(3)).samples
+BY_NAME = {sample.name: sample for sample in SAMPLES}
+
+
+def shifted(kernel="gaussian", n=40, D=15, d=3, **settings):
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((2, n, D))
+    y[:, :2] += 1.0
+    return KernelSelection(x, y, kernel, d=d, **settings)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_small_optima_are_found(name):
+    sample = BY_NAME[name]
+    result = sparseopt.solve(sample.problem, backend="strs-annealing")
+    assert result.objective == pytest.approx(sample.optimum, rel=1e-7, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["linear", "quadratic-mmd"])
+def test_one_subproblem_is_proven(name):
+    result = sparseopt.solve(BY_NAME[name].problem)
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.gap <= 1e-9
+    low = result.with_changes(bound=result.objective - 1e-3, objective=result.objective)
+    assert sparseopt.check(BY_NAME[name].problem, low).verdict is Verdict.REFUTED
+    none = result.with_changes(certificate=None)
+    assert sparseopt.check(BY_NAME[name].problem, none).verdict is Verdict.UNPROVEN
+
+
+@pytest.mark.parametrize("kernel", ["quadratic", "gaussian"])
+def test_the_answer_is_stationary_and_unproven(kernel):
+    problem = shifted(kernel, lam=0.05)
+    result = sparseopt.solve(problem)
+    assert (result.status, result.verdict) == (Status.CONVERGED, Verdict.UNPROVEN)
+    assert {0, 1} <= set(np.flatnonzero(result.x).tolist())
+    report = sparseopt.check(problem, result)
+    assert report.residuals["stationarity"] < 1e-5
+    moved = np.roll(result.x, 1)
+    lie = result.with_changes(x=moved)
+    assert sparseopt.check(problem, lie).verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("subproblem", ["truncation", "strs-bnb"])
+def test_algorithm_2_finds_what_branch_and_bound_proves(subproblem):
+    problem = shifted("linear", lam=1.0)
+    proven = sparseopt.solve(problem)
+    options = {"closed_form": False, "subproblem": subproblem, "iterations": 5}
+    found = sparseopt.solve(problem, options=options)
+    assert found.status is Status.CONVERGED
+    assert found.objective == pytest.approx(proven.objective, rel=1e-9)
+
+
+def test_without_curvature_it_still_climbs():
+    problem = shifted("quadratic", lam=0.0)
+    proven = sparseopt.solve(problem)
+    options = {"closed_form": False, "curvature": False, "iterations": 10}
+    found = sparseopt.solve(problem, options=options)
+    assert found.objective <= proven.objective + 1e-12
+    assert found.objective == pytest.approx(proven.objective, rel=0.05)
+
+
+def test_the_trace_rises_to_the_answer():
+    result = sparseopt.solve(shifted(d=4), backend="strs-annealing")
+    values = [value for _, value, _ in result.trace]
+    times = [seconds for seconds, _, _ in result.trace]
+    assert values == sorted(values) and times == sorted(times)
+    assert values[-1] == result.objective
+
+
+def test_a_warm_start_is_never_lost():
+    problem = shifted(d=4)
+    best = sparseopt.solve(problem, seed=2)
+    again = sparseopt.solve(problem, warm_start=best, options={"restarts": 1, "iterations": 0})
+    assert again.objective >= best.objective - 1e-15
+    odd = sparseopt.solve(problem, warm_start=np.ones(3), options={"iterations": 0})
+    assert any("warm start" in note for note in odd.notes)
+
+
+def test_the_number_of_moves_can_be_limited():
+    result = sparseopt.solve(shifted("quadratic", lam=0.01), iteration_limit=3)
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.ITERATION)
+    assert result.verdict is Verdict.UNPROVEN
+    assert result.iterations <= 4
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"cooling": 1.5}, {"penalties": "a"}, {"penalties": ""}, {"penalties": "-1"}, {"restarts": 0}],
+)
+def test_bad_options_are_named(options):
+    with pytest.raises(ParamError, match=next(iter(options))):
+        sparseopt.solve(shifted(), backend="strs-annealing", options=options)
