@@ -175,7 +175,7 @@ def _size(values: Array, limit: Array, lam: Array) -> float:
     """Return the largest of some values and of their finite limits at the largest lam."""
     ends = limit[0] + lam[0] * limit[1]
     finite = np.abs(ends[np.isfinite(ends)])
-    return float(max(np.abs(values).max(initial=0.0), finite.max(initial=0.0)))
+    return float(max(values.max(initial=0.0), -values.min(initial=0.0), finite.max(initial=0.0)))
 
 
 def _ranges(starts: Array, counts: Array) -> Array:

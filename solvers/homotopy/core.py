@@ -13,7 +13,7 @@ from sparseopt.solvers.compiled import compiled
 from sparseopt.solvers.homotopy.fresh import largest, set_limits
 from sparseopt.solvers.homotopy.ratio_tests import first_block, next_event
 from sparseopt.solvers.homotopy.rays import dual_ray, exchange, primal_ray
-from sparseopt.solvers.homotopy.records import land, record
+from sparseopt.solvers.homotopy.records import land, land_at_end, record
 from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
 
 __all__ = [
@@ -74,6 +74,16 @@ def _optimal_at(w: Array, low: Array, high: Array, codes: Array, lam: float, siz
 
 
 @compiled
+def _largest_finite(values: Array) -> float:
+    """Return the largest finite absolute value."""
+    size = 0.0
+    for value in values.flat:
+        if np.isfinite(value):
+            size = max(size, abs(value))
+    return size
+
+
+@compiled
 def _nonzeros(program: DenseProgram, tableau: Tableau, lam: float) -> int:
     """Return the number of variables that are not zero at lam."""
     count = 0
@@ -106,6 +116,8 @@ def advance(
     m, p = program.A.shape
     sizes = position[4:6]
     _measure(program, tableau)
+    few_theta = not kinks[:2, : kink_ptr[p]].any()
+    few_nu = _largest_finite(slopes[:2, slope_ptr[p] :]) == 0.0
     tie, near = _TIE * abs(start), _NEAR * abs(start)
     travel = np.empty(3)
     for _ in range(max_pivots):
@@ -128,8 +140,10 @@ def advance(
             ruled = max_nonzeros >= 0 and counters[4] + counters[9] > 0
             if ruled and _nonzeros(program, tableau, 0.5 * (down + top)) > max_nonzeros:
                 return NONZEROS
-            record(program, tableau, records, down)
+            record(program, tableau, records, down, few_theta, few_nu)
             if last:
+                if np.isfinite(down):
+                    land_at_end(tableau, records, down)
                 return END
             if counters[4] + counters[9] >= max_segments:
                 return KNOTS

@@ -51,6 +51,8 @@ _VISIT = 0.03
 """Seconds of pivots between two looks at the clock."""
 _SHORTEST, _LONGEST = 32, 128
 """Pivots between two looks at the resting coordinates, at first and at most."""
+_ENTRIES = 30_000_000
+"""Numbers that a look may hold for either end of the segments."""
 _BLOCKERS = 64
 """Resting coordinates taken in where nothing among the candidates blocks a ray."""
 _PATIENCE = 8
@@ -134,7 +136,8 @@ class _Walk:
         self.pivots = 0
         self.drawn = 0
         self.seconds_each = 0.0
-        self.batch = _SHORTEST
+        self.longest = int(np.clip(_ENTRIES // program.n, 4, _LONGEST))
+        self.batch = min(_SHORTEST, self.longest)
         self.interval = _REFRESH
         self.refined = False
         self.pending: Changes = []
@@ -276,7 +279,7 @@ class _Walk:
             if self.drawn > _PATIENCE:
                 return self.outcome("slow_progress")
             self.state.perturb(self.rng)
-        self.batch = min(2 * self.batch, _LONGEST)
+        self.batch = min(2 * self.batch, self.longest)
         return None
 
     def _unblocked(self, code: int) -> Outcome | None:

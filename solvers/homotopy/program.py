@@ -72,14 +72,16 @@ class ScaledProgram:
         weight = self.column[columns]
         weighted = weight * v if v.ndim == 1 else weight[:, None] * v
         product = self.A.times(columns, weighted)
-        return self.row * product if v.ndim == 1 else self.row[:, None] * product
+        product *= self.row if v.ndim == 1 else self.row[:, None]
+        return product
 
     def transpose_times(self, rows: Array, u: Array) -> Array:
         """Return the scaled A[rows]' u, for u of shape (k,) or (k, q)."""
         weight = self.row[rows]
         weighted = weight * u if u.ndim == 1 else weight[:, None] * u
         product = self.A.transpose_times(rows, weighted)
-        return self.column * product if u.ndim == 1 else self.column[:, None] * product
+        product *= self.column if u.ndim == 1 else self.column[:, None]
+        return product
 
     # ---- variants of the same program
 

@@ -8,22 +8,34 @@ from sparseopt.problems.base import Array
 from sparseopt.solvers.compiled import compiled
 from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
 
-__all__ = ["land", "record"]
+__all__ = ["land", "land_at_end", "record"]
 
 _SNAP = 1e-11
 
 
 @compiled
-def record(program: DenseProgram, tableau: Tableau, records: Records, down: float) -> None:
-    """Record the segment from the position's top down to `down`."""
+def record(
+    program: DenseProgram,
+    tableau: Tableau,
+    records: Records,
+    down: float,
+    few_theta: bool,
+    few_nu: bool,
+) -> None:
+    """Record the segment from the position's top down to `down`.
+
+    `few_theta` says that variables at kinks are zero, `few_nu` that rows on pieces have slope zero.
+    """
     A, _, kink_ptr, slope_ptr, kinks, slopes = program
     m, p = A.shape
+    C, R, k = tableau.C, tableau.R, tableau.counters[0]
     codes, told, w, counters = tableau.codes, tableau.told, tableau.w, tableau.counters
     s = counters[4]
     records.bounds[s, 0], records.bounds[s, 1] = down, tableau.position[2]
     at = down if np.isfinite(down) else 0.0
     used = counters[6]
-    for j in range(p):
+    for position in range(k if few_theta else p):
+        j = C[position] if few_theta else position
         if codes[j] & 1:
             t = kink_ptr[j] + (codes[j] >> 1)
             value, rate = kinks[0, t], kinks[1, t]
@@ -38,7 +50,8 @@ def record(program: DenseProgram, tableau: Tableau, records: Records, down: floa
     used = counters[10]
     total = records.objective[s]
     total[:] = 0.0
-    for i in range(m):
+    for position in range(k if few_nu else m):
+        i = R[position] if few_nu else position
         code = codes[p + i]
         if code & 1:
             value, rate = w[0, p + i], w[1, p + i]
@@ -88,3 +101,22 @@ def land(variable: int, kink: float, counters: Array, records: Records) -> None:
             found = at
     if found >= 0 and abs(records.theta_value[found] - kink) <= _SNAP * size:
         records.theta_value[found] = kink
+
+
+@compiled
+def land_at_end(tableau: Tableau, records: Records, lam: float) -> None:
+    """Put the variables that meet a kink just where the path ends exactly there."""
+    s = tableau.counters[4] - 1
+    begin = records.ends[s - 1, 0] if s > 0 else 0
+    size = 0.0
+    for at in range(begin, records.ends[s, 0]):
+        size = max(size, abs(records.theta_value[at]))
+    for at in range(begin, records.ends[s, 0]):
+        j = records.theta_index[at]
+        if tableau.codes[j] & 1:
+            continue
+        for side in range(2):
+            limit = tableau.high if side else tableau.low
+            kink = limit[0, j] + lam * limit[1, j]
+            if abs(records.theta_value[at] - kink) <= _SNAP * size:
+                records.theta_value[at] = kink
