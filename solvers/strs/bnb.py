@@ -10,11 +10,11 @@ import numpy as np
 
 from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
-from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.base import Problem
 from sparseopt.problems.strs import STRS
 from sparseopt.result import Certificate, Result, Status
-from sparseopt.solvers.strs.incumbent import Incumbent, refit, swap, truncations
-from sparseopt.solvers.strs.leaves import pack_leaves
+from sparseopt.solvers.strs.incumbent import first_incumbent
+from sparseopt.solvers.strs.leaves import pack_leaves, pack_pairs
 
 if TYPE_CHECKING:
     from sparseopt.solvers.strs.multipliers import Multipliers
@@ -84,7 +84,7 @@ class BranchAndBound(Backend):
             A,
             a,
             d,
-            best=_incumbent(A, a, d, options["starts"], control),
+            best=first_incumbent(A, a, d, options["starts"], control),
             rel_tolerance=gap / 2.0,
             abs_tolerance=max(_ROUNDING, params.abs_gap / scale),
             settings=Settings(start=0.05 if a.any() else 0.2),
@@ -125,30 +125,6 @@ class BranchAndBound(Backend):
         )
 
 
-def _incumbent(A: Array, a: Array, d: int, starts: int, control: Control) -> Incumbent:
-    """Return a good support; a warm start's is one of the candidates."""
-    found = refit(A, a, truncations(A, a, d))[:starts]
-    given = _warm(control.warm_start, len(a))
-    if given is not None:
-        support = np.sort(np.argsort(-np.abs(given), kind="stable")[:d])
-        found = [refit(A, a, support[None])[0], *found]
-    best = max(found, key=lambda each: each.value)
-    for start in found:
-        if control.limit() is not None:
-            break
-        best = max(best, swap(A, a, start, control.limit), key=lambda each: each.value)
-    return best
-
-
-def _warm(given: Any, D: int) -> Array | None:
-    """Return the point of a warm start, where it has one of the right length."""
-    point = given.x if isinstance(given, Result) else given
-    if point is None:
-        return None
-    point = np.asarray(point, dtype=float)
-    return point if point.shape == (D,) and np.isfinite(point).all() else None
-
-
 def _certificate(leaves: list[Leaf], scale: float) -> Certificate:
     """Pack the leaves and the pool of pairs that they use, in the units of the problem."""
     pool: dict[int, int] = {}
@@ -167,13 +143,5 @@ def _certificate(leaves: list[Leaf], scale: float) -> Certificate:
         [leaf.fixed_out for leaf in leaves],
         np.array([leaf.mu for leaf in leaves]) * scale,
     )
-    empty = np.zeros(0)
-    arrays = {
-        **plain.arrays,
-        "pair": index,
-        "pair_ptr": np.cumsum([0, *(len(p.variables) for p in pairs)], dtype=np.int64),
-        "pair_index": np.concatenate([empty, *(p.variables for p in pairs)]).astype(np.int64),
-        "pair_l": np.concatenate([empty, *(p.l for p in pairs)]) * scale,
-        "pair_L": np.concatenate([empty, *(p.L.ravel() for p in pairs)]) * scale,
-    }
+    arrays = {**plain.arrays, "pair": index, **pack_pairs(pairs, scale)}
     return Certificate(kind=plain.kind, arrays=arrays)

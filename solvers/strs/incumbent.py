@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from sparseopt.backend import Control
 from sparseopt.problems.base import Array
+from sparseopt.result import Result
 from sparseopt.solvers.strs.trs import maximise_on_sphere, maximise_on_spheres
 
-__all__ = ["Incumbent", "refit", "swap", "truncations"]
+__all__ = ["Incumbent", "first_incumbent", "refit", "swap", "truncations"]
 
 _CHUNK = 200_000
 """Matrix entries that are factorised at once."""
@@ -132,3 +135,36 @@ def _promising(A: Array, a: Array, support: Array) -> Array:
     first = np.argsort(-estimate, kind="stable")[: _FULL * d]
     leaves, enters = np.divmod(first, len(outside))
     return np.sort(np.column_stack([kept[leaves], outside[enters]]), axis=1)
+
+
+def first_incumbent(A: Array, a: Array, d: int, starts: int, control: Control) -> Incumbent:
+    """Return a good support; a warm start's is one of the candidates.
+
+    Parameters
+    ----------
+    A, a, d : the problem
+    starts : int
+        How many of the best truncations are improved by swaps.
+    control : Control
+        With the warm start, a result or a point.
+    """
+    found = refit(A, a, truncations(A, a, d))[:starts]
+    given = _warm(control.warm_start, len(a))
+    if given is not None:
+        support = np.sort(np.argsort(-np.abs(given), kind="stable")[:d])
+        found = [refit(A, a, support[None])[0], *found]
+    best = max(found, key=lambda each: each.value)
+    for start in found:
+        if control.limit() is not None:
+            break
+        best = max(best, swap(A, a, start, control.limit), key=lambda each: each.value)
+    return best
+
+
+def _warm(given: Any, D: int) -> Array | None:
+    """Return the point of a warm start, where it has one of the right length."""
+    point = given.x if isinstance(given, Result) else given
+    if point is None:
+        return None
+    point = np.asarray(point, dtype=float)
+    return point if point.shape == (D,) and np.isfinite(point).all() else None

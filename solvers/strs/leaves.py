@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.result import Certificate
 
-__all__ = ["pack_leaves"]
+if TYPE_CHECKING:
+    from sparseopt.solvers.strs.multipliers import Multipliers
+
+__all__ = ["pack_leaves", "pack_pairs"]
 
 
 def pack_leaves(
@@ -29,3 +33,21 @@ def pack_leaves(
         arrays[f"{name}_ptr"] = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64)
         arrays[f"{name}_index"] = np.concatenate([*rows, np.zeros(0)]).astype(np.int64)
     return Certificate(kind="leaves", arrays=arrays)
+
+
+def pack_pairs(pairs: Sequence[Multipliers], scale: float) -> dict[str, Array]:
+    """Return the pool of pairs (l, L) that leaves refer to, times a scale.
+
+    Parameters
+    ----------
+    pairs : sequence of Multipliers
+    scale : float
+        From the units of the solver to those of the problem.
+    """
+    empty = np.zeros(0)
+    return {
+        "pair_ptr": np.cumsum([0, *(len(p.variables) for p in pairs)], dtype=np.int64),
+        "pair_index": np.concatenate([empty, *(p.variables for p in pairs)]).astype(np.int64),
+        "pair_l": np.concatenate([empty, *(p.l for p in pairs)]) * scale,
+        "pair_L": np.concatenate([empty, *(p.L.ravel() for p in pairs)]) * scale,
+    }

@@ -1,0 +1,299 @@
+r"""The block of the ADMM that holds rows and q: a projection, compiled.
+
+Row i of Y is (u, t, y): its border entry, its diagonal entry and the others. With a share q of the
+support it lies in
+
+.. math:: u^2 \le t q, \qquad t^2 + \|y\|_2^2 \le t q, \qquad t + \|y\|_1 \le \sqrt{d t q},
+
+and the shares satisfy :math:`0 \le q \le 1, \sum_i q_i \le d`. For a given q and :math:`t = q
+\cos^2 \varphi` the nearest u and y are those of an interval and of the intersection of two balls,
+
+.. math:: y = \frac{(|x| - \theta)_+}{1 + \kappa} \operatorname{sign}(x),
+
+with theta and kappa from sorted prefix sums. What is left is one equation for the angle, whose
+solution gives the rate at which the distance falls with q; the rates of all fractional rows are
+equal at the projection.
+"""
+
+from __future__ import annotations
+
+from math import cos, pi, sin, sqrt
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.solvers.compiled import compiled
+
+__all__ = ["project_rows"]
+
+_SMALL = 1e-9
+"""A share that stands for the limit 0."""
+_STEPS = 60
+
+
+@compiled
+def two_balls(w: Array, sums: Array, squares: Array, R1: float, R2: float) -> tuple[float, float]:
+    """Return theta and kappa R2 of the projection onto the balls of the 1- and the 2-norm.
+
+    Parameters
+    ----------
+    w : array of shape (m,)
+        Absolute values, decreasing.
+    sums, squares : arrays of shape (m + 1,)
+        Prefix sums of w and of its squares.
+    R1, R2 : float
+        Radii.
+    """
+    m = w.shape[0]
+    norm = sqrt(squares[m])
+    length = sums[m] if norm <= R2 else sums[m] * R2 / norm
+    if length <= R1:
+        return 0.0, max(0.0, norm - R2)
+    if sums[m] > R1:
+        low, high = 1, m
+        while low < high:
+            k = (low + high + 1) // 2
+            if sums[k] - k * w[k - 1] < R1:
+                low = k
+            else:
+                high = k - 1
+        theta = (sums[low] - R1) / low
+        if squares[low] - 2.0 * theta * sums[low] + low * theta * theta <= R2 * R2:
+            return theta, 0.0
+    ratio = (R1 / R2) ** 2
+    low, high = 1, m
+    while low < high:
+        k = (low + high + 1) // 2
+        n1 = sums[k] - k * w[k - 1]
+        if n1 * n1 < ratio * (squares[k] - 2.0 * w[k - 1] * sums[k] + k * w[k - 1] * w[k - 1]):
+            low = k
+        else:
+            high = k - 1
+    mean = sums[low] / low
+    spread = max(0.0, squares[low] - low * mean * mean)
+    above = sqrt(ratio * spread / (low * max(low - ratio, 1e-12)))
+    theta = max(0.0, mean - above)
+    return theta, max(0.0, sqrt(spread + low * above * above) - R2)
+
+
+@compiled
+def slopes(
+    u: float, t: float, w: Array, sums: Array, squares: Array, d: int, q: float, angle: float
+) -> tuple[float, float, float, float]:
+    """Return the derivatives for the angle and -q of half the squared distance, and two_balls'.
+
+    `u` is the absolute value of the border entry, which counts twice.
+    """
+    c, s = cos(angle), sin(angle)
+    at = q * c * c
+    R0, R2 = q * c, q * c * s
+    theta, pull = two_balls(w, sums, squares, q * c * max(0.0, sqrt(d) - c), R2)
+    missing = max(0.0, u - R0)
+    # d / dt, times dt / d angle = -2 q c s.
+    by_angle = (
+        -2.0 * q * c * s * (at - t)
+        + theta * q * s * (sqrt(d) - 2.0 * c)
+        + pull * q * (1.0 - 2.0 * c * c)
+        + 2.0 * missing * q * s
+    )
+    # For an angle that stays, so that it also holds where the best one is an end.
+    by_share = (
+        (t - at) * c * c + theta * c * max(0.0, sqrt(d) - c) + pull * c * s + 2.0 * missing * c
+    )
+    return by_angle, by_share, theta, pull
+
+
+@compiled
+def best_angle(
+    u: float, t: float, w: Array, sums: Array, squares: Array, d: int, q: float, start: float
+) -> tuple[float, float, float, float]:
+    """Minimise the distance over the angle; return the angle, the rate of q, and two_balls'.
+
+    The derivative changes its sign once, from - to +: a secant with Illinois' rule in a bracket
+    around the start.
+    """
+    first, last = 1e-9, 0.5 * pi - 1e-9
+    angle, step = min(max(start, 1e-4), 0.5 * pi - 1e-4), 1e-3
+    g, rate, theta, pull = slopes(u, t, w, sums, squares, d, q, angle)
+    low, high, at_low, at_high = first, last, g, g
+    while True:
+        if g < 0.0:
+            low, at_low = angle, g
+            if at_high >= 0.0 or angle == last:
+                break
+            angle = min(last, angle + step)
+        else:
+            high, at_high = angle, g
+            if at_low < 0.0 or angle == first:
+                break
+            angle = max(first, angle - step)
+        step *= 8.0
+        g, rate, theta, pull = slopes(u, t, w, sums, squares, d, q, angle)
+    if (at_low < 0.0) == (at_high < 0.0):
+        return angle, rate, theta, pull
+    side = 0
+    for _ in range(_STEPS):
+        if high - low <= 1e-13:
+            break
+        angle = (low * at_high - high * at_low) / (at_high - at_low)
+        if not low < angle < high:
+            angle = 0.5 * (low + high)
+        g, rate, theta, pull = slopes(u, t, w, sums, squares, d, q, angle)
+        if abs(g) <= 1e-14 * q:
+            break
+        if g < 0.0:
+            low, at_low = angle, g
+            if side == -1:
+                at_high *= 0.5
+            side = -1
+        else:
+            high, at_high = angle, g
+            if side == 1:
+                at_low *= 0.5
+            side = 1
+    return angle, rate, theta, pull
+
+
+@compiled
+def best_share(
+    u: float,
+    t: float,
+    w: Array,
+    sums: Array,
+    squares: Array,
+    d: int,
+    nu: float,
+    ends: Array,
+    q: float,
+    angle: float,
+) -> tuple[float, float]:
+    """Return the share whose rate is nu, strictly between `ends`' rates, and its angle.
+
+    The rate falls with q, from ends[0] at 0 to ends[1] at 1.
+    """
+    low, high = 0.0, 1.0
+    at_low, at_high = ends[0] - nu, ends[1] - nu
+    side = 0
+    if not 0.0 < q < 1.0:
+        q = at_low / (at_low - at_high)
+    for _ in range(_STEPS):
+        angle, rate, _, _ = best_angle(u, t, w, sums, squares, d, max(q, _SMALL), angle)
+        g = rate - nu
+        if abs(g) <= 1e-11 * ends[0] or high - low <= 1e-11:
+            break
+        if g > 0.0:
+            low, at_low = q, g
+            if side == -1:
+                at_high *= 0.5
+            side = -1
+        else:
+            high, at_high = q, g
+            if side == 1:
+                at_low *= 0.5
+            side = 1
+        q = (low * at_high - high * at_low) / (at_high - at_low)
+        if not low < q < high:
+            q = 0.5 * (low + high)
+    return q, angle
+
+
+@compiled
+def project_rows(
+    X: Array, x: Array, d: int, border: bool, Y: Array, y: Array, q: Array, angles: Array, nu: float
+) -> float:
+    """Project rows onto their sets; return the common rate. O(n^2 log n).
+
+    Parameters
+    ----------
+    X, x : arrays of shape (n, n) and (n,)
+        Rows, and border entries.
+    d : int
+    border : bool
+    Y, y : arrays of shape (n, n) and (n,)
+        Out: the projection.
+    q : array of shape (n,)
+        In and out: the shares, at first a guess.
+    angles : array of shape (3, n)
+        In and out: angles at the shares 0, 1 and q, guesses at first.
+    nu : float
+        A guess of the common rate.
+    """
+    n = X.shape[0]
+    w = np.empty((n, n - 1))
+    sums, squares = np.zeros((n, n)), np.zeros((n, n))
+    ends = np.empty((n, 2))
+    for i in range(n):
+        count = 0
+        for j in range(n):
+            if j != i:
+                w[i, count] = -abs(X[i, j])
+                count += 1
+        w[i].sort()
+        for k in range(n - 1):
+            w[i, k] = -w[i, k]
+            sums[i, k + 1] = sums[i, k] + w[i, k]
+            squares[i, k + 1] = squares[i, k] + w[i, k] * w[i, k]
+        u = abs(x[i]) if border else 0.0
+        for side in range(2):
+            share = _SMALL if side == 0 else 1.0
+            angles[side, i], ends[i, side], _, _ = best_angle(
+                u, X[i, i], w[i], sums[i], squares[i], d, share, angles[side, i]
+            )
+    # The sum of the shares falls with nu.
+    low, high = 0.0, 0.0
+    for i in range(n):
+        high = max(high, ends[i, 0])
+    at_low, at_high = float(n - d), -float(d)
+    side = 0
+    if not low < nu < high:
+        nu = 0.5 * high
+    for _ in range(_STEPS):
+        excess = -float(d)
+        for i in range(n):
+            if nu >= ends[i, 0]:
+                q[i] = 0.0
+            elif nu <= ends[i, 1]:
+                q[i] = 1.0
+            else:
+                u = abs(x[i]) if border else 0.0
+                q[i], angles[2, i] = best_share(
+                    u, X[i, i], w[i], sums[i], squares[i], d, nu, ends[i], q[i], angles[2, i]
+                )
+            excess += q[i]
+        if abs(excess) <= 1e-10 * d or (nu == 0.0 and excess <= 0.0):
+            break
+        if high - low <= 1e-14 * high:
+            break
+        if excess > 0.0:
+            low, at_low = nu, excess
+            if side == -1:
+                at_high *= 0.5
+            side = -1
+        else:
+            high, at_high = nu, excess
+            if side == 1:
+                at_low *= 0.5
+            side = 1
+        nu = (low * at_high - high * at_low) / (at_high - at_low)
+        if not low < nu < high:
+            nu = 0.5 * (low + high)
+    if q.sum() > d:
+        q *= d / q.sum()
+    for i in range(n):
+        u = abs(x[i]) if border else 0.0
+        if q[i] <= _SMALL:
+            Y[i] = 0.0
+            y[i] = 0.0
+            continue
+        angles[2, i], _, theta, pull = best_angle(
+            u, X[i, i], w[i], sums[i], squares[i], d, q[i], angles[2, i]
+        )
+        c = cos(angles[2, i])
+        radius = q[i] * c * sin(angles[2, i])
+        for j in range(n):
+            size = max(0.0, abs(X[i, j]) - theta) / (1.0 + pull / radius)
+            Y[i, j] = size if X[i, j] >= 0.0 else -size
+        Y[i, i] = q[i] * c * c
+        size = min(u, q[i] * c)
+        y[i] = size if x[i] >= 0.0 else -size
+    return nu
