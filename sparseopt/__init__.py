@@ -1,5 +1,7 @@
 """Sparse statistical optimization: exact engines, interchangeable backends, checked answers."""
 
+from typing import TYPE_CHECKING, Any
+
 from sparseopt import problems
 from sparseopt.api import BackendInfo, backends, check, load, save, solve
 from sparseopt.backend import Availability, Backend, Feature, Option, Progress
@@ -16,6 +18,9 @@ from sparseopt.params import SolveParams
 from sparseopt.path import PathResult
 from sparseopt.problems import Problem
 from sparseopt.result import Certificate, Limit, Result, Status, Verdict
+
+if TYPE_CHECKING:
+    from sparseopt.bench.api import compare
 
 __version__ = "0.1.0"
 
@@ -44,8 +49,18 @@ __all__ = [
     "__version__",
     "backends",
     "check",
+    "compare",
     "load",
     "problems",
     "save",
     "solve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what few programs need at its first use."""
+    if name == "compare":
+        from sparseopt.bench.api import compare
+
+        return compare
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

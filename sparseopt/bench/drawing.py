@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from sparseopt.bench.wording import number_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,6 +54,7 @@ def drawn(
         figure, axes = plt.subplots(figsize=size, layout="constrained")
         try:
             draw(axes)
+            _plain_ticks(axes)
             _legend(figure, axes)
             return _themed(figure, title)
         finally:
@@ -85,6 +89,23 @@ def _style(salt: str) -> Iterator[None]:
         }
     ):
         yield
+
+
+def _plain_ticks(axes: Axes) -> None:
+    """Label logarithmic axes by 1, 2, 5, 10, ... where they span little, in plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for axis, scale, ends in (
+        (axes.xaxis, axes.get_xscale(), axes.get_xlim()),
+        (axes.yaxis, axes.get_yscale(), axes.get_ylim()),
+    ):
+        if scale != "log" or not ends[0] > 0.0:
+            continue
+        decades = abs(math.log10(ends[1] / ends[0]))
+        subs = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
+        axis.set_major_locator(LogLocator(subs=subs, numticks=9))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: number_text(float(value))))
+        axis.set_minor_formatter(NullFormatter())
 
 
 def _legend(figure: Figure, axes: Axes) -> None:

@@ -105,7 +105,7 @@ def _cell(group: pd.DataFrame, value: str, statistic: str) -> Cell:
     numbers = values.astype(float)
     text = number_text(_summary(numbers, statistic))
     if statistic in ("mean-se", "mean-sd") and len(numbers) > 1:
-        spread: float = numbers.std(ddof=1)
+        spread: Any = numbers.std(ddof=1)
         if statistic == "mean-se":
             spread /= math.sqrt(len(numbers))
         text += f" ({number_text(spread)})"

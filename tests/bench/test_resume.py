@@ -1,0 +1,79 @@
+"""A run that is killed, again and again, ends with the records of one that was not."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import sparseopt
+from sparseopt.bench.records import content, read_records
+from sparseopt.bench.run import RECORDS
+
+KILLS = 10
+
+
+def start(suite: Path, folder: Path) -> subprocess.Popen[bytes]:
+    package = str(Path(sparseopt.__file__).resolve().parents[1])
+    inherited = os.environ.get("PYTHONPATH", "")
+    return subprocess.Popen(
+        [sys.executable, "-m", "sparseopt", "bench", "run", str(suite), "-o", str(folder), "-j2"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([package, inherited])},
+    )
+
+
+def still_running(folder: Path) -> list[str]:
+    """Processes whose command line names the folder."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = file.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(str(folder).encode() in word for word in words):
+            found.append(file.parent.name)
+    return found
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_ten_kills_change_nothing(suite_file: Callable[..., Path], tmp_path: Path) -> None:
+    suite = suite_file("Good", "WrongObjective", instances=3, time_limit=5)
+    calm, hurt = tmp_path / "calm", tmp_path / "hurt"
+    undisturbed = start(suite, calm)
+    assert undisturbed.wait(timeout=120) == 0
+
+    moments = random.Random(7)
+    killed = 0
+    for _ in range(KILLS):
+        process = start(suite, hurt)
+        time.sleep(moments.uniform(0.2, 0.9))
+        killed += process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        # What it had started goes with it.
+        deadline = time.monotonic() + 10.0
+        while still_running(hurt) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert still_running(hurt) == []
+    assert killed >= KILLS - 2
+    assert start(suite, hurt).wait(timeout=120) == 0
+
+    expected, _ = read_records(calm / RECORDS)
+    found, _ = read_records(hurt / RECORDS)
+    assert len(expected) == 6
+
+    def by_key(records: list[dict]) -> list[dict]:
+        return sorted((content(r) for r in records), key=lambda r: r["key"])
+
+    assert by_key(found) == by_key(expected)
+    # Not only the last record of each: nothing was done twice.
+    lines = (hurt / RECORDS).read_text(encoding="utf-8").splitlines()
+    assert sum('"type":"solve"' in line for line in lines) == 6
+    assert all((hurt / r["answer"]).is_file() for r in found)
