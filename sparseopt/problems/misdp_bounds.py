@@ -155,12 +155,21 @@ class SafeBounds:
         -----
         O(L (nnz + sum s^3)).
         """
-        problem = self._problem
         y, z, Z = self._repaired(multipliers)
-        costs = np.where(np.reshape(infeasible, (-1, 1)), 0.0, self.sign * problem.c)
+        costs = np.where(np.reshape(infeasible, (-1, 1)), 0.0, self.sign * self._problem.c)
         lower, upper = np.atleast_2d(lower), np.atleast_2d(upper)
-        Z = self._take_over(Z, self._reduced(costs, y, z, Z))
-        Z = self._shifted(Z)
+        found = self._judged(lower, upper, costs, y, z, Z)
+        if not self._own:
+            return found
+        # Where bounds are derived for entries of a matrix, their reduced costs may stay as they are.
+        taken = self._take_over(Z, self._reduced(costs, y, z, Z))
+        return _better(self._judged(lower, upper, costs, y, z, taken), found)
+
+    def _judged(
+        self, lower: Array, upper: Array, costs: Array, y: Array, z: Array, Z: Array
+    ) -> DualBounds:
+        problem = self._problem
+        Z = self._shifted(Z.copy())
         r = self._reduced(costs, y, z, Z)
         error = self._rounding * self._terms(costs, y, z, Z)
         end = np.where(y > 0.0, problem.row_lower, problem.row_upper)
@@ -218,6 +227,7 @@ class SafeBounds:
     def _take_over(self, Z: Array, r: Array) -> Array:
         """Let the matrices that are variables carry the reduced costs on open sides."""
         problem = self._problem
+        Z = Z.copy()
         for begin, columns, weight in self._own:
             part = r[:, columns]
             open_side = np.where(
@@ -240,6 +250,18 @@ class SafeBounds:
             Z[:, begin + diagonal] += shift[:, None]
             begin += block.dimension
         return Z
+
+
+def _better(first: DualBounds, second: DualBounds) -> DualBounds:
+    """Take for each box the one of two that proves more."""
+    a, b = first.value, second.value
+    better = (b > a) | ((b == a) & (second.nearly > first.nearly))
+    return DualBounds(
+        *(
+            np.where(better, getattr(second, name), getattr(first, name))
+            for name in ("value", "nearly", "uncharged", "size")
+        )
+    )
 
 
 def _stacked(matrices: list[sp.csr_array], n: int) -> sp.csr_array:
