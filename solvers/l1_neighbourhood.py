@@ -14,7 +14,7 @@ from sparseopt.graph_path import GraphPath
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
-from sparseopt.refit import refit
+from sparseopt.refit import support_losses
 from sparseopt.result import Result, Status
 
 __all__ = ["L1Neighbourhood"]
@@ -146,19 +146,14 @@ def _losses(problem: L0GraphicalModel, supports: Array) -> Array:
     Where a larger set does worse, because members have left on the way, the smaller one replaces
     it in `supports`.
     """
-    candidates = problem.candidates
-    d, sizes = candidates.nodes, candidates.sizes
-    first = candidates.ptr[:-1] + np.arange(d)
-    bit = np.arange(candidates.total) - np.repeat(candidates.ptr[:-1], sizes)
-    out = np.empty(len(supports))
-    for k in range(int(sizes.max()) + 1):
-        at = first + np.minimum(k, sizes)
-        chosen = (np.repeat(supports[at], sizes) >> bit & 1).astype(bool)
-        out[at] = problem.node_objectives(refit(problem, chosen))
-        before = at - (k > 0) * (sizes >= k)
-        worse = out[at] > out[before]
-        supports[at[worse]], out[at[worse]] = supports[before[worse]], out[before[worse]]
-    return out
+    d, sizes = problem.candidates.nodes, problem.candidates.sizes
+    first = problem.candidates.ptr[:-1] + np.arange(d)
+    losses = support_losses(problem, supports)
+    for k in range(1, int(sizes.max()) + 1):
+        at = first[sizes >= k] + k
+        at = at[losses[at] > losses[at - 1]]
+        supports[at], losses[at] = supports[at - 1], losses[at - 1]
+    return problem.scaled(losses, np.repeat(np.arange(d), sizes + 1))
 
 
 def _path(

@@ -116,6 +116,28 @@ class BudgetPath(PathResult):
         """Return how much each node spends at the budget K, shape (J,)."""
         return self.changes.dense(self._place(value), self.nodes)
 
+    def sums(self, values: Array, ptr: Array) -> Array:
+        """Return the sum over the nodes of a table's entries at every budget, shape (B,).
+
+        Parameters
+        ----------
+        values : array of shape (ptr[J],)
+            For each node one entry for each count, as in :class:`~sparseopt.problems.BudgetTables`.
+        ptr : int array of shape (J + 1,)
+        """
+        changes, B = self.changes, len(self.budgets)
+        # The counts before each change, from the change of the same node before it.
+        order = np.lexsort((np.arange(len(changes.node)), changes.node))
+        node, count = changes.node[order], changes.count[order]
+        before = np.zeros_like(count)
+        same = node[1:] == node[:-1]
+        before[1:][same] = count[:-1][same]
+        step = values[ptr[node] + count] - values[ptr[node] + before]
+        place = np.repeat(np.arange(B), np.diff(changes.ptr))[order]
+        return np.asarray(
+            values[ptr[:-1]].sum() + np.cumsum(np.bincount(place, weights=step, minlength=B))
+        )
+
     def objective_at(self, value: float) -> float:
         """Return the objective value at the budget K."""
         return float(self.objective[self._place(value)])

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from sparseopt.budget_path import BudgetPath
 from sparseopt.errors import ParamError
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.candidates import Candidates
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
 
@@ -53,6 +53,31 @@ class GraphPath(BudgetPath):
     def with_problem(self, problem: L0GraphicalModel) -> Self:
         """Return the same path with the problem that it solves."""
         return replace(self, problem=problem)
+
+    @property
+    def ptr(self) -> Array:
+        """Where each node's entries start in `supports`, shape (d + 1,)."""
+        return np.asarray(self.candidates.ptr + np.arange(self.candidates.nodes + 1))
+
+    def spent(self) -> Array:
+        """Return how many neighbours are chosen at each budget, shape (B,); at most K."""
+        sizes = np.bitwise_count(self.supports.astype(np.int64)).astype(float)
+        return np.rint(self.sums(sizes, self.ptr)).astype(np.int64)
+
+    def select(self, by: str, problem: Problem | None = None, **options: Any) -> Any:
+        """Choose K on this path; see :func:`sparseopt.selection.select_graph`.
+
+        Parameters
+        ----------
+        by : {"cv", "aic", "bic", "ebic", "stability"}
+        problem : L0GraphicalModel, optional
+            Needed for a path that was read from a file.
+        """
+        if problem is None and self.problem is None:
+            raise ParamError(
+                "this path was read from a file and knows no data: give the problem, too"
+            )
+        return super().select(by, problem or self.problem, **options)  # type: ignore[arg-type]
 
     def selected(self, budget: int) -> Array:
         """Return which candidates are chosen at the budget K, as truth values, shape (total,)."""

@@ -7,7 +7,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
 
-__all__ = ["refit"]
+__all__ = ["refit", "support_losses"]
 
 _ENTRIES = 1 << 22
 """Entries of X that are gathered at once."""
@@ -45,6 +45,37 @@ def refit(problem: L0GraphicalModel, selected: Array) -> Array:
             at = places[first[some][:, None] + np.arange(k)]
             x[at] = _solve(problem, some, problem.candidates.index[at])
     return x
+
+
+def support_losses(
+    problem: L0GraphicalModel, supports: Array, other: L0GraphicalModel | None = None
+) -> Array:
+    """Return the loss of every entry of a path's supports, fitted anew.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+        The coefficients are fitted to its data.
+    supports : int64 array of shape (total + d,)
+        As in :class:`~sparseopt.graph_path.GraphPath`.
+    other : L0GraphicalModel, optional
+        With the same candidates: the losses are those of its data. Default: `problem`.
+
+    Returns
+    -------
+    array of shape (total + d,)
+    """
+    candidates = problem.candidates
+    d, sizes = candidates.nodes, candidates.sizes
+    first = candidates.ptr[:-1] + np.arange(d)
+    bit = np.arange(candidates.total) - np.repeat(candidates.ptr[:-1], sizes)
+    out = np.empty(len(supports))
+    # The k-th entries of all nodes together are one point.
+    for k in range(int(sizes.max()) + 1):
+        at = first + np.minimum(k, sizes)
+        selected = (np.repeat(supports[at], sizes) >> bit & 1).astype(bool)
+        out[at] = (other or problem).node_losses(refit(problem, selected))
+    return out
 
 
 def _solve(problem: L0GraphicalModel, nodes: Array, neighbours: Array) -> Array:

@@ -17,11 +17,12 @@ import numpy as np
 
 from sparseopt.checking.budget import verify_path
 from sparseopt.checking.report import Findings
-from sparseopt.checking.subsets import smallest_losses, support_losses
+from sparseopt.checking.subsets import smallest_losses
 from sparseopt.graph_path import GraphPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.graphical import BudgetTables
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
+from sparseopt.refit import support_losses
 from sparseopt.result import Result
 
 __all__ = ["verify_model"]

@@ -6,31 +6,13 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
-from sparseopt.refit import refit
 
-__all__ = ["smallest_losses", "support_losses"]
+__all__ = ["smallest_losses"]
 
 _BLOCK = 1 << 21
 """Entries of Gram matrices that are handled at once."""
 _DEPENDENT = 1e-10
 """Squared sine of an angle below which a column counts as dependent."""
-
-
-def support_losses(problem: L0GraphicalModel, supports: Array) -> Array:
-    """Return the loss of every support, in the order of the tables.
-
-    The k-th entries of all nodes together are a point of the problem.
-    """
-    candidates = problem.candidates
-    d, sizes = candidates.nodes, candidates.sizes
-    first = candidates.ptr[:-1] + np.arange(d)
-    out = np.empty(len(supports))
-    bit = np.arange(candidates.total) - np.repeat(candidates.ptr[:-1], sizes)
-    for k in range(int(sizes.max()) + 1):
-        at = first + np.minimum(k, sizes)
-        selected = (np.repeat(supports[at], sizes) >> bit & 1).astype(bool)
-        out[at] = problem.node_losses(refit(problem, selected))
-    return out
 
 
 def smallest_losses(problem: L0GraphicalModel, nodes: Array) -> Array:

@@ -7,8 +7,8 @@ from brute_force import smallest_losses
 from sparseopt import SolveParams
 from sparseopt.backend import Control
 from sparseopt.checking.subsets import smallest_losses as enumerate_again
-from sparseopt.checking.subsets import support_losses
 from sparseopt.problems import Candidates, L0GraphicalModel
+from sparseopt.refit import support_losses
 from sparseopt.solvers.spica import blocks, gaussian
 from sparseopt.solvers.spica.gaussian import NodeTables, gaussian_tables
 
