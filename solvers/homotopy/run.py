@@ -204,10 +204,13 @@ class Run:
         note = (f"no optimal solution at {where}",)
         if "farkas" in proof:
             stated = {} if everywhere else {"lam": start.lam}
+            multipliers = {"nu": proof["farkas"]}
+            if start.above is not None:
+                multipliers["nu_above"] = self._proof(start.above)["farkas"]
             return Result(
                 status=Status.INFEASIBLE,
                 raw_status=reason,
-                certificate=Certificate("farkas", {"nu": proof["farkas"]}, stated),
+                certificate=Certificate("farkas", multipliers, stated),
                 iterations=self.pivots,
                 notes=note,
             )

@@ -30,8 +30,9 @@ class Start:
 
     `failure` is the outcome of the auxiliary homotopy: its reason is "infeasible_below",
     "unbounded_below" (the program at `lam` is infeasible, unbounded, and with an infinite `top` so
-    it is at all lam that were asked about) or that of a limit. `above` is
-    the outcome of the climb to a finite top, beyond which there is no optimum.
+    it is at all lam that were asked about) or that of a limit. `above` is the outcome of the
+    climb to a finite top, beyond which there is no optimum; beside a failure with an infinite top,
+    the outcome that proves for the larger lam what `failure` proves for the smaller ones.
     """
 
     codes: Array | None
@@ -128,6 +129,8 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
         return Start(basis.codes, max(lam, end), np.inf, 0)
     pivots = 0
     below, above = end, np.inf
+    rising: Outcome | None = None
+    falling: Outcome | None = None
     at = max(_large(program), 2.0 * end)
     for _ in range(_TRIES):
         outcome = make_optimal(basis, at, rng, stop)
@@ -140,11 +143,13 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
         if constant + end * rate < 0.0 and rate <= 0.0:
             return Start(None, at, np.inf, pivots, outcome)
         root = -constant / rate if rate != 0.0 else at
-        if rate > 0.0:
-            below = max(below, root)
-        else:
-            above = min(above, root)
+        if rate > 0.0 and root > below:
+            below, rising = root, outcome
+        elif rate <= 0.0 and root < above:
+            above, falling = root, outcome
         if below > above:
+            if rising and falling and rising.reason == falling.reason == "infeasible_below":
+                return Start(None, at, np.inf, pivots, rising, falling)
             break
         at = _between(below, above, at)
     return Start(None, at, at, pivots, outcome)

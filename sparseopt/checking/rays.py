@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparseopt.checking.evidence import numbers
+from sparseopt.checking.evidence import Malformed, numbers
 from sparseopt.checking.point import coordinate_name, primal_point
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import FEASIBILITY, SEGMENT
@@ -129,18 +129,52 @@ def verify_infeasible(
     """Judge the claim INFEASIBLE by ``arrays["nu"]``.
 
     Where a path was asked for, the claim is that nothing is feasible at any lam of its range; a
-    certificate for part of the range (``values["lam"]``) is a proof for that part only.
+    certificate for part of the range (``values["lam"]``) is a proof for that part only. The range
+    may be covered by two multipliers, ``arrays["nu_above"]`` for the larger lam.
 
     Raises
     ------
     Malformed
     """
+    if "nu_above" in certificate.arrays:
+        _judge_halves(program, result, certificate, findings)
+        return
     nu = numbers(certificate.arrays, "nu", (program.A.shape[0],))
     sigma = farkas_sum(program, nu)
     if isinstance(sigma, str):
         findings.refute(f"the Farkas multipliers prove nothing: {sigma}")
         return
     _judge(sigma, result, certificate, findings, "infeasible", lambda lam: None, True)
+
+
+def _judge_halves(
+    program: PiecewiseLinearProgram, result: Result, certificate: Certificate, findings: Findings
+) -> None:
+    """Prove INFEASIBLE for a whole range by two multipliers whose half lines overlap."""
+    if result.params.lam is not None:
+        raise Malformed("nu_above is for a question about a path")
+    sums = []
+    for name in ("nu", "nu_above"):
+        sigma = farkas_sum(program, numbers(certificate.arrays, name, (program.A.shape[0],)))
+        if isinstance(sigma, str):
+            findings.refute(f"the Farkas multipliers {name} prove nothing: {sigma}")
+            return
+        sums.append(sigma)
+    below, above = sums
+    end = result.params.lam_min or 0.0
+    if not (below.rate > 0.0 > above.rate):
+        findings.refute("the Farkas sums do not rise and fall with lam; one of each was expected")
+        return
+    # both half lines hold the middle between their ends, where they overlap
+    middle = max(end, -0.5 * (below.constant / below.rate + above.constant / above.rate))
+    for lam, sigma in ((end, below), (middle, below), (middle, above)):
+        if not sigma.negative(lam):
+            findings.refute(
+                f"the evidence does not prove the problem infeasible at lam = {lam:g}: its sum is "
+                f"{sigma.at(lam):.6g}, expected a negative number"
+            )
+            return
+    findings.prove(f"infeasible at all lam >= {end:g}, by two multipliers")
 
 
 def verify_unbounded(

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from epigraph import solve_epigraph
 
 import sparseopt
-from sparseopt import Limit, SolveParams, Status
+from sparseopt import Certificate, Limit, SolveParams, Status, Verdict
 from sparseopt.problems import (
     DantzigSelector,
     LADLasso,
@@ -238,3 +238,22 @@ def test_every_seed_gives_the_same_objective():
     for lam in np.linspace(0.0, paths[0].low[0], 20):
         values = [path.objective_at(lam) for path in paths]
         assert values == pytest.approx([values[0]] * 3, rel=1e-10)
+
+
+def test_two_multipliers_prove_a_range_infeasible_and_no_less():
+    # 0 <= x <= 1 - lam asks for lam <= 1, x <= lam - 2 for lam >= 2
+    column = np.ones((2, 1))
+    problem = ParametricLP(column, [1.0, -2.0], [-1.0, 1.0], [-1.0], [0.0])
+    result = sparseopt.solve(problem, backend="homotopy")
+    assert result.status is Status.INFEASIBLE
+    assert result.verdict is Verdict.VERIFIED
+    arrays = result.certificate.arrays
+    for changed in (
+        {"nu": arrays["nu_above"], "nu_above": arrays["nu"]},
+        {"nu": arrays["nu"], "nu_above": arrays["nu"]},
+    ):
+        forged = result.with_changes(certificate=Certificate("farkas", changed))
+        assert sparseopt.check(problem, forged).verdict is Verdict.REFUTED
+    # feasible for 1 <= lam <= 2: the same multipliers leave a gap between their half lines
+    other = ParametricLP(column, [2.0, -1.0], [-1.0, 1.0], [-1.0], [0.0])
+    assert sparseopt.check(other, result.with_changes(problem=other)).verdict is Verdict.REFUTED
