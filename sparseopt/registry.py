@@ -27,6 +27,7 @@ _OWN: Mapping[str, str] = {
     "highs-knapsack": "sparseopt.solvers.highs_knapsack:HighsKnapsack",
     "knapsack-dp": "sparseopt.solvers.spica.knapsack_dp:KnapsackDP",
     "l1-neighbourhood": "sparseopt.solvers.l1_neighbourhood:L1Neighbourhood",
+    "misdp-bnb": "sparseopt.solvers.misdp.bnb:BranchAndBound",
     "pyprimal": "sparseopt.solvers.peers.pyprimal_:PyPrimal",
     "sklearn-quantile": "sparseopt.solvers.peers.sklearn_:SklearnQuantile",
     "quantreg": "sparseopt.solvers.peers.quantreg_:Quantreg",

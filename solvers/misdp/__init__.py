@@ -1,0 +1,1 @@
+"""Mixed-integer semidefinite programs: conic branch and bound, and outer approximation."""

@@ -1,0 +1,322 @@
+r"""Our own interior-point method for the relaxations: few variables, large matrices.
+
+For min q'x with S = B - \sum_j x_j A_j positive semidefinite and multipliers Z, the primal-dual
+direction of Helmberg, Kojima and Monteiro needs one factorisation of the Schur complement
+
+.. math:: H_{ij} = \langle A_i, Z A_j S^{-1} \rangle
+
+of the order of the number of variables, where a general conic solver factorises a system of the
+order of all entries of the matrices. Second-order cones are arrow matrices here. Infeasible start,
+Mehrotra's predictor and corrector.
+
+References
+----------
+Helmberg, Rendl, Vanderbei, Wolkowicz (1996); Toh, Todd, Tutuncu (1999) for the starting point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+from sparseopt.problems.cones import pack_symmetric, triangle_weights, unpack_symmetric
+from sparseopt.solvers.misdp.conic import NodeProgram
+from sparseopt.solvers.misdp.relaxation import Raw
+
+__all__ = ["Barrier"]
+
+_ITERATIONS = 60
+_FAR = 1e13
+
+
+@dataclass(eq=False)
+class _Block:
+    """One matrix constraint: `A` (k, s, s) over the variables `columns`, and the iterates."""
+
+    columns: Array
+    A: Array
+    B: Array
+    arrow: bool
+    S: Array
+    Z: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.B)
+
+    def pull(self, M: Array) -> Array:
+        """Return <A_j, M> for all j."""
+        return np.asarray(self.A.reshape(len(self.A), -1) @ M.reshape(-1))
+
+    def push(self, x: Array) -> Array:
+        """Return sum_j x_j A_j."""
+        flat = x[self.columns] @ self.A.reshape(len(self.A), -1)
+        return np.asarray(flat.reshape(self.size, self.size))
+
+
+class Barrier:
+    """Primal-dual interior points with a dense Schur complement."""
+
+    name = "barrier"
+
+    def __init__(self, control: Control, tolerance: float) -> None:
+        self._control = control
+        self._tolerance = tolerance
+
+    def solve(self, program: NodeProgram, cutoff: float) -> Raw:
+        """Solve; numerical trouble ends it with the best iterate."""
+        run = _Run(program)
+        word = "iteration limit"
+        best, best_error = run.iterate(), np.inf
+        for _ in range(_ITERATIONS):
+            error = run.measure()
+            if error < best_error:
+                best, best_error = run.iterate(), error
+            elif error > 1e6 * best_error:
+                word = "diverged"
+                break
+            if error <= self._tolerance:
+                word = "optimal"
+                break
+            if run.dual_error <= 1e-9 and run.dual_value > cutoff + 1e-7 * abs(cutoff):
+                return Raw(run.x, run.dual(), "cutoff")
+            if run.disproved():
+                return Raw(None, run.dual(), "infeasible", ray=True)
+            if run.falls_for_ever():
+                return Raw(None, None, "unbounded", direction=run.x)
+            if self._control.limit() is not None:
+                word = "limit"
+                break
+            try:
+                if not run.step():
+                    word = "slow progress"
+                    break
+            except (la.LinAlgError, np.linalg.LinAlgError, ValueError):
+                word = "numerical trouble"
+                break
+        if best_error > 1e-3 and run.nearly_disproved():
+            return Raw(None, run.dual(), word, ray=True)
+        return Raw(best[0], best[1], word)
+
+
+class _Run:
+    """The iterates of one solve: x, the slacks s and S, the multipliers z, nu and Z."""
+
+    def __init__(self, program: NodeProgram) -> None:
+        self.program = program
+        self.q = program.q
+        self.k = len(self.q)
+        C, b = sp.csr_array(program.C), program.b
+        zero, end = program.zero, program.zero + program.nonnegative
+        self.E, self.e = C[:zero].toarray(), b[:zero]
+        self.G, self.h = C[zero:end], b[zero:end]
+        self.blocks: list[_Block] = []
+        for order in program.orders:
+            self._add(C[end : end + order], b[end : end + order], order, arrow=True)
+            end += order
+        for size in program.sizes:
+            length = size * (size + 1) // 2
+            self._add(C[end : end + length], b[end : end + length], size, arrow=False)
+            end += length
+        self.x = np.zeros(self.k)
+        self.nu = np.zeros(zero)
+        self._start()
+        self.total = len(self.h) + sum(block.size for block in self.blocks)
+        self.scale_q = 1.0 + float(np.abs(self.q).max(initial=0.0))
+        self.scale_b = 1.0 + float(np.abs(b).max(initial=0.0))
+
+    def _add(self, C: sp.csr_array, b: Array, size: int, *, arrow: bool) -> None:
+        columns = np.unique(C.indices)
+        entries = np.vstack([C[:, columns].toarray().T, b[None]])
+        if arrow:
+            matrices = np.zeros((len(entries), size, size))
+            matrices[:, np.arange(size), np.arange(size)] = entries[:, :1]
+            matrices[:, 0, 1:] = matrices[:, 1:, 0] = entries[:, 1:]
+        else:
+            matrices = unpack_symmetric(entries / np.sqrt(triangle_weights(size)), size)
+        empty = np.zeros((size, size))
+        self.blocks.append(_Block(columns, matrices[:-1], matrices[-1], arrow, empty, empty))
+
+    def _start(self) -> None:
+        """Begin at multiples of the identity that are large enough for the data."""
+        for block in self.blocks:
+            norms = np.sqrt((block.A**2).sum(axis=(1, 2)))
+            ratio = (1.0 + np.abs(self.q[block.columns])) / (1.0 + norms)
+            root = np.sqrt(block.size)
+            dual = max(10.0, root, block.size * float(ratio.max(initial=0.0)))
+            largest = max(float(norms.max(initial=0.0)), float(np.linalg.norm(block.B)))
+            block.Z = dual * np.eye(block.size)
+            block.S = max(10.0, root, largest) * np.eye(block.size)
+        norms = np.sqrt(np.asarray(self.G.multiply(self.G).sum(axis=1)).reshape(-1))
+        top = float(np.abs(self.q).max(initial=0.0))
+        self.s = np.maximum(10.0, np.maximum(norms, np.abs(self.h)))
+        self.z = np.maximum(10.0, (1.0 + top) / (1.0 + norms))
+
+    def iterate(self) -> tuple[Array, Array]:
+        """Return x and the multipliers."""
+        return self.x.copy(), self.dual()
+
+    def dual(self) -> Array:
+        """Return the multipliers in the order of the program's rows."""
+        parts = [self.nu, self.z]
+        for block in self.blocks:
+            if block.arrow:
+                parts.append(np.append(np.trace(block.Z), 2.0 * block.Z[0, 1:]))
+            else:
+                parts.append(np.sqrt(triangle_weights(block.size)) * pack_symmetric(block.Z))
+        return np.concatenate(parts)
+
+    def _pulled(self) -> Array:
+        """Return C'z."""
+        total = self.G.T @ self.z + self.nu @ self.E
+        for block in self.blocks:
+            total[block.columns] += block.pull(block.Z)
+        return np.asarray(total)
+
+    def measure(self) -> float:
+        """Compute the residuals and return the largest relative error."""
+        pulled = self._pulled()
+        self.rd = -(self.q + pulled)
+        self.re = self.e - self.E @ self.x
+        self.rs = self.h - self.G @ self.x - self.s
+        self.rS = [block.B - block.push(self.x) - block.S for block in self.blocks]
+        products = float(self.s @ self.z) + sum(float((b.S * b.Z).sum()) for b in self.blocks)
+        self.mu = products / max(self.total, 1)
+        value = float(self.q @ self.x)
+        worth = float(self.h @ self.z + self.e @ self.nu)
+        worth += sum(float((b.B * b.Z).sum()) for b in self.blocks)
+        self.dual_value = -worth
+        self.pulled_size = float(np.abs(pulled).max(initial=0.0))
+        self.dual_error = float(np.abs(self.rd).max(initial=0.0)) / self.scale_q
+        primal = max(
+            float(np.abs(self.re).max(initial=0.0)),
+            float(np.abs(self.rs).max(initial=0.0)),
+            *(float(np.abs(r).max()) for r in self.rS),
+            0.0,
+        )
+        self.primal_error = primal / self.scale_b
+        gap = abs(value - self.dual_value) / (1.0 + abs(value) + abs(self.dual_value))
+        return max(gap, products / (1.0 + abs(value)), self.dual_error, self.primal_error)
+
+    def disproved(self) -> bool:
+        """Tell whether the multipliers are a ray that disproves feasibility."""
+        return self.dual_value > 0.0 and self.pulled_size <= 1e-10 * self.dual_value
+
+    def nearly_disproved(self) -> bool:
+        """Tell the same after trouble."""
+        return self.dual_value > 0.0 and self.pulled_size <= 1e-5 * self.dual_value
+
+    def falls_for_ever(self) -> bool:
+        """Tell whether x has run far away along a direction of descent."""
+        size = float(np.abs(self.x).max(initial=0.0))
+        return size > _FAR * 1e-4 * self.scale_b and float(self.q @ self.x) < -1e-9 * size
+
+    def step(self) -> bool:
+        """Predict, correct, and move; False when there is no room to move."""
+        for block in self.blocks:
+            block_factor = la.cholesky(block.S, lower=True, check_finite=False)
+            inverse = la.lapack.dpotri(block_factor, lower=1)[0]
+            inverse = np.tril(inverse) + np.tril(inverse, -1).T
+            block.__dict__["inverse"] = inverse
+            block.__dict__["factor"] = block_factor
+            block.__dict__["dual_factor"] = la.cholesky(block.Z, lower=True, check_finite=False)
+        solve = self._schur()
+        predicted = self._direction(solve, 0.0, None)
+        primal, dual = self._lengths(predicted)
+        after = float((self.s + primal * predicted[2]) @ (self.z + dual * predicted[3]))
+        for block, dS, dZ in zip(self.blocks, predicted[4], predicted[5], strict=True):
+            after += float(((block.S + primal * dS) * (block.Z + dual * dZ)).sum())
+        ratio = max(after, 0.0) / max(self.total, 1) / self.mu
+        power = max(1.0, 3.0 * min(primal, dual) ** 2)
+        centre = min(1.0, max(ratio**power, 1e-6))
+        chosen = self._direction(solve, centre * self.mu, predicted)
+        primal, dual = self._lengths(chosen)
+        share = 0.9 + 0.09 * min(primal, dual)
+        primal, dual = min(1.0, share * primal), min(1.0, share * dual)
+        dx, dnu, ds, dz, dSs, dZs = chosen
+        self.x += primal * dx
+        self.s += primal * ds
+        self.nu += dual * dnu
+        self.z += dual * dz
+        for block, dS, dZ in zip(self.blocks, dSs, dZs, strict=True):
+            block.S = block.S + primal * dS
+            block.Z = block.Z + dual * dZ
+        return max(primal, dual) > 1e-7 and bool(np.isfinite(self.x).all())
+
+    def _schur(self) -> tuple[Array, bool, Array]:
+        """Factorise the Schur complement, with the equations beside it."""
+        H = (self.G.T @ sp.diags_array(self.z / self.s) @ self.G).toarray()
+        for block in self.blocks:
+            T = np.matmul(np.matmul(block.Z, block.A), block.__dict__["inverse"])
+            part = block.A.reshape(len(block.A), -1) @ T.reshape(len(T), -1).T
+            H[np.ix_(block.columns, block.columns)] += 0.5 * (part + part.T)
+        diagonal = np.arange(self.k)
+        H[diagonal, diagonal] += 1e-15 * max(float(np.abs(H).max()), 1e-300)
+        if not len(self.E):
+            return la.cholesky(H, lower=True, check_finite=False), True, H
+        K = np.block([[H, self.E.T], [self.E, np.zeros((len(self.E), len(self.E)))]])
+        m = self.k + np.arange(len(self.E))
+        K[m, m] -= 1e-14 * max(float(np.abs(self.E).max()), 1.0)
+        return np.linalg.inv(K), False, K
+
+    def _direction(
+        self, system: tuple[Array, bool, Array], mu: float, predicted: tuple | None
+    ) -> tuple:
+        """Return (dx, dnu, ds, dz, [dS], [dZ])."""
+        target = mu / self.s - self.z - self.z * self.rs / self.s
+        if predicted is not None:
+            target = target - predicted[2] * predicted[3] / self.s
+        right = self.rd - self.G.T @ target
+        targets = []
+        for t, block in enumerate(self.blocks):
+            inverse = block.__dict__["inverse"]
+            M = mu * inverse - block.Z - block.Z @ self.rS[t] @ inverse
+            if predicted is not None:
+                M = M - predicted[5][t] @ predicted[4][t] @ inverse
+            M = 0.5 * (M + M.T)
+            targets.append(M)
+            right[block.columns] -= block.pull(M)
+        factor, plain, matrix = system
+        if plain:
+            dx = la.cho_solve((factor, True), right, check_finite=False)
+            dx += la.cho_solve((factor, True), right - matrix @ dx, check_finite=False)
+            dnu = np.zeros(0)
+        else:
+            whole = np.concatenate([right, self.re])
+            both = factor @ whole
+            both += factor @ (whole - matrix @ both)
+            dx, dnu = both[: self.k], both[self.k :]
+        ds = self.rs - self.G @ dx
+        dz = target + self.z / self.s * (self.G @ dx)
+        dSs, dZs = [], []
+        for t, block in enumerate(self.blocks):
+            moved = block.push(dx)
+            dSs.append(self.rS[t] - moved)
+            M = block.Z @ moved @ block.__dict__["inverse"]
+            dZs.append(targets[t] + 0.5 * (M + M.T))
+        return dx, dnu, ds, dz, dSs, dZs
+
+    def _lengths(self, direction: tuple) -> tuple[float, float]:
+        """Return how far slacks and multipliers can go before they leave the cone."""
+        primal, dual = _room(self.s, direction[2]), _room(self.z, direction[3])
+        for block, dS, dZ in zip(self.blocks, direction[4], direction[5], strict=True):
+            primal = min(primal, _matrix_room(block.__dict__["factor"], dS))
+            dual = min(dual, _matrix_room(block.__dict__["dual_factor"], dZ))
+        return min(primal, 1.0 / 0.9), min(dual, 1.0 / 0.9)
+
+
+def _room(value: Array, step: Array) -> float:
+    down = step < 0.0
+    return float((-value[down] / step[down]).min(initial=np.inf))
+
+
+def _matrix_room(factor: Array, step: Array) -> float:
+    half = la.solve_triangular(factor, step, lower=True, check_finite=False)
+    whole = la.solve_triangular(factor, half.T, lower=True, check_finite=False)
+    least = float(np.linalg.eigvalsh(0.5 * (whole + whole.T))[0])
+    return np.inf if least >= 0.0 else -1.0 / least

@@ -1,0 +1,86 @@
+"""The backend ``misdp-bnb``: branch and bound over conic relaxations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from sparseopt.backend import Backend, Control, Feature, Option
+from sparseopt.params import SolveParams
+from sparseopt.problems.base import Problem
+from sparseopt.problems.misdp import MISDP
+from sparseopt.result import Result
+from sparseopt.solvers.misdp.answer import answer, start_points, without_optimum
+from sparseopt.solvers.misdp.relaxation import RELAXATIONS
+
+__all__ = ["BranchAndBound"]
+
+
+class BranchAndBound(Backend):
+    r"""Branch and bound on the integers, with a semidefinite relaxation at each node.
+
+    1. Bounds of all variables are propagated through rows, diagonals and 2 x 2 minors.
+    2. The relaxation is solved by a conic solver, and its multipliers are turned into a bound that
+       holds whatever their errors are (:mod:`sparseopt.problems.misdp_bounds`). Where they prove
+       nothing (no interior, numerical trouble), the penalty form is asked for a disproof; failing
+       that, the node is branched on, down to fixed integers.
+    3. Rounding and diving fix integers and solve for the rest; ends of variables that the
+       multipliers bring to the incumbent are cut off.
+    4. Otherwise the node is branched on, best bound first with short plunges.
+
+    Bound and incumbent are valid whenever it stops. The certificate lists the leaves with their
+    multipliers.
+
+    References
+    ----------
+    Gally, Pfetsch, Ulbrich (2018), A framework for solving mixed-integer semidefinite programs.
+    """
+
+    name: ClassVar[str] = "misdp-bnb"
+    summary: ClassVar[str] = "own branch and bound over semidefinite relaxations, exact"
+    features: ClassVar[frozenset[Feature]] = frozenset(
+        {
+            Feature.MISDP,
+            Feature.EXACT,
+            Feature.WARM_START,
+            Feature.DUAL_BOUND,
+            Feature.CERTIFICATE,
+        }
+    )
+    options: ClassVar[Mapping[str, Option]] = {
+        "relaxation": Option(
+            str,
+            "auto",
+            "solver of the relaxations: clarabel, scs, mosek, barrier (ours), or auto: Clarabel, "
+            "barrier for large matrices and where Clarabel is not installed",
+            choices=RELAXATIONS,
+        ),
+        "branching": Option(
+            str,
+            "pseudo-cost",
+            "which variable to branch on",
+            choices=("pseudo-cost", "most-infeasible"),
+        ),
+        "dives": Option(
+            int, 50, "dive at the root and after this many nodes, doubling; 0 for never", low=0
+        ),
+        "tolerance": Option(float, 1e-9, "tolerance of the relaxations' solver", low=1e-12),
+        "certificate_numbers": Option(
+            int, 20_000_000, "give up the certificate when it takes more numbers than this", low=0
+        ),
+    }
+
+    def _solve(
+        self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
+    ) -> Result:
+        assert isinstance(problem, MISDP)
+        from sparseopt.solvers.misdp.search import Search
+
+        search = Search(problem, options, control)
+        start_points(search.points, control)
+        ended = without_optimum(search)
+        if ended is not None:
+            return ended
+        tree = search.tree(search.conic)
+        limit = tree.run()
+        return answer(search, tree, limit)

@@ -1,0 +1,278 @@
+"""Lower bounds on a box: the relaxation's multipliers, judged by the checker's own arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparseopt.problems.base import Array
+from sparseopt.problems.cones import triangle_weights
+from sparseopt.problems.misdp import MISDP
+from sparseopt.problems.misdp_bounds import Multipliers, SafeBounds
+from sparseopt.problems.misdp_polish import polished
+from sparseopt.solvers.misdp.conic import ConicForm, NodeProgram, relaxed
+from sparseopt.solvers.misdp.relaxation import ConicSolver, Raw
+
+__all__ = ["Bounding", "ConicBounding", "Judge", "Relaxed"]
+
+Box = tuple[Array, Array]
+
+_MARGIN = 2e-9
+"""A disproof must be at least this large relative to its terms."""
+_NEARLY = 5e-8
+"""What may be left out of a bound, relative to the objective's size, for unbounded variables."""
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """What is known of a box.
+
+    Attributes
+    ----------
+    bound : float
+        Proven: nothing in the box costs less (for a minimisation, without the offset); inf where
+        it is empty, -inf where nothing is known.
+    multipliers : Multipliers or None
+        The proof.
+    infeasible : bool
+        Whether it is a disproof.
+    x : array of shape (n,) or None
+        A solution of the relaxation, as good as the solver could.
+    direction : array of shape (n,) or None
+        Along which the costs may fall for ever.
+    word : str
+    """
+
+    bound: float
+    multipliers: Multipliers | None = None
+    infeasible: bool = False
+    x: Array | None = None
+    direction: Array | None = None
+    word: str = ""
+
+
+class Bounding(Protocol):
+    """What gives the tree its bounds."""
+
+    solves: int
+
+    def relax(self, box: Box, cutoff: float) -> Relaxed:
+        """Bound the costs on the box; it may stop as soon as `cutoff` is reached."""
+
+    def settle(self, box: Box, found: Relaxed) -> Relaxed:
+        """Try harder on a box whose integers are fixed."""
+
+
+class Judge:
+    """Weak duality in safe arithmetic, as the checker computes it."""
+
+    def __init__(self, problem: MISDP) -> None:
+        self.safe = SafeBounds(problem)
+        self._costs = self.safe.sign * problem.c
+        parts = [problem.A, *(cone.F for cone in problem.cones)]
+        parts += [sp.diags_array(triangle_weights(b.size)) @ b.F for b in problem.blocks]
+        self._forms = sp.csr_array(sp.vstack(parts, format="csr"))
+        self.scale = max(float(np.abs(problem.c).max()), abs(problem.offset))
+
+    def reduced_costs(self, multipliers: Multipliers) -> Array:
+        """Return c - A'y - F'z - M*(Z), shape (n,), in plain arithmetic."""
+        dual = np.concatenate(
+            [multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]]
+        )
+        return np.asarray(self._costs - dual @ self._forms)
+
+    def value(self, box: Box, multipliers: Multipliers) -> float:
+        """Return the proven lower bound of the costs on the box."""
+        found = self.safe.evaluate(*box, multipliers)
+        value, nearly = float(found.value[0]), float(found.nearly[0])
+        allowed = _NEARLY * max(self.scale, abs(nearly))
+        if nearly > value and float(found.uncharged[0]) <= allowed:
+            return nearly
+        return value
+
+    def disproves(self, box: Box, multipliers: Multipliers) -> bool:
+        """Tell whether the multipliers prove that the box is empty."""
+        found = self.safe.evaluate(*box, multipliers, infeasible=True)
+        value, nearly = float(found.value[0]), float(found.nearly[0])
+        margin = max(_MARGIN * float(found.size[0]), 1e-300)
+        if value >= margin:
+            return True
+        return nearly >= margin and float(found.uncharged[0]) <= _NEARLY * nearly
+
+
+class ConicBounding:
+    """Relaxations by a conic solver.
+
+    Parameters
+    ----------
+    problem : MISDP
+    solver : ConicSolver
+    others : sequence of ConicSolver
+        For what the first one cannot settle.
+    """
+
+    def __init__(
+        self, problem: MISDP, solver: ConicSolver, others: Sequence[ConicSolver] = ()
+    ) -> None:
+        self.form = ConicForm(problem)
+        self.judge = Judge(problem)
+        self.solver = solver
+        self._others = others
+        self.solves = 0
+
+    def relax(
+        self, box: Box, cutoff: float, costs: Array | None = None, margin: float = 0.0
+    ) -> Relaxed:
+        """Solve the relaxation; where it fails, look for a disproof by the penalty form.
+
+        Parameters
+        ----------
+        box : tuple of arrays
+        cutoff : float
+        costs : array of shape (n,), optional
+            Others than the problem's: then only `x` and a disproof are of use.
+        margin : float, default 0
+            Asked of the eigenvalues, to get points inside.
+        """
+        program = self.form.program(*box, costs=costs, margin=margin)
+        if not len(program.q):
+            return self._settled(box, program.fixed)
+        self.solves += 1
+        raw = self.solver.solve(program, cutoff - program.constant)
+        found = self._read(box, program, raw)
+        if margin == 0.0 and not found.infeasible and not _useful(found):
+            disproof = self._disprove(box, program)
+            if disproof is not None:
+                return disproof
+        return found
+
+    def settle(self, box: Box, found: Relaxed) -> Relaxed:
+        """Ask the other solvers, and return the best bound with the best point."""
+        program = self.form.program(*box)
+        if not len(program.q):
+            return found
+        for solver in self._others:
+            self.solves += 1
+            again = self._read(box, program, solver.solve(program, np.inf))
+            if again.infeasible:
+                return again
+            if again.bound > found.bound:
+                x = found.x if again.x is None else again.x
+                found = replace(again, x=x, direction=None)
+        return self._disprove(box, program) or found
+
+    def _read(self, box: Box, program: NodeProgram, raw: Raw) -> Relaxed:
+        form, judge = self.form, self.judge
+        x = None if raw.x is None else form.point(program, raw.x)
+        direction = None
+        if raw.direction is not None:
+            direction = np.zeros(len(box[0]))
+            direction[program.free] = raw.direction
+        if raw.dual is None:
+            return Relaxed(-np.inf, None, False, x, direction, raw.word)
+        multipliers = form.multipliers(program, raw.dual)
+        if raw.ray:
+            multipliers = self._as_disproof(box, multipliers)
+        if raw.ray and judge.disproves(box, multipliers):
+            return Relaxed(np.inf, multipliers, True, word=raw.word)
+        value = judge.value(box, multipliers)
+        if np.isinf(value) and np.isinf(np.concatenate(box)).any():
+            better = polished(
+                form.problem,
+                *box,
+                multipliers.rows[0],
+                multipliers.cones[0],
+                multipliers.psd[0],
+            )
+            value_then = judge.value(box, better)
+            if value_then > value:
+                value, multipliers = value_then, better
+        return Relaxed(value, multipliers, False, x, direction, raw.word)
+
+    def _disprove(self, box: Box, program: NodeProgram) -> Relaxed | None:
+        """Return a disproof from the penalty form, if there is one."""
+        penalty = relaxed(program)
+        raw = self.solver.solve(penalty, np.inf)
+        self.solves += 1
+        if raw.dual is None:
+            return None
+        multipliers = self._as_disproof(box, self.form.multipliers(penalty, raw.dual))
+        if self.judge.disproves(box, multipliers):
+            return Relaxed(np.inf, multipliers, True, word="penalty form")
+        return None
+
+    def _as_disproof(self, box: Box, multipliers: Multipliers) -> Multipliers:
+        """Return Farkas multipliers that cost nothing in variables without a bound."""
+        if not np.isinf(np.concatenate(box)).any() or self.judge.disproves(box, multipliers):
+            return multipliers
+        given = multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]
+        return polished(self.form.problem, *box, *given, infeasible=True)
+
+    def _settled(self, box: Box, x: Array) -> Relaxed:
+        """Judge a box that is one point: it is feasible, or an eigenvector disproves it."""
+        multipliers = witness(self.form.problem, x)
+        if multipliers is not None and self.judge.disproves(box, multipliers):
+            return Relaxed(np.inf, multipliers, True, word="a point that is not feasible")
+        zero = self.judge.safe.zero()
+        return Relaxed(self.judge.value(box, zero), zero, False, x, word="a point")
+
+
+def witness(problem: MISDP, x: Array) -> Multipliers | None:
+    """Return multipliers of the constraint that x misses most, None where it misses none."""
+    worst, found = 0.0, None
+    m = problem.A.shape[0]
+    lengths = (
+        m,
+        sum(cone.dimension for cone in problem.cones),
+        sum(block.dimension for block in problem.blocks),
+    )
+
+    def unit(part: int, places: Array, values: Array) -> Multipliers:
+        arrays = [np.zeros((1, length)) for length in lengths]
+        arrays[part][0, places] = values
+        return Multipliers(*arrays)
+
+    if m:
+        activity = problem.A @ x
+        below, above = problem.row_lower - activity, activity - problem.row_upper
+        i = int(np.argmax(np.maximum(below, above)))
+        if max(below[i], above[i]) > worst:
+            worst = float(max(below[i], above[i]))
+            found = unit(0, np.array([i]), np.array([1.0 if below[i] > above[i] else -1.0]))
+    begin = 0
+    for cone in problem.cones:
+        u = cone.value(x)
+        missed = cone.violation(u)
+        if missed > worst:
+            worst = missed
+            found = unit(1, begin + np.arange(cone.dimension), _cone_normal(u, cone.rotated))
+        begin += cone.dimension
+    begin = 0
+    for block in problem.blocks:
+        values, vectors = np.linalg.eigh(block.matrix(x))
+        if -values[0] > worst:
+            worst = -float(values[0])
+            rows, columns = np.triu_indices(block.size)
+            v = vectors[:, 0]
+            found = unit(2, begin + np.arange(block.dimension), v[columns] * v[rows])
+        begin += block.dimension
+    return found
+
+
+def _cone_normal(u: Array, rotated: bool) -> Array:
+    """Return z in the cone whose product with u is the (negative) amount that u misses it by."""
+    if rotated:
+        half = np.sqrt(0.5)
+        turned = np.array([(u[0] + u[1]) * half, (u[0] - u[1]) * half, *u[2:]])
+        z = _cone_normal(turned, False)
+        return np.array([(z[0] + z[1]) * half, (z[0] - z[1]) * half, *z[2:]])
+    tail = np.linalg.norm(u[1:])
+    return np.append(1.0, -u[1:] / tail if tail > 0.0 else np.zeros(len(u) - 1))
+
+
+def _useful(found: Relaxed) -> bool:
+    return found.direction is not None or (found.x is not None and np.isfinite(found.bound))

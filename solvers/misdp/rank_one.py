@@ -1,0 +1,110 @@
+r"""Points of rank one: what semidefinite blocks that must be single outer products still lack.
+
+The sum of all eigenvalues of M but the largest is :math:`\langle I - vv', M\rangle` with v the
+leading eigenvector. Adding it to the costs, with v from the last solution, and solving again lowers
+it from step to step (convex iteration; Dattorro 2005). With a large weight on the costs the
+solution stays on the optimal face of the relaxation, so that what is found there is optimal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+from sparseopt.problems.cones import pack_symmetric
+from sparseopt.problems.misdp import MISDP
+
+if TYPE_CHECKING:
+    from sparseopt.solvers.misdp.bounding import Box, ConicBounding
+
+__all__ = ["lower_rank", "ranked_blocks", "second_eigenvalue"]
+
+_SINGLE = 1e-7
+"""A second eigenvalue below this, relative to the matrix' size (at least 1), is zero."""
+_STEPS = 25
+_WEIGHTS = (100.0, 10.0, 1.0, 0.05)
+_STARTS = 3
+
+
+def ranked_blocks(problem: MISDP) -> list[int]:
+    """Return the blocks that must have rank one."""
+    return [k for k, block in enumerate(problem.blocks) if block.rank_one and block.size > 1]
+
+
+def second_eigenvalue(matrix: Array) -> float:
+    """Return the second largest eigenvalue, relative to the largest entry or 1."""
+    return float(np.linalg.eigvalsh(matrix)[-2]) / max(1.0, float(np.abs(matrix).max()))
+
+
+def lower_rank(
+    problem: MISDP,
+    conic: ConicBounding,
+    x: Array,
+    box: Box,
+    bound: float,
+    control: Control,
+) -> Array | None:
+    """Return a point of rank one in the box, cheap if possible; None where none is found.
+
+    Parameters
+    ----------
+    problem : MISDP
+    conic : ConicBounding
+    x : array of shape (n,)
+        A solution of the relaxation.
+    box : tuple of arrays
+        Integers fixed.
+    bound : float
+        Nothing in the box costs less: a point at this value ends the search.
+    control : Control
+    """
+    blocks = [problem.blocks[k] for k in ranked_blocks(problem)]
+
+    def missed(point: Array) -> float:
+        return max(second_eigenvalue(block.matrix(point)) for block in blocks)
+
+    if missed(x) <= _SINGLE:
+        return x
+    costs = conic.form.costs
+    scale = max(float(np.abs(costs).max()), 1e-12)
+    random = np.random.default_rng(control.params.seed)
+    best: Array | None = None
+    for weight in _WEIGHTS:
+        for start in range(_STARTS):
+            vectors = [
+                _leading(block.matrix(x)) if start == 0 else random.normal(size=block.size)
+                for block in blocks
+            ]
+            last = np.inf
+            for _ in range(_STEPS):
+                if control.limit() is not None:
+                    return best
+                penalty = np.zeros(len(costs))
+                for block, v in zip(blocks, vectors, strict=True):
+                    unit = v / np.linalg.norm(v)
+                    rest = np.eye(block.size) - np.outer(unit, unit)
+                    penalty += block.adjoint(pack_symmetric(rest))
+                found = conic.relax(box, np.inf, costs=weight * costs / scale + penalty)
+                if found.x is None:
+                    break
+                now = missed(found.x)
+                if now <= _SINGLE:
+                    if best is None or costs @ found.x < costs @ best:
+                        best = found.x
+                    break
+                if now > 0.99 * last:
+                    break
+                last = now
+                vectors = [_leading(block.matrix(found.x)) for block in blocks]
+            if best is not None and costs @ best <= bound + 1e-6 * max(1.0, abs(bound)):
+                return best
+        if best is not None:
+            return best
+    return best
+
+
+def _leading(matrix: Array) -> Array:
+    return np.asarray(np.linalg.eigh(matrix)[1][:, -1])

@@ -1,0 +1,63 @@
+"""What a solve is made of: propagation, relaxations, points, and trees over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sparseopt.backend import Control
+from sparseopt.problems.misdp import MISDP
+from sparseopt.problems.misdp_propagation import Propagation
+from sparseopt.solvers.misdp.bounding import Bounding, ConicBounding
+from sparseopt.solvers.misdp.points import Points
+from sparseopt.solvers.misdp.relaxation import conic_solver
+from sparseopt.solvers.misdp.tree import Settings, Tree
+
+__all__ = ["Search"]
+
+
+class Search:
+    """The parts of one solve, which engines put together.
+
+    Parameters
+    ----------
+    problem : MISDP
+    options : mapping
+        `relaxation`, `tolerance`, `branching`, `dives`, `certificate_numbers`.
+    control : Control
+    """
+
+    def __init__(self, problem: MISDP, options: Mapping[str, Any], control: Control) -> None:
+        self.problem = problem
+        self.options = options
+        self.control = control
+        with control.building():
+            self.propagation = Propagation(problem)
+            chosen, tolerance = options["relaxation"], options["tolerance"]
+            solver = conic_solver(chosen, control, tolerance)
+            # What one solver cannot settle is tried with the other, and with a looser tolerance.
+            names = [name for name in ("auto", "barrier") if name != chosen]
+            others = [conic_solver(name, control, tolerance) for name in names]
+            others.append(conic_solver("auto", control, 100.0 * tolerance))
+            self.conic = ConicBounding(problem, solver, others)
+            self.points = Points(problem, self.propagation, self.conic, control)
+
+    def tree(self, bounding: Bounding, **changes: Any) -> Tree:
+        """Return a tree over the whole problem."""
+        params = self.control.params
+        settings = {
+            "rel_gap": params.rel_gap,
+            "abs_gap": params.abs_gap,
+            "node_limit": params.node_limit,
+            "branching": self.options["branching"],
+            "dive_every": self.options["dives"],
+            "capacity": self.options["certificate_numbers"],
+        }
+        return Tree(
+            self.problem,
+            self.propagation,
+            bounding,
+            self.points,
+            self.control,
+            Settings(**{**settings, **changes}),
+        )

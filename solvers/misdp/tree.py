@@ -1,0 +1,382 @@
+"""The search tree over the integer variables, whatever its bounds come from."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+from sparseopt.problems.misdp import MISDP
+from sparseopt.problems.misdp_propagation import Propagation
+from sparseopt.result import Limit
+from sparseopt.solvers.misdp.bounding import Bounding, Box, Judge, Relaxed
+from sparseopt.solvers.misdp.node import Leaf, Leaves, Node
+from sparseopt.solvers.misdp.points import Points
+from sparseopt.solvers.misdp.pseudo_costs import PseudoCosts
+
+__all__ = ["Settings", "Tree"]
+
+_SUM = 5e-10
+"""A gap below this, relative to the objective's size, is rounding; the checker allows twice that."""
+_PLUNGE = 12
+"""Nodes that are taken one below the other before the best open one comes first again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How the tree is searched.
+
+    Attributes
+    ----------
+    rel_gap, abs_gap : float
+    node_limit : int or None
+    branching : str
+    dive_every : int
+        A dive starts at the root and after each so many nodes, doubling; 0 for none.
+    capacity : int
+        Numbers of the certificate.
+    """
+
+    rel_gap: float
+    abs_gap: float
+    node_limit: int | None = None
+    branching: str = "pseudo-cost"
+    dive_every: int = 50
+    capacity: int = 20_000_000
+
+
+class Tree:
+    """Branch and bound, best bound first with short plunges.
+
+    Parameters
+    ----------
+    problem : MISDP
+    propagation : Propagation
+    bounding : Bounding
+        Relaxations of boxes.
+    points : Points
+        Finds and keeps the incumbent.
+    control : Control
+    settings : Settings
+
+    Attributes
+    ----------
+    leaves : Leaves
+    nodes : int
+    unresolved : int
+        Nodes with all integers fixed whose bound could not be brought to the incumbent.
+    """
+
+    def __init__(
+        self,
+        problem: MISDP,
+        propagation: Propagation,
+        bounding: Bounding,
+        points: Points,
+        control: Control,
+        settings: Settings,
+    ) -> None:
+        self.problem = problem
+        self.propagation = propagation
+        self.bounding = bounding
+        self.points = points
+        self.control = control
+        self.settings = settings
+        self.judge = Judge(problem)
+        self.leaves = Leaves(problem, settings.capacity)
+        self.nodes = 0
+        self.unresolved = 0
+        self.direction: Array | None = None
+        self.trace: list[tuple[float, float | None, float | None]] = []
+        self._whole = problem.integer
+        self._costs = PseudoCosts(int(problem.integer.sum()), settings.branching)
+        self._heap: list[tuple[float, int, Node]] = []
+        self._order = itertools.count()
+        self._next: list[Node] = []
+        self._plunged = 0
+        self._next_dive = 1 if settings.dive_every else 0
+        self._floor = -np.inf
+        box = propagation.tighten()
+        whole = self._whole
+        if box is None:
+            start = problem.lower[whole], problem.upper[whole]
+            self.leaves.add(Leaf(*start, None, True, np.inf))
+        else:
+            self._push(Node(box[0][whole], box[1][whole], box, -np.inf))
+
+    # ---- what is known at any moment
+
+    @property
+    def bound(self) -> float:
+        """Nothing costs less (without the offset); inf where nothing is feasible."""
+        open_ = min((node.bound for node in self.open), default=np.inf)
+        return max(self._floor, min(open_, self.leaves.bound, self.points.value))
+
+    @property
+    def open(self) -> list[Node]:
+        """Nodes that are not done with."""
+        return [*(node for _, _, node in self._heap), *self._next]
+
+    def raise_floor(self, bound: float) -> None:
+        """Note a bound that was proven elsewhere, without leaves."""
+        self._floor = max(self._floor, bound)
+
+    @property
+    def slack(self) -> float:
+        """By how much a bound may stay below the incumbent."""
+        value = self.points.value
+        if np.isinf(value):
+            return 0.0
+        settings, offset = self.settings, self.problem.offset
+        relative = 0.5 * settings.rel_gap * abs(value * self.judge.safe.sign + offset)
+        return max(relative, 0.5 * settings.abs_gap, self.rounding)
+
+    @property
+    def rounding(self) -> float:
+        """The gap that is nothing but rounding."""
+        size = self.judge.scale
+        if self.points.best is not None:
+            size = max(size, self.problem.objective_scale(self.points.best))
+        return _SUM * size
+
+    def closed(self) -> bool:
+        """Tell whether the bound meets the incumbent within the gap that was asked."""
+        return self.bound >= self.points.value - 2.0 * self.slack
+
+    # ---- the search
+
+    def run(self) -> Limit | None:
+        """Search until the gap is closed, nothing is open, or a limit is reached."""
+        while self._heap or self._next:
+            limit = self.control.limit()
+            if limit is None and self.settings.node_limit is not None:
+                limit = Limit.NODE if self.nodes >= self.settings.node_limit else None
+            if limit is not None:
+                return limit
+            node = self._pop()
+            if node.bound >= self.points.value - self.slack:
+                self._leaf(node, Relaxed(node.bound, node.multipliers))
+                continue
+            self.nodes += 1
+            children = self._work(node)
+            self._continue(children)
+            self.record()
+        return None
+
+    def record(self) -> None:
+        """Write the trace, and tell the listener."""
+        objective, bound = self._stated(self.points.value), self._stated(self.bound)
+        if not self.trace or self.trace[-1][1:] != (objective, bound):
+            self.trace.append((self.control.elapsed, objective, bound))
+        self.control.progress(
+            f"{self.nodes} nodes, {len(self._heap) + len(self._next)} open",
+            objective=objective,
+            bound=bound,
+        )
+
+    def _stated(self, value: float) -> float | None:
+        if np.isinf(value):
+            return None
+        return float(self.judge.safe.sign * value + self.problem.offset)
+
+    def _push(self, node: Node) -> None:
+        heapq.heappush(self._heap, (node.bound, next(self._order), node))
+
+    def _pop(self) -> Node:
+        if self._next:
+            return self._next.pop()
+        return heapq.heappop(self._heap)[2]
+
+    def _continue(self, children: list[Node]) -> None:
+        """Take the first child next for a while, else go on with the best open node."""
+        if children and self._plunged < _PLUNGE:
+            self._plunged += 1
+            for node in self._next:
+                self._push(node)
+            self._next = children[:1]
+            children = children[1:]
+        else:
+            self._plunged = 0
+        for node in children:
+            self._push(node)
+
+    def _work(self, node: Node) -> list[Node]:
+        """Bound a node; return its children, the more promising one first."""
+        points = self.points
+        box = self.propagation.tighten(*node.box, points.cutoff)
+        if box is None:
+            self._empty(node)
+            return []
+        node.box = box
+        fixed = bool((box[0][self._whole] == box[1][self._whole]).all())
+        found = self.bounding.relax(box, np.inf if fixed else points.value)
+        if found.direction is not None and self.direction is None:
+            self.direction = found.direction
+        if found.bound < node.bound and not found.infeasible:
+            # The parent's multipliers prove more.
+            found = replace(found, bound=node.bound, multipliers=node.multipliers)
+        if node.branched is not None:
+            self._costs.learn(node.branched, found.bound)
+        if fixed:
+            self._finish(node, found)
+            return []
+        if found.infeasible or found.bound >= points.value - self.slack:
+            self._leaf(node, found)
+            return []
+        node.bound, node.multipliers = found.bound, found.multipliers
+        self._look_for_points(box, found)
+        if found.bound >= points.value - self.slack:
+            self._leaf(node, found)
+            return []
+        return self._branch(node, found)
+
+    def _finish(self, node: Node, found: Relaxed) -> None:
+        """Close a node whose integers are all fixed."""
+        points = self.points
+        if not found.infeasible:
+            points.take(found, node.box)
+            if found.bound < points.value - self.slack:
+                again = self.bounding.settle(node.box, found)
+                points.take(again, node.box)
+                if again.infeasible or again.bound > found.bound:
+                    found = again
+            if found.bound < points.value - self.slack:
+                self.unresolved += 1
+        self._leaf(node, found)
+
+    def _leaf(self, node: Node, found: Relaxed) -> None:
+        self.leaves.add(
+            Leaf(
+                node.lower,
+                node.upper,
+                found.multipliers,
+                found.infeasible,
+                np.inf if found.infeasible else found.bound,
+            )
+        )
+
+    def _empty(self, node: Node) -> None:
+        """Close a node that propagation empties: nothing there is better than the incumbent."""
+        none = self.points.best is None
+        self.leaves.add(
+            Leaf(node.lower, node.upper, None, none, np.inf if none else self.points.value)
+        )
+
+    def _branch(self, node: Node, found: Relaxed) -> list[Node]:
+        low, high = self._fix_by_multipliers(node)
+        whole = self._whole
+        if (low[whole] == high[whole]).all():
+            return [self._child(node, (low, high), node.lower, node.upper, None)]
+        values = None if found.x is None else found.x[whole]
+        j, cut = self._costs.choose(values, low[whole], high[whole])
+        column = int(np.flatnonzero(whole)[j])
+        value = cut + 0.5 if values is None else float(np.clip(values[j], cut, cut + 1.0))
+        upper, lower = node.upper.copy(), node.lower.copy()
+        upper[j], lower[j] = cut, cut + 1.0
+        below, above = (low, high.copy()), (low.copy(), high)
+        below[1][column], above[0][column] = cut, cut + 1.0
+        down = self._child(node, below, node.lower, upper, (j, 0, value - cut, node.bound))
+        up = self._child(node, above, lower, node.upper, (j, 1, cut + 1.0 - value, node.bound))
+        return [up, down] if value - cut > 0.5 else [down, up]
+
+    def _child(
+        self,
+        node: Node,
+        box: Box,
+        lower: Array,
+        upper: Array,
+        branched: tuple[int, int, float, float] | None,
+    ) -> Node:
+        return Node(lower, upper, box, node.bound, node.depth + 1, node.multipliers, branched)
+
+    def _fix_by_multipliers(self, node: Node) -> Box:
+        """Cut off ends of integer variables that the node's multipliers bring to the incumbent.
+
+        What is cut off becomes a leaf of its own, with the same multipliers.
+        """
+        low, high = (end.copy() for end in node.box)
+        value = self.points.value
+        if node.multipliers is None or np.isinf(value) or np.isinf(node.bound):
+            return low, high
+        reduced = self.judge.reduced_costs(node.multipliers)
+        room = value - node.bound
+        places = np.flatnonzero(self._whole)
+        for j, column in enumerate(places.tolist()):
+            r = float(reduced[column])
+            if abs(r) * (high[column] - low[column]) <= room or not np.isfinite(r):
+                continue
+            steps = np.floor(room / abs(r)) + 1.0
+            lower, upper = node.lower.copy(), node.upper.copy()
+            piece = low.copy(), high.copy()
+            if r > 0.0:
+                lower[j] = low[column] + steps
+                piece[0][column] = lower[j]
+            else:
+                upper[j] = high[column] - steps
+                piece[1][column] = upper[j]
+            if lower[j] > upper[j] or piece[0][column] > piece[1][column]:
+                continue
+            bound = self.judge.value(piece, node.multipliers)
+            if bound < value - self.slack:
+                continue
+            self.leaves.add(Leaf(lower, upper, node.multipliers, False, min(bound, value)))
+            if r > 0.0:
+                node.upper = node.upper.copy()
+                high[column] = node.upper[j] = lower[j] - 1.0
+            else:
+                node.lower = node.lower.copy()
+                low[column] = node.lower[j] = upper[j] + 1.0
+        return low, high
+
+    # ---- heuristics
+
+    def _look_for_points(self, box: Box, found: Relaxed) -> None:
+        """Round the relaxation's solution; now and then dive."""
+        if found.x is None:
+            return
+        whole = self._whole
+        values = np.clip(found.x[whole], box[0][whole], box[1][whole])
+        distance = float(np.abs(values - np.rint(values)).max(initial=0.0))
+        if self.nodes <= 10 or distance <= 1e-5 or self.points.best is None:
+            self.points.complete(np.rint(values), box)
+        if self._next_dive and self.nodes >= self._next_dive:
+            self._next_dive = 2 * max(self.nodes, self.settings.dive_every)
+            self._dive(box, found)
+
+    def _dive(self, box: Box, found: Relaxed) -> None:
+        """Fix what is nearly whole, and at least one variable, until all are fixed."""
+        whole = np.flatnonzero(self._whole)
+        x = found.x
+        while x is not None and self.control.limit() is None:
+            low, high = (end.copy() for end in box)
+            open_ = whole[low[whole] < high[whole]]
+            if not len(open_):
+                break
+            values = np.clip(x[open_], low[open_], high[open_])
+            distance = np.abs(values - np.rint(values))
+            # A fifth of them at a time.
+            count = max(1, len(open_) // 5, int((distance < 1e-4).sum() // 2))
+            chosen = open_[np.argsort(distance, kind="stable")[:count]]
+            low[chosen] = high[chosen] = np.rint(np.clip(x[chosen], low[chosen], high[chosen]))
+            tight = self.propagation.tighten(low, high, self.points.cutoff)
+            if tight is None:
+                first = chosen[:1]
+                low, high = (end.copy() for end in box)
+                value = np.rint(np.clip(x[first], low[first], high[first]))
+                low[first] = high[first] = value
+                tight = self.propagation.tighten(low, high, self.points.cutoff)
+            if tight is None:
+                return
+            box = tight
+            if (box[0][whole] == box[1][whole]).all():
+                break
+            step = self.bounding.relax(box, self.points.value)
+            if step.infeasible or step.bound >= self.points.value:
+                return
+            x = step.x
+        if (box[0][whole] == box[1][whole]).all():
+            self.points.complete(box[0][whole], box)

@@ -1,0 +1,113 @@
+"""Proof that a problem is unbounded: a ray that keeps integers integral, and a feasible point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+from sparseopt.problems.misdp import MISDP
+from sparseopt.result import Certificate, Result, Status
+from sparseopt.solvers.misdp.bounding import ConicBounding
+from sparseopt.solvers.misdp.relaxation import ConicSolver
+
+__all__ = ["find_ray", "unbounded"]
+
+_EXACT = 5e-9
+"""Residuals of a ray of length 1."""
+_FALLS = 1e-6
+"""By how much the objective must improve along it, relative to its terms."""
+_LARGEST = 12
+"""Integer parts of rays are looked for with entries up to this."""
+
+
+def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | None:
+    """Return a direction in which all constraints stay met and the objective improves.
+
+    Its integer variables move by integers. None where there is none, or none was found.
+
+    Parameters
+    ----------
+    problem : MISDP
+    solver : ConicSolver
+    control : Control
+    """
+    cone = _recession(problem)
+    conic = ConicBounding(cone, solver)
+    low, high = np.maximum(cone.lower, -1.0), np.minimum(cone.upper, 1.0)
+    scale = float(np.abs(problem.c).max())
+    if scale == 0.0:
+        return None
+    costs = conic.form.costs
+
+    def falls(ray: Array | None) -> bool:
+        if ray is None:
+            return False
+        unit = ray / max(float(np.abs(ray).max()), 1e-300)
+        terms = float(np.abs(costs) @ np.abs(unit))
+        return float(costs @ unit) < -_FALLS * terms
+
+    found = conic.relax((low, high), np.inf)
+    if not falls(found.x):
+        return None
+    assert found.x is not None
+    whole = problem.integer
+    for integers in _integer_parts(found.x[whole]):
+        if control.limit() is not None:
+            return None
+        size = max(1.0, float(np.abs(integers).max(initial=0.0)))
+        low_k, high_k = np.maximum(cone.lower, -size), np.minimum(cone.upper, size)
+        if (integers < low_k[whole]).any() or (integers > high_k[whole]).any():
+            continue
+        low_k[whole] = high_k[whole] = integers
+        for margin in (0.0, 1e-7):
+            ray = conic.relax((low_k, high_k), np.inf, margin=margin).x
+            for tidy in () if ray is None else (np.round(ray, 6), ray):
+                unit = tidy / max(float(np.abs(tidy).max()), 1e-300)
+                if falls(tidy) and max(cone.residuals(unit).values()) <= _EXACT:
+                    return np.asarray(tidy)
+    return None
+
+
+def unbounded(problem: MISDP, ray: Array, x: Array, **common: object) -> Result:
+    """Return the result that says so."""
+    return Result(
+        status=Status.UNBOUNDED,
+        certificate=Certificate(kind="ray", arrays={"ray": ray, "x": x}),
+        **common,
+    )
+
+
+def _recession(problem: MISDP) -> MISDP:
+    """Return the problem of the directions that never leave the constraints."""
+
+    def closed(ends: Array, toward: float) -> Array:
+        return np.where(np.isinf(ends), toward * np.inf, 0.0)
+
+    return problem.with_changes(
+        row_lower=closed(problem.row_lower, -1.0),
+        row_upper=closed(problem.row_upper, 1.0),
+        lower=closed(problem.lower, -1.0),
+        upper=closed(problem.upper, 1.0),
+        integer=None,
+        offset=0.0,
+        cones=[replace(cone, g=None) for cone in problem.cones],
+        blocks=[replace(block, F0=None, rank_one=False) for block in problem.blocks],
+    )
+
+
+def _integer_parts(values: Array) -> Iterator[Array]:
+    """Propose integer vectors: none of them moving, then multiples of the given direction."""
+    yield np.zeros(len(values))
+    size = float(np.abs(values).max(initial=0.0))
+    if size <= 1e-9:
+        return
+    seen = set()
+    for k in range(1, _LARGEST + 1):
+        part = np.rint(values * k / size)
+        if part.tobytes() not in seen:
+            seen.add(part.tobytes())
+            yield part
