@@ -10,14 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.cones import triangle_weights
+from sparseopt.problems.cones import pack_symmetric, triangle_weights
 from sparseopt.problems.misdp import MISDP
 from sparseopt.problems.misdp_bounds import Multipliers, SafeBounds
 from sparseopt.problems.misdp_polish import polished
 from sparseopt.solvers.misdp.conic import ConicForm, NodeProgram, relaxed
 from sparseopt.solvers.misdp.relaxation import ConicSolver, Raw
 
-__all__ = ["Bounding", "ConicBounding", "Judge", "Relaxed"]
+__all__ = ["Bounding", "ConicBounding", "Judge", "Relaxed", "cone_normal", "witness"]
 
 Box = tuple[Array, Array]
 
@@ -141,6 +141,9 @@ class ConicBounding:
         program = self.form.program(*box, costs=costs, margin=margin)
         if not len(program.q):
             return self._settled(box, program.fixed)
+        idle = self._idle(box, program)
+        if idle is not None:
+            return idle
         self.solves += 1
         raw = self.solver.solve(program, cutoff - program.constant)
         found = self._read(box, program, raw)
@@ -205,6 +208,16 @@ class ConicBounding:
             return Relaxed(np.inf, multipliers, True, word="penalty form")
         return None
 
+    def _idle(self, box: Box, program: NodeProgram) -> Relaxed | None:
+        """Return a disproof by a constraint that no free variable is in."""
+        rows, cones, blocks = program.idle
+        if not (len(rows) or cones or blocks):
+            return None
+        multipliers = witness(self.form.problem, program.fixed, rows, cones, blocks)
+        if multipliers is None or not self.judge.disproves(box, multipliers):
+            return None
+        return Relaxed(np.inf, multipliers, True, word="a constraint without free variables")
+
     def _as_disproof(self, box: Box, multipliers: Multipliers) -> Multipliers:
         """Return Farkas multipliers that cost nothing in variables without a bound."""
         if not np.isinf(np.concatenate(box)).any() or self.judge.disproves(box, multipliers):
@@ -221,54 +234,72 @@ class ConicBounding:
         return Relaxed(self.judge.value(box, zero), zero, False, x, word="a point")
 
 
-def witness(problem: MISDP, x: Array) -> Multipliers | None:
-    """Return multipliers of the constraint that x misses most, None where it misses none."""
+def witness(
+    problem: MISDP,
+    x: Array,
+    rows: Array | None = None,
+    cones: Sequence[int] | None = None,
+    blocks: Sequence[int] | None = None,
+) -> Multipliers | None:
+    """Return multipliers of the constraint that x misses most, None where it misses none.
+
+    Parameters
+    ----------
+    problem : MISDP
+    x : array of shape (n,)
+    rows, cones, blocks : sequences of int, optional
+        Which to look at, by default all.
+    """
     worst, found = 0.0, None
-    m = problem.A.shape[0]
-    lengths = (
-        m,
+    lengths = [
+        problem.A.shape[0],
         sum(cone.dimension for cone in problem.cones),
         sum(block.dimension for block in problem.blocks),
-    )
+    ]
 
     def unit(part: int, places: Array, values: Array) -> Multipliers:
         arrays = [np.zeros((1, length)) for length in lengths]
         arrays[part][0, places] = values
         return Multipliers(*arrays)
 
-    if m:
-        activity = problem.A @ x
-        below, above = problem.row_lower - activity, activity - problem.row_upper
+    chosen = np.arange(lengths[0]) if rows is None else rows
+    if len(chosen):
+        activity = problem.A[chosen] @ x
+        below = problem.row_lower[chosen] - activity
+        above = activity - problem.row_upper[chosen]
         i = int(np.argmax(np.maximum(below, above)))
         if max(below[i], above[i]) > worst:
             worst = float(max(below[i], above[i]))
-            found = unit(0, np.array([i]), np.array([1.0 if below[i] > above[i] else -1.0]))
+            found = unit(0, chosen[i : i + 1], np.array([1.0 if below[i] > above[i] else -1.0]))
     begin = 0
-    for cone in problem.cones:
+    for k, cone in enumerate(problem.cones):
+        here = begin + np.arange(cone.dimension)
+        begin += cone.dimension
+        if cones is not None and k not in cones:
+            continue
         u = cone.value(x)
         missed = cone.violation(u)
         if missed > worst:
-            worst = missed
-            found = unit(1, begin + np.arange(cone.dimension), _cone_normal(u, cone.rotated))
-        begin += cone.dimension
+            worst, found = missed, unit(1, here, cone_normal(u, cone.rotated))
     begin = 0
-    for block in problem.blocks:
+    for k, block in enumerate(problem.blocks):
+        here = begin + np.arange(block.dimension)
+        begin += block.dimension
+        if blocks is not None and k not in blocks:
+            continue
         values, vectors = np.linalg.eigh(block.matrix(x))
         if -values[0] > worst:
-            worst = -float(values[0])
-            rows, columns = np.triu_indices(block.size)
             v = vectors[:, 0]
-            found = unit(2, begin + np.arange(block.dimension), v[columns] * v[rows])
-        begin += block.dimension
+            worst, found = -float(values[0]), unit(2, here, pack_symmetric(np.outer(v, v)))
     return found
 
 
-def _cone_normal(u: Array, rotated: bool) -> Array:
+def cone_normal(u: Array, rotated: bool) -> Array:
     """Return z in the cone whose product with u is the (negative) amount that u misses it by."""
     if rotated:
         half = np.sqrt(0.5)
         turned = np.array([(u[0] + u[1]) * half, (u[0] - u[1]) * half, *u[2:]])
-        z = _cone_normal(turned, False)
+        z = cone_normal(turned, False)
         return np.array([(z[0] + z[1]) * half, (z[0] - z[1]) * half, *z[2:]])
     tail = np.linalg.norm(u[1:])
     return np.append(1.0, -u[1:] / tail if tail > 0.0 else np.zeros(len(u) - 1))

@@ -8,21 +8,29 @@ the entries beside the diagonal times sqrt(2), so that dot products are inner pr
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.cones import SemidefiniteBlock, triangle, triangle_weights
+from sparseopt.problems.cones import (
+    pack_symmetric,
+    triangle,
+    triangle_weights,
+    unpack_symmetric,
+)
 from sparseopt.problems.misdp import MISDP
 from sparseopt.problems.misdp_bounds import Multipliers
 
 __all__ = ["ConicForm", "NodeProgram", "Stack", "relaxed"]
 
 _SETTLED = 1e-11
-"""A variable whose bounds are this close, relative to their size, is fixed; a constant entry of a
-matrix is zero below this."""
+"""A variable whose bounds are this close, relative to their size, is fixed; a matrix this small
+beside the others is zero."""
+_COMMON = 1e-13
+"""Eigenvalues of the sum of squared matrices below this, relative to the largest, are zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +56,11 @@ class NodeProgram:
         Rows of the :class:`Stack` that are here, after whose nonnegative part come the bounds.
     bounds : int
         How many bounds of variables.
+    faces : dict of int to array
+        For blocks (by their index) whose matrices have a null space in common whatever the free
+        variables are: an orthonormal basis U (s, r) of the rest. The program has U'M(x)U.
+    idle : tuple of (rows, cones, blocks)
+        Constraints that no free variable is in.
     constant : float
         Costs of the fixed variables.
     """
@@ -63,6 +76,8 @@ class NodeProgram:
     fixed: Array
     taken: Array
     bounds: int
+    faces: dict[int, Array]
+    idle: tuple[Array, tuple[int, ...], tuple[int, ...]]
     constant: float
 
 
@@ -117,7 +132,8 @@ class ConicForm:
     ) -> NodeProgram:
         """Return the program over the box [lower, upper], (n,) each.
 
-        Rows and lines of matrices that the fixed variables leave empty are taken out.
+        Constraints that the fixed variables leave idle are taken out, and matrices are reduced to
+        the range that they have in common.
 
         Parameters
         ----------
@@ -139,33 +155,46 @@ class ConicForm:
         taken = [np.flatnonzero(used[: self.linear])]
         zero = int((taken[0] < len(stack.zero)).sum())
         orders = []
-        for begin, end in zip(self._cones_at[:-1], self._cones_at[1:], strict=True):
+        idle_cones, idle_blocks = [], []
+        for k, (begin, end) in enumerate(itertools.pairwise(self._cones_at.tolist())):
             if used[begin:end].any():
                 taken.append(np.arange(begin, end))
-                orders.append(int(end - begin))
+                orders.append(end - begin)
+            else:
+                idle_cones.append(k)
         sizes = []
-        for block, begin in zip(self.problem.blocks, self._blocks_at[:-1], strict=True):
-            places = _kept(block, used[begin:], b[begin:])
-            if len(places):
-                sizes.append(int(np.sqrt(2 * len(places))))
-                taken.append(begin + places)
-                if margin > 0.0:
-                    rows, columns = triangle(block.size)
-                    size = float(np.abs(b[begin + places]).max(initial=1.0))
-                    b[begin + np.flatnonzero(rows == columns)] -= margin * size
+        faces: dict[int, Array] = {}
+        matrices: list[tuple[sp.csc_array, Array]] = []
+        for k, (begin, end) in enumerate(itertools.pairwise(self._blocks_at.tolist())):
+            if not used[begin:end].any():
+                idle_blocks.append(k)
+                continue
+            part, constant = C[begin:end], b[begin:end]
+            size = self.problem.blocks[k].size
+            U = _common_range(part, constant, size)
+            if U is not None:
+                faces[k] = U
+                size = U.shape[1]
+                part, constant = _compressed(part, constant, U)
+            if margin > 0.0:
+                rows, columns = triangle(size)
+                largest = max(1.0, float(np.abs(constant).max()))
+                constant = constant - np.where(rows == columns, margin * largest, 0.0)
+            matrices.append((part, constant))
+            sizes.append(size)
         rows_taken = np.concatenate(taken)
         low, high = np.isfinite(lower[free]), np.isfinite(upper[free])
         eye = sp.eye_array(len(free), format="csr")
         count = len(taken[0])
         sides = np.concatenate([-lower[free][low], upper[free][high]])
+        parts = [C[taken[0]], -eye[low], eye[high], C[rows_taken[count:]]]
+        ends = [b[taken[0]], sides, b[rows_taken[count:]]]
+        parts += [part for part, _ in matrices]
+        ends += [constant for _, constant in matrices]
         return NodeProgram(
             q=c[free],
-            C=sp.csc_array(
-                sp.vstack(
-                    [C[taken[0]], -eye[low], eye[high], C[rows_taken[count:]]], format="csc"
-                )
-            ),
-            b=np.concatenate([b[taken[0]], sides, b[rows_taken[count:]]]),
+            C=sp.csc_array(sp.vstack(parts, format="csc")),
+            b=np.concatenate(ends),
             zero=zero,
             nonnegative=count - zero + len(sides),
             orders=tuple(orders),
@@ -174,8 +203,15 @@ class ConicForm:
             fixed=fixed,
             taken=rows_taken,
             bounds=len(sides),
+            faces=faces,
+            idle=(self._idle_rows(used), tuple(idle_cones), tuple(idle_blocks)),
             constant=float(c @ fixed),
         )
+
+    def _idle_rows(self, used: Array) -> Array:
+        stack = self.stack
+        rows = np.concatenate([stack.zero, stack.low, stack.high])
+        return np.unique(rows[~used[: self.linear]])
 
     def point(self, program: NodeProgram, x: Array) -> Array:
         """Return the point (n,) that the free variables x and the fixed ones make."""
@@ -188,7 +224,18 @@ class ConicForm:
         count = int((program.taken < self.linear).sum())
         own = np.zeros(self.stack.C.shape[0])
         own[program.taken[:count]] = dual[:count]
-        own[program.taken[count:]] = dual[count + program.bounds :]
+        cones = program.taken[count:]
+        at = count + program.bounds
+        own[cones] = dual[at : at + len(cones)]
+        at += len(cones)
+        sizes = iter(program.sizes)
+        for k, (begin, end) in enumerate(itertools.pairwise(self._blocks_at.tolist())):
+            if k in program.idle[2]:
+                continue
+            size = next(sizes)
+            length = size * (size + 1) // 2
+            own[begin:end] = _expanded(dual[at : at + length], size, program.faces.get(k))
+            at += length
         problem, stack = self.problem, self.stack
         y = np.zeros(problem.A.shape[0])
         zero, low = len(stack.zero), len(stack.low)
@@ -245,24 +292,36 @@ def relaxed(program: NodeProgram) -> NodeProgram:
     )
 
 
-def _kept(block: SemidefiniteBlock, used: Array, constant: Array) -> Array:
-    """Return the places of a block that are left when its lines of zeros are taken out.
+def _common_range(C: sp.csc_array, constant: Array, size: int) -> Array | None:
+    """Return an orthonormal basis of the range that all matrices share; None where it is all.
 
-    A line that is zero whatever the free variables are would leave no interior.
+    A null space in common would leave the relaxation without an interior.
     """
-    places = np.arange(block.dimension)
-    here = used[: block.dimension]
-    if not here.any():
-        return places[:0]
-    if here.all():
-        return places
-    rows, columns = triangle(block.size)
-    size = float(np.abs(constant[: block.dimension]).max())
-    live = here | (np.abs(constant[: block.dimension]) > _SETTLED * size)
-    line = np.zeros(block.size, dtype=bool)
-    line[rows[live]] = True
-    line[columns[live]] = True
-    return places[line[rows] & line[columns]]
+    matrices = unpack_symmetric(
+        np.vstack([C.toarray().T, constant[None]]) / np.sqrt(triangle_weights(size)), size
+    )
+    norms = np.sqrt((matrices**2).sum(axis=(1, 2), keepdims=True))
+    matrices = matrices / np.where(norms > _SETTLED * norms.max(), norms, np.inf)
+    values, vectors = np.linalg.eigh(np.matmul(matrices, matrices).sum(axis=0))
+    kept = values > _COMMON * values[-1]
+    return None if kept.all() else vectors[:, kept]
+
+
+def _compressed(C: sp.csc_array, constant: Array, U: Array) -> tuple[sp.csc_array, Array]:
+    """Return the columns and the constant of U'M(x)U."""
+    size, rank = U.shape
+    weights = np.sqrt(triangle_weights(size))
+    stacked = unpack_symmetric(np.vstack([C.toarray().T, constant[None]]) / weights, size)
+    packed = pack_symmetric(U.T @ stacked @ U) * np.sqrt(triangle_weights(rank))
+    return sp.csc_array(packed[:-1].T), packed[-1]
+
+
+def _expanded(dual: Array, size: int, U: Array | None) -> Array:
+    """Return the scaled packed entries of U Z U'."""
+    if U is None:
+        return dual
+    Z = unpack_symmetric(dual / np.sqrt(triangle_weights(size)), size)
+    return np.asarray(pack_symmetric(U @ Z @ U.T) * np.sqrt(triangle_weights(len(U))))
 
 
 def _turn(k: int) -> sp.csr_array:
