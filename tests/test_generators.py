@@ -41,6 +41,7 @@ NAMES = [
     "covariance-shift",
     "gaussian-laplace",
     "gaussian-mixture",
+    "kernel-selection",
 ]
 
 
@@ -90,6 +91,7 @@ STREAMS = {
     "covariance-shift": -0.0487553332833,
     "gaussian-laplace": -0.00643705619998,
     "gaussian-mixture": -0.188464664952,
+    "kernel-selection": -21.0401647504,
 }
 
 

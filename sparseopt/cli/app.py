@@ -12,6 +12,7 @@ from sparseopt.cli.exits import Application, ExitCode
 from sparseopt.cli.make import convert, generate
 from sparseopt.cli.select import select
 from sparseopt.cli.solve import solve
+from sparseopt.cli.two_sample import two_sample
 
 __all__ = ["main"]
 
@@ -50,5 +51,5 @@ def main(ctx: click.Context) -> Any:
     return None
 
 
-for _command in (solve, select, check, info, backends, generate, convert, bench):
+for _command in (solve, select, two_sample, check, info, backends, generate, convert, bench):
     main.add_command(_command)

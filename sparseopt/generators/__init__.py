@@ -64,6 +64,7 @@ from sparseopt.generators.two_samples import (
     covariance_shift,
     gaussian_laplace,
     gaussian_mixture,
+    kernel_selection,
     mean_shift,
     two_samples,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "graph_sample",
     "ising_lattice",
     "ising_lattice_sample",
+    "kernel_selection",
     "l1_svm",
     "lad_41",
     "lad_43",
@@ -249,6 +251,7 @@ _DESIGNS: dict[str, Callable[..., Problem]] = {
     "covariance-shift": covariance_shift,
     "gaussian-laplace": gaussian_laplace,
     "gaussian-mixture": gaussian_mixture,
+    "kernel-selection": kernel_selection,
 }
 
 _PAPER_FACTOR = {"dantzig-4.1": 1.0, "dantzig-4.3": 2.0, "lad-4.1": 1.0, "lad-4.3": 2.0}

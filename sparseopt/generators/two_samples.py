@@ -13,7 +13,7 @@ import numpy as np
 
 from sparseopt.errors import ParamError
 from sparseopt.generators.draws import require_at_most, require_positive, stream
-from sparseopt.problems import STRS
+from sparseopt.problems import STRS, KernelSelection
 from sparseopt.problems.base import Array
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "covariance_shift",
     "gaussian_laplace",
     "gaussian_mixture",
+    "kernel_selection",
     "mean_shift",
     "two_samples",
 ]
@@ -187,6 +188,36 @@ def gaussian_mixture(
         When a setting is out of range.
     """
     return _selection(two_samples("mixture", seed=seed, n=n, D=D, d=d, tau=tau), lam, d)
+
+
+def kernel_selection(
+    *,
+    seed: int = 0,
+    case: str = "mean-shift",
+    kernel: str = "gaussian",
+    n: int = 200,
+    D: int = 20,
+    d: int = 5,
+    lam: float = 0.01,
+) -> KernelSelection:
+    """Select d of D variables by any built-in kernel, in any of the four cases.
+
+    Parameters
+    ----------
+    seed : int, default 0
+    case : {"mean-shift", "covariance-shift", "laplace", "mixture"}
+        With the default size of the difference; see :func:`two_samples`.
+    kernel : {"linear", "quadratic", "gaussian"}
+    n, D, d : int
+    lam : float, default 0.01
+
+    Raises
+    ------
+    ParamError, ProblemError
+        When a setting is out of range.
+    """
+    draw = two_samples(case, seed=seed, n=n, D=D, d=d)
+    return KernelSelection(draw.x, draw.y, kernel, d=d, lam=lam)
 
 
 def _selection(draw: TwoSampleDraw, lam: float, d: int) -> STRS:

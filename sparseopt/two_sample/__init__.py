@@ -19,11 +19,13 @@ from sparseopt.two_sample.proportions import (
     false_discovery_proportion,
     non_discovery_proportion,
 )
+from sparseopt.two_sample.reading import read_sample
 from sparseopt.two_sample.result import TwoSampleTest
 
 __all__ = [
     "TwoSampleTest",
     "false_discovery_proportion",
     "non_discovery_proportion",
+    "read_sample",
     "two_sample_test",
 ]

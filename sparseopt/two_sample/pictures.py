@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
 
     from sparseopt.two_sample.result import TwoSampleTest
 
-__all__ = ["plot_null", "plot_witness"]
+__all__ = ["plot_null", "plot_witness", "save_test_picture"]
 
 _BLUE, _GREY, _RED = "#332288", "#BBBBBB", "#CC6677"
 _GRID = 60
+_MISSING = "pictures need matplotlib: pip install 'sparseopt[plot]'"
 
 
 def plot_null(test: TwoSampleTest, ax: Axes | None) -> Axes:
@@ -30,7 +32,7 @@ def plot_null(test: TwoSampleTest, ax: Axes | None) -> Axes:
     ax.axvline(test.statistic, color=_RED, label=f"statistic, p = {test.p_value:.3g}")
     ax.set_xlabel("difference of mean scores" if test.kernel == "scores" else "squared MMD")
     ax.set_ylabel("permutations")
-    ax.legend(frameon=False)
+    ax.legend(framealpha=0.85)
     return ax
 
 
@@ -60,11 +62,31 @@ def plot_witness(test: TwoSampleTest, ax: Axes | None, variables: list[int]) -> 
         field = ax.contourf(first, second, value, levels=levels, cmap="RdBu", alpha=0.8)
         ax.figure.colorbar(field, ax=ax, label="witness: x denser > 0 > y denser")
         for sample, colour, name in ((test.x_test, _BLUE, "x"), (test.y_test, _RED, "y")):
-            ax.plot(*sample[:, variables].T, ".", color=colour, markeredgecolor="white", label=name)
+            ax.plot(*sample[:, variables].T, "o", color=colour, markeredgecolor="white", label=name)
         ax.set_ylabel(test.names[variables[1]])
     ax.set_xlabel(test.names[variables[0]])
     ax.legend(frameon=True, loc="upper right")
     return ax
+
+
+def save_test_picture(test: TwoSampleTest, path: str | PathLike[str], title: str) -> None:
+    """Write one picture of both.
+
+    Raises
+    ------
+    BackendUnavailable
+        When matplotlib is missing.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise BackendUnavailable(_MISSING) from error
+    figure = Figure(figsize=(10.0, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    plot_null(test, left)
+    plot_witness(test, right, [int(s) for s in test.selected[:2]])
+    figure.suptitle(title)
+    figure.savefig(path, dpi=150)
 
 
 def _around(values: Array) -> Array:
@@ -79,7 +101,5 @@ def _axes(ax: Axes | None) -> Axes:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise BackendUnavailable(
-            "pictures need matplotlib: pip install 'sparseopt[plot]'"
-        ) from error
+        raise BackendUnavailable(_MISSING) from error
     return pyplot.subplots(layout="constrained")[1]

@@ -193,7 +193,8 @@ class TwoSampleTest:
             "verdict": None if verdict is None else verdict.value,
         }
 
-    def _facts(self) -> dict[str, str]:
+    def facts(self) -> dict[str, str]:
+        """Return what a person reads first, by name."""
         shown = ", ".join(self.selected_names[:_SHOWN])
         more = len(self.selected) - _SHOWN
         facts = {
@@ -215,11 +216,11 @@ class TwoSampleTest:
         return facts
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<13} {text}" for name, text in self._facts().items())
+        return "\n".join(f"{name:<13} {text}" for name, text in self.facts().items())
 
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
-            for name, text in self._facts().items()
+            for name, text in self.facts().items()
         )
         return f"<table><caption>Two-sample test</caption>{rows}</table>"

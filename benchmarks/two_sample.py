@@ -1,0 +1,420 @@
+"""What variable selection does for two-sample tests: level, power, recovery, pictures.
+
+Parts, each with a table (docs/two-sample.md has all of them):
+
+- build: matrices A and a of the linear kernel from 4000 + 4000 observations of 50 variables, by
+  Hermite features and by direct sums;
+- level: rejections in 1,000 tests of equal distributions, beside the binomial band;
+- power: cases (I) to (IV), D = 100, d = 20, selected variables against all of them;
+- recovery: false and missed discoveries for d = 1, ..., 20, a picture like figure 4;
+- objective: values of the subproblem by method, a picture like figure 1;
+- digits: selected pixels and witness function, a picture like figure 5.
+
+Usage
+-----
+    python benchmarks/two_sample.py                  # all parts, about an hour on one core
+    python benchmarks/two_sample.py --quick          # all parts, small: two minutes
+    python benchmarks/two_sample.py --parts digits --images docs/images
+"""
+
+# ruff: noqa: E402, the threads are set before NumPy is imported
+from __future__ import annotations
+
+import os
+
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[_variable] = "1"
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+import sparseopt
+from sparseopt import generators
+from sparseopt.problems import STRS
+from sparseopt.two_sample import (
+    false_discovery_proportion,
+    non_discovery_proportion,
+    two_sample_test,
+)
+
+CASES = {"mean-shift": "I", "covariance-shift": "II", "laplace": "III", "mixture": "IV"}
+TABLE_1 = ((20, 5), (40, 10), (60, 6), (80, 8), (100, 10))
+STRS_LAM = {"mean-shift": 0.8, "covariance-shift": 0.7, "laplace": 0.6, "mixture": 0.5}
+HEURISTIC = {"restarts": 2, "iterations": 10}
+"""Fewer moves than by default: a power study solves hundreds of problems."""
+SELECTED = ("strs", "quadratic", "gaussian", "sparse-logistic")
+FULL = ("linear", "quadratic", "gaussian")
+
+
+def main() -> None:
+    """Run the chosen parts."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--parts", default=",".join(PARTS), help="some of: " + ", ".join(PARTS))
+    parser.add_argument("--quick", action="store_true", help="small sizes, few trials")
+    parser.add_argument("--images", type=Path, help="folder for the pictures (none by default)")
+    parser.add_argument("--json", type=Path, help="file for all numbers")
+    args = parser.parse_args()
+    unknown = set(args.parts.split(",")) - set(PARTS)
+    if unknown:
+        parser.error(f"there is no part {sorted(unknown)[0]!r}; there are: {', '.join(PARTS)}")
+    numbers: dict[str, Any] = {}
+    for name in args.parts.split(","):
+        print(f"\n## {name}\n", flush=True)
+        numbers[name] = PARTS[name](args.quick, args.images)
+        if args.json:
+            args.json.write_text(json.dumps(numbers, indent=1), encoding="utf-8")
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Print a Markdown table, row by row as the rows come."""
+    heads = list(heads)
+    print("| " + " | ".join(heads) + " |")
+    print("|" + "---|" * len(heads), flush=True)
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |", flush=True)
+
+
+# ---- build
+
+
+def build(quick: bool, images: Path | None) -> Any:
+    """Time the matrices of the linear kernel."""
+    n, D = (400, 10) if quick else (4000, 50)
+    draw = generators.two_samples("mean-shift", n=n, D=D, d=D // 5)
+    seconds = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        problem = STRS.from_two_samples(draw.x, draw.y, d=D // 5, lam=1.0)
+        seconds.append(time.perf_counter() - begin)
+    begin = time.perf_counter()
+    A, a = direct_sums(draw.x, draw.y)
+    direct = time.perf_counter() - begin
+    error = max(
+        float(np.abs(problem.A - A).max() / np.abs(A).max()),
+        float(np.abs(problem.linear - a).max() / np.abs(a).max()),
+    )
+    ours = statistics.median(seconds)
+    table(
+        ("n", "D", "by features, s", "goal, s", "direct sums, s", "largest relative difference"),
+        [(n, D, f"{ours:.3f}", "0.5", f"{direct:.1f}", f"{error:.1e}")],
+    )
+    return {"n": n, "D": D, "seconds": ours, "direct": direct, "error": error}
+
+
+def direct_sums(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return A (lam = 1) and a by sums over all pairs, column by column."""
+    n, D = x.shape
+    rows, a = np.empty((n, D)), np.empty(D)
+    for s in range(D):
+        u, v = x[:, s], y[:, s]
+        bandwidth = np.median(np.abs(u[:, None] - v[None, :])) ** 2
+
+        def gram(p: np.ndarray, q: np.ndarray, bandwidth: float = float(bandwidth)) -> np.ndarray:
+            return np.exp((p[:, None] - q[None, :]) ** 2 / (-2.0 * bandwidth))
+
+        across = gram(u, v)
+        H = gram(u, u) + gram(v, v) - across - across.T
+        rows[:, s] = H.sum(axis=1)
+        a[s] = (H.sum() - np.trace(H)) / (n * (n - 1))
+    total = rows.sum(axis=0)
+    V = 4.0 / n**3 * rows.T @ rows - 4.0 / n**4 * np.outer(total, total)
+    return -V, a
+
+
+# ---- level
+
+
+def level(quick: bool, images: Path | None) -> Any:
+    """Count rejections of a true hypothesis."""
+    trials, n, D, d, permutations = (100 if quick else 1000), 40, 10, 3, 99
+    low, high = (int(k) for k in binom.interval(0.95, trials, 0.05))
+    counts: dict[str, int] = {}
+
+    def rows() -> Iterable[tuple[object, ...]]:
+        for selection in (*SELECTED, "none"):
+            rejected = 0
+            for seed in range(trials):
+                x, y = np.random.default_rng([seed, 77]).standard_normal((2, n, D))
+                rejected += two_sample_test(
+                    x,
+                    y,
+                    selection,
+                    d=d,
+                    n_permutations=permutations,
+                    seed=seed,
+                    check=False,
+                    options=options(selection),
+                ).reject
+            counts[selection] = rejected
+            inside = "yes" if low <= rejected <= high else "NO"
+            yield selection, trials, rejected, f"{low} to {high}", inside
+
+    print(f"x and y: {n} observations each of {D} standard normal variables, d = {d}, alpha 0.05, ")
+    print(f"{permutations} permutations.\n")
+    table(("selection", "trials", "rejected", "95% band of 5%", "inside"), rows())
+    return {"trials": trials, "rejected": counts, "band": [low, high]}
+
+
+def options(selection: str) -> dict[str, int] | None:
+    """Return the settings of the annealing backend where it is the solver."""
+    return HEURISTIC if selection in ("quadratic", "gaussian") else None
+
+
+# ---- power
+
+
+def power(quick: bool, images: Path | None) -> Any:
+    """Count rejections of a false hypothesis."""
+    trials, D, d = (3, 20, 5) if quick else (20, 100, 20)
+    sizes = (50,) if quick else (50, 100)
+    print(f"D = {D}, d = d_true = {d}, {trials} trials, alpha 0.05, n to select and n to test; ")
+    print("full: all variables, on the n test observations. Power, and below it with lam chosen ")
+    print("by cross-validation (strs, cv) or all 2 n observations tested (gaussian, 2n).\n")
+    methods: dict[str, Callable[[np.ndarray, np.ndarray, int, int], Any]] = {
+        **{name: selected_test(name, d) for name in SELECTED},
+        "strs, cv": selected_test("strs", d, lam="cv"),
+        **{f"full {kernel}": full_test(kernel) for kernel in FULL},
+        "full gaussian, 2n": full_test("gaussian", both=True),
+    }
+    found: dict[str, Any] = {}
+
+    def rows() -> Iterable[tuple[object, ...]]:
+        for case, number in CASES.items():
+            for n in sizes:
+                draws = [
+                    generators.two_samples(case, seed=s, n=2 * n, D=D, d=d) for s in range(trials)
+                ]
+                shares = {
+                    name: float(
+                        np.mean([test(each.x, each.y, n, s) for s, each in enumerate(draws)])
+                    )
+                    for name, test in methods.items()
+                }
+                found[f"{case} {n}"] = shares
+                yield number, n, *(f"{share:.2f}" for share in shares.values())
+
+    table(("case", "n", *methods), rows())
+    if images is not None:
+        from two_sample_pictures import draw_power
+
+        draw_power(found, CASES, images / "two-sample-power.png")
+    return found
+
+
+def selected_test(selection: str, d: int, lam: Any = "auto") -> Callable[..., bool]:
+    """Return a test on selected variables."""
+
+    def run(x: np.ndarray, y: np.ndarray, n: int, seed: int) -> bool:
+        return two_sample_test(
+            x,
+            y,
+            selection,
+            d=d,
+            lam=lam,
+            n_permutations=199,
+            seed=seed,
+            check=False,
+            options=options(selection),
+            time_limit=5.0,
+        ).reject
+
+    return run
+
+
+def full_test(kernel: str, both: bool = False) -> Callable[..., bool]:
+    """Return a test on all variables: of the second half of the data, or of all of them."""
+
+    def run(x: np.ndarray, y: np.ndarray, n: int, seed: int) -> bool:
+        begin = 0 if both else n
+        return two_sample_test(
+            x[begin:], y[begin:], "none", kernel=kernel, n_permutations=199, seed=seed
+        ).reject
+
+    return run
+
+
+# ---- recovery
+
+
+def recovery(quick: bool, images: Path | None) -> Any:
+    """Tabulate FDP and NDP against d."""
+    trials, D, true = (1, 30, 6) if quick else (5, 100, 20)
+    ds = (1, 3, 6) if quick else (1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20)
+    settings = {
+        "mean-shift": {"tau": 2.0, "n": 200},
+        "covariance-shift": {"n": 150},
+        "laplace": {"n": 150},
+        "mixture": {"tau": 4.0, "n": 200},
+    }
+    found: dict[str, Any] = {}
+
+    def rows() -> Iterable[tuple[object, ...]]:
+        for case, number in CASES.items():
+            draws = [
+                generators.two_samples(case, seed=s, D=D, d=true, **settings[case])
+                for s in range(trials)
+            ]
+            for selection in SELECTED:
+                curves = []
+                for d in ds:
+                    chosen = [
+                        select(selection, each.x, each.y, d, s) for s, each in enumerate(draws)
+                    ]
+                    truth = [each.truth for each in draws]
+                    pairs = list(zip(chosen, truth, strict=True))
+                    curves.append(
+                        (
+                            d,
+                            float(np.mean([false_discovery_proportion(*pair) for pair in pairs])),
+                            float(np.mean([non_discovery_proportion(*pair) for pair in pairs])),
+                        )
+                    )
+                found[f"{case} {selection}"] = curves
+                for d, fdp, ndp in curves:
+                    if d in (ds[len(ds) // 2], ds[-1]):
+                        ideal = f"0.00 / {1 - d / true:.2f}"
+                        yield number, selection, d, f"{fdp:.2f} / {ndp:.2f}", ideal
+
+    print(f"D = {D}, {true} variables differ, {trials} trials.\n")
+    table(("case", "selection", "d", "FDP / NDP", "ideal"), rows())
+    if images is not None:
+        from two_sample_pictures import draw_recovery
+
+        draw_recovery(found, CASES, SELECTED, true, images / "two-sample-recovery.png")
+    return found
+
+
+def select(selection: str, x: np.ndarray, y: np.ndarray, d: int, seed: int) -> np.ndarray:
+    """Return the variables that are selected from all observations but two of each sample."""
+    return two_sample_test(
+        x,
+        y,
+        selection,
+        d=d,
+        split=1.0 - 2.0 / len(x),
+        n_permutations=1,
+        seed=seed,
+        check=False,
+        options=options(selection),
+        time_limit=5.0,
+    ).selected
+
+
+# ---- objective
+
+
+def objective(quick: bool, images: Path | None) -> Any:
+    """Compare the values that approximate methods reach."""
+    trials, n = (2, 200) if quick else (10, 1000)
+    sizes = TABLE_1[:2] if quick else TABLE_1
+    there = {info.name for info in sparseopt.backends() if info.available}
+    asked = ("truncation", "strs-admm", "strs-cip")
+    peers = [name for name in asked if name in there]
+    for name in set(asked) - there:
+        print(f"{name} is not there and was left out.\n")
+    found: dict[str, Any] = {}
+
+    def rows() -> Iterable[tuple[object, ...]]:
+        for case, number in CASES.items():
+            for D, d in sizes:
+                losses: dict[str, list[float]] = {}
+                for seed in range(trials):
+                    draw = generators.two_samples(case, seed=seed, n=n, D=D, d=d)
+                    problem = STRS.from_two_samples(draw.x, draw.y, d, lam=STRS_LAM[case])
+                    best = sparseopt.solve(problem, backend="strs-bnb", time_limit=30.0)
+                    values = {"truncation as printed": printed_truncation(problem)}
+                    for name in peers:
+                        result = sparseopt.solve(
+                            problem, backend=name, time_limit=10.0, check=False
+                        )
+                        values[name] = problem.objective(result.x)
+                    for name, value in values.items():
+                        loss = (best.objective - value) / abs(best.objective)
+                        losses.setdefault(name, []).append(loss)
+                found[f"{case} {D} {d}"] = losses
+                yield number, D, d, *(percent(losses[name]) for name in losses)
+
+    print(f"n = {n}, {trials} seeds: how far below the proven optimum, in percent of it; ")
+    print("median (largest).\n")
+    table(("case", "D", "d", "truncation as printed", *peers), rows())
+    if images is not None:
+        from two_sample_pictures import draw_objectives
+
+        draw_objectives(found, CASES, images / "two-sample-objective.png")
+    return found
+
+
+def percent(losses: list[float]) -> str:
+    """Return the median and the largest loss."""
+    return f"{100 * statistics.median(losses):.2f} ({100 * max(losses):.2f})"
+
+
+def printed_truncation(problem: STRS) -> float:
+    """Return the better of the truncations (I) and (II), with both signs but without a refit."""
+    A, a, d = problem.A, problem.linear, problem.d
+    candidates = [*A, a, np.linalg.eigh(A)[1][:, -1]]
+    best = -np.inf
+    for vector in candidates:
+        z = np.zeros(len(a))
+        kept = np.argsort(-np.abs(vector))[:d]
+        z[kept] = vector[kept]
+        z /= np.linalg.norm(z) or 1.0
+        best = max(best, problem.objective(z), problem.objective(-z))
+    return best
+
+
+# ---- digits
+
+
+def digits(quick: bool, images: Path | None) -> Any:
+    """Select the pixels by which two digits differ."""
+    from sklearn.datasets import load_digits
+
+    pixels, label = load_digits(return_X_y=True)
+    found: dict[str, Any] = {}
+    tests = {}
+
+    def rows() -> Iterable[tuple[object, ...]]:
+        for first, second in ((0, 6), (8, 9), (3, 8), (7, 9)):
+            x, y = pixels[label == first][:25], pixels[label == second][:25]
+            test = two_sample_test(x, y, "strs", d=8, split=0.8, names=[f"p{k}" for k in range(64)])
+            tests[first, second] = test
+            found[f"{first}-{second}"] = test.summary()
+            assert test.result is not None
+            yield (
+                f"{first} and {second}",
+                f"{test.p_value:.3f}",
+                test.result.verdict,
+                " ".join(str(tuple(divmod(int(s), 8))) for s in test.selected),
+            )
+
+    print("20 + 20 images to select d = 8 of 64 pixels, 5 + 5 to test.\n")
+    table(
+        ("digits", "p-value", "verdict", "pixels (row, column), the largest weight first"), rows()
+    )
+    if images is not None:
+        from two_sample_pictures import draw_digits
+
+        draw_digits(tests, pixels, label, images / "two-sample-digits.png", quick)
+    return found
+
+
+PARTS: dict[str, Callable[[bool, Path | None], Any]] = {
+    "build": build,
+    "level": level,
+    "power": power,
+    "recovery": recovery,
+    "objective": objective,
+    "digits": digits,
+}
+
+if __name__ == "__main__":
+    main()
