@@ -18,7 +18,7 @@ from sparseopt.problems.base import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["check_picture", "plot_path", "save_path_picture"]
+__all__ = ["check_picture", "plot_path", "require_matplotlib", "save_path_picture"]
 
 _COLOURS = (
     "#332288",
@@ -106,7 +106,7 @@ def plot_path(
         raise ParamError(f"max_labels must be an integer >= 0, got {max_labels!r}")
     if not isinstance(path, ParametricPath | GridPath):
         raise ParamError(f"a path of lam can be drawn, got {type(path).__name__}")
-    _require_matplotlib()
+    require_matplotlib()
     names = list(path.names)
     shown = ~np.isin(names, list(exclude)) if exclude else np.ones(len(names), bool)
     if x == "auto":
@@ -140,7 +140,7 @@ def check_picture(file: str | PathLike[str]) -> None:
     ParamError
         When the ending of the name is not that of a picture format.
     """
-    _require_matplotlib()
+    require_matplotlib()
     from matplotlib.backend_bases import FigureCanvasBase
 
     known = FigureCanvasBase.get_supported_filetypes()
@@ -178,7 +178,8 @@ def save_path_picture(
     figure.savefig(file)
 
 
-def _require_matplotlib() -> None:
+def require_matplotlib() -> None:
+    """Raise BackendUnavailable, with the way to install it, where matplotlib is missing."""
     if importlib.util.find_spec("matplotlib") is None:
         raise BackendUnavailable(
             "plotting needs matplotlib, which is not installed: pip install 'sparseopt[plot]'"

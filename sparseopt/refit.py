@@ -48,7 +48,7 @@ def refit(problem: L0GraphicalModel, selected: Array) -> Array:
 
 
 def support_losses(
-    problem: L0GraphicalModel, supports: Array, other: L0GraphicalModel | None = None
+    problem: L0GraphicalModel, supports: Array, test: Array | None = None
 ) -> Array:
     """Return the loss of every entry of a path's supports, fitted anew.
 
@@ -58,8 +58,9 @@ def support_losses(
         The coefficients are fitted to its data.
     supports : int64 array of shape (total + d,)
         As in :class:`~sparseopt.graph_path.GraphPath`.
-    other : L0GraphicalModel, optional
-        With the same candidates: the losses are those of its data. Default: `problem`.
+    test : array of shape (m, d), optional
+        Other observations, whose mean losses are wanted, without the ridge. Default: those of
+        `problem`, with it.
 
     Returns
     -------
@@ -74,7 +75,7 @@ def support_losses(
     for k in range(int(sizes.max()) + 1):
         at = first + np.minimum(k, sizes)
         selected = (np.repeat(supports[at], sizes) >> bit & 1).astype(bool)
-        out[at] = (other or problem).node_losses(refit(problem, selected))
+        out[at] = problem.node_losses(refit(problem, selected), test)
     return out
 
 

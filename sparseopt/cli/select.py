@@ -14,7 +14,14 @@ from sparseopt.cli.progress import ProgressLine
 from sparseopt.errors import ParamError
 
 if TYPE_CHECKING:
-    from sparseopt.selection import Selection, StabilityResult
+    from sparseopt.selection import (
+        GraphSelection,
+        GraphStabilityResult,
+        Selection,
+        StabilityResult,
+    )
+
+    Chosen = Selection | StabilityResult | GraphSelection | GraphStabilityResult
 
 __all__ = ["select"]
 
@@ -68,7 +75,7 @@ def select(
     plot: Path | None,
     **given: Any,
 ) -> ExitCode:
-    """Choose lam for INSTANCE, comparing all values of lam.
+    """Choose lam for INSTANCE (of a graph: the budget), comparing all of them.
 
     The rules: cross-validation, AIC, BIC, EBIC, the theoretical lam, stability selection.
     """
@@ -89,10 +96,14 @@ def select(
         stdout_kept_clean(as_json),
     ):
         chosen = _choose(instance, by, backend, asked, progress)
+        if refit and not hasattr(chosen, "refit"):
+            raise ParamError("--refit is for lam; the coefficients of a graph have no penalty")
         fitted = chosen.refit() if refit else None
     if as_json:
-        names = chosen.problem.coefficient_names
-        more = {} if fitted is None else {"refit": {names[j]: fitted[j] for j in chosen.support}}
+        more = {}
+        if fitted is not None:
+            names = chosen.problem.coefficient_names
+            more = {"refit": {names[j]: fitted[j] for j in chosen.support}}
         print_json({**chosen.summary(), **more})
     else:
         _print(chosen, fitted)
@@ -105,7 +116,7 @@ def select(
 
 def _choose(
     instance: Path, by: str, backend: str, asked: dict[str, Any], progress: ProgressLine
-) -> Selection | StabilityResult:
+) -> Chosen:
     import sparseopt
     from sparseopt.selection import select as choose
 
@@ -117,14 +128,14 @@ def _choose(
     return choose(problem, by, backend=backend, **asked, **listener)
 
 
-def _print(chosen: Selection | StabilityResult, fitted: Any) -> None:
+def _print(chosen: Chosen, fitted: Any) -> None:
     from sparseopt.cli.tables import print_facts, print_table
 
     summary = chosen.summary()
     coefficients = summary.pop("coefficients", None)
     frequencies = summary.pop("frequencies", None)
     print_facts(_facts(summary))
-    values = frequencies if coefficients is None else coefficients
+    values = (frequencies if coefficients is None else coefficients) or {}
     columns = ["coefficient", "frequency" if coefficients is None else "value"]
     rows = [[name, f"{value:.8g}"] for name, value in values.items()]
     if fitted is not None:

@@ -215,24 +215,31 @@ class L0GraphicalModel(BudgetProblem):
         """Return the scaled loss of every node at the coefficients x, shape (d,)."""
         return self.scaled(self.node_losses(x), np.arange(self.X.shape[1]))
 
-    def node_losses(self, x: Array) -> Array:
-        r"""Return :math:`\ell_j(\beta_j)` of every node at the coefficients x, shape (d,)."""
+    def node_losses(self, x: Array, test: Any = None) -> Array:
+        r"""Return :math:`\ell_j(\beta_j)` of every node at the coefficients x, shape (d,).
+
+        With `test`, an array of shape (m, d) of other observations, it is their mean loss, without
+        the ridge.
+        """
+        X = self.X if test is None else test
         x = as_vector("x", x, self.total)
         out = np.empty(self.X.shape[1])
         for first, last, columns, local in self._blocks():
             ptr = self.candidates.ptr[first : last + 1]
             beta = x[ptr[0] : ptr[-1]]
-            rows = np.ascontiguousarray(self.X[:, columns].T, dtype=np.float64)
+            rows = np.ascontiguousarray(X[:, columns].T, dtype=np.float64)
             shape = (last - first, len(columns))
             fitted = sp.csr_array((beta, local, ptr - ptr[0]), shape=shape) @ rows
-            target = np.ascontiguousarray(self.X[:, first:last].T, dtype=np.float64)
+            target = np.ascontiguousarray(X[:, first:last].T, dtype=np.float64)
             if self.loss == "gaussian":
                 loss = np.square(target - fitted).mean(axis=1)
             else:
                 loss = np.logaddexp(0.0, -target * fitted).mean(axis=1)
-            node = np.repeat(np.arange(last - first), np.diff(ptr))
-            penalty = np.bincount(node, weights=beta * beta, minlength=last - first)
-            out[first:last] = loss + self.ridge * penalty
+            if test is None and self.ridge > 0.0:
+                node = np.repeat(np.arange(last - first), np.diff(ptr))
+                penalty = np.bincount(node, weights=beta * beta, minlength=last - first)
+                loss = loss + self.ridge * penalty
+            out[first:last] = loss
         return out
 
     def null_losses(self) -> Array:

@@ -1,13 +1,19 @@
-"""Choosing lam, or the coefficients, on exact paths.
+"""Choosing lam, the coefficients, or the budget of a graph, on exact paths.
 
-The paths are known for every lam, so the rules compare every lam: cross-validation, information
-criteria, the theoretical values, stability selection, and refitting on a support.
+The paths are known for every lam, or every budget, so the rules compare all of them:
+cross-validation, information criteria, the theoretical values, stability selection, and refitting
+on a support.
 """
 
 from sparseopt.selection.choice import Selection
 from sparseopt.selection.criteria import CriterionResult, information_criterion
 from sparseopt.selection.cross_validation import CVResult, cross_validate
 from sparseopt.selection.curve import Curve
+from sparseopt.selection.graph_choice import GraphSelection
+from sparseopt.selection.graph_criteria import graph_criterion
+from sparseopt.selection.graph_cv import GraphCVResult, graph_cross_validate
+from sparseopt.selection.graph_rules import select_graph
+from sparseopt.selection.graph_stability import GraphStabilityResult, graph_stability
 from sparseopt.selection.losses import Loss, check_loss
 from sparseopt.selection.network import NetworkResult, network_criterion
 from sparseopt.selection.refitting import refit
@@ -20,6 +26,9 @@ __all__ = [
     "CVResult",
     "CriterionResult",
     "Curve",
+    "GraphCVResult",
+    "GraphSelection",
+    "GraphStabilityResult",
     "Loss",
     "NetworkResult",
     "Runs",
@@ -30,12 +39,16 @@ __all__ = [
     "check_loss",
     "cross_validate",
     "error_bound",
+    "graph_criterion",
+    "graph_cross_validate",
+    "graph_stability",
     "information_criterion",
     "network_criterion",
     "noise_level",
     "refit",
     "select",
     "select_by_theory",
+    "select_graph",
     "stability_selection",
     "theoretical_lam",
 ]

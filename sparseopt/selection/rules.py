@@ -15,6 +15,9 @@ from sparseopt.result import Result, Status
 from sparseopt.selection.choice import Selection
 from sparseopt.selection.criteria import information_criterion
 from sparseopt.selection.cross_validation import cross_validate
+from sparseopt.selection.graph_choice import GraphSelection
+from sparseopt.selection.graph_rules import select_graph
+from sparseopt.selection.graph_stability import GraphStabilityResult
 from sparseopt.selection.network import network_criterion
 from sparseopt.selection.solving import exact_path, path_result
 from sparseopt.selection.stability import StabilityResult, stability_selection
@@ -55,8 +58,8 @@ def select(
     result: Result | None = None,
     path: PathResult | None = None,
     **options: Any,
-) -> Selection | StabilityResult:
-    """Choose lam, or the coefficients, by a rule.
+) -> Selection | StabilityResult | GraphSelection | GraphStabilityResult:
+    """Choose lam, the coefficients, or the budget of a graph, by a rule.
 
     Parameters
     ----------
@@ -67,11 +70,12 @@ def select(
     path : PathResult, optional
     **options
         Those of :func:`cross_validate`, :func:`information_criterion` (:func:`network_criterion`
-        for CLIME), :func:`select_by_theory` or :func:`stability_selection`.
+        for CLIME), :func:`select_by_theory` or :func:`stability_selection`; of a graphical model
+        those of :func:`select_graph`.
 
     Returns
     -------
-    Selection or StabilityResult
+    Selection or StabilityResult; of graphs GraphSelection or GraphStabilityResult
 
     Raises
     ------
@@ -87,6 +91,8 @@ def select(
     """
     if path is not None and result is None:
         result = Result(status=Status.OPTIMAL, path=path, problem=problem, kind=problem.kind)
+    if problem.family == "l0-budget":
+        return select_graph(problem, by, result=result, **options)
     if by == "cv":
         return cross_validate(problem, result=result, **options)
     if by in ("aic", "bic", "ebic"):
