@@ -19,7 +19,7 @@ __all__ = ["BackendInfo", "backends", "check", "checked", "load", "save", "solve
 
 
 def load(path: str | PathLike[str]) -> Problem:
-    """Read a problem from a file; the format is chosen by the ending (.npz, .mps).
+    """Read a problem from a file; the format is chosen by the ending (.npz, .mps, .cbf, .dat-s).
 
     Raises
     ------
@@ -32,7 +32,7 @@ def load(path: str | PathLike[str]) -> Problem:
 
 
 def save(problem: Problem, path: str | PathLike[str], **header: Any) -> None:
-    """Write a problem to a file; the format is chosen by the ending (.npz, .mps).
+    """Write a problem to a file; the format is chosen by the ending (.npz, .mps, .cbf, .dat-s).
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ def _list(as_json: bool) -> None:
 @click.argument("source", metavar="IN", type=_FILE)
 @click.argument("target", metavar="OUT", type=_FILE)
 def convert(source: Path, target: Path) -> ExitCode:
-    """Rewrite the instance IN as OUT; the endings choose the formats (.npz, .mps)."""
+    """Rewrite the instance IN as OUT; the endings choose the formats (.npz, .mps, .cbf, .dat-s)."""
     check_target("OUT", target, source)
     import sparseopt
     from sparseopt.io import read_header

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from os import PathLike, fspath
 from typing import Any
 
@@ -11,47 +13,61 @@ from sparseopt.result import Result
 
 __all__ = ["load_problem", "load_result", "read_header", "save_problem", "save_result"]
 
-_PROBLEMS = (".npz", ".mps", ".mps.gz")
+_FORMATS = {
+    ".npz": "npz",
+    ".mps": "mps",
+    ".mps.gz": "mps",
+    ".cbf": "cbf",
+    ".cbf.gz": "cbf",
+    ".dat-s": "sdpa",
+    ".dat-s.gz": "sdpa",
+}
+"""Endings of the names of problems, and the module of each that reads and writes it."""
 
 
-def _is_mps(path: str | PathLike[str]) -> bool:
-    """Whether the ending says MPS; False for .npz.
+def _format(path: str | PathLike[str]) -> str:
+    """Return the name of the format that the ending says.
 
     Raises
     ------
     ProblemError
-        For any other ending.
+        For an unknown ending.
     """
     name = fspath(path).lower()
-    if name.endswith((".mps", ".mps.gz")):
-        return True
-    if name.endswith(".npz"):
-        return False
+    for ending, known in _FORMATS.items():
+        if name.endswith(ending):
+            return known
     hint = "; .json is the ending of results" if name.endswith(".json") else ""
     raise ProblemError(
-        f"{path}: the ending tells the format of a problem; known are {', '.join(_PROBLEMS)}{hint}"
+        f"{path}: the ending tells the format of a problem; known are {', '.join(_FORMATS)}{hint}"
     )
 
 
+def _function(what: str, path: str | PathLike[str], rest: str = "") -> Callable[..., Any]:
+    """Return a format's own function, such as ``write_mps``; imports it only now."""
+    name = _format(path)
+    module = import_module(f"sparseopt.io.{name}")
+    found: Callable[..., Any] = getattr(module, f"{what}_{name}{rest}")
+    return found
+
+
 def load_problem(path: str | PathLike[str]) -> Problem:
-    """Read a problem: .npz (native), .mps or .mps.gz (parametric linear programs).
+    """Read a problem; the ending tells the format.
+
+    .npz is native and holds any kind; .mps parametric linear programs; .cbf and .dat-s (SDPA)
+    mixed-integer semidefinite programs. The last three may be packed (.gz).
 
     Raises
     ------
     ProblemError
         When the ending is unknown, or the file is unreadable, damaged or of a newer version.
     """
-    if _is_mps(path):
-        from sparseopt.io.mps import read_mps
-
-        return read_mps(path)
-    from sparseopt.io.npz import read_npz
-
-    return read_npz(path)
+    problem: Problem = _function("read", path)(path)
+    return problem
 
 
 def save_problem(problem: Problem, path: str | PathLike[str], **header: Any) -> None:
-    """Write a problem: .npz (native), .mps or .mps.gz (parametric problems).
+    """Write a problem; the ending tells the format, as in :func:`load_problem`.
 
     Parameters
     ----------
@@ -66,14 +82,7 @@ def save_problem(problem: Problem, path: str | PathLike[str], **header: Any) -> 
         When the ending or a header entry is unknown, the format cannot hold the problem, or the
         file cannot be written.
     """
-    if _is_mps(path):
-        from sparseopt.io.mps import write_mps
-
-        write_mps(problem, path, **header)
-        return
-    from sparseopt.io.npz import write_npz
-
-    write_npz(problem, path, **header)
+    _function("write", path)(problem, path, **header)
 
 
 def read_header(path: str | PathLike[str]) -> dict[str, Any]:
@@ -88,13 +97,8 @@ def read_header(path: str | PathLike[str]) -> dict[str, Any]:
         from sparseopt.io.results import read_result_header
 
         return read_result_header(path)
-    if _is_mps(path):
-        from sparseopt.io.mps import read_mps_header
-
-        return read_mps_header(path)
-    from sparseopt.io.npz import read_npz_header
-
-    return read_npz_header(path)
+    header: dict[str, Any] = _function("read", path, "_header")(path)
+    return header
 
 
 def load_result(path: str | PathLike[str], problem: Problem | None = None) -> Result:

@@ -23,19 +23,19 @@ Other readers of MPS drop a second N row, and may merge two RHS sets.
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import replace
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
 
 from sparseopt.errors import ProblemError
-from sparseopt.io.files import expansion_limit, naming, open_read, replacing
+from sparseopt.io.files import naming
 from sparseopt.io.header import FACTS, checked_facts
 from sparseopt.io.mps_from_problem import model_of
 from sparseopt.io.mps_model import MpsModel
 from sparseopt.io.mps_reader import MPS_VERSION, parse_mps
 from sparseopt.io.mps_to_problem import is_parametric_lp, problem_of
 from sparseopt.io.mps_writer import format_mps
+from sparseopt.io.text import read_text, write_text
 from sparseopt.problems import (
     ParametricLP,
     ParametricProblem,
@@ -108,36 +108,8 @@ def write_mps(problem: Problem, path: str | PathLike[str], **facts: Any) -> None
     name = known.get("name", "")
     header = {**model.header, "source": problem.kind, **known}
     text = format_mps(replace(model, name=" ".join(name.split()), header=header))
-    content = text.encode("utf-8")
-    with replacing(path) as stream:
-        if not fspath(path).lower().endswith(".gz"):
-            stream.write(content)
-            return
-        # No name and no time: the same bytes each time.
-        with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as packed:
-            packed.write(content)
+    write_text(path, text)
 
 
 def _read_model(path: str | PathLike[str]) -> MpsModel:
-    with open_read(path) as stream:
-        size = stream.seek(0, 2)
-        stream.seek(0)
-        limit = expansion_limit(size)
-        try:
-            if fspath(path).lower().endswith(".gz"):
-                with gzip.GzipFile(fileobj=stream) as packed:
-                    content = packed.read(limit + 1)
-            else:
-                content = stream.read(limit + 1)
-        except Exception as error:
-            # gzip and zlib raise EOFError, OSError, zlib.error and more for a damaged file.
-            raise ProblemError(f"{path} is damaged or truncated ({error}); get it again") from error
-    if len(content) > limit:
-        raise ProblemError(
-            f"{path}: it unpacks from {size} to more than {limit} bytes, which looks like a bomb"
-        )
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ProblemError(f"{path} is not UTF-8 text (byte {error.start})") from error
-    return parse_mps(text, str(path))
+    return parse_mps(read_text(path), str(path))

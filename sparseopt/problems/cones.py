@@ -26,6 +26,7 @@ __all__ = [
     "triangle",
     "triangle_weights",
     "unpack_symmetric",
+    "without_negative_zero",
 ]
 
 
@@ -100,7 +101,8 @@ class SecondOrderCone:
                 f"F has {k} rows; a {'rotated ' * bool(self.rotated)}cone has at least {least}", "F"
             )
         object.__setattr__(self, "F", F)
-        object.__setattr__(self, "g", np.zeros(k) if self.g is None else as_vector("g", self.g, k))
+        g = np.zeros(k) if self.g is None else as_vector("g", self.g, k)
+        object.__setattr__(self, "g", without_negative_zero(g))
         object.__setattr__(self, "rotated", bool(self.rotated))
 
     @property
@@ -172,7 +174,7 @@ class SemidefiniteBlock:
             raise ProblemError(f"name is {self.name!r}; expected text", "name")
         F0 = np.zeros(entries) if self.F0 is None else as_vector("F0", self.F0, entries)
         object.__setattr__(self, "F", F)
-        object.__setattr__(self, "F0", F0)
+        object.__setattr__(self, "F0", without_negative_zero(F0))
         object.__setattr__(self, "size", int(size))
         object.__setattr__(self, "rank_one", bool(self.rank_one))
 
@@ -219,3 +221,10 @@ def as_sparse(field: str, value: Any) -> sp.csr_array:
         matrix.eliminate_zeros()
         matrix.sort_indices()
     return matrix
+
+
+def without_negative_zero(vector: Array) -> Array:
+    """Return a read-only copy in which -0.0, that text formats and sparse arrays drop, is 0.0."""
+    copy = np.asarray(vector + 0.0)
+    copy.flags.writeable = False
+    return copy

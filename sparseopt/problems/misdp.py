@@ -11,7 +11,12 @@ import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_vector
-from sparseopt.problems.cones import SecondOrderCone, SemidefiniteBlock, as_sparse
+from sparseopt.problems.cones import (
+    SecondOrderCone,
+    SemidefiniteBlock,
+    as_sparse,
+    without_negative_zero,
+)
 from sparseopt.problems.fields import as_names
 
 __all__ = ["MISDP", "SecondOrderCone", "SemidefiniteBlock"]
@@ -90,7 +95,7 @@ class MISDP(Problem):
         n = len(c) if c.ndim == 1 else 0
         if n == 0:
             raise ProblemError(f"c has shape {c.shape}; expected one cost per variable", "c")
-        self._set("c", as_vector("c", self.c, n))
+        self._set("c", without_negative_zero(as_vector("c", self.c, n)))
         A = sp.csr_array((0, n)) if self.A is None else as_sparse("A", self.A)
         if A.shape[1] != n:
             raise ProblemError(f"A has shape {A.shape}; expected {n} columns", "A")
@@ -107,7 +112,7 @@ class MISDP(Problem):
         self._set("blocks", _parts("blocks", self.blocks, SemidefiniteBlock))
         if isinstance(self.offset, bool) or not isinstance(self.offset, int | float | np.number):
             raise ProblemError(f"offset is {self.offset!r}; expected a number", "offset")
-        self._set("offset", float(self.offset))
+        self._set("offset", float(self.offset) + 0.0)
         self._set("names", as_names(self.names, n))
 
     def validate(self) -> None:
@@ -286,7 +291,7 @@ def _ends(name: str, given: Any, length: int, open_end: float) -> Array:
     if bad.any():
         j = int(np.argmax(bad))
         raise ProblemError(f"{name}[{j}] is {array[j]}; expected a number or {open_end}", name)
-    return array
+    return without_negative_zero(array)
 
 
 def _mask(given: Any, n: int) -> Array:

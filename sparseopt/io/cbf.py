@@ -1,0 +1,80 @@
+"""Mixed-integer semidefinite programs in the Conic Benchmark Format, .cbf and .cbf.gz.
+
+Read are the versions 1 to 4 as far as a MISDP goes: the domains F, L+, L-, L=, Q, QR and SVECPSD,
+matrix variables and matrix inequalities, integers, and SCIP-SDP's PSDVARRANK1 and PSDCONRANK1.
+Exponential and power cones, and CHANGE, are refused. The problem has the scalar variables first and
+then, one after the other, the entries of the matrix variables.
+
+A file that sparseopt writes holds a comment for its own reader (names, facts, and which rows are
+ranges or bounds); with it the problem comes back equal to the last bit. In any other file a row
+with a single coefficient, a power of two, becomes a bound of its variable, and two neighbouring
+rows that bound one expression from both sides become one row.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+from sparseopt.errors import ProblemError
+from sparseopt.io.cbf_problem import misdp_of
+from sparseopt.io.cbf_reader import parse_cbf
+from sparseopt.io.cbf_writer import format_cbf
+from sparseopt.io.files import naming
+from sparseopt.io.header import FACTS, checked_facts
+from sparseopt.io.text import read_text, write_text
+from sparseopt.problems import MISDP, Problem
+
+__all__ = ["read_cbf", "read_cbf_header", "write_cbf"]
+
+
+def read_cbf(path: str | PathLike[str]) -> MISDP:
+    """Read a CBF file.
+
+    Raises
+    ------
+    ProblemError
+        When it cannot be read, or holds what a MISDP does not have; names the line.
+    """
+    model = parse_cbf(read_text(path), str(path))
+    with naming(path):
+        return misdp_of(model)
+
+
+def read_cbf_header(path: str | PathLike[str]) -> dict[str, Any]:
+    """Return what a CBF file says about itself."""
+    model = parse_cbf(read_text(path), str(path))
+    with naming(path):
+        facts = checked_facts({key: model.header[key] for key in FACTS if key in model.header})
+        problem = misdp_of(model)
+    return {
+        "format": "cbf",
+        "version": model.version,
+        "kind": problem.kind,
+        "sense": problem.sense,
+        **facts,
+        "size": dict(problem.size),
+    }
+
+
+def write_cbf(problem: Problem, path: str | PathLike[str], **facts: Any) -> None:
+    """Write a MISDP as CBF.
+
+    Parameters
+    ----------
+    problem : MISDP
+    path : path
+    **facts
+        ``name, generator, reference, license, citation``; they go into the comment.
+
+    Raises
+    ------
+    ProblemError
+        When the problem is no MISDP, a fact is unknown, or the file cannot be written.
+    """
+    if not isinstance(problem, MISDP):
+        raise ProblemError(
+            f"{path}: CBF holds mixed-integer semidefinite programs, and {problem.kind} is none; "
+            "save it as .npz"
+        )
+    write_text(path, format_cbf(problem, checked_facts(facts)))

@@ -1,0 +1,209 @@
+"""SDPA sparse text, with SCIP-SDP's *INTEGER and *RANK1, to a :class:`SdpaModel`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sparseopt.errors import ProblemError
+from sparseopt.io.strict_json import loads_object
+from sparseopt.io.text import Lines
+from sparseopt.problems.base import Array
+
+__all__ = ["MARK", "SdpaModel", "parse_sdpa"]
+
+MARK = "* sparseopt-sdpa "
+"""Begins the comment line with sparseopt's JSON header."""
+
+_SEPARATORS = str.maketrans("(){},", "     ")
+_LEADING = re.compile(r"\s*([+-]?\d{1,18})(?![\d.eE])")
+_HEADING = re.compile(r"\*\s*(INTEGER|RANK1)", re.IGNORECASE)
+"""Also ``*INTEGERS*``, as some files have it."""
+_INDEX = re.compile(r"\*\s*(\d{1,18})\s*")
+_LARGEST = 2_000_000
+"""Variables or entries of matrices that any file may state ..."""
+_PER_LINE = 10
+"""... and those per line that a longer file may."""
+
+
+@dataclass
+class SdpaModel:
+    """What a file says: min c'x subject to sum_j x_j A_j - A_0 positive semidefinite.
+
+    Attributes
+    ----------
+    c : array of shape (n,)
+    sizes : list of int
+        Of the blocks; negative for a block of linear rows.
+    index : int array of shape (K, 4)
+        Of each entry: the matrix j (0 for A_0), the block, its row and its column; the block, row
+        and column from 0, the row not above the column.
+    value : array of shape (K,)
+    integer, rank_one : list of int
+        From 0.
+    header : dict
+        Sparseopt's own comment.
+    """
+
+    c: Array = field(default_factory=lambda: np.zeros(0))
+    sizes: list[int] = field(default_factory=list)
+    index: Array = field(default_factory=lambda: np.zeros((0, 4), np.int64))
+    value: Array = field(default_factory=lambda: np.zeros(0))
+    integer: list[int] = field(default_factory=list)
+    rank_one: list[int] = field(default_factory=list)
+    header: dict[str, Any] = field(default_factory=dict)
+
+
+def parse_sdpa(text: str, where: str) -> SdpaModel:
+    """Read SDPA sparse text.
+
+    Parameters
+    ----------
+    text : str
+    where : str
+        Name of the file, for messages.
+
+    Raises
+    ------
+    ProblemError
+        Naming the line, what it says and what was expected.
+    """
+    return _Reader(text, where).read()
+
+
+class _Reader:
+    """One pass over the lines."""
+
+    def __init__(self, text: str, where: str) -> None:
+        self._where = where
+        self._model = SdpaModel()
+        self._lines = Lines(self._meaningful(text), where)
+        self._most = max(_LARGEST, _PER_LINE * len(self._lines))
+
+    def _meaningful(self, text: str) -> Iterator[tuple[int, str]]:
+        """Yield the lines without comments; behind *INTEGER and *RANK1 the indices are none."""
+        section = False
+        for number, line in enumerate(text.splitlines(), start=1):
+            word = line.strip()
+            if line.startswith(MARK):
+                self._model.header = loads_object(
+                    line[len(MARK) :].encode(),
+                    f"{self._where}: line {number}: the comment of sparseopt",
+                )
+            elif heading := _HEADING.match(word):
+                section = True
+                yield number, f"*{heading[1].upper()}"
+            elif word and (word[0] not in '*"' or (section and _INDEX.fullmatch(word))):
+                yield number, line
+
+    def read(self) -> SdpaModel:
+        n = self._count("the number of variables, an integer >= 1", "variables")
+        blocks = self._count("the number of blocks, an integer >= 1", "blocks")
+        self._model.sizes = self._sizes(blocks)
+        self._model.c = self._costs(n)
+        self._entries(n)
+        return self._model
+
+    def _count(self, expected: str, what: str) -> int:
+        """Return the integer that begins the next line; text behind it is a comment."""
+        found = _LEADING.match(self._lines.next(expected))
+        if found is None or int(found[1]) < 1:
+            raise self._lines.error(expected)
+        if int(found[1]) > self._most:
+            raise self._lines.error(f"at most {self._most} {what} in a file of this length")
+        return int(found[1])
+
+    def _sizes(self, count: int) -> list[int]:
+        expected = f"the sizes of the {count} blocks, negative for linear rows"
+        sizes: list[int] = []
+        while len(sizes) < count:
+            rest = self._lines.next(expected).translate(_SEPARATORS)
+            found = _LEADING.match(rest)
+            if found is None:
+                raise self._lines.error(f"{expected}; {len(sizes)} of them came before")
+            while found is not None and len(sizes) < count:
+                sizes.append(int(found[1]))
+                rest = rest[found.end() :]
+                found = _LEADING.match(rest)
+        if 0 in sizes:
+            raise self._lines.error(f"{expected}; 0 is none")
+        total = sum(s * (s + 1) // 2 if s > 0 else -s for s in sizes)
+        if total > self._most:
+            raise self._lines.error(
+                f"blocks of at most {self._most} entries altogether in a file of this length"
+            )
+        return sizes
+
+    def _costs(self, n: int) -> Array:
+        expected = f"the {n} costs of the objective"
+        costs: list[float] = []
+        while len(costs) < n:
+            words = self._lines.next(expected).translate(_SEPARATORS).split()
+            if len(costs) + len(words) > n:
+                raise self._lines.error(f"{expected}; here are {len(costs) + len(words)}")
+            costs += [self._lines.number_of(word, expected) for word in words]
+        return np.array(costs)
+
+    def _entries(self, n: int) -> None:
+        index: list[tuple[int, int, int, int]] = []
+        value: list[float] = []
+        number: list[int] = []
+        section: list[int] | None = None
+        sizes = self._model.sizes
+        expected = f"matrix (0 to {n}), block (1 to {len(sizes)}), row and column (from 1), number"
+        for line in self._lines:
+            if line in ("*INTEGER", "*RANK1"):
+                section = self._model.integer if line == "*INTEGER" else self._model.rank_one
+                continue
+            if section is not None:
+                self._index(line, section, n)
+                continue
+            words = line.translate(_SEPARATORS).split()
+            if len(words) < 5 or (len(words) > 5 and words[5][0] not in '*"#'):
+                raise self._lines.error(expected)
+            if not all(word.isdigit() and len(word) < 10 for word in words[:4]):
+                raise self._lines.error(expected)
+            j, block, row, column = (int(word) for word in words[:4])
+            if j > n or not 1 <= block <= len(sizes):
+                raise self._lines.error(expected)
+            size = abs(sizes[block - 1])
+            if not (1 <= row <= size and 1 <= column <= size):
+                raise self._lines.error(f"a row and a column from 1 to {size} in block {block}")
+            if sizes[block - 1] < 0 and row != column:
+                raise self._lines.error(
+                    f"a row equal to the column: block {block} has linear rows, on the diagonal"
+                )
+            index.append((j, block - 1, max(row, column) - 1, min(row, column) - 1))
+            value.append(self._lines.number_of(words[4], expected))
+            number.append(self._lines.number)
+        self._model.index = np.array(index, np.int64).reshape(-1, 4)
+        self._model.value = np.array(value)
+        self._check_twice(number)
+
+    def _index(self, line: str, section: list[int], n: int) -> None:
+        """Read a line ``*k`` of *INTEGER or *RANK1."""
+        of_variables = section is self._model.integer
+        known = n if of_variables else len(self._model.sizes)
+        what = "variable" if of_variables else "block"
+        found = _INDEX.fullmatch(line.strip())
+        if found is None or not 1 <= int(found[1]) <= known:
+            raise self._lines.error(f"* and a {what} from 1 to {known}")
+        if not of_variables and self._model.sizes[int(found[1]) - 1] < 0:
+            raise self._lines.error(f"a block of a matrix; block {found[1]} has linear rows")
+        section.append(int(found[1]) - 1)
+
+    def _check_twice(self, number: list[int]) -> None:
+        order = np.lexsort(self._model.index.T)
+        ordered = self._model.index[order]
+        same = (ordered[1:] == ordered[:-1]).all(axis=1)
+        if same.any():
+            k = int(np.argmax(same))
+            a, b = sorted(number[order[i]] for i in (k, k + 1))
+            raise ProblemError(
+                f"{self._where}: line {b} has the entry of line {a} again; expected each entry "
+                "once, of a symmetric matrix one of the two"
+            )
