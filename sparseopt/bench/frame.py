@@ -54,6 +54,7 @@ _PLAIN = (
     "started",
     "load",
 )
+_ANSWERED = (Outcome.OK, Outcome.TIMEOUT, Outcome.STOPPED)
 _FIRST, _LAST = _PLAIN.index("objective"), _PLAIN.index("excess")
 _NUMBERS = frozenset(_PLAIN[_FIRST : _LAST + 1]) - {"stopped_by"} | {"load"}
 
@@ -111,7 +112,8 @@ def frame(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
         ``instance``, ``problem`` (what is compared: instance, setting, seed and repeat),
         ``backend`` (the label), ``outcome``, ``status``, ``verdict``, ``objective``, ``best``,
         ``excess``, ``time``, ..., then sizes and settings of the instance, its tags, and metrics.
-        ``solved`` is true where the outcome is ok, ``correct`` where besides no better answer is
+        ``answered`` is true where there is an answer, also at a limit,
+        ``solved`` where the outcome is ok, ``correct`` where besides no better answer is
         known, ``proven`` where the checker verified a claim of optimality (or that there is no
         answer); ``charged`` is the time, or the limit where the outcome is not ok.
     """
@@ -151,6 +153,7 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
         generator=instance["generator"],
         attempted=outcome.attempted,
         solved=solved,
+        answered=outcome in _ANSWERED and record.get("objective") is not None,
         correct=solved and (excess <= TOLERANCE if excess is not None else verified),
         proven=solved and verified and record.get("status") != "converged",
         charged=record["time"] if solved else limit,

@@ -13,9 +13,11 @@ from sparseopt.bench.wording import number_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Cell", "Layout", "laid_out"]
+__all__ = ["TIMES", "Cell", "Layout", "laid_out"]
 
 Key = tuple[str, ...]
+
+TIMES = ("time", "cpu_time", "build_time", "solve_time", "iterations", "knots", "nodes")
 
 
 @dataclass(frozen=True)
@@ -96,13 +98,13 @@ def _head(value: Any) -> str:
 
 
 def _cell(group: pd.DataFrame, value: str, statistic: str) -> Cell:
-    solved = group[group["solved"]]
-    values = solved[value].dropna() if value in solved.columns else solved.iloc[:0]
-    if not len(values):
+    # A time is that of a solve that ended by itself; an answer counts at a limit, too.
+    solved = group[group["solved" if value in TIMES else "answered"]]
+    if value not in solved.columns or not solved[value].notna().any():
         outcomes = ", ".join(sorted(set(group.loc[~group["solved"], "outcome"])))
         return Cell(outcomes or "-", len(group))
     missing = f" [{len(solved)} of {len(group)}]" if len(solved) < len(group) else ""
-    numbers = values.astype(float)
+    numbers = solved[value].dropna().astype(float)
     text = number_text(_summary(numbers, statistic))
     if statistic in ("mean-se", "mean-sd") and len(numbers) > 1:
         spread: Any = numbers.std(ddof=1)

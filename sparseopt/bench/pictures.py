@@ -20,7 +20,8 @@ class Figure:
     title : str
     kind : {"line", "box", "roc"}
         Means with standard errors against x; boxes of y at each x; a mean curve of (FPR, TPR).
-    x, y, series, panels : str
+    x, y, series : str
+    panels : tuple of str
         Columns of the data frame of records.
     source, note : str
     """
@@ -30,7 +31,7 @@ class Figure:
     x: str = ""
     y: str = ""
     series: str = "backend"
-    panels: str = ""
+    panels: tuple[str, ...] = ()
     log_x: bool = False
     log_y: bool = False
     source: str = ""
@@ -67,7 +68,7 @@ def read_figure(table: Table) -> Figure:
         x=table.text("x", required=kind != "roc"),
         y=table.text("y", required=kind != "roc"),
         series=table.text("series", "backend"),
-        panels=table.text("panels"),
+        panels=table.texts("panels"),
         log_x=table.flag("log_x", False),
         log_y=table.flag("log_y", False),
         source=table.text("source"),

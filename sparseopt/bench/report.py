@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparseopt.bench import plots
 from sparseopt.bench.frame import frame, settled
-from sparseopt.bench.layout import laid_out
+from sparseopt.bench.layout import TIMES, laid_out
 from sparseopt.bench.records import read_records
 from sparseopt.bench.run import RECORDS, SUITE
 from sparseopt.bench.suite import Suite, read_suite
@@ -188,9 +188,12 @@ def _figure(
 ) -> dict[str, Any]:
     """Return one figure of the suite: its panels, or why there are none."""
     panels = []
-    solved = table[table["solved"]]
-    if figure.panels and figure.panels in solved.columns:
-        parts = [(str(k), own) for k, own in solved.groupby(figure.panels, sort=False)]
+    solved = table[table["solved" if figure.y in TIMES else "answered"]]
+    if figure.panels and set(figure.panels) <= set(solved.columns):
+        parts = [
+            (", ".join(f"{n} = {v}" for n, v in zip(figure.panels, values, strict=True)), own)
+            for values, own in solved.groupby(list(figure.panels), sort=False)
+        ]
     else:
         parts = [("", solved)]
     for name, own in parts:
@@ -205,7 +208,7 @@ def _figure(
         else:
             picture = ""
         if picture:
-            panels.append((f"{figure.panels} = {name}" if name else "", picture))
+            panels.append((name, picture))
     return {"title": figure.title, "source": figure.source, "note": figure.note, "panels": panels}
 
 

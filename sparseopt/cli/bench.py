@@ -118,6 +118,7 @@ def run(
     from sparseopt.bench.outcome import Outcome
     from sparseopt.bench.run import plan_run
     from sparseopt.bench.suite import read_suite
+    from sparseopt.bench.wording import count_text
     from sparseopt.cli.bench_live import run_live
 
     for name in retry:
@@ -151,7 +152,7 @@ def run(
         print_json({"folder": str(place), "solves": len(records), "outcomes": counts})
     else:
         shown = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-        click.echo(f"{len(records)} solves in {place}: {shown}")
+        click.echo(f"{count_text(len(records), 'solve')} in {place}: {shown}")
         if not plan.left:
             click.echo("nothing was left to do; -o DIR starts a run of its own")
         click.echo(f"next: sparseopt bench report {place}")

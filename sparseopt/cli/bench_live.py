@@ -82,9 +82,7 @@ class _Lines:
             return
         self._shown = len(progress.seconds)
         record = progress.last[-1]
-        print(
-            f"{progress.done}/{progress.total}  {_ended(record)}", file=sys.stderr, flush=True
-        )
+        print(f"{progress.done}/{progress.total}  {_ended(record)}", file=sys.stderr, flush=True)
 
 
 def _ended(record: dict[str, Any]) -> str:

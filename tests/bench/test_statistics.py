@@ -1,0 +1,123 @@
+"""Means, profiles, power laws, ratios, and what answers say of one another."""
+
+import math
+
+import numpy as np
+import pytest
+from synthetic import record
+
+from sparseopt.bench.frame import frame, settled
+from sparseopt.bench.regressions import compare_runs
+from sparseopt.bench.stats import (
+    median_ratio,
+    performance_profile,
+    power_law,
+    shifted_geometric_mean,
+)
+
+
+def test_shifted_geometric_mean_by_hand() -> None:
+    assert shifted_geometric_mean([0.0, 3.0], 1.0) == pytest.approx(1.0)
+    assert math.isnan(shifted_geometric_mean([], 1.0))
+
+
+def test_a_power_law_is_recovered_and_its_interval_covers() -> None:
+    x = np.array([100.0, 200.0, 400.0, 800.0])
+    exact = power_law(x, 3e-6 * x**1.5)
+    assert exact is not None
+    assert exact.exponent == pytest.approx(1.5)
+    assert exact.factor == pytest.approx(3e-6)
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(200):
+        law = power_law(x, x**2 * np.exp(0.1 * rng.standard_normal(4)))
+        assert law is not None
+        covered += law.low <= 2.0 <= law.high
+    assert 180 <= covered <= 199
+    assert power_law([5.0, 5.0], [1.0, 2.0]) is None
+
+
+def test_profile_by_hand() -> None:
+    pytest.importorskip("pandas", reason="the frame of records needs pandas")
+    table = frame(
+        [
+            record("a", 1, 1.0),
+            record("b", 1, 2.0),
+            record("a", 2, 3.0),
+            record("b", 2, 1.0),
+            record("a", 3, 9.0, outcome="timeout", status="feasible"),
+            record("b", 3, 4.0),
+        ]
+    )
+    curves = performance_profile(table)
+    assert curves["a"][0].tolist() == [1.0, 3.0]
+    assert curves["a"][1].tolist() == pytest.approx([1 / 3, 2 / 3])
+    assert curves["b"][0].tolist() == [1.0, 1.0, 2.0]
+    assert table.loc[4, "charged"] == 10.0
+
+
+def test_answers_to_one_question_expose_a_false_optimum_and_a_false_bound() -> None:
+    good = record("good", 1, 1.0, 2.0, verdict="unproven")
+    liar = record("liar", 1, 1.0, 2.1, verdict="unproven", bound=None)
+    bold = record("bold", 1, 1.0, 2.5, status="feasible", outcome="timeout", bound=2.2)
+    modest = record("modest", 1, 1.0, 2.5, status="converged", bound=1.0)
+    elsewhere = record("elsewhere", 1, 1.0, 1.5, at=0.7)
+    found = {r["label"]: r for r in settled([good, liar, bold, modest, elsewhere])}
+    outcomes = {label: r["outcome"] for label, r in found.items()}
+    assert outcomes == {
+        "good": "ok",
+        "liar": "wrong",
+        "bold": "wrong",
+        "modest": "ok",
+        "elsewhere": "ok",
+    }
+    assert "good attains 2" in found["liar"]["message"]
+    assert "claims the bound 2.2" in found["bold"]["message"]
+    assert found["modest"]["excess"] == pytest.approx(0.25)
+    # The records themselves stay what they are.
+    assert liar["outcome"] == "ok"
+
+
+def test_a_maximum_is_compared_the_other_way() -> None:
+    low = record("low", 1, 1.0, 1.0, sense="max", bound=1.0, verdict="unproven")
+    high = record("high", 1, 1.0, 2.0, sense="max", bound=2.0)
+    found = {r["label"]: r["outcome"] for r in settled([low, high])}
+    assert found == {"low": "wrong", "high": "ok"}
+
+
+def test_regressions_are_flagged_by_their_interval() -> None:
+    sizes = range(1, 9)
+    before = [record("x", d, 1.0 + 0.01 * d) for d in sizes]
+    same = [record("x", d, 1.05) for d in sizes]
+    slower = [record("x", d, 1.5 + 0.01 * d) for d in sizes]
+    assert not compare_runs(before, same).regressed
+    found = compare_runs(before, slower)
+    assert found.slower == ("x",)
+    assert found.regressed
+    assert found.times["x"].low > 1.1
+    assert not compare_runs(slower, before).regressed
+    assert not compare_runs(before, slower, tolerance=1.0).regressed
+    # One solve alone proves nothing.
+    assert compare_runs(before[:1], slower[:1]).slower == ()
+
+
+def test_a_worse_end_is_a_regression_and_a_better_one_is_not() -> None:
+    ok = [record("x", 1, 1.0)]
+    crash = [record("x", 1, 1.0, outcome="crash", objective=None)]
+    assert compare_runs(ok, crash).regressed
+    assert not compare_runs(crash, ok).regressed
+    (change,) = compare_runs(crash, ok).changes
+    assert (change.before, change.after) == ("crash", "ok")
+    weaker = [record("x", 1, 1.0, verdict="unproven")]
+    assert compare_runs(ok, weaker).regressed
+    worse = [record("x", 1, 1.0, 1.1)]
+    assert compare_runs(ok, worse).regressed
+    assert not compare_runs(worse, ok).regressed
+
+
+def test_median_ratio_brackets_its_median() -> None:
+    rng = np.random.default_rng(1)
+    before = np.exp(rng.standard_normal(40))
+    ratio = median_ratio(before * 2.0 * np.exp(0.2 * rng.standard_normal(40)), before)
+    assert ratio.low < 2.0 < ratio.high
+    assert ratio.low < ratio.median < ratio.high

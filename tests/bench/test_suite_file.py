@@ -1,0 +1,132 @@
+"""Suite files: what they expand to, and what is said of wrong ones."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sparseopt.bench.catalog import find_suite, suite_files
+from sparseopt.bench.jobs import Selection, expand
+from sparseopt.bench.suite import read_suite
+from sparseopt.errors import ParamError
+
+GOOD = """
+[suite]
+time_limit = 5
+[[instances]]
+generator = "dantzig-4.1"
+settings = { n = 20, d = [30, 40], s = 3 }
+seeds = 2
+params = { lam_min = "noise" }
+[[backends]]
+name = "homotopy"
+[[backends]]
+name = "highs"
+params = { lam = "noise", lam_min = "unset" }
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_suite_is_the_product_of_its_parts(tmp_path: Path) -> None:
+    jobs = expand(read_suite(write(tmp_path, GOOD)))
+    assert len(jobs) == 2 * 2 * 2
+    assert len({job.key for job in jobs}) == 8
+    assert {job.instance["name"] for job in jobs} == {
+        f"dantzig-4.1 n=20 d={d} s=3 #{seed}" for d in (30, 40) for seed in (0, 1)
+    }
+    first, second = jobs[:2]
+    assert first.params == {"lam_min": "noise"}
+    assert second.params == {"lam": "noise"}
+    # Both need the same word, so they share one instance.
+    assert first.instance_key == second.instance_key
+
+
+def test_keys_come_from_content_not_from_names_and_places(tmp_path: Path) -> None:
+    one = expand(read_suite(write(tmp_path, GOOD)))
+    (tmp_path / "other").mkdir()
+    renamed = GOOD.replace("[suite]", '[suite]\nname = "x"\ntitle = "y"')
+    # n = 20 and n = 20.0, and a default that is written out, are the same instance.
+    renamed = renamed.replace("n = 20,", "n = 20.0, sigma = 1,")
+    two = expand(read_suite(write(tmp_path / "other", renamed)))
+    assert [job.key for job in one] == [job.key for job in two]
+    slower = expand(read_suite(write(tmp_path, GOOD.replace("= 5", "= 6"))))
+    assert not {job.key for job in one} & {job.key for job in slower}
+
+
+def test_a_selection_takes_part_of_a_suite(tmp_path: Path) -> None:
+    suite = read_suite(write(tmp_path, GOOD))
+    assert len(expand(suite, Selection(max_seeds=1))) == 4
+    assert len(expand(suite, Selection(instances=("*d=30*",), backends=("highs",)))) == 2
+    assert expand(suite, Selection(time_limit=9.0))[0].limits["time"] == 9.0
+    with pytest.raises(ParamError, match=r"no backend 'gurobi'; it has: highs, homotopy"):
+        expand(suite, Selection(backends=("gurobi",)))
+    with pytest.raises(ParamError, match="nothing of suite mine is selected"):
+        expand(suite, Selection(instances=("*d=31*",)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("time_limit = 5", "time_limit = 0", "[suite], key 'time_limit' is 0; expected a number"),
+        ("time_limit", "timelimit", "[suite] has no key 'timelimit'; it has: name, title"),
+        ("time_limit = 5", 'memory = "lots"', "key 'memory' is 'lots'; expected an amount"),
+        ("time_limit = 5", "threads = true", "key 'threads' is True; expected an integer >= 1"),
+        ("seeds = 2", "seeds = [-1]", "[[instances]] 1, key 'seeds' is [-1]; expected a list"),
+        ("seeds = 2", 'metrics = ["mean"]', "key 'metrics' is 'mean'; expected some of: sel"),
+        ("seeds = 2", 'backends = ["scip"]', "key 'backends' has 'scip'; expected labels of"),
+        ('"dantzig-4.1"', '"dantzig-9"', "key 'generator': no generator is called 'dantzig-9'"),
+        ("s = 3", "k = 3", "key 'settings.k' is 3; expected one of: n, d, s, sigma"),
+        ('lam_min = "noise"', "lam_min = -1", "[[instances]] 1.params: lam_min must be a finite"),
+        ('lam_min = "noise"', "lamb = 1", "[[instances]] 1.params has no 'lamb'; it has: lam,"),
+        ('lam_min = "noise"', "time_limit = 1", "expected time_limit in [suite], where it is"),
+        ('name = "highs"', 'name = "homotopy"', "'label' is 'homotopy' a second time"),
+        ('name = "highs"', 'label = "highs"', "[[backends]] 2 has no key 'name'; expected a text"),
+        ('name = "highs"', 'name = "x"\nclass = "X"', "key 'class' is 'X'; expected module:Class"),
+        ("[[backends]]", "[[solvers]]", "there are no backends; expected at least one"),
+        ("[suite]", "[suite", "is no TOML: "),
+        (
+            "[suite]",
+            '[[tables]]\ntitle = "t"\nrows = ["d"]\ncolumns = ["backend"]\nstatistic = "mode"\n'
+            "[suite]",
+            "[[tables]] 1, key 'statistic' is 'mode'; expected one of: mean-se",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_key_and_expectation(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
+    assert old in GOOD
+    path = write(tmp_path, GOOD.replace(old, new))
+    with pytest.raises(ParamError, match=re.escape(expected)) as caught:
+        read_suite(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_instance_file_is_named(tmp_path: Path) -> None:
+    text = '[[instances]]\nfile = "gone.npz"\n[[backends]]\nname = "highs"\n'
+    with pytest.raises(ParamError, match=r"gone\.npz: No such file.*expected a file beside"):
+        expand(read_suite(write(tmp_path, text)))
+
+
+@pytest.mark.parametrize("name", sorted(suite_files()))
+def test_every_shipped_suite_is_valid(name: str) -> None:
+    suite = read_suite(suite_files()[name])
+    assert suite.name == name
+    assert suite.title
+    assert expand(suite, Selection(max_seeds=1))
+
+
+def test_the_suites_of_the_papers_are_there() -> None:
+    expected = {"smoke", "psm-table1", "psm-table2", "psm-table3", "strs-table1", "l0-table1"}
+    expected |= {f"strs-figure{k}" for k in range(1, 5)} | {f"l0-figure{k}" for k in range(4, 7)}
+    expected |= {"scaling-parametric", "scaling-networks", "scaling-strs", "scaling-l0"}
+    assert expected <= set(suite_files())
+    with pytest.raises(ParamError, match="no suite is called 'smok'; there are: l0-figure4"):
+        find_suite("smok")
+    with pytest.raises(ParamError, match=r"mine\.toml is not there"):
+        find_suite("mine.toml")
