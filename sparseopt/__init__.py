@@ -63,4 +63,8 @@ def __getattr__(name: str) -> Any:
         from sparseopt.bench.api import compare
 
         return compare
+    if name == "cvxpy":
+        import importlib
+
+        return importlib.import_module("sparseopt.cvxpy")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,197 @@
+"""The CVXPY solver: Clarabel is the oracle without integers, enumeration with them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import sparseopt
+from sparseopt import ParamError, ProblemError, UnsupportedProblem, Verdict
+from sparseopt.problems import MISDP, MISDPBuilder
+
+cp = pytest.importorskip("cvxpy", reason="CVXPY is not installed: sparseopt[cvxpy]")
+pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[cvxpy]")
+
+ENGINES = [
+    name
+    for name in ("misdp-bnb", "misdp-oa")
+    if name in {info.name for info in sparseopt.backends() if info.available}
+]
+
+
+@pytest.fixture(params=ENGINES)
+def solver(request):
+    return sparseopt.cvxpy.MISDP(backend=request.param)
+
+
+def continuous(seed):
+    """Matrix variable, LMI, second-order cones, equations, bounds."""
+    rng = np.random.default_rng(seed)
+    C = rng.normal(size=(3, 3))
+    X, u = cp.Variable((3, 3), PSD=True), cp.Variable(2)
+    rows = [
+        cp.trace(X) == 1,
+        cp.norm(u) <= X[0, 0] + 1,
+        u[0] + 2 * u[1] >= 0.3,
+        cp.bmat([[X[1, 1] + 1, u[0]], [u[0], 2]]) >> 0,
+        u <= 3,
+    ]
+    cost = cp.trace((C + C.T) @ X) + cp.sum_squares(u - rng.normal(size=2)) + 3
+    return cp.Problem(cp.Minimize(cost), rows), rows
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_integers_values_and_duals_are_those_of_clarabel(seed, solver):
+    problem, rows = continuous(seed)
+    best = problem.solve(solver=cp.CLARABEL)
+    duals = [row.dual_value for row in rows]
+    assert problem.solve(solver=solver) == pytest.approx(best, rel=1e-5, abs=1e-6)
+    assert problem.status == cp.OPTIMAL
+    assert max(np.max(row.violation()) for row in rows) <= 1e-6
+    for row, dual in zip(rows, duals, strict=True):
+        np.testing.assert_allclose(
+            np.hstack([np.ravel(part) for part in _parts(row.dual_value)]),
+            np.hstack([np.ravel(part) for part in _parts(dual)]),
+            atol=1e-3,
+        )
+
+
+def _parts(dual):
+    return dual if isinstance(dual, list) else [dual]
+
+
+def integers(seed):
+    """Booleans choose rank-one terms of an LMI, an integer moves a matrix variable."""
+    rng = np.random.default_rng(seed)
+    V = rng.normal(size=(4, 3))
+    z, k = cp.Variable(4, boolean=True), cp.Variable(integer=True)
+    X, w = cp.Variable((2, 2), symmetric=True), cp.Variable(4)
+    rows = [
+        X >> 0,
+        cp.trace(X) == 3,
+        X[0, 1] == k / 2 - 0.2,
+        k >= -3,
+        k <= 3,
+        sum(w[i] * np.outer(V[i], V[i]) for i in range(4)) << (1 + X[0, 0]) * np.eye(3),
+        w >= 0,
+        w <= 2 * z,
+        cp.norm(w) <= 2,
+        cp.sum(z) <= 2,
+    ]
+    cost = rng.uniform(0.5, 1.0, 4) @ w - 0.3 * cp.sum(z) + 0.2 * k - 0.1 * X[1, 1]
+    return cp.Problem(cp.Maximize(cost), rows), z, k
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_with_integers_the_optimum_is_that_of_enumeration(seed, solver):
+    problem, z, k = integers(seed)
+    free, chosen = cp.Parameter(4), cp.Parameter()
+    fixed = cp.Problem(problem.objective, [*problem.constraints, z == free, k == chosen])
+    relaxed = _without_integers(fixed, z, k)
+    best = -np.inf
+    for bits in itertools.product((0.0, 1.0), repeat=4):
+        if sum(bits) > 2:
+            continue
+        free.value = np.array(bits)
+        for value in range(-3, 4):
+            chosen.value = float(value)
+            relaxed.solve(solver=cp.CLARABEL, ignore_dpp=True)
+            if relaxed.status == cp.OPTIMAL:
+                best = max(best, float(relaxed.value))
+    assert problem.solve(solver=solver) == pytest.approx(best, rel=1e-5)
+    assert problem.status == cp.OPTIMAL
+    np.testing.assert_allclose(z.value, np.rint(z.value), atol=1e-9)
+    result = problem.solver_stats.extra_stats
+    assert result.verdict is not Verdict.REFUTED, result.check_messages
+    assert all(row.dual_value is None for row in problem.constraints)
+
+
+def _without_integers(problem, z, k):
+    """The same over continuous copies of z and k, which equations fix."""
+    copies = {z.id: cp.Variable(4), k.id: cp.Variable()}
+    return cp.Problem(
+        _swap(problem.objective, copies), [_swap(row, copies) for row in problem.constraints]
+    )
+
+
+def _swap(expression, copies):
+    if isinstance(expression, cp.Variable):
+        return copies.get(expression.id, expression)
+    if not getattr(expression, "args", None):
+        return expression
+    return expression.copy([_swap(part, copies) for part in expression.args])
+
+
+def test_dual_values_with_the_integers_fixed(solver):
+    x, k = cp.Variable(), cp.Variable(integer=True)
+    row = x + 2 * k <= 7.5
+    problem = cp.Problem(cp.Maximize(x + 10 * k), [row, x >= 0, k <= 3])
+    assert problem.solve(solver=solver, fixed_duals=True) == pytest.approx(31.5)
+    assert row.dual_value == pytest.approx(1.0, abs=1e-6)
+
+
+def test_infeasible_and_unbounded_are_told(solver):
+    X, k = cp.Variable((2, 2), PSD=True), cp.Variable(integer=True)
+    problem = cp.Problem(cp.Minimize(k), [cp.trace(X) <= 1, X[0, 1] == k, k >= 1, k <= 5])
+    problem.solve(solver=solver)
+    assert problem.status == cp.INFEASIBLE
+    assert k.value is None
+    problem = cp.Problem(cp.Minimize(-k), [X >> k * np.eye(2)])
+    problem.solve(solver=solver)
+    assert problem.status in (cp.UNBOUNDED, cp.settings.INFEASIBLE_OR_UNBOUNDED)
+
+
+def test_bounds_that_cross_are_infeasible_and_no_error(solver):
+    k = cp.Variable(2, integer=True)
+    problem = cp.Problem(cp.Minimize(cp.sum(k)), [k >= 3, k <= 2])
+    problem.solve(solver=solver)
+    assert problem.status == cp.INFEASIBLE
+
+
+@pytest.mark.parametrize("sense", [cp.Minimize, cp.Maximize])
+def test_translation_there_and_back(sense):
+    X, k = cp.Variable((2, 2), symmetric=True), cp.Variable(2, integer=True)
+    u = cp.Variable(2)
+    rows = [X >> 0, cp.trace(X) == 2, X[0, 1] == k[0] / 3, k >= -2, k <= 2, cp.norm(u) <= 1]
+    sign = 1 if sense is cp.Minimize else -1
+    problem = cp.Problem(sense(sign * (k[0] + X[0, 0] + u[0] + 4)), rows)
+    ours = sparseopt.cvxpy.from_cvxpy(problem)
+    assert isinstance(ours, MISDP)
+    assert ours.sense == ("min" if sense is cp.Minimize else "max")
+    assert (ours.size["integers"], ours.size["blocks"], ours.size["cones"]) == (2, 1, 1)
+    values = [problem.solve(solver=sparseopt.cvxpy.MISDP(backend=ENGINES[0]))]
+    values.append(sparseopt.solve(ours, backend=ENGINES[0]).objective)
+    back = sparseopt.cvxpy.to_cvxpy(ours)
+    values.append(back.solve(solver=sparseopt.cvxpy.MISDP(backend=ENGINES[0])))
+    np.testing.assert_allclose(values, values[0], rtol=1e-6)
+    # k = -2, X = [[a, -2/3], [-2/3, 2 - a]] with the least a, u = (-1, 0).
+    least = 1 - np.sqrt(1 - 4 / 9)
+    assert values[0] == pytest.approx(sign * (-2 + least - 1 + 4), rel=1e-6)
+
+
+def test_rotated_cones_and_bounds_go_to_cvxpy():
+    model = MISDPBuilder("max")
+    x = model.variables(3, lower=0.0, upper=[4.0, 0.5, np.inf])
+    model.cone([[(x[0], 1.0)], [(x[1], 1.0)], [(x[2], 1.0)]], rotated=True)
+    model.row((x, [1.0, 1.0, 0.0]), lower=-1.0, upper=3.0)
+    model.objective((x[2], 1.0))
+    problem = sparseopt.cvxpy.to_cvxpy(model.build())
+    # 2 x0 x1 >= x2^2 at x0 = 2.5, x1 = 0.5.
+    assert problem.solve(solver=cp.CLARABEL) == pytest.approx(np.sqrt(2.5), rel=1e-6)
+
+
+def test_what_cannot_be_said_is_refused():
+    model = MISDPBuilder()
+    X = model.matrix(2, rank_one=True)
+    model.objective((X[0, 0], 1.0))
+    with pytest.raises(UnsupportedProblem, match="rank one"):
+        sparseopt.cvxpy.to_cvxpy(model.build())
+    x = cp.Variable(2)
+    with pytest.raises(ProblemError, match="no mixed-integer semidefinite program"):
+        sparseopt.cvxpy.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(cp.exp(x)))))
+    with pytest.raises(ProblemError, match="DCP"):
+        sparseopt.cvxpy.from_cvxpy(cp.Problem(cp.Minimize(-cp.norm(x))))
+    with pytest.raises(ParamError, match="'tme_limit'"):
+        sparseopt.cvxpy.MISDP(tme_limit=3.0)
+    with pytest.raises(ParamError, match="'lam'"):
+        sparseopt.cvxpy.MISDP(lam=3.0)
