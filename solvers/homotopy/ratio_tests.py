@@ -46,26 +46,26 @@ def _falls(
     high: Array,
     high_rate: Array,
     codes: Array,
-    position: Array,
+    lam: float,
+    slowest: float,
+    primal: float,
+    dual: float,
     fall: Array,
-    reach: Array,
 ) -> None:
-    """Set `fall` to how far lam falls until a limit is met, `reach` until it is clearly passed."""
-    lam, primal, dual, slowest = position[0], position[4], position[5], position[6]
+    """Set `fall` to how far lam falls until each slack and a tolerance are used up.
+
+    One output only: with two, the compiler gives up to show that they do not overlap the inputs,
+    and uses no vector registers.
+    """
     for i in range(len(codes)):
         room = dual if codes[i] & 1 else primal
         r = rate[i] - low_rate[i]
-        each = 1.0 / r
         slack = max(value[i] - low[i] + lam * r, 0.0)
-        under = slack * each if r > slowest else np.inf
-        under_reach = under + room * each if r > slowest else np.inf
+        under = (slack + room) / r if r > slowest else np.inf
         r = high_rate[i] - rate[i]
-        each = 1.0 / r
         slack = max(high[i] - value[i] + lam * r, 0.0)
-        over = slack * each if r > slowest else np.inf
-        over_reach = over + room * each if r > slowest else np.inf
+        over = (slack + room) / r if r > slowest else np.inf
         fall[i] = min(under, over)
-        reach[i] = min(under_reach, over_reach)
 
 
 @compiled
@@ -76,13 +76,19 @@ def next_event(tableau: Tableau) -> tuple[int, int, float, float]:
     the tolerances do not tell them apart.
     """
     codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
-    position, fall, reaches = tableau.position, tableau.work[0], tableau.work[1]
+    position, fall = tableau.position, tableau.work[0]
     lam, delta, slowest = position[0], position[1], position[6]
     n = len(codes)
-    _falls(w[0], w[1], low[0], low[1], high[0], high[1], codes, position, fall, reaches)
-    reach = _smallest(reaches, n)
+    _falls(
+        w[0], w[1], low[0], low[1], high[0], high[1],
+        codes, lam, slowest, position[4], position[5], fall,
+    )  # fmt: skip
+    reach = _smallest(fall, n)
     if reach == np.inf:
         return -1, 0, 0.0, 0.0
+    _falls(
+        w[0], w[1], low[0], low[1], high[0], high[1], codes, lam, slowest, 0.0, 0.0, fall
+    )  # fmt: skip
     best, best_side, best_fall, best_order = -1, 0, 0.0, -np.inf
     for i in range(n):
         if fall[i] > reach:
@@ -114,17 +120,14 @@ def _ways(
     lam: float,
     room: float,
     way: Array,
-    reach: Array,
 ) -> None:
-    """Set `way` to how far a step goes until a limit is met, `reach` until it is clearly passed."""
+    """Set `way` to how far a step along the ray goes until each slack and `room` are used up."""
     for i in range(len(ray)):
         speed = abs(ray[i])
         over = high[i] - value[i] + lam * (high_rate[i] - rate[i])
         under = value[i] - low[i] + lam * (rate[i] - low_rate[i])
         slack = max(over if sign * ray[i] > 0.0 else under, 0.0)
-        each = 1.0 / speed
-        way[i] = slack * each if speed > _PIVOT else np.inf
-        reach[i] = (slack + room) * each if speed > _PIVOT else np.inf
+        way[i] = (slack + room) / speed if speed > _PIVOT else np.inf
 
 
 @compiled
@@ -141,17 +144,19 @@ def first_block(
     lam, delta = tableau.position[0], tableau.position[1]
     primal = not codes[mover] & 1
     room = tableau.position[5] if primal else tableau.position[4]
-    ways, reaches = tableau.work[0], tableau.work[1]
+    ways = tableau.work[0]
     # multipliers move at the variables and at the rows in R, values at the rows and in C; the
     # ray is zero at all others
     own = np.isfinite(travel[0])
     own_way = max(0.0, travel[0] + lam * travel[1]) if own else np.inf
     ray[mover] = 0.0
-    _ways(ray, sign, w[0], w[1], low[0], low[1], high[0], high[1], lam, room, ways, reaches)
-    reach = _smallest(reaches, len(codes))
-    ray[mover] = 1.0
+    _ways(ray, sign, w[0], w[1], low[0], low[1], high[0], high[1], lam, room, ways)
+    reach = _smallest(ways, len(codes))
     if own:
         reach = min(reach, own_way + room)
+    if reach < np.inf:
+        _ways(ray, sign, w[0], w[1], low[0], low[1], high[0], high[1], lam, 0.0, ways)
+    ray[mover] = 1.0
     if reach == np.inf:
         return -1, 0
     largest, quickest = 1.0, 1.0 if own_way <= reach else 0.0
