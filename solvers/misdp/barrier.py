@@ -17,6 +17,7 @@ Helmberg, Rendl, Vanderbei, Wolkowicz (1996); Toh, Todd, Tutuncu (1999) for the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg as la
@@ -111,10 +112,10 @@ class _Run:
         self.program = program
         self.q = program.q
         self.k = len(self.q)
-        C, b = sp.csr_array(program.C), program.b
+        C, b = program.C, program.b
         zero, end = program.zero, program.zero + program.nonnegative
-        self.E, self.e = C[:zero].toarray(), b[:zero]
-        self.G, self.h = C[zero:end], b[zero:end]
+        self.E, self.e = _dense(C[:zero]), b[:zero]
+        self.G, self.h = sp.csr_array(C[zero:end]), b[zero:end]
         self.blocks: list[_Block] = []
         for order in program.orders:
             self._add(C[end : end + order], b[end : end + order], order, arrow=True)
@@ -130,9 +131,9 @@ class _Run:
         self.scale_q = 1.0 + float(np.abs(self.q).max(initial=0.0))
         self.scale_b = 1.0 + float(np.abs(b).max(initial=0.0))
 
-    def _add(self, C: sp.csr_array, b: Array, size: int, *, arrow: bool) -> None:
-        columns = np.unique(C.indices)
-        entries = np.vstack([C[:, columns].toarray().T, b[None]])
+    def _add(self, C: Any, b: Array, size: int, *, arrow: bool) -> None:
+        columns = np.unique(C.indices) if sp.issparse(C) else np.flatnonzero(C.any(axis=0))
+        entries = np.vstack([_dense(C[:, columns]).T, b[None]])
         if arrow:
             matrices = np.zeros((len(entries), size, size))
             matrices[:, np.arange(size), np.arange(size)] = entries[:, :1]
@@ -308,6 +309,10 @@ class _Run:
             primal = min(primal, _matrix_room(block.__dict__["factor"], dS))
             dual = min(dual, _matrix_room(block.__dict__["dual_factor"], dZ))
         return min(primal, 1.0 / 0.9), min(dual, 1.0 / 0.9)
+
+
+def _dense(C: Any) -> Array:
+    return np.asarray(C.toarray() if sp.issparse(C) else C)
 
 
 def _room(value: Array, step: Array) -> float:

@@ -26,6 +26,7 @@ class Clarabel:
             import clarabel
         self._clarabel = clarabel
         self._control = control
+        self._zeros: dict[int, Any] = {}
         self._order: dict[int, Array] = {}
         settings: Any = clarabel.DefaultSettings()
         settings.verbose = False
@@ -46,7 +47,7 @@ class Clarabel:
         cones += [clarabel.SecondOrderConeT(order) for order in program.orders]
         cones += [clarabel.PSDTriangleConeT(size) for size in program.sizes]
         rows = self._rows(program)
-        C = sp.csc_array(program.C[rows])
+        C = program.C[rows]
         settings = self._settings
         if control.remaining is not None:
             settings.time_limit = max(control.remaining, 1e-3)
@@ -54,7 +55,7 @@ class Clarabel:
         large = max(program.sizes, default=0) > 6
         settings.direct_solve_method = "faer" if large else "qdldl"
         solver = clarabel.DefaultSolver(
-            sp.csc_matrix((k, k)), program.q, sp.csc_matrix(C), program.b[rows], cones, settings
+            self._zero(k), program.q, _columns(C), program.b[rows], cones, settings
         )
         # Called at every iteration: there Python sees Ctrl-C.
         solver.set_termination_callback(
@@ -74,6 +75,11 @@ class Clarabel:
             return Raw(None, None, word, direction=x)
         return Raw(x, dual, word)
 
+    def _zero(self, k: int) -> Any:
+        if k not in self._zeros:
+            self._zeros[k] = sp.csc_matrix((k, k))
+        return self._zeros[k]
+
     def _rows(self, program: NodeProgram) -> Array:
         """Return the order of rows in which matrices are upper triangles column by column."""
         parts = [np.arange(program.zero + program.nonnegative + sum(program.orders))]
@@ -87,3 +93,13 @@ class Clarabel:
             parts.append(begin + self._order[size])
             begin += size * (size + 1) // 2
         return np.concatenate(parts)
+
+
+def _columns(C: Any) -> Any:
+    """Return a csc matrix; of a dense one without the detours of scipy's own conversion."""
+    if sp.issparse(C):
+        return sp.csc_matrix(C)
+    T = np.ascontiguousarray(C.T)
+    column, row = np.nonzero(T)
+    pointers = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=len(T)))])
+    return sp.csc_matrix((T[column, row], row, pointers), shape=C.shape)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +30,8 @@ __all__ = ["ConicForm", "NodeProgram", "Stack", "relaxed"]
 _SETTLED = 1e-11
 """A variable whose bounds are this close, relative to their size, is fixed; a matrix this small
 beside the others is zero."""
+_DENSE = 4_000_000
+"""Constraints with up to this many entries are held as a dense matrix."""
 _COMMON = 1e-13
 """Eigenvalues of the sum of squared matrices below this, relative to the largest, are zero."""
 
@@ -40,7 +43,7 @@ class NodeProgram:
     Attributes
     ----------
     q : array of shape (k,)
-    C : csc array of shape (N, k)
+    C : array or csr array of shape (N, k)
     b : array of shape (N,)
     zero, nonnegative : int
         Lengths of the first two cones.
@@ -66,7 +69,7 @@ class NodeProgram:
     """
 
     q: Array
-    C: sp.csc_array
+    C: Any
     b: Array
     zero: int
     nonnegative: int
@@ -85,7 +88,7 @@ class NodeProgram:
 class Stack:
     """The constraints of the problem without the bounds of variables, in the order above."""
 
-    C: sp.csc_array
+    C: Any
     b: Array
     zero: Array
     """Rows of A that are equations."""
@@ -122,7 +125,9 @@ class ConicForm:
             scale = np.sqrt(triangle_weights(block.size))
             parts.append(-sp.csr_array(sp.diags_array(scale) @ block.F))
             sides.append(scale * block.F0)
-        C = sp.csc_array(sp.vstack(parts, format="csc"))
+        C: Any = sp.csc_array(sp.vstack(parts, format="csc"))
+        if C.shape[0] * C.shape[1] <= _DENSE:
+            C = C.toarray()
         self.stack = Stack(C, np.concatenate(sides), zero, low, high)
         self._cones_at = self.linear + np.cumsum([0, *(c.dimension for c in problem.cones)])
         self._blocks_at = self._cones_at[-1] + np.cumsum([0, *(b.dimension for b in problem.blocks)])
@@ -149,9 +154,12 @@ class ConicForm:
         free = np.flatnonzero(~settled)
         stack = self.stack
         b = stack.b - stack.C @ fixed
-        C = sp.csc_array(stack.C[:, free])
-        used = np.zeros(C.shape[0], dtype=bool)
-        used[C.indices] = True
+        C = stack.C[:, free]
+        if sp.issparse(C):
+            C = sp.csr_array(C)
+            used = np.diff(C.indptr) > 0
+        else:
+            used = C.any(axis=1)
         taken = [np.flatnonzero(used[: self.linear])]
         zero = int((taken[0] < len(stack.zero)).sum())
         orders = []
@@ -164,7 +172,7 @@ class ConicForm:
                 idle_cones.append(k)
         sizes = []
         faces: dict[int, Array] = {}
-        matrices: list[tuple[sp.csc_array, Array]] = []
+        matrices: list[tuple[Any, Array]] = []
         for k, (begin, end) in enumerate(itertools.pairwise(self._blocks_at.tolist())):
             if not used[begin:end].any():
                 idle_blocks.append(k)
@@ -184,7 +192,7 @@ class ConicForm:
             sizes.append(size)
         rows_taken = np.concatenate(taken)
         low, high = np.isfinite(lower[free]), np.isfinite(upper[free])
-        eye = sp.eye_array(len(free), format="csr")
+        eye = sp.eye_array(len(free), format="csr") if sp.issparse(C) else np.eye(len(free))
         count = len(taken[0])
         sides = np.concatenate([-lower[free][low], upper[free][high]])
         parts = [C[taken[0]], -eye[low], eye[high], C[rows_taken[count:]]]
@@ -193,7 +201,7 @@ class ConicForm:
         ends += [constant for _, constant in matrices]
         return NodeProgram(
             q=c[free],
-            C=sp.csc_array(sp.vstack(parts, format="csc")),
+            C=sp.csr_array(sp.vstack(parts, format="csr")) if sp.issparse(C) else np.vstack(parts),
             b=np.concatenate(ends),
             zero=zero,
             nonnegative=count - zero + len(sides),
@@ -276,15 +284,15 @@ def relaxed(program: NodeProgram) -> NodeProgram:
         column[end + np.flatnonzero(rows == columns)] = -1.0
         end += len(rows)
     k = len(program.q)
-    whole = sp.hstack([program.C, sp.csc_array(column[:, None])], format="csc")
     # t >= 0 as one more row behind the other linear ones.
     at = program.zero + program.nonnegative
-    row = sp.csc_array(([-1.0], ([0], [k])), shape=(1, k + 1))
-    whole = sp.csr_array(whole)
+    whole = sp.csr_array(sp.hstack([sp.csr_array(program.C), column[:, None]], format="csr"))
+    row = sp.csr_array(([-1.0], ([0], [k])), shape=(1, k + 1))
+    extended = sp.csr_array(sp.vstack([whole[:at], row, whole[at:]], format="csr"))
     return replace(
         program,
         q=np.append(np.zeros(k), 1.0),
-        C=sp.csc_array(sp.vstack([whole[:at], row, whole[at:]], format="csc")),
+        C=extended if sp.issparse(program.C) else extended.toarray(),
         b=np.concatenate([program.b[:at], [0.0], program.b[at:]]),
         nonnegative=program.nonnegative + 1,
         bounds=program.bounds + 1,
@@ -292,13 +300,13 @@ def relaxed(program: NodeProgram) -> NodeProgram:
     )
 
 
-def _common_range(C: sp.csc_array, constant: Array, size: int) -> Array | None:
+def _common_range(C: Any, constant: Array, size: int) -> Array | None:
     """Return an orthonormal basis of the range that all matrices share; None where it is all.
 
     A null space in common would leave the relaxation without an interior.
     """
     matrices = unpack_symmetric(
-        np.vstack([C.toarray().T, constant[None]]) / np.sqrt(triangle_weights(size)), size
+        np.vstack([_dense(C).T, constant[None]]) / np.sqrt(triangle_weights(size)), size
     )
     norms = np.sqrt((matrices**2).sum(axis=(1, 2), keepdims=True))
     matrices = matrices / np.where(norms > _SETTLED * norms.max(), norms, np.inf)
@@ -307,13 +315,18 @@ def _common_range(C: sp.csc_array, constant: Array, size: int) -> Array | None:
     return None if kept.all() else vectors[:, kept]
 
 
-def _compressed(C: sp.csc_array, constant: Array, U: Array) -> tuple[sp.csc_array, Array]:
+def _compressed(C: Any, constant: Array, U: Array) -> tuple[Any, Array]:
     """Return the columns and the constant of U'M(x)U."""
     size, rank = U.shape
     weights = np.sqrt(triangle_weights(size))
-    stacked = unpack_symmetric(np.vstack([C.toarray().T, constant[None]]) / weights, size)
+    stacked = unpack_symmetric(np.vstack([_dense(C).T, constant[None]]) / weights, size)
     packed = pack_symmetric(U.T @ stacked @ U) * np.sqrt(triangle_weights(rank))
-    return sp.csc_array(packed[:-1].T), packed[-1]
+    columns = packed[:-1].T
+    return sp.csr_array(columns) if sp.issparse(C) else columns, packed[-1]
+
+
+def _dense(C: Any) -> Array:
+    return np.asarray(C.toarray() if sp.issparse(C) else C)
 
 
 def _expanded(dual: Array, size: int, U: Array | None) -> Array:

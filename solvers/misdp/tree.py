@@ -113,7 +113,9 @@ class Tree:
     @property
     def bound(self) -> float:
         """Nothing costs less (without the offset); inf where nothing is feasible."""
-        open_ = min((node.bound for node in self.open), default=np.inf)
+        open_ = min((node.bound for node in self._next), default=np.inf)
+        if self._heap:
+            open_ = min(open_, self._heap[0][0])
         return max(self._floor, min(open_, self.leaves.bound, self.points.value))
 
     @property
