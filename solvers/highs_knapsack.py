@@ -43,6 +43,7 @@ class HighsKnapsack(BudgetBackend):
         }
     )
     options: ClassVar[Mapping[str, Option]] = {
+        **BudgetBackend.options,
         "max_budgets": Option(int, 100_000, "refuse to solve for more budgets than this", low=1)
     }
 

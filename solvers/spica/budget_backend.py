@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from sparseopt.backend import Backend, Control
+from sparseopt.backend import Backend, Control, Option
 from sparseopt.budget_path import BudgetPath
 from sparseopt.graph_path import GraphPath
 from sparseopt.params import SolveParams
@@ -28,6 +28,20 @@ class BudgetBackend(Backend):
     A subclass writes :meth:`_spend`. The tables of a model (the best subset of every size of each
     node) are the same for all backends, and exact.
     """
+
+    options: ClassVar[Mapping[str, Option]] = {
+        "jobs": Option(
+            int,
+            1,
+            "workers that search the nodes' neighbours through joblib; 1 for threads here",
+            low=1,
+        ),
+        "joblib": Option(
+            str,
+            "",
+            "which workers: 'loky', 'threading', 'dask', 'ray', ...; default: joblib's configured",
+        ),
+    }
 
     def supports(self, problem: Problem) -> tuple[bool, str]:
         """Take tables, and models of at most 62 candidates for each node."""
@@ -62,7 +76,7 @@ class BudgetBackend(Backend):
         control: Control,
     ) -> ModelTables:
         """Return the tables of a model."""
-        return model_tables(problem, params, control)
+        return model_tables(problem, params, control, options["jobs"], options["joblib"])
 
     @abstractmethod
     def _spend(

@@ -47,9 +47,10 @@ class Spica(BudgetBackend):
         }
     )
     options: ClassVar[Mapping[str, Option]] = {
+        **BudgetBackend.options,
         "epsilon": Option(
             float, 1e-10, "length of the last interval, relative to the largest multiplier", low=0.0
-        )
+        ),
     }
 
     def _spend(

@@ -49,9 +49,10 @@ class KnapsackDP(BudgetBackend):
         }
     )
     options: ClassVar[Mapping[str, Option]] = {
+        **BudgetBackend.options,
         "max_cells": Option(
             int, 300_000_000, "refuse problems with more nodes times budgets than this", low=1
-        )
+        ),
     }
 
     def _spend(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from sparseopt.backend import Control, Feature, Option
+from sparseopt.backend import Control, Feature
 from sparseopt.params import SolveParams
 from sparseopt.problems.graphical import BudgetTables
 from sparseopt.result import Certificate, Result, Status
@@ -40,7 +40,6 @@ class L0Tables(BudgetBackend):
             Feature.CERTIFICATE,
         }
     )
-    options: ClassVar[Mapping[str, Option]] = {}
 
     def _spend(
         self,

@@ -51,15 +51,35 @@ class ModelTables:
     visited: int
 
 
-def model_tables(problem: L0GraphicalModel, params: SolveParams, control: Control) -> ModelTables:
-    """Search the best subset of every size for every node."""
+def model_tables(
+    problem: L0GraphicalModel,
+    params: SolveParams,
+    control: Control,
+    jobs: int = 1,
+    engine: str = "",
+) -> ModelTables:
+    """Search the best subset of every size for every node.
+
+    Parameters
+    ----------
+    problem, params, control
+    jobs : int, default 1
+        More than 1: ranges of nodes go to so many workers of joblib.
+    engine : str, default ""
+        Which of joblib's backends; the configured one by default.
+    """
     control.progress("loading the engine (it is compiled at its first use on a machine)", 0.0)
     with control.uncounted():
         from sparseopt.solvers.spica import gaussian, ising
 
         (gaussian if problem.loss == "gaussian" else ising).warm_up()
-    search = gaussian.gaussian_tables if problem.loss == "gaussian" else ising.ising_tables
-    found = search(problem, control, params.threads or _cores())
+    if jobs > 1:
+        from sparseopt.solvers.spica.pool import pooled_tables
+
+        found = pooled_tables(problem, control, jobs, engine)
+    else:
+        search = gaussian.gaussian_tables if problem.loss == "gaussian" else ising.ising_tables
+        found = search(problem, control, params.threads or _cores())
     d = problem.X.shape[1]
     lengths = problem.candidates.sizes + 1
     ptr = problem.candidates.ptr + np.arange(d + 1)

@@ -3,6 +3,7 @@
 from sparseopt.problems.base import Problem, problem_kinds
 from sparseopt.problems.candidates import Candidates
 from sparseopt.problems.classification import L1SVM, LPD
+from sparseopt.problems.column_blocks import ColumnBlocks
 from sparseopt.problems.columnwise import ColumnwiseProblem
 from sparseopt.problems.cones import SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.graphical import BudgetTables
@@ -26,6 +27,7 @@ from sparseopt.problems.regression import (
     QuantileLasso,
 )
 from sparseopt.problems.strs import STRS
+from sparseopt.problems.strs_misdp import strs_as_misdp
 from sparseopt.problems.user_kernels import register_kernel
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "STRS",
     "BudgetTables",
     "Candidates",
+    "ColumnBlocks",
     "ColumnwiseProblem",
     "CompressedSensing",
     "DantzigSelector",
@@ -56,4 +59,5 @@ __all__ = [
     "SemidefiniteBlock",
     "problem_kinds",
     "register_kernel",
+    "strs_as_misdp",
 ]

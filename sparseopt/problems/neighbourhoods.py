@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
+from os import PathLike
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_vector
 from sparseopt.problems.budget import BudgetProblem
 from sparseopt.problems.candidates import Candidates
+from sparseopt.problems.column_blocks import ColumnBlocks
 
 __all__ = ["L0GraphicalModel", "Loss", "Scaling"]
 
@@ -56,9 +58,10 @@ class L0GraphicalModel(BudgetProblem):
 
     Parameters
     ----------
-    X : array of shape (n, d)
-        One row for each sample. float32 and int8 arrays, also memory-mapped ones, are kept as they
-        are; all else becomes float64.
+    X : array of shape (n, d), ColumnBlocks, or path of a .npy file
+        One row for each sample. float32, float64 and int8 arrays are kept as they are, also
+        memory-mapped ones, as a file is; other types become float64. Solvers read what they need
+        of :class:`~sparseopt.problems.ColumnBlocks`, and of files, in blocks of nodes.
     candidates : Candidates, bool array of shape (d, d), or scipy.sparse matrix
         Who may choose whom.
     budget : int, optional
@@ -100,16 +103,7 @@ class L0GraphicalModel(BudgetProblem):
     kind: ClassVar[str] = "l0-graphical-model"
 
     def _coerce(self) -> None:
-        X = np.asanyarray(self.X)
-        if X.dtype.kind not in "biuf":
-            raise ProblemError(f"X has the type {X.dtype}; expected real numbers", "X")
-        if X.ndim != 2 or 0 in X.shape:
-            raise ProblemError(f"X has shape {X.shape}; expected n samples x d nodes", "X")
-        if X.dtype not in (np.dtype(np.float32), np.dtype(np.int8)):
-            X = np.asarray(X, dtype=np.float64)
-        X = X.view()
-        X.flags.writeable = False
-        self._set("X", X)
+        self._set("X", _matrix(self.X))
         candidates = self.candidates
         if sp.issparse(candidates):
             candidates = Candidates.from_adjacency(candidates)
@@ -297,7 +291,7 @@ class L0GraphicalModel(BudgetProblem):
         if self.budget is not None:
             values["budget"] = self.budget
         arrays: dict[str, Array | sp.csr_array] = {
-            "X": self.X,
+            "X": np.asarray(self.X),
             "ptr": self.candidates.ptr,
             "index": self.candidates.index,
         }
@@ -315,3 +309,24 @@ class L0GraphicalModel(BudgetProblem):
             given.pop("ptr"), given.pop("index"), given.pop("coordinates", None)
         )
         return super().from_payload({**values, "candidates": candidates}, given)
+
+
+def _matrix(given: Any) -> Any:
+    """Return X as a matrix of a type that is kept, without reading a file or blocks as a whole."""
+    if isinstance(given, str | PathLike):
+        try:
+            given = np.load(given, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise ProblemError(f"X cannot be read from {given}: {error}", "X") from None
+    X = given if isinstance(given, ColumnBlocks) else np.asanyarray(given)
+    if X.dtype.kind not in "biuf":
+        raise ProblemError(f"X has the type {X.dtype}; expected real numbers", "X")
+    if X.ndim != 2 or 0 in X.shape:
+        raise ProblemError(f"X has shape {X.shape}; expected n samples x d nodes", "X")
+    if isinstance(X, ColumnBlocks):
+        return X
+    if X.dtype not in (np.dtype(np.float32), np.dtype(np.int8)):
+        X = np.asarray(X, dtype=np.float64)
+    X = X.view()
+    X.flags.writeable = False
+    return X
