@@ -72,7 +72,8 @@ class BranchAndBound(Backend):
     ) -> Result:
         assert isinstance(problem, STRS)
         with control.uncounted():
-            from sparseopt.solvers.strs.tree import Settings, Tree, warm_up
+            from sparseopt.solvers.strs.descent import warm_up
+            from sparseopt.solvers.strs.tree import Settings, Tree
 
             warm_up()
         size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,17 +12,12 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
+from sparseopt.solvers.strs.descent import Descent, restrict
 from sparseopt.solvers.strs.incumbent import Incumbent, refit, swap
 from sparseopt.solvers.strs.multipliers import Multipliers, Proof
-from sparseopt.solvers.strs.row_bound import minimise
 from sparseopt.solvers.strs.trs import maximise_on_spheres
 
 __all__ = ["Leaf", "Node", "Settings", "Tree"]
-
-_SLICE = 0.05
-"""Seconds of compiled code between two looks at the clock."""
-_PAIRS, _PAIR_CELLS = 12, 10_000_000
-"""Pairs that L-BFGS keeps, fewer (at least 3) where they would take more numbers than this."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +125,6 @@ class Tree:
     node_limit: int | None = None
     capacity: int = 8_000_000
     nodes: int = 0
-    evaluations: int = 0
     closed: float = -math.inf
     leaves: list[Leaf] | None = field(default_factory=list)
     _open: list[tuple[float, int, Node]] = field(default_factory=list)
@@ -139,7 +132,14 @@ class Tree:
     _kept: int = 0
     _kept_pairs: set[int] = field(default_factory=set)
     _seen: set[bytes] = field(default_factory=set)
-    _rate: float = 1e-9
+
+    def __post_init__(self) -> None:
+        self._descent = Descent(self.A, self.a, self.d, self.settings.steps)
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations of the row bound so far."""
+        return self._descent.evaluations
 
     @property
     def cut(self) -> float:
@@ -208,7 +208,9 @@ class Tree:
             gap = node.bound - self.cut
             largest = delta if at_root and round_ < 2 else gap
             delta = max(min(largest, self.settings.shrink * delta), 1e-9 * abs(self.best.value))
-            found, x, weight, density = self._minimise(node, x, delta)
+            found, x, weight, density = self._descent.run(
+                node.candidates, node.fixed_in, x, delta, self.cut, self._limit
+            )
             self._improve(node, weight, density)
             proof = Proof.at(found, node.candidates, node.fixed_in, self.d)
             if proof.bound < node.bound:
@@ -221,7 +223,7 @@ class Tree:
             fixed = self._fix(node, proof)
             if len(node.candidates) < len(before):
                 kept = np.isin(before, node.candidates)
-                x, weight, density = _restrict(x, kept), weight[kept], density[kept]
+                x, weight, density = restrict(x, kept), weight[kept], density[kept]
             if self._limit() is not None:
                 self._push(node)
                 return
@@ -236,57 +238,6 @@ class Tree:
         t = self.settings.start
         x = np.concatenate([[0.0], t * self.a, t * self.A.ravel()])
         return Multipliers.of_point(self.A, self.a, zero.variables, x)
-
-    def _minimise(
-        self, node: Node, x: Array, delta: float
-    ) -> tuple[Multipliers, Array, Array, Array]:
-        """Minimise the row bound with one smoothing, which changes it by about delta."""
-        F, n = node.candidates, len(node.candidates)
-        A, a = self.A[np.ix_(F, F)], self.a[F]
-        inside = np.isin(F, node.fixed_in)
-        border = bool(self.a.any())
-        rows = float(np.linalg.norm(x[1 + n :])) / math.sqrt(n) + delta / self.d
-        smoothing = np.array(
-            [
-                0.15 * delta / math.log(n + 1) / (2.0 if border else 1.0),
-                2.0 * delta / self.d,
-                3.0 * delta * rows / (self.d * max(1, self.d - 1)),
-                (0.3 * delta / self.d) ** 2,
-            ]
-        )
-        pairs = min(_PAIRS, max(3, _PAIR_CELLS // (2 * len(x))))
-        gradient = np.zeros(len(x))
-        memory, scalars = np.zeros((2 * pairs, len(x))), np.zeros(3 + pairs)
-        weight, density = np.zeros(n), np.zeros(n)
-        best, best_x = math.inf, x.copy()
-        left = self.settings.steps
-        while left > 0:
-            steps = min(left, max(1, int(_SLICE / (self._rate * _work(n)))))
-            begin = time.perf_counter()
-            best, evaluations, at_rest = minimise(
-                A,
-                a,
-                self.d,
-                inside,
-                border,
-                smoothing,
-                steps,
-                self.cut,
-                x,
-                best,
-                best_x,
-                gradient,
-                memory,
-                scalars,
-                weight,
-                density,
-            )
-            self._rate = (time.perf_counter() - begin) / max(1, evaluations) / _work(n)
-            self.evaluations += evaluations
-            left -= steps
-            if at_rest or best <= self.cut or self._limit() is not None:
-                break
-        return Multipliers.of_point(self.A, self.a, F, best_x), x, weight, density
 
     def _improve(self, node: Node, weight: Array, density: Array) -> None:
         """Try the supports that the relaxed solution suggests."""
@@ -412,42 +363,3 @@ class Tree:
             self.leaves = None
             return
         self.leaves.append(Leaf(fixed_in, fixed_out, mu, multipliers))
-
-
-def _restrict(x: Array, kept: Array) -> Array:
-    """Return the point (w, l, L) without the variables that are not kept."""
-    n = len(kept)
-    L = x[1 + n :].reshape(n, n)
-    return np.concatenate([x[:1], x[1 : 1 + n][kept], L[np.ix_(kept, kept)].ravel()])
-
-
-def _work(n: int) -> float:
-    """Return what one evaluation costs with n candidates, up to a factor."""
-    return 1e4 + float(n) ** 3
-
-
-def warm_up() -> None:
-    """Compile, or load what was compiled before."""
-    three = np.arange(3)
-    A = np.diag([3.0, 2.0, 1.0])
-    point = Multipliers.of_point(A, A[0], three, np.zeros(13))
-    Proof.at(point, three, three[:1], 2)
-    n, inside = 3, np.zeros(3, dtype=bool)
-    minimise(
-        A,
-        A[0],
-        2,
-        inside,
-        True,
-        np.full(4, 0.1),
-        1,
-        0.0,
-        np.zeros(13),
-        math.inf,
-        np.zeros(13),
-        np.zeros(13),
-        np.zeros((6, 13)),
-        np.zeros(6),
-        np.zeros(n),
-        np.zeros(n),
-    )

@@ -1,0 +1,165 @@
+r"""The master problem of the outer approximation: a mixed-integer linear program.
+
+.. math:: \max \; \eta \quad\text{subject to}\quad \eta \le c_k + h_k'q \;\text{ for every cut},
+          \quad \eta \le 1, \quad \sum_i q_i = m, \quad \sum_{i \in S} q_i \le m - 1
+          \;\text{ for every settled S}, \quad q \in \{0, 1\}^n
+
+with all weights h_k nonnegative. As eta is at most 1, no weight need be larger than 1 - c_k.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+
+__all__ = ["HighsMaster", "Master", "ScipMaster"]
+
+_TOLERANCE = 1e-9
+
+
+class Master(Protocol):
+    """What the outer approximation asks of its master."""
+
+    def cut(self, constant: float, weights: Array) -> None:
+        """Add eta <= constant + weights'q."""
+
+    def settle(self, support: Array) -> None:
+        """Exclude the support with these m places."""
+
+    def solve(self) -> tuple[Array | None, float]:
+        """Return the chosen places, None where there are none, and a bound on eta.
+
+        The bound is -inf when all supports are settled; it is what is known at a limit, where the
+        choice may be None too.
+        """
+
+
+class HighsMaster:
+    """The master in HiGHS, to which rows are added."""
+
+    def __init__(self, n: int, m: int, control: Control) -> None:
+        import highspy
+
+        from sparseopt.solvers.highs_instance import Instance
+        from sparseopt.solvers.lp.outcome import Spent
+
+        self._n, self._m = n, m
+        self._instance = Instance(control, "choose", _TOLERANCE, Spent())
+        self._instance.set_option("mip_rel_gap", 0.0)
+        self._instance.set_option("mip_abs_gap", _TOLERANCE)
+        self._instance.set_option("mip_feasibility_tolerance", _TOLERANCE)
+
+        def stop(event: Any) -> None:
+            if control.limit() is not None:
+                event.interrupt()
+
+        self._instance.highs.cbMipInterrupt += stop
+        self._instance.call(
+            "passModel",
+            n + 1,
+            1,
+            n,
+            int(highspy.MatrixFormat.kRowwise),
+            int(highspy.ObjSense.kMaximize),
+            0.0,
+            np.append(np.zeros(n), 1.0),
+            np.append(np.zeros(n), -np.inf),
+            np.ones(n + 1),
+            np.array([float(m)]),
+            np.array([float(m)]),
+            np.zeros(1, dtype=np.int32),
+            np.arange(n, dtype=np.int32),
+            np.ones(n),
+            np.append(np.ones(n), 0).astype(np.int32),
+        )
+
+    def cut(self, constant: float, weights: Array) -> None:
+        """Add eta <= constant + weights'q."""
+        row = np.append(-np.minimum(weights, max(0.0, 1.0 - constant)), 1.0)
+        index = np.flatnonzero(row).astype(np.int32)
+        self._instance.call("addRow", -np.inf, float(constant), len(index), index, row[index])
+
+    def settle(self, support: Array) -> None:
+        """Exclude the support with these m places."""
+        index = support.astype(np.int32)
+        self._instance.call(
+            "addRow", -np.inf, float(self._m - 1), len(index), index, np.ones(len(index))
+        )
+
+    def solve(self) -> tuple[Array | None, float]:
+        """Return the chosen places and a bound on eta."""
+        from sparseopt.solvers.lp.outcome import Outcome
+
+        run = self._instance.run()
+        if run.outcome is Outcome.FAILED:
+            # HiGHS 1.15.1 ends some masters with many equal cuts as "Solve error".
+            self._instance.highs.clearSolver()
+            self._instance.set_option("presolve", "off")
+            run = self._instance.run()
+            self._instance.set_option("presolve", "choose")
+        if run.outcome is Outcome.INFEASIBLE:
+            return None, -np.inf
+        info, solution = self._instance.highs.getInfo(), self._instance.highs.getSolution()
+        known = run.outcome is Outcome.OPTIMAL or run.raw != "not started"
+        bound = float(info.mip_dual_bound) if known else np.inf
+        if run.outcome is Outcome.FAILED or not np.isfinite(bound):
+            bound = np.inf
+        if not solution.value_valid or run.outcome is not Outcome.OPTIMAL:
+            return None, bound
+        return np.flatnonzero(np.array(solution.col_value)[: self._n] > 0.5), bound
+
+
+class ScipMaster:
+    """The master in SCIP, built anew for each solve."""
+
+    def __init__(self, n: int, m: int, control: Control) -> None:
+        from sparseopt.solvers.scip_ import Scip
+
+        self._n, self._m, self._control = n, m, control
+        self._scip = Scip()
+        self._rows: list[Array] = [np.append(np.ones(n), 0.0)]
+        self._low, self._high = [float(m)], [float(m)]
+
+    def cut(self, constant: float, weights: Array) -> None:
+        """Add eta <= constant + weights'q."""
+        self._add(np.append(-np.minimum(weights, max(0.0, 1.0 - constant)), 1.0), constant)
+
+    def settle(self, support: Array) -> None:
+        """Exclude the support with these m places."""
+        row = np.zeros(self._n + 1)
+        row[support] = 1.0
+        self._add(row, self._m - 1.0)
+
+    def _add(self, row: Array, high: float) -> None:
+        self._rows.append(row)
+        self._low.append(-np.inf)
+        self._high.append(float(high))
+
+    def solve(self) -> tuple[Array | None, float]:
+        """Return the chosen places and a bound on eta."""
+        from sparseopt.solvers.adapters.program import Program
+        from sparseopt.solvers.lp.outcome import Outcome
+
+        n = self._n
+        program = Program(
+            cost=np.append(np.zeros(n), -1.0),
+            low=np.append(np.zeros(n), -np.inf),
+            high=np.ones(n + 1),
+            matrix=sp.csc_array(np.array(self._rows)),
+            row_low=np.array(self._low),
+            row_high=np.array(self._high),
+            integer=np.arange(n + 1) < n,
+        )
+        options = {"tolerance": _TOLERANCE, "settings": ""}
+        answer = self._scip.ask(program, self._control, options, rel_gap=0.0, abs_gap=_TOLERANCE)
+        if answer.outcome is Outcome.INFEASIBLE:
+            return None, -np.inf
+        bound = np.inf if answer.bound is None else -answer.bound
+        if answer.x is None or answer.outcome is not Outcome.OPTIMAL:
+            return None, bound
+        return np.flatnonzero(answer.x[:n] > 0.5), bound
