@@ -77,15 +77,17 @@ def answer(search: Search, tree: Tree, limit: Limit | None, **more: object) -> R
         **more,
     }
     if nothing:
-        certificate = tree.leaves.pack([])
-        if certificate is None:
+        certificate = tree.leaves.pack([]) if not tree.open else None
+        if not tree.leaves.kept:
             notes.append(_too_large(search))
         return Result(
             status=Status.INFEASIBLE, certificate=certificate, notes=tuple(notes), **common
         )
-    certificate = tree.leaves.pack([_open(node) for node in tree.open])
-    if certificate is None:
-        notes.append(_too_large(search))
+    certificate = None
+    if tree.floor <= tree.leaf_bound:
+        certificate = tree.leaves.pack([_open(node) for node in tree.open])
+        if certificate is None:
+            notes.append(_too_large(search))
     closed = points.best is not None and tree.closed()
     bound = _bound(tree, points.value, closed)
     if not closed and limit is None:

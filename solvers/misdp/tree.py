@@ -66,6 +66,8 @@ class Tree:
     Attributes
     ----------
     leaves : Leaves
+    floor : float
+        A bound that was proven elsewhere, without leaves.
     nodes : int
     unresolved : int
         Nodes with all integers fixed whose bound could not be brought to the incumbent.
@@ -99,7 +101,7 @@ class Tree:
         self._next: list[Node] = []
         self._plunged = 0
         self._next_dive = 1 if settings.dive_every else 0
-        self._floor = -np.inf
+        self.floor = -np.inf
         box = propagation.tighten()
         whole = self._whole
         if box is None:
@@ -111,12 +113,17 @@ class Tree:
     # ---- what is known at any moment
 
     @property
-    def bound(self) -> float:
-        """Nothing costs less (without the offset); inf where nothing is feasible."""
+    def leaf_bound(self) -> float:
+        """What the leaves and the open nodes prove: nothing costs less (without the offset)."""
         open_ = min((node.bound for node in self._next), default=np.inf)
         if self._heap:
             open_ = min(open_, self._heap[0][0])
-        return max(self._floor, min(open_, self.leaves.bound, self.points.value))
+        return min(open_, self.leaves.bound)
+
+    @property
+    def bound(self) -> float:
+        """The best bound that is known; inf where nothing is feasible."""
+        return max(self.floor, min(self.leaf_bound, self.points.value))
 
     @property
     def open(self) -> list[Node]:
@@ -125,7 +132,15 @@ class Tree:
 
     def raise_floor(self, bound: float) -> None:
         """Note a bound that was proven elsewhere, without leaves."""
-        self._floor = max(self._floor, bound)
+        self.floor = max(self.floor, bound)
+
+    def drop_floor(self) -> None:
+        """Forget what was proven elsewhere."""
+        self.floor = -np.inf
+
+    def proven(self) -> bool:
+        """Tell whether the leaves alone close the gap."""
+        return self.leaf_bound >= self.points.value - 2.0 * self.slack
 
     @property
     def slack(self) -> float:
@@ -168,6 +183,26 @@ class Tree:
             self._continue(children)
             self.record()
         return None
+
+    def bound_root(self) -> bool:
+        """Bound the root before the search, look for points, and leave it open.
+
+        Returns
+        -------
+        bool
+            Whether it is still open.
+        """
+        node = self._pop()
+        found = self.bounding.relax(node.box, np.inf)
+        if found.infeasible:
+            self._leaf(node, found)
+            return False
+        if found.bound > node.bound:
+            node.bound, node.multipliers = found.bound, found.multipliers
+        self._look_for_points(node.box, found)
+        self._push(node)
+        self.record()
+        return True
 
     def record(self) -> None:
         """Write the trace, and tell the listener."""

@@ -1,0 +1,129 @@
+"""The loop of the outer approximation: solve the master, cut off what it proposes, repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.result import Limit
+from sparseopt.solvers.misdp.bounding import Box
+from sparseopt.solvers.misdp.cuts import CutPool
+from sparseopt.solvers.misdp.highs_master import HighsMaster
+from sparseopt.solvers.misdp.search import Search
+
+__all__ = ["OuterApproximation"]
+
+_COARSE = 1e-2
+"""The gap to which the first masters are solved."""
+_ROUNDING = 1e-9
+"""Of the objective's size: how far a master's bound may be off, by its tolerances."""
+
+
+class OuterApproximation:
+    """Masters in HiGHS, one after the other, each with the cuts of all before.
+
+    Parameters
+    ----------
+    search : Search
+    pool : CutPool
+    box : tuple of arrays of shape (n,)
+        Bounds of all variables.
+    record : callable
+        Called with the bound after each master.
+
+    Attributes
+    ----------
+    bound : float
+        Nothing costs less, up to the tolerances of the masters.
+    masters, nodes : int
+    """
+
+    def __init__(
+        self, search: Search, pool: CutPool, box: Box, record: Callable[[float], None]
+    ) -> None:
+        self.search = search
+        self.pool = pool
+        self.bound = -np.inf
+        self.masters = 0
+        self._box = box
+        self._record = record
+        self._tried: dict[bytes, int] = {}
+        form = search.conic.form
+        with search.control.building():
+            self._master = HighsMaster(pool, form.costs, box, search.control)
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of all masters."""
+        return self._master.nodes
+
+    def run(self, slack: Callable[[], float]) -> Limit | None:
+        """Go on until master and incumbent meet, masters repeat themselves, or a limit.
+
+        Parameters
+        ----------
+        slack : callable
+            By how much the bound may stay below the incumbent.
+        """
+        search = self.search
+        points, params = search.points, search.control.params
+        size = max(1e-12, float(np.abs(search.problem.c).max()))
+        gap = _COARSE
+        while True:
+            limit = search.control.limit()
+            if limit is None and params.node_limit is not None:
+                limit = Limit.NODE if self.nodes >= params.node_limit else None
+            if limit is not None:
+                return limit
+            answer = self._master.solve(gap, points.best)
+            self.masters += 1
+            if answer.bound == np.inf:
+                self.bound = points.value
+                self._record(self.bound)
+                return None
+            open_ = np.isinf(self._box[0]) | np.isinf(self._box[1])
+            if not open_.any():
+                slip = _ROUNDING * max(size, abs(answer.bound))
+                self.bound = max(self.bound, answer.bound - slip)
+            if not answer.finished and search.control.limit() is not None:
+                continue
+            self._record(self.bound)
+            if self.bound >= points.value - slack():
+                return None
+            if answer.x is None:
+                return None if answer.finished else search.control.limit()
+            if not self._cut(answer.x):
+                if gap <= 0.1 * params.rel_gap:
+                    return None
+                gap = 0.0
+                continue
+            distance = points.value - self.bound
+            relative = distance / max(abs(points.value), abs(self.bound), 1e-10)
+            if np.isfinite(relative):
+                gap = min(gap, max(0.1 * relative, 0.05 * params.rel_gap))
+
+    def _cut(self, x: Array) -> bool:
+        """Cut off the master's point, and try its integers; False where nothing is new."""
+        search, whole = self.search, self.search.problem.integer
+        values = np.rint(x[whole])
+        moved = x.copy()
+        moved[whole] = values
+        before, value = len(self.pool), search.points.value
+        times = self._tried.get(values.tobytes(), 0)
+        self._tried[values.tobytes()] = times + 1
+        if times == 0:
+            search.points.complete(values)
+            box = tuple(end.copy() for end in self._box)
+            box[0][whole] = box[1][whole] = values
+            # Without the cutoff: what is learnt holds for these integers for ever.
+            tight = search.propagation.tighten(*box)
+            found = None if tight is None else search.conic.relax(tight, np.inf)
+            if found is not None:
+                if found.multipliers is not None:
+                    self.pool.add_multipliers(found.multipliers)
+                if not found.infeasible:
+                    search.points.take(found, tight)
+        self.pool.separate(moved)
+        return len(self.pool) > before or search.points.value < value

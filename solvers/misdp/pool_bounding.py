@@ -1,0 +1,170 @@
+"""Lower bounds from linear programs over cuts, with the simplex method of HiGHS, kept warm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+from sparseopt.solvers.misdp.bounding import Box, ConicBounding, Relaxed
+from sparseopt.solvers.misdp.cuts import CutPool
+
+__all__ = ["PoolBounding"]
+
+_ROUNDS = 8
+_FAR = 1e7
+"""Bounds of the linear programs where a variable has none; only the safe bound counts."""
+
+
+class PoolBounding:
+    """Relaxes a box by the rows and the cuts of a pool, to which violated ones are added.
+
+    The multipliers of rows and cuts add up to multipliers of the problem, which the checker's
+    arithmetic judges as it does those of a conic solver. With all integers fixed, and where the
+    linear program proves too little, the conic relaxation is asked.
+
+    Parameters
+    ----------
+    pool : CutPool
+    conic : ConicBounding
+    control : Control
+    rounds : int
+        Rounds of cuts in each box.
+    """
+
+    def __init__(
+        self, pool: CutPool, conic: ConicBounding, control: Control, rounds: int = _ROUNDS
+    ) -> None:
+        from sparseopt.solvers.highs_instance import Instance
+        from sparseopt.solvers.lp.outcome import Spent
+
+        self.pool = pool
+        self.conic = conic
+        self.rounds = rounds
+        self.solves = 0
+        self._control = control
+        self._instance = Instance(control, "off", 1e-9, Spent())
+        self._instance.set_option("simplex_iteration_limit", 50_000)
+        self._loaded = 0
+        problem = pool.problem
+        self._n, self._m = len(problem.c), problem.A.shape[0]
+        self._load()
+
+    def relax(self, box: Box, cutoff: float) -> Relaxed:
+        """Solve linear programs, adding cuts, until the bound does not grow or meets the cutoff.
+
+        Where that is not enough the conic relaxation is solved too, and its multipliers are cuts.
+        """
+        whole = self.pool.problem.integer
+        if (box[0][whole] == box[1][whole]).all():
+            return self._conic(box, cutoff)
+        best = Relaxed(-np.inf)
+        for _ in range(self.rounds):
+            found = self._solve(box)
+            if found is None:
+                break
+            if found.infeasible or found.bound >= cutoff:
+                return found
+            grown = found.bound - best.bound
+            if found.bound >= best.bound:
+                best = found
+            if found.x is None or self._control.limit() is not None:
+                break
+            if not self.pool.separate(found.x) or grown <= 1e-4 * max(1.0, abs(best.bound)):
+                break
+        conic = self._conic(box, cutoff)
+        if conic.infeasible or conic.bound >= best.bound:
+            return conic
+        return replace(best, x=best.x if conic.x is None else conic.x)
+
+    def settle(self, box: Box, found: Relaxed) -> Relaxed:
+        """Ask the conic solvers."""
+        return self.conic.settle(box, found)
+
+    def _conic(self, box: Box, cutoff: float) -> Relaxed:
+        found = self.conic.relax(box, cutoff)
+        if found.multipliers is not None:
+            self.pool.add_multipliers(found.multipliers)
+        return found
+
+    def _solve(self, box: Box) -> Relaxed | None:
+        """Solve one linear program; None where it tells nothing."""
+        self._append()
+        highs = self._instance.highs
+        low, high = np.maximum(box[0], -_FAR), np.minimum(box[1], _FAR)
+        columns = np.arange(self._n, dtype=np.int32)
+        self._instance.call("changeColsBounds", self._n, columns, low, high)
+        remaining = self._control.remaining
+        if remaining is not None:
+            self._instance.set_option("time_limit", highs.getRunTime() + remaining)
+        highs.run()
+        self.solves += 1
+        status = highs.getModelStatus().name
+        if status == "kOptimal":
+            solution = highs.getSolution()
+            multipliers = self._multipliers(np.array(solution.row_dual))
+            bound = self.conic.judge.value(box, multipliers)
+            if np.isinf(bound):
+                return None
+            return Relaxed(bound, multipliers, x=np.array(solution.col_value), word="cuts")
+        if status == "kInfeasible":
+            ray = self._ray()
+            if ray is not None:
+                multipliers = self._multipliers(ray)
+                if self.conic.judge.disproves(box, multipliers):
+                    return Relaxed(np.inf, multipliers, True, word="cuts")
+        return None
+
+    def _ray(self) -> Array | None:
+        answer: Any = self._instance.highs.getDualRay()
+        values = answer[-1] if len(answer) > 2 else None
+        if values is None or len(values) != self._m + self._loaded or not answer[1]:
+            return None
+        ray = np.array(values, dtype=float)
+        size = float(np.abs(ray).max(initial=0.0))
+        if size == 0.0 or not np.isfinite(size):
+            return None
+        # HiGHS leaves its sign open: cuts have nonnegative multipliers.
+        cuts = ray[self._m :]
+        sign = -1.0 if np.abs(cuts.min(initial=0.0)) > cuts.max(initial=0.0) else 1.0
+        return sign * ray / size
+
+    def _multipliers(self, dual: Array) -> Any:
+        return self.pool.multipliers(dual[: self._m], np.maximum(dual[self._m :], 0.0))
+
+    def _load(self) -> None:
+        import highspy
+        import scipy.sparse as sp
+
+        problem = self.pool.problem
+        A = sp.csr_array(problem.A)
+        box = np.maximum(problem.lower, -_FAR), np.minimum(problem.upper, _FAR)
+        self._instance.call(
+            "passModel",
+            self._n,
+            self._m,
+            A.nnz,
+            int(highspy.MatrixFormat.kRowwise),
+            int(highspy.ObjSense.kMinimize),
+            0.0,
+            self.conic.form.costs,
+            box[0],
+            box[1],
+            problem.row_lower,
+            problem.row_upper,
+            A.indptr[:-1].astype(np.int32),
+            A.indices.astype(np.int32),
+            A.data,
+            np.zeros(self._n, dtype=np.int32),
+        )
+
+    def _append(self) -> None:
+        """Pass the cuts that are new."""
+        rows = self.pool.rows[self._loaded :]
+        for row, side in zip(rows, self.pool.sides[self._loaded :], strict=True):
+            places = np.flatnonzero(row).astype(np.int32)
+            self._instance.call("addRow", side, np.inf, len(places), places, row[places])
+        self._loaded = len(self.pool)
