@@ -122,16 +122,21 @@ def _context(
 def _facts(table: pd.DataFrame, records: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     tried = table[table["attempted"]]
     limits = records[0]["limits"]
+    problems, backends = table["problem"].nunique(), table["backend"].nunique()
     return [
-        (str(len(table)), "solves"),
-        (str(table["problem"].nunique()), "problems"),
-        (str(table["backend"].nunique()), "backends"),
+        (str(len(table)), _noun(len(table), "solve")),
+        (str(problems), _noun(problems, "problem")),
+        (str(backends), _noun(backends, "backend")),
         (f"{int(tried['correct'].sum())} of {len(tried)}", "best value found"),
         (str(int((tried["outcome"] == "wrong").sum())), "wrong"),
         (seconds_text(limits["time"]), "limit of one solve"),
-        (str(limits["threads"]), "thread each" if limits["threads"] == 1 else "threads each"),
+        (str(limits["threads"]), _noun(limits["threads"], "thread") + " each"),
         (str(table["started"].max())[:10], "last solve"),
     ]
+
+
+def _noun(count: int, one: str) -> str:
+    return count_text(count, one).partition(" ")[2]
 
 
 def _profiles(

@@ -23,8 +23,12 @@ def seconds_text(seconds: float) -> str:
         return f"{seconds:.3g} s"
     whole = round(seconds)
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+        return _two(whole // 60, "min", whole % 60, "s")
+    return _two(whole // 3600, "h", whole % 3600 // 60, "min")
+
+
+def _two(large: int, unit: str, small: int, rest: str) -> str:
+    return f"{large} {unit} {small} {rest}" if small else f"{large} {unit}"
 
 
 def number_text(value: float, digits: int = 3) -> str:

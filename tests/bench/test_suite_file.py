@@ -130,3 +130,11 @@ def test_the_suites_of_the_papers_are_there() -> None:
         find_suite("smok")
     with pytest.raises(ParamError, match=r"mine\.toml is not there"):
         find_suite("mine.toml")
+
+
+def test_the_suite_of_the_docs_is_valid(tmp_path: Path) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "benchmarking.md"
+    (text,) = re.findall(r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    suite = read_suite(write(tmp_path, text))
+    assert [entry.label for entry in suite.backends] == ["homotopy", "highs, one lam", "mine"]
+    assert suite.limits.memory == 4 * 10**9
