@@ -95,9 +95,14 @@ class AnnealedSelection(Backend):
             over = over and search.iterations >= (params.iteration_limit or 0)
             stop(control.limit() or (Limit.ITERATION if over else None))
 
+        def tick() -> None:
+            # A first value is always computed: a limit then leaves an incumbent.
+            if search.best is not None:
+                stop(control.limit())
+
         rng = np.random.default_rng(params.seed)
         search = Annealing(
-            objective=problem.samples.objective_function(lambda: stop(control.limit())),
+            objective=problem.samples.objective_function(tick),
             lam=problem.lam,
             d=problem.d,
             subproblem=_subproblem(problem.d, options, params, control),
@@ -114,8 +119,7 @@ class AnnealedSelection(Backend):
         except _Stopped:
             pass
         limit = limits[0] if limits else None
-        if search.best is None:
-            return Result(status=Status.NO_SOLUTION, limit=limit, raw_status="before a first value")
+        assert search.best is not None
         return Result(
             status=Status.CONVERGED if limit is None else Status.FEASIBLE,
             limit=limit,

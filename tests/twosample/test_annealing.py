@@ -94,6 +94,14 @@ def test_the_number_of_moves_can_be_limited():
     assert result.iterations <= 4
 
 
+def test_a_time_limit_leaves_an_incumbent():
+    problem = shifted("quadratic", lam=0.01, n=100, D=40)
+    result = sparseopt.solve(problem, time_limit=0.0)
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
+    assert result.verdict is Verdict.UNPROVEN
+    assert result.objective > 0.0
+
+
 @pytest.mark.parametrize(
     "options",
     [{"cooling": 1.5}, {"penalties": "a"}, {"penalties": ""}, {"penalties": "-1"}, {"restarts": 0}],
