@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from sparseopt import generators
 from sparseopt.errors import ParamError
@@ -42,6 +43,12 @@ NAMES = [
     "gaussian-laplace",
     "gaussian-mixture",
     "kernel-selection",
+    "strs-misdp",
+    "cardinality-least-squares",
+    "k-partitioning",
+    "truss-topology",
+    "restricted-isometry",
+    "random-misdp",
 ]
 
 
@@ -63,7 +70,8 @@ def test_a_seed_gives_one_problem_and_another_seed_another(name: str) -> None:
 def _digest(name: str) -> float:
     """A number that changes with any draw: the finite entries, each times its place."""
     _, arrays = generators.generate(name, seed=20260101).payload()
-    entries = np.concatenate([np.ravel(arrays[key]) for key in sorted(arrays)])
+    dense = {key: a.toarray() if sp.issparse(a) else a for key, a in arrays.items()}
+    entries = np.concatenate([np.ravel(dense[key]) for key in sorted(dense)])
     finite = np.where(np.isfinite(entries), entries, 0.0)
     return math.fsum(finite * np.sin(np.arange(len(finite))))
 
@@ -92,6 +100,12 @@ STREAMS = {
     "gaussian-laplace": -0.00643705619998,
     "gaussian-mixture": -0.188464664952,
     "kernel-selection": -21.0401647504,
+    "strs-misdp": -8.30847188113,
+    "cardinality-least-squares": -48.8978447736,
+    "k-partitioning": -15.6403576256,
+    "truss-topology": 8.79010663229,
+    "restricted-isometry": 12.2899175564,
+    "random-misdp": 3.8328629478,
 }
 
 

@@ -42,12 +42,20 @@ from sparseopt.generators.graphs import (
     sensor_field_sample,
 )
 from sparseopt.generators.linear_programs import parametric_lp, piecewise_linear
+from sparseopt.generators.misdp import (
+    cardinality_least_squares,
+    k_partitioning,
+    restricted_isometry,
+    strs_misdp,
+    truss_topology,
+)
 from sparseopt.generators.networks import (
     clime,
     differential_network_44,
     gaussian_chain,
     networks_44,
 )
+from sparseopt.generators.random_misdp import random_misdp
 from sparseopt.generators.regression import (
     compressed_sensing,
     dantzig_41,
@@ -75,6 +83,7 @@ __all__ = [
     "TwoSampleDraw",
     "band_graph",
     "block_graph",
+    "cardinality_least_squares",
     "clime",
     "compressed_sensing",
     "covariance_shift",
@@ -89,6 +98,7 @@ __all__ = [
     "graph_sample",
     "ising_lattice",
     "ising_lattice_sample",
+    "k_partitioning",
     "kernel_selection",
     "l1_svm",
     "lad_41",
@@ -101,13 +111,17 @@ __all__ = [
     "piecewise_linear",
     "provenance",
     "quantile_43",
+    "random_misdp",
     "regression_41",
     "regression_43",
+    "restricted_isometry",
     "scale_free_graph",
     "sensor_field",
     "sensor_field_sample",
     "settings",
     "stopping_value",
+    "strs_misdp",
+    "truss_topology",
     "two_classes",
     "two_samples",
 ]
@@ -252,6 +266,12 @@ _DESIGNS: dict[str, Callable[..., Problem]] = {
     "gaussian-laplace": gaussian_laplace,
     "gaussian-mixture": gaussian_mixture,
     "kernel-selection": kernel_selection,
+    "strs-misdp": strs_misdp,
+    "cardinality-least-squares": cardinality_least_squares,
+    "k-partitioning": k_partitioning,
+    "truss-topology": truss_topology,
+    "restricted-isometry": restricted_isometry,
+    "random-misdp": random_misdp,
 }
 
 _PAPER_FACTOR = {"dantzig-4.1": 1.0, "dantzig-4.3": 2.0, "lad-4.1": 1.0, "lad-4.3": 2.0}

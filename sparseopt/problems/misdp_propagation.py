@@ -188,8 +188,8 @@ class Propagation:
         end_low = _outward(form_low[self._row] + above.without(), -1.0) / value
         new_high = np.where(positive, end_high, end_low)
         new_low = np.where(positive, end_low, end_high)
-        np.minimum.at(high, column, _outward(np.nan_to_num(new_high, nan=np.inf), 1.0))
-        np.maximum.at(low, column, _outward(np.nan_to_num(new_low, nan=-np.inf), -1.0))
+        np.minimum.at(high, column, _outward(new_high, 1.0))
+        np.maximum.at(low, column, _outward(new_low, -1.0))
         return self._settle(low, high)
 
     def _minors(self, form_low: Array, form_high: Array) -> None:
@@ -262,7 +262,7 @@ def _within(form_low: Array, form_high: Array, here: slice, size: Array | float)
 
 def _outward(value: Array, sign: float) -> Array:
     """Return the values moved by a few units of rounding."""
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore"):
         return np.asarray(value + sign * 4.0 * _EPS * np.abs(value))
 
 
