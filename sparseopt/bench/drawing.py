@@ -92,14 +92,16 @@ def _style(salt: str) -> Iterator[None]:
 
 
 def _plain_ticks(axes: Axes) -> None:
-    """Label logarithmic axes by 1, 2, 5, 10, ... where they span little, in plain numbers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    """Few labels; on logarithmic axes 1, 2, 5, 10, ... where they span little, in plain numbers."""
+    from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     for axis, scale, ends in (
         (axes.xaxis, axes.get_xscale(), axes.get_xlim()),
         (axes.yaxis, axes.get_yscale(), axes.get_ylim()),
     ):
         if scale != "log" or not ends[0] > 0.0:
+            if isinstance(axis.get_major_locator(), AutoLocator):
+                axis.set_major_locator(MaxNLocator(6))
             continue
         decades = abs(math.log10(ends[1] / ends[0]))
         subs = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)

@@ -29,6 +29,7 @@ TOLERANCE = 1e-6
 """Relative to max(1, |reference|): what counts as worse than a reference."""
 
 _TRACE = 200
+_CURVE = 17
 
 
 def main() -> None:
@@ -70,7 +71,9 @@ def evaluation(spec: Mapping[str, Any], answer: Path) -> dict[str, Any]:
     check_time = time.perf_counter() - begun
     objective, violation = _recomputed(problem, result)
     metrics: dict[str, Any] = {}
+    curve: list[list[float]] = []
     if report.verdict is not sparseopt.Verdict.REFUTED:
+        curve = _curve(problem, result)
         metrics = measure(tuple(spec["instance"]["metrics"]), problem, result, spec["instance"])
     path = result.path
     return {
@@ -87,6 +90,7 @@ def evaluation(spec: Mapping[str, Any], answer: Path) -> dict[str, Any]:
         "bound": _number(result.bound),
         "gap": _number(relative_gap(objective, result.bound)),
         "at": _number(_at(result)),
+        "curve": curve,
         "nonzeros": None if result.x is None else int(np.count_nonzero(result.x)),
         "knots": None if path is None else len(path),
         "stopped_by": None if path is None else path.stopped_by,
@@ -108,6 +112,18 @@ def _at(result: Result) -> float | None:
     if lam is None and result.params.budget is not None:
         return float(result.params.budget)
     return lam
+
+
+def _curve(problem: Problem, result: Result) -> list[list[float]]:
+    """Return (K, objective) at some budgets of a path over budgets, recomputed from its points."""
+    path: Any = result.path
+    if path is None or path.kind not in ("budget", "graph"):
+        return []
+    if path.kind == "graph":
+        path = path.with_problem(problem)
+    chosen = np.unique(np.linspace(0, len(path) - 1, _CURVE).round().astype(int))
+    budgets = path.knots[chosen].tolist()
+    return [[float(K), float(problem.objective(path.at(K)))] for K in budgets]
 
 
 def _recomputed(problem: Problem, result: Result) -> tuple[float | None, float | None]:

@@ -65,7 +65,7 @@ def settled(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     What was answered to the same question (the same instance at the same lam or budget) is
     compared: a claim of optimality that another feasible answer beats, and a bound that it
     breaks, are wrong. Adds ``best`` and ``excess``: how much worse than the best, relative to
-    max(1, abs(best)).
+    max(1, abs(best)); of a path over budgets the largest of that over the budgets looked at.
     """
     copies = [dict(record) for record in records]
     questions: dict[tuple[Any, Any], list[dict[str, Any]]] = defaultdict(list)
@@ -83,10 +83,15 @@ def _compare(answers: list[dict[str, Any]]) -> None:
     pick = min if sense == "min" else max
     best = pick(answers, key=lambda record: record["objective"])
     value = float(best["objective"])
+    curve: dict[float, float] = {}
+    for record in answers:
+        for K, found in record.get("curve") or ():
+            curve[K] = pick(curve.get(K, found), found)
     for record in answers:
         sign = 1.0 if sense == "min" else -1.0
         record["best"] = value
         record["excess"] = sign * (record["objective"] - value) / max(1.0, abs(value))
+        _compare_curve(record, curve, sign)
         bound, gap = record.get("bound"), float(record["params"].get("rel_gap", 0.0))
         if record["status"] == "optimal" and worse(
             record["objective"], value, sense, max(TOLERANCE, gap)
@@ -100,6 +105,18 @@ def _compare(answers: list[dict[str, Any]]) -> None:
             record["outcome"] = Outcome.WRONG.value
             record["message"] = (
                 f"claims the bound {bound:.10g}; {best['label']} attains {value:.10g}"
+            )
+
+
+def _compare_curve(record: dict[str, Any], best: Mapping[float, float], sign: float) -> None:
+    """Raise the excess of a path to its worst place; a path that claims more is wrong."""
+    for K, found in record.get("curve") or ():
+        excess = sign * (found - best[K]) / max(1.0, abs(best[K]))
+        record["excess"] = max(record["excess"], excess)
+        if excess > TOLERANCE and record["status"] == "optimal":
+            record["outcome"] = Outcome.WRONG.value
+            record["message"] = (
+                f"claims the optimum {found:.10g} for the budget {K:g}; {best[K]:.10g} is attained"
             )
 
 

@@ -78,9 +78,34 @@ def laid_out(table: pd.DataFrame, spec: TableSpec) -> Layout:
         note=spec.note,
         corner=tuple("" if name == "value" else name for name in spec.rows),
         levels=spec.columns,
-        columns=column_keys,
-        rows=[(r, [cells.get((r, c), Cell("")) for c in column_keys]) for r in row_keys],
+        columns=[
+            tuple(_labelled(level, part) for level, part in zip(spec.columns, key, strict=True))
+            for key in column_keys
+        ],
+        rows=[
+            (_news(r, before), [cells.get((r, c), Cell("")) for c in column_keys])
+            for before, r in zip([None, *row_keys], row_keys, strict=False)
+        ],
     )
+
+
+def _labelled(level: str, part: str) -> str:
+    """Say what a number over a column is; words say it themselves."""
+    try:
+        float(part)
+    except ValueError:
+        return part
+    return f"{level} = {part}"
+
+
+def _news(head: Key, before: Key | None) -> Key:
+    """Leave out the leading parts that the row before has, too."""
+    kept = list(head)
+    for level, part in enumerate(head[:-1]):
+        if before is None or before[level] != part:
+            break
+        kept[level] = ""
+    return tuple(kept)
 
 
 def _named(head: Key, levels: Key) -> Key:

@@ -26,6 +26,7 @@ NAMES: Mapping[str, str] = {
     "memory_used": "memory beyond the data (bytes)",
     "excess": "relative distance from the best",
     "power": "testing power",
+    "power_dense": "testing power, all variables",
     "fdp": "FDP",
     "ndp": "NDP",
     "fdp_ndp": "mean of FDP and NDP",
@@ -38,6 +39,8 @@ NAMES: Mapping[str, str] = {
     "auc": "area under the ROC curve",
 }
 """What columns of the data frame are called for a reader."""
+
+_SHARES = ("power", "power_dense", "fdp", "ndp", "fdp_ndp", "auc", "is_best")
 
 
 def name_of(column: str) -> str:
@@ -188,6 +191,8 @@ def suite_figure(table: pd.DataFrame, figure: Figure, styles: Mapping[str, int])
             axes.set_xscale("log")
         if figure.log_y:
             axes.set_yscale("log")
+        if figure.y in _SHARES:
+            axes.set_ylim(-0.03, 1.03)
         axes.set_xlabel(name_of(figure.x))
         axes.set_ylabel(name_of(figure.y))
 

@@ -90,12 +90,14 @@ def _context(
     )
     labels = [label for label in labels if (table["backend"] == label).any()]
     styles = {label: k for k, label in enumerate(labels)}
+    # The copy of the suite is called suite.toml; the records know its name.
+    name = next((str(e["suite"]) for e in environments if "suite" in e), "comparison")
     found = families(table)
     bad, left_out = troubles(table)
     return {
         "suite": suite,
-        "name": suite.name if suite else "comparison",
-        "title": (suite.title or suite.name) if suite else "A comparison of backends",
+        "name": name,
+        "title": (suite.title or name) if suite else "A comparison of backends",
         "description": suite.description if suite else "",
         "facts": _facts(table, records),
         "families": found,

@@ -121,3 +121,14 @@ def test_median_ratio_brackets_its_median() -> None:
     ratio = median_ratio(before * 2.0 * np.exp(0.2 * rng.standard_normal(40)), before)
     assert ratio.low < 2.0 < ratio.high
     assert ratio.low < ratio.median < ratio.high
+
+
+def test_paths_over_budgets_are_compared_budget_by_budget() -> None:
+    best = record("best", 1, 1.0, curve=[[0.0, 3.0], [2.0, 2.0], [4.0, 1.0]])
+    liar = record("liar", 1, 1.0, curve=[[0.0, 3.0], [2.0, 2.5], [4.0, 1.0]])
+    modest = record("modest", 1, 1.0, status="converged", curve=[[0.0, 3.0], [2.0, 2.5]])
+    found = {r["label"]: r for r in settled([best, liar, modest])}
+    assert [found[name]["outcome"] for name in ("best", "liar", "modest")] == ["ok", "wrong", "ok"]
+    assert "for the budget 2; 2 is attained" in found["liar"]["message"]
+    assert found["modest"]["excess"] == pytest.approx(0.25)
+    assert found["best"]["excess"] == 0.0
