@@ -149,7 +149,7 @@ class ConicForm:
         """
         c = self.costs if costs is None else costs
         size = np.maximum(1.0, np.minimum(np.abs(lower), np.abs(upper)))
-        settled = upper - lower <= _SETTLED * size
+        settled = (upper - lower <= _SETTLED * size) & np.isfinite(size)
         fixed = np.where(settled, np.clip(0.0, lower, upper), 0.0)
         free = np.flatnonzero(~settled)
         stack = self.stack
