@@ -7,7 +7,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
 
-__all__ = ["refit", "support_losses"]
+__all__ = ["logistic_fits", "refit", "support_losses"]
 
 _ENTRIES = 1 << 22
 """Entries of X that are gathered at once."""
@@ -47,9 +47,7 @@ def refit(problem: L0GraphicalModel, selected: Array) -> Array:
     return x
 
 
-def support_losses(
-    problem: L0GraphicalModel, supports: Array, test: Array | None = None
-) -> Array:
+def support_losses(problem: L0GraphicalModel, supports: Array, test: Array | None = None) -> Array:
     """Return the loss of every entry of a path's supports, fitted anew.
 
     Parameters
@@ -84,7 +82,7 @@ def _solve(problem: L0GraphicalModel, nodes: Array, neighbours: Array) -> Array:
     columns = np.asarray(problem.X[:, neighbours], dtype=np.float64).transpose(1, 2, 0)
     target = np.asarray(problem.X[:, nodes], dtype=np.float64).T
     if problem.loss == "ising":
-        return _logistic(columns * target[:, None, :], problem.ridge)
+        return logistic_fits(columns * target[:, None, :], problem.ridge)[0]
     return _least_squares(columns, target, problem.X.shape[0] * problem.ridge)
 
 
@@ -105,13 +103,17 @@ def _least_squares(columns: Array, target: Array, shift: float) -> Array:
     return np.asarray(solution[:, :, 0] / length)
 
 
-def _logistic(Z: Array, ridge: float) -> Array:
+def logistic_fits(Z: Array, ridge: float) -> tuple[Array, Array]:
     """Minimise mean log(1 + exp(-z beta)) plus the ridge by damped Newton steps, node by node.
 
     Parameters
     ----------
     Z : array of shape (nodes, k, n)
     ridge : float
+
+    Returns
+    -------
+    beta, loss : arrays of shapes (nodes, k) and (nodes,)
     """
     count, k, n = Z.shape
     beta = np.zeros((count, k))
@@ -143,7 +145,7 @@ def _logistic(Z: Array, ridge: float) -> Array:
         active = active[better]
         beta[active] = (here + length[:, None] * step)[better]
         loss[active] = new[better]
-    return beta
+    return beta, loss
 
 
 def _logistic_loss(Z: Array, beta: Array, ridge: float) -> Array:

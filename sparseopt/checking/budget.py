@@ -24,8 +24,8 @@ from sparseopt.result import Result, Status
 
 __all__ = ["verify", "verify_path"]
 
-_STEPS = 1_000_000_000
-"""Table entries times budgets up to which the dynamic program is recomputed: about a second."""
+_STEPS = 10_000_000_000
+"""Table entries times budgets up to which the dynamic program is recomputed: some ten seconds."""
 
 
 def verify(problem: BudgetTables | L0GraphicalModel, result: Result, findings: Findings) -> None:

@@ -7,12 +7,17 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
 
-__all__ = ["smallest_losses"]
+__all__ = ["block_of", "smallest_losses"]
 
 _BLOCK = 1 << 21
 """Entries of Gram matrices that are handled at once."""
 _DEPENDENT = 1e-10
 """Squared sine of an angle below which a column counts as dependent."""
+
+
+def block_of(size: int, n: int) -> int:
+    """Return how many nodes of so many candidates are enumerated together."""
+    return max(1, _BLOCK // ((size + 1) * (size + 1 + n)))
 
 
 def smallest_losses(problem: L0GraphicalModel, nodes: Array) -> Array:
@@ -23,7 +28,7 @@ def smallest_losses(problem: L0GraphicalModel, nodes: Array) -> Array:
     out = np.empty(int((sizes + 1).sum()))
     for size in np.unique(sizes):
         same = np.flatnonzero(sizes == size)
-        step = max(1, _BLOCK // int((size + 1) * (size + 1 + n)))
+        step = block_of(int(size), n)
         for start in range(0, len(same), step):
             some = same[start : start + step]
             own = nodes[some]

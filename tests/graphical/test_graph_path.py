@@ -130,7 +130,7 @@ def test_a_saved_path_comes_back_and_takes_the_problem(problem, result, tmp_path
 
 
 def test_large_neighbourhoods_are_solved_but_not_proven():
-    result = sparseopt.solve(sample(d=18, width=16, n=40))
+    result = sparseopt.solve(sample(d=26, width=24, n=60))
     assert result.status is Status.OPTIMAL
     assert result.verdict is Verdict.UNPROVEN
     assert any("too much work" in message for message in result.check_messages)
