@@ -72,9 +72,14 @@ def evaluation(spec: Mapping[str, Any], answer: Path) -> dict[str, Any]:
     objective, violation = _recomputed(problem, result)
     metrics: dict[str, Any] = {}
     curve: list[list[float]] = []
-    if report.verdict is not sparseopt.Verdict.REFUTED:
+    names = tuple(spec["instance"]["metrics"])
+    if report.verdict is sparseopt.Verdict.REFUTED:
+        # How far off an answer is can be said of a wrong one, too; the rest would mean nothing.
+        names = tuple(name for name in names if name == "feasibility")
+    else:
         curve = _curve(problem, result)
-        metrics = measure(tuple(spec["instance"]["metrics"]), problem, result, spec["instance"])
+    if names:
+        metrics = measure(names, problem, result, spec["instance"])
     path = result.path
     return {
         "status": result.status.value,

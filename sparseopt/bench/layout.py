@@ -18,6 +18,7 @@ __all__ = ["TIMES", "Cell", "Layout", "laid_out"]
 Key = tuple[str, ...]
 
 TIMES = ("time", "cpu_time", "build_time", "solve_time", "iterations", "knots", "nodes")
+_ERRORS = ("violation", "max_violation", "min_violation")
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,9 @@ def _head(value: Any) -> str:
 
 
 def _cell(group: pd.DataFrame, value: str, statistic: str) -> Cell:
-    # A time is that of a solve that ended by itself; an answer counts at a limit, too.
-    solved = group[group["solved" if value in TIMES else "answered"]]
+    # A time is that of a solve that ended by itself; an answer counts at a limit, too; and how far
+    # off it is can be said of a wrong one.
+    solved = group if value in _ERRORS else group[group["solved" if value in TIMES else "answered"]]
     if value not in solved.columns or not solved[value].notna().any():
         outcomes = ", ".join(sorted(set(group.loc[~group["solved"], "outcome"])))
         return Cell(outcomes or "-", len(group))

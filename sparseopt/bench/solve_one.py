@@ -84,6 +84,8 @@ def _warm_up(spec: dict[str, Any], backend: str | Backend, params: Any) -> dict[
 def _kind(error: Exception, spec: dict[str, Any]) -> str:
     from sparseopt import errors
 
+    if type(error).__name__ == "LicenseError":
+        return "BackendUnavailable"
     if isinstance(error, errors.BackendUnavailable):
         import sparseopt
 
