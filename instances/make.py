@@ -3,7 +3,8 @@
     python instances/make.py              write *.npz and registry.txt beside this script
     python instances/make.py --out DIR    write them into another folder
 
-It needs scikit-learn, whose copies of the two data sets are the source of the real instances.
+It needs scikit-learn and statsmodels, whose copies of the data sets are the source of the real
+instances.
 The files depend on nothing else: sums are exactly rounded (``math.fsum``) and no BLAS routine is
 called, so another machine or another version writes the same numbers. The reference values in the
 headers are read from sparseopt.solu, which prove.py writes.
@@ -25,7 +26,13 @@ import numpy as np
 import sparseopt
 from sparseopt import generators
 from sparseopt.io.solu import read_solu
-from sparseopt.problems import DantzigSelector, LADLasso, Problem
+from sparseopt.problems import (
+    Candidates,
+    DantzigSelector,
+    L0GraphicalModel,
+    LADLasso,
+    Problem,
+)
 from sparseopt.problems.base import Array
 
 HERE = Path(__file__).resolve().parent
@@ -33,6 +40,8 @@ SOLU = HERE / "sparseopt.solu"
 SCRIPT = "instances/make.py"
 MADE_WITH = {"scikit-learn": "1.9.1", "numpy": "2.4.6"}
 """The committed files were made with these; newer ones must give the same files."""
+
+MADE_WITH_STATSMODELS = {"statsmodels": "0.15.0", "numpy": "2.4.6"}
 
 ZLIB = "1.2.13"
 """Another zlib may compress the same content to other bytes."""
@@ -53,6 +62,16 @@ BREAST_CANCER = {
     "citation": "W. Wolberg, O. Mangasarian, N. Street, W. Street (1993): Breast Cancer Wisconsin "
     "(Diagnostic). UCI Machine Learning Repository, doi:10.24432/C5DW2B",
 }
+DIGITS = {
+    "license": "CC-BY-4.0",
+    "citation": "E. Alpaydin, C. Kaynak (1998): Optical Recognition of Handwritten Digits. UCI "
+    "Machine Learning Repository, doi:10.24432/C50P49",
+}
+ELNINO = {
+    "license": "Public domain (a work of the US government), as statsmodels states",
+    "citation": "National Oceanic and Atmospheric Administration, Climate Prediction Center: "
+    "monthly sea surface temperatures of the region Nino 1+2, 1950 to 2010",
+}
 GENERATED = {
     "license": "CC0-1.0",
     "citation": "The design: H. Pang, T. Zhao, R. Vanderbei, H. Liu: Homotopy parametric simplex "
@@ -63,7 +82,10 @@ RANDOM = {"license": "CC0-1.0", "citation": "Random data of sparseopt.generators
 
 @dataclass(frozen=True)
 class Instance:
-    """How one file comes about: the problem, the header, and the lam of its reference values."""
+    """How one file comes about: the problem, the header, and the lam of its reference values.
+
+    The parameter of a graph is its budget K, which takes the place of lam.
+    """
 
     build: Callable[[], Problem]
     header: dict[str, Any]
@@ -186,6 +208,59 @@ def breast_cancer_lad() -> LADLasso:
     return LADLasso(X, y, fit_intercept=True, names=names)
 
 
+def digits() -> Array:
+    """Return the 1797 images of 8 x 8 pixels, one in each row, 0 to 16."""
+    from sklearn.datasets import load_digits
+
+    return np.asarray(load_digits().data)
+
+
+def pixels(kept: Array) -> Candidates:
+    """Let the eight pixels around each that are kept be its candidates."""
+    places = np.stack(np.divmod(np.flatnonzero(kept), 8), axis=1)
+    # Down, then right, as the image is looked at.
+    return Candidates.within(np.column_stack([places[:, 1], -places[:, 0]]).astype(float), 1.5)
+
+
+def digits_gaussian() -> L0GraphicalModel:
+    """Standardise the pixels that vary in at least a tenth of the images."""
+    X = digits()
+    kept = np.array([np.unique(column, return_counts=True)[1].max() for column in X.T])
+    kept = kept <= 0.9 * len(X)
+    columns = standardised(X[:, kept], math.sqrt(len(X))).astype(np.float32)
+    return L0GraphicalModel(columns, pixels(kept))
+
+
+def digits_ising() -> L0GraphicalModel:
+    """Take 1 for a pixel above its median and -1 else, where both have a tenth of 600 images."""
+    X = digits()[:600]
+    middle = np.median(X, axis=0)
+    spins = np.where(np.greater(X, middle), 1, -1).astype(np.int8)
+    share = (spins == 1).mean(axis=0)
+    kept = (share >= 0.1) & (share <= 0.9)
+    return L0GraphicalModel(spins[:, kept], pixels(kept), loss="ising")
+
+
+def elnino_graph() -> L0GraphicalModel:
+    """Standardise the months; each has the three before and the three after it, round the year."""
+    from statsmodels.datasets import elnino
+
+    months = np.asarray(elnino.load_pandas().data.iloc[:, 1:], dtype=float)
+    step = np.subtract.outer(np.arange(12), np.arange(12)) % 12
+    mask = (step != 0) & (np.minimum(step, 12 - step) <= 3)
+    angle = 2.0 * np.pi * np.arange(12) / 12.0
+    clock = np.round(np.column_stack([np.sin(angle), np.cos(angle)]), 6)
+    candidates = Candidates.from_mask(mask, clock)
+    return L0GraphicalModel(standardised(months, math.sqrt(len(months))), candidates)
+
+
+def pictured(facts: dict[str, str], source: str, X: str, candidates: str) -> dict[str, Any]:
+    """Return the header of a real graph."""
+    made_with = MADE_WITH if source.startswith("sklearn") else MADE_WITH_STATSMODELS
+    generator = {"script": SCRIPT, "source": source, **made_with}
+    return {**facts, "generator": {**generator, "X": X, "candidates": candidates}}
+
+
 def real(facts: dict[str, str], loader: str, X: str, y: str) -> dict[str, Any]:
     """Return the header of a real instance."""
     generator = {"script": SCRIPT, "source": f"sklearn.datasets.{loader}", **MADE_WITH}
@@ -246,6 +321,37 @@ INSTANCES: dict[str, Instance] = {
         breast_cancer_lad,
         breast_cancer_header("benign 1, malignant -1; the intercept is fitted"),
         (300, 100, 20, 5, 0),
+    ),
+    "digits-gaussian": Instance(
+        digits_gaussian,
+        pictured(
+            DIGITS,
+            "sklearn.datasets.load_digits()",
+            "pixels that have another value than the most frequent in a tenth of the images, "
+            "standardised to mean 0 and variance 1, in float32",
+            "the eight pixels around each",
+        ),
+        (25, 50, 100, 200, 300),
+    ),
+    "digits-ising": Instance(
+        digits_ising,
+        pictured(
+            DIGITS,
+            "sklearn.datasets.load_digits()",
+            "of the first 600 images: 1 above the pixel's median, -1 else, where both have a tenth",
+            "the eight pixels around each",
+        ),
+        (25, 50, 100, 150, 200),
+    ),
+    "elnino-graph": Instance(
+        elnino_graph,
+        pictured(
+            ELNINO,
+            "statsmodels.datasets.elnino",
+            "the 12 months of 61 years, standardised to mean 0 and variance 1",
+            "the three months before and after each, round the year",
+        ),
+        (6, 12, 24, 36, 72),
     ),
     "dantzig-4.1": generated("dantzig-4.1", GENERATED, (200, 100, 50, 24, 5)),
     "dantzig-4.3": generated("dantzig-4.3", GENERATED, (120, 80, 46, 23, 5), n=100, d=200),

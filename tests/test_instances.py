@@ -60,7 +60,7 @@ def test_every_file_loads_and_says_where_it_comes_from(path: Path) -> None:
     generator = header["generator"]
     if "script" in generator:
         assert generator["script"] == "instances/make.py"
-        assert generator["scikit-learn"]
+        assert generator["statsmodels" if "elnino" in path.stem else "scikit-learn"]
     else:
         again = generators.generate(
             generator["name"], seed=generator["seed"], **generator["settings"]
@@ -84,7 +84,8 @@ def test_headers_and_reference_file_say_the_same(make: ModuleType) -> None:
 
 
 def test_the_script_writes_the_same_files_again(make: ModuleType, tmp_path: Path) -> None:
-    pytest.importorskip("sklearn")
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    pytest.importorskip("statsmodels", reason="needs statsmodels")
     make.write(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*registry(), "registry.txt"])
     for path in FILES:
@@ -118,6 +119,27 @@ def test_the_real_data_are_what_the_readme_says() -> None:
     np.testing.assert_allclose(cancer.X.var(axis=0), 1.0)
     values, counts = np.unique(cancer.y, return_counts=True)
     assert (values.tolist(), counts.tolist()) == ([-1.0, 1.0], [212, 357])
+
+
+def test_the_graphs_are_what_the_readme_says() -> None:
+    gaussian = sparseopt.load(FOLDER / "digits-gaussian.npz")
+    assert gaussian.size == {"n": 1797, "d": 48, "candidates": 304}
+    np.testing.assert_allclose(gaussian.X.mean(axis=0, dtype=float), 0.0, atol=1e-6)
+    np.testing.assert_allclose(gaussian.X.std(axis=0, dtype=float), 1.0, rtol=1e-6)
+    spins = sparseopt.load(FOLDER / "digits-ising.npz")
+    assert spins.loss == "ising"
+    assert spins.size == {"n": 600, "d": 48, "candidates": 304}
+    for model in (gaussian, spins):
+        places = model.candidates.coordinates
+        for j in range(48):
+            far = np.abs(places[model.candidates.of(j)] - places[j]).max(axis=1)
+            assert (far == 1.0).all()
+    months = sparseopt.load(FOLDER / "elnino-graph.npz")
+    assert months.X.shape == (61, 12)
+    assert months.candidates.of(0).tolist() == [1, 2, 3, 9, 10, 11]
+    # The neighbours of a month explain it, the nearest ones most.
+    chosen = sparseopt.solve(months).path.graph(12)
+    assert all(chosen[j, (j + 1) % 12] or chosen[j, j - 1] for j in range(12))
 
 
 @pytest.mark.parametrize("name", NAMES)
