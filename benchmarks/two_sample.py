@@ -322,7 +322,7 @@ def select(selection: str, x: np.ndarray, y: np.ndarray, d: int, seed: int) -> n
 
 def objective(quick: bool, images: Path | None) -> Any:
     """Compare the values that approximate methods reach."""
-    trials, n = (2, 200) if quick else (10, 1000)
+    trials, n = (2, 200) if quick else (5, 1000)
     sizes = TABLE_1[:2] if quick else TABLE_1
     there = {info.name for info in sparseopt.backends() if info.available}
     asked = ("truncation", "strs-admm", "strs-cip")

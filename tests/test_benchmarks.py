@@ -71,3 +71,13 @@ def test_the_growth_is_measured_and_drawn(tmp_path: Path) -> None:
     assert [row[1:3] for row in points[:2]] == [["20", "60"], ["40", "60"]]
     assert len(points) == 6
     assert [row[3] for row in points[-2:]] == ["5", "10"]
+
+
+def test_the_matrices_of_two_samples_are_those_of_direct_sums() -> None:
+    done = run("two_sample.py", "--quick", "--parts", "build")
+    assert done.returncode == 0, done.stderr
+    (row,) = cells(done.stdout, "400")
+    assert float(row[-1]) < 1e-9
+    wrong = run("two_sample.py", "--parts", "power,levels")
+    assert wrong.returncode == 2
+    assert "no part 'levels'; there are: build, level, power" in wrong.stderr
