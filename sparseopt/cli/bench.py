@@ -54,17 +54,14 @@ def list_suites(suite: str | None, as_json: bool) -> ExitCode:
     rows = []
     for name, path in suite_files().items():
         found = read_suite(path)
-        jobs = expand(found)
-        instances = len({job.instance_key for job in jobs})
-        rows.append(
-            {
-                "name": name,
-                "title": found.title,
-                "instances": instances,
-                "solves": len(jobs),
-                "file": str(path),
-            }
-        )
+        row: dict[str, Any] = {"name": name, "title": found.title, "file": str(path)}
+        try:
+            jobs = expand(found)
+            row.update(instances=len({job.instance_key for job in jobs}), solves=len(jobs))
+        except ParamError:
+            # Its instances are files that only a clone of the repository has.
+            row.update(title=f"{found.title} (its files are not here)", instances=0, solves=0)
+        rows.append(row)
     if as_json:
         print_json(rows)
     else:
@@ -137,14 +134,18 @@ def run(
     cores = os.cpu_count() or 1
     if jobs * parsed.limits.threads > cores and engine == "local" and not as_json:
         say("note", f"{jobs} solves at a time on {cores} cores: the times will be too long")
-    records = run_live(
-        plan,
-        path.read_text(encoding="utf-8"),
-        parallel=jobs,
-        engine=engine,
-        scheduler=scheduler,
-        quiet=as_json,
-    )
+    try:
+        records = run_live(
+            plan,
+            path.read_text(encoding="utf-8"),
+            parallel=jobs,
+            engine=engine,
+            scheduler=scheduler,
+            quiet=as_json,
+        )
+    except KeyboardInterrupt:
+        say("note", f"what is done is kept in {place}; the same command goes on from there")
+        raise
     counts: dict[str, int] = {}
     for record in records:
         counts[record["outcome"]] = counts.get(record["outcome"], 0) + 1

@@ -39,6 +39,19 @@ def test_list_names_the_suites_and_what_they_solve() -> None:
     assert "clime n=100 d=20 #1" in out
 
 
+def test_list_keeps_a_suite_whose_files_are_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "far.toml"
+    path.write_text(
+        '[suite]\ntitle = "Far"\n[[instances]]\nfile = "gone.npz"\n[[backends]]\nname = "highs"\n'
+    )
+    monkeypatch.setattr("sparseopt.bench.catalog.suite_files", lambda: {"far": path})
+    code, out, _ = call("list")
+    assert code == 0
+    assert "Far (its files are not here)" in out
+
+
 def test_a_dry_run_runs_nothing(suite_file: Callable[..., Path], tmp_path: Path) -> None:
     path = suite_file("Good", "Hangs", instances=2)
     code, out, _ = call("run", str(path), "--dry-run", "-o", str(tmp_path / "run"), "--json")

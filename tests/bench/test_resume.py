@@ -18,13 +18,13 @@ from sparseopt.bench.run import RECORDS
 KILLS = 10
 
 
-def start(suite: Path, folder: Path) -> subprocess.Popen[bytes]:
+def start(suite: Path, folder: Path, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
     package = str(Path(sparseopt.__file__).resolve().parents[1])
     inherited = os.environ.get("PYTHONPATH", "")
     return subprocess.Popen(
         [sys.executable, "-m", "sparseopt", "bench", "run", str(suite), "-o", str(folder), "-j2"],
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([package, inherited])},
     )
 
@@ -77,3 +77,24 @@ def test_ten_kills_change_nothing(suite_file: Callable[..., Path], tmp_path: Pat
     lines = (hurt / RECORDS).read_text(encoding="utf-8").splitlines()
     assert sum('"type":"solve"' in line for line in lines) == 6
     assert all((hurt / r["answer"]).is_file() for r in found)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_ctrl_c_ends_everything_and_says_how_to_go_on(
+    suite_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    suite = suite_file("Good", "Hangs", time_limit=60)
+    folder = tmp_path / "run"
+    process = start(suite, folder, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60.0
+    while time.monotonic() < deadline:
+        if (folder / RECORDS).is_file() and read_records(folder / RECORDS)[0]:
+            break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in said.decode()
+    assert "Traceback" not in said.decode()
+    assert still_running(folder) == []
+    assert [r["outcome"] for r in read_records(folder / RECORDS)[0]] == ["ok"]
