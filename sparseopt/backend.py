@@ -40,6 +40,7 @@ class Feature(StrEnum):
     PARAMETRIC = "parametric"
     L0_BUDGET = "l0-budget"
     STRS = "strs"
+    STRS_PATH = "strs-path"
     MISDP = "misdp"
     KERNEL_SELECTION = "kernel-selection"
 

@@ -161,17 +161,18 @@ def save_path_picture(
 
     Parameters
     ----------
-    path : ParametricPath or GridPath
+    path : PathResult
+        One that can be drawn.
     file : path
     title : str, optional
     **style
-        Passed to :func:`plot_path`.
+        Passed to the path's own ``plot``.
     """
     check_picture(file)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.0, 5.0), dpi=150, layout="constrained")
-    ax = plot_path(path, figure.add_subplot(), **style)
+    ax = path.plot(figure.add_subplot(), **style)
     if title:
         # A dollar sign in a name is not mathematics.
         ax.set_title(title, parse_math=False)

@@ -137,7 +137,14 @@ def _promising(A: Array, a: Array, support: Array) -> Array:
     return np.sort(np.column_stack([kept[leaves], outside[enters]]), axis=1)
 
 
-def first_incumbent(A: Array, a: Array, d: int, starts: int, control: Control) -> Incumbent:
+def first_incumbent(
+    A: Array,
+    a: Array,
+    d: int,
+    starts: int,
+    control: Control,
+    smaller: Array | None = None,
+) -> Incumbent:
     """Return a good support; a warm start's is one of the candidates.
 
     Parameters
@@ -147,12 +154,18 @@ def first_incumbent(A: Array, a: Array, d: int, starts: int, control: Control) -
         How many of the best truncations are improved by swaps.
     control : Control
         With the warm start, a result or a point.
+    smaller : int array of shape (d - 1,), optional
+        A support to which the best variable is added.
     """
     found = refit(A, a, truncations(A, a, d))[:starts]
     given = _warm(control.warm_start, len(a))
     if given is not None:
         support = np.sort(np.argsort(-np.abs(given), kind="stable")[:d])
         found = [refit(A, a, support[None])[0], *found]
+    if smaller is not None:
+        more = np.setdiff1d(np.arange(len(a)), smaller)
+        grown = np.column_stack([np.broadcast_to(smaller, (len(more), d - 1)), more])
+        found = [refit(A, a, np.sort(grown, axis=1))[0], *found]
     best = max(found, key=lambda each: each.value)
     for start in found:
         if control.limit() is not None:

@@ -110,6 +110,14 @@ class Tree:
     node_limit : int, optional
     capacity : int
         Numbers that the leaves may take; when there are more, they are no longer kept.
+    warm : Multipliers, optional
+        On all variables, good for a similar problem: what fixes variables before the root is
+        processed.
+
+    Attributes
+    ----------
+    root : Multipliers or None
+        The last pair on all variables that the minimisation at the root gave.
     """
 
     A: Array
@@ -124,6 +132,8 @@ class Tree:
     polish: int = 0
     node_limit: int | None = None
     capacity: int = 8_000_000
+    warm: Multipliers | None = None
+    root: Multipliers | None = None
     nodes: int = 0
     closed: float = -math.inf
     leaves: list[Leaf] | None = field(default_factory=list)
@@ -167,7 +177,10 @@ class Tree:
             self.A, self.a, everything, np.zeros(1 + len(self.a) + len(self.a) ** 2)
         )
         root = Node(everything[:0], everything, zero.spectral, zero, self._start(zero))
-        self._push(root)
+        if self.warm is not None:
+            self._apply(root, self.warm)
+        if len(root.candidates) >= self.d >= len(root.fixed_in):
+            self._push(root)
         while self._open:
             limit = self._limit()
             if limit is not None:
@@ -211,6 +224,8 @@ class Tree:
             found, x, weight, density = self._descent.run(
                 node.candidates, node.fixed_in, x, delta, self.cut, self._limit
             )
+            if len(found.variables) == len(self.a):
+                self.root = found
             self._improve(node, weight, density)
             proof = Proof.at(found, node.candidates, node.fixed_in, self.d)
             if proof.bound < node.bound:
@@ -232,6 +247,14 @@ class Tree:
                 break
         if not self._enumerated(node):
             self._branch(node, weight, density)
+
+    def _apply(self, root: Node, pair: Multipliers) -> None:
+        """Bound the root by a pair that is known from elsewhere, and fix what it can fix."""
+        proof = Proof.at(pair, root.candidates, root.fixed_in, self.d)
+        if proof.bound < root.bound:
+            root.bound, root.proof = proof.bound, pair
+        if root.bound > self.cut:
+            self._fix(root, proof)
 
     def _start(self, zero: Multipliers) -> Multipliers:
         """Return the multipliers to start with: a part of the data."""

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -36,7 +37,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.strs import STRS
 from sparseopt.result import Certificate, Result, Status
 
-__all__ = ["verify"]
+__all__ = ["Judgement", "judge", "verify"]
 
 _CELLS = 200_000_000
 """Leaves times variables beyond which the certificate is not read."""
@@ -69,31 +70,43 @@ def verify(problem: STRS, result: Result, findings: Findings) -> None:
     if certificate.kind != "leaves":
         findings.doubt(f"a certificate {certificate.kind!r} proves nothing here, 'leaves' would")
         return
+    judge(problem, certificate, bound).write(findings)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What leaves say about a bound: "prove", "refute" or "doubt", and why."""
+
+    word: Literal["prove", "refute", "doubt"]
+    message: str
+
+    def write(self, findings: Findings, prefix: str = "") -> None:
+        """Pass it on."""
+        getattr(findings, self.word)(prefix + self.message)
+
+
+def judge(problem: STRS, certificate: Certificate, bound: float) -> Judgement:
+    """Tell whether the leaves of a certificate prove a bound on the optimum."""
     D, d = problem.A.shape[0], problem.d
     size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()), abs(bound))
     try:
         leaves = Leaves.read(certificate, D, d)
         if not covers(leaves, d):
-            findings.refute("the leaves do not hold all supports: some are in none of them")
-            return
-    except Malformed as error:
-        findings.refute(f"the leaves are malformed: {error}")
-        return
-    except Unreadable as error:
-        findings.doubt(str(error))
-        return
-    # All may be zero; a factorisation needs a shift that is not.
-    try:
+            return Judgement(
+                "refute", "the leaves do not hold all supports: some are in none of them"
+            )
+        # All may be zero; a factorisation needs a shift that is not.
         gap = unproven_leaf(problem, leaves, bound, SUM * max(size, _SMALLEST))
     except Malformed as error:
-        findings.refute(f"the leaves are malformed: {error}")
-        return
+        return Judgement("refute", f"the leaves are malformed: {error}")
+    except Unreadable as error:
+        return Judgement("doubt", str(error))
     if gap is not None:
-        findings.refute(gap)
-        return
-    findings.prove(
+        return Judgement("refute", gap)
+    return Judgement(
+        "prove",
         f"{len(leaves.mu)} leaves hold every support of {d} among {D} variables, and none of them "
-        f"exceeds {bound:.12g}"
+        f"exceeds {bound:.12g}",
     )
 
 

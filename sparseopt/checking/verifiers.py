@@ -17,6 +17,7 @@ Verifier = Callable[[Any, Any, Findings], None]
 _VERIFIERS: dict[str, Verifier | str] = {
     "parametric": "sparseopt.checking.parametric:verify",
     "strs": "sparseopt.checking.strs:verify",
+    "strs-path": "sparseopt.checking.strs_path:verify",
     "kernel-selection": "sparseopt.checking.kernel_selection:verify",
     "l0-budget": "sparseopt.checking.budget:verify",
     "misdp": "sparseopt.checking.misdp:verify",

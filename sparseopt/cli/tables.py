@@ -123,7 +123,7 @@ def _number(value: float | None, digits: int) -> str | None:
 
 
 def _parameter(path: PathResult) -> str:
-    return "budget" if path.kind == "budget" else "lam"
+    return {"budget": "budget", "supports": "d"}.get(path.kind, "lam")
 
 
 def _print_path(path: PathResult) -> None:

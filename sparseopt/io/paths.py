@@ -19,6 +19,7 @@ from sparseopt.io.fields import Fields
 from sparseopt.path import GridPath, ParametricPath, PathResult, SparseRows
 from sparseopt.problems.base import Array
 from sparseopt.problems.candidates import Candidates
+from sparseopt.support_path import SupportPath
 
 __all__ = ["FORMATS", "PathFormat", "decode_path", "encode_path"]
 
@@ -268,10 +269,48 @@ def _decode_graph(fields: Fields) -> GraphPath:
     )
 
 
+def _encode_supports(path: SupportPath) -> dict[str, Any]:
+    return {
+        "stopped_by": path.stopped_by,
+        "variables": int(path.variables),
+        "sizes": path.sizes,
+        "objective": path.objective,
+        "bound": path.bound,
+        "certified": path.certified,
+        "points": {name: getattr(path, name) for name in ("ptr", "index", "value")},
+    }
+
+
+def _decode_supports(fields: Fields) -> SupportPath:
+    sizes = fields.indices("sizes", None, 0, _LARGEST)
+    count = len(sizes)
+    if count == 0:
+        raise ProblemError(f"{fields.name('sizes')} is empty; a path has at least one size")
+    variables = fields.count("variables")
+    if variables > _LONGEST:
+        raise fields.error("variables", f"at most {_LONGEST}")
+    inner = fields.object("points")
+    index = inner.indices("index", None, 0, max(variables, 1))
+    path = SupportPath(
+        sizes=sizes,
+        objective=fields.vector("objective", count, infinite=True),
+        bound=fields.vector("bound", count, infinite=True),
+        certified=_truths(fields, "certified", count),
+        ptr=_pointers(inner, count, len(index)),
+        index=index,
+        value=inner.vector("value", len(index), infinite=True),
+        variables=variables,
+        stopped_by=fields.text("stopped_by"),
+    )
+    inner.end()
+    return path
+
+
 FORMATS: dict[str, PathFormat] = {
     ColumnwisePath.kind: PathFormat(_encode_columnwise, _decode_columnwise),
     ParametricPath.kind: PathFormat(_encode_parametric, _decode_parametric),
     GridPath.kind: PathFormat(_encode_grid, _decode_grid),
     BudgetPath.kind: PathFormat(_encode_budget, _decode_budget),
     GraphPath.kind: PathFormat(_encode_graph, _decode_graph),
+    SupportPath.kind: PathFormat(_encode_supports, _decode_supports),
 }

@@ -27,6 +27,7 @@ from sparseopt.problems.regression import (
     QuantileLasso,
 )
 from sparseopt.problems.strs import STRS
+from sparseopt.problems.strs_path import STRSPath
 from sparseopt.problems.strs_misdp import strs_as_misdp
 from sparseopt.problems.user_kernels import register_kernel
 
@@ -36,6 +37,7 @@ __all__ = [
     "LPD",
     "MISDP",
     "STRS",
+    "STRSPath",
     "BudgetTables",
     "Candidates",
     "ColumnBlocks",

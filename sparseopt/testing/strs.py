@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import brentq
 
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.strs import STRS
+from sparseopt.problems.strs_path import STRSPath
 from sparseopt.testing.behaviour import FamilySamples
 from sparseopt.testing.samples import Sample
 
-__all__ = ["strs_samples"]
+__all__ = ["best_by_supports", "strs_samples"]
 
 
 def strs_samples(rng: np.random.Generator) -> FamilySamples:
@@ -53,7 +55,9 @@ def strs_samples(rng: np.random.Generator) -> FamilySamples:
         if integers:
             A, a = np.round(2.0 * A), np.round(2.0 * a)
         problem = STRS(A=A + A.T, a=a, d=d)
-        samples.append(Sample(name, problem, {}, _best(problem), known_by="all supports"))
+        samples.append(
+            Sample(name, problem, {}, best_by_supports(problem), known_by="all supports")
+        )
     A = rng.normal(size=(20, 20))
     return FamilySamples(
         samples=tuple(samples),
@@ -62,13 +66,32 @@ def strs_samples(rng: np.random.Generator) -> FamilySamples:
     )
 
 
+def strs_path_samples(rng: np.random.Generator) -> FamilySamples:
+    """Return the same problems for all sizes up to theirs, whose last value is known."""
+    single = strs_samples(rng)
+    samples = []
+    for sample in single.samples:
+        assert isinstance(sample.problem, STRS)
+        samples.append(replace(sample, problem=STRSPath.of(sample.problem)))
+    assert isinstance(single.large, STRS)
+    return FamilySamples(
+        samples=tuple(samples), large=STRSPath.of(single.large), invalid=_path_without_support
+    )
+
+
+def _path_without_support() -> Problem:
+    problem = STRSPath(A=np.eye(2), d_max=1)
+    object.__setattr__(problem, "d_max", 3)
+    return problem
+
+
 def _without_support() -> Problem:
     problem = STRS(A=np.eye(2), d=1)
     object.__setattr__(problem, "d", 3)
     return problem
 
 
-def _best(problem: STRS) -> float:
+def best_by_supports(problem: STRS) -> float:
     """Return the largest dual optimum over all supports of size d."""
     D = problem.A.shape[0]
     return max(

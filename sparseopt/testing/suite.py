@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,14 +12,17 @@ from sparseopt.testing.behaviour import FamilySamples, behaviour_cases
 from sparseopt.testing.budget import budget_cases
 from sparseopt.testing.cases import ConformanceCase, ConformanceOutcome, select
 from sparseopt.testing.kernel_selection import kernel_selection_samples
+from sparseopt.testing.misdp import misdp_samples
 from sparseopt.testing.parametric import parametric_cases
 from sparseopt.testing.samples import Answer, answer_cases
-from sparseopt.testing.strs import strs_samples
+from sparseopt.testing.strs import strs_path_samples, strs_samples
 
 __all__ = ["conformance_cases", "run_conformance"]
 
 _SAMPLES: Mapping[Feature, Callable[[np.random.Generator], FamilySamples]] = {
     Feature.STRS: strs_samples,
+    Feature.STRS_PATH: strs_path_samples,
+    Feature.MISDP: misdp_samples,
     Feature.KERNEL_SELECTION: kernel_selection_samples,
 }
 """Families whose cases are about single answers; paths have cases of their own."""
@@ -74,6 +78,11 @@ def run_conformance(
 
 
 def _family_cases(family: str, backend: Backend, given: FamilySamples) -> Iterator[ConformanceCase]:
-    for sample in given.samples:
+    samples = tuple(sample for sample in given.samples if backend.supports(sample.problem)[0])
+    for sample in samples:
         yield from answer_cases(f"{family}/{sample.name}", Answer(backend, sample))
-    yield from behaviour_cases(family, backend, given)
+    if samples:
+        large = given.large
+        if large is not None and not backend.supports(large)[0]:
+            large = None
+        yield from behaviour_cases(family, backend, replace(given, samples=samples, large=large))

@@ -30,7 +30,9 @@ from sparseopt.problems import (
     Pieces,
     PiecewiseLinearProgram,
     QuantileLasso,
+    STRSPath,
 )
+from sparseopt.support_path import SupportPath
 
 
 def rng() -> np.random.Generator:
@@ -155,6 +157,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "selection-quadratic": lambda: KernelSelection(
         rng().normal(size=(5, 3)), rng().random((5, 3)), "quadratic", d=1
     ),
+    "strs-path": lambda: STRSPath(A=np.diag([3.0, 2.0, 1.0]), a=np.array([0.5, 0.0, -1.0])),
     "strs": lambda: STRS(A=np.diag([3.0, 2.0, 1.0]), a=np.array([0.5, 0.0, -1.0]), d=2),
     "misdp": misdp,
     "misdp-min": lambda: misdp("min"),
@@ -249,6 +252,27 @@ def budget_result() -> Result:
     )
 
 
+def support_result() -> Result:
+    return Result(
+        status=Status.FEASIBLE,
+        limit=Limit.TIME,
+        x=np.array([0.6, 0.0, -0.8]),
+        objective=3.0,
+        bound=4.0,
+        path=SupportPath(
+            sizes=np.array([1, 2]),
+            objective=np.array([2.0, 3.0]),
+            bound=np.array([2.0, 4.0]),
+            certified=np.array([True, False]),
+            ptr=np.array([0, 1, 3]),
+            index=np.array([1, 0, 2]),
+            value=np.array([1.0, 0.6, -0.8]),
+            variables=3,
+            stopped_by="time",
+        ),
+    )
+
+
 def grid_result() -> Result:
     knots = np.array([2.0, 1.0, 0.5])
     return Result(
@@ -275,6 +299,7 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "large-path": lambda: path_result(segments=9000, m=9000, p=9500),
     "grid": grid_result,
     "budget": budget_result,
+    "supports": support_result,
     "limit": lambda: Result(status=Status.FEASIBLE, limit=Limit.TIME, x=np.zeros((2, 3))),
     "no-solution": lambda: Result(status=Status.NO_SOLUTION, limit=Limit.INTERRUPTED),
     "unbounded": lambda: Result(

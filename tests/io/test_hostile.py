@@ -18,7 +18,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from io_examples import PROBLEMS, budget_result, grid_result, parametric_lp, path_result
+from io_examples import (
+    PROBLEMS,
+    budget_result,
+    grid_result,
+    parametric_lp,
+    path_result,
+    support_result,
+)
 
 from sparseopt import ProblemError
 from sparseopt.io import load_problem, load_result, read_header, save_problem, save_result
@@ -417,7 +424,7 @@ def places(tree: Any) -> list[tuple[Any, Any]]:
 @given(data=st.data(), value=anything)
 def test_any_json_at_any_place_of_a_result(data: st.DataObject, value: Any, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    make = data.draw(st.sampled_from([path_result, grid_result, budget_result]))
+    make = data.draw(st.sampled_from([path_result, grid_result, budget_result, support_result]))
     save_result(make(), path)
     document = json.loads(path.read_text(encoding="utf-8"))
     found = places(document)

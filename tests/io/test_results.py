@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from io_examples import PROBLEMS, RESULTS, budget_result, grid_result, path_result
+from io_examples import PROBLEMS, RESULTS, budget_result, grid_result, path_result, support_result
 
 import sparseopt
 from sparseopt import Certificate, ProblemError, Result, Status
@@ -232,7 +232,7 @@ def test_each_wrong_field_is_named(place: str, value: Any, message: str, tmp_pat
     assert "r.json" in str(caught.value)
 
 
-@pytest.mark.parametrize("make", [path_result, grid_result, budget_result])
+@pytest.mark.parametrize("make", [path_result, grid_result, budget_result, support_result])
 def test_each_missing_field_is_named(make: Callable[[], Result], tmp_path: Path) -> None:
     whole = document_of(make(), tmp_path)
     places = [key for key in whole if key not in ("format", "version")]

@@ -1,0 +1,141 @@
+"""The path over the number of nonzeros: every size proven, warm starts, limits, lies."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import sparseopt
+from sparseopt import Limit, Status, Verdict
+from sparseopt.errors import ParamError, ProblemError
+from sparseopt.io.results import load_result
+from sparseopt.problems import STRS, STRSPath
+from sparseopt.solvers.strs.incumbent import refit
+
+
+def random_path(D=9, linear=True, seed=0):
+    rng = np.random.default_rng(seed)
+    M = rng.normal(size=(D, D))
+    return STRSPath(M + M.T, rng.normal(size=D) * linear)
+
+
+def noise(D=18, n=60):
+    data = np.random.default_rng(0).normal(size=(n, D))
+    return STRSPath.of(STRS.from_data(data, D))
+
+
+@pytest.mark.parametrize("linear", [True, False])
+def test_every_size_against_enumeration(linear):
+    problem = random_path(linear=linear)
+    result = sparseopt.solve(problem)
+    path = result.path
+    assert (result.backend, result.status) == ("strs-bnb", Status.OPTIMAL)
+    assert result.verdict is Verdict.VERIFIED
+    assert path.sizes.tolist() == list(range(1, 10))
+    assert path.certified.all()
+    assert (np.diff(path.objective) >= -1e-12).all()
+    for d in path.sizes.tolist():
+        supports = np.array(list(itertools.combinations(range(9), d)))
+        best = refit(problem.A, problem.linear, supports)[0].value
+        assert path.objective_at(d) == pytest.approx(best, rel=1e-12)
+        assert path.bound_at(d) >= best - 1e-12 * abs(best)
+        assert problem.objective(path.at(d)) == pytest.approx(best, rel=1e-12)
+        assert len(path.support(d)) <= d
+
+
+def test_it_agrees_with_single_solves():
+    problem = noise(14, 40)
+    path = sparseopt.solve(problem).path
+    for d in (1, 4, 8, 14):
+        single = sparseopt.solve(problem.at(d), backend="strs-bnb")
+        assert path.objective_at(d) == pytest.approx(single.objective, rel=1e-12)
+
+
+def test_the_default_is_every_size():
+    problem = STRSPath(np.eye(4))
+    assert problem.last == 4
+    assert STRSPath.of(STRS(np.eye(4), d=2)).last == 2
+    assert problem.at(3).d == 3
+
+
+@pytest.mark.parametrize("bad", [0, 5, -1, 2.5, True, "2"])
+def test_sizes_out_of_range(bad):
+    with pytest.raises(ProblemError, match="d_max"):
+        STRSPath(np.eye(4), d_max=bad)
+
+
+def test_limits_leave_a_shorter_path_that_is_verified():
+    problem = noise()
+    result = sparseopt.solve(problem, time_limit=0.0)
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
+    assert result.verdict is Verdict.VERIFIED
+    assert 1 <= len(result.path) < problem.last
+    assert result.path.stopped_by == "time"
+    few = sparseopt.solve(problem, node_limit=1)
+    assert (few.status, few.limit) == (Status.FEASIBLE, Limit.NODE)
+    assert few.verdict is Verdict.VERIFIED
+    assert len(few.path) == problem.last
+    assert not few.path.certified.all()
+
+
+def test_a_size_that_is_not_there():
+    path = sparseopt.solve(STRSPath(np.eye(3), d_max=2)).path
+    with pytest.raises(ParamError, match="from 1 to 2"):
+        path.at(3)
+
+
+@pytest.fixture(scope="module")
+def solved():
+    problem = random_path(7)
+    return problem, sparseopt.solve(problem)
+
+
+def lie(result, **changes):
+    from dataclasses import replace
+
+    return result.with_changes(path=replace(result.path, **changes))
+
+
+def test_lies_about_a_size_are_refuted(solved):
+    problem, result = solved
+    path = result.path
+    step = np.zeros(7)
+    step[2] = 1e-3
+    arrays = dict(result.certificate.arrays)
+    arrays["mu_3"] = arrays["mu_3"] - 1.0
+    swapped = sparseopt.Certificate("leaves-by-size", arrays)
+    for tampered in (
+        lie(result, objective=path.objective + step),
+        lie(result, bound=path.bound - step),
+        lie(result, bound=path.bound + step),
+        lie(result, value=path.value * 1.01),
+        lie(result, sizes=path.sizes + 1),
+        lie(result, variables=8),
+        result.with_changes(certificate=swapped),
+    ):
+        assert sparseopt.check(problem, tampered).verdict is Verdict.REFUTED
+
+
+def test_a_size_without_leaves_is_unproven(solved):
+    problem, result = solved
+    arrays = {k: v for k, v in result.certificate.arrays.items() if not k.endswith("_4")}
+    without = result.with_changes(certificate=sparseopt.Certificate("leaves-by-size", arrays))
+    report = sparseopt.check(problem, without)
+    assert report.verdict is Verdict.UNPROVEN
+    assert any("d = 4" in message for message in report.messages)
+
+
+def test_it_is_saved_loaded_tabulated_and_drawn(solved, tmp_path):
+    problem, result = solved
+    sparseopt.save(problem, tmp_path / "path.npz")
+    result.save(tmp_path / "result.json")
+    again = load_result(tmp_path / "result.json")
+    loaded = sparseopt.load(tmp_path / "path.npz")
+    assert sparseopt.check(loaded, again).verdict is Verdict.VERIFIED
+    np.testing.assert_array_equal(again.path.at(4), result.path.at(4))
+    frame = result.path.to_frame()
+    assert frame["d"].tolist() == list(range(1, 8))
+    assert frame["support"][6] == list(range(7))
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    ax = result.path.plot(figure.add_subplot())
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), result.path.objective)
