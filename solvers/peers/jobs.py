@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sparseopt.problems.base import Array
+from sparseopt.solvers.peers.conic_job import solve_conic
 
 __all__ = ["JOBS", "Job", "load"]
 
@@ -136,4 +137,5 @@ JOBS: Mapping[str, Job] = {
     "quant_reg": Job(_quant_reg, ("statsmodels.regression.quantile_regression",)),
     "lars": Job(_lars, ("sklearn.linear_model",)),
     "abess": Job(_abess, ("abess.linear",)),
+    "conic": Job(solve_conic, ("cvxpy",)),
 }

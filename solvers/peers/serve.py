@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -13,7 +15,7 @@ import numpy as np
 import threadpoolctl
 
 from sparseopt.solvers.peers import jobs
-from sparseopt.solvers.peers.worker import MARK
+from sparseopt.solvers.peers.worker import LOG, MARK
 
 __all__ = ["serve"]
 
@@ -48,6 +50,23 @@ def _answer(request: dict[str, Any]) -> None:
     folder = Path(request["folder"])
     with np.load(folder / "in.npz", allow_pickle=False) as given:
         arrays = dict(given)
-    with threadpoolctl.threadpool_limits(request["threads"]):
+    with _log(folder, request["verbose"]), threadpoolctl.threadpool_limits(request["threads"]):
         out = job.run(**arrays, **request["values"])
     np.savez(folder / "out.npz", **out)
+
+
+@contextmanager
+def _log(folder: Path, verbose: bool) -> Iterator[None]:
+    """Keep what is printed in a file, where it is asked for."""
+    if not verbose:
+        yield
+        return
+    nowhere = os.dup(1)
+    with (folder / LOG).open("wb") as log:
+        os.dup2(log.fileno(), 1)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            os.dup2(nowhere, 1)
+            os.close(nowhere)

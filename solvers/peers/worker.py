@@ -26,10 +26,12 @@ from sparseopt.errors import BackendError
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
-__all__ = ["MARK", "PYTHON", "Child", "PythonWorker"]
+__all__ = ["LOG", "MARK", "PYTHON", "Child", "PythonWorker"]
 
 MARK = "@sparseopt "
 """What the lines of the protocol begin with; all else that a child prints is not for us."""
+LOG = "log.txt"
+"""Where a child keeps what a verbose solve prints."""
 _LOOK = 0.02
 """Seconds between two looks at the clock."""
 
@@ -160,8 +162,11 @@ class PythonWorker:
                 "folder": name,
                 "values": values,
                 "threads": control.params.threads,
+                "verbose": control.params.verbose,
             }
             limit = child.call(json.dumps(request), control, work="solving")
+            if (folder / LOG).exists():
+                print((folder / LOG).read_text(encoding="utf-8", errors="replace"), end="")
             if limit is not None:
                 return limit
             with np.load(folder / "out.npz", allow_pickle=False) as out:
