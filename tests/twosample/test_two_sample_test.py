@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.twosample import TwoSample
@@ -66,23 +67,36 @@ def test_the_p_value_counts_values_at_least_as_large():
     assert np.mean(null) == pytest.approx(np.mean(every), abs=0.1)
 
 
+@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3, 0.7])
+@pytest.mark.parametrize("n_permutations", [19, 99, 199])
+def test_the_threshold_and_the_p_value_agree(alpha, n_permutations):
+    for seed in range(20):
+        x, y = shifted(9, 11, 2, size=0.7, seed=seed)
+        test = two_sample_test(x, y, "none", alpha=alpha, n_permutations=n_permutations, seed=seed)
+        assert test.reject == (test.statistic > test.threshold)
+    strict = two_sample_test(x, y, "none", alpha=1e-3, n_permutations=19)
+    assert not strict.reject and strict.threshold == np.inf
+
+
 def test_equal_values_count_whatever_the_rounding():
     gram = np.full((40, 40), 1.0 / 3.0)
     _, p, _ = permutation_test(GramStatistic(gram, 20), 50, np.random.default_rng(0))
     assert p == 1.0
 
 
-@pytest.mark.parametrize("selection", ["strs", "none", first_two], ids=str)
-def test_the_level_is_kept(selection):
-    """Of 200 tests at the level 0.1 more than 36 would reject with probability 1e-4 only."""
+@pytest.mark.parametrize(
+    ("selection", "trials"), [("strs", 60), ("none", 200), (first_two, 200)], ids=str
+)
+def test_the_level_is_kept(selection, trials):
     rejected = 0
-    for seed in range(200):
+    for seed in range(trials):
         x, y = shifted(12, 14, 3, size=0.0, seed=seed)
         test = two_sample_test(
             x, y, selection, d=1, alpha=0.1, n_permutations=49, seed=seed, check=False
         )
         rejected += test.reject
-    assert 6 <= rejected <= 36
+    low, high = binom.interval(0.9998, trials, 0.1)
+    assert low <= rejected <= high
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
