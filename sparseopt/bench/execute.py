@@ -66,6 +66,9 @@ def execute(job: Job, folder: Path, stop: threading.Event | None = None) -> dict
         shutil.rmtree(work, ignore_errors=True)
     kept = {k: v for k, v in solved.items() if k not in ("ended", "error", "message")}
     metrics = evaluation.pop("metrics", {})
+    # What the backend told on the way, where its result does not say.
+    course = kept.pop("course", [])
+    evaluation["trace"] = evaluation.get("trace") or course
     return {
         "type": "solve",
         "key": job.key,

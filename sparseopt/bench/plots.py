@@ -84,7 +84,8 @@ def progress(
     def draw(axes: Axes) -> None:
         for record in records:
             style = {**style_of(styles[record["label"]]), "marker": ""}
-            rows = [*record["trace"], [record["time"], record["objective"], record["bound"]]]
+            end = [record["time"], record["objective"], record["bound"]]
+            rows = [*(record.get("trace") or ()), end]
             seconds = np.array([max(float(row[0]), 1e-4) for row in rows])
             values = np.array([_or_nan(row[1]) for row in rows])
             bounds = np.array([_or_nan(row[2]) for row in rows])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import importlib
 import json
+import math
 import sys
 import time
 from pathlib import Path
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 from sparseopt.bench.child import announce, begin, current_memory, peak_memory
 
 if TYPE_CHECKING:
-    from sparseopt import Backend
+    from sparseopt import Backend, Progress
 
 __all__ = ["main"]
+
+_COURSE = 200
 
 
 def main() -> None:
@@ -45,9 +48,15 @@ def _solve(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     gc.collect()
     before = current_memory()
     announce("solve")
+    seen: list[Progress] = []
     cpu, clock = time.process_time(), time.perf_counter()
     result = sparseopt.solve(
-        problem, backend=backend, params=params, options=spec["options"], check=False
+        problem,
+        backend=backend,
+        params=params,
+        options=spec["options"],
+        on_progress=seen.append,
+        check=False,
     )
     wall, cpu = time.perf_counter() - clock, time.process_time() - cpu
     peak = peak_memory()
@@ -59,8 +68,20 @@ def _solve(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
         "cpu_time": cpu,
         "peak_memory": peak,
         "memory_before": before,
+        "course": _course(seen),
         **warm,
     }
+
+
+def _course(seen: list[Progress]) -> list[list[float | None]]:
+    """Return (seconds, objective, bound) of the signs of life that tell one of the two."""
+    told = [p for p in seen if p.objective is not None or p.bound is not None]
+    step = max(1, math.ceil(len(told) / _COURSE))
+    return [[p.seconds, _finite(p.objective), _finite(p.bound)] for p in told[::step]]
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def _backend(spec: dict[str, Any]) -> str | Backend:

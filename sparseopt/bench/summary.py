@@ -163,9 +163,9 @@ def problems_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[
     """Return the records with a course to draw, by problem."""
     out: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
-        if record.get("trace") and record.get("objective") is not None and record.get("time"):
+        if record.get("objective") is not None and record.get("time"):
             out.setdefault(record["instance"]["name"], []).append(record)
-    return {name: many for name, many in out.items() if any(len(r["trace"]) > 1 for r in many)}
+    return {name: many for name, many in out.items() if any(len(r["trace"]) > 2 for r in many)}
 
 
 def troubles(table: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
