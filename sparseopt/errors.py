@@ -9,6 +9,7 @@ __all__ = [
     "BackendError",
     "BackendNotFound",
     "BackendUnavailable",
+    "LicenseError",
     "ParamError",
     "ProblemError",
     "SparseOptError",
@@ -46,6 +47,10 @@ class BackendNotFound(SparseOptError, LookupError):
 
 class BackendUnavailable(BackendNotFound):
     """The backend is registered, but its package or its licence is not there."""
+
+
+class LicenseError(BackendUnavailable):
+    """The backend's licence is missing, has expired, or does not cover a problem of this size."""
 
 
 class UnsupportedProblem(SparseOptError):

@@ -6,24 +6,56 @@ import pytest
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say of each backend whether it was tested, and if not, why."""
-    tested: Counter[str] = Counter()
-    failed: Counter[str] = Counter()
+    """Say of each backend on which kinds of problems it was tested, and if not, why.
+
+    Tests record the property "backend" as "NAME KIND", and "backend not tested" as "NAME: REASON".
+    """
+    tested: Counter[tuple[str, str]] = Counter()
+    failed: Counter[tuple[str, str]] = Counter()
+    skipped: Counter[tuple[str, str]] = Counter()
     absent: dict[str, str] = {}
     for outcome in ("passed", "failed", "skipped"):
         for report in terminalreporter.getreports(outcome):
             for key, value in report.user_properties:
                 if key == "backend" and report.when == "call":
-                    tested[value] += 1
-                    failed[value] += outcome == "failed"
+                    name, _, kind = value.partition(" ")
+                    tested[name, kind] += outcome != "skipped"
+                    failed[name, kind] += outcome == "failed"
+                    skipped[name, kind] += outcome == "skipped"
                 elif key == "backend not tested":
                     name, _, reason = value.partition(": ")
                     absent[name] = reason
     if not tested and not absent:
         return
-    terminalreporter.section("backends")
-    for name, count in sorted(tested.items()):
-        trouble = f", {failed[name]} failed" if failed[name] else ""
-        terminalreporter.line(f"backend {name}: tested ({count} cases{trouble})")
+    kinds = sorted({kind for _, kind in tested})
+    names = sorted({name for name, _ in tested})
+    width = max(len(name) for name in ["backend", *names, *absent])
+    terminalreporter.section("backends: cases run for real")
+    rows = [
+        [
+            name,
+            *(_cell(*(count[name, kind] for count in (tested, failed, skipped))) for kind in kinds),
+        ]
+        for name in names
+    ]
+    rows.insert(0, ["backend", *kinds])
+    widths = [width, *(max(len(row[k + 1]) for row in rows) for k in range(len(kinds)))]
+    for row in rows:
+        cells = [cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)]
+        terminalreporter.line("  ".join([row[0].ljust(width), *cells]).rstrip())
+    if any(skipped.values()):
+        terminalreporter.line("skipped cases are larger than the licence that was found allows")
     for name, reason in sorted(absent.items()):
-        terminalreporter.line(f"backend {name}: not tested: {reason}")
+        terminalreporter.line(f"{name.ljust(width)}  not tested: {reason}")
+
+
+def _cell(tested: int, failed: int, skipped: int) -> str:
+    """Return a cell of the table, in as few letters as say it."""
+    if not tested and not skipped:
+        return "-"
+    parts = [str(tested)]
+    if failed:
+        parts.append(f"{failed} FAILED")
+    if skipped:
+        parts.append(f"{skipped} skipped")
+    return ", ".join(parts)

@@ -4,17 +4,21 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from sparseopt.errors import BackendError
+from sparseopt.errors import BackendError, LicenseError
 from sparseopt.registry import backend_names, get_backend
 from sparseopt.testing import ConformanceCase, conformance_cases
 
 Record = Callable[[str, object], None]
 
 
+SLOW = {"gurobi": ["strs/ones/*"], "xpress": ["strs/ones/*"]}
+"""Spatial branching takes half a minute to tell that all supports tie."""
+
+
 def _cases() -> Iterator[object]:
     for name in backend_names():
         if not _why_not(name):
-            for case in conformance_cases(get_backend(name)):
+            for case in conformance_cases(get_backend(name), exclude=SLOW.get(name, [])):
                 yield pytest.param(name, case, id=f"{name}-{case.name}")
 
 
@@ -28,8 +32,11 @@ def _why_not(name: str) -> str:
 
 @pytest.mark.parametrize(("name", "case"), list(_cases()))
 def test_conforms(name: str, case: ConformanceCase, record_property: Record) -> None:
-    record_property("backend", name)
-    case.check()
+    record_property("backend", f"{name} {case.name.partition('/')[0]}")
+    try:
+        case.check()
+    except LicenseError as error:
+        pytest.skip(str(error))
 
 
 @pytest.mark.parametrize("name", [name for name in backend_names() if _why_not(name)])

@@ -1,0 +1,1 @@
+"""What the adapters of outside solvers share: one form of mathematical program, and its users."""

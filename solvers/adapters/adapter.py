@@ -1,0 +1,161 @@
+"""The class of all adapters: which models a solver takes, and who translates them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sparseopt.backend import Backend, Control, Feature, Option
+from sparseopt.errors import ParamError
+from sparseopt.params import SolveParams
+from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.graphical import BudgetTables
+from sparseopt.problems.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.parametric import ParametricProblem
+from sparseopt.problems.strs import STRS
+from sparseopt.result import Result
+from sparseopt.solvers.adapters.answer import Answer, Request
+from sparseopt.solvers.adapters.program import Program
+
+__all__ = ["Adapter"]
+
+
+class Adapter(Backend):
+    """An outside solver of mathematical programs.
+
+    A subclass states what its solver takes and writes :meth:`_run`: translate a
+    :class:`~sparseopt.solvers.adapters.program.Program`, call, translate the answer back. How a
+    problem becomes such a program is the same for all of them.
+    """
+
+    options: ClassVar[Mapping[str, Option]] = {
+        "max_entries": Option(
+            float, 5e7, "Largest number of matrix entries to form and to hand over.", low=1.0
+        ),
+        "tolerance": Option(float, 1e-9, "Feasibility tolerance, in the data's scale.", low=1e-9),
+        "settings": Option(
+            str, "", "The solver's own parameters, as NAME=VALUE separated by commas."
+        ),
+    }
+
+    def supports(self, problem: Problem) -> tuple[bool, str]:
+        """Take what the program form and the solver have room for."""
+        if isinstance(problem, L0GraphicalModel) and Feature.L0_BUDGET in self.features:
+            return _quadratic_model(problem, self.name)
+        return super().supports(problem)
+
+    def _solve(
+        self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
+    ) -> Result:
+        with control.uncounted():
+            self._load()
+        if isinstance(problem, ParametricProblem):
+            from sparseopt.solvers.adapters.parametric import solve_parametric
+
+            return solve_parametric(problem, self, options, control)
+        if isinstance(problem, STRS):
+            from sparseopt.solvers.adapters.sphere import solve_strs
+
+            return solve_strs(problem, self, options, control)
+        if isinstance(problem, BudgetTables):
+            from sparseopt.solvers.adapters.knapsack import solve_tables
+
+            return solve_tables(problem, self, options, control)
+        assert isinstance(problem, L0GraphicalModel)
+        from sparseopt.solvers.adapters.neighbours import solve_model
+
+        return solve_model(problem, self, options, control)
+
+    def ask(
+        self,
+        program: Program,
+        control: Control,
+        options: Mapping[str, Any],
+        *,
+        rel_gap: float,
+        abs_gap: float = 0.0,
+        start: Array | None = None,
+        spent: int = 0,
+    ) -> Answer:
+        """Hand a program to the solver.
+
+        Parameters
+        ----------
+        program : Program
+        control : Control
+        options : mapping
+            Of this backend.
+        rel_gap, abs_gap : float
+            Gaps of a tree search, in the program's units.
+        start : array, optional
+        spent : int
+            Iterations that other calls of the same solve have used up.
+        """
+        params = control.params
+        allowed = params.iteration_limit
+        return self._run(
+            program,
+            Request(
+                rel_gap=rel_gap,
+                abs_gap=abs_gap,
+                node_limit=params.node_limit,
+                iteration_limit=None if allowed is None else max(0, allowed - spent),
+                threads=params.threads,
+                seed=params.seed % 2**31,
+                verbose=params.verbose,
+                tolerance=options["tolerance"],
+                start=start,
+                settings=_settings(options["settings"]),
+            ),
+            control,
+        )
+
+    @abstractmethod
+    def _load(self) -> None:
+        """Import the solver's package and get its licence; not counted as solving.
+
+        Raises
+        ------
+        LicenseError
+        """
+
+    @abstractmethod
+    def _run(self, program: Program, request: Request, control: Control) -> Answer:
+        """Translate, call, translate back.
+
+        Raises
+        ------
+        LicenseError
+            When the program is too large for the licence, or there is none.
+        """
+
+
+def _settings(text: str) -> dict[str, str]:
+    """Read NAME=VALUE,NAME=VALUE."""
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not (equals and name.strip() and value.strip()):
+            raise ParamError(f"option settings has the part {part!r}; expected NAME=VALUE")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _quadratic_model(problem: L0GraphicalModel, name: str) -> tuple[bool, str]:
+    """Tell whether a model is a mixed-integer quadratic program, and if not, why."""
+    if problem.loss != "gaussian" or problem.scaling == "nlogrss":
+        return False, (
+            f"{name} takes graphical models with loss 'gaussian' and the scalings 'standardised' "
+            f"and 'rss', which are quadratic; this one has {problem.loss!r} and "
+            f"{problem.scaling!r}: use l0-tables"
+        )
+    entries = float(np.square(problem.candidates.sizes.astype(float)).sum())
+    if entries > 1e7:
+        return False, (
+            f"{name} would form {entries:.1e} quadratic terms; use l0-tables or spica for models "
+            "of this size"
+        )
+    return True, ""

@@ -1,0 +1,82 @@
+"""A solver at work in a thread of its own, under the eyes of the clock and of Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+
+from sparseopt.backend import Control
+from sparseopt.result import Limit
+
+__all__ = ["watched"]
+
+_FIRST, _LOOK = 0.002, 0.02
+"""Seconds to the first look at the clock, and between later ones."""
+
+
+def watched(
+    run: Callable[[], object], stop: Callable[[], object], control: Control
+) -> Limit | None:
+    """Call `run`, and `stop` again and again once a limit of `control` is reached.
+
+    Python delivers signals to the main thread between two of its own instructions: never inside a
+    solver. So the solver gets another thread, and this one keeps watching. Some solvers put a
+    handler of their own in the place of Python's (Xpress' ends the process): it is put back.
+
+    Parameters
+    ----------
+    run : callable
+        Starts the solver and returns when it is done; it must release Python's global lock.
+    stop : callable
+        Asks the solver to end soon; called from this thread, possibly before it has begun and
+        more than once.
+    control : Control
+
+    Returns
+    -------
+    Limit or None
+        The limit that made this function stop the solver, if any.
+
+    Raises
+    ------
+    BaseException
+        What `run` raised; KeyboardInterrupt at a second Ctrl-C, after the solver has ended.
+    """
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            run()
+        except BaseException as error:
+            failure.append(error)
+
+    worker = threading.Thread(target=work, name="sparseopt-solver")
+    worker.start()
+    limit: Limit | None = None
+    again: KeyboardInterrupt | None = None
+    wait = _FIRST
+    while worker.is_alive():
+        try:
+            worker.join(wait)
+            wait = _LOOK
+            _keep_handler()
+            limit = limit or control.limit()
+            if limit is not None and worker.is_alive():
+                stop()
+            control.progress("solving")
+        except KeyboardInterrupt as error:
+            limit, again = Limit.INTERRUPTED, error
+    if again is not None:
+        raise again
+    if failure:
+        raise failure[0]
+    return limit
+
+
+def _keep_handler() -> None:
+    """Install Python's own handler of Ctrl-C again."""
+    if threading.current_thread() is threading.main_thread():
+        handler = signal.getsignal(signal.SIGINT)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
