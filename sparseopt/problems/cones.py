@@ -9,6 +9,7 @@ matrices is the dot product weighted by `triangle_weights`: 1 on the diagonal, 2
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -30,8 +31,11 @@ __all__ = [
 ]
 
 
+@lru_cache(maxsize=256)
 def triangle(size: int) -> tuple[Array, Array]:
     """Return (rows, columns) of the packed entries of a symmetric matrix, each (s (s + 1) / 2,).
+
+    Read-only, since they are kept.
 
     Examples
     --------
@@ -40,6 +44,7 @@ def triangle(size: int) -> tuple[Array, Array]:
     [(0, 0), (1, 0), (1, 1)]
     """
     columns, rows = np.triu_indices(size)
+    rows.flags.writeable = columns.flags.writeable = False
     return rows, columns
 
 

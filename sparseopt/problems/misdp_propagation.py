@@ -196,7 +196,9 @@ class Propagation:
         """Bound the entries beside the diagonal, and the tails of cones, by what is on it."""
         for here, rotated in self._cones:
             top = np.maximum(form_high[here], 0.0)
-            size = np.sqrt(2.0 * top[0] * top[1]) if rotated else top[0]
+            # An open end times zero bounds nothing.
+            with np.errstate(invalid="ignore"):
+                size = np.sqrt(2.0 * top[0] * top[1]) if rotated else top[0]
             if np.isfinite(size):
                 tail = slice(here.start + (2 if rotated else 1), here.stop)
                 _within(form_low, form_high, tail, size)

@@ -12,14 +12,17 @@ from sparseopt.testing.behaviour import FamilySamples, behaviour_cases
 from sparseopt.testing.budget import budget_cases
 from sparseopt.testing.cases import ConformanceCase, ConformanceOutcome, select
 from sparseopt.testing.kernel_selection import kernel_selection_samples
+from sparseopt.testing.misdp import misdp_samples
 from sparseopt.testing.parametric import parametric_cases
 from sparseopt.testing.samples import Answer, answer_cases
-from sparseopt.testing.strs import strs_samples
+from sparseopt.testing.strs import strs_path_samples, strs_samples
 
 __all__ = ["conformance_cases", "run_conformance"]
 
 _SAMPLES: Mapping[Feature, Callable[[np.random.Generator], FamilySamples]] = {
     Feature.STRS: strs_samples,
+    Feature.STRS_PATH: strs_path_samples,
+    Feature.MISDP: misdp_samples,
     Feature.KERNEL_SELECTION: kernel_selection_samples,
 }
 """Families whose cases are about single answers; paths have cases of their own."""
