@@ -142,6 +142,7 @@ def _params(params: SolveParams | None, question: Mapping[str, Any]) -> SolvePar
 def _choose(problem: Problem, params: SolveParams) -> tuple[Backend, str]:
     """Take the first registered backend that is available and supports the question."""
     reasons = []
+    passed_over = []
     for name in backend_names():
         try:
             engine = get_backend(name)
@@ -151,12 +152,18 @@ def _choose(problem: Problem, params: SolveParams) -> tuple[Backend, str]:
         supported, reason = engine.answers(problem, params)
         if not supported:
             reasons.append(reason)
+            if engine.supports(problem)[0] or engine.takes_family(problem):
+                passed_over.append(reason)
             continue
         availability = engine.availability()
-        if not availability.available:
-            reasons.append(f"{name}: {availability.reason}")
-            continue
-        return engine, f"backend auto chose {name}: {engine.summary or 'the first that fits'}"
+        reason = f"{name}: {availability.reason}"
+        if availability.available:
+            reason = engine.unsuited(problem, params)
+            if not reason:
+                why = f"backend auto chose {name}: {engine.summary or 'the first that fits'}"
+                return engine, "; passed over: ".join([why, *passed_over[:1]])
+        reasons.append(reason)
+        passed_over.append(reason)
     raise UnsupportedProblem(f"no backend can solve {problem.kind}: " + "; ".join(reasons))
 
 
@@ -187,15 +194,18 @@ class BackendInfo:
     version: str | None
     features: tuple[Feature, ...]
     supports: bool | None = None
+    license: str | None = None
 
 
-def backends(problem: Problem | None = None) -> list[BackendInfo]:
+def backends(problem: Problem | None = None, *, licenses: bool = False) -> list[BackendInfo]:
     """List all registered backends, without importing any solver package.
 
     Parameters
     ----------
     problem : Problem, optional
         Tell for each whether it takes this problem.
+    licenses : bool, default False
+        Ask those that are available for the state of their licences, which does import them.
     """
     rows = []
     for name in backend_names():
@@ -215,6 +225,15 @@ def backends(problem: Problem | None = None) -> list[BackendInfo]:
                 version=availability.version,
                 features=tuple(f for f in Feature if f in engine.features),
                 supports=supports,
+                license=_license(engine) if licenses and availability.available else None,
             )
         )
     return rows
+
+
+def _license(engine: Backend) -> str:
+    """Return the state of a backend's licence, or why it cannot be told."""
+    try:
+        return engine.license_status()
+    except Exception as error:
+        return f"cannot be told: {type(error).__name__}: {error}"

@@ -371,6 +371,17 @@ class Backend(ABC):
                 return False, self._unasked(asked)
         return supported, reason
 
+    def takes_family(self, problem: Problem) -> bool:
+        """Return whether the features name the problem's family."""
+        return problem.family in {feature.value for feature in self.features}
+
+    def unsuited(self, problem: Problem, params: SolveParams) -> str:
+        """Return why ``backend="auto"`` should pass over it, though it could; "" to take it.
+
+        The place for limits of size that users may cross by asking for the backend by name.
+        """
+        return ""
+
     def _unasked(self, asked: Feature) -> str:
         return f"{self.name} does not solve for a {asked.value} of lam"
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
+import os
+import sys
 from collections.abc import Mapping
 
 from sparseopt.backend import API_VERSION, Backend
@@ -21,6 +24,7 @@ _OWN: Mapping[str, str] = {
     "brute-force": "sparseopt.solvers.strs.brute_force:BruteForce",
     "strs-admm": "sparseopt.solvers.strs.admm:Relaxation",
     "strs-oa": "sparseopt.solvers.strs.oa:OuterApproximation",
+    "strs-cip": "sparseopt.solvers.strs.cip:ConvexIntegerProgram",
     "truncation": "sparseopt.solvers.strs.truncation:Truncation",
     "strs-annealing": "sparseopt.solvers.strs.annealing:AnnealedSelection",
     "l0-tables": "sparseopt.solvers.spica.l0_tables:L0Tables",
@@ -48,7 +52,24 @@ _OWN: Mapping[str, str] = {
 """In the order in which ``backend="auto"`` prefers them; the peers come last."""
 
 
-def _registered() -> dict[str, str]:
+def _registered() -> Mapping[str, str]:
+    return _with_entry_points(_installation())
+
+
+def _installation() -> tuple[tuple[str, int], ...]:
+    """Tell in some microseconds whether packages were installed or removed since the last time."""
+    found = []
+    for folder in sys.path:
+        try:
+            found.append((folder, os.stat(folder or ".").st_mtime_ns))
+        except OSError:
+            found.append((folder, 0))
+    return tuple(found)
+
+
+@functools.lru_cache(maxsize=4)
+def _with_entry_points(installation: tuple[tuple[str, int], ...]) -> Mapping[str, str]:
+    """Scan the metadata of all packages, which takes milliseconds."""
     found = dict(_OWN)
     for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
         found.setdefault(entry.name, entry.value)

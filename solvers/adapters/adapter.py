@@ -47,6 +47,20 @@ class Adapter(Backend):
             return _quadratic_model(problem, self.name)
         return super().supports(problem)
 
+    def unsuited(self, problem: Problem, params: SolveParams) -> str:
+        """Pass over sizes at which its tree search is hopeless, or over the usual licences."""
+        for kind, dimension, most in (
+            (STRS, "D", 15),
+            (L0GraphicalModel, "candidates", 100),
+            (BudgetTables, "total", 2000),
+        ):
+            if isinstance(problem, kind) and problem.size[dimension] > most:
+                return (
+                    f"{self.name} is chosen up to {dimension} = {most}, and this {problem.kind} has "
+                    f"{problem.size[dimension]}: ask for it by name to try"
+                )
+        return ""
+
     def _solve(
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:

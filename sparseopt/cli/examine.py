@@ -159,7 +159,12 @@ def _flatten(value: Any, prefix: str = "") -> Iterable[tuple[str, object]]:
 @click.command(short_help="List the backends.")
 @click.argument("instance", type=_FILE, required=False)
 @_JSON
-def backends(instance: Path | None, as_json: bool) -> ExitCode:
+@click.option(
+    "--licenses",
+    is_flag=True,
+    help="Ask each solver for the state of its licence; this imports them, which takes seconds.",
+)
+def backends(instance: Path | None, as_json: bool, licenses: bool) -> ExitCode:
     """List the backends, and which of them take INSTANCE."""
     import sparseopt
 
@@ -167,7 +172,7 @@ def backends(instance: Path | None, as_json: bool) -> ExitCode:
     if instance is not None:
         with ProgressLine(f"reading {instance}", enabled=not as_json):
             problem = sparseopt.load(instance)
-    rows = sparseopt.backends(problem)
+    rows = sparseopt.backends(problem, licenses=licenses)
     if as_json:
         print_json([{**asdict(row), "features": [f.value for f in row.features]} for row in rows])
         return ExitCode.ANSWER

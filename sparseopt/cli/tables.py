@@ -161,6 +161,8 @@ def print_backends(rows: Sequence[BackendInfo], asked: bool) -> None:
         )
     print_table(columns, cells, left=len(columns))
     reasons = [(row.name, row.reason) for row in rows if row.reason]
-    if reasons:
-        _console().print()
-        print_facts(reasons)
+    licenses = [(row.name, f"licence: {row.license}") for row in rows if row.license]
+    for facts in (reasons, licenses):
+        if facts:
+            _console().print()
+            print_facts(facts)
