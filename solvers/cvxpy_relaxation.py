@@ -17,7 +17,7 @@ from sparseopt.result import Certificate, Limit, Result, Status, relative_gap
 from sparseopt.solvers.cvxpy_conic import OPTIONS, CvxpyConic
 
 if TYPE_CHECKING:
-    from sparseopt.solvers.misdp.bounding import Relaxed
+    from sparseopt.solvers.misdp.bounding import ConicBounding, Relaxed
     from sparseopt.solvers.misdp.points import Points
 
 __all__ = ["CvxpyRelaxation", "relax"]
@@ -86,7 +86,7 @@ def relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Resul
     if limit is None and not np.isfinite(found.bound):
         ray = find_ray(problem, conic, control)
         if ray is not None:
-            _round(points, bounding.relax(box, np.inf, costs=np.zeros(len(ray))), box, whole)
+            _settle(points, bounding, box, whole)
             if points.best is not None:
                 return unbounded(problem, ray, points.best, raw_status=word)
     if limit is None:
@@ -110,6 +110,18 @@ def relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Resul
         return Result(status=Status.NO_SOLUTION, limit=limit, **common)
     objective = problem.objective(points.best)
     return _closed(problem, points.best, objective, bound, limit, control, common)
+
+
+def _settle(
+    points: Points, bounding: ConicBounding, box: tuple[Array, Array], whole: Array
+) -> None:
+    """Offer any feasible point: without costs, then once more with the integers rounded."""
+    low, high = box[0].copy(), box[1].copy()
+    for _ in range(2):
+        x = bounding.relax((low, high), np.inf, costs=np.zeros(len(low))).x
+        if x is None or points.offer(x):
+            return
+        low[whole] = high[whole] = np.rint(np.clip(x, *box)[whole])
 
 
 def _round(points: Points, found: Relaxed, box: tuple[Array, Array], whole: Array) -> None:
@@ -158,18 +170,25 @@ def _relax_strs(problem: STRS, options: Mapping[str, Any], control: Control) -> 
     conic = CvxpyConic.of(control, options)
     with control.building():
         relaxation = StrongRelaxation(A, a, d)
-        bounding = ConicBounding(relaxation.problem, conic)
+    limit = control.limit()
+    found = None
+    if limit is None:
+        with control.building():
+            bounding = ConicBounding(relaxation.problem, conic)
         box = relaxation.problem.lower, relaxation.problem.upper
-    found = bounding.relax(box, np.inf)
+        limit = control.limit()
+        if limit is None:
+            found = bounding.relax(box, np.inf)
+            limit = conic.limit
     plain = Multipliers.of_point(A, a, everything, np.zeros(1 + len(a) + len(a) ** 2))
     pair, bound = plain, plain.spectral
     values: dict[str, float] = {}
-    if found.multipliers is not None:
+    if found is not None and found.multipliers is not None:
         strong = Multipliers.of_point(A, a, everything, relaxation.pair(found.multipliers))
         proven = Proof.at(strong, everything, everything[:0], d).bound
         if proven < bound:
             pair, bound = strong, proven
-    if found.x is not None:
+    if found is not None and found.x is not None:
         values["relaxation"] = relaxation.problem.objective(found.x) * scale
         shares = relaxation.shares(found.x)
         support = np.sort(np.argsort(-shares, kind="stable")[:d])
@@ -186,4 +205,4 @@ def _relax_strs(problem: STRS, options: Mapping[str, Any], control: Control) -> 
         "bound": max(objective, bound * scale),
         "certificate": Certificate(leaves.kind, {**leaves.arrays, **pool}, values),
     }
-    return _closed(problem, x, objective, common["bound"], conic.limit, control, common)
+    return _closed(problem, x, objective, common["bound"], limit, control, common)

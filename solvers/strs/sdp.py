@@ -48,11 +48,14 @@ class StrongRelaxation:
                 for sign in (-1.0, 1.0):
                     model.row((T[i, j], 1.0), (Z[i, j], sign), lower=0.0)
         for i in range(D):
-            heads = [[(Z[i, i], 0.5)], [(q[i], 1.0)]]
-            model.cone([*heads, [(z[i], 1.0)]], rotated=True)
-            model.cone([*heads, *([(Z[i, j], 1.0)] for j in range(D))], rotated=True)
-            wide = [[(Z[i, i], 0.5 * d)], [(q[i], 1.0)]]
-            model.cone([*wide, [(T[i], np.ones(D))]], rotated=True)
+            for factor, tail in (
+                (1.0, [[(z[i], 2.0)]]),
+                (1.0, [[(Z[i, j], 2.0)] for j in range(D)]),
+                (float(d), [[(T[i], np.full(D, 2.0))]]),
+            ):
+                # w'w <= f Z_ii q_i as the norm of (f Z_ii - q_i, 2 w) <= f Z_ii + q_i.
+                head = [[(Z[i, i], factor), (q[i], sign)] for sign in (1.0, -1.0)]
+                model.cone([*head, *tail])
         model.objective((Z, A), (z, a))
         self.problem = model.build()
         self._z, self._Z, self._q, self._D = z, Z, q, D
