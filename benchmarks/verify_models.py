@@ -7,7 +7,7 @@ program just below must be infeasible. Most cases are degenerate: integer data, 
 zero and duplicated columns, more columns than rows, constant responses, rank-deficient and
 indefinite matrices, separable classes, weights 0.
 
-Run in a clone where sparseopt is installed (``pip install -e .``), on one core about 4 minutes for
+Run in a clone where sparseopt is installed (``pip install -e .``), on one core about 2 minutes for
 1,000 cases of each model::
 
     OMP_NUM_THREADS=1 python benchmarks/verify_models.py --cases 1000
