@@ -162,7 +162,7 @@ def _configure(model: Any, request: Request, control: Control) -> None:
         try:
             kind = float if isinstance(model.getParam(name), float) else int
             model.setParam(name, kind(text))
-        except (coptpy.CoptError, ValueError) as error:
+        except (coptpy.CoptError, AttributeError, ValueError) as error:
             raise ParamError(f"option settings: COPT refuses {name}={text}: {error}") from error
 
 

@@ -56,8 +56,8 @@ class Adapter(Backend):
         ):
             if isinstance(problem, kind) and problem.size[dimension] > most:
                 return (
-                    f"{self.name} is chosen up to {dimension} = {most}, and this {problem.kind} has "
-                    f"{problem.size[dimension]}: ask for it by name to try"
+                    f"{self.name} is chosen up to {dimension} = {most}, and this {problem.kind} "
+                    f"has {problem.size[dimension]}: ask for it by name to try"
                 )
         return ""
 

@@ -37,7 +37,7 @@ from sparseopt.solvers.adapters.program import Program
 if TYPE_CHECKING:
     from sparseopt.solvers.adapters.adapter import Adapter
 
-__all__ = ["model_program", "solve_model"]
+__all__ = ["NodeForm", "model_program", "node_forms", "solve_model"]
 
 _DEPENDENT = 1e-6
 """Smallest eigenvalue of a node's candidates, scaled to unit length, that is taken."""
@@ -50,7 +50,7 @@ def solve_model(
     params = control.params
     last = problem.last_budget(params.budget)
     with control.building():
-        forms = [_NodeForm.of(problem, j, adapter.name) for j in range(problem.X.shape[1])]
+        forms = node_forms(problem, adapter.name)
         program = model_program(problem, forms, last)
     answer = adapter.ask(
         program,
@@ -69,7 +69,7 @@ def solve_model(
 
 
 @dataclass(frozen=True, eq=False)
-class _NodeForm:
+class NodeForm:
     """The loss of one node, beta'G beta - 2 g'beta + null, and bounds of its best coefficients.
 
     Attributes
@@ -88,7 +88,7 @@ class _NodeForm:
     most: Array
 
     @classmethod
-    def of(cls, problem: L0GraphicalModel, j: int, asker: str) -> _NodeForm:
+    def of(cls, problem: L0GraphicalModel, j: int, asker: str) -> NodeForm:
         """Form the Gram matrix of a node's candidates, and the bounds.
 
         Raises
@@ -128,7 +128,12 @@ class _NodeForm:
         return beta
 
 
-def model_program(problem: L0GraphicalModel, forms: list[_NodeForm], budget: int) -> Program:
+def node_forms(problem: L0GraphicalModel, asker: str) -> list[NodeForm]:
+    """Return the quadratics of all nodes; `asker` is the backend that messages name."""
+    return [NodeForm.of(problem, j, asker) for j in range(problem.X.shape[1])]
+
+
+def model_program(problem: L0GraphicalModel, forms: list[NodeForm], budget: int) -> Program:
     """Return the program.
 
     The columns are coefficients divided by their bounds, and z.
@@ -155,14 +160,14 @@ def model_program(problem: L0GraphicalModel, forms: list[_NodeForm], budget: int
     )
 
 
-def _refit(problem: L0GraphicalModel, forms: list[_NodeForm], chosen: Array) -> Array:
+def _refit(problem: L0GraphicalModel, forms: list[NodeForm], chosen: Array) -> Array:
     ptr = problem.candidates.ptr
     parts = [form.fit(chosen[ptr[j] : ptr[j + 1]]) for j, form in enumerate(forms)]
     return np.concatenate(parts)
 
 
 def _start(
-    given: Any, problem: L0GraphicalModel, forms: list[_NodeForm], budget: int
+    given: Any, problem: L0GraphicalModel, forms: list[NodeForm], budget: int
 ) -> Array | None:
     """Turn coefficients within the budget, refitted, into a point of the program."""
     x = warm_point(given, problem.total)

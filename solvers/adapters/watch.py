@@ -44,29 +44,34 @@ def watched(
         What `run` raised; KeyboardInterrupt at a second Ctrl-C, after the solver has ended.
     """
     failure: list[BaseException] = []
+    # Not worker.join: a KeyboardInterrupt in there makes Python 3.11 take the thread for dead.
+    finished = threading.Event()
 
     def work() -> None:
         try:
             run()
         except BaseException as error:
             failure.append(error)
+        finally:
+            finished.set()
 
     worker = threading.Thread(target=work, name="sparseopt-solver")
     worker.start()
     limit: Limit | None = None
     again: KeyboardInterrupt | None = None
-    wait = _FIRST
-    while worker.is_alive():
+    wait, running = _FIRST, True
+    while running:
         try:
-            worker.join(wait)
+            running = not finished.wait(wait)
             wait = _LOOK
             _keep_handler()
             limit = limit or control.limit()
-            if limit is not None and worker.is_alive():
+            if limit is not None and running:
                 stop()
             control.progress("solving")
         except KeyboardInterrupt as error:
             limit, again = Limit.INTERRUPTED, error
+    worker.join()
     if again is not None:
         raise again
     if failure:
