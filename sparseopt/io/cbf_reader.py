@@ -10,7 +10,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.io.strict_json import loads_object
-from sparseopt.io.text import Lines
+from sparseopt.io.text import Lines, numbered
 from sparseopt.problems.base import Array
 
 __all__ = ["CBF_VERSION", "MARK", "CbfModel", "Coordinates", "parse_cbf"]
@@ -109,11 +109,12 @@ class _Reader:
     def __init__(self, text: str, where: str) -> None:
         self._where = where
         self._model = CbfModel()
-        self._lines = Lines(self._meaningful(text), where)
-        self._most = max(_LARGEST, _PER_LINE * len(self._lines))
+        lines = text.count("\n") + 1
+        self._lines = Lines(self._meaningful(text), lines, where)
+        self._most = max(_LARGEST, _PER_LINE * lines)
 
     def _meaningful(self, text: str) -> Iterator[tuple[int, str]]:
-        for number, line in enumerate(text.splitlines(), start=1):
+        for number, line in numbered(text):
             if line.startswith(MARK):
                 self._model.header = loads_object(
                     line[len(MARK) :].encode(),
@@ -236,9 +237,9 @@ class _Reader:
         """Read the entries: indices within their ranges, then a number."""
         (count,) = self._lines.integers(f"the number of entries of {section}", 1)
         width = _WIDTHS[section]
-        if count > len(self._lines):
+        if count > self._lines.left:
             raise self._lines.error(
-                f"at most as many entries as lines are left, {len(self._lines)}; the file is "
+                f"at most as many entries as lines are left, {self._lines.left}; the file is "
                 "truncated"
             )
         index = np.zeros((count, width), np.int64)

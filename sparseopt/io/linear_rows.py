@@ -109,6 +109,8 @@ def assembled(
     """
     lower, upper = lower.copy(), upper.copy()
     count = rows.A.shape[0]
+    if count == 0 and not types:
+        return rows, lower, upper
     if types is None:
         first = _neighbours(rows)
         stated = count

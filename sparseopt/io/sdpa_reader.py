@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.io.strict_json import loads_object
-from sparseopt.io.text import Lines
+from sparseopt.io.text import Lines, numbered
 from sparseopt.problems.base import Array
 
 __all__ = ["MARK", "SdpaModel", "parse_sdpa"]
@@ -81,13 +82,14 @@ class _Reader:
     def __init__(self, text: str, where: str) -> None:
         self._where = where
         self._model = SdpaModel()
-        self._lines = Lines(self._meaningful(text), where)
-        self._most = max(_LARGEST, _PER_LINE * len(self._lines))
+        lines = text.count("\n") + 1
+        self._lines = Lines(self._meaningful(text), lines, where)
+        self._most = max(_LARGEST, _PER_LINE * lines)
 
     def _meaningful(self, text: str) -> Iterator[tuple[int, str]]:
         """Yield the lines without comments; behind *INTEGER and *RANK1 the indices are none."""
         section = False
-        for number, line in enumerate(text.splitlines(), start=1):
+        for number, line in numbered(text):
             word = line.strip()
             if line.startswith(MARK):
                 self._model.header = loads_object(
@@ -149,9 +151,8 @@ class _Reader:
         return np.array(costs)
 
     def _entries(self, n: int) -> None:
-        index: list[tuple[int, int, int, int]] = []
-        value: list[float] = []
-        number: list[int] = []
+        # Flat, since there may be millions.
+        index, value, number = array("q"), array("d"), array("q")
         section: list[int] | None = None
         sizes = self._model.sizes
         expected = f"matrix (0 to {n}), block (1 to {len(sizes)}), row and column (from 1), number"
@@ -177,12 +178,12 @@ class _Reader:
                 raise self._lines.error(
                     f"a row equal to the column: block {block} has linear rows, on the diagonal"
                 )
-            index.append((j, block - 1, max(row, column) - 1, min(row, column) - 1))
+            index.extend((j, block - 1, max(row, column) - 1, min(row, column) - 1))
             value.append(self._lines.number_of(words[4], expected))
             number.append(self._lines.number)
         self._model.index = np.array(index, np.int64).reshape(-1, 4)
         self._model.value = np.array(value)
-        self._check_twice(number)
+        self._check_twice(np.array(number))
 
     def _index(self, line: str, section: list[int], n: int) -> None:
         """Read a line ``*k`` of *INTEGER or *RANK1."""
@@ -196,13 +197,13 @@ class _Reader:
             raise self._lines.error(f"a block of a matrix; block {found[1]} has linear rows")
         section.append(int(found[1]) - 1)
 
-    def _check_twice(self, number: list[int]) -> None:
+    def _check_twice(self, number: Array) -> None:
         order = np.lexsort(self._model.index.T)
         ordered = self._model.index[order]
         same = (ordered[1:] == ordered[:-1]).all(axis=1)
         if same.any():
             k = int(np.argmax(same))
-            a, b = sorted(number[order[i]] for i in (k, k + 1))
+            a, b = sorted(int(number[order[i]]) for i in (k, k + 1))
             raise ProblemError(
                 f"{self._where}: line {b} has the entry of line {a} again; expected each entry "
                 "once, of a symmetric matrix one of the two"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterable, Iterator
+from io import StringIO
 from os import PathLike, fspath
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.io.files import expansion_limit, open_read, replacing
 
-__all__ = ["Lines", "read_text", "write_text"]
+__all__ = ["Lines", "numbered", "read_text", "write_text"]
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -49,6 +50,12 @@ def read_text(path: str | PathLike[str]) -> str:
         raise ProblemError(f"{path} is not UTF-8 text (byte {error.start})") from error
 
 
+def numbered(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (number from 1, line) without keeping all lines at once."""
+    for number, line in enumerate(StringIO(text), start=1):
+        yield number, line.rstrip("\r\n")
+
+
 def write_text(path: str | PathLike[str], text: str) -> None:
     """Write a text file, packed where the name ends in .gz; the same bytes each time.
 
@@ -72,28 +79,30 @@ class Lines:
     Parameters
     ----------
     lines : iterable of (number, line)
-        Without those that are empty or comments.
+        Without those that are empty or comments; read as they are asked for.
+    most : int
+        How many lines there may be.
     where : str
         Name of the file.
     """
 
-    def __init__(self, lines: Iterable[tuple[int, str]], where: str) -> None:
-        self._lines = list(lines)
-        self._at = 0
+    def __init__(self, lines: Iterable[tuple[int, str]], most: int, where: str) -> None:
+        self._lines = iter(lines)
+        self._most = most
         self._where = where
-
-    def __len__(self) -> int:
-        """The number of lines that are left."""
-        return len(self._lines) - self._at
-
-    def __iter__(self) -> Iterator[str]:
-        while self._at < len(self._lines):
-            yield self.next("a line")
+        self._line = ""
+        self.number = 0
+        """The number of the line that was read last, in the file."""
 
     @property
-    def number(self) -> int:
-        """The number of the line that was read last, in the file."""
-        return self._lines[self._at - 1][0] if self._at else 0
+    def left(self) -> int:
+        """How many lines there may be behind the last one."""
+        return max(0, self._most - self.number)
+
+    def __iter__(self) -> Iterator[str]:
+        for number, line in self._lines:
+            self.number, self._line = number, line
+            yield line
 
     def next(self, expected: str) -> str:
         """Return the next line.
@@ -103,18 +112,16 @@ class Lines:
         ProblemError
             When the file ends.
         """
-        if self._at >= len(self._lines):
-            last = self._lines[-1][0] if self._lines else 0
-            raise ProblemError(
-                f"{self._where}: the file ends after line {last}: expected {expected}; it is "
-                "truncated"
-            )
-        self._at += 1
-        return self._lines[self._at - 1][1]
+        for line in self:
+            return line
+        raise ProblemError(
+            f"{self._where}: the file ends after line {self.number}: expected {expected}; it is "
+            "truncated"
+        )
 
     def error(self, expected: str) -> ProblemError:
         """Return the error that the last line is not what was expected."""
-        line = self._lines[self._at - 1][1].strip()
+        line = self._line.strip()
         shown = line if len(line) <= 60 else line[:57] + "..."
         return ProblemError(f"{self._where}: line {self.number}, {shown!r}: expected {expected}")
 
