@@ -43,7 +43,10 @@ def announce(phase: str) -> None:
 
 
 def _die_with_parent() -> None:
-    """Ask the kernel to end this process when the runner ends, however that happens."""
+    """Ask the kernel to end this process when the runner ends, however that happens.
+
+    The runner's guard does so for the whole group, but starts a moment later.
+    """
     if not sys.platform.startswith("linux"):
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -115,15 +115,19 @@ def launch(
             stdout=output,
             stderr=output,
             pass_fds=(writer,),
-            start_new_session=True,
+            process_group=0,
         )
     os.close(writer)
     begun = time.monotonic()
+    guard = _guard(process.pid)
     try:
         how, message, peak = _watched(process, reader, watch, log, stop)
     finally:
         os.close(reader)
         _kill(process)
+        guard.wait()
+        if guard.stdin is not None:
+            guard.stdin.close()
     if how == "exit":
         how, message = _exit(process.returncode)
     return Ended(how, message, _tail(log), peak, time.monotonic() - begun)
@@ -140,6 +144,20 @@ def _environment(threads: int, writer: int) -> dict[str, str]:
         PIPE: str(writer),
         PARENT: str(os.getpid()),
     }
+
+
+def _guard(group: int) -> subprocess.Popen[bytes]:
+    """Start a shell in a process's group that ends the group when this process ends.
+
+    It reads from a pipe that only this process holds open, and so learns even of a kill -9.
+    """
+    return subprocess.Popen(
+        ["/bin/sh", "-c", "read _; kill -KILL 0"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        process_group=group,
+    )
 
 
 def _watched(
@@ -201,7 +219,7 @@ def _resident(pid: int) -> int:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the process and its whole session, also what it left running."""
+    """End the process and its whole group, also what it left running."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

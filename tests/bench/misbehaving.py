@@ -2,8 +2,10 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -63,6 +65,17 @@ class Hangs(Good):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         while True:
             time.sleep(0.01)
+
+
+class Spawns(Hangs):
+    """Hangs, and so does a process that it has started."""
+
+    name = "spawns"
+
+    def _solve(self, problem, params, options, control):
+        code = "import time; time.sleep(600)"
+        subprocess.Popen([sys.executable, "-c", code, "grandchild", str(Path.cwd())])
+        return super()._solve(problem, params, options, control)
 
 
 class EatsMemory(Good):

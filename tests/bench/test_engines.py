@@ -20,7 +20,7 @@ def test_a_dask_worker_dies_and_nothing_is_lost(
 ) -> None:
     pytest.importorskip("joblib", reason="the engine needs joblib")
     distributed = pytest.importorskip("distributed", reason="the engine needs dask[distributed]")
-    suite = read_suite(suite_file("Good", "WrongObjective", instances=4, time_limit=10))
+    suite = read_suite(suite_file("Good", "WrongObjective", instances=3, time_limit=10))
     folder = tmp_path / "run"
     plan = plan_run(suite, folder)
     with (
@@ -49,9 +49,9 @@ def test_a_dask_worker_dies_and_nothing_is_lost(
         with pytest.raises(ProcessLookupError):
             os.kill(victim, 0)
     assert [r["key"] for r in found] == [job.key for job in plan.jobs]
-    assert [r["outcome"] for r in found] == ["ok", "wrong"] * 4
+    assert [r["outcome"] for r in found] == ["ok", "wrong"] * 3
     lines = (folder / RECORDS).read_text(encoding="utf-8").splitlines()
-    assert sum('"type":"solve"' in line for line in lines) == 8
+    assert sum('"type":"solve"' in line for line in lines) == 6
     assert all((folder / r["answer"]).is_file() for r in found)
     assert plan_run(suite, folder).left == []
 
