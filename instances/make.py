@@ -49,6 +49,14 @@ ZLIB = "1.2.13"
 RELATIVE_ERROR = 1e-9
 """Accuracy to which prove.py confirms the reference values."""
 
+CONIC_ERROR = 1e-6
+"""The same for mixed-integer semidefinite programs, whose solvers are less exact."""
+
+CONIC_SOURCE = (
+    f"instances/sparseopt.solu: two engines agree to {CONIC_ERROR:g} relative, the checker "
+    "verified both certificates"
+)
+
 SOURCE = f"instances/sparseopt.solu: two methods agree to {RELATIVE_ERROR:g} relative"
 
 DIABETES = {
@@ -84,12 +92,14 @@ RANDOM = {"license": "CC0-1.0", "citation": "Random data of sparseopt.generators
 class Instance:
     """How one file comes about: the problem, the header, and the lam of its reference values.
 
-    The parameter of a graph is its budget K, which takes the place of lam.
+    The parameter of a graph is its budget K, which takes the place of lam; a mixed-integer
+    semidefinite program has none.
     """
 
     build: Callable[[], Problem]
     header: dict[str, Any]
-    lams: tuple[float, ...]
+    lams: tuple[float | None, ...]
+    source: str = SOURCE
 
 
 def main() -> None:
@@ -107,11 +117,11 @@ def write(folder: Path) -> None:
         path = folder / f"{name}.npz"
         reference = [
             {
-                "lam": lam,
+                **({} if lam is None else {"lam": lam}),
                 "primal": values[name, lam],
                 "dual": values[name, lam],
                 "status": "optimal",
-                "source": SOURCE,
+                "source": instance.source,
             }
             for lam in instance.lams
         ]
@@ -120,11 +130,11 @@ def write(folder: Path) -> None:
     (folder / "registry.txt").write_text("".join(lines), encoding="ascii", newline="\n")
 
 
-def reference_values() -> dict[tuple[str, float], float]:
+def reference_values() -> dict[tuple[str, float | None], float]:
     """Read sparseopt.solu: the objective value of each (instance, lam)."""
     values = {}
     for entry in read_solu(SOLU):
-        assert entry.lam is not None and entry.value is not None
+        assert entry.value is not None
         values[entry.name, entry.lam] = entry.value
     return values
 
@@ -285,14 +295,24 @@ def breast_cancer_header(y: str) -> dict[str, Any]:
 
 
 def generated(
-    design: str, facts: dict[str, str], lams: tuple[float, ...], **chosen: Any
+    design: str,
+    facts: dict[str, str],
+    lams: tuple[float | None, ...],
+    source: str = SOURCE,
+    **chosen: Any,
 ) -> Instance:
     """Return the instance of a generator's name and settings, seed 0."""
     return Instance(
         build=lambda: generators.generate(design, **chosen),
         header={**facts, "generator": generators.provenance(design, **chosen)},
         lams=lams,
+        source=source,
     )
+
+
+def misdp(design: str, **chosen: Any) -> Instance:
+    """Return the instance of a mixed-integer semidefinite program, which has no parameter."""
+    return generated(design, RANDOM, (None,), CONIC_SOURCE, **chosen)
 
 
 MEASURED = "as measured; the intercept is fitted"
@@ -364,6 +384,13 @@ INSTANCES: dict[str, Instance] = {
     "piecewise-linear-integer": generated(
         "piecewise-linear", RANDOM, UNIT_INTERVAL, m=20, p=15, integer=True
     ),
+    "misdp-sparse-direction": misdp("strs-misdp", D=6, d=2),
+    "misdp-least-squares": misdp("cardinality-least-squares"),
+    "misdp-partition": misdp("k-partitioning"),
+    "misdp-truss": misdp("truss-topology", columns=2, rows=3),
+    "misdp-isometry": misdp("restricted-isometry", m=5, n=6),
+    "misdp-random": misdp("random-misdp"),
+    "misdp-no-interior": misdp("random-misdp", kind="boundary"),
 }
 
 if __name__ == "__main__":

@@ -9,6 +9,9 @@ RELATIVE_ERROR, and both points must be feasible to the same accuracy.
 
 For each graph and budget: (1) the engine l0-tables; (2) every subset of every node's candidates,
 fitted with NumPy, and the dynamic program over the budget.
+
+For each mixed-integer semidefinite program: (1) misdp-bnb, (2) misdp-oa. The checker must verify
+the certificates of both, and the values must agree to CONIC_ERROR.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import numpy as np
 
 import sparseopt
 from sparseopt.io.solu import KnownValue, write_solu
-from sparseopt.problems import L0GraphicalModel, ParametricProblem, Problem
+from sparseopt.problems import MISDP, L0GraphicalModel, ParametricProblem, Problem
 from sparseopt.problems.base import Array
 from sparseopt.refit import logistic_fits
 
@@ -35,12 +38,13 @@ def main() -> None:
     for name, instance in make.INSTANCES.items():
         problem = instance.build()
         for lam, value in prove(problem, instance.lams).items():
-            entries.append(KnownValue("opt", name, lam, float(f"{value:.10g}")))
+            digits = 7 if isinstance(problem, MISDP) else 10
+            entries.append(KnownValue("opt", name, lam, float(f"{value:.{digits}g}")))
         print(name, flush=True)
     write_solu(entries, make.SOLU)
 
 
-def prove(problem: Problem, lams: tuple[float, ...]) -> dict[float, float]:
+def prove(problem: Problem, lams: tuple[float | None, ...]) -> dict[float | None, float]:
     """Return the objective value at each lam, of a graph at each budget, by both methods.
 
     Raises
@@ -48,9 +52,30 @@ def prove(problem: Problem, lams: tuple[float, ...]) -> dict[float, float]:
     Unproven
         When a point is not feasible or two of the four values differ.
     """
+    if isinstance(problem, MISDP):
+        return {None: prove_misdp(problem)}
+    given = tuple(lam for lam in lams if lam is not None)
     if isinstance(problem, L0GraphicalModel):
-        return prove_graph(problem, lams)
+        return {**prove_graph(problem, given)}
     assert isinstance(problem, ParametricProblem)
+    return {**prove_parametric(problem, given)}
+
+
+def prove_misdp(problem: MISDP) -> float:
+    """Return the optimal value, which both engines prove."""
+    found = []
+    for backend in ("misdp-bnb", "misdp-oa"):
+        result = sparseopt.solve(problem, backend=backend, rel_gap=make.CONIC_ERROR / 10.0)
+        if result.status != "optimal" or result.verdict != "verified" or result.objective is None:
+            raise Unproven(f"{backend}: {result.status}, {result.check_messages}")
+        found.append(result.objective)
+    if abs(found[0] - found[1]) > make.CONIC_ERROR * max(map(abs, found)):
+        raise Unproven(f"{found[0]} and {found[1]}")
+    return found[0]
+
+
+def prove_parametric(problem: ParametricProblem, lams: tuple[float, ...]) -> dict[float, float]:
+    """Return the objective value at each lam, by a path and by single programs."""
     path = sparseopt.solve(problem, backend="homotopy", lam_min=min(lams), check=False).path
     assert path is not None
     proven = {}
