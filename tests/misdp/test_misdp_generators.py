@@ -1,0 +1,143 @@
+"""The generators of MISDPs: their optima are those of the models that they stand for."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sparseopt import ParamError, generators
+from sparseopt.generators.draws import stream, support
+from sparseopt.problems import MISDP, STRS
+from sparseopt.testing.strs import best_by_supports
+
+pytest.importorskip("clarabel", reason="the reference answers come from Clarabel")
+
+from enumeration import enumerate_integers, relax
+
+
+def optimum(problem: MISDP) -> float:
+    value = enumerate_integers(problem).objective
+    assert value is not None
+    return value
+
+
+@pytest.mark.parametrize("linear", [True, False])
+@pytest.mark.parametrize("formulation", ["weak", "strong"])
+def test_sparse_directions_have_the_optimum_of_all_supports(formulation: str, linear: bool) -> None:
+    rng = stream(3)
+    B, a = rng.standard_normal((4, 4)), rng.standard_normal(4)
+    problem = STRS(A=(B + B.T) / 2.0, a=a if linear else None, d=2)
+    misdp = generators.strs_misdp(seed=3, D=4, d=2, formulation=formulation, linear=linear)
+    np.testing.assert_allclose(optimum(misdp), best_by_supports(problem), rtol=1e-6)
+    relaxed = relax(misdp, misdp.lower, misdp.upper).value
+    dense = best_by_supports(STRS(A=problem.A, a=problem.a, d=4))
+    if formulation == "weak":
+        np.testing.assert_allclose(relaxed, dense, rtol=1e-6)
+    else:
+        assert best_by_supports(problem) - 1e-6 <= relaxed < dense - 1e-3
+
+
+def test_least_squares_has_the_optimum_of_all_supports() -> None:
+    n, d, k, rho = 7, 5, 2, 0.7
+    rng = stream(11)
+    X = rng.standard_normal((n, d))
+    theta = np.zeros(d)
+    theta[support(rng, d, k)] = 2.0 * rng.integers(0, 2, k) - 1.0
+    y = X @ theta + 0.3 * rng.standard_normal(n)
+    values = []
+    for S in itertools.combinations(range(d), k):
+        part = X[:, S]
+        b = np.linalg.solve(part.T @ part + rho * np.eye(k), part.T @ y)
+        values.append(np.sum((part @ b - y) ** 2) + rho * np.sum(b**2))
+    problem = generators.cardinality_least_squares(seed=11, n=n, d=d, k=k, rho=rho, sigma=0.3)
+    np.testing.assert_allclose(optimum(problem), min(values), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("nodes", "k", "smallest"), [(5, 2, 2), (4, 3, 1), (4, 4, 1)])
+def test_partitions_are_the_feasible_points(nodes: int, k: int, smallest: int) -> None:
+    """Every 0-1 point is feasible exactly if it is a partition into at most k large parts."""
+    problem = generators.k_partitioning(seed=2, nodes=nodes, k=k, smallest=smallest)
+    pairs = list(itertools.combinations(range(nodes), 2))
+    partitions = set()
+    for labels in itertools.product(range(k), repeat=nodes):
+        sizes = [labels.count(part) for part in set(labels)]
+        if min(sizes) >= smallest:
+            partitions.add(tuple(float(labels[i] == labels[j]) for i, j in pairs))
+    feasible = {
+        x
+        for x in itertools.product((0.0, 1.0), repeat=len(pairs))
+        if max(problem.residuals(np.array(x)).values()) < 1e-9
+    }
+    assert feasible == partitions
+
+
+def test_isometry_constants_are_singular_values() -> None:
+    m, n, k = 5, 5, 2
+    A = stream(4).standard_normal((m, n)) / np.sqrt(m)
+    values = [
+        np.linalg.svd(A[:, S], compute_uv=False) ** 2 for S in itertools.combinations(range(n), k)
+    ]
+    low = generators.restricted_isometry(seed=4, m=m, n=n, k=k)
+    high = generators.restricted_isometry(seed=4, m=m, n=n, k=k, side="upper")
+    np.testing.assert_allclose(optimum(low), min(v[-1] for v in values), rtol=1e-5)
+    np.testing.assert_allclose(optimum(high), max(v[0] for v in values), rtol=1e-5)
+
+
+def test_a_truss_carries_its_load() -> None:
+    problem = generators.truss_topology(seed=1, columns=2, rows=2)
+    full = np.tile([0.0, 1.0], len(problem.c) // 2)
+    assert max(problem.residuals(full).values()) == 0.0
+    assert problem.residuals(np.zeros(len(problem.c)))["psd"] > 0.01
+    tight = generators.truss_topology(seed=1, columns=2, rows=2, slack=1.0)
+    assert max(tight.residuals(full).values()) == 0.0
+    for slack, model in ((2.0, problem), (1.0, tight)):
+        M = model.blocks[0].matrix(full)
+        compliance = M[0, 1:] @ np.linalg.solve(M[1:, 1:], M[0, 1:]) / 2.0
+        gamma = M[0, 0] / 2.0
+        assert slack * compliance <= gamma <= 1.01 * slack * compliance
+    lengths = problem.c[::2]
+    np.testing.assert_allclose(problem.c[1::2], 2.0 * lengths)
+    # Three sides of a square, without the fixed one, and its diagonals.
+    np.testing.assert_allclose(np.sort(lengths), [1.0, 1.0, 1.0, np.sqrt(2.0), np.sqrt(2.0)])
+
+
+@pytest.mark.parametrize("kind", ["interior", "boundary", "infeasible"])
+def test_random_problems_are_what_their_kind_says(kind: str) -> None:
+    for seed in range(3):
+        problem = generators.random_misdp(seed=seed, kind=kind, integers=3, bound=1, size=3)
+        result = enumerate_integers(problem)
+        assert (result.status == "infeasible") == (kind == "infeasible")
+        rng = np.random.default_rng(seed)
+        if kind == "boundary":
+            for block in problem.blocks:
+                for _ in range(5):
+                    M = block.matrix(np.rint(5.0 * rng.normal(size=len(problem.c))))
+                    assert np.linalg.matrix_rank(M) < block.size
+        if kind == "interior":
+            rng = stream(seed)
+            x0 = np.concatenate([rng.integers(-1, 2, 3), rng.integers(-2, 3, 2)]).astype(float)
+            values = [np.linalg.eigvalsh(block.matrix(x0))[0] for block in problem.blocks]
+            assert min(values) > 0.5 and max(problem.residuals(x0).values()) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("strs-misdp", {"d": 9}, "d must be at most 8"),
+        ("strs-misdp", {"formulation": "own"}, "formulation must be"),
+        ("cardinality-least-squares", {"rho": 0.0}, "rho must be a positive number"),
+        ("cardinality-least-squares", {"k": 11}, "k must be at most 10"),
+        ("k-partitioning", {"k": 1}, "k must be at least 2"),
+        ("k-partitioning", {"density": 2.0}, "density must be from 0 to 1"),
+        ("truss-topology", {"rows": 1}, "columns and rows must be at least 2"),
+        ("truss-topology", {"slack": 0.5}, "slack must be at least 1"),
+        ("restricted-isometry", {"side": "left"}, "side must be"),
+        ("random-misdp", {"cones": -1}, "cones must be at least 0"),
+        ("random-misdp", {"kind": "boundary", "size": 1}, "kind boundary needs a size"),
+    ],
+)
+def test_wrong_settings_are_refused(name: str, settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ParamError, match=message):
+        generators.generate(name, **settings)
