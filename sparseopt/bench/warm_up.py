@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sparseopt import Backend, Problem, SolveParams
 
-__all__ = ["warm_up"]
+__all__ = ["SMALL", "warm_up"]
 
-_SMALL: Mapping[str, tuple[str, dict[str, Any]]] = {
+SMALL: Mapping[str, tuple[str, dict[str, Any]]] = {
     "dantzig-selector": ("dantzig-4.1", {"n": 20, "d": 30, "s": 3}),
     "lad-lasso": ("lad-4.1", {"n": 20, "d": 30, "s": 3}),
     "quantile-lasso": ("quantile-4.3", {"n": 20, "d": 30, "density": 0.1}),
@@ -24,6 +24,8 @@ _SMALL: Mapping[str, tuple[str, dict[str, Any]]] = {
     "parametric-lp": ("parametric-lp", {"m": 6, "n": 8}),
     "piecewise-linear-program": ("piecewise-linear", {}),
     "strs": ("mean-shift", {"n": 60, "D": 8, "d": 3}),
+    "misdp": ("strs-misdp", {"D": 4, "d": 2}),
+    "kernel-selection": ("kernel-selection", {"n": 30, "D": 4, "d": 2}),
     "l0-graphical-model": ("band-graph", {"n": 30, "d": 20, "d0": 6}),
 }
 _BRIEF = 0.1
@@ -59,10 +61,10 @@ def _small(
     import sparseopt
     from sparseopt import generators
 
-    if kind not in _SMALL:
+    if kind not in SMALL:
         limit = _BRIEF if params.time_limit is None else min(_BRIEF, params.time_limit)
         return sparseopt.load(path), replace(params, time_limit=limit)
-    name, settings = _SMALL[kind]
+    name, settings = SMALL[kind]
     problem = generators.generate(name, seed=0, **settings)
     # Values of lam and K belong to the instance; what is asked (a value, a grid, a path) stays.
     lam: Any = params.lam

@@ -125,6 +125,7 @@ def test_the_suites_of_the_papers_are_there() -> None:
     expected = {"smoke", "psm-table1", "psm-table2", "psm-table3", "strs-table1", "l0-table1"}
     expected |= {f"strs-figure{k}" for k in range(1, 5)} | {f"l0-figure{k}" for k in range(4, 7)}
     expected |= {"scaling-parametric", "scaling-networks", "scaling-strs", "scaling-l0"}
+    expected |= {"scaling-misdp"}
     assert expected <= set(suite_files())
     with pytest.raises(ParamError, match="no suite is called 'smok'; there are: l0-figure4"):
         find_suite("smok")
@@ -138,3 +139,11 @@ def test_the_suite_of_the_docs_is_valid(tmp_path: Path) -> None:
     suite = read_suite(write(tmp_path, text))
     assert [entry.label for entry in suite.backends] == ["homotopy", "highs, one lam", "mine"]
     assert suite.limits.memory == 4 * 10**9
+
+
+def test_every_kind_with_a_generator_has_a_small_relative_to_warm_up_with() -> None:
+    from sparseopt import generators
+    from sparseopt.bench.warm_up import SMALL
+
+    for kind, (name, settings) in SMALL.items():
+        assert generators.generate(name, **settings).kind == kind
