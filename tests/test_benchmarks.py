@@ -81,3 +81,27 @@ def test_the_matrices_of_two_samples_are_those_of_direct_sums() -> None:
     wrong = run("two_sample.py", "--parts", "power,levels")
     assert wrong.returncode == 2
     assert "no part 'levels'; there are: build, level, power" in wrong.stderr
+
+
+def test_the_comparison_of_graphs_says_what_was_not_run() -> None:
+    done = run("l0.py", "--rows", "tables-32,budgets", "--repeats", "1", "--peers", "")
+    assert done.returncode == 0, done.stderr
+    ours, leaps = cells(done.stdout, "tables-32")
+    assert ours[3] == "l0-tables"
+    assert float(ours[4]) > 0.0
+    assert leaps[3:5] == ["leaps", "-"]
+    assert "not rerun (890" in leaps[6]
+    assert "Rows that were not run: tables-10," in done.stdout
+    assert run("l0.py", "--rows", "tables-11").returncode == 2
+
+
+def test_the_table_of_the_graphs_paper_is_made(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    done = run(
+        "l0_paper.py", "--d", "40", "--repeats", "1", "--designs", "band", "--plots", str(tmp_path)
+    )
+    assert done.returncode == 0, done.stderr
+    rows = cells(done.stdout, "band")
+    assert [row[2] for row in rows] == ["SPICA", "l1"] * 3
+    assert all(float(row[4]) > 0.0 for row in rows)
+    assert (tmp_path / "roc-band.png").stat().st_size > 10_000
