@@ -11,11 +11,13 @@ import scipy.sparse as sp
 
 from sparseopt.backend import Control, Feature
 from sparseopt.errors import LicenseError, ParamError
+from sparseopt.problems.cones import triangle
 from sparseopt.result import Limit
 from sparseopt.solvers.adapters.adapter import Adapter
 from sparseopt.solvers.adapters.answer import Answer, Request
+from sparseopt.solvers.adapters.child import in_child
 from sparseopt.solvers.adapters.output import captured_output
-from sparseopt.solvers.adapters.program import Program
+from sparseopt.solvers.adapters.program import Program, PSDBlock
 from sparseopt.solvers.adapters.watch import watched
 from sparseopt.solvers.lp.outcome import Outcome
 
@@ -50,10 +52,12 @@ class Copt(Adapter):
     summary: ClassVar[str] = "COPT; one lam, STRS and budgets as mixed-integer quadratic programs"
     requires: ClassVar[tuple[str, ...]] = ("coptpy",)
     extra: ClassVar[str | None] = "copt"
+    semidefinite: ClassVar[bool] = True
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
             Feature.PARAMETRIC,
             Feature.L0_BUDGET,
+            Feature.MISDP,
             Feature.STRS,
             Feature.EXACT,
             Feature.SINGLE,
@@ -71,6 +75,13 @@ class Copt(Adapter):
         _environment()
 
     def _run(self, program: Program, request: Request, control: Control) -> Answer:
+        if program.psd:
+            # COPT 8.0.7 ends the process by an illegal instruction where Gurobi 13 has run in it.
+            return in_child(self, program, request, control)
+        return self.run_here(program, request, control)
+
+    def run_here(self, program: Program, request: Request, control: Control) -> Answer:
+        """Call COPT in this process."""
         import coptpy
 
         try:
@@ -113,7 +124,7 @@ def _environment() -> tuple[Any, str]:
 
 def _brake(model: Any, program: Program) -> Callable[[], object]:
     """Return what stops the solver; a tree search looks up from its nodes alone."""
-    if program.linear:
+    if len(program.integers) == 0 and not program.quadratic_rows:
         stop: Callable[[], object] = model.interrupt
         return stop
     import coptpy
@@ -201,7 +212,27 @@ def _translate(model: Any, program: Program) -> tuple[Any, Any]:
     for cone in program.cones:
         kind = COPT.CONE_RQUAD if cone.rotated else COPT.CONE_QUAD
         model.addCone([x[j] for j in cone.columns.tolist()], kind)
+    for block in program.psd:
+        _add_block(model, x, block)
     return x, rows
+
+
+def _add_block(model: Any, x: Any, block: PSDBlock) -> None:
+    """Add a matrix variable that equals the block, entry by entry."""
+    import coptpy
+
+    X = model.addPsdVar(block.size)
+    matrix = sp.csr_array(block.matrix)
+    for k, (i, j) in enumerate(zip(*(a.tolist() for a in triangle(block.size)), strict=True)):
+        # The inner product counts an entry off the diagonal twice.
+        entry = model.addSparseMat(block.size, [i], [j], [1.0 if i == j else 0.5])
+        here = slice(matrix.indptr[k], matrix.indptr[k + 1])
+        side = coptpy.LinExpr(0.0)
+        for column, value in zip(
+            matrix.indices[here].tolist(), matrix.data[here].tolist(), strict=True
+        ):
+            side.addTerm(x[column], -value)
+        model.addConstr(entry * X + side == float(block.constant[k]))
 
 
 def _bounded(values: Any) -> Any:
@@ -241,6 +272,9 @@ def _answer(model: Any, x: Any, rows: Any, program: Program, stopped: Limit | No
         bound = float(model.BestBnd)
         if abs(bound) < COPT.INFINITY:
             known["bound"] = bound
+    elif outcome is Outcome.OPTIMAL:
+        # An interior point method that has converged, in its own words.
+        known["bound"] = float(model.LpObjVal)
     if program.linear and outcome is Outcome.OPTIMAL:
         known["row_duals"] = np.array(
             model.getInfo(COPT.Info.Dual, rows) if len(program.row_low) else [], dtype=float

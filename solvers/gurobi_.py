@@ -56,6 +56,7 @@ class Gurobi(Adapter):
         {
             Feature.PARAMETRIC,
             Feature.L0_BUDGET,
+            Feature.MISDP,
             Feature.STRS,
             Feature.EXACT,
             Feature.SINGLE,
@@ -171,6 +172,8 @@ def _configure(model: Any, program: Program, request: Request, control: Control)
         "FeasibilityTol": tolerance,
         "OptimalityTol": tolerance,
         "IntFeasTol": tolerance,
+        "BarConvTol": tolerance,
+        "BarQCPConvTol": tolerance,
         "MIPGap": request.rel_gap,
         "MIPGapAbs": request.abs_gap,
     }

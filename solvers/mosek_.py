@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sparseopt.backend import Control, Feature
 from sparseopt.errors import LicenseError, ParamError
 from sparseopt.problems.base import Array
+from sparseopt.problems.cones import triangle_weights
 from sparseopt.result import Limit
 from sparseopt.solvers.adapters.adapter import Adapter
 from sparseopt.solvers.adapters.answer import Answer, Request
@@ -53,10 +54,12 @@ class Mosek(Adapter):
     summary: ClassVar[str] = "MOSEK; one lam, and budgets; needs a licence file"
     requires: ClassVar[tuple[str, ...]] = ("mosek",)
     extra: ClassVar[str | None] = "mosek"
+    semidefinite: ClassVar[bool] = True
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
             Feature.PARAMETRIC,
             Feature.L0_BUDGET,
+            Feature.MISDP,
             Feature.EXACT,
             Feature.SINGLE,
             Feature.GRID,
@@ -155,10 +158,11 @@ def translate(task: Any, program: Program) -> None:
         own = sp.csr_array(sp.identity(n, format="csr"))[cone.columns]
         task.appendacc(domain, _affine(task, own, np.zeros(size)), None)
     for block in program.psd:
-        order, weight = _svec(block.size)
-        matrix = sp.csr_array(sp.diags_array(weight) @ sp.csr_array(block.matrix)[order])
-        expressions = _affine(task, matrix, weight * block.constant[order])
-        task.appendacc(task.appendsvecpsdconedomain(len(order)), expressions, None)
+        # MOSEK packs matrices as we do, with the entries off the diagonal times sqrt(2).
+        weight = np.sqrt(triangle_weights(block.size))
+        matrix = sp.csr_array(sp.diags_array(weight) @ block.matrix)
+        expressions = _affine(task, matrix, weight * block.constant)
+        task.appendacc(task.appendsvecpsdconedomain(len(weight)), expressions, None)
 
 
 def _word(value: Any) -> str:
@@ -194,13 +198,6 @@ def _affine(task: Any, matrix: sp.csr_array, constant: Array) -> list[int]:
     rows = list(range(first, first + count))
     task.putafeglist(rows, constant.tolist())
     return rows
-
-
-def _svec(n: int) -> tuple[Array, Array]:
-    """Return the order of MOSEK's vector of a symmetric matrix in ours, and its weights."""
-    i, j = np.tril_indices(n)
-    order = np.lexsort((i, j))
-    return order, np.where(i == j, 1.0, np.sqrt(2.0))[order]
 
 
 def _configure(task: Any, program: Program, request: Request, control: Control) -> None:

@@ -66,6 +66,7 @@ class Scip(Adapter):
         {
             Feature.PARAMETRIC,
             Feature.L0_BUDGET,
+            Feature.MISDP,
             Feature.STRS,
             Feature.EXACT,
             Feature.SINGLE,

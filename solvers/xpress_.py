@@ -56,6 +56,7 @@ class Xpress(Adapter):
         {
             Feature.PARAMETRIC,
             Feature.L0_BUDGET,
+            Feature.MISDP,
             Feature.STRS,
             Feature.EXACT,
             Feature.SINGLE,

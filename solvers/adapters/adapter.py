@@ -13,11 +13,13 @@ from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.graphical import BudgetTables
+from sparseopt.problems.misdp import MISDP
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.parametric import ParametricProblem
 from sparseopt.problems.strs import STRS
 from sparseopt.result import Result
 from sparseopt.solvers.adapters.answer import Answer, Request
+from sparseopt.solvers.adapters.conic import refusal, solve_conic
 from sparseopt.solvers.adapters.program import Program
 
 __all__ = ["Adapter"]
@@ -29,8 +31,14 @@ class Adapter(Backend):
     A subclass states what its solver takes and writes :meth:`_run`: translate a
     :class:`~sparseopt.solvers.adapters.program.Program`, call, translate the answer back. How a
     problem becomes such a program is the same for all of them.
+
+    Attributes
+    ----------
+    semidefinite : bool
+        Whether it takes semidefinite blocks (where nothing is an integer).
     """
 
+    semidefinite: ClassVar[bool] = False
     options: ClassVar[Mapping[str, Option]] = {
         "max_entries": Option(
             float, 5e7, "Largest number of matrix entries to form and to hand over.", low=1.0
@@ -45,6 +53,9 @@ class Adapter(Backend):
         """Take what the program form and the solver have room for."""
         if isinstance(problem, L0GraphicalModel) and Feature.L0_BUDGET in self.features:
             return _quadratic_model(problem, self.name)
+        if isinstance(problem, MISDP) and Feature.MISDP in self.features:
+            reason = refusal(problem, self.name, self.semidefinite)
+            return not reason, reason
         return super().supports(problem)
 
     def unsuited(self, problem: Problem, params: SolveParams) -> str:
@@ -78,6 +89,8 @@ class Adapter(Backend):
             from sparseopt.solvers.adapters.knapsack import solve_tables
 
             return solve_tables(problem, self, options, control)
+        if isinstance(problem, MISDP):
+            return solve_conic(problem, self, options, control)
         assert isinstance(problem, L0GraphicalModel)
         from sparseopt.solvers.adapters.neighbours import solve_model
 

@@ -44,8 +44,8 @@ class PSDBlock:
     size : int
         Order n of the matrices.
     matrix : csc array of shape (n (n + 1) / 2, columns)
-        The lower triangles of :math:`A_j`, one in each column, in the order of
-        ``numpy.tril_indices(n)``.
+        The lower triangles of :math:`A_j`, one in each column, packed column by column
+        (:func:`sparseopt.problems.cones.triangle`).
     constant : array of shape (n (n + 1) / 2,)
         That of C.
     """

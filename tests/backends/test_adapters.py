@@ -1,5 +1,6 @@
 """The adapters of outside solvers beyond the conformance suite: against our engines, and limits."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -13,7 +14,15 @@ import pytest
 import sparseopt
 from sparseopt import BackendUnavailable, Limit, ParamError, Status, UnsupportedProblem, Verdict
 from sparseopt.errors import LicenseError
-from sparseopt.problems import STRS, BudgetTables, Candidates, DantzigSelector, L0GraphicalModel
+from sparseopt.problems import (
+    MISDP,
+    STRS,
+    BudgetTables,
+    Candidates,
+    DantzigSelector,
+    L0GraphicalModel,
+    MISDPBuilder,
+)
 from sparseopt.registry import get_backend
 
 SOLVERS = ["scip", "gurobi", "copt", "xpress"]
@@ -75,6 +84,78 @@ def test_a_point_on_one_lam_has_multipliers_that_prove_it(solver):
     assert result.verdict is Verdict.VERIFIED
     assert result.certificate.kind == "dual"
     assert result.objective == pytest.approx(reference.objective, rel=1e-12)
+
+
+# ---- conic programs
+
+
+def conic(seed: int, integers: bool, sense: str = "min") -> MISDP:
+    """The least norm of (x - target) with a budget, as a plain and as a rotated cone."""
+    rng = np.random.default_rng(seed)
+    target = 3.0 * rng.normal(size=3)
+    model = MISDPBuilder(sense)
+    x = model.variables(3, lower=-1.0, upper=1.0, integer=integers)
+    t, u = model.variable(), model.variable(upper=50.0)
+    model.cone([[(t, 1.0)], *([(x[k], 1.0)] for k in range(3))], constant=[0.0, *(-target)])
+    model.cone([[(u, 1.0)], [], [(x[0], 1.0)]], constant=[0.0, 0.5, 0.0], rotated=True)
+    model.row((x, np.ones(3)), upper=0.5)
+    sign = 1.0 if sense == "min" else -1.0
+    model.objective((t, sign), (u, 0.1 * sign), offset=2.0)
+    return model.build()
+
+
+@pytest.mark.parametrize("integers", [False, True], ids=["continuous", "integers"])
+@pytest.mark.parametrize("sense", ["min", "max"])
+def test_second_order_cones_against_all_integers_and_cvxpy(solver, integers, sense):
+    problem = conic(1, integers, sense)
+    result = sparseopt.solve(problem, backend=solver, threads=1)
+    assert result.status is Status.OPTIMAL, (result.raw_status, result.notes)
+    assert result.verdict is not Verdict.REFUTED, result.check_messages
+    if integers:
+        values = [
+            sparseopt.solve(
+                problem.with_changes(
+                    lower=np.array([*point, -np.inf, -np.inf]),
+                    upper=np.array([*point, np.inf, 50.0]),
+                    integer=None,
+                ),
+                backend="cvxpy",
+                check=False,
+            ).objective
+            for point in itertools.product((-1, 0, 1), repeat=3)
+            if sum(point) <= 0
+        ]
+        best = min(values) if sense == "min" else max(values)
+    else:
+        best = sparseopt.solve(problem, backend="cvxpy", check=False).objective
+    assert result.objective == pytest.approx(best, rel=1e-6)
+    assert result.bound == pytest.approx(best, rel=1e-5)
+
+
+def test_blocks_are_for_those_that_take_them(solver):
+    model = MISDPBuilder("max")
+    X = model.matrix(2)
+    k = model.variable(lower=0.0, upper=3.0, integer=True)
+    model.row((X, np.eye(2)), (k, 1.0), upper=2.5)
+    model.objective((X, np.array([[1.0, 0.5], [0.5, 1.0]])))
+    with pytest.raises(UnsupportedProblem, match="misdp-bnb"):
+        sparseopt.solve(model.build(), backend=solver)
+
+
+def test_a_semidefinite_program_without_integers(record_property):
+    copt = get_backend("copt")
+    if not copt.availability().available:
+        pytest.skip(copt.availability().reason)
+    record_property("backend", "copt misdp")
+    rng = np.random.default_rng(4)
+    B = rng.normal(size=(4, 4))
+    model = MISDPBuilder("max")
+    X = model.matrix(4)
+    model.row((X, np.eye(4)), lower=1.0, upper=1.0)
+    model.objective((X, B + B.T), offset=-1.0)
+    result = sparseopt.solve(model.build(), backend="copt")
+    assert result.objective == pytest.approx(np.linalg.eigvalsh(B + B.T)[-1] - 1.0, rel=1e-6)
+    assert result.verdict is not Verdict.REFUTED
 
 
 # ---- what they refuse
@@ -228,6 +309,27 @@ def test_what_mosek_is_given_of_a_model_has_the_same_optimum_in_gurobi(tmp_path)
         read.optimize()
         exact = sparseopt.solve(problem, backend="l0-tables").path.objective_at(4)
         assert read.ObjVal == pytest.approx(exact, rel=1e-4)
+
+
+def test_what_mosek_is_given_of_cones_and_blocks_reads_back_the_same(tmp_path):
+    """Through a CBF file, which is the format of these cones and needs no licence."""
+    mosek = pytest.importorskip("mosek")
+    from sparseopt.solvers.adapters.conic import conic_program
+    from sparseopt.solvers.mosek_ import translate
+
+    model = MISDPBuilder("max")
+    X, k = model.matrix(3), model.variable(lower=0.0, upper=2.0)
+    model.row((X, np.eye(3)), (k, 0.5), lower=1.0, upper=1.0)
+    model.cone([[(k, 1.0)], [], [(X, np.diag([1.0, 0.0, 0.0]))]], [0.0, 0.5, 0.1], rotated=True)
+    model.objective((X, np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]])))
+    problem = model.build()
+    path = tmp_path / "conic.cbf"
+    with mosek.Env() as environment, environment.Task() as task:
+        translate(task, conic_program(problem))
+        task.writedata(str(path))
+    read = sparseopt.load(path)
+    ours, theirs = (sparseopt.solve(p, backend="cvxpy", check=False) for p in (problem, read))
+    assert abs(ours.objective) == pytest.approx(abs(theirs.objective), rel=1e-5)
 
 
 # ---- listing, and what auto takes

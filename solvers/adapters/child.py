@@ -1,0 +1,78 @@
+"""One call of an adapter in a process of its own, for solvers that do not bear each other."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from sparseopt.backend import Control
+from sparseopt.errors import BackendError, SparseOptError
+from sparseopt.params import SolveParams
+from sparseopt.solvers.adapters.answer import Answer, Request
+from sparseopt.solvers.adapters.program import Program
+from sparseopt.solvers.adapters.watch import watched
+from sparseopt.solvers.lp.outcome import Outcome
+
+if TYPE_CHECKING:
+    from sparseopt.solvers.adapters.adapter import Adapter
+
+__all__ = ["in_child", "serve"]
+
+_CODE = "from sparseopt.solvers.adapters.child import serve; serve()"
+
+
+def in_child(adapter: Adapter, program: Program, request: Request, control: Control) -> Answer:
+    """Let another process call the solver; a limit ends that process, and nothing is known then.
+
+    Raises
+    ------
+    SparseOptError
+        What the other process raised.
+    BackendError
+        When it ended without an answer.
+    """
+    place = (type(adapter).__module__, type(adapter).__qualname__)
+    job = pickle.dumps((place, program, request, control.remaining))
+    child = subprocess.Popen(
+        [sys.executable, "-c", _CODE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        # Ctrl-C in a terminal goes to all processes of a session: it is for this one.
+        start_new_session=True,
+    )
+    heard: list[bytes] = []
+    limit = watched(lambda: heard.append(child.communicate(job)[0]), child.kill, control)
+    answer: Any = None
+    if heard and heard[0]:
+        answer = pickle.loads(heard[0])
+    if isinstance(answer, SparseOptError):
+        raise answer
+    if isinstance(answer, Answer):
+        return answer
+    if limit is not None:
+        return Answer(outcome=Outcome.LIMIT, raw="ended", limit=limit)
+    raise BackendError(f"{adapter.name} ended its process without an answer: {child.returncode}")
+
+
+def serve() -> None:
+    """Read a job from standard input, call the solver, and write its answer to standard output."""
+    out = os.fdopen(os.dup(1), "wb")
+    # A log goes to standard error: the answer has this line to itself.
+    os.dup2(2, 1)
+    (module, name), program, request, remaining = pickle.load(sys.stdin.buffer)
+    adapter = getattr(importlib.import_module(module), name)()
+    control = Control(params=SolveParams(time_limit=remaining))
+    answer: Answer | SparseOptError
+    try:
+        answer = adapter.run_here(program, request, control)
+    except SparseOptError as error:
+        answer = error
+    except Exception as error:
+        answer = BackendError(f"{adapter.name} failed: {type(error).__name__}: {error}")
+    pickle.dump(answer, out)
+    out.close()
