@@ -96,15 +96,9 @@ def select(
         stdout_kept_clean(as_json),
     ):
         chosen = _choose(instance, by, backend, asked, progress)
-        if refit and not hasattr(chosen, "refit"):
-            raise ParamError("--refit is for lam; the coefficients of a graph have no penalty")
-        fitted = chosen.refit() if refit else None
+        fitted = _refit(chosen) if refit else None
     if as_json:
-        more = {}
-        if fitted is not None:
-            names = chosen.problem.coefficient_names
-            more = {"refit": {names[j]: fitted[j] for j in chosen.support}}
-        print_json({**chosen.summary(), **more})
+        print_json({**chosen.summary(), **({} if fitted is None else {"refit": fitted})})
     else:
         _print(chosen, fitted)
     if plot is not None:
@@ -128,7 +122,23 @@ def _choose(
     return choose(problem, by, backend=backend, **asked, **listener)
 
 
-def _print(chosen: Chosen, fitted: Any) -> None:
+def _refit(chosen: Chosen) -> dict[str, float]:
+    """Return the refitted coefficients by name.
+
+    Raises
+    ------
+    ParamError
+        For graphs, whose coefficients carry no penalty.
+    """
+    from sparseopt.selection import Selection, StabilityResult
+
+    if not isinstance(chosen, Selection | StabilityResult):
+        raise ParamError("--refit is for lam; the coefficients of a graph carry no penalty")
+    names, values = chosen.problem.coefficient_names, chosen.refit()
+    return {names[j]: float(values[j]) for j in chosen.support}
+
+
+def _print(chosen: Chosen, fitted: dict[str, float] | None) -> None:
     from sparseopt.cli.tables import print_facts, print_table
 
     summary = chosen.summary()
@@ -140,7 +150,7 @@ def _print(chosen: Chosen, fitted: Any) -> None:
     rows = [[name, f"{value:.8g}"] for name, value in values.items()]
     if fitted is not None:
         columns.append("refit")
-        rows = [[*row, f"{fitted[j]:.8g}"] for row, j in zip(rows, chosen.support, strict=True)]
+        rows = [[*row, f"{fitted[row[0]]:.8g}"] for row in rows]
     if rows:
         print_table(columns, rows)
 

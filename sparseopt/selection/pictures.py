@@ -13,6 +13,8 @@ from sparseopt.selection.choice import Selection
 from sparseopt.selection.criteria import CriterionResult
 from sparseopt.selection.cross_validation import CVResult
 from sparseopt.selection.curve import Curve
+from sparseopt.selection.graph_choice import GraphSelection
+from sparseopt.selection.graph_stability import GraphStabilityResult
 from sparseopt.selection.stability import StabilityResult
 
 if TYPE_CHECKING:
@@ -92,7 +94,10 @@ def plot_stability(result: StabilityResult, ax: Axes | None = None) -> Axes:
 
 
 def save_selection_picture(
-    chosen: Selection | StabilityResult, file: str | PathLike[str], *, title: str = ""
+    chosen: Selection | StabilityResult | GraphSelection | GraphStabilityResult,
+    file: str | PathLike[str],
+    *,
+    title: str = "",
 ) -> None:
     """Draw a selection into a picture file; its ending chooses the format. No display is needed."""
     check_picture(file)
