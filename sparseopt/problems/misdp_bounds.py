@@ -13,7 +13,7 @@ A solver's multipliers are so only nearly. They are **repaired** first:
 - an entry of y that pulls at an open side of its row is dropped;
 - z is lifted along the head of the cone by what it lacks;
 - in a matrix that is a variable, Z takes over the reduced costs of entries whose bound is open,
-  which then cost nothing;
+  which then cost nothing (where that proves more than bounds that were derived for them);
 - Z is shifted by its smallest eigenvalue, if that is negative, times the identity.
 
 What the repair changes is charged where it belongs: in r, against the bounds of the variables
@@ -161,7 +161,7 @@ class SafeBounds:
         found = self._judged(lower, upper, costs, y, z, Z)
         if not self._own:
             return found
-        # Where bounds are derived for entries of a matrix, their reduced costs may stay as they are.
+        # Where bounds are derived for entries of a matrix, their reduced costs may stay.
         taken = self._take_over(Z, self._reduced(costs, y, z, Z))
         return _better(self._judged(lower, upper, costs, y, z, taken), found)
 
@@ -215,11 +215,12 @@ class SafeBounds:
         for cone in problem.cones:
             u = z[:, begin : begin + cone.dimension]
             if cone.rotated:
-                tail = np.sqrt((u[:, 0] - u[:, 1]) ** 2 / 2.0 + (u[:, 2:] ** 2).sum(axis=1))
+                difference = (u[:, :1] - u[:, 1:2]) / np.sqrt(2.0)
+                tail = _norms_of_rows(np.concatenate([difference, u[:, 2:]], axis=1))
                 lacking = _lacking(tail, (u[:, 0] + u[:, 1]) / np.sqrt(2.0), cone.dimension)
                 u[:, :2] += lacking[:, None] / np.sqrt(2.0)
             else:
-                tail = np.sqrt((u[:, 1:] ** 2).sum(axis=1))
+                tail = _norms_of_rows(u[:, 1:])
                 u[:, 0] += _lacking(tail, u[:, 0], cone.dimension)
             begin += cone.dimension
         return y, z, np.array(given.psd, dtype=float)
@@ -266,6 +267,13 @@ def _better(first: DualBounds, second: DualBounds) -> DualBounds:
 
 def _stacked(matrices: list[sp.csr_array], n: int) -> sp.csr_array:
     return sp.csr_array(sp.vstack(matrices, format="csr")) if matrices else sp.csr_array((0, n))
+
+
+def _norms_of_rows(u: Array) -> Array:
+    """Return Euclidean norms whose squares may overflow."""
+    largest = np.abs(u).max(axis=1, initial=0.0)
+    unit = np.where(largest > 0.0, largest, 1.0)
+    return np.asarray(largest * np.sqrt(((u / unit[:, None]) ** 2).sum(axis=1)))
 
 
 def _lacking(tail: Array, head: Array, length: int) -> Array:

@@ -31,6 +31,9 @@ from sparseopt.problems.misdp_propagation import matrix_variable
 __all__ = ["polished"]
 
 _ROUNDS = 4
+_GROWTH = 100.0
+"""A move that makes the largest multiplier grow by more than this leads nowhere: where the
+equations have hardly a solution, the next one would be larger still."""
 _NOISE = 1e-9
 """Multipliers whose terms are this small beside the largest term of all are dropped."""
 
@@ -86,8 +89,15 @@ def polished(
         J = np.flatnonzero(chosen)
         if not len(J) or not np.abs(r[J]).any():
             break
-        y, z, Z = _moved(problem, J, r[J], y, z, Z)
+        moved = _moved(problem, J, r[J], y, z, Z)
+        if not _largest(*moved) <= _GROWTH * _largest(y, z, Z):
+            break
+        y, z, Z = moved
     return Multipliers(y[None], z[None], Z[None])
+
+
+def _largest(*vectors: Array) -> float:
+    return max(float(np.abs(vector).max(initial=0.0)) for vector in vectors)
 
 
 def _without_noise(

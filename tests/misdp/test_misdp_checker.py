@@ -285,3 +285,15 @@ def test_covers_of_integer_boxes() -> None:
     whole = np.zeros(2), np.full(2, 2.0)
     assert uncovered(lower, upper, *whole) is None
     assert uncovered(lower[:4], upper[:4], *whole) is not None
+
+
+def test_multipliers_near_overflow_are_evaluated() -> None:
+    """A ray added to multipliers may be as long as one likes."""
+    problem, result = example("interior", 2)
+    arrays = arrays_of(result)
+    safe = SafeBounds(problem)
+    given = Multipliers(*(1e200 * arrays[name] for name in ("rows", "cones", "psd")))
+    plain = Multipliers(*(arrays[name] for name in ("rows", "cones", "psd")))
+    huge = safe.evaluate(problem.lower, problem.upper, given, infeasible=True)
+    small = safe.evaluate(problem.lower, problem.upper, plain, infeasible=True)
+    np.testing.assert_allclose(huge.value / 1e200, small.value, rtol=1e-6, atol=1e-9)
