@@ -107,11 +107,14 @@ def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
 
 def _steepest_first(hull: Hull) -> Hull:
     """Sort the segments by slope; those of one node stay in order."""
-    # The stable sort is several times slower, and needed for ties only.
+    # A stable sort is several times slower. Two nodes that explain each other tie, so ties are
+    # there, but few: they are put in order afterwards.
     order = np.argsort(hull.slope)
     slope = hull.slope[order]
-    if (slope[1:] == slope[:-1]).any():
-        order = np.argsort(hull.slope, kind="stable")
+    again = slope[1:] == slope[:-1]
+    tied = np.flatnonzero(np.append(again, False) | np.append(False, again))
+    segment = order[tied]
+    order[tied] = segment[np.lexsort((segment, slope[tied]))]
     return Hull(*(array[order] for array in hull))
 
 
