@@ -125,8 +125,9 @@ def _environment() -> tuple[Any, str]:
 def _brake(model: Any, program: Program) -> Callable[[], object]:
     """Return what stops the solver; a tree search looks up from its nodes alone."""
     if len(program.integers) == 0 and not program.quadratic_rows:
-        stop: Callable[[], object] = model.interrupt
-        return stop
+        left = [model.interrupt]
+        # Once: COPT takes a second interruption for an order to end the process.
+        return lambda: left and left.pop()()
     import coptpy
 
     class Brake(coptpy.CallbackBase):  # type: ignore[misc]

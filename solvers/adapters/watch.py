@@ -11,8 +11,10 @@ from sparseopt.result import Limit
 
 __all__ = ["watched"]
 
-_FIRST, _LOOK = 0.002, 0.02
-"""Seconds to the first look at the clock, and between later ones."""
+_FIRST, _LOOK = 0.001, 0.02
+"""Seconds between the first looks at the clock, when solvers set up, and between later ones."""
+_SETTING_UP = 100
+"""How many looks are first ones."""
 
 
 def watched(
@@ -22,7 +24,8 @@ def watched(
 
     Python delivers signals to the main thread between two of its own instructions: never inside a
     solver. So the solver gets another thread, and this one keeps watching. Some solvers put a
-    handler of their own in the place of Python's (Xpress' ends the process): it is put back.
+    handler of their own in the place of Python's (those of Xpress and COPT end the process): it is
+    put back within a millisecond or, later on, 20.
 
     Parameters
     ----------
@@ -59,11 +62,11 @@ def watched(
     worker.start()
     limit: Limit | None = None
     again: KeyboardInterrupt | None = None
-    wait, running = _FIRST, True
+    looks, running = 0, True
     while running:
         try:
-            running = not finished.wait(wait)
-            wait = _LOOK
+            looks += 1
+            running = not finished.wait(_FIRST if looks <= _SETTING_UP else _LOOK)
             _keep_handler()
             limit = limit or control.limit()
             if limit is not None and running:

@@ -320,7 +320,9 @@ def test_what_mosek_is_given_of_cones_and_blocks_reads_back_the_same(tmp_path):
     model = MISDPBuilder("max")
     X, k = model.matrix(3), model.variable(lower=0.0, upper=2.0)
     model.row((X, np.eye(3)), (k, 0.5), lower=1.0, upper=1.0)
-    model.cone([[(k, 1.0)], [], [(X, np.diag([1.0, 0.0, 0.0]))]], [0.0, 0.5, 0.1], rotated=True)
+    model.cone(
+        [[(k, 1.0)], [], [(X, np.diag([1.0, 0.0, 0.0]))]], constant=[0.0, 0.5, 0.1], rotated=True
+    )
     model.objective((X, np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]])))
     problem = model.build()
     path = tmp_path / "conic.cbf"
@@ -328,7 +330,7 @@ def test_what_mosek_is_given_of_cones_and_blocks_reads_back_the_same(tmp_path):
         translate(task, conic_program(problem))
         task.writedata(str(path))
     read = sparseopt.load(path)
-    ours, theirs = (sparseopt.solve(p, backend="cvxpy", check=False) for p in (problem, read))
+    ours, theirs = (sparseopt.solve(p, backend="misdp-bnb", check=False) for p in (problem, read))
     assert abs(ours.objective) == pytest.approx(abs(theirs.objective), rel=1e-5)
 
 
