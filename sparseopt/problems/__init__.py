@@ -27,8 +27,8 @@ from sparseopt.problems.regression import (
     QuantileLasso,
 )
 from sparseopt.problems.strs import STRS
-from sparseopt.problems.strs_path import STRSPath
 from sparseopt.problems.strs_misdp import strs_as_misdp
+from sparseopt.problems.strs_path import STRSPath
 from sparseopt.problems.user_kernels import register_kernel
 
 __all__ = [
@@ -37,7 +37,6 @@ __all__ = [
     "LPD",
     "MISDP",
     "STRS",
-    "STRSPath",
     "BudgetTables",
     "Candidates",
     "ColumnBlocks",
@@ -57,6 +56,7 @@ __all__ = [
     "PiecewiseLinearProgram",
     "Problem",
     "QuantileLasso",
+    "STRSPath",
     "SecondOrderCone",
     "SemidefiniteBlock",
     "problem_kinds",
