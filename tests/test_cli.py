@@ -434,6 +434,15 @@ def test_backends(instance):
         ]
 
 
+def test_backends_tell_their_licences_when_asked():
+    rows = json.loads(run("backends", "--json").stdout)
+    assert all(row["license"] is None for row in rows)
+    rows = json.loads(run("backends", "--licenses", "--json").stdout)
+    licences = {row["name"]: row["license"] for row in rows if row["available"]}
+    assert licences["highs"] == "open source, no licence needed"
+    assert all(licences.values())
+
+
 def test_generate_is_reproducible(tmp_path):
     args = ("generate", "dantzig-4.3", "--seed", "3", "--set", "n=10", "--set", "d=20", "-o")
     for name in ("a.npz", "b.npz"):
