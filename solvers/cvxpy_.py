@@ -68,6 +68,7 @@ class Cvxpy(Adapter):
                 )
             if any(block.rank_one for block in problem.blocks):
                 return False, "CVXPY cannot ask a matrix for rank one: use misdp-bnb"
+            return True, ""
         return super().supports(problem)
 
     def _solve(
