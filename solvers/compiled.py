@@ -16,7 +16,11 @@ def compiled(function: Callable[..., Any]) -> Any:
     Sums may be reordered, and a division by zero gives an infinity or NaN, as in NumPy: so that
     loops use the processor's vector units.
     """
-    options = {"nogil": True, "fastmath": {"reassoc", "contract"}, "error_model": "numpy"}
+    options: dict[str, Any] = {
+        "nogil": True,
+        "fastmath": {"reassoc", "contract"},
+        "error_model": "numpy",
+    }
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.metadata
-import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from sparseopt.backend import API_VERSION, Backend
 from sparseopt.errors import BackendError, BackendNotFound
@@ -61,7 +61,7 @@ def _installation() -> tuple[tuple[str, int], ...]:
     found = []
     for folder in sys.path:
         try:
-            found.append((folder, os.stat(folder or ".").st_mtime_ns))
+            found.append((folder, Path(folder or ".").stat().st_mtime_ns))
         except OSError:
             found.append((folder, 0))
     return tuple(found)
