@@ -6,7 +6,9 @@ import pytest
 import sparseopt
 from sparseopt import Verdict
 from sparseopt.checking import graphical, ising_subsets
+from sparseopt.checking.gaussian_subsets import prove_node
 from sparseopt.checking.ising_subsets import prove_tables
+from sparseopt.checking.subsets import smallest_losses
 from sparseopt.generators import graph_sample, ising_lattice_sample
 from sparseopt.problems import Candidates, L0GraphicalModel
 from sparseopt.refit import support_losses
@@ -74,8 +76,36 @@ def test_what_is_too_much_is_said(ising, monkeypatch):
     assert any("of 300 nodes are not proven" in message for message in result.check_messages)
 
 
+@pytest.mark.parametrize("ridge", [0.0, 0.05])
+def test_bounds_find_every_entry_that_is_not_the_smallest(ridge):
+    sample = graph_sample("band", n=40, d=12, d0=8).model
+    model = L0GraphicalModel(sample.X, sample.candidates, ridge=ridge)
+    tables = smallest_losses(model, np.arange(12)).reshape(12, 9)
+    for j in range(12):
+        table = tables[j] - 1e-9 * tables[j, 0]
+        proof = prove_node(model, j, table, 1e9)
+        assert proof.complete
+        assert proof.beaten is None
+        for size in range(1, 9):
+            worse = table.copy()
+            worse[size] += 3e-9 * table[0]
+            found = prove_node(model, j, worse, 1e9)
+            assert found.beaten[0] == size
+            assert found.beaten[1] == pytest.approx(tables[j, size], rel=1e-10)
+    assert not prove_node(model, 11, table, 100.0).complete
+
+
+def test_copies_are_left_to_the_enumeration():
+    X = np.random.default_rng(0).normal(size=(40, 17))
+    X[:, 1] = X[:, 0]
+    few = sparseopt.solve(L0GraphicalModel(X, Candidates.window(17, 12)))
+    assert few.verdict is Verdict.VERIFIED
+    many = sparseopt.solve(L0GraphicalModel(X, Candidates.window(17, 16)))
+    assert many.verdict is Verdict.UNPROVEN
+
+
 def test_many_candidates_and_many_nodes_are_proven():
-    for d, d0 in ((30, 15), (3500, 8)):
+    for d, d0 in ((30, 22), (3500, 8)):
         model = graph_sample("band", n=60, d=d, d0=d0).model
         result = sparseopt.solve(model, budget=min(200, model.total))
         assert result.verdict is Verdict.VERIFIED
