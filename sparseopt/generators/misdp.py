@@ -1,4 +1,4 @@
-"""Mixed-integer semidefinite programs: statistics, structures, graphs, and random ones."""
+"""Mixed-integer semidefinite programs from statistics, structures and graphs."""
 
 from __future__ import annotations
 
