@@ -38,7 +38,12 @@ def kernels(monkeypatch):
     monkeypatch.setattr(user_kernels, "_REGISTERED", {})
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def named(kernel):
+    """A name that is the same in every process."""
+    return kernel if isinstance(kernel, str) else getattr(kernel, "__name__", type(kernel).__name__)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=named)
 @pytest.mark.parametrize(("n", "m"), [(8, 8), (6, 9)])
 def test_derivatives_are_those_of_finite_differences(kernel, n, m):
     problem = KernelSelection(*samples(n, m), kernel, d=2, lam=0.7)
@@ -54,7 +59,7 @@ def test_derivatives_are_those_of_finite_differences(kernel, n, m):
         )
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(), GaussianWithSlopes()], ids=str)
+@pytest.mark.parametrize("kernel", [Gaussian(), GaussianWithSlopes()], ids=named)
 @pytest.mark.parametrize(("n", "m"), [(8, 8), (6, 9)])
 def test_a_kernel_of_the_user_is_as_good_as_ours(kernel, n, m):
     ours = KernelSelection(*samples(n, m), "gaussian", d=2, bandwidth=2.0)

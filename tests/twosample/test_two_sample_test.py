@@ -34,6 +34,11 @@ def first_two(x, y):
     return [0, 1]
 
 
+def named(value):
+    """A name that is the same in every process."""
+    return getattr(value, "__name__", str(value))
+
+
 @pytest.mark.parametrize(("n", "m"), [(5, 5), (5, 7)])
 @pytest.mark.parametrize("kernel", ["linear", "quadratic", "gaussian"])
 def test_permutations_of_the_gram_matrix_are_those_of_the_samples(kernel, n, m):
@@ -85,7 +90,7 @@ def test_equal_values_count_whatever_the_rounding():
 
 
 @pytest.mark.parametrize(
-    ("selection", "trials"), [("strs", 60), ("none", 200), (first_two, 200)], ids=str
+    ("selection", "trials"), [("strs", 60), ("none", 200), (first_two, 200)], ids=named
 )
 def test_the_level_is_kept(selection, trials):
     rejected = 0
