@@ -222,7 +222,7 @@ class Tree:
             largest = delta if at_root and round_ < 2 else gap
             delta = max(min(largest, self.settings.shrink * delta), 1e-9 * abs(self.best.value))
             found, x, weight, density = self._descent.run(
-                node.candidates, node.fixed_in, x, delta, self.cut, self._limit
+                node.candidates, node.fixed_in, x, delta, self.cut, self.control.limit
             )
             if len(found.variables) == len(self.a):
                 self.root = found
@@ -239,7 +239,7 @@ class Tree:
             if len(node.candidates) < len(before):
                 kept = np.isin(before, node.candidates)
                 x, weight, density = restrict(x, kept), weight[kept], density[kept]
-            if self._limit() is not None:
+            if self.control.limit() is not None:
                 self._push(node)
                 return
             stalled = node.bound - self.cut > self.settings.stall * gap and fixed <= 0.1 * n
@@ -275,7 +275,7 @@ class Tree:
 
     def _offer(self, found: Incumbent) -> None:
         if found.value > self.best.value:
-            self.best = swap(self.A, self.a, found, self._limit)
+            self.best = swap(self.A, self.a, found, self.control.limit)
 
     def _fix(self, node: Node, proof: Proof) -> int:
         """Fix the variables of which one choice is bounded by the incumbent; return how many."""
