@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sparseopt.backend import Control
-from sparseopt.problems.base import Array
-from sparseopt.result import Certificate, Limit, Result, Status
-from sparseopt.solvers.misdp.node import Leaf
+from sparseopt.result import Limit, Result, Status
+from sparseopt.solvers.misdp.node import Leaf, Node
 from sparseopt.solvers.misdp.points import Points
 from sparseopt.solvers.misdp.search import Search
 from sparseopt.solvers.misdp.tree import Tree
@@ -64,12 +65,12 @@ def without_optimum(search: Search) -> Result | None:
     return unbounded(problem, ray, x, raw_status="a ray and a feasible point")
 
 
-def answer(search: Search, tree: Tree, limit: Limit | None, **more: object) -> Result:
+def answer(search: Search, tree: Tree, limit: Limit | None, **more: Any) -> Result:
     """Return the result of a tree, with its certificate."""
     problem, points = search.problem, search.points
     notes = []
     nothing = tree.bound == np.inf and points.best is None
-    common: dict[str, object] = {
+    common: dict[str, Any] = {
         "raw_status": f"{tree.nodes} nodes, {search.conic.solves} relaxations",
         "nodes": tree.nodes,
         "iterations": search.conic.solves,
@@ -123,7 +124,7 @@ def _bound(tree: Tree, value: float, closed: bool) -> float | None:
     return float(tree.judge.safe.sign * bound + tree.problem.offset)
 
 
-def _open(node: object) -> Leaf:
+def _open(node: Node) -> Leaf:
     return Leaf(node.lower, node.upper, node.multipliers, False, node.bound)
 
 

@@ -31,6 +31,8 @@ from sparseopt.solvers.misdp.relaxation import Raw
 
 __all__ = ["Barrier"]
 
+_Direction = tuple[Array, Array, Array, Array, list[Array], list[Array]]
+"""dx, dnu, ds, dz, [dS], [dZ]"""
 _ITERATIONS = 60
 _FAR = 1e13
 
@@ -132,7 +134,8 @@ class _Run:
         self.scale_b = 1.0 + float(np.abs(b).max(initial=0.0))
 
     def _add(self, C: Any, b: Array, size: int, *, arrow: bool) -> None:
-        columns = np.unique(C.indices) if sp.issparse(C) else np.flatnonzero(C.any(axis=0))
+        dense = isinstance(C, np.ndarray)
+        columns = np.flatnonzero(C.any(axis=0)) if dense else np.unique(C.indices)
         entries = np.vstack([_dense(C[:, columns]).T, b[None]])
         if arrow:
             matrices = np.zeros((len(entries), size, size))
@@ -266,8 +269,8 @@ class _Run:
         return np.linalg.inv(K), False, K
 
     def _direction(
-        self, system: tuple[Array, bool, Array], mu: float, predicted: tuple | None
-    ) -> tuple:
+        self, system: tuple[Array, bool, Array], mu: float, predicted: _Direction | None
+    ) -> _Direction:
         """Return (dx, dnu, ds, dz, [dS], [dZ])."""
         target = mu / self.s - self.z - self.z * self.rs / self.s
         if predicted is not None:
@@ -302,7 +305,7 @@ class _Run:
             dZs.append(targets[t] + 0.5 * (M + M.T))
         return dx, dnu, ds, dz, dSs, dZs
 
-    def _lengths(self, direction: tuple) -> tuple[float, float]:
+    def _lengths(self, direction: _Direction) -> tuple[float, float]:
         """Return how far slacks and multipliers can go before they leave the cone."""
         primal, dual = _room(self.s, direction[2]), _room(self.z, direction[3])
         for block, dS, dZ in zip(self.blocks, direction[4], direction[5], strict=True):
@@ -312,7 +315,7 @@ class _Run:
 
 
 def _dense(C: Any) -> Array:
-    return np.asarray(C.toarray() if sp.issparse(C) else C)
+    return np.asarray(C if isinstance(C, np.ndarray) else C.toarray())
 
 
 def _room(value: Array, step: Array) -> float:

@@ -51,7 +51,7 @@ class BranchAndBound(Backend):
         "relaxation": Option(
             str,
             "auto",
-            "solver of the relaxations: clarabel, scs, mosek, barrier (ours), or auto: Clarabel, "
+            "solver of the relaxations: clarabel, scs, barrier (ours), or auto: Clarabel, "
             "barrier for large matrices and where Clarabel is not installed",
             choices=RELAXATIONS,
         ),

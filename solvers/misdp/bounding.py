@@ -80,9 +80,7 @@ class Judge:
 
     def reduced_costs(self, multipliers: Multipliers) -> Array:
         """Return c - A'y - F'z - M*(Z), shape (n,), in plain arithmetic."""
-        dual = np.concatenate(
-            [multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]]
-        )
+        dual = np.concatenate([multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]])
         return np.asarray(self._costs - dual @ self._forms)
 
     def value(self, box: Box, multipliers: Multipliers) -> float:

@@ -59,8 +59,10 @@ class Clarabel:
         )
         # Called at every iteration: there Python sees Ctrl-C.
         solver.set_termination_callback(
-            lambda info: control.interrupted
-            or (info.cost_dual > cutoff + abs(info.cost_dual) * 1e-6 and info.res_dual < 1e-9)
+            lambda info: (
+                control.interrupted
+                or (info.cost_dual > cutoff + abs(info.cost_dual) * 1e-6 and info.res_dual < 1e-9)
+            )
         )
         solution = solver.solve()
         word = str(solution.status)
@@ -97,7 +99,7 @@ class Clarabel:
 
 def _columns(C: Any) -> Any:
     """Return a csc matrix; of a dense one without the detours of scipy's own conversion."""
-    if sp.issparse(C):
+    if not isinstance(C, np.ndarray):
         return sp.csc_matrix(C)
     T = np.ascontiguousarray(C.T)
     column, row = np.nonzero(T)

@@ -1,4 +1,4 @@
-r"""A MISDP over a box, in the form of conic solvers: minimise q'x with b - C x in a product of cones.
+r"""A MISDP over a box, as conic solvers take it: minimise q'x with b - C x in a product of cones.
 
 The rows are stacked in the order zero cone, nonnegative cone (rows, then bounds of variables),
 second-order cones, semidefinite cones. Rotated cones are turned by the isometry
@@ -130,7 +130,9 @@ class ConicForm:
             C = C.toarray()
         self.stack = Stack(C, np.concatenate(sides), zero, low, high)
         self._cones_at = self.linear + np.cumsum([0, *(c.dimension for c in problem.cones)])
-        self._blocks_at = self._cones_at[-1] + np.cumsum([0, *(b.dimension for b in problem.blocks)])
+        self._blocks_at = self._cones_at[-1] + np.cumsum(
+            [0, *(b.dimension for b in problem.blocks)]
+        )
 
     def program(
         self, lower: Array, upper: Array, costs: Array | None = None, margin: float = 0.0
@@ -155,11 +157,11 @@ class ConicForm:
         stack = self.stack
         b = stack.b - stack.C @ fixed
         C = stack.C[:, free]
-        if sp.issparse(C):
+        if not isinstance(C, np.ndarray):
             C = sp.csr_array(C)
             used = np.diff(C.indptr) > 0
         else:
-            used = C.any(axis=1)
+            used = np.asarray(C.any(axis=1))
         taken = [np.flatnonzero(used[: self.linear])]
         zero = int((taken[0] < len(stack.zero)).sum())
         orders = []
@@ -232,10 +234,10 @@ class ConicForm:
         count = int((program.taken < self.linear).sum())
         own = np.zeros(self.stack.C.shape[0])
         own[program.taken[:count]] = dual[:count]
-        cones = program.taken[count:]
+        behind = program.taken[count:]
         at = count + program.bounds
-        own[cones] = dual[at : at + len(cones)]
-        at += len(cones)
+        own[behind] = dual[at : at + len(behind)]
+        at += len(behind)
         sizes = iter(program.sizes)
         for k, (begin, end) in enumerate(itertools.pairwise(self._blocks_at.tolist())):
             if k in program.idle[2]:
@@ -286,13 +288,15 @@ def relaxed(program: NodeProgram) -> NodeProgram:
     k = len(program.q)
     # t >= 0 as one more row behind the other linear ones.
     at = program.zero + program.nonnegative
-    whole = sp.csr_array(sp.hstack([sp.csr_array(program.C), column[:, None]], format="csr"))
+    whole = sp.csr_array(
+        sp.hstack([sp.csr_array(program.C), sp.csr_array(column[:, None])], format="csr")
+    )
     row = sp.csr_array(([-1.0], ([0], [k])), shape=(1, k + 1))
     extended = sp.csr_array(sp.vstack([whole[:at], row, whole[at:]], format="csr"))
     return replace(
         program,
         q=np.append(np.zeros(k), 1.0),
-        C=extended if sp.issparse(program.C) else extended.toarray(),
+        C=extended.toarray() if isinstance(program.C, np.ndarray) else extended,
         b=np.concatenate([program.b[:at], [0.0], program.b[at:]]),
         nonnegative=program.nonnegative + 1,
         bounds=program.bounds + 1,
@@ -322,11 +326,11 @@ def _compressed(C: Any, constant: Array, U: Array) -> tuple[Any, Array]:
     stacked = unpack_symmetric(np.vstack([_dense(C).T, constant[None]]) / weights, size)
     packed = pack_symmetric(U.T @ stacked @ U) * np.sqrt(triangle_weights(rank))
     columns = packed[:-1].T
-    return sp.csr_array(columns) if sp.issparse(C) else columns, packed[-1]
+    return columns if isinstance(C, np.ndarray) else sp.csr_array(columns), packed[-1]
 
 
 def _dense(C: Any) -> Array:
-    return np.asarray(C.toarray() if sp.issparse(C) else C)
+    return np.asarray(C if isinstance(C, np.ndarray) else C.toarray())
 
 
 def _expanded(dual: Array, size: int, U: Array | None) -> Array:
@@ -338,7 +342,7 @@ def _expanded(dual: Array, size: int, U: Array | None) -> Array:
 
 
 def _turn(k: int) -> sp.csr_array:
-    """Return the isometry that turns a rotated cone of length k into a plain one; its own inverse."""
+    """Return the isometry that turns a rotated cone of length k plain; its own inverse."""
     half = np.sqrt(0.5)
     head = sp.csr_array(np.array([[half, half], [half, -half]]))
     return sp.csr_array(sp.block_diag([head, sp.eye_array(k - 2)], format="csr"))

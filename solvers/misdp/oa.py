@@ -45,7 +45,7 @@ class OuterApproximationBackend(Backend):
     """
 
     name: ClassVar[str] = "misdp-oa"
-    summary: ClassVar[str] = "own outer approximation: HiGHS or SCIP master, eigenvector cuts, exact"
+    summary: ClassVar[str] = "own outer approximation: HiGHS or SCIP master, cuts, exact"
     requires: ClassVar[tuple[str, ...]] = ("highspy",)
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
@@ -116,8 +116,8 @@ class OuterApproximationBackend(Backend):
             search,
             tree,
             limit,
-            raw_status=f"{masters} masters with {nodes} nodes, {len(pool)} cuts, {tree.nodes} nodes "
-            f"to prove it, {search.conic.solves} conic relaxations",
+            raw_status=f"{masters} masters with {nodes} nodes, {len(pool)} cuts, "
+            f"{tree.nodes} nodes to prove it, {search.conic.solves} conic relaxations",
             nodes=nodes + tree.nodes,
         )
 

@@ -71,6 +71,8 @@ class OuterApproximation:
         points, params = search.points, search.control.params
         size = max(1e-12, float(np.abs(search.problem.c).max()))
         gap = _COARSE
+        # The master's box is cut short where the problem has no bounds: it proves nothing then.
+        whole_box = bool(np.isfinite(np.concatenate(self._box)).all())
         while True:
             limit = search.control.limit()
             if limit is None and params.node_limit is not None:
@@ -80,11 +82,11 @@ class OuterApproximation:
             answer = self._master.solve(gap, points.best)
             self.masters += 1
             if answer.bound == np.inf:
-                self.bound = points.value
-                self._record(self.bound)
+                if whole_box:
+                    self.bound = points.value
+                    self._record(self.bound)
                 return None
-            open_ = np.isinf(self._box[0]) | np.isinf(self._box[1])
-            if not open_.any():
+            if whole_box:
                 slip = _ROUNDING * max(size, abs(answer.bound))
                 self.bound = max(self.bound, answer.bound - slip)
             if not answer.finished and search.control.limit() is not None:
@@ -115,12 +117,12 @@ class OuterApproximation:
         self._tried[values.tobytes()] = times + 1
         if times == 0:
             search.points.complete(values)
-            box = tuple(end.copy() for end in self._box)
-            box[0][whole] = box[1][whole] = values
+            low, high = (end.copy() for end in self._box)
+            low[whole] = high[whole] = values
             # Without the cutoff: what is learnt holds for these integers for ever.
-            tight = search.propagation.tighten(*box)
-            found = None if tight is None else search.conic.relax(tight, np.inf)
-            if found is not None:
+            tight = search.propagation.tighten(low, high)
+            if tight is not None:
+                found = search.conic.relax(tight, np.inf)
                 if found.multipliers is not None:
                     self.pool.add_multipliers(found.multipliers)
                 if not found.infeasible:

@@ -13,7 +13,7 @@ from sparseopt.solvers.misdp.conic import NodeProgram
 
 __all__ = ["RELAXATIONS", "ConicSolver", "Raw", "conic_solver"]
 
-RELAXATIONS = ("auto", "clarabel", "scs", "mosek", "barrier")
+RELAXATIONS = ("auto", "clarabel", "scs", "barrier")
 """Values of the option `relaxation`."""
 
 
@@ -58,11 +58,10 @@ def conic_solver(name: str, control: Control, tolerance: float) -> ConicSolver:
     BackendUnavailable
         When its package is not installed.
     """
-    if name in ("clarabel", "scs", "mosek") and importlib.util.find_spec(name) is None:
-        extra = "mosek" if name == "mosek" else "misdp"
+    if name in ("clarabel", "scs") and importlib.util.find_spec(name) is None:
         raise BackendUnavailable(
             f"relaxation={name!r} needs the package {name}, which is not installed: "
-            f"pip install 'sparseopt[{extra}]', or take relaxation='barrier'"
+            f"pip install 'sparseopt[misdp]', or take relaxation='barrier'"
         )
     if name == "clarabel":
         from sparseopt.solvers.misdp.clarabel_ import Clarabel
@@ -72,10 +71,6 @@ def conic_solver(name: str, control: Control, tolerance: float) -> ConicSolver:
         from sparseopt.solvers.misdp.scs_ import Scs
 
         return Scs(control, tolerance)
-    if name == "mosek":
-        from sparseopt.solvers.misdp.mosek_ import Mosek
-
-        return Mosek(control, tolerance)
     from sparseopt.solvers.misdp.barrier import Barrier
 
     if name == "auto" and importlib.util.find_spec("clarabel") is not None:

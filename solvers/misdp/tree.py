@@ -14,6 +14,7 @@ from sparseopt.problems.misdp import MISDP
 from sparseopt.problems.misdp_propagation import Propagation
 from sparseopt.result import Limit
 from sparseopt.solvers.misdp.bounding import Bounding, Box, Judge, Relaxed
+from sparseopt.solvers.misdp.exchange import improve
 from sparseopt.solvers.misdp.node import Leaf, Leaves, Node
 from sparseopt.solvers.misdp.points import Points
 from sparseopt.solvers.misdp.pseudo_costs import PseudoCosts
@@ -21,9 +22,14 @@ from sparseopt.solvers.misdp.pseudo_costs import PseudoCosts
 __all__ = ["Settings", "Tree"]
 
 _SUM = 5e-10
-"""A gap below this, relative to the objective's size, is rounding; the checker allows twice that."""
+"""A gap below this, relative to the objective's size, is rounding; the checker allows twice."""
 _PLUNGE = 12
 """Nodes that are taken one below the other before the best open one comes first again."""
+_WHOLE = 1e-6
+_EXCHANGES = 300
+"""Neighbours of incumbents that are tried, beside one for each node."""
+_SEARCH = 60
+"""The same as long as there is no incumbent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +108,8 @@ class Tree:
         self._plunged = 0
         self._next_dive = 1 if settings.dive_every else 0
         self.floor = -np.inf
+        self._improved = np.inf
+        self._exchanges = 0
         box = propagation.tighten()
         whole = self._whole
         if box is None:
@@ -229,17 +237,23 @@ class Tree:
         return heapq.heappop(self._heap)[2]
 
     def _continue(self, children: list[Node]) -> None:
-        """Take the first child next for a while, else go on with the best open node."""
-        if children and self._plunged < _PLUNGE:
-            self._plunged += 1
-            for node in self._next:
-                self._push(node)
-            self._next = children[:1]
-            children = children[1:]
-        else:
-            self._plunged = 0
-        for node in children:
+        """Choose what comes next: below the last node for a while, else the best open one.
+
+        Before there is an incumbent the plunge is longer and goes back to the last sibling.
+        """
+        without = self.points.best is None
+        self._plunged += 1
+        if self._plunged < (_SEARCH if without else _PLUNGE) and (children or without):
+            if not without:
+                for node in [*self._next, *children[1:]]:
+                    self._push(node)
+                self._next, children = [], children[:1]
+            self._next += reversed(children)
+            return
+        self._plunged = 0
+        for node in [*self._next, *children]:
             self._push(node)
+        self._next = []
 
     def _work(self, node: Node) -> list[Node]:
         """Bound a node; return its children, the more promising one first."""
@@ -380,9 +394,25 @@ class Tree:
         distance = float(np.abs(values - np.rint(values)).max(initial=0.0))
         if self.nodes <= 10 or distance <= 1e-5 or self.points.best is None:
             self.points.complete(np.rint(values), box)
+        self._exchange()
         if self._next_dive and self.nodes >= self._next_dive:
             self._next_dive = 2 * max(self.nodes, self.settings.dive_every)
             self._dive(box, found)
+            self._exchange()
+            self._dive_up(box, found)
+            self._exchange()
+
+    def _exchange(self) -> None:
+        """Improve a new incumbent by local search, as far as the nodes so far allow."""
+        points = self.points
+        if points.value >= self._improved or not self.settings.dive_every:
+            return
+        self._improved = points.value
+        budget = _EXCHANGES + self.nodes - self._exchanges
+        if budget > 0:
+            costs = self.judge.safe.sign * self.problem.c
+            self._exchanges += improve(points, costs, self.control, budget)
+            self._improved = points.value
 
     def _dive(self, box: Box, found: Relaxed) -> None:
         """Fix what is nearly whole, and at least one variable, until all are fixed."""
@@ -417,3 +447,31 @@ class Tree:
             x = step.x
         if (box[0][whole] == box[1][whole]).all():
             self.points.complete(box[0][whole], box)
+
+    def _dive_up(self, box: Box, found: Relaxed) -> None:
+        """Round the most fractional variable up, one after the other, and the rest down.
+
+        Finds points where more of a selection helps, while its relaxation spreads it thin.
+        """
+        whole = np.flatnonzero(self._whole)
+        x = found.x
+        for _ in range(len(whole)):
+            if x is None or self.control.limit() is not None:
+                return
+            values = np.clip(x[whole], box[0][whole], box[1][whole])
+            down = np.floor(values + _WHOLE)
+            self.points.complete(down, box)
+            part = np.where(box[0][whole] < box[1][whole], values - down, 0.0)
+            j = int(np.argmax(part))
+            if part[j] <= _WHOLE:
+                return
+            low, high = box[0].copy(), box[1]
+            low[whole[j]] = down[j] + 1.0
+            tight = self.propagation.tighten(low, high, self.points.cutoff)
+            if tight is None:
+                return
+            box = tight
+            step = self.bounding.relax(box, self.points.value)
+            if step.infeasible or step.bound >= self.points.value:
+                return
+            x = step.x

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | N
     return None
 
 
-def unbounded(problem: MISDP, ray: Array, x: Array, **common: object) -> Result:
+def unbounded(problem: MISDP, ray: Array, x: Array, **common: Any) -> Result:
     """Return the result that says so."""
     return Result(
         status=Status.UNBOUNDED,
