@@ -86,6 +86,7 @@ def solve_exactly(
         node_limit=params.node_limit,
         capacity=options["certificate_numbers"],
         warm=None if before is None else before.root,
+        scale=scale,
     )
     limit = tree.run()
     bound = tree.bound

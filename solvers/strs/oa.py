@@ -78,6 +78,7 @@ class OuterApproximation(Backend):
         search = _Search(A, a, d, first_incumbent(A, a, d, options["starts"], control), control)
         search.tolerance = max(_ROUNDING, params.abs_gap / scale)
         search.gap = params.rel_gap
+        search.scale = scale
         limit = search.root()
         if limit is None and not search.closed:
             limit = search.outer(options["master"])
@@ -141,7 +142,7 @@ class _Search:
 
         D = len(a)
         self.A, self.a, self.d, self.best, self.control = A, a, d, best, control
-        self.tolerance, self.gap = 0.0, 0.0
+        self.tolerance, self.gap, self.scale = 0.0, 0.0, 1.0
         self.iterations = self.cuts = 0
         self.candidates, self.fixed_in = np.arange(D), np.arange(0)
         zero = Multipliers.of_point(A, a, self.candidates, np.zeros(1 + D + D * D))
@@ -200,9 +201,7 @@ class _Search:
             before = len(self.candidates)
             kept = self._fix(proof)
             x = restrict(x, kept)
-            self.control.progress(
-                f"{len(self.candidates)} candidates", objective=self.best.value, bound=self.bound
-            )
+            self._tell(f"{len(self.candidates)} candidates")
             stalled = self.bound - self.cut > _STALL * gap and kept.sum() > 0.9 * before
             if stalled and round_ >= _PATIENCE:
                 break
@@ -220,6 +219,12 @@ class _Search:
             # Nothing that could be better is left.
             self._open = -math.inf
         return np.asarray(~out)
+
+    def _tell(self, text: str) -> None:
+        """Report progress, in the units of the problem."""
+        self.control.progress(
+            text, objective=self.scale * self.best.value, bound=self.scale * self.bound
+        )
 
     # ---- the outer approximation
 
@@ -247,11 +252,7 @@ class _Search:
             chosen, eta = master.solve()
             bound = base + unit * (eta + _MARGIN) if eta > -math.inf else -math.inf
             self._open = min(self._open, bound)
-            self.control.progress(
-                f"{self.iterations} masters, {self.cuts} cuts",
-                objective=self.best.value,
-                bound=self.bound,
-            )
+            self._tell(f"{self.iterations} masters, {self.cuts} cuts")
             if self.closed:
                 return None
             if chosen is None:

@@ -113,6 +113,8 @@ class Tree:
     warm : Multipliers, optional
         On all variables, good for a similar problem: what fixes variables before the root is
         processed.
+    scale : float
+        What the values are multiplied by when progress is reported.
 
     Attributes
     ----------
@@ -133,6 +135,7 @@ class Tree:
     node_limit: int | None = None
     capacity: int = 8_000_000
     warm: Multipliers | None = None
+    scale: float = 1.0
     root: Multipliers | None = None
     nodes: int = 0
     closed: float = -math.inf
@@ -187,8 +190,8 @@ class Tree:
                 return limit
             self.control.progress(
                 f"{self.nodes} nodes, {len(self._open)} open",
-                objective=self.best.value,
-                bound=self.bound,
+                objective=self.scale * self.best.value,
+                bound=self.scale * self.bound,
             )
             if self.nodes >= self.polish and self.proves(self.asked):
                 return None

@@ -89,6 +89,20 @@ def test_interrupted_bounds_hold(nodes):
         assert (result.status, result.limit) == (Status.FEASIBLE, Limit.NODE)
 
 
+@pytest.mark.parametrize("backend", ["strs-bnb", "strs-oa", "strs-admm"])
+def test_progress_is_told_in_the_units_of_the_problem(backend):
+    base = noise(50, 80, 12)
+    problem = STRS(A=3e4 * base.A, d=12)
+    told = []
+    result = sparseopt.solve(
+        problem, backend=backend, on_progress=told.append, time_limit=1.5, check=False
+    )
+    assert told
+    for progress in told:
+        assert 0.5 * result.objective <= progress.objective <= (1.0 + 1e-9) * result.objective
+        assert (1.0 - 1e-9) * result.objective <= progress.bound <= 2.0 * result.objective
+
+
 @pytest.mark.parametrize("seconds", [0.0, 0.02, 0.1, 0.3])
 def test_time_limits_leave_valid_bounds(seconds):
     problem = noise(40, 80, 12)
