@@ -16,12 +16,13 @@ import argparse
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from correlations import PITPROPS_FACTS, WINE, correlations, pitprops, rounded
 
 import sparseopt
 from sparseopt import generators
@@ -32,6 +33,7 @@ from sparseopt.problems import (
     L0GraphicalModel,
     LADLasso,
     Problem,
+    STRSPath,
 )
 from sparseopt.problems.base import Array
 
@@ -55,6 +57,11 @@ CONIC_ERROR = 1e-6
 CONIC_SOURCE = (
     f"instances/sparseopt.solu: two engines agree to {CONIC_ERROR:g} relative, the checker "
     "verified both certificates"
+)
+
+PROVEN_SOURCE = (
+    "instances/sparseopt.solu: proven by strs-bnb, the checker verified the certificate; all "
+    "supports enumerated where they are few"
 )
 
 SOURCE = f"instances/sparseopt.solu: two methods agree to {RELATIVE_ERROR:g} relative"
@@ -92,8 +99,8 @@ RANDOM = {"license": "CC0-1.0", "citation": "Random data of sparseopt.generators
 class Instance:
     """How one file comes about: the problem, the header, and the lam of its reference values.
 
-    The parameter of a graph is its budget K, which takes the place of lam; a mixed-integer
-    semidefinite program has none.
+    The parameter of a graph is its budget K, and that of sparse components their size d, which take
+    the place of lam; mixed-integer semidefinite programs and single selections have none.
     """
 
     build: Callable[[], Problem]
@@ -291,6 +298,22 @@ def breast_cancer_header(y: str) -> dict[str, Any]:
     return real(BREAST_CANCER, "load_breast_cancer()", columns, y)
 
 
+def components(name: str, d_max: int) -> STRSPath:
+    """Return the sparse principal components of a data set of scikit-learn."""
+    from sklearn import datasets
+
+    return correlations(np.asarray(getattr(datasets, f"load_{name}")().data), d_max)
+
+
+def sparse_components(
+    facts: dict[str, str], name: str, d_max: int, sizes: tuple[int, ...]
+) -> Instance:
+    """Return the instance of a data set's correlation matrix."""
+    generator = {"script": SCRIPT, "source": f"sklearn.datasets.load_{name}()", **MADE_WITH}
+    header = {**facts, "generator": {**generator, "A": "correlations of the columns that vary"}}
+    return Instance(lambda: components(name, d_max), header, sizes, PROVEN_SOURCE)
+
+
 # ---- generated
 
 
@@ -313,6 +336,12 @@ def generated(
 def misdp(design: str, **chosen: Any) -> Instance:
     """Return the instance of a mixed-integer semidefinite program, which has no parameter."""
     return generated(design, RANDOM, (None,), CONIC_SOURCE, **chosen)
+
+
+def selection(design: str, **chosen: Any) -> Instance:
+    """Return the selection of variables from two samples, of one size."""
+    plain = generated(design, RANDOM, (None,), PROVEN_SOURCE, **chosen)
+    return replace(plain, build=lambda: rounded(plain.build()))
 
 
 MEASURED = "as measured; the intercept is fitted"
@@ -391,6 +420,26 @@ INSTANCES: dict[str, Instance] = {
     "misdp-isometry": misdp("restricted-isometry", m=5, n=6),
     "misdp-random": misdp("random-misdp"),
     "misdp-no-interior": misdp("random-misdp", kind="boundary"),
+    "pitprops": Instance(
+        pitprops,
+        {
+            **PITPROPS_FACTS,
+            "generator": {"script": SCRIPT, "source": "the table of correlations in the paper"},
+        },
+        (3, 5, 7, 10, 13),
+        PROVEN_SOURCE,
+    ),
+    "wine-components": sparse_components(WINE, "wine", 13, (3, 5, 8, 10, 13)),
+    "diabetes-components": sparse_components(DIABETES, "diabetes", 10, (2, 3, 5, 7, 10)),
+    "breast-cancer-components": sparse_components(
+        BREAST_CANCER, "breast_cancer", 30, (3, 5, 10, 15, 20)
+    ),
+    "digits-components": sparse_components(DIGITS, "digits", 20, (3, 5, 10, 15, 20)),
+    "mean-shift-20": selection("mean-shift"),
+    "mean-shift-40": selection("mean-shift", D=40, d=10),
+    "covariance-shift-20": selection("covariance-shift"),
+    "gaussian-laplace-20": selection("gaussian-laplace"),
+    "gaussian-mixture-20": selection("gaussian-mixture"),
 }
 
 if __name__ == "__main__":

@@ -12,10 +12,14 @@ fitted with NumPy, and the dynamic program over the budget.
 
 For each mixed-integer semidefinite program: (1) misdp-bnb, (2) misdp-oa. The checker must verify
 the certificates of both, and the values must agree to CONIC_ERROR.
+
+For each size of sparse components and each selection of variables: strs-bnb, to a gap of 1e-9; the
+checker must verify its certificate. Where there are at most 20,000 supports, all are enumerated.
 """
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import make
@@ -23,9 +27,11 @@ import numpy as np
 
 import sparseopt
 from sparseopt.io.solu import KnownValue, write_solu
-from sparseopt.problems import MISDP, L0GraphicalModel, ParametricProblem, Problem
+from sparseopt.problems import MISDP, STRS, L0GraphicalModel, ParametricProblem, Problem, STRSPath
 from sparseopt.problems.base import Array
 from sparseopt.refit import logistic_fits
+
+MOST_SUPPORTS = 20_000
 
 
 class Unproven(Exception):
@@ -54,9 +60,13 @@ def prove(problem: Problem, lams: tuple[float | None, ...]) -> dict[float | None
     """
     if isinstance(problem, MISDP):
         return {None: prove_misdp(problem)}
+    if isinstance(problem, STRS):
+        return {None: prove_selection(problem)}
     given = tuple(lam for lam in lams if lam is not None)
     if isinstance(problem, L0GraphicalModel):
         return {**prove_graph(problem, given)}
+    if isinstance(problem, STRSPath):
+        return {size: prove_selection(problem.at(int(size))) for size in given}
     assert isinstance(problem, ParametricProblem)
     return {**prove_parametric(problem, given)}
 
@@ -72,6 +82,21 @@ def prove_misdp(problem: MISDP) -> float:
     if abs(found[0] - found[1]) > make.CONIC_ERROR * max(map(abs, found)):
         raise Unproven(f"{found[0]} and {found[1]}")
     return found[0]
+
+
+def prove_selection(problem: STRS) -> float:
+    """Return the optimal value of a sparse trust-region subproblem."""
+    result = sparseopt.solve(problem, backend="strs-bnb")
+    value, bound = result.objective, result.bound
+    if result.status != "optimal" or result.verdict != "verified" or value is None or bound is None:
+        raise Unproven(f"strs-bnb: {result.status}, {result.check_messages}")
+    if abs(bound - value) > make.RELATIVE_ERROR * abs(value):
+        raise Unproven(f"the value is {value}, the bound {bound}")
+    if math.comb(len(problem.A), problem.d) <= MOST_SUPPORTS:
+        best = sparseopt.solve(problem, backend="brute-force", check=False).objective
+        if best is None or abs(best - value) > make.RELATIVE_ERROR * abs(value):
+            raise Unproven(f"strs-bnb: {value}; all supports: {best}")
+    return value
 
 
 def prove_parametric(problem: ParametricProblem, lams: tuple[float, ...]) -> dict[float, float]:

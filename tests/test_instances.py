@@ -57,12 +57,13 @@ def test_every_file_loads_and_says_where_it_comes_from(path: Path) -> None:
     assert header["kind"] == problem.kind
     assert header["license"]
     assert header["citation"]
-    count = 1 if header["kind"] == "misdp" else 5
+    count = 1 if header["kind"] in ("misdp", "strs") else 5
     assert [entry["status"] for entry in header["reference"]] == ["optimal"] * count
     generator = header["generator"]
     if "script" in generator:
         assert generator["script"] == "instances/make.py"
-        assert generator["statsmodels" if "elnino" in path.stem else "scikit-learn"]
+        origin = {"elnino-graph": "statsmodels", "pitprops": "source"}
+        assert generator[origin.get(path.stem, "scikit-learn")]
     else:
         again = generators.generate(
             generator["name"], seed=generator["seed"], **generator["settings"]
@@ -145,14 +146,33 @@ def test_the_graphs_are_what_the_readme_says() -> None:
     assert all(chosen[j, (j + 1) % 12] or chosen[j, j - 1] for j in range(12))
 
 
+def test_the_correlations_are_what_the_readme_says(make: ModuleType) -> None:
+    pitprops = sparseopt.load(FOLDER / "pitprops.npz")
+    assert pitprops.size == {"D": 13, "d_max": 13}
+    # The shares of the variance that principal components of these data are known to explain.
+    shares = np.linalg.eigvalsh(pitprops.A)[::-1] / 13.0
+    np.testing.assert_allclose(shares[:3], [0.324, 0.183, 0.144], atol=6e-4)
+    known = {3: 2.475331, 5: 3.406155, 7: 3.996190, 10: 4.172638, 13: 4.218633}
+    for d, value in known.items():
+        assert make.reference_values()["pitprops", d] == pytest.approx(value, abs=6e-7)
+    for name, D in (("wine", 13), ("diabetes", 10), ("breast-cancer", 30), ("digits", 61)):
+        A = sparseopt.load(FOLDER / f"{name}-components.npz").A
+        assert A.shape == (D, D)
+        assert (np.diagonal(A) == 1.0).all()
+        assert np.abs(A).max() == 1.0
+        assert np.linalg.eigvalsh(A)[0] > -1e-12
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_reference_values_are_proved_again(
     name: str, make: ModuleType, prove: ModuleType
 ) -> None:
     values = make.reference_values()
     lams = tuple(lam for file, lam in values if file == name)
-    for lam, value in prove.prove(sparseopt.load(FOLDER / f"{name}.npz"), lams).items():
-        accuracy = make.RELATIVE_ERROR if lam is not None else make.CONIC_ERROR
+    problem = sparseopt.load(FOLDER / f"{name}.npz")
+    for lam, value in prove.prove(problem, lams).items():
+        conic = isinstance(problem, sparseopt.problems.MISDP)
+        accuracy = make.CONIC_ERROR if conic else make.RELATIVE_ERROR
         assert value == pytest.approx(values[name, lam], rel=accuracy, abs=1e-9)
 
 
