@@ -12,7 +12,7 @@ from sparseopt.solvers.misdp.node import Leaf, Node
 from sparseopt.solvers.misdp.points import Points
 from sparseopt.solvers.misdp.search import Search
 from sparseopt.solvers.misdp.tree import Tree
-from sparseopt.solvers.misdp.unbounded import find_ray, unbounded
+from sparseopt.solvers.misdp.unbounded import bends, find_ray, unbounded
 
 __all__ = ["answer", "start_points", "without_optimum"]
 
@@ -54,14 +54,27 @@ def without_optimum(search: Search) -> Result | None:
     if x is None:
         feasibility = problem.with_changes(c=np.zeros(len(problem.c)), offset=0.0)
         found = Search(feasibility, search.options, control)
-        tree = found.tree(found.conic)
+        tree = found.tree(found.conic, first=True)
         limit = tree.run()
         x = found.points.best
         if x is None and tree.bound < np.inf:
             known = Status.NO_SOLUTION if limit is not None else Status.INF_OR_UNB
-            return Result(status=known, limit=limit, raw_status="there is a ray, but no point yet")
+            notes: tuple[str, ...] = ()
+            if limit is Limit.SLOW_PROGRESS:
+                notes = (
+                    f"the objective improves for ever along a ray, but {tree.nodes} nodes hold no "
+                    "feasible point; give the integer variables bounds, however wide",
+                )
+            return Result(
+                status=known,
+                limit=limit,
+                raw_status="there is a ray, but no point yet",
+                notes=notes,
+            )
         if x is None:
             return answer(found, tree, limit)
+    if bends(problem, x, ray):
+        return None
     return unbounded(problem, ray, x, raw_status="a ray and a feasible point")
 
 
@@ -90,6 +103,11 @@ def answer(search: Search, tree: Tree, limit: Limit | None, **more: Any) -> Resu
         if certificate is None:
             notes.append(_too_large(search))
     closed = points.best is not None and tree.closed()
+    if limit is Limit.SLOW_PROGRESS:
+        notes.append(
+            f"after {tree.nodes} nodes there is no bound yet, for integer variables have none; "
+            "give them bounds, however wide"
+        )
     bound = _bound(tree, points.value, closed)
     if not closed and limit is None:
         limit = Limit.SLOW_PROGRESS

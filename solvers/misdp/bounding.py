@@ -26,6 +26,9 @@ _MARGIN = 2e-9
 _NEARLY = 5e-8
 """What may be left out of a bound, relative to the objective's size, for unbounded variables."""
 
+_FAR = 1e3
+"""Of the objective's scale: bounds beyond that leave nothing out."""
+
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
@@ -88,7 +91,8 @@ class Judge:
         found = self.safe.evaluate(*box, multipliers)
         value, nearly = float(found.value[0]), float(found.nearly[0])
         allowed = _NEARLY * max(self.scale, abs(nearly))
-        if nearly > value and float(found.uncharged[0]) <= allowed:
+        # Beyond that a small reduced cost may hide a point that is far away.
+        if value < nearly <= _FAR * self.scale and float(found.uncharged[0]) <= allowed:
             return nearly
         return value
 

@@ -25,7 +25,10 @@ _SUM = 5e-10
 """A gap below this, relative to the objective's size, is rounding; the checker allows twice."""
 _PLUNGE = 12
 """Nodes that are taken one below the other before the best open one comes first again."""
+_ENDLESS = 5000
+"""Nodes after which a tree over integers without bounds must have got somewhere."""
 _WHOLE = 1e-6
+"""Values this close to an integer are one."""
 _EXCHANGES = 300
 """Neighbours of incumbents that are tried, beside one for each node."""
 _SEARCH = 60
@@ -45,6 +48,8 @@ class Settings:
         A dive starts at the root and after each so many nodes, doubling; 0 for none.
     capacity : int
         Numbers of the certificate.
+    first : bool
+        Whether the first feasible point ends the search.
     """
 
     rel_gap: float
@@ -53,6 +58,7 @@ class Settings:
     branching: str = "pseudo-cost"
     dive_every: int = 50
     capacity: int = 20_000_000
+    first: bool = False
 
 
 class Tree:
@@ -112,6 +118,8 @@ class Tree:
         self._exchanges = 0
         box = propagation.tighten()
         whole = self._whole
+        ends = (problem.lower, problem.upper) if box is None else box
+        self._endless = any(bool(np.isinf(end[whole]).any()) for end in ends)
         if box is None:
             start = problem.lower[whole], problem.upper[whole]
             self.leaves.add(Leaf(*start, None, True, np.inf))
@@ -180,8 +188,12 @@ class Tree:
             limit = self.control.limit()
             if limit is None and self.settings.node_limit is not None:
                 limit = Limit.NODE if self.nodes >= self.settings.node_limit else None
+            if limit is None and self._hopeless():
+                limit = Limit.SLOW_PROGRESS
             if limit is not None:
                 return limit
+            if self.settings.first and self.points.best is not None:
+                return None
             node = self._pop()
             if node.bound >= self.points.value - self.slack:
                 self._leaf(node, Relaxed(node.bound, node.multipliers))
@@ -191,6 +203,12 @@ class Tree:
             self._continue(children)
             self.record()
         return None
+
+    def _hopeless(self) -> bool:
+        """Tell whether integers without bounds keep the tree from ever getting anywhere."""
+        if self.nodes < _ENDLESS or not self._endless:
+            return False
+        return self.points.best is None if self.settings.first else self.leaf_bound == -np.inf
 
     def bound_root(self) -> bool:
         """Bound the root before the search, look for points, and leave it open.

@@ -15,14 +15,19 @@ from sparseopt.result import Certificate, Result, Status
 from sparseopt.solvers.misdp.bounding import ConicBounding
 from sparseopt.solvers.misdp.relaxation import ConicSolver
 
-__all__ = ["find_ray", "unbounded"]
+__all__ = ["bends", "find_ray", "unbounded"]
 
 _EXACT = 5e-9
 """Residuals of a ray of length 1."""
+_RANK = 4e-7
 _FALLS = 1e-6
 """By how much the objective must improve along it, relative to its terms."""
 _LARGEST = 12
-"""Integer parts of rays are looked for with entries up to this."""
+"""Integer parts of rays are rounded to entries up to this, whatever the rounding."""
+_MULTIPLES = 5000
+"""Entries of integer parts that the relaxation's direction is close to a multiple of."""
+_RATIONAL = 1e-7
+_EXACT_ONES = 3
 
 
 def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | None:
@@ -73,6 +78,17 @@ def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | N
     return None
 
 
+def bends(problem: MISDP, x: Array, ray: Array) -> bool:
+    """Tell whether x + t ray loses the rank one that is asked of matrices."""
+    for block in problem.blocks:
+        if block.rank_one and block.size > 1:
+            step = max(1.0, float(np.abs(x).max())) / float(np.abs(ray).max())
+            values = np.linalg.eigvalsh(block.matrix(x + step * ray))
+            if values[-2] > _RANK * max(1.0, float(np.abs(values).max())):
+                return True
+    return False
+
+
 def unbounded(problem: MISDP, ray: Array, x: Array, **common: Any) -> Result:
     """Return the result that says so."""
     return Result(
@@ -106,9 +122,13 @@ def _integer_parts(values: Array) -> Iterator[Array]:
     size = float(np.abs(values).max(initial=0.0))
     if size <= 1e-9:
         return
+    unit = values / size
+    multiples = np.arange(1, _MULTIPLES + 1)
+    off = np.abs(np.outer(multiples, unit) - np.rint(np.outer(multiples, unit))).max(axis=1)
+    exact = multiples[off <= _RATIONAL * multiples][:_EXACT_ONES]
     seen = set()
-    for k in range(1, _LARGEST + 1):
-        part = np.rint(values * k / size)
+    for k in (*exact.tolist(), *range(1, _LARGEST + 1)):
+        part = np.rint(unit * k)
         if part.tobytes() not in seen:
             seen.add(part.tobytes())
             yield part
