@@ -48,7 +48,8 @@ class Candidates:
     """The candidate rows and variables of a program, and the dense program on them.
 
     The other coordinates rest where they are in `basis`. `rough` returns the product with the
-    matrix (True) or its transpose in single precision, or None.
+    matrix (True) or its transpose in single precision, or None; it is used from `few`
+    multiplications on.
     """
 
     def __init__(
@@ -57,9 +58,10 @@ class Candidates:
         rows: Array,
         columns: Array,
         rough: Callable[[bool], RoughProduct | None],
+        few: float = _FEW,
     ) -> None:
         program = self.program = basis.program
-        self.rough = rough
+        self.rough, self.few = rough, few
         self.rows, self.columns = np.sort(rows), np.sort(columns)
         self.inside = np.concatenate([self.columns, program.p + self.rows])
         self.resting = np.ones(program.n, dtype=bool)
@@ -138,9 +140,9 @@ class Candidates:
             ends = Ends(segments, segments.theta, self.columns)
         else:
             ends = Ends(segments, segments.nu, self.rows)
-        low, high = self.low[:, part], self.high[:, part]
+        low, high = (np.ascontiguousarray(limit[:, part]) for limit in (self.low, self.high))
         offset, resting = self.offset[part], self.resting[part]
-        rough = self.rough(primal) if len(first) * ends.low.size >= _FEW else None
+        rough = self.rough(primal) if len(first) * ends.low.size >= self.few else None
         if rough is None:
             multiply = program.times if primal else program.transpose_times
             at_low, at_high = ends.products(lambda v: multiply(ends.names, v))
@@ -163,8 +165,9 @@ class Candidates:
         block = program.block(where, ends.names) if primal else program.block(ends.names, where).T
         at_low, at_high = ends.products(lambda v: block @ v)
         first_near, slack_near = first[where], slack[where]
+        low, high = (np.ascontiguousarray(limit[:, where]) for limit in (low, high))
         scan(
-            at_low, at_high, ends.same, sign, offset[where], low[:, where], high[:, where],
+            at_low, at_high, ends.same, sign, offset[where], low, high,
             np.ones(len(where), dtype=bool), segments.low, segments.high,
             _TOLERANCE * largest, first_near, slack_near,
         )  # fmt: skip

@@ -16,11 +16,14 @@ from sparseopt.problems.columnwise import ColumnwiseProblem
 from sparseopt.result import Certificate, Limit, Result, Status
 from sparseopt.solvers.homotopy.assemble import assemble
 from sparseopt.solvers.homotopy.basis import Basis
+from sparseopt.solvers.homotopy.candidates import Candidates
 from sparseopt.solvers.homotopy.follow import Outcome, follow
+from sparseopt.solvers.homotopy.products import rough_product
 from sparseopt.solvers.homotopy.program import ScaledProgram
 from sparseopt.solvers.homotopy.recorder import Recorder
 from sparseopt.solvers.homotopy.run_columns import solve_columns
 from sparseopt.solvers.homotopy.start import Start, crash, make_optimal, optimal_from, top_basis
+from sparseopt.solvers.homotopy.state import State
 from sparseopt.solvers.segments import affine_solution
 
 __all__ = ["Run", "warm_up"]
@@ -245,9 +248,24 @@ class Run:
 
 @cache
 def warm_up() -> None:
-    """Solve a program of one variable, so that everything is compiled or loaded from the cache."""
-    one = np.ones(1)
-    program = ScaledProgram.from_program(
-        PiecewiseLinearProgram(np.eye(1), Pieces.absolute(one), Pieces.lam_band(one))
+    """Compile everything, or load it from the cache, on programs of one and of two variables."""
+    rng = np.random.default_rng(0)
+    follow(_tiny(1), crash(_tiny(1)).codes, 1.0, 0.5, rng=rng)
+    program = _tiny(2)
+    basis, one = crash(program), np.zeros(1, dtype=np.int64)
+    for few in (0.0, np.inf):
+        candidates = Candidates(
+            basis, one, one, lambda primal: rough_product(program.A, program, primal), few
+        )
+        dense = candidates.dense(program.block(one, one))
+        state = State(dense, basis.codes[candidates.inside], 1.0, 1.0)
+        state.perturb(rng)
+        state.advance(0.5, 1.0, 8, 8, -1)
+        candidates.look(state.take_segments())
+
+
+def _tiny(size: int) -> ScaledProgram:
+    ones = np.ones(size)
+    return ScaledProgram.from_program(
+        PiecewiseLinearProgram(np.ones((size, size)), Pieces.absolute(ones), Pieces.lam_band(ones))
     )
-    follow(program, crash(program).codes, 1.0, 0.5, rng=np.random.default_rng(0))
