@@ -15,6 +15,7 @@ Usage
     python benchmarks/two_sample.py                  # all parts, about an hour on one core
     python benchmarks/two_sample.py --quick          # all parts, small: two minutes
     python benchmarks/two_sample.py --parts digits --images docs/images
+    python benchmarks/two_sample.py --parts power --sizes 50 --trials 20
 """
 
 # ruff: noqa: E402, the threads are set before NumPy is imported
@@ -30,6 +31,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,30 @@ SELECTED = ("strs", "quadratic", "gaussian", "sparse-logistic")
 FULL = ("linear", "quadratic", "gaussian")
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What is asked of a part.
+
+    Attributes
+    ----------
+    quick : bool
+    images : Path or None
+    trials : int or None
+        None: as many as the part has by itself.
+    sizes : tuple of int or None
+        Of the samples in the part power.
+    """
+
+    quick: bool
+    images: Path | None
+    trials: int | None = None
+    sizes: tuple[int, ...] | None = None
+
+    def count(self, few: int, many: int) -> int:
+        """Return how many trials there are."""
+        return self.trials or (few if self.quick else many)
+
+
 def main() -> None:
     """Run the chosen parts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -63,14 +89,18 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, few trials")
     parser.add_argument("--images", type=Path, help="folder for the pictures (none by default)")
     parser.add_argument("--json", type=Path, help="file for all numbers")
+    parser.add_argument("--trials", type=int, help="of every part, instead of its own number")
+    parser.add_argument("--sizes", help="n of the part power, such as 50,100")
     args = parser.parse_args()
+    sizes = tuple(int(n) for n in args.sizes.split(",")) if args.sizes else None
+    plan = Plan(args.quick, args.images, args.trials, sizes)
     unknown = set(args.parts.split(",")) - set(PARTS)
     if unknown:
         parser.error(f"there is no part {sorted(unknown)[0]!r}; there are: {', '.join(PARTS)}")
     numbers: dict[str, Any] = {}
     for name in args.parts.split(","):
         print(f"\n## {name}\n", flush=True)
-        numbers[name] = PARTS[name](args.quick, args.images)
+        numbers[name] = PARTS[name](plan)
         if args.json:
             args.json.write_text(json.dumps(numbers, indent=1), encoding="utf-8")
 
@@ -87,9 +117,9 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
 # ---- build
 
 
-def build(quick: bool, images: Path | None) -> Any:
+def build(plan: Plan) -> Any:
     """Time the matrices of the linear kernel, in CPU seconds of one thread."""
-    n, D = (400, 10) if quick else (4000, 50)
+    n, D = (400, 10) if plan.quick else (4000, 50)
     draw = generators.two_samples("mean-shift", n=n, D=D, d=D // 5)
     seconds = []
     for _ in range(5):
@@ -141,9 +171,9 @@ def direct_sums(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 # ---- level
 
 
-def level(quick: bool, images: Path | None) -> Any:
+def level(plan: Plan) -> Any:
     """Count rejections of a true hypothesis."""
-    trials, n, D, d, permutations = (100 if quick else 1000), 40, 10, 3, 99
+    trials, n, D, d, permutations = plan.count(100, 1000), 40, 10, 3, 99
     low, high = (int(k) for k in binom.interval(0.95, trials, 0.05))
     counts: dict[str, int] = {}
 
@@ -180,10 +210,11 @@ def options(selection: str) -> dict[str, int] | None:
 # ---- power
 
 
-def power(quick: bool, images: Path | None) -> Any:
+def power(plan: Plan) -> Any:
     """Count rejections of a false hypothesis."""
-    trials, D, d = (3, 20, 5) if quick else (20, 100, 20)
-    sizes = (50,) if quick else (50, 100)
+    trials = plan.count(3, 20)
+    D, d = (20, 5) if plan.quick else (100, 20)
+    sizes = plan.sizes or ((50,) if plan.quick else (50, 100))
     print(f"D = {D}, d = d_true = {d}, {trials} trials, alpha 0.05, n to select and n to test; ")
     print("full: all variables, on the n test observations. Power, and below it with lam chosen ")
     print("by cross-validation (strs, cv) or all 2 n observations tested (gaussian, 2n).\n")
@@ -211,10 +242,10 @@ def power(quick: bool, images: Path | None) -> Any:
                 yield number, n, *(f"{share:.2f}" for share in shares.values())
 
     table(("case", "n", *methods), rows())
-    if images is not None:
+    if plan.images is not None:
         from two_sample_pictures import draw_power
 
-        draw_power(found, CASES, images / "two-sample-power.png")
+        draw_power(found, CASES, plan.images / "two-sample-power.png")
     return found
 
 
@@ -253,10 +284,11 @@ def full_test(kernel: str, both: bool = False) -> Callable[..., bool]:
 # ---- recovery
 
 
-def recovery(quick: bool, images: Path | None) -> Any:
+def recovery(plan: Plan) -> Any:
     """Tabulate FDP and NDP against d."""
-    trials, D, true = (1, 30, 6) if quick else (3, 100, 20)
-    ds = (1, 3, 6) if quick else (1, 2, 4, 7, 10, 13, 16, 20)
+    trials = plan.count(1, 3)
+    D, true = (30, 6) if plan.quick else (100, 20)
+    ds = (1, 3, 6) if plan.quick else (1, 2, 4, 7, 10, 13, 16, 20)
     settings = {
         "mean-shift": {"tau": 2.0, "n": 200},
         "covariance-shift": {"n": 150},
@@ -294,10 +326,10 @@ def recovery(quick: bool, images: Path | None) -> Any:
 
     print(f"D = {D}, {true} variables differ, {trials} trials.\n")
     table(("case", "selection", "d", "FDP / NDP", "ideal"), rows())
-    if images is not None:
+    if plan.images is not None:
         from two_sample_pictures import draw_recovery
 
-        draw_recovery(found, CASES, SELECTED, true, images / "two-sample-recovery.png")
+        draw_recovery(found, CASES, SELECTED, true, plan.images / "two-sample-recovery.png")
     return found
 
 
@@ -320,10 +352,10 @@ def select(selection: str, x: np.ndarray, y: np.ndarray, d: int, seed: int) -> n
 # ---- objective
 
 
-def objective(quick: bool, images: Path | None) -> Any:
+def objective(plan: Plan) -> Any:
     """Compare the values that approximate methods reach."""
-    trials, n = (2, 200) if quick else (5, 1000)
-    sizes = TABLE_1[:2] if quick else TABLE_1
+    trials, n = plan.count(2, 5), (200 if plan.quick else 1000)
+    sizes = TABLE_1[:2] if plan.quick else TABLE_1
     there = {info.name for info in sparseopt.backends() if info.available}
     asked = ("truncation", "strs-admm", "strs-cip")
     peers = [name for name in asked if name in there]
@@ -354,10 +386,10 @@ def objective(quick: bool, images: Path | None) -> Any:
     print(f"n = {n}, {trials} seeds: how far below the proven optimum, in percent of it; ")
     print("median (largest).\n")
     table(("case", "D", "d", "truncation as printed", *peers), rows())
-    if images is not None:
+    if plan.images is not None:
         from two_sample_pictures import draw_objectives
 
-        draw_objectives(found, CASES, images / "two-sample-objective.png")
+        draw_objectives(found, CASES, plan.images / "two-sample-objective.png")
     return found
 
 
@@ -383,7 +415,7 @@ def printed_truncation(problem: STRS) -> float:
 # ---- digits
 
 
-def digits(quick: bool, images: Path | None) -> Any:
+def digits(plan: Plan) -> Any:
     """Select the pixels by which two digits differ."""
     from sklearn.datasets import load_digits
 
@@ -409,14 +441,14 @@ def digits(quick: bool, images: Path | None) -> Any:
     table(
         ("digits", "p-value", "verdict", "pixels (row, column), the largest weight first"), rows()
     )
-    if images is not None:
+    if plan.images is not None:
         from two_sample_pictures import draw_digits
 
-        draw_digits(tests, pixels, label, images / "two-sample-digits.png", quick)
+        draw_digits(tests, pixels, label, plan.images / "two-sample-digits.png", plan.quick)
     return found
 
 
-PARTS: dict[str, Callable[[bool, Path | None], Any]] = {
+PARTS: dict[str, Callable[[Plan], Any]] = {
     "build": build,
     "level": level,
     "power": power,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -21,34 +22,37 @@ GREY = "#999999"
 
 
 def draw_power(found: Mapping[str, Any], cases: Mapping[str, str], path: Path) -> None:
-    """Draw power against n: selected in colour, all variables dashed."""
+    """Draw power as bars, a panel for each n: tests of all variables hatched."""
+    sizes = sorted({int(key.rsplit(" ", 1)[1]) for key in found})
     figure, axes = pyplot.subplots(
-        1, len(cases), figsize=(13, 3.4), sharey=True, layout="constrained"
+        len(sizes), 1, figsize=(10, 0.8 + 2.6 * len(sizes)), squeeze=False, layout="constrained"
     )
-    for ax, (case, number) in zip(axes, cases.items(), strict=True):
-        rows = {
-            int(key.rsplit(" ", 1)[1]): row for key, row in found.items() if key.startswith(case)
-        }
-        colours: dict[str, str] = {}
-        for name in next(iter(rows.values())):
-            full = name.startswith("full")
-            colour = colours.setdefault(
-                name.removeprefix("full ").replace("linear", "strs"), COLOURS[len(colours) % 7]
-            )
-            ax.plot(
-                list(rows),
-                [row[name] for row in rows.values()],
-                color=colour,
-                linestyle="--" if full else "-",
-                marker="o" if not full else "s",
+    methods = list(next(iter(found.values())))
+    selected = [name for name in methods if not name.startswith("full")]
+    width = 0.85 / len(methods)
+    for ax, n in zip(axes[:, 0], sizes, strict=True):
+        for k, name in enumerate(methods):
+            full = name not in selected
+            # A kernel has one colour, with its variables selected and with all of them.
+            colour = COLOURS[(k - len(selected) if full else k) % len(COLOURS)]
+            heights = [found[f"{case} {n}"][name] for case in cases]
+            ax.bar(
+                np.arange(len(cases)) + (k - (len(methods) - 1) / 2.0) * width,
+                np.maximum(heights, 0.006),
+                0.9 * width,
                 label=name,
+                facecolor="white" if full else colour,
+                edgecolor=colour,
+                hatch="////" if full else None,
             )
-        ax.set_title(f"case ({number}) {case}")
-        ax.set_xlabel("n, to select and to test")
-        ax.set_xticks(list(rows))
-        ax.set_ylim(-0.03, 1.03)
-    axes[0].set_ylabel("power")
-    axes[-1].legend(fontsize=7, loc="lower right")
+        ax.set_xticks(range(len(cases)), [f"({number}) {case}" for case, number in cases.items()])
+        ax.set_ylabel(f"power, n = {n}")
+        ax.set_ylim(0.0, 1.03)
+        ax.grid(axis="y", color="#DDDDDD")
+        ax.set_axisbelow(True)
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), fontsize=8, ncols=5, loc="outside upper center"
+    )
     save(figure, path)
 
 
@@ -61,13 +65,16 @@ def draw_recovery(
 ) -> None:
     """Draw FDP, NDP and their mean against d."""
     figure, axes = pyplot.subplots(
-        len(cases), 3, figsize=(10, 11), sharex=True, sharey=True, layout="constrained"
+        len(cases), 3, figsize=(9, 9.5), sharex=True, sharey=True, layout="constrained"
     )
     for row, (case, number) in zip(axes, cases.items(), strict=True):
-        for selection, colour in zip(selections, COLOURS, strict=False):
+        for k, selection in enumerate(selections):
             d, fdp, ndp = np.array(found[f"{case} {selection}"]).T
             for ax, value in zip(row, (fdp, ndp, (fdp + ndp) / 2.0), strict=True):
-                ax.plot(d, value, color=colour, marker=".", label=selection)
+                # The later the thinner: lines that coincide are all seen.
+                width = 1.2 + 1.2 * (len(selections) - 1 - k)
+                colour = COLOURS[k % len(COLOURS)]
+                ax.plot(d, value, color=colour, linewidth=width, marker="os^D"[k], label=selection)
         ideal = 1.0 - d / true
         for ax, value in zip(row, (0.0 * d, ideal, ideal / 2.0), strict=True):
             ax.plot(d, value, color=GREY, linestyle="--", label="ideal")
@@ -81,33 +88,34 @@ def draw_recovery(
 
 
 def draw_objectives(found: Mapping[str, Any], cases: Mapping[str, str], path: Path) -> None:
-    """Draw boxes of the loss against the proven optimum, in percent, on a logarithmic axis."""
+    """Draw the loss of each seed against the proven optimum, in percent, on a logarithmic axis."""
     figure, axes = pyplot.subplots(
-        len(cases), 1, figsize=(9, 10), sharex=True, sharey=True, layout="constrained"
+        len(cases), 1, figsize=(9, 9), sharex=True, sharey=True, layout="constrained"
     )
     for ax, (case, number) in zip(axes, cases.items(), strict=True):
         rows = {key.split(" ", 1)[1]: row for key, row in found.items() if key.startswith(case)}
         methods = list(next(iter(rows.values())))
-        width = 0.8 / len(methods)
-        for k, (method, colour) in enumerate(zip(methods, COLOURS, strict=False)):
-            boxes = ax.boxplot(
-                [np.maximum(100.0 * np.array(row[method]), 1e-8) for row in rows.values()],
-                positions=np.arange(len(rows)) + (k - (len(methods) - 1) / 2.0) * width,
-                widths=0.9 * width,
-                patch_artist=True,
-                flierprops={"markersize": 3},
-                medianprops={"color": "black"},
-            )
-            for box in boxes["boxes"]:
-                box.set_facecolor(colour)
-            boxes["boxes"][0].set_label(method)
+        for k, method in enumerate(methods):
+            for at, row in enumerate(rows.values()):
+                losses = np.maximum(100.0 * np.array(row[method]), 1e-8)
+                place = at + (k - (len(methods) - 1) / 2.0) * 0.8 / len(methods)
+                ax.plot(
+                    place + np.linspace(-0.06, 0.06, len(losses)),
+                    np.sort(losses),
+                    "os^D"[k % 4],
+                    color=COLOURS[k % len(COLOURS)],
+                    markersize=5,
+                    label=method if at == 0 else None,
+                )
         sizes = [key.split() for key in rows]
         ax.set_xticks(np.arange(len(rows)), [f"D = {D}\nd = {d}" for D, d in sizes])
         ax.set_yscale("log")
         ax.set_ylabel(f"({number}) {case}\n% below the optimum")
         ax.grid(axis="y", color="#DDDDDD")
-    axes[0].legend(fontsize=8, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    figure.supxlabel("losses below 1e-8 % are drawn there", fontsize=8)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), fontsize=8, ncols=4, loc="outside upper center"
+    )
+    figure.supxlabel("a dot for each seed; losses below 1e-8 % are drawn there", fontsize=8)
     save(figure, path)
 
 
@@ -159,8 +167,14 @@ def draw_digits(
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write the picture and say where."""
+    """Write the picture, with at most 128 colours to keep it small, and say where."""
+    from PIL import Image
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=90)
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=80)
     pyplot.close(figure)
+    Image.open(drawn).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(
+        path, optimize=True
+    )
     print(f"\nwrote {path}", flush=True)
