@@ -71,9 +71,7 @@ def draw(seed: int) -> MISDP:
     )
 
 
-def _block(
-    rng: np.random.Generator, n: int, inside: np.ndarray, whole: bool
-) -> SemidefiniteBlock:
+def _block(rng: np.random.Generator, n: int, inside: np.ndarray, whole: bool) -> SemidefiniteBlock:
     s = int(rng.integers(2, 7))
     kind = rng.choice(["interior", "boundary", "low-rank", "zero line", "infeasible"])
     r = s if kind not in ("low-rank", "zero line") else max(1, s - int(rng.integers(1, 3)))
@@ -140,6 +138,7 @@ def enumerated(problem: MISDP) -> Enumerated:
             values.append(answer.value)
         elif not answer.infeasible:
             unclear.append(answer.value)
+
     def best(found: list[float]) -> float | None:
         return sign * min(sign * value for value in found) if found else None
 
