@@ -44,7 +44,7 @@ class HighsKnapsack(BudgetBackend):
     )
     options: ClassVar[Mapping[str, Option]] = {
         **BudgetBackend.options,
-        "max_budgets": Option(int, 100_000, "refuse to solve for more budgets than this", low=1)
+        "max_budgets": Option(int, 100_000, "refuse to solve for more budgets than this", low=1),
     }
 
     def _spend(

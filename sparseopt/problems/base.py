@@ -20,9 +20,7 @@ __all__ = ["Array", "Family", "Problem", "as_matrix", "as_vector", "problem_clas
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ENTRY_POINT_GROUP = "sparseopt.problems"
-Family = Literal[
-    "parametric", "l0-budget", "strs", "strs-path", "misdp", "kernel-selection"
-]
+Family = Literal["parametric", "l0-budget", "strs", "strs-path", "misdp", "kernel-selection"]
 
 _KINDS: dict[str, type[Problem]] = {}
 
