@@ -23,6 +23,8 @@ __all__ = ["LazyCuts"]
 _FEASIBLE = 2e-8
 """Residuals up to which SCIP may take a point for feasible."""
 _ROUNDING = 1e-9
+_SNAP = 1e-7
+"""How far a point may be from SCIP's bounds of its variables to be proposed to it."""
 _SEPARATIONS = 10
 """Rounds of cuts at a node below the root, whose integers are not integral yet."""
 
@@ -108,6 +110,13 @@ class LazyCuts:
 
     def propose(self, x: Array) -> None:
         """Give SCIP a feasible point."""
+        if self._ran:
+            # SCIP refuses another value for a variable that it has fixed, however near.
+            own = [self.model.getTransformedVar(variable) for variable in self.variables]
+            inside = np.clip(x, [v.getLbGlobal() for v in own], [v.getUbGlobal() for v in own])
+            if np.abs(inside - x).max() > _SNAP:
+                return
+            x = inside
         solution = self.model.createSol()
         for variable, value in zip(self.variables, x.tolist(), strict=True):
             self.model.setSolVal(solution, variable, value)
