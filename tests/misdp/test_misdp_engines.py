@@ -1,0 +1,315 @@
+"""The engines of MISDPs: optima that are known otherwise, proofs, rays, limits, starts."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_misdps import draw, enumerated, faults
+
+import sparseopt
+from sparseopt import Limit, Status, Verdict
+from sparseopt.generators.misdp import k_partitioning, restricted_isometry, truss_topology
+from sparseopt.generators.random_misdp import random_misdp
+from sparseopt.io.solu import read_solu
+from sparseopt.problems import MISDP, STRS, MISDPBuilder
+from sparseopt.problems.strs_misdp import strs_as_misdp
+
+pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
+
+ENGINES = ["misdp-bnb", "misdp-oa"]
+OFF = np.array([[0.0, 1.0], [1.0, 0.0]])
+
+each_engine = pytest.mark.parametrize("backend", ENGINES)
+
+
+def solve(problem, backend="misdp-bnb", **question):
+    """Solve, and stop a test that would run without end."""
+    return sparseopt.solve(problem, backend=backend, **{"time_limit": 20.0, **question})
+
+
+def proven(result):
+    return (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+
+
+def ray_of_integers(first=1.0, second=1.0, least=0.0):
+    """Maximise k + j with first k = second j below the eigenvalues of a free matrix."""
+    model = MISDPBuilder("max")
+    k, j = model.variables(2, lower=least, integer=True)
+    X = model.matrix(2)
+    model.row((k, first), (j, -second), lower=0.0, upper=0.0)
+    model.semidefinite(
+        (X[0, 0], np.diag([1.0, 0.0])),
+        (X[1, 0], OFF),
+        (X[1, 1], np.diag([0.0, 1.0])),
+        (k, -np.eye(2)),
+    )
+    model.objective((k, 1.0), (j, 1.0))
+    return model.build()
+
+
+# ---- optima
+
+
+@each_engine
+def test_against_enumeration(backend):
+    """A part of what benchmarks/verify_misdp.py runs: infeasible ones and flat ones among them."""
+    wrong = [(k, found) for k in SEEDS if (found := faults(draw(k), backend, _known(k)))]
+    assert wrong == []
+    assert {_known(k).optimum is None for k in SEEDS} == {True, False}
+
+
+SEEDS = [0, 4, 5, 7, 9, 11, 12, 13, 15, 16, 17, 18, 21, 22]
+"""Those that are soon enumerated."""
+_KNOWN = {}
+
+
+def _known(seed):
+    if seed not in _KNOWN:
+        _KNOWN[seed] = enumerated(draw(seed))
+    return _KNOWN[seed]
+
+
+def test_lazy_cuts_of_scip_against_enumeration():
+    pytest.importorskip("pyscipopt", reason="pyscipopt is not installed: sparseopt[scip]")
+    for seed in SEEDS[:8]:
+        assert faults(draw(seed), "misdp-oa", _known(seed), options={"master": "scip"}) == []
+
+
+@pytest.mark.parametrize("relaxation", ["clarabel", "scs", "barrier"])
+def test_every_solver_of_relaxations(relaxation):
+    if relaxation == "scs":
+        pytest.importorskip("scs", reason="SCS is not installed: sparseopt[misdp]")
+    problem = k_partitioning(seed=1, nodes=5, k=2)
+    expected = solve(problem, "misdp-oa").objective
+    result = solve(problem, options={"relaxation": relaxation}, rel_gap=1e-5)
+    assert proven(result)
+    assert result.objective == pytest.approx(expected, rel=1e-5)
+
+
+@each_engine
+@pytest.mark.parametrize("kind", ["boundary", "infeasible"])
+def test_no_strict_feasibility(backend, kind):
+    problem = random_misdp(seed=3, kind=kind, integers=3, continuous=1)
+    known = enumerated(problem)
+    assert (known.optimum is None) == (kind == "infeasible")
+    assert faults(problem, backend, known) == []
+
+
+@each_engine
+@pytest.mark.parametrize(
+    ("D", "d", "formulation"), [(5, 2, "strong"), (6, 3, "strong"), (5, 2, "weak")]
+)
+def test_the_optimum_of_a_trust_region_subproblem(backend, D, d, formulation):
+    rng = np.random.default_rng(D)
+    M = rng.normal(size=(D, D))
+    problem = STRS(A=M + M.T, a=rng.normal(size=D), d=d)
+    expected = sparseopt.solve(problem, backend="strs-bnb").objective
+    result = solve(strs_as_misdp(problem, formulation), backend)
+    assert proven(result)
+    assert result.objective == pytest.approx(expected, abs=2e-6)
+
+
+def test_auto_takes_branch_and_bound():
+    assert sparseopt.solve(draw(0)).backend == "misdp-bnb"
+
+
+# ---- infeasible and unbounded
+
+
+@each_engine
+@pytest.mark.parametrize("sizes", [(1.0, 1.0), (13.0, 17.0)])
+def test_integers_that_grow_for_ever(backend, sizes):
+    result = solve(ray_of_integers(*sizes, least=1.0), backend)
+    assert (result.status, result.verdict) == (Status.UNBOUNDED, Verdict.VERIFIED)
+    ray = result.certificate.arrays["ray"]
+    assert (ray[:2] == np.rint(ray[:2])).all()
+    assert ray[0] * sizes[0] == pytest.approx(ray[1] * sizes[1])
+
+
+@each_engine
+def test_a_ray_is_nothing_without_a_point(backend):
+    model = MISDPBuilder("max")
+    x = model.variable(lower=0.0)
+    k = model.variable(lower=0.0, upper=3.0, integer=True)
+    model.semidefinite(
+        (k, OFF), (x, np.zeros((2, 2))), constant=np.array([[0.2, -1.4], [-1.4, 0.2]])
+    )
+    model.objective((x, 1.0))
+    result = solve(model.build(), backend)
+    assert (result.status, result.verdict) == (Status.INFEASIBLE, Verdict.VERIFIED)
+
+
+@each_engine
+def test_integers_without_bounds_may_have_an_optimum(backend):
+    """The least k + j with k j >= 9."""
+    model = MISDPBuilder("min")
+    k, j = model.variables(2, integer=True)
+    model.semidefinite((k, np.diag([1.0, 0.0])), (j, np.diag([0.0, 1.0])), constant=3.0 * OFF)
+    model.objective((k, 1.0), (j, 1.0))
+    result = solve(model.build(), backend)
+    assert proven(result)
+    assert result.objective == pytest.approx(6.0)
+
+
+@each_engine
+def test_a_tree_without_end_honours_the_limit(backend):
+    """2 k - 2 j = 1 has no integer solution, and no branch is ever empty."""
+    model = MISDPBuilder("max")
+    k, j = model.variables(2, integer=True)
+    model.row((k, 2.0), (j, -2.0), lower=1.0, upper=1.0)
+    model.objective((k, 1.0))
+    begin = time.perf_counter()
+    result = solve(model.build(), backend, time_limit=0.5)
+    assert time.perf_counter() - begin < 3.0
+    assert (result.status, result.limit) == (Status.NO_SOLUTION, Limit.TIME)
+
+
+# ---- limits, starts, interruptions
+
+
+@each_engine
+@pytest.mark.parametrize("nodes", [1, 3, 10])
+def test_node_limits_leave_valid_bounds(backend, nodes):
+    problem = restricted_isometry(seed=2, m=6, n=7, k=3)
+    optimum = _isometry_optimum()
+    result = solve(problem, backend, node_limit=nodes)
+    assert result.verdict is not Verdict.REFUTED
+    assert result.bound <= optimum + 1e-6
+    if result.x is not None:
+        assert result.objective >= optimum - 1e-6
+    if result.status is not Status.OPTIMAL:
+        assert result.limit is Limit.NODE
+
+
+def _isometry_optimum():
+    """Return the least squared singular value of three columns, by all of them."""
+    import itertools
+
+    rows = restricted_isometry(seed=2, m=6, n=7, k=3)
+    k = int(rows.integer.sum())
+    low = []
+    for chosen in itertools.combinations(range(k), 3):
+        lower, upper = rows.lower.copy(), rows.upper.copy()
+        values = np.isin(np.arange(k), chosen).astype(float)
+        lower[rows.integer] = upper[rows.integer] = values
+        fixed = rows.with_changes(lower=lower, upper=upper)
+        low.append(solve(fixed, check=False).objective)
+    return min(low)
+
+
+@each_engine
+@pytest.mark.parametrize("seconds", [0.0, 0.05, 0.4])
+def test_time_limits_leave_valid_bounds(backend, seconds):
+    result = solve(_long(), backend, time_limit=seconds)
+    assert result.solve_time <= seconds + 1.0
+    assert result.verdict is not Verdict.REFUTED
+    assert result.limit is Limit.TIME
+    if result.bound is not None and result.x is not None:
+        assert result.bound <= result.objective
+
+
+def _long():
+    """Design a truss of a size that takes minutes."""
+    return truss_topology(seed=0, columns=4, rows=3)
+
+
+@each_engine
+def test_ctrl_c_leaves_what_is_known(backend):
+    solve(draw(0), backend)
+    previous = signal.signal(signal.SIGINT, lambda *_: None)
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    try:
+        timer.start()
+        result = solve(_long(), backend)
+    finally:
+        timer.cancel()
+        timer.join()
+        signal.signal(signal.SIGINT, previous)
+    assert result.limit is Limit.INTERRUPTED
+    assert result.solve_time < 3.0
+    assert result.verdict is not Verdict.REFUTED
+
+
+@each_engine
+def test_warm_starts_are_the_first_incumbent(backend):
+    problem = k_partitioning(seed=1, nodes=12, k=3)
+    start = solve(problem, "misdp-bnb", node_limit=1)
+    assert start.x is not None
+    again = solve(problem, backend, warm_start=start, node_limit=1)
+    assert again.objective <= start.objective + 1e-9
+    told = []
+    solve(problem, backend, warm_start=start.x, time_limit=0.3, on_progress=told.append)
+    assert all(progress.objective <= start.objective + 1e-9 for progress in told)
+
+
+def test_warm_starts_of_another_shape_are_told():
+    result = solve(draw(0), warm_start=np.zeros(99))
+    assert any("warm start" in note for note in result.notes)
+
+
+# ---- rank one
+
+
+@each_engine
+def test_rank_one_is_kept(backend):
+    """At k = 0, 1, 2 the first entry is 0 or 1, 0.067 or 0.933, and 0.5, the closest to 0.6."""
+    assert solve(_close_to(False), backend).objective == pytest.approx(0.0, abs=1e-6)
+    result = solve(_close_to(True), backend)
+    assert result.verdict is not Verdict.REFUTED
+    assert result.objective == pytest.approx(0.1, abs=1e-5)
+    assert result.bound <= 0.1 + 1e-6
+    a, b, c = result.x[:3]
+    assert np.linalg.eigvalsh([[a, b], [b, c]])[0] == pytest.approx(0.0, abs=1e-6)
+
+
+def _close_to(ranked):
+    """Bring X_11 close to 0.6 for a matrix of trace 1 with X_12 = k / 4."""
+    model = MISDPBuilder("min")
+    X = model.matrix(2, rank_one=ranked)
+    k = model.variable(lower=0.0, upper=2.0, integer=True)
+    off = model.variable(lower=0.0)
+    model.row((X[0, 0], 1.0), (X[1, 1], 1.0), lower=1.0, upper=1.0)
+    model.row((X[1, 0], 4.0), (k, -1.0), lower=0.0, upper=0.0)
+    model.row((X[0, 0], 1.0), (off, 1.0), lower=0.6)
+    model.row((X[0, 0], 1.0), (off, -1.0), upper=0.6)
+    model.objective((off, 1.0))
+    return model.build()
+
+
+# ---- public instances
+
+FILES = {
+    "example_small.dat-s": ENGINES,
+    "example_small_cbf.cbf": ENGINES,
+    "example_cbf_primal.cbf": ENGINES,
+    "example_cbf_dual.cbf": ENGINES,
+    "example_inf.dat-s": ENGINES,
+    "example_TT.dat-s.gz": ENGINES,
+    # Seconds each, so one engine has to do; benchmarks run the other.
+    "example_CLS.dat-s.gz": ["misdp-bnb"],
+    "example_rank1_primal.cbf": ["misdp-bnb"],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "backend"), [(name, backend) for name, who in FILES.items() for backend in who]
+)
+def test_public_instances(name, backend):
+    folder = os.environ.get("SPARSEOPT_EXTRA_DATA")
+    if not folder:
+        pytest.skip("SPARSEOPT_EXTRA_DATA is not set: the folder with misdp/*.cbf and *.dat-s")
+    reference = {v.name: v for v in read_solu(Path(folder) / "misdp" / "reference.solu")}
+    known = reference[name.partition(".")[0]]
+    problem = sparseopt.load(Path(folder) / "misdp" / name)
+    assert isinstance(problem, MISDP)
+    result = solve(problem, backend, time_limit=60.0)
+    assert result.verdict is Verdict.VERIFIED
+    if known.value is None:
+        assert result.status is Status.INFEASIBLE
+    else:
+        assert result.status is Status.OPTIMAL
+        assert result.objective == pytest.approx(known.value, rel=1e-5)
