@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -119,14 +119,14 @@ def main() -> int:
 
 
 def _row(
-    problems: list[Callable[[], MISDP]], engines: list[str], limit: float
+    problems: Sequence[partial[MISDP]], engines: list[str], limit: float
 ) -> tuple[list[Count], int]:
     """Return what each engine did, and how many answers were wrong."""
     counts = [Count() for _ in engines]
     wrong = 0
     for make in problems:
         problem = make()
-        optima = []
+        optima: list[float] = []
         for count, name in zip(counts, engines, strict=True):
             backend, options = ENGINES[name]
             begin = time.perf_counter()
@@ -141,6 +141,7 @@ def _row(
                 count.unproven += result.verdict is not Verdict.VERIFIED
                 count.solved += 1
                 count.seconds += spent
+                assert result.objective is not None
                 optima.append(result.objective)
             else:
                 count.gaps.append(_gap(result))
