@@ -36,13 +36,15 @@ from sparseopt.problems.median_distance import median_distance
 from sparseopt.problems.pair_statistics import Objective, PairObjective, UserObjective
 from sparseopt.problems.user_kernels import PREFIX, UserKernel, user_kernel
 
-__all__ = ["Kernel", "TwoSample", "linear_terms"]
+__all__ = ["Kernel", "TwoSample", "linear_terms", "require_scale"]
 
 Kernel = Literal["linear", "quadratic", "gaussian"]
 
 _FEWEST = 4
 _TRUNCATION = 1e-14
 """Error of a value of a scalar kernel, which is at most 1."""
+_SMALLEST, _LARGEST = 1e-100, 1e100
+"""Between these the squares of distances neither vanish nor overflow."""
 _CHUNK = 1 << 21
 """Numbers that a block of pairs may take."""
 
@@ -135,6 +137,7 @@ class TwoSample:
                 )
             kernel.probe(x)
             return cls(x, y, kernel, np.ones(x.shape[1]), 0.0)
+        require_scale(x, y)
         u, v = x, y
         if symmetric:
             u = v = np.concatenate([x, y])
@@ -196,6 +199,21 @@ class TwoSample:
 
     def _weights(self, z: Array) -> Array:
         return as_vector("z", z, self.x.shape[1])
+
+
+def require_scale(x: Array, y: Array) -> None:
+    """Raise a ProblemError where a variable's numbers are so large or alike that squares fail."""
+    low, high = (np.minimum(x.min(axis=0), y.min(axis=0)), np.maximum(x.max(axis=0), y.max(axis=0)))
+    largest = np.maximum(np.abs(low), np.abs(high))
+    # The difference of the ends of a column may overflow, their halves do not.
+    reach = high / 2.0 - low / 2.0
+    bad = np.flatnonzero((largest > _LARGEST) | ((reach > 0.0) & (reach < _SMALLEST)))
+    if len(bad):
+        s = int(bad[0])
+        raise ProblemError(
+            f"column {s} of x and y has numbers from {low[s]:.3g} to {high[s]:.3g}; expected none "
+            f"beyond {_LARGEST:g}, and differences of at least {_SMALLEST:g}: rescale the column"
+        )
 
 
 def linear_terms(x: Array, y: Array, bandwidth: Array) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from sparseopt.backend import Progress
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array, as_matrix
 from sparseopt.problems.fields import as_names
-from sparseopt.problems.twosample import TwoSample
+from sparseopt.problems.twosample import TwoSample, require_scale
 from sparseopt.problems.user_kernels import UserKernel
 from sparseopt.two_sample.permutation import permutation_test
 from sparseopt.two_sample.result import TwoSampleTest
@@ -112,7 +112,8 @@ def two_sample_test(
     Notes
     -----
     Columns that are constant in the training part say nothing there and are selected last. Where
-    all permutations have the same value as the samples (all columns constant), p is 1.
+    all columns are, there is nothing to select by, which is an error; without a solve ("none",
+    "sparse-logistic") all permutations then have the value of the samples, and p is 1.
 
     References
     ----------
@@ -190,6 +191,7 @@ def _samples(x: Any, y: Any, names: Sequence[str] | None) -> tuple[Array, Array,
             raise ProblemError(
                 f"{name} has {len(sample)} observations; expected at least {_TRAIN}", name
             )
+    require_scale(x, y)
     given = as_names(names, x.shape[1])
     return x, y, given or [f"x{s}" for s in range(x.shape[1])]
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from sparseopt.errors import ParamError, ProblemError
+from sparseopt.problems import KernelSelection
 from sparseopt.problems.twosample import TwoSample
 from sparseopt.two_sample import (
     false_discovery_proportion,
@@ -285,3 +286,15 @@ def test_it_is_shown(tmp_path):
     for wrong in (["<9>"], [9], [0, 1, 2], []):
         with pytest.raises(ParamError, match="variable"):
             test.plot_witness(variables=wrong)
+
+
+@pytest.mark.parametrize("selection", ["strs", "gaussian", "sparse-logistic", "none"])
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_numbers_whose_squares_fail_are_refused(selection, factor):
+    x, y = np.random.default_rng(0).standard_normal((2, 20, 3))
+    x[:, 1] *= factor
+    y[:, 1] *= factor
+    with pytest.raises(ProblemError, match=r"column 1 .* rescale"):
+        two_sample_test(x, y, selection, d=1)
+    with pytest.raises(ProblemError, match=r"column 1 .* rescale"):
+        KernelSelection(x, y, d=1)
