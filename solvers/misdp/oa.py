@@ -19,6 +19,8 @@ from sparseopt.solvers.misdp.search import Search
 __all__ = ["OuterApproximationBackend"]
 
 _ROOT_ROUNDS = 40
+_SCOUT = 20
+"""Nodes with semidefinite relaxations that are spent on a first incumbent."""
 _ROUNDS = 2
 """Rounds of cuts at the root, and at the nodes of the tree that proves the optimum."""
 
@@ -91,6 +93,9 @@ class OuterApproximationBackend(Backend):
             cuts.rounds = _ROOT_ROUNDS
             found = tree.bound_root()
             cuts.rounds = _ROUNDS
+            if found and search.points.best is None:
+                # The masters' integers may stay infeasible for long: look where matrices are known.
+                search.tree(search.conic, first=True, node_limit=_SCOUT).run()
             if found:
 
                 def record(bound: float) -> None:
