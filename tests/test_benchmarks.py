@@ -105,3 +105,17 @@ def test_the_table_of_the_graphs_paper_is_made(tmp_path: Path) -> None:
     assert [row[2] for row in rows] == ["SPICA", "l1"] * 3
     assert all(float(row[4]) > 0.0 for row in rows)
     assert (tmp_path / "roc-band.png").stat().st_size > 10_000
+
+
+def test_the_comparison_of_trust_region_solvers_names_what_it_left_out() -> None:
+    done = run("strs.py", "--rows", "path,pitprops", "--repeats", "1", "--peers", "")
+    assert done.returncode == 0, done.stderr
+    path, single = cells(done.stdout, "path")
+    assert path[1:2] + path[5:6] == ["strs-bnb, path", "13 of 13 sizes proven"]
+    assert single[1] == "strs-bnb, one by one"
+    (ours,) = cells(done.stdout, "pitprops")
+    assert ours[5].startswith("13 of 13 proven")
+    assert "Rows that were not run: table1, wine," in done.stdout
+    wrong = run("strs.py", "--rows", "table2")
+    assert wrong.returncode == 2
+    assert "there is no 'table2'" in wrong.stderr
