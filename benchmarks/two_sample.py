@@ -99,6 +99,9 @@ def main() -> None:
     parser.add_argument("--cases", default=",".join(CASES), help="of power and objective")
     args = parser.parse_args()
     sizes = tuple(int(n) for n in args.sizes.split(",")) if args.sizes else None
+    strange = set(args.cases.split(",")) - set(CASES)
+    if strange:
+        parser.error(f"there is no case {sorted(strange)[0]!r}; there are: {', '.join(CASES)}")
     plan = Plan(args.quick, args.images, args.trials, sizes, tuple(args.cases.split(",")))
     unknown = set(args.parts.split(",")) - set(PARTS)
     if unknown:
