@@ -90,7 +90,7 @@ class Judge:
         """Return the proven lower bound of the costs on the box."""
         found = self.safe.evaluate(*box, multipliers)
         value, nearly = float(found.value[0]), float(found.nearly[0])
-        allowed = _NEARLY * max(self.scale, abs(nearly))
+        allowed = _NEARLY * self.scale
         # Beyond that a small reduced cost may hide a point that is far away.
         if value < nearly <= _FAR * self.scale and float(found.uncharged[0]) <= allowed:
             return nearly

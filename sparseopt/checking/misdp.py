@@ -158,10 +158,12 @@ def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings
         return
     x = None if result.x is None else np.asarray(result.x, dtype=float)
     reach = np.ones(len(problem.c))
-    size = max(float(np.abs(problem.c).max()), abs(problem.offset), abs(bound or 0.0))
-    if x is not None and x.shape == reach.shape and bound is not None:
+    near = max(float(np.abs(problem.c).max()), abs(problem.offset))
+    located = x is not None and x.shape == reach.shape and bound is not None
+    if x is not None and located:
         reach = np.maximum(reach, np.abs(x))
-        size = max(size, problem.objective_scale(x))
+        near = max(near, problem.objective_scale(x))
+    size = max(near, abs(bound or 0.0))
     safe = SafeBounds(problem, reach)
     leaves = Leaves.read(problem, safe, certificate.arrays)
     if bound is None and not leaves.infeasible.all():
@@ -174,10 +176,16 @@ def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings
     if hole is not None:
         findings.refute(f"the leaves leave out integer points: {_described(problem, *hole)}")
         return
-    proof = _Proof(problem, safe, propagation, box, bound, size)
+    proof = _Proof(problem, safe, propagation, box, bound, size, near)
     failed = proof.first_failure(leaves)
     if failed is not None:
         findings.refute(failed)
+        return
+    if proof.nearly and bound is not None and not located:
+        findings.doubt(
+            f"{claim} only up to rounding in unbounded variables, and there is no point that tells "
+            "how far they reach"
+        )
         return
     nearly = f", {proof.nearly} of them up to rounding in unbounded variables" * bool(proof.nearly)
     findings.prove(f"{claim}: {len(leaves)} leaves cover all integers{nearly}")
@@ -194,9 +202,12 @@ class _Proof:
         box: tuple[Array, Array],
         bound: float | None,
         size: float,
+        near: float,
     ) -> None:
         self._problem, self._safe, self._propagation = problem, safe, propagation
         self._box, self._bound, self._size = box, bound, size
+        self._near = near
+        """What small reduced costs are measured by; a stated bound, maybe far off, is no part."""
         self.nearly = 0
         """Leaves whose unbounded variables have reduced costs that are only nearly zero."""
 
@@ -250,7 +261,7 @@ class _Proof:
         margin = np.where(infeasible, SEGMENT * found.size, 0.0)
         least = np.where(infeasible, np.maximum(margin, np.finfo(float).tiny), needed)
         proven = empty | (found.value >= least)
-        scale = np.where(infeasible, found.nearly, self._size)
+        scale = np.where(infeasible, found.nearly, self._near)
         nearly = ~proven & (found.nearly >= least) & (found.uncharged <= CONIC * scale)
         self.nearly += int(nearly.sum())
         return proven | nearly, float(found.nearly[-1])
