@@ -110,6 +110,7 @@ def test_quantile_regression_at_given_lam(name, backend, options, status, verdic
 
 
 def test_a_coefficient_without_penalty():
+    need("pyprimal")
     need("quantreg")
     weights = np.where(np.arange(8) == 2, 0.0, W)
     problem = LADLasso(X, Y, weights=weights)
