@@ -24,7 +24,8 @@ def seconds_text(seconds: float) -> str:
     whole = round(seconds)
     if whole < 3600:
         return _two(whole // 60, "min", whole % 60, "s")
-    return _two(whole // 3600, "h", whole % 3600 // 60, "min")
+    minutes = round(seconds / 60.0)
+    return _two(minutes // 60, "h", minutes % 60, "min")
 
 
 def _two(large: int, unit: str, small: int, rest: str) -> str:
