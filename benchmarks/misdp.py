@@ -9,17 +9,22 @@ Run in a clone where sparseopt is installed with its extras ``misdp`` and ``scip
 
     python benchmarks/misdp.py --limit 60 --seeds 5
 
+``--record FILE`` appends each solve to a file of JSON lines, and takes those that are there already
+from it: a long table can be made in pieces, and a run that was stopped goes on where it ended.
+
 Prints a Markdown table; the exit code is 1 if two optima differ or an answer is refuted.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 
 import sparseopt
 from sparseopt import Status, Verdict
@@ -74,24 +79,55 @@ ENGINES: dict[str, tuple[str, Mapping[str, object]]] = {
 AGREE = 1e-4
 
 
-@dataclass
-class Count:
-    """What an engine did with the instances of one row."""
+@dataclass(frozen=True)
+class Record:
+    """One solve.
 
-    solved: int = 0
-    unproven: int = 0
-    seconds: float = 0.0
-    gaps: list[float] = field(default_factory=list)
+    Attributes
+    ----------
+    key : str
+        Family, size, seed, engine and limit.
+    status, verdict : str
+    objective, bound : float or None
+    seconds : float
+        Wall time, the check included.
+    """
 
-    def __str__(self) -> str:
-        words = f"{self.solved}"
-        if self.solved:
-            words += f" ({self.seconds / self.solved:.2g} s)"
-        if self.unproven:
-            words += f", {self.unproven} unproven"
-        if self.gaps:
-            words += f", gap {max(self.gaps):.2g}"
-        return words
+    key: str
+    status: str
+    verdict: str
+    objective: float | None
+    bound: float | None
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """The relative gap, inf where there is no incumbent or no bound."""
+        if self.objective is None or self.bound is None:
+            return float("inf")
+        return abs(self.objective - self.bound) / max(abs(self.objective), 1e-10)
+
+
+class Records:
+    """The solves so far, kept in a file where one is given."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._known: dict[str, Record] = {}
+        if path is not None and path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                record = Record(**json.loads(line))
+                self._known[record.key] = record
+
+    def get(self, key: str, make: Callable[[], MISDP], engine: str, limit: float) -> Record:
+        """Return the solve of that key; solve now where there is none."""
+        if key not in self._known:
+            record = _solved(key, make(), engine, limit)
+            self._known[key] = record
+            if self._path is not None:
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(record)) + "\n")
+        return self._known[key]
 
 
 def main() -> int:
@@ -99,63 +135,83 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--limit", type=float, default=10.0, help="seconds for each solve")
     parser.add_argument("--seeds", type=int, default=2, help="instances of each size")
-    parser.add_argument("--sizes", type=int, default=9, help="only the first so many of a family")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=None, help="which of a family, from 0 on; all"
+    )
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=list(ENGINES))
+    parser.add_argument("--record", type=Path, default=None, help="file of JSON lines")
     arguments = parser.parse_args()
+    records = Records(arguments.record)
     print(f"| family | size | instances | {' | '.join(arguments.engines)} |")
     print("|---|---|--:|" + "---|" * len(arguments.engines))
     wrong = 0
     for family in arguments.families:
         generate, sizes = FAMILIES[family]
-        for size in sizes[: arguments.sizes]:
-            problems = [partial(generate, seed=seed, **size) for seed in range(arguments.seeds)]
-            counts, faults = _row(problems, arguments.engines, arguments.limit)
-            wrong += faults
+        for which, size in enumerate(sizes):
+            if arguments.sizes is not None and which not in arguments.sizes:
+                continue
             shown = ", ".join(f"{name}={value}" for name, value in size.items()) or "default"
-            cells = " | ".join(str(count) for count in counts)
+            solves = [
+                [
+                    records.get(
+                        f"{family}; {shown}; seed {seed}; {engine}; {arguments.limit:g} s",
+                        partial(generate, seed=seed, **size),
+                        engine,
+                        arguments.limit,
+                    )
+                    for seed in range(arguments.seeds)
+                ]
+                for engine in arguments.engines
+            ]
+            wrong += _faults(solves)
+            cells = " | ".join(_cell(row) for row in solves)
             print(f"| {family} | {shown} | {arguments.seeds} | {cells} |", flush=True)
     return int(wrong > 0)
 
 
-def _row(
-    problems: Sequence[partial[MISDP]], engines: list[str], limit: float
-) -> tuple[list[Count], int]:
-    """Return what each engine did, and how many answers were wrong."""
-    counts = [Count() for _ in engines]
+def _solved(key: str, problem: MISDP, engine: str, limit: float) -> Record:
+    backend, options = ENGINES[engine]
+    begin = time.perf_counter()
+    result = sparseopt.solve(problem, backend=backend, time_limit=limit, options=dict(options))
+    spent = time.perf_counter() - begin
+    return Record(
+        key, str(result.status), str(result.verdict), result.objective, result.bound, spent
+    )
+
+
+def _cell(records: Sequence[Record]) -> str:
+    """Say how many were solved, in which time, and what is left of the others."""
+    solved = [record for record in records if record.status == Status.OPTIMAL]
+    words = f"{len(solved)}"
+    if solved:
+        words += f" ({sum(record.seconds for record in solved) / len(solved):.2g} s)"
+    unproven = sum(record.verdict != Verdict.VERIFIED for record in solved)
+    if unproven:
+        words += f", {unproven} unproven"
+    gaps = [record.gap for record in records if record.status != Status.OPTIMAL]
+    if gaps:
+        words += f", gap {max(gaps):.2g}"
+    return words
+
+
+def _faults(solves: Sequence[Sequence[Record]]) -> int:
+    """Count answers that are refuted, and instances whose optima differ between engines."""
     wrong = 0
-    for make in problems:
-        problem = make()
-        optima: list[float] = []
-        for count, name in zip(counts, engines, strict=True):
-            backend, options = ENGINES[name]
-            begin = time.perf_counter()
-            result = sparseopt.solve(
-                problem, backend=backend, time_limit=limit, options=dict(options)
-            )
-            spent = time.perf_counter() - begin
-            if result.verdict is Verdict.REFUTED:
-                wrong += 1
-                print(f"refuted: {name}, {make.keywords}", file=sys.stderr)
-            elif result.status is Status.OPTIMAL:
-                count.unproven += result.verdict is not Verdict.VERIFIED
-                count.solved += 1
-                count.seconds += spent
-                assert result.objective is not None
-                optima.append(result.objective)
-            else:
-                count.gaps.append(_gap(result))
+    for record in (record for row in solves for record in row):
+        if record.verdict == Verdict.REFUTED:
+            wrong += 1
+            print(f"refuted: {record.key}", file=sys.stderr)
+    for column in zip(*solves, strict=True):
+        optima = [
+            record.objective
+            for record in column
+            if record.status == Status.OPTIMAL and record.objective is not None
+        ]
         if optima and max(optima) - min(optima) > AGREE * max(1.0, abs(optima[0])):
             wrong += 1
-            print(f"different optima {optima}: {make.keywords}", file=sys.stderr)
-    return counts, wrong
-
-
-def _gap(result: sparseopt.Result) -> float:
-    """Return the relative gap, inf where there is no incumbent or no bound."""
-    if result.objective is None or result.bound is None:
-        return float("inf")
-    return abs(result.objective - result.bound) / max(abs(result.objective), 1e-10)
+            print(f"different optima {optima}: {column[0].key}", file=sys.stderr)
+    return wrong
 
 
 if __name__ == "__main__":
