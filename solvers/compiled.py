@@ -7,6 +7,8 @@ from typing import Any
 
 from numba import njit
 
+from sparseopt.solvers.compiled_cache import ContentCache
+
 __all__ = ["compiled"]
 
 
@@ -16,12 +18,12 @@ def compiled(function: Callable[..., Any]) -> Any:
     Sums may be reordered, and a division by zero gives an infinity or NaN, as in NumPy: so that
     loops use the processor's vector units.
     """
-    options: dict[str, Any] = {
-        "nogil": True,
-        "fastmath": {"reassoc", "contract"},
-        "error_model": "numpy",
-    }
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:
-        return njit(**options)(function)
+    dispatcher: Any = njit(
+        nogil=True,
+        fastmath={"reassoc", "contract"},
+        error_model="numpy",
+    )(function)
+    # With NUMBA_DISABLE_JIT the function comes back as it is.
+    if dispatcher is not function:
+        dispatcher._cache = ContentCache(function, dispatcher.targetoptions)
+    return dispatcher
