@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 from sparseopt.backend import Control
+from sparseopt.problems.base import Array
 from sparseopt.result import Limit, Result, Status
+from sparseopt.solvers.misdp.curves import CurveFinder
+from sparseopt.solvers.misdp.far import out_of_reach
 from sparseopt.solvers.misdp.node import Leaf, Node
 from sparseopt.solvers.misdp.points import Points
 from sparseopt.solvers.misdp.search import Search
@@ -41,41 +44,60 @@ def without_optimum(search: Search) -> Result | None:
     Returns
     -------
     Result or None
-        None where no ray was found: then there is an optimum to look for, or nobody knows.
+        None where neither a ray nor a curve was found: then there is an optimum to look for, or
+        nobody knows.
     """
     problem, control = search.problem, search.control
     box = search.propagation.tighten()
     if box is None or not (np.isinf(box[0]) | np.isinf(box[1])).any():
         return None
     ray = find_ray(problem, search.conic.solver, control)
-    if ray is None:
+    if ray is not None:
+        x, ended = _feasible(search)
+        if x is None or bends(problem, x, ray):
+            return ended
+        return unbounded(problem, ray, x, raw_status="a ray and a feasible point")
+    found = search.conic.relax(box, np.inf)
+    if found.infeasible or (
+        found.multipliers is not None and search.conic.judge.plain(box, found.multipliers)
+    ):
         return None
-    x = search.points.best
+    curves = CurveFinder(problem, search.conic.solver, control)
+    if not curves.exists():
+        return None
+    x, ended = _feasible(search)
     if x is None:
-        feasibility = problem.with_changes(c=np.zeros(len(problem.c)), offset=0.0)
-        found = Search(feasibility, search.options, control)
-        tree = found.tree(found.conic, first=True)
-        limit = tree.run()
-        x = found.points.best
-        if x is None and tree.bound < np.inf:
-            known = Status.NO_SOLUTION if limit is not None else Status.INF_OR_UNB
-            notes: tuple[str, ...] = ()
-            if limit is Limit.SLOW_PROGRESS:
-                notes = (
-                    f"the objective improves for ever along a ray, but {tree.nodes} nodes hold no "
-                    "feasible point; give the integer variables bounds, however wide",
-                )
-            return Result(
-                status=known,
-                limit=limit,
-                raw_status="there is a ray, but no point yet",
-                notes=notes,
-            )
-        if x is None:
-            return answer(found, tree, limit)
-    if bends(problem, x, ray):
-        return None
-    return unbounded(problem, ray, x, raw_status="a ray and a feasible point")
+        return ended if ended is not None and ended.status is Status.INFEASIBLE else None
+    search.points.offer(x)
+    curve = curves.through(x)
+    return None if curve is None else curve.result(raw_status="a curve from a feasible point")
+
+
+def _feasible(search: Search) -> tuple[Array | None, Result | None]:
+    """Return a feasible point, or what is known where none was found."""
+    if search.points.best is not None:
+        return search.points.best, None
+    problem = search.problem
+    feasibility = problem.with_changes(c=np.zeros(len(problem.c)), offset=0.0)
+    found = Search(feasibility, search.options, search.control)
+    tree = found.tree(found.conic, first=True)
+    limit = tree.run()
+    if found.points.best is not None:
+        return found.points.best, None
+    if tree.bound == np.inf:
+        return None, answer(found, tree, limit)
+    notes: tuple[str, ...] = ()
+    if limit is Limit.SLOW_PROGRESS:
+        notes = (
+            f"the objective improves for ever along a ray, but {tree.nodes} nodes hold no "
+            "feasible point; give the integer variables bounds, however wide",
+        )
+    return None, Result(
+        status=Status.NO_SOLUTION if limit is not None else Status.INF_OR_UNB,
+        limit=limit,
+        raw_status="there is a ray, but no point yet",
+        notes=notes,
+    )
 
 
 def answer(search: Search, tree: Tree, limit: Limit | None, **more: Any) -> Result:
@@ -109,7 +131,18 @@ def answer(search: Search, tree: Tree, limit: Limit | None, **more: Any) -> Resu
             "give them bounds, however wide"
         )
     bound = _bound(tree, points.value, closed)
-    if not closed and limit is None:
+    far = (
+        bound is not None
+        and points.best is not None
+        and out_of_reach(problem, search.propagation, _leaves(tree), points.best, bound)
+    )
+    if far:
+        closed, bound, limit = False, None, limit or Limit.SLOW_PROGRESS
+        notes.append(
+            "the bound that was found holds near the origin only, and the best point is far from "
+            "it: the problem may be unbounded; give the variables bounds, however wide"
+        )
+    elif not closed and limit is None:
         limit = Limit.SLOW_PROGRESS
         notes.append(
             f"{tree.unresolved} choices of the integers could not be settled to the precision that "
@@ -140,6 +173,10 @@ def _bound(tree: Tree, value: float, closed: bool) -> float | None:
     if closed and value - bound <= tree.rounding * 1.5:
         bound = value
     return float(tree.judge.safe.sign * bound + tree.problem.offset)
+
+
+def _leaves(tree: Tree) -> list[Leaf]:
+    return [*tree.leaves.found, *(_open(node) for node in tree.open)]
 
 
 def _open(node: Node) -> Leaf:

@@ -96,6 +96,11 @@ class Judge:
             return nearly
         return value
 
+    def plain(self, box: Box, multipliers: Multipliers) -> bool:
+        """Tell whether the bound takes no small reduced cost for zero, and is no far-off value."""
+        value = float(self.safe.evaluate(*box, multipliers).value[0])
+        return abs(value) <= _FAR * self.scale
+
     def disproves(self, box: Box, multipliers: Multipliers) -> bool:
         """Tell whether the multipliers prove that the box is empty."""
         found = self.safe.evaluate(*box, multipliers, infeasible=True)

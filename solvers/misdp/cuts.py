@@ -22,6 +22,8 @@ __all__ = ["CutPool"]
 
 _VIOLATED = 1e-8
 """A cut must be missed by this, relative to its size."""
+_HUGE = 1e9
+"""A cut whose side is this large beside its row bounds nothing that could be told apart."""
 _SAME = 1e-9
 _PAIRS = 12
 """All pairs of a block get cuts at the start up to this order."""
@@ -144,6 +146,8 @@ class CutPool:
         if size <= 1e-12 * float(np.abs(part).max(initial=0.0)):
             return False
         row = np.where(np.abs(row) <= 1e-13 * size, 0.0, row) / size
+        if not np.isfinite(row).all() or not abs(side / size) < _HUGE:
+            return False
         key = np.round(np.append(row, side / size) / _SAME).astype(np.int64).tobytes()
         if key in self._seen:
             return False

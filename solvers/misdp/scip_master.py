@@ -85,7 +85,14 @@ class LazyCuts:
                 self.model.interruptSolve()
 
         self._ran = True
-        limit = watched(self.model.optimizeNogil, stop, control)
+        try:
+            limit = watched(self.model.optimizeNogil, stop, control)
+        except Exception as error:
+            if not str(error).startswith("SCIP: "):
+                raise
+            # Its linear programs have failed: what is known so far stays, and its bound is nothing.
+            control.notes.append(f"the master was given up: {error}")
+            return control.limit()
         if self.handler.failure is not None:
             raise self.handler.failure
         status = str(self.model.getStatus())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,19 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp import MISDP
+from sparseopt.problems.misdp_curves import recession
 from sparseopt.result import Certificate, Result, Status
 from sparseopt.solvers.misdp.bounding import ConicBounding
 from sparseopt.solvers.misdp.relaxation import ConicSolver
 
-__all__ = ["bends", "find_ray", "unbounded"]
+__all__ = ["bends", "find_ray", "integer_parts", "unbounded"]
 
 _EXACT = 5e-9
 """Residuals of a ray of length 1."""
 _RANK = 4e-7
-_FALLS = 1e-6
-"""By how much the objective must improve along it, relative to its terms."""
+_FALLS = 1e-4
+"""By how much the objective must improve along a ray of length 1, relative to the largest cost:
+matrices are semidefinite to 1e-9 or so, which lets entries beside zeros move by the root of it."""
 _LARGEST = 12
 """Integer parts of rays are rounded to entries up to this, whatever the rounding."""
 _MULTIPLES = 5000
@@ -41,7 +42,7 @@ def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | N
     solver : ConicSolver
     control : Control
     """
-    cone = _recession(problem)
+    cone = recession(problem)
     conic = ConicBounding(cone, solver)
     low, high = np.maximum(cone.lower, -1.0), np.minimum(cone.upper, 1.0)
     scale = float(np.abs(problem.c).max())
@@ -53,15 +54,14 @@ def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | N
         if ray is None:
             return False
         unit = ray / max(float(np.abs(ray).max()), 1e-300)
-        terms = float(np.abs(costs) @ np.abs(unit))
-        return float(costs @ unit) < -_FALLS * terms
+        return float(costs @ unit) < -_FALLS * scale
 
     found = conic.relax((low, high), np.inf)
     if not falls(found.x):
         return None
     assert found.x is not None
     whole = problem.integer
-    for integers in _integer_parts(found.x[whole]):
+    for integers in integer_parts(found.x[whole]):
         if control.limit() is not None:
             return None
         size = max(1.0, float(np.abs(integers).max(initial=0.0)))
@@ -98,25 +98,7 @@ def unbounded(problem: MISDP, ray: Array, x: Array, **common: Any) -> Result:
     )
 
 
-def _recession(problem: MISDP) -> MISDP:
-    """Return the problem of the directions that never leave the constraints."""
-
-    def closed(ends: Array, toward: float) -> Array:
-        return np.where(np.isinf(ends), toward * np.inf, 0.0)
-
-    return problem.with_changes(
-        row_lower=closed(problem.row_lower, -1.0),
-        row_upper=closed(problem.row_upper, 1.0),
-        lower=closed(problem.lower, -1.0),
-        upper=closed(problem.upper, 1.0),
-        integer=None,
-        offset=0.0,
-        cones=[replace(cone, g=None) for cone in problem.cones],
-        blocks=[replace(block, F0=None, rank_one=False) for block in problem.blocks],
-    )
-
-
-def _integer_parts(values: Array) -> Iterator[Array]:
+def integer_parts(values: Array) -> Iterator[Array]:
     """Propose integer vectors: none of them moving, then multiples of the given direction."""
     yield np.zeros(len(values))
     size = float(np.abs(values).max(initial=0.0))

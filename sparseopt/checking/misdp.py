@@ -36,7 +36,8 @@ leaves.
 
 **"ray"** proves that the problem is unbounded, with ``x``, a feasible point, and ``ray``, a
 direction in which every constraint stays met and the objective improves; integer variables move by
-integers.
+integers. **"curve"** does so where there is no ray, by ``x``, ``ray``, ``bend`` and ``cross``
+(:mod:`sparseopt.problems.misdp_curves`): x + s ray + s^2 bend is feasible for s = 0, 1, 2, ...
 """
 
 from __future__ import annotations

@@ -10,9 +10,17 @@ from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import CONIC, FEASIBILITY, RANK_ONE
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp import MISDP
+from sparseopt.problems.misdp_curves import curve_residuals, recession, with_cones_as_matrices
 from sparseopt.result import Certificate
 
 __all__ = ["Malformed", "check_point", "verify_ray"]
+
+
+_STEEP = 1e-4
+"""What a ray of length 1 must improve by, relative to the largest cost. An entry beside a zero of
+a matrix may be the root of what its eigenvalues are allowed to miss."""
+_ROUNDING = 1e-14
+"""Costs of s^2 below this, relative to their terms, are rounding: they would win in the end."""
 
 
 class Malformed(ValueError):
@@ -34,8 +42,11 @@ def check_point(problem: MISDP, x: Array, findings: Findings) -> None:
 
 def verify_ray(problem: MISDP, certificate: Certificate | None, findings: Findings) -> None:
     """Prove that the objective improves without end."""
+    if certificate is not None and certificate.kind == "curve":
+        _verify_curve(problem, certificate, findings)
+        return
     if certificate is None or certificate.kind != "ray":
-        findings.doubt("there is no certificate 'ray' that could prove it unbounded")
+        findings.doubt("there is no certificate 'ray' or 'curve' that could prove it unbounded")
         return
     x, ray = (_vector(certificate.arrays, name, len(problem.c)) for name in ("x", "ray"))
     check_point(problem, x, findings)
@@ -48,7 +59,7 @@ def verify_ray(problem: MISDP, certificate: Certificate | None, findings: Findin
         findings.refute("the ray moves an integer variable by a fraction")
         return
     unit = ray / size
-    for name, value in _recession(problem, unit).items():
+    for name, value in recession(problem).residuals(unit).items():
         findings.measure(f"ray_{name}", value)
         if not value <= FEASIBILITY:
             findings.refute(f"the ray leaves the constraints {name}: {value:.3g} of their scale")
@@ -58,27 +69,43 @@ def verify_ray(problem: MISDP, certificate: Certificate | None, findings: Findin
     cost, terms = sign * float(problem.c @ unit), float(np.abs(problem.c) @ np.abs(unit))
     if not cost < -CONIC * terms:
         findings.refute(f"the ray does not improve the objective: {cost:.6g} per step")
+    elif -cost < _STEEP * float(np.abs(problem.c).max()):
+        findings.doubt(
+            f"the ray improves by {-cost:.3g} per step only: a matrix that is singular up to "
+            "rounding allows as much"
+        )
     elif not findings.refuted:
         findings.prove(f"from a feasible point the ray improves by {-cost:.6g} per step, for ever")
 
 
-def _recession(problem: MISDP, ray: Array) -> dict[str, float]:
-    """Return how far a direction is from never leaving the constraints."""
-
-    def closed(ends: Array, toward: float) -> Array:
-        return np.where(np.isinf(ends), toward * np.inf, 0.0)
-
-    homogeneous = MISDP(
-        c=problem.c,
-        A=problem.A,
-        row_lower=closed(problem.row_lower, -1.0),
-        row_upper=closed(problem.row_upper, 1.0),
-        lower=closed(problem.lower, -1.0),
-        upper=closed(problem.upper, 1.0),
-        cones=[type(cone)(cone.F, None, cone.rotated) for cone in problem.cones],
-        blocks=[type(block)(block.F, None, block.size) for block in problem.blocks],
-    )
-    return homogeneous.residuals(ray)
+def _verify_curve(problem: MISDP, certificate: Certificate, findings: Findings) -> None:
+    """Prove that the objective improves without end along x + s ray + s^2 bend, s = 0, 1, ..."""
+    n = len(problem.c)
+    x, ray, bend = (_vector(certificate.arrays, name, n) for name in ("x", "ray", "bend"))
+    plain = with_cones_as_matrices(problem)
+    length = sum(block.size**2 for block in plain.blocks)
+    cross = _vector(certificate.arrays, "cross", length)
+    check_point(problem, x, findings)
+    if any(block.rank_one and block.size > 1 for block in problem.blocks):
+        findings.doubt("a curve proves nothing where matrices must have rank one")
+        return
+    moving = np.concatenate([ray[problem.integer], bend[problem.integer]])
+    if (moving != np.rint(moving)).any():
+        findings.refute("the curve moves an integer variable by a fraction")
+        return
+    for name, value in curve_residuals(problem, x, ray, bend, cross).items():
+        findings.measure(f"curve_{name}", value)
+        if not value <= FEASIBILITY:
+            findings.refute(f"the curve leaves the constraints ({name}): {value:.3g} of their size")
+    sign = 1.0 if problem.sense == "min" else -1.0
+    steps = [sign * float(problem.c @ part) for part in (ray, bend)]
+    terms = [float(np.abs(problem.c) @ np.abs(part)) for part in (ray, bend)]
+    if not (steps[0] < -CONIC * terms[0] and steps[1] <= _ROUNDING * terms[1]):
+        findings.refute(
+            f"the curve does not improve the objective: {steps[0]:.6g} s {steps[1]:+.6g} s^2"
+        )
+    elif not findings.refuted:
+        findings.prove(f"from a feasible point a curve improves by {-steps[0]:.6g} s for all s")
 
 
 def _bends(problem: MISDP, x: Array, ray: Array) -> bool:

@@ -174,7 +174,10 @@ def _moved(
         begin += block.dimension
     # Equilibrated, so that a column of small entries is not taken for one that cannot be moved.
     scale = 1.0 / np.sqrt(np.maximum(np.diagonal(gram), np.finfo(float).tiny))
-    scaled = gram * scale[:, None] * scale
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = gram * scale[:, None] * scale
+    if not np.isfinite(scaled).all():
+        return y, z, Z
     mu = scale * np.linalg.lstsq(scaled, scale * r, rcond=1e-13)[0]
     if not np.isfinite(mu).all():
         return y, z, Z

@@ -6,16 +6,15 @@ from functools import cache
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 pytest.importorskip("clarabel", reason="the reference answers come from Clarabel")
 
 from enumeration import enumerate_integers, relax
 
-from sparseopt import Certificate, Limit, Result, Status, Verdict, check, solve
+from sparseopt import Certificate, Limit, Result, Status, check
 from sparseopt.checking.boxes import uncovered
 from sparseopt.generators import random_misdp
-from sparseopt.problems import MISDP, MISDPBuilder, SemidefiniteBlock
+from sparseopt.problems import MISDP, MISDPBuilder
 from sparseopt.problems.misdp_bounds import Multipliers, SafeBounds
 from sparseopt.problems.misdp_polish import polished
 
@@ -298,21 +297,3 @@ def test_multipliers_near_overflow_are_evaluated() -> None:
     huge = safe.evaluate(problem.lower, problem.upper, given, infeasible=True)
     small = safe.evaluate(problem.lower, problem.upper, plain, infeasible=True)
     np.testing.assert_allclose(huge.value / 1e200, small.value, rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize("backend", ["misdp-bnb", "misdp-oa"])
-def test_no_finite_bound_is_verified_where_there_is_none(backend):
-    # max k subject to k^2 <= t with t free: unbounded, but along no ray
-    F = sp.csr_array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    free = np.full(2, np.inf)
-    problem = MISDP(
-        c=[1.0, 0.0],
-        lower=-free,
-        upper=free,
-        integer=[True, False],
-        blocks=(SemidefiniteBlock(F, [1.0, 0.0, 0.0], 2),),
-        sense="max",
-    )
-    result = solve(problem, backend=backend, time_limit=1.0)
-    report = check(problem, result)
-    assert report.verdict is not Verdict.VERIFIED or result.bound is None

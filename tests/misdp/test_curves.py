@@ -1,0 +1,162 @@
+"""Problems that improve for ever along no ray: curves prove it, or nothing finite is claimed."""
+
+import numpy as np
+import pytest
+
+import sparseopt
+from sparseopt import Certificate, Limit, Result, Status, Verdict
+from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
+from sparseopt.problems.cones import pack_symmetric
+from sparseopt.problems.misdp_curves import with_cones_as_matrices
+
+pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
+
+SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+"""[[1, k], [k, t]], with the variables k and t: k^2 <= t."""
+CONSTANT = [1.0, 0.0, 0.0]
+
+each_engine = pytest.mark.parametrize("backend", ["misdp-bnb", "misdp-oa"])
+
+
+def roots(**changes):
+    """Maximise k subject to k^2 <= t, with t free."""
+    given = {"c": [1.0, 0.0], "integer": [True, False], "sense": "max"}
+    return MISDP(**{**given, "blocks": [SemidefiniteBlock(SQUARE, CONSTANT)], **changes})
+
+
+def of_a_cone():
+    """Minimise 3 k subject to k^2 <= 2 (t - 5), k <= -7.5."""
+    cone = SecondOrderCone([[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]], [-5.0, 1.0, 0.0], rotated=True)
+    row = {"A": [[1.0, 0.0]], "row_upper": [-7.5]}
+    return roots(c=[3.0, 0.0], sense="min", blocks=(), cones=[cone], **row)
+
+
+def turned():
+    """Maximise k + 2 j with (k, j) in a 3 x 3 matrix in a basis without zeros."""
+    T = np.random.default_rng(0).normal(size=(3, 3))
+    units = np.zeros((4, 3, 3))
+    units[0, 0, 1] = units[0, 1, 0] = units[1, 0, 2] = units[1, 2, 0] = units[2, 0, 0] = 1.0
+    units[3] = np.diag([0.0, 1.0, 1.0])
+    packed = pack_symmetric(T @ units @ T.T)
+    block = SemidefiniteBlock(packed[:3].T, packed[3])
+    return MISDP(c=[1.0, 2.0, 0.0], integer=[True, True, False], blocks=[block], sense="max")
+
+
+PROBLEMS = {
+    "integer root": roots(),
+    "both integer": roots(integer=[True, True]),
+    "continuous": roots(integer=None),
+    "cone": of_a_cone(),
+    "turned": turned(),
+}
+
+
+@each_engine
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_curve_proves_it_unbounded(name, backend):
+    problem = PROBLEMS[name]
+    result = sparseopt.solve(problem, backend=backend, time_limit=10.0)
+    assert (result.status, result.verdict) == (Status.UNBOUNDED, Verdict.VERIFIED)
+    arrays = result.certificate.arrays
+    sign = 1.0 if problem.sense == "min" else -1.0
+    last = np.inf
+    for s in (0.0, 1.0, 7.0, 1000.0):
+        x = arrays["x"] + s * arrays["ray"] + s**2 * arrays["bend"]
+        assert max(problem.residuals(x).values()) < 1e-8
+        assert sign * problem.objective(x) < last
+        last = sign * problem.objective(x)
+
+
+@each_engine
+def test_a_bounded_parabola_has_an_optimum(backend):
+    result = sparseopt.solve(roots(upper=[np.inf, 1e6]), backend=backend, time_limit=10.0)
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.objective == 1000.0
+
+
+@each_engine
+def test_no_integer_point_no_curve(backend):
+    between = {"A": [[1.0, 0.0]], "row_lower": [0.2], "row_upper": [0.8]}
+    result = sparseopt.solve(roots(**between), backend=backend, time_limit=10.0)
+    assert (result.status, result.verdict) == (Status.INFEASIBLE, Verdict.VERIFIED)
+
+
+@pytest.mark.parametrize("master", ["none", "highs", "scip"])
+def test_nothing_finite_is_claimed_of_curves_of_a_higher_degree(master):
+    # max k with k^2 <= t, t^2 <= w: w must grow like the fourth power
+    if master == "scip":
+        pytest.importorskip("pyscipopt", reason="PySCIPOpt is not installed: sparseopt[scip]")
+    first = np.column_stack([SQUARE, np.zeros(3)])
+    second = np.column_stack([np.zeros(3), SQUARE])
+    blocks = [SemidefiniteBlock(first, CONSTANT), SemidefiniteBlock(second, CONSTANT)]
+    problem = roots(c=[1.0, 0.0, 0.0], integer=[True, False, False], blocks=blocks)
+    backend = "misdp-bnb" if master == "none" else "misdp-oa"
+    options = {} if master == "none" else {"master": master}
+    result = sparseopt.solve(problem, backend=backend, options=options, time_limit=0.5)
+    assert result.status in (Status.FEASIBLE, Status.NO_SOLUTION)
+    assert result.limit in (Limit.TIME, Limit.SLOW_PROGRESS)
+    assert result.bound is None
+
+
+def claim(problem, **arrays):
+    return sparseopt.check(
+        problem, Result(status=Status.UNBOUNDED, certificate=Certificate("curve", arrays))
+    )
+
+
+GOOD = {
+    "x": np.zeros(2),
+    "ray": np.array([1.0, 0.0]),
+    "bend": np.array([0.0, 1.0]),
+    "cross": np.array([0.0, 1.0, 0.0, 0.0]),
+}
+
+
+def test_the_checker_proves_the_curve_by_hand():
+    assert claim(roots(), **GOOD).verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ray": np.array([1.5, 0.0])}, "by a fraction"),
+        ({"ray": np.array([-1.0, 0.0])}, "does not improve"),
+        ({"ray": np.array([0.0, 1.0])}, "does not improve"),
+        ({"bend": np.array([0.0, 0.5])}, "leaves the constraints"),
+        ({"bend": np.array([-1.0, 1.0])}, "leaves the constraints"),
+        ({"cross": np.zeros(4)}, "leaves the constraints"),
+        ({"x": np.array([2.0, 1.0])}, "misses the constraints"),
+        ({"cross": np.zeros(3)}, "not a vector of 4"),
+    ],
+)
+def test_false_curves_are_refuted(change, message):
+    report = claim(roots(), **{**GOOD, **change})
+    assert report.verdict is Verdict.REFUTED
+    assert message in " ".join(report.messages)
+
+
+def test_a_curve_out_of_the_bounds_is_refuted():
+    assert claim(roots(upper=[np.inf, 1e9]), **GOOD).verdict is Verdict.REFUTED
+    row = {"A": [[0.0, 1.0]], "row_upper": [1e9]}
+    assert claim(roots(**row), **GOOD).verdict is Verdict.REFUTED
+
+
+def test_a_ray_that_rounding_allows_proves_nothing():
+    # [[t, k], [k, 0]] forces k = 0, up to the root of any tolerance
+    flat = SemidefiniteBlock([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
+    arrays = {"x": np.zeros(2), "ray": np.array([9e-9, 1.0])}
+    unbounded = Result(status=Status.UNBOUNDED, certificate=Certificate("ray", arrays))
+    report = sparseopt.check(roots(integer=None, blocks=[flat]), unbounded)
+    assert report.verdict is Verdict.UNPROVEN
+
+
+def test_cones_as_matrices_hold_the_same_points():
+    random = np.random.default_rng(3)
+    for rotated, k in ((False, 1), (False, 2), (False, 4), (True, 2), (True, 3), (True, 5)):
+        cone = SecondOrderCone(np.eye(k), rotated=rotated)
+        matrix = with_cones_as_matrices(MISDP(c=np.ones(k), cones=[cone])).blocks[0]
+        for _ in range(100):
+            u = random.normal(size=k) * random.choice([0.3, 1.0], size=k)
+            u[: 1 + rotated] += 1.0
+            missed = max(0.0, -np.linalg.eigvalsh(matrix.matrix(u))[0])
+            assert (missed > 1e-12) == (cone.violation(u) > 1e-12)
