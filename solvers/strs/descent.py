@@ -78,7 +78,7 @@ class Descent:
         rows = float(np.linalg.norm(x[1 + n :])) / math.sqrt(n) + delta / self.d
         smoothing = np.array(
             [
-                0.15 * delta / math.log(n + 1) / (2.0 if border else 1.0),
+                0.6 * delta / (2.0 if border else 1.0),
                 2.0 * delta / self.d,
                 3.0 * delta * rows / (self.d * max(1, self.d - 1)),
                 (0.3 * delta / self.d) ** 2,
@@ -88,6 +88,7 @@ class Descent:
         gradient = np.zeros(len(x))
         memory, scalars = np.zeros((2 * pairs, len(x))), np.zeros(3 + pairs)
         weight, density = np.zeros(n), np.zeros(n)
+        rank, thresholds = np.array([4]), np.zeros(n + 1)
         best, best_x = math.inf, x.copy()
         left = self.steps
         while left > 0:
@@ -110,6 +111,8 @@ class Descent:
                 scalars,
                 weight,
                 density,
+                rank,
+                thresholds,
             )
             self._rate = (time.perf_counter() - begin) / max(1, evaluations) / _work(n)
             self.evaluations += evaluations
@@ -161,4 +164,6 @@ def warm_up() -> None:
         np.zeros(6),
         np.zeros(n),
         np.zeros(n),
+        np.array([n]),
+        np.zeros(n + 1),
     )

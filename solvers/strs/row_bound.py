@@ -18,9 +18,9 @@ bounds the optimum. At a node of a tree the variables that are fixed in are coun
 those that are fixed out are left out everywhere.
 
 The maximum is :math:`\min_w 2 \lambda_{max}(M - w e_0 e_0') + w` for the bordered matrix M of the
-quadratic and half the linear term. All three maxima are smoothed: the eigenvalue by a soft maximum
-of temperature tau, the two choices by a quadratic term, the norm and the absolute value at 0. The
-bound itself is computed beside the smoothed value and from the same eigendecomposition.
+quadratic and half the linear term. All three maxima are smoothed: the eigenvalue and the two
+choices by quadratic terms, the norm and the absolute value at 0. The bound itself is computed
+beside the smoothed value and from the same eigenvalues.
 
 A point of the minimisation is x = (w, l, L by rows), of length 1 + n + n^2. Without linear term w
 and l stay 0, and the border is left out.
@@ -28,89 +28,16 @@ and l stay 0, and the border is left out.
 
 from __future__ import annotations
 
-from math import atan2, cos, exp, hypot, log, sin, sqrt
+from math import atan2, cos, hypot, sin, sqrt
 
 import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.solvers.compiled import compiled
+from sparseopt.solvers.strs.choices import choose, hard_choice, sum_of_largest
+from sparseopt.solvers.strs.spectrum import smoothed_maximum
 
 __all__ = ["evaluate", "minimise", "row_terms"]
-
-_NEGLIGIBLE = 30.0
-"""Eigenvalues that lie this many temperatures below the largest one have no weight."""
-
-
-@compiled
-def soft_choice(v: Array, free: Array, k: int, epsilon: float, s: Array) -> float:
-    r"""Return the smoothed sum of the k largest free entries of v, and its weights s.
-
-    s maximises :math:`s'v - \epsilon / 2 \sum s_j (s_j - 1)` over 0 <= s <= 1 with sum k. Entries
-    of s that are not free stay as they are.
-    """
-    n = v.shape[0]
-    count = 0
-    low, high = np.inf, -np.inf
-    for j in range(n):
-        if free[j]:
-            count += 1
-            low = min(low, v[j])
-            high = max(high, v[j])
-    total = 0.0
-    if k <= 0 or k >= count:
-        for j in range(n):
-            if free[j]:
-                s[j] = 1.0 if k > 0 else 0.0
-                total += s[j] * v[j]
-        return total
-    # s_j = clip((v_j - nu) / epsilon); the sum falls with nu: Newton, safeguarded by bisection.
-    low -= epsilon
-    nu = 0.5 * (low + high)
-    for _ in range(60):
-        excess = -float(k)
-        between = 0
-        for j in range(n):
-            if free[j]:
-                t = (v[j] - nu) / epsilon
-                if t >= 1.0:
-                    excess += 1.0
-                elif t > 0.0:
-                    excess += t
-                    between += 1
-        if abs(excess) <= 1e-12 * k:
-            break
-        if excess > 0.0:
-            low = nu
-        else:
-            high = nu
-        step = nu + excess * epsilon / between if between > 0 else low
-        if not low < step < high:
-            step = 0.5 * (low + high)
-        if step == nu:
-            break
-        nu = step
-    for j in range(n):
-        if free[j]:
-            t = min(1.0, max(0.0, (v[j] - nu) / epsilon))
-            s[j] = t
-            total += t * v[j] + 0.5 * epsilon * t * (1.0 - t)
-    return total
-
-
-@compiled
-def hard_choice(v: Array, free: Array, k: int) -> float:
-    """Return the sum of the k largest free entries of v."""
-    kept = np.empty(v.shape[0])
-    count = 0
-    for j in range(v.shape[0]):
-        if free[j]:
-            kept[count] = v[j]
-            count += 1
-    ordered = np.sort(kept[:count])
-    total = 0.0
-    for j in range(max(0, count - k), count):
-        total += ordered[j]
-    return total
 
 
 @compiled
@@ -181,6 +108,8 @@ def evaluate(
     gradient: Array,
     weight: Array,
     density: Array,
+    rank: Array,
+    thresholds: Array,
 ) -> tuple[float, float]:
     """Return the smoothed value and the bound itself at x. O(n^3), one eigendecomposition.
 
@@ -199,6 +128,10 @@ def evaluate(
         Out: the weights of the rows, a relaxed support.
     density : array of shape (n,)
         Out: the diagonal of the relaxed zz'.
+    rank : int array of shape (1,)
+        In and out: how many eigenvalues have a weight, at first a guess.
+    thresholds : array of shape (n + 1,)
+        In and out: those of the choices in each row and of rows, guesses at first.
     """
     tau, epsilon_rows, epsilon_squares, epsilon_root = smoothing
     n = a.shape[0]
@@ -215,20 +148,14 @@ def evaluate(
     for i in range(n):
         for j in range(i + 1):
             M[i + o, j + o] = M[j + o, i + o] = A[i, j] - 0.5 * (L[i, j] + L[j, i])
-    values, Q = np.linalg.eigh(M)
-    top = values[-1]
-    first = n + o - 1
-    total = 0.0
-    while first >= 0 and values[first] > top - _NEGLIGIBLE * tau:
-        total += exp((values[first] - top) / tau)
-        first -= 1
-    first += 1
-    spectral = trace * top + (w if border else 0.0)
-    smooth = spectral + trace * tau * log(total)
-    V = Q[:, first:].copy()
-    for k in range(n + o - first):
-        V[:, k] *= sqrt(trace * exp((values[first + k] - top) / tau) / total)
-    Z = np.dot(V, V.T)
+    top, soft_top, p, V = smoothed_maximum(M, tau, rank[0])
+    rank[0] = p.shape[0]
+    shift = w if border else 0.0
+    spectral = trace * top + shift
+    smooth = trace * soft_top + shift
+    for k in range(p.shape[0]):
+        V[k] *= sqrt(trace * p[k])
+    Z = np.dot(V.T, V)
 
     gradient[0] = 1.0 - Z[0, 0] if border else 0.0
     gl = gradient[1 : 1 + n]
@@ -236,43 +163,57 @@ def evaluate(
     fixed = 0
     for j in range(n):
         fixed += inside[j]
+    free = np.flatnonzero(~inside)
     h, bound = np.empty(n), np.empty(n)
     cosine, slope = np.empty(n), np.empty(n)
-    squares = np.empty(n)
-    free = np.empty(n, np.bool_)
-    chosen = np.empty((n, n))
+    squares, shares = np.empty(n), np.empty(n)
     for i in range(n):
-        square = 0.0
+        square, m = 0.0, 0
+        for j in free:
+            if j != i:
+                squares[m] = L[i, j] * L[i, j]
+                m += 1
+        row = gL[i]
         for j in range(n):
-            squares[j] = L[i, j] * L[i, j]
-            free[j] = j != i and not inside[j]
-            chosen[i, j] = 1.0 if j != i and inside[j] else 0.0
-            square += chosen[i, j] * squares[j]
+            row[j] = 0.0
+            if inside[j] and j != i:
+                square += L[i, j] * L[i, j]
+                row[j] = L[i, j]
         k = d - 1 - (fixed - 1 if inside[i] else fixed)
-        soft = square + soft_choice(squares, free, k, epsilon_squares, chosen[i])
-        hard = square + hard_choice(squares, free, k)
-        r = sqrt(soft + epsilon_root)
+        soft, hard, thresholds[i] = choose(
+            squares[:m], k, epsilon_squares, thresholds[i], shares[:m]
+        )
+        m = 0
+        for j in free:
+            if j != i:
+                row[j] = shares[m] * L[i, j]
+                m += 1
+        r = sqrt(square + soft + epsilon_root)
         size = sqrt(l[i] * l[i] + epsilon_root) if border else 0.0
         h[i], c, s = row_maximum(size, L[i, i], r)
-        bound[i] = row_maximum(abs(l[i]) if border else 0.0, L[i, i], sqrt(hard))[0]
+        bound[i] = row_maximum(abs(l[i]) if border else 0.0, L[i, i], sqrt(square + hard))[0]
         cosine[i] = c
         slope[i] = c * s / r
         gl[i] = c * l[i] / size if border else 0.0
     exact = spectral
     for i in range(n):
-        free[i] = not inside[i]
         weight[i] = 1.0
         if inside[i]:
             exact += bound[i]
             smooth += h[i]
-    exact += hard_choice(bound, free, d - fixed)
-    smooth += soft_choice(h, free, d - fixed, epsilon_rows, weight)
+    exact += sum_of_largest(bound[free], max(0, d - fixed))
+    soft, _, thresholds[n] = choose(
+        h[free], d - fixed, epsilon_rows, thresholds[n], shares[: len(free)]
+    )
+    smooth += soft
+    for m in range(len(free)):
+        weight[free[m]] = shares[m]
     for i in range(n):
         density[i] = Z[i + o, i + o]
         gl[i] = weight[i] * gl[i] - Z[0, i + 1] if border else 0.0
-        row = weight[i] * slope[i]
+        factor = weight[i] * slope[i]
         for j in range(n):
-            gL[i, j] = row * chosen[i, j] * L[i, j] - Z[i + o, j + o]
+            gL[i, j] = factor * gL[i, j] - Z[i + o, j + o]
         gL[i, i] += weight[i] * cosine[i] * cosine[i]
     return smooth, exact
 
@@ -295,6 +236,8 @@ def minimise(
     scalars: Array,
     weight: Array,
     density: Array,
+    rank: Array,
+    thresholds: Array,
 ) -> tuple[float, int, bool]:
     """Take some steps of L-BFGS; return the best bound, evaluations, and whether it is at rest.
 
@@ -321,13 +264,16 @@ def minimise(
         and the inverse products of each.
     weight, density : arrays of shape (n,)
         Out: of the last evaluation.
+    rank, thresholds : as for :func:`evaluate`
     """
     K = memory.shape[0] // 2
     new_gradient = np.zeros(x.shape[0])
     factors = np.zeros(K)
     evaluations = 0
     if scalars[0] == 0.0:
-        f, bound = evaluate(A, a, d, inside, border, smoothing, x, gradient, weight, density)
+        f, bound = evaluate(
+            A, a, d, inside, border, smoothing, x, gradient, weight, density, rank, thresholds
+        )
         evaluations = 1
         scalars[1] = f
         if bound < best:
@@ -363,7 +309,18 @@ def minimise(
         for _ in range(12):
             new_x = x + t * p
             new_f, bound = evaluate(
-                A, a, d, inside, border, smoothing, new_x, new_gradient, weight, density
+                A,
+                a,
+                d,
+                inside,
+                border,
+                smoothing,
+                new_x,
+                new_gradient,
+                weight,
+                density,
+                rank,
+                thresholds,
             )
             evaluations += 1
             if bound < best:

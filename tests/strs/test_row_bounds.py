@@ -12,8 +12,10 @@ import sparseopt
 from sparseopt import Certificate, Status, Verdict
 from sparseopt.checking.row_bounds import row_sum
 from sparseopt.problems import STRS
+from sparseopt.solvers.strs.choices import choose
 from sparseopt.solvers.strs.multipliers import Multipliers, Proof
 from sparseopt.solvers.strs.row_bound import evaluate, row_maximum
+from sparseopt.solvers.strs.spectrum import smoothed_maximum
 from sparseopt.solvers.strs.trs import maximise_on_sphere
 
 SIZE = st.floats(1e-150, 1e3) | st.just(0.0)
@@ -68,6 +70,51 @@ def test_no_support_exceeds_the_bound(seed):
                 assert value <= reduced + 1e-12 * abs(proof.bound)
 
 
+def outputs(n):
+    return np.zeros(n), np.zeros(n), np.array([1]), np.zeros(n + 1)
+
+
+@pytest.mark.parametrize("tau", [1e-9, 0.5, 1e3])
+@pytest.mark.parametrize("guess", [1, 40])
+@pytest.mark.parametrize("rank", [2, 40, None])
+def test_the_smooth_maximum_of_eigenvalues(tau, guess, rank):
+    rng = np.random.default_rng(6)
+    n = 40
+    Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    spread = np.ones(n)
+    if rank is not None:
+        spread = np.where(np.arange(n) < rank, 1.0 + rng.random(n), 0.0)
+    M = (Q * spread) @ Q.T
+    top, smooth, p, V = smoothed_maximum((M + M.T) / 2.0, tau, guess)
+    assert top == pytest.approx(spread.max(), rel=1e-12)
+    assert top - 1e-12 <= smooth <= top + tau / 2.0
+    assert p.sum() == pytest.approx(1.0, rel=1e-5)
+    values = np.einsum("ki,ij,kj->k", V, M, V)
+    np.testing.assert_allclose(V @ V.T, np.eye(len(p)), atol=1e-10)
+    np.testing.assert_allclose(V @ M, values[:, None] * V, atol=1e-10)
+    # The weights are the projection of the eigenvalues over tau onto the simplex.
+    nu = np.max((np.cumsum(np.sort(spread)[::-1]) - tau) / np.arange(1, n + 1))
+    np.testing.assert_allclose(p, (values - nu) / tau, rtol=1e-5, atol=1e-5)
+    assert len(p) >= (spread > nu + 1e-12).sum()
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_the_largest_of_some_numbers(seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(1, 30))
+    k = int(rng.integers(0, m + 2))
+    v = np.round(rng.normal(size=m), int(rng.integers(0, 8))) ** 2
+    epsilon = 10.0 ** rng.uniform(-9, 2)
+    s = np.zeros(m)
+    soft, hard, nu = choose(v, k, epsilon, rng.normal(), s)
+    assert hard == pytest.approx(np.sort(v)[::-1][:k].sum())
+    assert hard - 1e-9 <= soft <= hard + epsilon * m / 8.0 + 1e-9
+    assert s.sum() == pytest.approx(min(k, m), rel=1e-6)
+    if 0 < k < m:
+        np.testing.assert_allclose(s, np.clip((v - nu) / epsilon, 0.0, 1.0))
+
+
 @pytest.mark.parametrize("border", [True, False])
 def test_the_gradient_is_that_of_the_smoothed_value(border):
     rng = np.random.default_rng(4)
@@ -81,22 +128,18 @@ def test_the_gradient_is_that_of_the_smoothed_value(border):
         x[: 1 + n] = 0.0
 
     def value(point):
-        rest = np.zeros(len(x)), np.zeros(n), np.zeros(n)
+        rest = np.zeros(len(x)), *outputs(n)
         return evaluate(M + M.T, a, d, inside, border, smoothing, point, *rest)[0]
 
     gradient = np.zeros(len(x))
-    smooth, exact = evaluate(
-        M + M.T, a, d, inside, border, smoothing, x, gradient, np.zeros(n), np.zeros(n)
-    )
+    smooth, exact = evaluate(M + M.T, a, d, inside, border, smoothing, x, gradient, *outputs(n))
     numeric = approx_fprime(x, value, 1e-6)
     if not border:
         numeric[: 1 + n] = 0.0
     np.testing.assert_allclose(gradient, numeric, atol=2e-5)
     assert abs(smooth - exact) < 3.0
     tight = np.full(4, 1e-10)
-    smooth, exact = evaluate(
-        M + M.T, a, d, inside, border, tight, x, gradient, np.zeros(n), np.zeros(n)
-    )
+    smooth, exact = evaluate(M + M.T, a, d, inside, border, tight, x, gradient, *outputs(n))
     assert smooth == pytest.approx(exact, abs=1e-3)
 
 

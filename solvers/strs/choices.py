@@ -1,0 +1,106 @@
+r"""The sum of the k largest of some numbers, as it is and smoothed: compiled.
+
+The smoothed sum is the maximum of :math:`s'v + \tfrac{\epsilon}{2} \sum_j s_j (1 - s_j)` over
+weights :math:`0 \le s \le 1` with the sum k, which are clipped at a threshold:
+:math:`s_j = \min(1, \max(0, (v_j - \nu) / \epsilon))`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.solvers.compiled import compiled
+
+__all__ = ["choose", "hard_choice", "sum_of_largest"]
+
+_STEPS = 60
+
+
+@compiled
+def choose(v: Array, k: int, epsilon: float, nu: float, s: Array) -> tuple[float, float, float]:
+    """Return the smoothed and the exact sum of the k largest entries, and the threshold.
+
+    Parameters
+    ----------
+    v : array of shape (m,)
+    k : int
+    epsilon : float
+        Smoothing, > 0.
+    nu : float
+        A guess of the threshold.
+    s : array of shape (m,)
+        Out: the weights.
+    """
+    m = v.shape[0]
+    total = 0.0
+    if k <= 0 or k >= m:
+        for j in range(m):
+            s[j] = 1.0 if k > 0 else 0.0
+            total += s[j] * v[j]
+        return total, total, nu
+    low, high = v[0], v[0]
+    for j in range(m):
+        low = min(low, v[j])
+        high = max(high, v[j])
+    # The sum of the weights falls with nu: Newton, safeguarded by bisection.
+    low -= epsilon
+    if not low < nu < high:
+        nu = 0.5 * (low + high)
+    factor = 1.0 / epsilon
+    for _ in range(_STEPS):
+        excess = 0.0
+        between = 0
+        for j in range(m):
+            t = min(1.0, max(0.0, (v[j] - nu) * factor))
+            excess += t
+            between += 1 if 0.0 < t < 1.0 else 0
+        excess -= k
+        if abs(excess) <= 1e-12 * k:
+            break
+        if excess > 0.0:
+            low = nu
+        else:
+            high = nu
+        step = nu + excess * epsilon / between if between > 0 else low
+        if not low < step < high:
+            step = 0.5 * (low + high)
+        if step == nu:
+            break
+        nu = step
+    above = np.empty(m)
+    count = 0
+    # Of differences, whose roundings are of the size of epsilon where a weight is a fraction.
+    total = k * nu
+    for j in range(m):
+        t = min(1.0, max(0.0, (v[j] - nu) * factor))
+        s[j] = t
+        total += t * (v[j] - nu) + 0.5 * epsilon * t * (1.0 - t)
+        if t > 0.0:
+            above[count] = v[j]
+            count += 1
+    # No weight is above 1, so the k largest have one, up to rounding.
+    hard = sum_of_largest(above[:count], k) if count >= k else sum_of_largest(v, k)
+    return total, hard, nu
+
+
+@compiled
+def sum_of_largest(v: Array, k: int) -> float:
+    """Return the sum of the k largest entries."""
+    ordered = np.sort(v) if v.shape[0] > k else v
+    total = 0.0
+    for j in range(max(0, v.shape[0] - k), v.shape[0]):
+        total += ordered[j]
+    return total
+
+
+@compiled
+def hard_choice(v: Array, free: Array, k: int) -> float:
+    """Return the sum of the k largest free entries of v."""
+    kept = np.empty(v.shape[0])
+    count = 0
+    for j in range(v.shape[0]):
+        if free[j]:
+            kept[count] = v[j]
+            count += 1
+    return sum_of_largest(kept[:count], max(0, k))
