@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import shutil
 import tempfile
@@ -121,22 +122,16 @@ def _workers(engine: str, parallel: int, scheduler: str | None) -> Iterator[dict
     if engine == "loky":
         yield {"n_jobs": parallel, "backend": "loky"}
         return
-    try:
-        if engine == "dask":
-            from distributed import Client, LocalCluster
-        else:
-            import ray
-            from ray.util.joblib import register_ray
-    except ImportError as error:
-        package = "dask[distributed]" if engine == "dask" else "ray"
-        how = "'sparseopt[distributed]'" if engine == "dask" else "ray"
-        raise ParamError(f"{package} is not installed: pip install {how}") from error
     if engine == "ray":
-        ray.init(address=scheduler, ignore_reinit_error=True)
-        register_ray()
-        with joblib.parallel_config(backend="ray", n_jobs=parallel):
-            yield {}
+        with _ray(parallel, scheduler) as backend:
+            yield {"n_jobs": parallel, "backend": backend}
         return
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ParamError(
+            "dask[distributed] is not installed: pip install 'sparseopt[distributed]'"
+        ) from error
     with contextlib.ExitStack() as stack:
         if scheduler is None:
             # One thread for each worker: a thread waits for the process that solves.
@@ -148,6 +143,34 @@ def _workers(engine: str, parallel: int, scheduler: str | None) -> Iterator[dict
             client = stack.enter_context(Client(scheduler, timeout=30))
         stack.enter_context(joblib.parallel_config(backend="dask", client=client))
         yield {}
+
+
+@contextlib.contextmanager
+def _ray(parallel: int, scheduler: str | None) -> Iterator[Any]:
+    """Join a Ray cluster, or start one here, and yield joblib's backend for it."""
+    # Nobody is told what runs here, unless the user wants it.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+        from ray.util.joblib.ray_backend import RayBackend
+    except ImportError as error:
+        raise ParamError("ray is not installed: pip install 'sparseopt[ray]'") from error
+
+    class Backend(RayBackend):  # type: ignore[misc]
+        # Inherited from joblib's pools of processes is "no", yet Ray's calls back as is needed.
+        supports_return_generator = True
+
+    begun = not ray.is_initialized()
+    if begun and scheduler is None:
+        cores = max(parallel, os.cpu_count() or 1)
+        ray.init(num_cpus=cores, include_dashboard=False, logging_level="ERROR")
+    elif begun:
+        ray.init(address=scheduler, logging_level="ERROR")
+    try:
+        yield Backend()
+    finally:
+        if begun:
+            ray.shutdown()
 
 
 def _file(job: Job) -> bytes | None:

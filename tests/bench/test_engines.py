@@ -67,6 +67,19 @@ def test_loky_gives_the_records_of_a_local_run(
     assert [content(r) for r in here] == [content(r) for r in there]
 
 
+def test_ray_gives_the_records_of_a_local_run(
+    suite_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    pytest.importorskip("joblib", reason="the engine needs joblib")
+    pytest.importorskip("ray", reason="the engine needs ray: pip install 'sparseopt[ray]'")
+    suite = read_suite(suite_file("Good", "Crashes", time_limit=10))
+    here = run(plan_run(suite, tmp_path / "here"), parallel=2)
+    there = run(plan_run(suite, tmp_path / "there"), parallel=2, engine="ray")
+    assert [r["outcome"] for r in there] == ["ok", "crash"]
+    assert [content(r) for r in here] == [content(r) for r in there]
+    assert (tmp_path / "there" / there[0]["answer"]).is_file()
+
+
 def test_an_engine_that_is_not_there_is_named(
     suite_file: Callable[..., Path], tmp_path: Path
 ) -> None:
