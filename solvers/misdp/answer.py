@@ -131,16 +131,14 @@ def answer(search: Search, tree: Tree, limit: Limit | None, **more: Any) -> Resu
             "give them bounds, however wide"
         )
     bound = _bound(tree, points.value, closed)
-    far = (
-        bound is not None
-        and points.best is not None
-        and out_of_reach(problem, search.propagation, _leaves(tree), points.best, bound)
+    far = bound is not None and out_of_reach(
+        problem, search.propagation, _leaves(tree), points.best, bound
     )
     if far:
         closed, bound, limit = False, None, limit or Limit.SLOW_PROGRESS
         notes.append(
-            "the bound that was found holds near the origin only, and the best point is far from "
-            "it: the problem may be unbounded; give the variables bounds, however wide"
+            "the bound that was found holds near the origin only: the problem may be unbounded; "
+            "give the variables bounds, however wide"
         )
     elif not closed and limit is None:
         limit = Limit.SLOW_PROGRESS

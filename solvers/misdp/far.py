@@ -18,12 +18,13 @@ _ALLOWED = 5e-8
 """Reduced costs times the size of the variables, relative to the objective's: half of what the
 checker allows."""
 _SUM = 5e-10
+_NOWHERE = 1e100
 _MARGIN = 1e-9
 """A disproof must be at least this large relative to its terms."""
 
 
 def out_of_reach(
-    problem: MISDP, propagation: Propagation, leaves: Iterable[Leaf], x: Array, bound: float
+    problem: MISDP, propagation: Propagation, leaves: Iterable[Leaf], x: Array | None, bound: float
 ) -> bool:
     """Tell whether the leaves prove a bound only for points much nearer than the incumbent.
 
@@ -35,8 +36,8 @@ def out_of_reach(
     problem : MISDP
     propagation : Propagation
     leaves : iterable of Leaf
-    x : array of shape (n,)
-        The incumbent.
+    x : array of shape (n,) or None
+        The incumbent. Without one nothing is taken for zero.
     bound : float
         In the problem's own sense.
     """
@@ -44,8 +45,12 @@ def out_of_reach(
     if box is None or np.isfinite(np.concatenate(box)).all():
         return False
     whole = problem.integer
-    safe = SafeBounds(problem, np.maximum(1.0, np.abs(x)))
-    near = max(float(np.abs(problem.c).max()), abs(problem.offset), problem.objective_scale(x))
+    near = max(float(np.abs(problem.c).max()), abs(problem.offset))
+    reach = np.full(len(problem.c), np.inf)
+    if x is not None:
+        reach = np.maximum(1.0, np.abs(x))
+        near = max(near, problem.objective_scale(x))
+    safe = SafeBounds(problem, np.minimum(reach, _NOWHERE))
     needed = safe.sign * (bound - problem.offset) - _SUM * max(near, abs(bound))
     for leaf in leaves:
         low, high = (end.copy() for end in box)
