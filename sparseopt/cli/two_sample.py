@@ -35,6 +35,13 @@ _KERNELS = ("linear", "quadratic", "gaussian")
 )
 @click.option("-d", "d", metavar="N", help="At most N variables; with commas, the best of several.")
 @click.option("--lam", metavar="X", help="Weight of the variance: a number, several, auto or cv.")
+@click.option(
+    "--signs",
+    type=click.Choice(("any", "positive")),
+    default="any",
+    show_default=True,
+    help="Which weights the test keeps, of strs and quadratic.",
+)
 @click.option("--kernel", type=click.Choice(_KERNELS), help="Of --selection none [gaussian].")
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the test.")
 @click.option("--permutations", type=int, default=999, show_default=True)

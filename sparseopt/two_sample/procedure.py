@@ -19,13 +19,13 @@ from sparseopt.problems.twosample import TwoSample, require_scale
 from sparseopt.problems.user_kernels import UserKernel
 from sparseopt.two_sample.permutation import permutation_test
 from sparseopt.two_sample.result import TwoSampleTest
-from sparseopt.two_sample.selecting import Chosen, Method, balanced_lam, choose
+from sparseopt.two_sample.selecting import Chosen, Method, automatic_lam, choose
 from sparseopt.two_sample.tuning import Candidate, tune
 
 __all__ = ["two_sample_test"]
 
-_GRID = (0.0, 0.2, 1.0, 5.0)
-"""Multiples of the balanced lam that "cv" compares."""
+_GRID = (0.0, 1.0, 4.0, 16.0)
+"""Multiples of the automatic lam that "cv" compares."""
 _TRAIN, _TEST = 4, 2
 """The fewest observations of each sample for the selection, and for the test."""
 
@@ -41,6 +41,7 @@ def two_sample_test(
     split: float = 0.5,
     seed: int = 0,
     lam: float | Sequence[float] | Literal["auto", "cv"] = "auto",
+    signs: Literal["any", "positive"] = "any",
     kernel: Any = None,
     bandwidth: Any = "median",
     c: float | None = None,
@@ -83,10 +84,15 @@ def two_sample_test(
     seed : int, default 0
         Of the split, the selection and the permutations.
     lam : float, sequence of float, "auto" or "cv", default "auto"
-        Weight of the variance in the selection. "auto": MMD^2 / (2 variance) at the weights that
+        Weight of the variance in the selection. "auto": MMD^2 / (16 variance) at the weights that
         maximise the squared MMD alone, which scales as the kernel does. Of several values the one
         with the smallest p-value on a held-out half of the training part is taken; "cv" compares
-        0, 0.2, 1 and 5 times the automatic one.
+        0, 1, 4 and 16 times the automatic one.
+    signs : {"any", "positive"}, default "any"
+        "positive" tests with the positive weights of the optimum only, for "strs" and "quadratic".
+        A squared MMD is never negative, only its estimate is: a negative weight stands for noise,
+        or takes variance away. It never lost power where it was measured, and it selects fewer
+        variables than d.
     kernel : see `selection`
     bandwidth, c : as in :class:`~sparseopt.problems.KernelSelection`
     names : sequence of str, optional
@@ -112,15 +118,15 @@ def two_sample_test(
     Notes
     -----
     Columns that are constant in the training part say nothing there and are selected last. Where
-    all columns are, there is nothing to select by, which is an error; without a solve ("none",
-    "sparse-logistic") all permutations then have the value of the samples, and p is 1.
+    both training parts are equal, constant or not, there is nothing to select by, which is an
+    error; otherwise p is 1 for constant samples.
 
     References
     ----------
     Wang, Dey, Xie: Variable selection for kernel two-sample tests, algorithm 1.
     """
     method = Method(
-        selection, kernel, bandwidth, c, backend, options, time_limit, seed, on_progress
+        selection, kernel, bandwidth, c, backend, options, time_limit, seed, on_progress, signs
     )
     method.check()
     x, y, names = _samples(x, y, names)
@@ -142,7 +148,7 @@ def two_sample_test(
                 method, x[train_x], y[train_y], ds, lams, relative, n_permutations, streams[1]
             )
         else:
-            unit = balanced_lam(method, x[train_x], y[train_y], ds[0]) if relative else 1.0
+            unit = automatic_lam(method, x[train_x], y[train_y], ds[0]) if relative else 1.0
             candidates = [Candidate(ds[0], lams[0] * unit, np.nan, np.nan)]
         best = candidates[0]
         chosen = choose(method, x[train_x], y[train_y], best.d, best.lam)
@@ -197,7 +203,7 @@ def _samples(x: Any, y: Any, names: Sequence[str] | None) -> tuple[Array, Array,
 
 
 def _candidates(method: Method, d: Any, lam: Any, D: int) -> tuple[list[int], list[float], bool]:
-    """Return the values of d and lam to be compared, and whether lam is in balanced ones."""
+    """Return the values of d and lam to be compared, and whether lam is in automatic ones."""
     if d is None:
         d = math.isqrt(D - 1) + 1
     ds = list(d) if isinstance(d, Sequence | np.ndarray) else [d]

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.two_sample.permutation import permutation_test
-from sparseopt.two_sample.selecting import Method, balanced_lam, choose
+from sparseopt.two_sample.selecting import Method, automatic_lam, choose
 
 __all__ = ["Candidate", "tune"]
 
@@ -45,7 +45,7 @@ def tune(
 ) -> list[Candidate]:
     """Select on one half of the training samples, test on the other; the best setting first.
 
-    With `relative` the values of lam are multiples of the balanced one on the first half.
+    With `relative` the values of lam are multiples of the automatic one on the first half.
 
     The order is by p-value, as in Wang, Dey and Xie, section 3.1, and by the standardised
     statistic where p-values tie. All settings see the same halves and the same permutations.
@@ -57,7 +57,7 @@ def tune(
     seed = int(rng.integers(2**32))
     found = []
     for d in ds:
-        unit = balanced_lam(method, *train, d) if relative else 1.0
+        unit = automatic_lam(method, *train, d) if relative else 1.0
         for lam in dict.fromkeys(unit * factor for factor in lams):
             statistic = choose(method, *train, d, lam).statistic(*held)
             value, p, null = permutation_test(statistic, permutations, np.random.default_rng(seed))
