@@ -5,7 +5,10 @@ Parts, each with a table (docs/two-sample.md has all of them):
 - build: matrices A and a of the linear kernel from 4000 + 4000 observations of 50 variables, by
   Hermite features and by direct sums;
 - level: rejections in 1,000 tests of equal distributions, beside the binomial band;
-- power: cases (I) to (IV), D = 100, d = 20, selected variables against all of them;
+- power: cases (I) to (IV), D = 100, d = 20, selected variables against all of them, a picture of
+  what figure 2 shows;
+- dimension: the same against D, n = 50, a picture like figure 3;
+- lam: the same by the weight of the variance, on samples of their own, by which "auto" was chosen;
 - recovery: false and missed discoveries for d = 1, ..., 20, a picture like figure 4;
 - objective: values of the subproblem by method, a picture like figure 1;
 - digits: selected pixels and witness function, a picture like figure 5.
@@ -15,7 +18,9 @@ Usage
     python benchmarks/two_sample.py                  # all parts, about an hour on one core
     python benchmarks/two_sample.py --quick          # all parts, small: two minutes
     python benchmarks/two_sample.py --parts digits --images docs/images
-    python benchmarks/two_sample.py --parts power --sizes 50 --trials 20
+    python benchmarks/two_sample.py --parts power --sizes 50 --trials 20 --json power.json
+
+With --json the parts level, power, dimension, lam and recovery continue where they were stopped.
 """
 
 # ruff: noqa: E402, the threads are set before NumPy is imported
@@ -32,32 +37,23 @@ import statistics
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import binom
+from two_sample_power import CASES, SELECTED, dimension, lam, options, power
+from two_sample_recovery import recovery
 
 import sparseopt
 from sparseopt import generators
 from sparseopt.problems import STRS
-from sparseopt.two_sample import (
-    false_discovery_proportion,
-    non_discovery_proportion,
-    two_sample_test,
-)
+from sparseopt.two_sample import two_sample_test
 
-CASES = {"mean-shift": "I", "covariance-shift": "II", "laplace": "III", "mixture": "IV"}
 TABLE_1 = ((20, 5), (40, 10), (60, 6), (80, 8), (100, 10))
 STRS_LAM = {"mean-shift": 0.8, "covariance-shift": 0.7, "laplace": 0.6, "mixture": 0.5}
-HEURISTIC = {"restarts": 2, "iterations": 10}
-"""Fewer moves than by default: a power study solves hundreds of problems."""
-SECONDS = 1.0
-"""Time limit of a selection in such a study; then the incumbent is taken, unproven."""
-SELECTED = ("strs", "quadratic", "gaussian", "sparse-logistic")
-FULL = ("linear", "quadratic", "gaussian")
 
 
 @dataclass(frozen=True)
@@ -72,15 +68,29 @@ class Plan:
         None: as many as the part has by itself.
     sizes : tuple of int or None
         Of the samples in the part power.
+    dimensions : tuple of int or None
+        D in the part dimension.
     cases : tuple of str
-        Of the parts power and objective.
+        Of all parts but build, level and digits.
+    store : dict
+        What the JSON file holds.
+    file : Path or None
+        The JSON file.
     """
 
     quick: bool
     images: Path | None
     trials: int | None = None
     sizes: tuple[int, ...] | None = None
+    dimensions: tuple[int, ...] | None = None
     cases: tuple[str, ...] = tuple(CASES)
+    store: dict[str, Any] = field(default_factory=dict)
+    file: Path | None = None
+
+    def save(self) -> None:
+        """Write what was measured so far."""
+        if self.file is not None:
+            self.file.write_text(json.dumps(self.store, indent=1), encoding="utf-8")
 
     def count(self, few: int, many: int) -> int:
         """Return how many trials there are."""
@@ -93,25 +103,37 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(PARTS), help="some of: " + ", ".join(PARTS))
     parser.add_argument("--quick", action="store_true", help="small sizes, few trials")
     parser.add_argument("--images", type=Path, help="folder for the pictures (none by default)")
-    parser.add_argument("--json", type=Path, help="file for all numbers")
+    parser.add_argument("--json", type=Path, help="file for all numbers, continued if it is there")
     parser.add_argument("--trials", type=int, help="of every part, instead of its own number")
     parser.add_argument("--sizes", help="n of the part power, such as 50,100")
-    parser.add_argument("--cases", default=",".join(CASES), help="of power and objective")
+    parser.add_argument("--dimensions", help="D of the part dimension, such as 40,100")
+    parser.add_argument("--cases", default=",".join(CASES), help="of all parts that have cases")
     args = parser.parse_args()
-    sizes = tuple(int(n) for n in args.sizes.split(",")) if args.sizes else None
+    sizes, dimensions = (
+        tuple(int(n) for n in text.split(",")) if text else None
+        for text in (args.sizes, args.dimensions)
+    )
     strange = set(args.cases.split(",")) - set(CASES)
     if strange:
         parser.error(f"there is no case {sorted(strange)[0]!r}; there are: {', '.join(CASES)}")
-    plan = Plan(args.quick, args.images, args.trials, sizes, tuple(args.cases.split(",")))
+    there = args.json is not None and args.json.exists()
+    plan = Plan(
+        quick=args.quick,
+        images=args.images,
+        trials=args.trials,
+        sizes=sizes,
+        dimensions=dimensions,
+        cases=tuple(args.cases.split(",")),
+        store=json.loads(args.json.read_text(encoding="utf-8")) if there else {},
+        file=args.json,
+    )
     unknown = set(args.parts.split(",")) - set(PARTS)
     if unknown:
         parser.error(f"there is no part {sorted(unknown)[0]!r}; there are: {', '.join(PARTS)}")
-    numbers: dict[str, Any] = {}
     for name in args.parts.split(","):
         print(f"\n## {name}\n", flush=True)
-        numbers[name] = PARTS[name](plan)
-        if args.json:
-            args.json.write_text(json.dumps(numbers, indent=1), encoding="utf-8")
+        plan.store[name] = PARTS[name](plan)
+        plan.save()
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
@@ -185,13 +207,19 @@ def level(plan: Plan) -> Any:
     trials, n, D, d, permutations = plan.count(100, 1000), 40, 10, 3, 99
     low, high = (int(k) for k in binom.interval(0.95, trials, 0.05))
     counts: dict[str, int] = {}
+    ways: dict[str, tuple[str, dict[str, Any]]] = {
+        **{name: (name, {}) for name in (*SELECTED, "none")},
+        "strs, positive": ("strs", {"signs": "positive"}),
+        "strs, cv": ("strs", {"lam": "cv"}),
+    }
+    kept = plan.store.setdefault("equal", {})
 
     def rows() -> Iterable[tuple[object, ...]]:
-        for selection in (*SELECTED, "none"):
-            rejected = 0
-            for seed in range(trials):
+        for name, (selection, settings) in ways.items():
+            done = kept.setdefault(f"{name} n={n} D={D}", [])
+            for seed in range(len(done), trials):
                 x, y = np.random.default_rng([seed, 77]).standard_normal((2, n, D))
-                rejected += two_sample_test(
+                test = two_sample_test(
                     x,
                     y,
                     selection,
@@ -200,164 +228,19 @@ def level(plan: Plan) -> Any:
                     seed=seed,
                     check=False,
                     options=options(selection),
-                ).reject
-            counts[selection] = rejected
-            inside = "yes" if low <= rejected <= high else "NO"
-            yield selection, trials, rejected, f"{low} to {high}", inside
+                    **settings,
+                )
+                done.append(int(test.reject))
+                if seed % 100 == 99:
+                    plan.save()
+            counts[name] = sum(done[:trials])
+            inside = "yes" if low <= counts[name] <= high else "NO"
+            yield name, trials, counts[name], f"{low} to {high}", inside
 
     print(f"x and y: {n} observations each of {D} standard normal variables, d = {d}, alpha 0.05, ")
     print(f"{permutations} permutations.\n")
     table(("selection", "trials", "rejected", "95% band of 5%", "inside"), rows())
     return {"trials": trials, "rejected": counts, "band": [low, high]}
-
-
-def options(selection: str) -> dict[str, int] | None:
-    """Return the settings of the annealing backend where it is the solver."""
-    return HEURISTIC if selection in ("quadratic", "gaussian") else None
-
-
-# ---- power
-
-
-def power(plan: Plan) -> Any:
-    """Count rejections of a false hypothesis."""
-    trials = plan.count(3, 20)
-    D, d = (20, 5) if plan.quick else (100, 20)
-    sizes = plan.sizes or ((50,) if plan.quick else (50, 100))
-    print(f"D = {D}, d = d_true = {d}, {trials} trials, alpha 0.05, n to select and n to test; ")
-    print("full: all variables, on the n test observations. Power, and below it with lam chosen ")
-    print("by cross-validation (strs, cv) or all 2 n observations tested (gaussian, 2n).\n")
-    methods: dict[str, Callable[[np.ndarray, np.ndarray, int, int], Any]] = {
-        **{name: selected_test(name, d) for name in SELECTED},
-        "strs, cv": selected_test("strs", d, lam="cv"),
-        **{f"full {kernel}": full_test(kernel) for kernel in FULL},
-        "full gaussian, 2n": full_test("gaussian", both=True),
-    }
-    found: dict[str, Any] = {}
-
-    def rows() -> Iterable[tuple[object, ...]]:
-        for case in plan.cases:
-            for n in sizes:
-                draws = [
-                    generators.two_samples(case, seed=s, n=2 * n, D=D, d=d) for s in range(trials)
-                ]
-                shares = {
-                    name: float(
-                        np.mean([test(each.x, each.y, n, s) for s, each in enumerate(draws)])
-                    )
-                    for name, test in methods.items()
-                }
-                found[f"{case} {n}"] = shares
-                yield CASES[case], n, *(f"{share:.2f}" for share in shares.values())
-
-    table(("case", "n", *methods), rows())
-    if plan.images is not None:
-        from two_sample_pictures import draw_power
-
-        draw_power(
-            found, {case: CASES[case] for case in plan.cases}, plan.images / "two-sample-power.png"
-        )
-    return found
-
-
-def selected_test(selection: str, d: int, lam: Any = "auto") -> Callable[..., bool]:
-    """Return a test on selected variables."""
-
-    def run(x: np.ndarray, y: np.ndarray, n: int, seed: int) -> bool:
-        return two_sample_test(
-            x,
-            y,
-            selection,
-            d=d,
-            lam=lam,
-            n_permutations=199,
-            seed=seed,
-            check=False,
-            options=options(selection),
-            time_limit=SECONDS,
-        ).reject
-
-    return run
-
-
-def full_test(kernel: str, both: bool = False) -> Callable[..., bool]:
-    """Return a test on all variables: of the second half of the data, or of all of them."""
-
-    def run(x: np.ndarray, y: np.ndarray, n: int, seed: int) -> bool:
-        begin = 0 if both else n
-        return two_sample_test(
-            x[begin:], y[begin:], "none", kernel=kernel, n_permutations=199, seed=seed
-        ).reject
-
-    return run
-
-
-# ---- recovery
-
-
-def recovery(plan: Plan) -> Any:
-    """Tabulate FDP and NDP against d."""
-    trials = plan.count(1, 3)
-    D, true = (30, 6) if plan.quick else (100, 20)
-    ds = (1, 3, 6) if plan.quick else (1, 2, 4, 7, 10, 13, 16, 20)
-    settings = {
-        "mean-shift": {"tau": 2.0, "n": 200},
-        "covariance-shift": {"n": 150},
-        "laplace": {"n": 150},
-        "mixture": {"tau": 4.0, "n": 200},
-    }
-    found: dict[str, Any] = {}
-
-    def rows() -> Iterable[tuple[object, ...]]:
-        for case, number in CASES.items():
-            draws = [
-                generators.two_samples(case, seed=s, D=D, d=true, **settings[case])
-                for s in range(trials)
-            ]
-            for selection in SELECTED:
-                curves = []
-                for d in ds:
-                    chosen = [
-                        select(selection, each.x, each.y, d, s) for s, each in enumerate(draws)
-                    ]
-                    truth = [each.truth for each in draws]
-                    pairs = list(zip(chosen, truth, strict=True))
-                    curves.append(
-                        (
-                            d,
-                            float(np.mean([false_discovery_proportion(*pair) for pair in pairs])),
-                            float(np.mean([non_discovery_proportion(*pair) for pair in pairs])),
-                        )
-                    )
-                found[f"{case} {selection}"] = curves
-                for d, fdp, ndp in curves:
-                    if d in (ds[len(ds) // 2], ds[-1]):
-                        ideal = f"0.00 / {1 - d / true:.2f}"
-                        yield number, selection, d, f"{fdp:.2f} / {ndp:.2f}", ideal
-
-    print(f"D = {D}, {true} variables differ, {trials} trials.\n")
-    table(("case", "selection", "d", "FDP / NDP", "ideal"), rows())
-    if plan.images is not None:
-        from two_sample_pictures import draw_recovery
-
-        draw_recovery(found, CASES, SELECTED, true, plan.images / "two-sample-recovery.png")
-    return found
-
-
-def select(selection: str, x: np.ndarray, y: np.ndarray, d: int, seed: int) -> np.ndarray:
-    """Return the variables that are selected from all observations but two of each sample."""
-    return two_sample_test(
-        x,
-        y,
-        selection,
-        d=d,
-        split=1.0 - 2.0 / len(x),
-        n_permutations=1,
-        seed=seed,
-        check=False,
-        options=options(selection),
-        time_limit=SECONDS,
-    ).selected
 
 
 # ---- objective
@@ -475,6 +358,8 @@ PARTS: dict[str, Callable[[Plan], Any]] = {
     "build": build,
     "level": level,
     "power": power,
+    "dimension": dimension,
+    "lam": lam,
     "recovery": recovery,
     "objective": objective,
     "digits": digits,

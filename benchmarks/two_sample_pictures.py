@@ -14,7 +14,7 @@ matplotlib.use("Agg")
 import numpy as np
 from matplotlib import pyplot
 
-__all__ = ["draw_digits", "draw_objectives", "draw_power", "draw_recovery"]
+__all__ = ["draw_digits", "draw_dimension", "draw_objectives", "draw_power", "draw_recovery"]
 
 COLOURS = ("#332288", "#CC6677", "#117733", "#AA4499", "#44AA99", "#882255", "#999933")
 """Paul Tol's "muted" scheme, as in sparseopt.plot."""
@@ -22,38 +22,83 @@ GREY = "#999999"
 
 
 def draw_power(found: Mapping[str, Any], cases: Mapping[str, str], path: Path) -> None:
-    """Draw power as bars, a panel for each n: tests of all variables hatched."""
+    """Draw power as bars with standard errors, a panel for each n; all variables hatched."""
     sizes = sorted({int(key.rsplit(" ", 1)[1]) for key in found})
     figure, axes = pyplot.subplots(
         len(sizes), 1, figsize=(10, 0.8 + 2.6 * len(sizes)), squeeze=False, layout="constrained"
     )
     methods = list(next(iter(found.values())))
-    selected = [name for name in methods if not name.startswith("full")]
     width = 0.85 / len(methods)
     for ax, n in zip(axes[:, 0], sizes, strict=True):
         for k, name in enumerate(methods):
-            full = name not in selected
-            # A kernel has one colour, with its variables selected and with all of them.
-            colour = COLOURS[(k - len(selected) if full else k) % len(COLOURS)]
-            heights = [found[f"{case} {n}"][name] for case in cases]
+            rejected = [found[f"{case} {n}"][name] for case in cases]
+            heights = np.array([np.mean(each) for each in rejected])
+            errors = [np.std(each) / np.sqrt(len(each)) for each in rejected]
+            full = name.startswith("full")
+            colour = _colour(name, methods)
             ax.bar(
                 np.arange(len(cases)) + (k - (len(methods) - 1) / 2.0) * width,
                 np.maximum(heights, 0.006),
                 0.9 * width,
+                yerr=errors,
+                error_kw={"linewidth": 0.8},
                 label=name,
                 facecolor="white" if full else colour,
                 edgecolor=colour,
-                hatch="////" if full else None,
+                hatch=("////" if "2n" not in name else "....") if full else None,
             )
         ax.set_xticks(range(len(cases)), [f"({number}) {case}" for case, number in cases.items()])
         ax.set_ylabel(f"power, n = {n}")
-        ax.set_ylim(0.0, 1.03)
+        ax.set_ylim(0.0, 1.06)
         ax.grid(axis="y", color="#DDDDDD")
         ax.set_axisbelow(True)
     figure.legend(
         *axes[0, 0].get_legend_handles_labels(), fontsize=8, ncols=5, loc="outside upper center"
     )
     save(figure, path)
+
+
+def draw_dimension(found: Mapping[str, Any], cases: Mapping[str, str], path: Path) -> None:
+    """Draw power against D with standard errors, a panel for each case; all variables dashed."""
+    figure, axes = pyplot.subplots(
+        2, 2, figsize=(9, 6.5), sharex=True, sharey=True, layout="constrained"
+    )
+    for ax, (case, number) in zip(axes.flat, cases.items(), strict=False):
+        ds = sorted(int(key.rsplit(" ", 1)[1]) for key in found if key.startswith(f"{case} "))
+        methods = list(found[f"{case} {ds[0]}"])
+        for name in methods:
+            rejected = [found[f"{case} {D}"][name] for D in ds]
+            ax.errorbar(
+                ds,
+                [np.mean(each) for each in rejected],
+                [np.std(each) / np.sqrt(len(each)) for each in rejected],
+                color=_colour(name, methods),
+                linestyle="--" if name.startswith("full") else "-",
+                marker="o" if name.startswith("full") else "s",
+                markersize=4,
+                markerfacecolor="white" if name.startswith("full") else None,
+                capsize=2,
+                label=name,
+            )
+        ax.set_title(f"({number}) {case}", fontsize=10)
+        ax.set_ylim(-0.03, 1.05)
+        ax.grid(color="#DDDDDD")
+    for ax in axes[-1]:
+        ax.set_xlabel("D")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("power")
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), fontsize=8, ncols=6, loc="outside upper center"
+    )
+    save(figure, path)
+
+
+def _colour(name: str, methods: Sequence[str]) -> str:
+    """Return one colour for a kernel, with its variables selected and with all of them."""
+    selected = [each for each in methods if not each.startswith("full")]
+    plain = name.removeprefix("full ").removesuffix(", 2n")
+    kernel = "strs" if plain == "linear" else plain
+    return COLOURS[selected.index(kernel) % len(COLOURS)]
 
 
 def draw_recovery(
@@ -74,7 +119,7 @@ def draw_recovery(
                 # The later the thinner: lines that coincide are all seen.
                 width = 1.2 + 1.2 * (len(selections) - 1 - k)
                 colour = COLOURS[k % len(COLOURS)]
-                ax.plot(d, value, color=colour, linewidth=width, marker="os^D"[k], label=selection)
+                ax.plot(d, value, color=colour, linewidth=width, marker="os^Dv"[k], label=selection)
         ideal = 1.0 - d / true
         for ax, value in zip(row, (0.0 * d, ideal, ideal / 2.0), strict=True):
             ax.plot(d, value, color=GREY, linestyle="--", label="ideal")

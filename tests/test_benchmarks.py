@@ -83,6 +83,24 @@ def test_the_matrices_of_two_samples_are_those_of_direct_sums() -> None:
     assert "no part 'levels'; there are: build, level, power" in wrong.stderr
 
 
+def test_a_study_of_power_takes_what_its_file_has(tmp_path: Path) -> None:
+    rejected = {"strs": [1, 1, 1, 0], "full linear": [0, 1, 0, 0]}
+    others = ("quadratic", "gaussian", "full quadratic", "full gaussian")
+    every = rejected | {name: [0, 0, 0, 0] for name in others}
+    kept = {f"laplace n=50 D={D} d=5 from 0": every for D in (10, 20)}
+    file = tmp_path / "study.json"
+    file.write_text(json.dumps({"cells": kept}), encoding="utf-8")
+    done = run(
+        *("two_sample.py", "--quick", "--parts", "dimension", "--cases", "laplace"),
+        *("--trials", "4", "--json", str(file)),
+    )
+    assert done.returncode == 0, done.stderr
+    assert cells(done.stdout, "strs") == [["strs", "0.75 ± 0.22", "0.75 ± 0.22"]]
+    (change,) = cells(done.stdout, "*strs less full linear*")
+    assert change[1:] == ["+0.50 ± 0.25", "+0.50 ± 0.25"]
+    assert json.loads(file.read_text(encoding="utf-8"))["cells"] == kept
+
+
 def test_the_comparison_of_graphs_says_what_was_not_run() -> None:
     done = run("l0.py", "--rows", "tables-32,budgets", "--repeats", "1", "--peers", "")
     assert done.returncode == 0, done.stderr
