@@ -22,7 +22,7 @@ from sparseopt.solvers.adapters.program import Program
 from sparseopt.solvers.adapters.watch import watched
 from sparseopt.solvers.lp.outcome import Outcome
 
-__all__ = ["Mosek", "translate"]
+__all__ = ["Mosek", "environment", "licence_error", "translate"]
 
 STATUS_MAP: Mapping[str, Outcome] = {
     "optimal": Outcome.OPTIMAL,
@@ -71,20 +71,20 @@ class Mosek(Adapter):
     def license_status(self) -> str:
         """Tell whether there is a licence."""
         try:
-            _environment()
+            environment()
         except LicenseError as error:
             return str(error)
         return "licensed"
 
     def _load(self) -> None:
-        _environment()
+        environment()
 
     def _run(self, program: Program, request: Request, control: Control) -> Answer:
         import mosek
 
         asked = threading.Event()
         try:
-            with _environment().Task() as task:
+            with environment().Task() as task:
                 with control.building():
                     translate(task, program)
                     _configure(task, program, request, control)
@@ -93,23 +93,29 @@ class Mosek(Adapter):
                 limit = watched(lambda: code.append(task.optimize()), asked.set, control)
                 return _answer(task, program, code[0], limit)
         except mosek.Error as error:
-            raise _licence(error) or error from error
+            raise licence_error(error) or error from error
 
 
 @functools.cache
-def _environment() -> Any:
-    """Return the one environment of this process, with a licence."""
+def environment() -> Any:
+    """Return the one environment of this process, with a licence.
+
+    Raises
+    ------
+    LicenseError
+        When there is none.
+    """
     import mosek
 
     environment = mosek.Env()
     try:
         environment.checkoutlicense(mosek.feature.pts)
     except mosek.Error as error:
-        raise _licence(error) or error from error
+        raise licence_error(error) or error from error
     return environment
 
 
-def _licence(error: Any) -> LicenseError | None:
+def licence_error(error: Any) -> LicenseError | None:
     """Return the error to raise where MOSEK's is about its licence."""
     if "license" not in _word(error.errno):
         return None

@@ -51,8 +51,8 @@ class BranchAndBound(Backend):
         "relaxation": Option(
             str,
             "auto",
-            "solver of the relaxations: clarabel, scs, barrier (ours), or auto: Clarabel, "
-            "barrier for large matrices and where Clarabel is not installed",
+            "solver of the relaxations: clarabel, scs, mosek (with a licence), barrier (ours), or "
+            "auto: Clarabel, barrier for large matrices and where Clarabel is not installed",
             choices=RELAXATIONS,
         ),
         "branching": Option(

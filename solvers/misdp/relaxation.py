@@ -13,7 +13,7 @@ from sparseopt.solvers.misdp.conic import NodeProgram
 
 __all__ = ["RELAXATIONS", "ConicSolver", "Raw", "conic_solver"]
 
-RELAXATIONS = ("auto", "clarabel", "scs", "barrier")
+RELAXATIONS = ("auto", "clarabel", "scs", "mosek", "barrier")
 """Values of the option `relaxation`."""
 
 
@@ -56,12 +56,13 @@ def conic_solver(name: str, control: Control, tolerance: float) -> ConicSolver:
     Raises
     ------
     BackendUnavailable
-        When its package is not installed.
+        When its package is not installed; a LicenseError where MOSEK has no licence.
     """
-    if name in ("clarabel", "scs") and importlib.util.find_spec(name) is None:
+    extra = {"clarabel": "misdp", "scs": "misdp", "mosek": "mosek"}.get(name)
+    if extra is not None and importlib.util.find_spec(name) is None:
         raise BackendUnavailable(
             f"relaxation={name!r} needs the package {name}, which is not installed: "
-            f"pip install 'sparseopt[misdp]', or take relaxation='barrier'"
+            f"pip install 'sparseopt[{extra}]', or take relaxation='barrier'"
         )
     if name == "clarabel":
         from sparseopt.solvers.misdp.clarabel_ import Clarabel
@@ -71,6 +72,10 @@ def conic_solver(name: str, control: Control, tolerance: float) -> ConicSolver:
         from sparseopt.solvers.misdp.scs_ import Scs
 
         return Scs(control, tolerance)
+    if name == "mosek":
+        from sparseopt.solvers.misdp.mosek_ import Mosek
+
+        return Mosek(control, tolerance)
     from sparseopt.solvers.misdp.barrier import Barrier
 
     if name == "auto" and importlib.util.find_spec("clarabel") is not None:
