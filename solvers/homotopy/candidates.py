@@ -16,7 +16,8 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.solvers.homotopy.basis import Basis
 from sparseopt.solvers.homotopy.products import RoughProduct
-from sparseopt.solvers.homotopy.scan import Ends, ended, scan, scan_roughly
+from sparseopt.solvers.homotopy.scan import Ends, ended, scan
+from sparseopt.solvers.homotopy.screen import Limits, Points, screened
 from sparseopt.solvers.homotopy.state import Segments
 from sparseopt.solvers.homotopy.tableau import DenseProgram
 
@@ -25,7 +26,7 @@ __all__ = ["Candidates", "Finding"]
 _TOLERANCE = 2e-12
 """Violation by a resting coordinate, relative to the largest value, that is let be."""
 
-_FEW = 2_000_000
+_FEW = 400_000
 """Multiplications below which a product is made in double precision at once."""
 
 
@@ -127,9 +128,11 @@ class Candidates:
         slack = np.full(n, np.inf)
         for primal, part in ((False, slice(0, p)), (True, slice(p, n))):
             self._look(segments, primal, part, first[part], slack[part])
-        earliest = int(first.min(initial=2 * len(segments.low)))
+        count = len(segments.low)
+        earliest = int(first.min(initial=2 * count))
         good = earliest // 2
-        return Finding(good, earliest % 2 == 0, np.flatnonzero(first // 2 == good), slack)
+        needed = np.flatnonzero((first < 2 * count) & (first // 2 == good))
+        return Finding(good, earliest % 2 == 0, needed, slack)
 
     def _look(
         self, segments: Segments, primal: bool, part: slice, first: Array, slack: Array
@@ -152,19 +155,16 @@ class Candidates:
                 segments.low, segments.high, _TOLERANCE * largest, first, slack,
             )  # fmt: skip
             return
-        at_low, at_high, error_low, error_high = ends.rough_products(rough)
-        near = np.zeros(len(first), dtype=bool)
-        scan_roughly(
-            at_low, at_high, ends.same, sign, offset, low, high, resting,
-            segments.low, segments.high, rough.size, error_low, error_high, near, slack,
-        )  # fmt: skip
-        where = np.flatnonzero(near)
+        limits = Limits(sign, offset, low, high)
+        moving = bool(limits.rates()[resting].any())
+        points = Points(ends, rough, segments, moving)
+        where, largest = screened(points, rough, limits, resting, slack)
         if len(where) == 0:
             return
-        largest = _size(at_low, low, segments.low)
         block = program.block(where, ends.names) if primal else program.block(ends.names, where).T
         at_low, at_high = ends.products(lambda v: block @ v)
         first_near, slack_near = first[where], slack[where]
+        largest = max(largest, _size(at_low, low, segments.low))
         low, high = (np.ascontiguousarray(limit[:, where]) for limit in (low, high))
         scan(
             at_low, at_high, ends.same, sign, offset[where], low, high,

@@ -12,8 +12,10 @@ __all__ = ["Choice"]
 
 _SMALL = 320
 """Up to this many rows, or variables, all of them are candidates."""
-_SPARE = 100
-"""Candidates beyond those that the size of the kernel asks for."""
+_SPARE = (40, 100)
+"""Candidates beyond those that the size of the kernel asks for: of few coordinates, and of many."""
+_MANY = 25
+"""Coordinates to one spare candidate more."""
 _NEAR = 0.01
 """A coordinate whose slack falls below this part of its range becomes a candidate at once."""
 
@@ -25,7 +27,8 @@ class Choice:
         self.program = program
         m, p = program.n - program.p, program.p
         every_row, every_column = np.arange(m), np.arange(p)
-        count = 2 * len(basis.C) + _SPARE
+        self.spare = min(_SPARE[0] + p // _MANY, _SPARE[1])
+        count = 2 * len(basis.C) + self.spare
         falls = _event_lam(basis, lam)
         rows = every_row if m <= _SMALL else np.union1d(basis.R, _best(falls[p:], count))
         if p <= _SMALL:
@@ -37,14 +40,16 @@ class Choice:
         self.rows, self.columns = rows, columns
         self.block = program.block(rows, columns)
 
-    def extend(self, slack: Array, k: int) -> bool:
-        """Add resting coordinates of small slack, as many as the kernel's size k asks for.
+    def extend(self, slack: Array, k: int, needed: Array) -> bool:
+        """Add the coordinates `needed`, and resting ones of small slack, as many as k asks for.
 
         Parameters
         ----------
         slack : array of shape (n,)
             Relative slack, infinite for coordinates that are candidates already.
         k : int
+            Size of the kernel.
+        needed : int array
 
         Returns
         -------
@@ -53,14 +58,18 @@ class Choice:
         """
         p = self.program.p
         added = []
-        for part, chosen in ((slack[p:], self.rows), (slack[:p], self.columns)):
-            few = 3 * len(chosen) < 4 * k + 2 * _SPARE
-            wanted = 3 * k + 2 * _SPARE - len(chosen) if few else 0
+        parts = (
+            (slack[p:], self.rows, needed[needed >= p] - p),
+            (slack[:p], self.columns, needed[needed < p]),
+        )
+        for part, chosen, asked in parts:
+            few = 3 * len(chosen) < 4 * k + 2 * self.spare
+            wanted = 3 * k + 2 * self.spare - len(chosen) if few else 0
             urgent = int(np.count_nonzero(part < _NEAR))
             if urgent:
-                wanted = max(wanted, 2 * urgent + _SPARE // 4)
+                wanted = max(wanted, 2 * urgent + self.spare // 4)
             near = _best(-part, wanted)
-            added.append(near[np.isfinite(part[near])])
+            added.append(np.concatenate([asked, near[np.isfinite(part[near])]]))
         if self.program.A.symmetric:
             added = [np.union1d(*added)] * 2
         return self.add(*added)

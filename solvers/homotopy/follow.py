@@ -41,7 +41,7 @@ from sparseopt.solvers.homotopy.state import Segments, SingularKernel, State
 
 __all__ = ["Outcome", "follow"]
 
-_REFRESH = 128
+_REFRESH = 192
 """Pivots between two fresh factorizations of the kernel."""
 _CAREFUL = 2
 """The same at least, where values drift."""
@@ -49,7 +49,7 @@ _DRIFT = 1e-10
 """Rounding errors collected between two factorizations that are let be, relative."""
 _VISIT = 0.03
 """Seconds of pivots between two looks at the clock."""
-_SHORTEST, _LONGEST = 32, 128
+_SHORTEST, _LONGEST = 64, 192
 """Pivots between two looks at the resting coordinates, at first and at most."""
 _ENTRIES = 30_000_000
 """Numbers that a look may hold for either end of the segments."""
@@ -188,7 +188,7 @@ class _Walk:
                 return None if reason is None else self.outcome(reason)
             self._record(segments)
             paused = code in (core.PAUSED, core.FULL) and reason is None
-            if paused and self.choice.extend(finding.slack, self.state.k):
+            if paused and self.choice.extend(finding.slack, self.state.k, finding.needed):
                 self._resettle()
                 return None
         else:
@@ -252,8 +252,7 @@ class _Walk:
             self.pending.append((self.candidates.inside[index], code))
             self.codes[self.candidates.inside[index]] = code
         self.batch = max(4, self.batch // 2)
-        self._add(finding.needed)
-        self.choice.extend(finding.slack, self.state.k)
+        self.choice.extend(finding.slack, self.state.k, finding.needed)
         self._resettle()
 
     def _add(self, coordinates: Array) -> None:

@@ -33,23 +33,23 @@ class RoughProduct:
         self.left = left.astype(np.float32)
         self.size = np.sqrt(np.einsum("rs,rs->s", left, left))
 
-    def times(self, names: Array, v: Array) -> tuple[Array, Array]:
-        """Return the product with `v`, entries `names` of a vector, and the errors of its columns.
+    def right(self, names: Array, v: Array) -> Array:
+        """Return what the kept matrix is multiplied with for `v`, entries `names` of vectors."""
+        return v
+
+    def times(self, names: Array, right: Array, where: Array | None) -> tuple[Array, Array]:
+        """Return the product with `right`, or its rows `where`, and the errors of its columns.
 
         Entry (i, s) is right up to ``size[i] * errors[s]``; errors are infinite where numbers do
         not fit into single precision.
         """
-        right = self._right(names, v)
         errors = (len(right) + 3) * _UNIT * np.sqrt(np.einsum("rs,rs->s", right, right))
         fits = errors < _HUGE
         rounded = np.where(fits, right, 0.0).astype(np.float32)
-        return self._left(names).T @ rounded, np.where(fits, errors, np.inf)
+        return self._left(names, where).T @ rounded, np.where(fits, errors, np.inf)
 
-    def _left(self, names: Array) -> Array:
-        return self.left[names]
-
-    def _right(self, names: Array, v: Array) -> Array:
-        return v
+    def _left(self, names: Array, where: Array | None) -> Array:
+        return self.left[names] if where is None else self.left[np.ix_(names, where)]
 
 
 class _GramProduct(RoughProduct):
@@ -59,11 +59,11 @@ class _GramProduct(RoughProduct):
         super().__init__(X * row)
         self.X, self.weight = X, weight
 
-    def _left(self, names: Array) -> Array:
-        return self.left
-
-    def _right(self, names: Array, v: Array) -> Array:
+    def right(self, names: Array, v: Array) -> Array:
         return np.asarray(self.X[:, names] @ (self.weight[names, None] * v))
+
+    def _left(self, names: Array, where: Array | None) -> Array:
+        return self.left if where is None else self.left[:, where]
 
 
 @singledispatch

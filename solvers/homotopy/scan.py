@@ -9,10 +9,9 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.solvers.compiled import compiled
-from sparseopt.solvers.homotopy.products import RoughProduct
 from sparseopt.solvers.homotopy.state import Entries, Segments
 
-__all__ = ["Ends", "ended", "scan", "scan_roughly"]
+__all__ = ["Ends", "ended", "relative_slack", "scan"]
 
 _FAR = 1e8
 """Distance in lam, relative to where it starts, that stands for an endless segment."""
@@ -34,7 +33,10 @@ class Ends:
 
     def __init__(self, segments: Segments, vectors: Entries, names: Array) -> None:
         count = len(segments.low)
-        union, at = np.unique(vectors.index, return_inverse=True)
+        used = np.zeros(len(names), dtype=bool)
+        used[vectors.index] = True
+        union = np.flatnonzero(used)
+        at = (np.cumsum(used) - 1)[vectors.index]
         segment = np.repeat(np.arange(count), np.diff(vectors.ptr))
         self.names = names[union]
         self.low = np.zeros((len(union), count))
@@ -56,14 +58,6 @@ class Ends:
         """Return the products of a map with both ends, shape (length, S) each."""
         low = multiply(self.low)
         return low, low if self.same else self._upper(low, multiply(self.high[:, self.new]))
-
-    def rough_products(self, product: RoughProduct) -> tuple[Array, Array, Array, Array]:
-        """Return the products with both ends in single precision, and the errors of both."""
-        low, low_error = product.times(self.names, self.low)
-        if self.same:
-            return low, low, low_error, low_error
-        new, new_error = product.times(self.names, self.high[:, self.new])
-        return low, self._upper(low, new), low_error, self._upper(low_error, new_error)
 
     def _upper(self, low: Array, new: Array) -> Array:
         """Return what belongs to the upper ends, from what belongs to the lower and new ones."""
@@ -90,56 +84,7 @@ def ended(segments: Segments) -> Segments:
 
 
 @compiled
-def scan_roughly(
-    at_low: Array,
-    at_high: Array,
-    same: bool,
-    sign: float,
-    offset: Array,
-    low: Array,
-    high: Array,
-    resting: Array,
-    lam_low: Array,
-    lam_high: Array,
-    size: Array,
-    error_low: Array,
-    error_high: Array,
-    near: Array,
-    slack: Array,
-) -> None:
-    """Find the resting coordinates that may be violated, given the errors of the products.
-
-    `slack` gets each one's slack at the last end, relative to its range. The other arguments are
-    those of :func:`scan`.
-    """
-    length, count = at_low.shape
-    endless = 1 if np.isinf(lam_high[0]) else 0
-    for i in range(length):
-        near[i] = False
-        if not resting[i]:
-            continue
-        o0, o1 = offset[i, 0], offset[i, 1]
-        l0, l1, h0, h1 = low[0, i], low[1, i], high[0, i], high[1, i]
-        worst = np.inf
-        for s in range(count):
-            lam = lam_low[s]
-            value = sign * at_low[i, s] + o0 + lam * o1
-            gap = min(value - l0 - lam * l1, h0 + lam * h1 - value) - size[i] * error_low[s]
-            worst = min(worst, gap)
-        if not (same and o1 == 0.0 and l1 == 0.0 and h1 == 0.0):
-            for s in range(endless, count):
-                lam = lam_high[s]
-                value = sign * at_high[i, s] + o0 + lam * o1
-                gap = min(value - l0 - lam * l1, h0 + lam * h1 - value) - size[i] * error_high[s]
-                worst = min(worst, gap)
-        near[i] = not worst >= 0.0
-        lam = lam_low[count - 1]
-        value = sign * at_low[i, count - 1] + o0 + lam * o1
-        slack[i] = _relative(value, l0 + lam * l1, h0 + lam * h1)
-
-
-@compiled
-def _relative(value: float, under: float, over: float) -> float:
+def relative_slack(value: float, under: float, over: float) -> float:
     """Return the slack of a value between two limits, relative to their distance."""
     gap = min(value - under, over - value)
     width = over - under
@@ -188,7 +133,7 @@ def scan(
                 worst = min(worst, min(value - l0 - lam * l1, h0 + lam * h1 - value))
         lam = lam_low[count - 1]
         value = sign * at_low[i, count - 1] + o0 + lam * o1
-        slack[i] = _relative(value, l0 + lam * l1, h0 + lam * h1)
+        slack[i] = relative_slack(value, l0 + lam * l1, h0 + lam * h1)
         if worst >= -tolerance:
             continue
         for end in range(endless, 2 * count):

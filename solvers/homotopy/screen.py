@@ -1,0 +1,195 @@
+"""Screening: most resting coordinates are far from their limits between two points of a path.
+
+A resting coordinate's slack at a point (v, lam) of the path is concave: the smaller distance of
+a'v + offset to two affine limits. Between two references it is therefore at least the smaller of
+the slacks there, less |a| times the distance of v to the line between them, less the rate of its
+limits times that of lam. A product with a few references clears nearly all coordinates at once,
+in single precision; those that are left are screened with more references.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.solvers.compiled import compiled
+from sparseopt.solvers.homotopy.products import RoughProduct
+from sparseopt.solvers.homotopy.scan import Ends, relative_slack
+from sparseopt.solvers.homotopy.state import Segments
+
+__all__ = ["Limits", "Points", "screened"]
+
+_STRIDES = (32, 8, 1)
+"""Points of the path from one reference to the next, at each round."""
+_FEW = 2_000_000
+"""Multiplications up to which the rest is left to exact products."""
+
+
+class Limits(NamedTuple):
+    """What the resting coordinates are compared with.
+
+    `value` (k, 2) is added to the products, `low` and `high` (2, k) are the limits, each a
+    constant and a rate in lam; `sign` multiplies the products.
+    """
+
+    sign: float
+    value: Array
+    low: Array
+    high: Array
+
+    def rates(self) -> Array:
+        """Return how fast the nearer limit may move against the value with lam, shape (k,)."""
+        moves = np.zeros(len(self.value))
+        for limit in (self.low, self.high):
+            finite = np.isfinite(limit[0])
+            move = np.abs(limit[1] - self.value[:, 1])
+            moves = np.maximum(moves, np.where(finite, move, 0.0))
+        return moves
+
+
+class Points:
+    """The ends of all segments, in the order of the path.
+
+    Attributes
+    ----------
+    names : int array
+        The coordinates of the vectors that are not zero everywhere.
+    vectors : array of shape (r, E)
+        What the product's kept matrix is multiplied with.
+    lam : array of shape (E,)
+    by_lam : bool
+        Whether the vectors are affine in lam between two neighbours.
+    """
+
+    def __init__(self, ends: Ends, product: RoughProduct, segments: Segments, moving: bool) -> None:
+        self.names = ends.names
+        low = product.right(ends.names, ends.low)
+        count = low.shape[1]
+        if ends.same and not moving:
+            self.vectors, self.lam, self.by_lam = low, segments.low, False
+            return
+        new = np.flatnonzero(ends.new)
+        if np.isinf(segments.high[0]):
+            new = new[1:]
+        high = low[:, new] if ends.same else product.right(ends.names, ends.high[:, new])
+        order = np.argsort(np.concatenate([2 * np.arange(count) + 1, 2 * new]))
+        self.vectors = np.hstack([low, high])[:, order]
+        self.lam = np.concatenate([segments.low, segments.high[new]])[order]
+        self.by_lam = True
+
+    def deviations(self, references: Array) -> tuple[Array, Array]:
+        """Return how far the points between references are from their line: vectors and lam."""
+        count = len(self.lam)
+        interval = np.searchsorted(references, np.arange(count), side="right") - 1
+        interval = np.minimum(interval, len(references) - 2)
+        a, b = references[interval], references[interval + 1]
+        start, lam = self.vectors[:, a], self.lam[a]
+        step, fall = self.vectors[:, b] - start, self.lam[b] - lam
+        move, way = self.vectors - start, self.lam - lam
+        if self.by_lam:
+            length, part = fall, way
+        else:
+            length = np.einsum("re,re->e", step, step)
+            part = np.einsum("re,re->e", step, move)
+        at = np.clip(part / np.where(length == 0.0, 1.0, length), 0.0, 1.0)
+        off = move - at * step
+        distance = np.sqrt(np.einsum("re,re->e", off, off))
+        parts = references[:-1]
+        return (
+            np.maximum.reduceat(distance, parts),
+            np.maximum.reduceat(np.abs(way - at * fall), parts),
+        )
+
+
+def screened(
+    points: Points, product: RoughProduct, limits: Limits, resting: Array, slack: Array
+) -> tuple[Array, float]:
+    """Return the resting coordinates that may be violated at a point, and the largest product.
+
+    Parameters
+    ----------
+    points : Points
+    product : RoughProduct
+    limits : Limits
+        Of all coordinates, as `resting`, a bool array of shape (k,).
+    slack : array of shape (k,)
+        Gets each resting coordinate's slack at the last point, relative to its range.
+    """
+    count = len(points.lam)
+    where = np.flatnonzero(resting)
+    rates = limits.rates()
+    value = np.ascontiguousarray(limits.value)
+    largest, first = 0.0, True
+    for stride in _STRIDES:
+        if stride > 1 and count <= 2 * stride:
+            continue
+        references = np.append(np.arange(0, count - 1, stride), count - 1)
+        whole = 2 * len(where) > len(resting)
+        rough, error = product.times(
+            points.names, points.vectors[:, references], None if whole else where
+        )
+        if len(references) > 1 and stride > 1:
+            distance, shift = points.deviations(references)
+        else:
+            distance = shift = np.zeros(max(len(references) - 1, 1))
+        if first:
+            largest = float(max(rough.max(initial=0.0), -rough.min(initial=0.0)))
+        suspect = np.zeros(len(where), dtype=bool)
+        _screen(
+            rough, limits.sign, value, limits.low, limits.high, where, whole,
+            points.lam[references], product.size, rates, error, distance, shift,
+            suspect, slack, first,
+        )  # fmt: skip
+        where, first = where[suspect], False
+        if len(where) * points.vectors.size <= _FEW:
+            break
+    return where, largest
+
+
+@compiled
+def _screen(
+    products: Array,
+    sign: float,
+    offset: Array,
+    low: Array,
+    high: Array,
+    where: Array,
+    whole: bool,
+    lam: Array,
+    size: Array,
+    rates: Array,
+    error: Array,
+    distance: Array,
+    shift: Array,
+    suspect: Array,
+    slack: Array,
+    first: bool,
+) -> None:
+    """Mark the coordinates `where` that the products with the references do not clear.
+
+    The products are those of all coordinates (`whole`), or of the marked ones only.
+    """
+    count = len(lam)
+    for at in range(len(where)):
+        i = where[at]
+        row = products[i if whole else at]
+        o0, o1 = offset[i, 0], offset[i, 1]
+        l0, l1, h0, h1 = low[0, i], low[1, i], high[0, i], high[1, i]
+        before = np.inf
+        clear = True
+        for s in range(count):
+            value = sign * row[s] + o0 + lam[s] * o1
+            gap = min(value - l0 - lam[s] * l1, h0 + lam[s] * h1 - value) - size[i] * error[s]
+            if s > 0:
+                room = size[i] * distance[s - 1] + rates[i] * shift[s - 1]
+                clear = clear and min(before, gap) >= room
+            else:
+                clear = gap >= 0.0
+            before = gap
+        suspect[at] = not clear
+        if first:
+            end = lam[count - 1]
+            value = sign * row[count - 1] + o0 + end * o1
+            slack[i] = relative_slack(value, l0 + end * l1, h0 + end * h1)
