@@ -97,6 +97,6 @@ def select(way: str, x: np.ndarray, y: np.ndarray, d: int, seed: int) -> np.ndar
         seed=seed,
         check=False,
         options=options(selection),
-        time_limit=SECONDS,
+        time_limit=SECONDS[selection],
         **settings,
     ).selected
