@@ -66,10 +66,12 @@ def draw_dimension(found: Mapping[str, Any], cases: Mapping[str, str], path: Pat
     for ax, (case, number) in zip(axes.flat, cases.items(), strict=False):
         ds = sorted(int(key.rsplit(" ", 1)[1]) for key in found if key.startswith(f"{case} "))
         methods = list(found[f"{case} {ds[0]}"])
-        for name in methods:
+        apart = 0.006 * (ds[-1] - ds[0])
+        for k, name in enumerate(methods):
             rejected = [found[f"{case} {D}"][name] for D in ds]
             ax.errorbar(
-                ds,
+                # Lines that coincide are all seen.
+                np.array(ds) + apart * (k - (len(methods) - 1) / 2.0),
                 [np.mean(each) for each in rejected],
                 [np.std(each) / np.sqrt(len(each)) for each in rejected],
                 color=_colour(name, methods),
