@@ -44,8 +44,8 @@ _LICENSE = 4
 class Copt(Adapter):
     """COPT: linear, mixed-integer, quadratic and conic programs.
 
-    Without a licence of the user's own, the package takes programs of limited size. COPT has no
-    seed and no limit of simplex iterations.
+    Without a licence of the user's own, the package takes programs of limited size. COPT limits the
+    iterations of its interior-point method, not those of the simplex method.
     """
 
     name: ClassVar[str] = "copt"
@@ -87,7 +87,7 @@ class Copt(Adapter):
         try:
             with control.building():
                 model = _environment()[0].createModel("sparseopt")
-                _configure(model, request, control)
+                _configure(model, program, request, control)
                 x, rows = _translate(model, program)
                 if request.start is not None and len(program.integers):
                     model.setMipStart(x, request.start.tolist())
@@ -147,7 +147,7 @@ def _brake(model: Any, program: Program) -> Callable[[], object]:
     return press
 
 
-def _configure(model: Any, request: Request, control: Control) -> None:
+def _configure(model: Any, program: Program, request: Request, control: Control) -> None:
     import coptpy
 
     chosen: dict[str, Any] = {
@@ -159,6 +159,8 @@ def _configure(model: Any, request: Request, control: Control) -> None:
         "NonConvex": 2,
         "RelGap": request.rel_gap,
         "AbsGap": request.abs_gap,
+        # Not among the documented ones, but read and kept.
+        "RandSeed": request.seed,
     }
     if control.remaining is not None:
         chosen["TimeLimit"] = control.remaining
@@ -167,7 +169,10 @@ def _configure(model: Any, request: Request, control: Control) -> None:
     if request.node_limit is not None:
         chosen["NodeLimit"] = request.node_limit
     if request.iteration_limit is not None:
-        control.notes.append("copt has no limit of simplex iterations; it was ignored")
+        if program.linear or len(program.integers):
+            control.notes.append("copt has no limit of simplex iterations; it was ignored")
+        else:
+            chosen["BarIterLimit"] = request.iteration_limit
     for name, value in chosen.items():
         model.setParam(name, value)
     for name, text in request.settings.items():
@@ -265,7 +270,7 @@ def _answer(model: Any, x: Any, rows: Any, program: Program, stopped: Limit | No
         limit = stopped or limit
     whole = len(program.integers) > 0
     tree = whole or len(program.quadratic_rows) > 0
-    known: dict[str, Any] = {"iterations": int(model.SimplexIter)}
+    known: dict[str, Any] = {"iterations": int(model.SimplexIter) + int(model.BarrierIter)}
     if model.HasMipSol or model.HasLpSol:
         known["x"] = np.array(model.getInfo(COPT.Info.Value, x), dtype=float)
     if tree:

@@ -185,6 +185,9 @@ class LazyCuts:
         model.setParam("misc/allowstrongdualreds", False)
         model.setParam("misc/allowweakdualreds", False)
         model.setParam("numerics/feastol", 1e-9)
+        # Points are checked here. Where one misses a row by more SCIP asks its solver for another
+        # thousandth of the tolerance, which that refuses, on standard error, and gives up.
+        model.setParam("lp/checkprimfeas", False)
         model.setParam("limits/gap", 0.1 * params.rel_gap)
         model.setParam("limits/absgap", 0.5 * params.abs_gap)
         model.setParam("randomization/randomseedshift", params.seed % 2**31)

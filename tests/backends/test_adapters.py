@@ -22,6 +22,8 @@ from sparseopt.problems import (
     DantzigSelector,
     L0GraphicalModel,
     MISDPBuilder,
+    SecondOrderCone,
+    SemidefiniteBlock,
 )
 from sparseopt.registry import get_backend
 
@@ -256,6 +258,39 @@ def test_a_warm_start_is_where_the_search_begins(solver):
         problem, backend=solver, warm_start=best, node_limit=1, time_limit=10, threads=1
     )
     assert result.objective == pytest.approx(best.objective, rel=1e-6)
+
+
+def test_copt_counts_and_limits_iterations_of_cones_and_has_a_seed():
+    pytest.importorskip("coptpy", reason="coptpy is not installed: sparseopt[copt]")
+    random = np.random.default_rng(0)
+    head, tail = np.zeros((1, 12)), random.normal(size=(12, 12))
+    cone = SecondOrderCone(np.vstack([head, tail]), [3.0, *np.zeros(12)])
+    problem = MISDP(c=-np.ones(12), cones=[cone])
+    whole = sparseopt.solve(problem, backend="copt")
+    assert whole.iterations > 3
+    short = sparseopt.solve(problem, backend="copt", iteration_limit=2)
+    assert (short.limit, short.iterations) == (Limit.ITERATION, 2)
+    assert not short.notes
+    spherical = STRS(A=np.diag([3.0, 1.0, 2.0]) + 0.3, a=[1.0, 0.5, 0.2], d=2)
+    first, second = (sparseopt.solve(spherical, backend="copt", seed=seed) for seed in (0, 7))
+    assert first.objective == pytest.approx(second.objective, rel=1e-9)
+    assert not second.notes
+
+
+def test_scip_says_nothing_on_standard_error_where_tolerances_are_tight(capfd):
+    pytest.importorskip("pyscipopt", reason="PySCIPOpt is not installed: sparseopt[scip]")
+    square = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    problem = MISDP(
+        c=[1.0, 0.0, 0.0],
+        integer=[True, False, False],
+        blocks=[
+            SemidefiniteBlock(np.column_stack([square, np.zeros(3)]), [1.0, 0.0, 0.0]),
+            SemidefiniteBlock(np.column_stack([np.zeros(3), square]), [1.0, 0.0, 0.0]),
+        ],
+        sense="max",
+    )
+    sparseopt.solve(problem, backend="misdp-oa", options={"master": "scip"}, time_limit=2.0)
+    assert capfd.readouterr().err == ""
 
 
 # ---- MOSEK, whose translation needs no licence
