@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sparseopt.path import ParametricPath, PathResult, Side
+from sparseopt.path import ParametricPath, PathResult, Side, SparseRows
 from sparseopt.problems.base import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ColumnwisePath"]
+__all__ = ["ColumnwisePath", "StackedPaths"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,57 @@ class ColumnwisePath(PathResult):
                 ),
             }
         )
+
+
+@dataclass(frozen=True, eq=False)
+class StackedPaths(Sequence[ParametricPath]):
+    """Paths of the same shape whose segments lie one after another in the same arrays.
+
+    Path i has the segments ``ptr[i]:ptr[i + 1]``, at least one. The other attributes are those of
+    :class:`~sparseopt.path.ParametricPath`, of all segments; `stopped_by` has one entry for each
+    path.
+    """
+
+    ptr: Array
+    low: Array
+    high: Array
+    theta: SparseRows
+    nu: SparseRows
+    objective: Array
+    shape: tuple[int, int]
+    names: Sequence[str]
+    stopped_by: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.stopped_by)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return [self[j] for j in range(*i.indices(len(self)))]
+        i = range(len(self))[i]
+        here = slice(int(self.ptr[i]), int(self.ptr[i + 1]))
+        return ParametricPath(
+            low=self.low[here],
+            high=self.high[here],
+            theta=self.theta.rows(here),
+            nu=self.nu.rows(here),
+            objective=self.objective[here],
+            shape=self.shape,
+            names=self.names,
+            stopped_by=self.stopped_by[i],
+        )
+
+    def ends(self) -> tuple[Array, Array, Array]:
+        """Return the solutions and the row multipliers of all paths at their ends, and the lam.
+
+        Returns
+        -------
+        theta, nu : arrays of shape (paths * p,) and (paths * m,)
+        lam : array of shape (paths,)
+        """
+        m, p = self.shape
+        last = self.ptr[1:] - 1
+        return self.theta.starts(last, p), self.nu.starts(last, m), self.low[last]
 
 
 def _over(path: ParametricPath, knots: Array, value: Any) -> Array:

@@ -86,6 +86,25 @@ class SparseRows:
         out[self.index[here]] = self.value[here] + step * self.rate[here]
         return out
 
+    def rows(self, here: slice) -> SparseRows:
+        """Return the vectors of consecutive rows, as views."""
+        begin, end = self.ptr[here.start], self.ptr[here.stop]
+        return SparseRows(
+            self.ptr[here.start : here.stop + 1] - begin,
+            self.index[begin:end],
+            self.value[begin:end],
+            self.rate[begin:end],
+        )
+
+    def starts(self, rows: Array, length: int) -> Array:
+        """Return some rows at their segments' lower ends, joined, shape (len(rows) * length,)."""
+        out = np.zeros(len(rows) * length)
+        counts = self.ptr[rows + 1] - self.ptr[rows]
+        before = np.cumsum(counts) - counts
+        at = np.repeat(self.ptr[rows] - before, counts) + np.arange(counts.sum())
+        out[self.index[at] + np.repeat(length * np.arange(len(rows)), counts)] = self.value[at]
+        return out
+
     @classmethod
     def stack(cls, rows: Sequence[tuple[Array, Array, Array]]) -> SparseRows:
         """Collect the (index, value, rate) of each segment."""

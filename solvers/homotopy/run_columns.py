@@ -11,9 +11,9 @@ from itertools import pairwise
 import numpy as np
 
 from sparseopt.backend import Control
-from sparseopt.column_path import ColumnwisePath
+from sparseopt.column_path import ColumnwisePath, StackedPaths
 from sparseopt.params import SolveParams
-from sparseopt.path import ParametricPath, SparseRows
+from sparseopt.path import SparseRows
 from sparseopt.problems.base import Array
 from sparseopt.problems.columnwise import ColumnwiseProblem
 from sparseopt.result import Certificate, Limit, Result, Status
@@ -37,6 +37,12 @@ _STOPPED_BY = {
     core.UNBOUNDED: "unbounded_below",
     core.STALLED: Limit.SLOW_PROGRESS.value,
 }
+_LIMITS = frozenset(Limit)
+_SEGMENTS = 1_000_000
+_ENTRIES = 4_000_000
+"""Segments, and entries of their coefficients, that are given room at once at most.
+
+Memory is used only as it is filled."""
 
 Walked = tuple[int, Column, Segments]
 """First column, how the columns ended, and all their segments one after another."""
@@ -78,12 +84,13 @@ def solve_columns(
             program.slopes.copy(),
         )
         tableau = new_tableau((m, p), first.codes, 0.0, np.inf)
+        columns = finish - begin
         ended, records = follow_columns(
             dense,
             kinks,
             first.codes,
             tableau,
-            new_records((m, p)),
+            new_records((m, p), min(columns * p, _SEGMENTS), min(columns * p * max(p // 4, 32), _ENTRIES)),
             stop,
             begin,
             finish,
@@ -137,69 +144,62 @@ def _result(
 ) -> Result:
     names = problem.column(0).coefficient_names
     shape = (program.n - program.p, program.p)
-    paths: list[ParametricPath] = []
-    reasons: list[str] = []
+    stacks: list[StackedPaths] = []
     for _, ended, segments in walked:
-        theta = _in_units(segments.theta, program.column)
-        nu = _in_units(segments.nu, program.row)
-        begin = 0
-        for reason, finish in zip(ended.reason, ended.ends, strict=True):
-            here = slice(begin, finish)
-            stopped_by = _STOPPED_BY.get(int(reason), reached.value if reached else "time")
-            if finish > begin:
-                paths.append(
-                    ParametricPath(
-                        low=segments.low[here],
-                        high=segments.high[here],
-                        theta=_part(theta, here),
-                        nu=_part(nu, here),
-                        objective=segments.objective[here],
-                        shape=shape,
-                        names=names,
-                        stopped_by=stopped_by,
-                    )
-                )
-            reasons.append(stopped_by)
-            begin = finish
+        ptr = np.concatenate([[0], ended.ends])
+        stacks.append(
+            StackedPaths(
+                ptr=ptr,
+                low=segments.low,
+                high=segments.high,
+                theta=_in_units(segments.theta, program.column),
+                nu=_in_units(segments.nu, program.row),
+                objective=segments.objective,
+                shape=shape,
+                names=names,
+                stopped_by=[
+                    _STOPPED_BY.get(int(reason), reached.value if reached else "time")
+                    for reason in ended.reason
+                ],
+            )
+        )
     pivots = int(sum(ended.pivots.sum() for _, ended, _ in walked))
-    limit = next((Limit(reason) for reason in reasons if reason in set(Limit)), None)
-    if len(paths) < problem.columns:
+    reasons = [reason for stack in stacks for reason in stack.stopped_by]
+    limit = next((Limit(reason) for reason in reasons if reason in _LIMITS), None)
+    if any((np.diff(stack.ptr) == 0).any() for stack in stacks):
         return Result(
             status=Status.NO_SOLUTION, limit=limit, raw_status=str(limit), iterations=pivots
         )
-    lows = [float(path.low[-1]) for path in paths]
-    path = ColumnwisePath(columns=paths, stopped_by=reasons[int(np.argmax(lows))])
-    lam = max(lows)
-    objective = path.objective_at(lam)
+    theta, nu, lows = (np.concatenate(part) for part in zip(*map(StackedPaths.ends, stacks)))
+    path = ColumnwisePath(
+        columns=stacks[0] if len(stacks) == 1 else [path for stack in stacks for path in stack],
+        stopped_by=reasons[int(np.argmax(lows))],
+    )
+    lam = float(lows.max())
+    if (lows < lam).any():
+        theta, nu = path.at(lam), path.dual_at(lam)
+        objective = path.objective_at(lam)
+    else:
+        objective = float(sum(stack.objective[stack.ptr[1:] - 1, 0].sum() for stack in stacks))
     return Result(
         status=Status.OPTIMAL if limit is None else Status.FEASIBLE,
         limit=limit,
         raw_status=path.stopped_by,
-        x=path.at(lam),
+        x=theta,
         objective=objective,
         bound=objective,
-        duals={"rows": path.dual_at(lam)},
+        duals={"rows": nu},
         path=path,
         certificate=_certificate(program, codes, walked),
         iterations=pivots,
     )
 
 
-def _in_units(entries: Entries, factor: Array) -> Entries:
+def _in_units(entries: Entries, factor: Array) -> SparseRows:
     """Bring vectors into the user's units, in place."""
     if (factor != 1.0).any():
         scale(entries.index, entries.value, entries.rate, factor)
-    return entries
-
-
-def _part(entries: Entries, here: slice) -> SparseRows:
-    begin, end = entries.ptr[here.start], entries.ptr[here.stop]
-    return SparseRows(
-        entries.ptr[here.start : here.stop + 1] - begin,
-        entries.index[begin:end],
-        entries.value[begin:end],
-        entries.rate[begin:end],
-    )
+    return SparseRows(entries.ptr, entries.index, entries.value, entries.rate)
 
 
 def _certificate(program: ScaledProgram, codes: Array, walked: Sequence[Walked]) -> Certificate:

@@ -150,10 +150,11 @@ def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) ->
     )
 
 
-def new_records(shape: tuple[int, int], room: int = _ROOM) -> Records:
-    """Return room for some segments of an m x p program."""
+def new_records(shape: tuple[int, int], room: int = _ROOM, entries: int = 32 * _ROOM) -> Records:
+    """Return room for some segments of an m x p program, with so many entries in all."""
     m, p = shape
-    theta, nu = (max(room * 32, 2 * size) for size in (p, m))
+    theta, nu = (max(entries, 2 * size) for size in (p, m))
+    changes = max(2 * _TOUCHED, 4 * room)
     return Records(
         bounds=np.empty((room, 2)),
         objective=np.empty((room, 3)),
@@ -164,8 +165,8 @@ def new_records(shape: tuple[int, int], room: int = _ROOM) -> Records:
         nu_index=np.empty(nu, np.int64),
         nu_value=np.empty(nu),
         nu_rate=np.empty(nu),
-        change_index=np.empty(2 * _TOUCHED, np.int64),
-        change_code=np.empty(2 * _TOUCHED, np.int64),
+        change_index=np.empty(changes, np.int64),
+        change_code=np.empty(changes, np.int64),
     )
 
 
