@@ -103,4 +103,5 @@ def hard_choice(v: Array, free: Array, k: int) -> float:
         if free[j]:
             kept[count] = v[j]
             count += 1
-    return sum_of_largest(kept[:count], max(0, k))
+    total: float = sum_of_largest(kept[:count], max(0, k))
+    return total

@@ -86,7 +86,7 @@ class Descent:
         )
         pairs = min(_PAIRS, max(3, _PAIR_CELLS // (2 * len(x))))
         gradient = np.zeros(len(x))
-        memory, scalars = np.zeros((2 * pairs, len(x))), np.zeros(3 + pairs)
+        memory, scalars = np.zeros((2 * pairs, len(x))), np.zeros(4 + pairs)
         weight, density = np.zeros(n), np.zeros(n)
         rank, thresholds = np.array([4]), np.zeros(n + 1)
         best, best_x = math.inf, x.copy()
@@ -161,7 +161,7 @@ def warm_up() -> None:
         np.zeros(13),
         np.zeros(13),
         np.zeros((6, 13)),
-        np.zeros(6),
+        np.zeros(7),
         np.zeros(n),
         np.zeros(n),
         np.array([n]),

@@ -39,6 +39,9 @@ from sparseopt.solvers.strs.spectrum import smoothed_maximum
 
 __all__ = ["evaluate", "minimise", "row_terms"]
 
+_REST, _SLOW = 5e-3, 3.0
+"""At rest after so many steps in a row that gain no more than this part of what is missing."""
+
 
 @compiled
 def row_maximum(l: float, diagonal: float, r: float) -> tuple[float, float, float]:
@@ -169,9 +172,9 @@ def evaluate(
     squares, shares = np.empty(n), np.empty(n)
     for i in range(n):
         square, m = 0.0, 0
-        for j in free:
-            if j != i:
-                squares[m] = L[i, j] * L[i, j]
+        for f in free:
+            if f != i:
+                squares[m] = L[i, f] * L[i, f]
                 m += 1
         row = gL[i]
         for j in range(n):
@@ -184,9 +187,9 @@ def evaluate(
             squares[:m], k, epsilon_squares, thresholds[i], shares[:m]
         )
         m = 0
-        for j in free:
-            if j != i:
-                row[j] = shares[m] * L[i, j]
+        for f in free:
+            if f != i:
+                row[f] = shares[m] * L[i, f]
                 m += 1
         r = sqrt(square + soft + epsilon_root)
         size = sqrt(l[i] * l[i] + epsilon_root) if border else 0.0
@@ -259,9 +262,9 @@ def minimise(
         In and out: the gradient at x.
     memory : array of shape (2 * K, 1 + n + n^2)
         In and out: the last K steps and changes of the gradient.
-    scalars : array of shape (3 + K,)
+    scalars : array of shape (4 + K,)
         In and out: evaluations in all (0 in the first call), the value at x, the number of pairs,
-        and the inverse products of each.
+        slow steps in a row, and the inverse products of each pair.
     weight, density : arrays of shape (n,)
         Out: of the last evaluation.
     rank, thresholds : as for :func:`evaluate`
@@ -289,17 +292,17 @@ def minimise(
         p = -gradient
         for q in range(kept):
             k = (count - 1 - q) % K
-            factors[k] = scalars[3 + k] * np.dot(memory[k], p)
+            factors[k] = scalars[4 + k] * np.dot(memory[k], p)
             p -= factors[k] * memory[K + k]
         if kept > 0:
             k = (count - 1) % K
-            p /= scalars[3 + k] * np.dot(memory[K + k], memory[K + k])
+            p /= scalars[4 + k] * np.dot(memory[K + k], memory[K + k])
         else:
             # A tenth of the way to the target, if the function were linear.
             p *= 0.1 * abs(f - target) / max(np.dot(gradient, gradient), 1e-300)
         for q in range(kept - 1, -1, -1):
             k = (count - 1 - q) % K
-            p += (factors[k] - scalars[3 + k] * np.dot(memory[K + k], p)) * memory[k]
+            p += (factors[k] - scalars[4 + k] * np.dot(memory[K + k], p)) * memory[k]
         slope = np.dot(gradient, p)
         if not slope < 0.0:
             at_rest = True
@@ -339,13 +342,14 @@ def minimise(
         product = np.dot(memory[k], memory[K + k])
         size = np.dot(memory[k], memory[k]) * np.dot(memory[K + k], memory[K + k])
         if product > 1e-12 * sqrt(size):
-            scalars[3 + k] = 1.0 / product
+            scalars[4 + k] = 1.0 / product
             scalars[2] = count + 1
         decrease = f - new_f
         x[:] = new_x
         gradient[:] = new_gradient
         f = new_f
-        if decrease <= 1e-7 * abs(best - target):
+        scalars[3] = scalars[3] + 1.0 if decrease <= _REST * abs(best - target) else 0.0
+        if scalars[3] >= _SLOW:
             at_rest = True
             break
     scalars[0] += evaluations

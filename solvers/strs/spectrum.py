@@ -10,6 +10,8 @@ to tridiagonal form once and is then asked for as many eigenpairs as have a weig
 
 from __future__ import annotations
 
+from typing import Any
+
 import llvmlite.binding as llvm
 import numpy as np
 from numba import types
@@ -21,7 +23,7 @@ from sparseopt.solvers.compiled import compiled
 __all__ = ["smoothed_maximum"]
 
 
-def _lapack(name: str, arguments: int) -> types.ExternalFunction:
+def _lapack(name: str, arguments: int) -> Any:
     """Return a function of SciPy's LAPACK; by its name, so that callers can be cached on disk."""
     symbol = f"sparseopt_{name}"
     llvm.add_symbol(symbol, get_cython_function_address("scipy.linalg.cython_lapack", name))
@@ -155,10 +157,13 @@ def smoothed_maximum(M: Array, tau: float, guess: int) -> tuple[float, float, Ar
                 length.ctypes,
                 info.ctypes,
             )
-            return _weigh(values[:asked], count, nu, tau, kept)
+            few: tuple[float, float, Array, Array] = _weigh(values[:asked], count, nu, tau, kept)
+            return few
     everything, Q = np.linalg.eigh(M)
     count, nu = top_weights(everything, tau)
-    return _weigh(everything, count, nu, tau, Q[:, n - count :].T.copy())
+    V = Q[:, n - count :].T.copy()
+    all_: tuple[float, float, Array, Array] = _weigh(everything, count, nu, tau, V)
+    return all_
 
 
 @compiled

@@ -248,8 +248,58 @@ class Tree:
             stalled = node.bound - self.cut > self.settings.stall * gap and fixed <= 0.1 * n
             if stalled and not (at_root and round_ < self.settings.patience):
                 break
-        if not self._enumerated(node):
-            self._branch(node, weight, density)
+        if self._enumerated(node) or self._probed(node):
+            return
+        self._branch(node, weight, density)
+
+    def _probed(self, node: Node) -> bool:
+        """Fix variables of the incumbent whose exclusion a short minimisation proves hopeless.
+
+        The sets without them would have to be processed anyway; now the rest of the node need not
+        be bounded again for each of them. Return whether the node is settled: closed, or branched
+        on the first variable of which this failed.
+        """
+        support = self.best.support
+        while np.isin(node.fixed_in, support).all() and np.isin(support, node.candidates).all():
+            proof = Proof.at(node.warm, node.candidates, node.fixed_in, self.d)
+            if proof.bound < node.bound:
+                node.bound, node.proof = proof.bound, node.warm
+            if node.bound <= self.cut:
+                self._close(node.fixed_in, node.candidates, node.bound, node.proof)
+                return True
+            if self._enumerated(node):
+                return True
+            if self.control.limit() is not None:
+                self._push(node)
+                return True
+            open_ = np.isin(node.candidates, support) & ~proof.inside
+            i = int(np.argmin(np.where(open_, proof.bounds_out, np.inf)))
+            j = node.candidates[i : i + 1]
+            rest = np.setdiff1d(node.candidates, j)
+            bound, pair = float(proof.bounds_out[i]), node.warm
+            warm = pair
+            if bound > self.cut:
+                warm, *_ = self._descent.run(
+                    rest,
+                    node.fixed_in,
+                    node.warm.point(rest),
+                    max(min(bound, node.bound) - self.cut, 1e-9 * abs(self.best.value)),
+                    self.cut,
+                    self.control.limit,
+                )
+                again = Proof.at(warm, rest, node.fixed_in, self.d).bound
+                if again < bound:
+                    bound, pair = again, warm
+            if node.bound < bound:
+                bound, pair = node.bound, node.proof
+            if bound > self.cut:
+                self._push(Node(node.fixed_in, rest, bound, pair, warm))
+                node.fixed_in = np.union1d(node.fixed_in, j)
+                self._push(node)
+                return True
+            self._close(node.fixed_in, rest, bound, pair)
+            node.fixed_in = np.union1d(node.fixed_in, j)
+        return False
 
     def _apply(self, root: Node, pair: Multipliers) -> None:
         """Bound the root by a pair that is known from elsewhere, and fix what it can fix."""
