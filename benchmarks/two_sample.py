@@ -210,7 +210,6 @@ def level(plan: Plan) -> Any:
     ways: dict[str, tuple[str, dict[str, Any]]] = {
         **{name: (name, {}) for name in (*SELECTED, "none")},
         "strs, positive": ("strs", {"signs": "positive"}),
-        "strs, cv": ("strs", {"lam": "cv"}),
     }
     kept = plan.store.setdefault("equal", {})
 
