@@ -13,6 +13,8 @@ from sparseopt.solvers.misdp.curves import CurveFinder
 from sparseopt.solvers.misdp.far import out_of_reach
 from sparseopt.solvers.misdp.node import Leaf, Node
 from sparseopt.solvers.misdp.points import Points
+from sparseopt.solvers.misdp.rank_one import ranked_blocks
+from sparseopt.solvers.misdp.rank_tree import RankTree
 from sparseopt.solvers.misdp.search import Search
 from sparseopt.solvers.misdp.tree import Tree
 from sparseopt.solvers.misdp.unbounded import bends, find_ray, unbounded
@@ -102,6 +104,13 @@ def _feasible(search: Search) -> tuple[Array | None, Result | None]:
 
 def answer(search: Search, tree: Tree, limit: Limit | None, **more: Any) -> Result:
     """Return the result of a tree, with its certificate."""
+    if (
+        limit is None
+        and not tree.closed()
+        and tree.bound < np.inf
+        and ranked_blocks(search.problem)
+    ):
+        return _ranked(search, tree, **more)
     problem, points = search.problem, search.points
     notes = []
     nothing = tree.bound == np.inf and points.best is None
@@ -163,6 +172,41 @@ def answer(search: Search, tree: Tree, limit: Limit | None, **more: Any) -> Resu
     )
 
 
+def _ranked(search: Search, tree: Tree, **more: Any) -> Result:
+    """Go on by branching on matrices whose rank keeps the gap open."""
+    ranks, points = RankTree(search, tree), search.points
+    limit = ranks.run()
+    closed = points.best is not None and ranks.closed()
+    common: dict[str, Any] = {
+        "raw_status": f"{tree.nodes} nodes, then {ranks.nodes} boxes for the ranks",
+        "nodes": tree.nodes + ranks.nodes,
+        "iterations": search.conic.solves,
+        "trace": tuple(tree.trace),
+        "certificate": ranks.certificate(),
+        **more,
+    }
+    if points.best is None and ranks.bound == np.inf:
+        return Result(status=Status.INFEASIBLE, **common)
+    bound = min(ranks.bound, points.value)
+    if closed and points.value - bound <= tree.rounding * 1.5:
+        bound = points.value
+    notes: tuple[str, ...] = ()
+    if limit is Limit.SLOW_PROGRESS:
+        notes = ("matrices of rank one: no box can be split further; ask for a larger rel_gap",)
+    found = Status.NO_SOLUTION if points.best is None else Status.FEASIBLE
+    return Result(
+        status=Status.OPTIMAL if closed else found,
+        limit=None if closed else limit,
+        x=points.best,
+        objective=None if points.best is None else search.problem.objective(points.best),
+        bound=None
+        if np.isinf(bound)
+        else float(tree.judge.safe.sign * bound + tree.problem.offset),
+        notes=notes,
+        **common,
+    )
+
+
 def _bound(tree: Tree, value: float, closed: bool) -> float | None:
     """Return the bound in the problem's sense; rounding beside an optimum is no gap."""
     bound = min(tree.bound, value)
@@ -170,6 +214,10 @@ def _bound(tree: Tree, value: float, closed: bool) -> float | None:
         return None
     if closed and value - bound <= tree.rounding * 1.5:
         bound = value
+    return _stated(tree, bound)
+
+
+def _stated(tree: Tree, bound: float) -> float:
     return float(tree.judge.safe.sign * bound + tree.problem.offset)
 
 

@@ -64,7 +64,13 @@ class Clarabel:
                 or (info.cost_dual > cutoff + abs(info.cost_dual) * 1e-6 and info.res_dual < 1e-9)
             )
         )
-        solution = solver.solve()
+        try:
+            solution = solver.solve()
+        except BaseException as error:
+            # A panic of Rust, such as an eigenvalue that LAPACK does not find, is no Exception.
+            if type(error).__name__ != "PanicException":
+                raise
+            return Raw(None, None, f"panic: {error}")
         word = str(solution.status)
         x, z = np.array(solution.x), np.array(solution.z)
         dual = np.empty_like(z)

@@ -34,6 +34,9 @@ most 1e-8 of its terms is accepted if all of them together, times max(1, abs(x_j
 of the objective's size (of the positive value, on an infeasible leaf); the message counts those
 leaves.
 
+**"rank-one-leaves"** does the same for matrices of rank one, by boxes of their entries:
+:mod:`sparseopt.checking.misdp_ranks`.
+
 **"ray"** proves that the problem is unbounded, with ``x``, a feasible point, and ``ray``, a
 direction in which every constraint stays met and the objective improves; integer variables move by
 integers. **"curve"** does so where there is no ray, by ``x``, ``ray``, ``bend`` and ``cross``
@@ -48,6 +51,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.checking.boxes import TooEntangled, uncovered
+from sparseopt.checking.misdp_ranks import verify_boxes
 from sparseopt.checking.misdp_rays import Malformed, check_point, verify_ray
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import CONIC, SEGMENT, SUM
@@ -146,6 +150,9 @@ def _matrix(arrays: Mapping[str, Array], name: str, rows: int, columns: int) -> 
 
 def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings: Findings) -> None:
     """Prove a bound, or with None that nothing is feasible."""
+    if result.certificate is not None and result.certificate.kind == "rank-one-leaves":
+        verify_boxes(problem, result, bound, findings, _verify_leaves)
+        return
     propagation = Propagation(problem)
     box = propagation.tighten(cutoff=bound)
     claim = "nothing is feasible" if bound is None else f"nothing is better than {bound:.12g}"

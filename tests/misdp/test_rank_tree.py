@@ -1,0 +1,174 @@
+"""Matrices that must have rank one, proven by boxes of their entries where there is a gap."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import sparseopt
+from sparseopt import Certificate, Limit, Status, Verdict
+from sparseopt.problems import MISDPBuilder
+from sparseopt.problems.misdp_propagation import Propagation
+from sparseopt.problems.misdp_rank_one import RankOneBoxes
+
+pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
+
+each_engine = pytest.mark.parametrize("backend", ["misdp-bnb", "misdp-oa"])
+
+
+def solve(problem, backend="misdp-bnb", **question):
+    return sparseopt.solve(problem, backend=backend, **{"time_limit": 20.0, **question})
+
+
+def on_a_sphere(seed, size, rows):
+    """Minimise v'Qv on the unit sphere below bounds of v'A_k v; returns the problem, too, in v."""
+    random = np.random.default_rng(seed)
+
+    def symmetric():
+        B = random.normal(size=(size, size))
+        return (B + B.T) / 2.0
+
+    model = MISDPBuilder("min")
+    X = model.matrix(size, rank_one=True)
+    model.row((X, np.eye(size)), lower=1.0, upper=1.0)
+    v = random.normal(size=size)
+    v /= np.linalg.norm(v)
+    sides = []
+    for _ in range(rows):
+        A = symmetric()
+        sides.append((A, float(v @ A @ v) + 0.02))
+        model.row((X, A), upper=sides[-1][1])
+    Q = symmetric()
+    model.objective((X, Q))
+    return model.build(), Q, sides
+
+
+def cut_of(size):
+    """The largest cut of a random graph, as a matrix of rank one with X_ii = 1."""
+    random = np.random.default_rng(0)
+    W = np.triu(random.random((size, size)) < 0.6, 1) * random.integers(1, 5, size=(size, size))
+    laplacian = (np.diag((W + W.T).sum(axis=1)) - W - W.T) / 4.0
+    model = MISDPBuilder("max")
+    X = model.matrix(size, rank_one=True)
+    for i in range(size):
+        model.row((X[i, i], 1.0), lower=1.0, upper=1.0)
+    model.objective((X, laplacian))
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=size)))
+    return model.build(), float(np.einsum("ni,ij,nj->n", signs, laplacian, signs).max())
+
+
+def without_a_point(far):
+    """X_11 = X_22 = 1 and abs(X_12) <= 0.5 have semidefinite matrices, none of rank one."""
+    model = MISDPBuilder("min")
+    X = model.matrix(2, rank_one=True)
+    model.row((X[0, 0], 1.0), lower=1.0, upper=1.0 + far)
+    model.row((X[1, 1], 1.0), lower=1.0, upper=1.0 + far)
+    model.row((X[1, 0], 1.0), (X[0, 0], -0.4), lower=-0.5, upper=0.5)
+    model.row((X[1, 0], 1.0), (X[1, 1], 0.4), lower=-0.5, upper=0.5)
+    model.objective((X, np.eye(2)))
+    return model.build()
+
+
+@pytest.mark.parametrize("seed", [3, 10])
+def test_a_gap_of_the_relaxation_is_closed(seed):
+    problem, Q, sides = on_a_sphere(seed, 3, 4)
+    result = solve(problem, rel_gap=1e-4)
+    assert "boxes" in result.raw_status
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.gap <= 1e-4
+    directions = np.random.default_rng(1).normal(size=(100_000, 3))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    values = np.einsum("ni,ij,nj->n", directions, Q, directions)
+    for A, side in sides:
+        values[np.einsum("ni,ij,nj->n", directions, A, directions) > side] = np.inf
+    assert result.bound <= values.min() <= result.objective + 0.01
+
+
+@each_engine
+def test_a_cut_is_proven_to_be_the_largest(backend):
+    problem, best = cut_of(8)
+    result = solve(problem, backend)
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.objective == pytest.approx(best, abs=1e-5)
+
+
+@pytest.mark.parametrize("far", [0.0, 0.05])
+def test_no_matrix_of_rank_one_is_proven(far):
+    result = solve(without_a_point(far))
+    assert (result.status, result.verdict) == (Status.INFEASIBLE, Verdict.VERIFIED)
+
+
+def test_limits_leave_valid_bounds():
+    problem, *_ = on_a_sphere(3, 3, 4)
+    best = solve(problem, rel_gap=1e-4)
+    short = solve(problem, rel_gap=1e-9, node_limit=6)
+    assert (short.status, short.limit) == (Status.FEASIBLE, Limit.NODE)
+    assert short.verdict is Verdict.VERIFIED
+    assert short.bound <= best.objective + 1e-9
+
+
+def test_the_rows_of_a_box_hold_at_every_matrix_of_rank_one():
+    problem, *_ = on_a_sphere(0, 4, 0)
+    boxes = RankOneBoxes(problem)
+    random = np.random.default_rng(7)
+    for _ in range(200):
+        v = random.normal(size=4)
+        v /= np.linalg.norm(v)
+        x = boxes.F.T @ np.outer(v, v)[np.triu_indices(4)]
+        entries = boxes.entries(x)
+        away = random.exponential(size=(2, len(entries))) * random.choice([0.01, 0.3, 2.0])
+        tight = boxes.tightened(entries - away[0], entries + away[1])
+        assert tight is not None
+        assert (tight[0] <= entries + 1e-12).all()
+        assert (tight[1] >= entries - 1e-12).all()
+        residuals = boxes.relaxed(*tight).residuals(x)
+        assert residuals["rows"] <= 1e-12
+    free = Propagation(problem).tighten()
+    assert boxes.box(*free) is not None
+
+
+@pytest.fixture(scope="module")
+def proven():
+    problem, *_ = on_a_sphere(3, 3, 4)
+    return problem, solve(problem, rel_gap=1e-4)
+
+
+def changed(result, **arrays):
+    whole = {**result.certificate.arrays, **arrays}
+    return result.with_changes(certificate=Certificate("rank-one-leaves", whole))
+
+
+def test_a_better_bound_is_refuted(proven):
+    problem, result = proven
+    better = result.with_changes(bound=result.objective - 0.1 * (result.objective - result.bound))
+    assert sparseopt.check(problem, better).verdict is Verdict.REFUTED
+
+
+def test_boxes_that_leave_something_out_are_refuted(proven):
+    problem, result = proven
+    arrays = result.certificate.arrays
+    low = arrays["root_lower"] + 0.1
+    report = sparseopt.check(problem, changed(result, root_lower=low))
+    assert report.verdict is Verdict.REFUTED
+    assert "leave out" in report.messages[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("children", lambda a: np.zeros_like(a)),
+        ("children", lambda a: a + len(a)),
+        ("entry", lambda a: np.where(a >= 0, 99, a)),
+        ("value", lambda a: a[:-1]),
+        ("value", lambda a: a * np.nan),
+        ("owner", lambda a: a.astype(float)),
+        ("owner", lambda a: a[1:]),
+        ("owner", lambda a: np.full_like(a, a[0])),
+        ("psd", lambda a: 0.0 * a),
+        ("root_upper", lambda a: a[1:]),
+    ],
+)
+def test_tampered_boxes_are_refuted(proven, name, change):
+    problem, result = proven
+    other = changed(result, **{name: change(result.certificate.arrays[name])})
+    assert sparseopt.check(problem, other).verdict is Verdict.REFUTED
