@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -58,6 +59,8 @@ def write_report(folder: Path, html: Path) -> list[str]:
     except ImportError as error:
         raise ParamError(f"a report needs {error.name}: pip install 'sparseopt[bench]'") from error
     suite = read_suite(folder / SUITE) if (folder / SUITE).is_file() else None
+    if suite is not None:
+        records = _ordered(records, suite)
     known = _context(records, list(environments.values()), suite)
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("sparseopt.bench", "templates"),
@@ -72,6 +75,18 @@ def write_report(folder: Path, html: Path) -> list[str]:
         part.write_text(text, encoding="utf-8")
         part.replace(target)
     return [family.sentence for family in known["families"]]
+
+
+def _ordered(records: Sequence[dict[str, Any]], suite: Suite) -> list[dict[str, Any]]:
+    """Return the records as the suite names their instances, in whatever order they were made."""
+    places: dict[str, int] = {}
+    for k, entry in enumerate(suite.instances):
+        places.setdefault(json.dumps(entry.tags, sort_keys=True), k)
+
+    def place(record: Mapping[str, Any]) -> int:
+        return places.get(json.dumps(record["instance"]["tags"], sort_keys=True), len(places))
+
+    return sorted(records, key=place)
 
 
 def _context(
