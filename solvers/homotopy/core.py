@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
+from sparseopt.solvers.compiled import compiled_in_place
 from sparseopt.solvers.homotopy.fresh import largest, set_limits
 from sparseopt.solvers.homotopy.ratio_tests import first_block, next_event
 from sparseopt.solvers.homotopy.rays import dual_ray, exchange, primal_ray
@@ -39,7 +39,7 @@ _DRIFT = 1e-7
 _STALL = 500
 
 
-@compiled
+@compiled_in_place
 def _measure(program: DenseProgram, tableau: Tableau) -> None:
     """Set the primal and the dual tolerance and the smallest rate that counts, at the position."""
     codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
@@ -60,7 +60,7 @@ def _measure(program: DenseProgram, tableau: Tableau) -> None:
     position[4], position[5], position[6] = _TIE * primal, _TIE * dual, _RATE * fastest
 
 
-@compiled
+@compiled_in_place
 def _optimal_at(w: Array, low: Array, high: Array, codes: Array, lam: float, sizes: Array) -> bool:
     """Whether no limit is violated at lam by more than a hundred tolerances."""
     for i in range(w.shape[1]):
@@ -73,17 +73,18 @@ def _optimal_at(w: Array, low: Array, high: Array, codes: Array, lam: float, siz
     return True
 
 
-@compiled
-def _largest_finite(values: Array) -> float:
-    """Return the largest finite absolute value."""
+@compiled_in_place
+def _largest_finite(values: Array, begin: int, end: int) -> float:
+    """Return the largest finite constant or rate of the kinks or slopes from begin to end."""
     size = 0.0
-    for value in values.flat:
-        if np.isfinite(value):
-            size = max(size, abs(value))
+    for c in range(2):
+        for at in range(begin, end):
+            if np.isfinite(values[c, at]):
+                size = max(size, abs(values[c, at]))
     return size
 
 
-@compiled
+@compiled_in_place
 def _nonzeros(program: DenseProgram, tableau: Tableau, lam: float) -> int:
     """Return the number of variables that are not zero at lam."""
     count = 0
@@ -97,7 +98,7 @@ def _nonzeros(program: DenseProgram, tableau: Tableau, lam: float) -> int:
     return count
 
 
-@compiled
+@compiled_in_place
 def advance(
     program: DenseProgram,
     tableau: Tableau,
@@ -111,15 +112,16 @@ def advance(
     """Pivot until the end, a rule, or one of the pauses; return which."""
     kink_ptr, slope_ptr, kinks, slopes = program[2:]
     codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
-    position, counters, touched, ray, answer = tableau[10:15]
+    position, counters, touched = tableau.position, tableau.counters, tableau.touched
+    ray, answer = tableau.ray, tableau.answer
     refined = counters[11] == 1
     m, p = program.A.shape
     sizes = position[4:6]
     _measure(program, tableau)
-    few_theta = not kinks[:2, : kink_ptr[p]].any()
-    few_nu = _largest_finite(slopes[:2, slope_ptr[p] :]) == 0.0
+    few_theta = _largest_finite(kinks, 0, kink_ptr[p]) == 0.0
+    few_nu = _largest_finite(slopes, slope_ptr[p], slopes.shape[1]) == 0.0
     tie, near = _TIE * abs(start), _NEAR * abs(start)
-    travel = np.empty(3)
+    travel = tableau.travel
     for _ in range(max_pivots):
         k = counters[0]
         lam, top = position[0], position[2]

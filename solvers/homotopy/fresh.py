@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
+from sparseopt.solvers.compiled import compiled, compiled_in_place
 from sparseopt.solvers.homotopy.rays import add_rows
 from sparseopt.solvers.homotopy.tableau import DenseProgram, Tableau
 
@@ -14,7 +14,7 @@ __all__ = ["largest", "perturb", "refresh", "set_limits"]
 _SINGULAR = 1e-7
 
 
-@compiled
+@compiled_in_place
 def set_limits(
     i: int,
     codes: Array,
@@ -40,7 +40,7 @@ def set_limits(
         high[c, i] = kinks[c, over] if over < kink_ptr[i + 1] else (np.inf if c == 0 else 0.0)
 
 
-@compiled
+@compiled_in_place
 def largest(part: Array, lam: float) -> float:
     """Return the largest finite kink or slope at lam."""
     size = 0.0
@@ -72,7 +72,7 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
         Size of the kernel, or -1 where it is singular to working accuracy.
     """
     A, AT, kink_ptr, slope_ptr, kinks, slopes = program
-    codes, _, w, low, high, C, R, where, kernels, inverse, position, counters, _, _, _, _ = tableau
+    codes, _, w, low, high, C, R, where, kernels, inverse, position, counters = tableau[:12]
     m, p = A.shape
     k = 0
     for j in range(p):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
+from sparseopt.solvers.compiled import compiled_in_place
 from sparseopt.solvers.homotopy.tableau import Tableau
 
 __all__ = ["first_block", "next_event"]
@@ -20,7 +20,7 @@ _STABLE = 1e-5
 _ROUNDING = 1e-15
 
 
-@compiled
+@compiled_in_place
 def _smallest(values: Array, count: int) -> float:
     """Return the smallest of the first `count` values, inf where there is none."""
     a, b, c, d = np.inf, np.inf, np.inf, np.inf
@@ -37,7 +37,7 @@ def _smallest(values: Array, count: int) -> float:
     return c if c < a else a
 
 
-@compiled
+@compiled_in_place
 def _falls(
     value: Array,
     rate: Array,
@@ -68,7 +68,7 @@ def _falls(
         fall[i] = min(under, over)
 
 
-@compiled
+@compiled_in_place
 def next_event(tableau: Tableau) -> tuple[int, int, float, float]:
     """Return (coordinate, upper, lam, delta) of the next event; coordinate -1 where there is none.
 
@@ -107,7 +107,7 @@ def next_event(tableau: Tableau) -> tuple[int, int, float, float]:
     return best, best_side, lam - best_fall, best_order
 
 
-@compiled
+@compiled_in_place
 def _ways(
     ray: Array,
     sign: float,
@@ -130,7 +130,7 @@ def _ways(
         way[i] = (slack + room) / speed if speed > _PIVOT else np.inf
 
 
-@compiled
+@compiled_in_place
 def first_block(
     tableau: Tableau, ray: Array, sign: float, mover: int, travel: Array
 ) -> tuple[int, int]:

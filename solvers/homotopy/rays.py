@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
+from sparseopt.solvers.compiled import compiled_in_place
 from sparseopt.solvers.homotopy.tableau import DenseProgram, Tableau
 
 __all__ = ["add_rows", "dual_ray", "exchange", "primal_ray"]
 
 
-@compiled
+@compiled_in_place
+def _copy(values: Array, length: int, out: Array) -> None:
+    for i in range(length):
+        out[i] = values[i]
+
+
+@compiled_in_place
 def add_rows(out: Array, weights: Array, matrix: Array, rows: Array, k: int, length: int) -> None:
     """Add sum_r weights[r] matrix[rows[r], :length] to out, four rows at a time."""
     r = 0
@@ -27,7 +33,7 @@ def add_rows(out: Array, weights: Array, matrix: Array, rows: Array, k: int, len
         r += 1
 
 
-@compiled
+@compiled_in_place
 def _multiply(matrix: Array, x: Array, k: int, out: Array) -> None:
     """Set out to matrix[:k, :k] x, four rows at a time."""
     whole = k - k % 4
@@ -48,7 +54,7 @@ def _multiply(matrix: Array, x: Array, k: int, out: Array) -> None:
         out[r] = total
 
 
-@compiled
+@compiled_in_place
 def _multiply_transposed(matrix: Array, x: Array, k: int, out: Array) -> None:
     """Set out to matrix[:k, :k]' x."""
     out[:k] = 0.0
@@ -64,7 +70,7 @@ def _multiply_transposed(matrix: Array, x: Array, k: int, out: Array) -> None:
             out[c] += x[r] * row[c]
 
 
-@compiled
+@compiled_in_place
 def dual_ray(
     u: int, program: DenseProgram, tableau: Tableau, k: int, refined: bool, ray: Array
 ) -> None:
@@ -80,12 +86,14 @@ def dual_ray(
     if u < p:
         right[:k] = 0.0
         right[tableau.where[u]] = -1.0
-        step[:k] = -inverse[tableau.where[u], :k]
+        at = tableau.where[u]
+        for c in range(k):
+            step[c] = -inverse[at, c]
     else:
         for c in range(k):
             right[c] = -A[u - p, C[c]]
         _multiply_transposed(inverse, right, k, step)
-        ray[:p] = A[u - p]
+        _copy(A[u - p], p, ray)
     if refined:
         _multiply_transposed(kernel, step, k, correction)
         for c in range(k):
@@ -103,7 +111,7 @@ def dual_ray(
     ray[u] = 1.0
 
 
-@compiled
+@compiled_in_place
 def primal_ray(
     w: int, program: DenseProgram, tableau: Tableau, k: int, refined: bool, ray: Array
 ) -> None:
@@ -127,7 +135,7 @@ def primal_ray(
         for r in range(k):
             right[r] = -AT[w, R[r]]
         _multiply(inverse, right, k, step)
-        rows[:] = AT[w]
+        _copy(AT[w], len(rows), rows)
     if refined:
         _multiply(kernel, step, k, correction)
         for c in range(k):
@@ -143,13 +151,13 @@ def primal_ray(
     ray[w] = 1.0
 
 
-@compiled
+@compiled_in_place
 def _subtract(row: Array, weight: float, other: Array, k: int) -> None:
     for r in range(k):
         row[r] -= weight * other[r]
 
 
-@compiled
+@compiled_in_place
 def exchange(u: int, w: int, program: DenseProgram, tableau: Tableau, k: int) -> int:
     """Take u out of the coordinates on pieces and w into them; return the new kernel size."""
     A, C, R, where = program.A, tableau.C, tableau.R, tableau.where
@@ -193,7 +201,7 @@ def exchange(u: int, w: int, program: DenseProgram, tableau: Tableau, k: int) ->
                 _subtract(inverse[c], inverse[c, at_r] / pivot, inverse[at_c], k)
         last = k - 1
         if at_c != last:
-            inverse[at_c, :k] = inverse[last, :k]
+            _copy(inverse[last], k, inverse[at_c])
             for r in range(k):
                 kernel[r, at_c] = kernel[r, last]
             C[at_c] = C[last]
@@ -201,7 +209,7 @@ def exchange(u: int, w: int, program: DenseProgram, tableau: Tableau, k: int) ->
         if at_r != last:
             for c in range(last):
                 inverse[c, at_r] = inverse[c, last]
-            kernel[at_r, :k] = kernel[last, :k]
+            _copy(kernel[last], k, kernel[at_r])
             R[at_r] = R[last]
             where[p + R[at_r]] = at_r
         where[u], where[w] = -1, -1

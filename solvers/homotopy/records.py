@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
+from sparseopt.solvers.compiled import compiled_in_place
 from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
 
 __all__ = ["land", "land_at_end", "record"]
@@ -13,7 +13,7 @@ __all__ = ["land", "land_at_end", "record"]
 _SNAP = 1e-11
 
 
-@compiled
+@compiled_in_place
 def record(
     program: DenseProgram,
     tableau: Tableau,
@@ -86,7 +86,7 @@ def record(
     tableau.position[2] = down
 
 
-@compiled
+@compiled_in_place
 def land(variable: int, kink: float, counters: Array, records: Records) -> None:
     """Put a variable that meets a kink exactly there at the end of the last recorded segment."""
     s = counters[4] - 1
@@ -103,7 +103,7 @@ def land(variable: int, kink: float, counters: Array, records: Records) -> None:
         records.theta_value[found] = kink
 
 
-@compiled
+@compiled_in_place
 def land_at_end(tableau: Tableau, records: Records, lam: float) -> None:
     """Put the variables that meet a kink just where the path ends exactly there."""
     s = tableau.counters[4] - 1

@@ -84,13 +84,13 @@ def solve_columns(
             program.slopes.copy(),
         )
         tableau = new_tableau((m, p), first.codes, 0.0, np.inf)
-        columns = finish - begin
+        room = (finish - begin) * p
         ended, records = follow_columns(
             dense,
             kinks,
             first.codes,
             tableau,
-            new_records((m, p), min(columns * p, _SEGMENTS), min(columns * p * max(p // 4, 32), _ENTRIES)),
+            new_records((m, p), min(room, _SEGMENTS), min(room * max(p // 4, 32), _ENTRIES)),
             stop,
             begin,
             finish,
@@ -170,7 +170,8 @@ def _result(
         return Result(
             status=Status.NO_SOLUTION, limit=limit, raw_status=str(limit), iterations=pivots
         )
-    theta, nu, lows = (np.concatenate(part) for part in zip(*map(StackedPaths.ends, stacks)))
+    ends = [stack.ends() for stack in stacks]
+    theta, nu, lows = (np.concatenate(part) for part in zip(*ends, strict=True))
     path = ColumnwisePath(
         columns=stacks[0] if len(stacks) == 1 else [path for stack in stacks for path in stack],
         stopped_by=reasons[int(np.argmax(lows))],

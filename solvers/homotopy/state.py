@@ -147,6 +147,7 @@ def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) ->
         ray=np.zeros(n),
         answer=np.zeros(n),
         work=np.empty((4, n)),
+        travel=np.empty(3),
     )
 
 

@@ -53,6 +53,8 @@ class Tableau(NamedTuple):
     ray, answer : arrays of shape (n,)
     work : array of shape (4, n)
         Room for the vectors of one step.
+    travel : array of shape (3,)
+        How far the coordinate that moves first may go.
     """
 
     codes: Array
@@ -71,6 +73,7 @@ class Tableau(NamedTuple):
     ray: Array
     answer: Array
     work: Array
+    travel: Array
 
 
 class Records(NamedTuple):
