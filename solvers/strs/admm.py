@@ -185,6 +185,7 @@ class _Splitting:
         self._Z = np.zeros((n + self._border, n + self._border))
         self._Y, self._y = np.zeros((n, n)), np.zeros(n)
         self.q, self._angles = np.zeros(n), np.full((3, n), 0.7)
+        self._rank = np.array([n])
         weights = np.ones(len(self._state))
         weights[1 : 1 + n] = math.sqrt(2.0)
         self._anderson = Anderson(weights, self.memory) if self.memory else None
@@ -220,6 +221,7 @@ class _Splitting:
             self.q,
             self._angles,
             self._rate,
+            self._rank,
         )
         self.iterations += steps
         trace = 2.0 if self._border else 1.0

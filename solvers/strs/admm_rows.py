@@ -77,6 +77,35 @@ def two_balls(w: Array, sums: Array, squares: Array, R1: float, R2: float) -> tu
 
 
 @compiled
+def split(low: float, high: float, at_low: float, at_high: float) -> float:
+    """Return where the line through both ends of a bracket is 0, inside of it."""
+    at = (low * at_high - high * at_low) / (at_high - at_low)
+    return at if low < at < high else 0.5 * (low + high)
+
+
+@compiled
+def shrink(
+    at: float, g: float, low: float, high: float, at_low: float, at_high: float, side: int
+) -> tuple[float, float, float, float, int]:
+    """Shrink the bracket of a falling function's root by its value g at a point.
+
+    Return the bracket, the values at its ends, and the end that moved. Illinois' rule: the value
+    at an end that stays a second time is halved.
+    """
+    if g > 0.0:
+        low, at_low = at, g
+        if side == -1:
+            at_high *= 0.5
+        side = -1
+    else:
+        high, at_high = at, g
+        if side == 1:
+            at_low *= 0.5
+        side = 1
+    return low, high, at_low, at_high, side
+
+
+@compiled
 def slopes(
     u: float, t: float, w: Array, sums: Array, squares: Array, d: int, q: float, angle: float
 ) -> tuple[float, float, float, float]:
@@ -131,26 +160,16 @@ def best_angle(
         g, rate, theta, pull = slopes(u, t, w, sums, squares, d, q, angle)
     if (at_low < 0.0) == (at_high < 0.0):
         return angle, rate, theta, pull
-    side = 0
+    # The bracket is that of a falling function.
+    at_low, at_high, side = -at_low, -at_high, 0
     for _ in range(_STEPS):
         if high - low <= 1e-13:
             break
-        angle = (low * at_high - high * at_low) / (at_high - at_low)
-        if not low < angle < high:
-            angle = 0.5 * (low + high)
+        angle = split(low, high, at_low, at_high)
         g, rate, theta, pull = slopes(u, t, w, sums, squares, d, q, angle)
         if abs(g) <= 1e-14 * q:
             break
-        if g < 0.0:
-            low, at_low = angle, g
-            if side == -1:
-                at_high *= 0.5
-            side = -1
-        else:
-            high, at_high = angle, g
-            if side == 1:
-                at_low *= 0.5
-            side = 1
+        low, high, at_low, at_high, side = shrink(angle, -g, low, high, at_low, at_high, side)
     return angle, rate, theta, pull
 
 
@@ -181,19 +200,8 @@ def best_share(
         g = rate - nu
         if abs(g) <= 1e-11 * ends[0] or high - low <= 1e-11:
             break
-        if g > 0.0:
-            low, at_low = q, g
-            if side == -1:
-                at_high *= 0.5
-            side = -1
-        else:
-            high, at_high = q, g
-            if side == 1:
-                at_low *= 0.5
-            side = 1
-        q = (low * at_high - high * at_low) / (at_high - at_low)
-        if not low < q < high:
-            q = 0.5 * (low + high)
+        low, high, at_low, at_high, side = shrink(q, g, low, high, at_low, at_high, side)
+        q = split(low, high, at_low, at_high)
     return q, angle
 
 
@@ -264,19 +272,8 @@ def project_rows(
             break
         if high - low <= 1e-14 * high:
             break
-        if excess > 0.0:
-            low, at_low = nu, excess
-            if side == -1:
-                at_high *= 0.5
-            side = -1
-        else:
-            high, at_high = nu, excess
-            if side == 1:
-                at_low *= 0.5
-            side = 1
-        nu = (low * at_high - high * at_low) / (at_high - at_low)
-        if not low < nu < high:
-            nu = 0.5 * (low + high)
+        low, high, at_low, at_high, side = shrink(nu, excess, low, high, at_low, at_high, side)
+        nu = split(low, high, at_low, at_high)
     if q.sum() > d:
         q *= d / q.sum()
     for i in range(n):

@@ -4,9 +4,9 @@ r"""The iteration of the ADMM for the semidefinite relaxation: compiled.
           Z \succeq 0, \; \operatorname{tr} Z = 2, \; Y_{00} = 1, \; (Y, q) \in B,
 
 with the bordered matrix of the problem and the set B of :mod:`sparseopt.solvers.strs.admm_rows`.
-The matrix Z is projected by one eigendecomposition and a projection of the eigenvalues onto a
-simplex. Only Z is symmetric: Y has rows of their own, so that B separates by rows. Without a linear
-term the border is left out, and the trace is 1.
+The matrix Z is projected by its largest eigenvalues, those above the threshold of their projection
+onto a simplex. Only Z is symmetric: Y has rows of their own, so that B separates by rows. Without
+a linear term the border is left out, and the trace is 1.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.solvers.compiled import compiled
 from sparseopt.solvers.strs.admm_rows import project_rows
+from sparseopt.solvers.strs.spectrum import smoothed_maximum
 
 __all__ = ["iterate"]
 
@@ -25,21 +26,16 @@ _RELAXATION = 1.6
 
 
 @compiled
-def spectral_projection(M: Array, trace: float) -> Array:
-    """Return the positive semidefinite matrix of a given trace that is nearest to M. O(n^3)."""
-    values, Q = np.linalg.eigh(M)
-    n = values.shape[0]
-    total, shift, first = 0.0, 0.0, n
-    for k in range(n - 1, -1, -1):
-        following = (total + values[k] - trace) / (n - k)
-        if values[k] <= following:
-            break
-        total += values[k]
-        shift, first = following, k
-    V = Q[:, first:].copy()
-    for k in range(n - first):
-        V[:, k] *= sqrt(values[first + k] - shift)
-    nearest: Array = np.dot(V, V.T)
+def spectral_projection(M: Array, trace: float, rank: Array) -> Array:
+    """Return the positive semidefinite matrix of a given trace that is nearest to M.
+
+    `rank` is an array of shape (1,) with a guess of its rank in, and the rank out.
+    """
+    _, _, p, V = smoothed_maximum(M, trace, rank[0])
+    rank[0] = p.shape[0]
+    for k in range(p.shape[0]):
+        V[k] *= sqrt(trace * p[k])
+    nearest: Array = np.dot(V.T, V)
     return nearest
 
 
@@ -59,6 +55,7 @@ def iterate(
     q: Array,
     angles: Array,
     rate: float,
+    rank: Array,
 ) -> tuple[float, float, float]:
     """Take some steps; return the residuals Z - Y and rho (Y - its predecessor), and the rate.
 
@@ -84,6 +81,8 @@ def iterate(
         In and out: guesses for the rows.
     rate : float
         A guess of the common rate of the rows.
+    rank : int array of shape (1,)
+        In and out: the rank of Z, at first a guess.
     """
     n = a.shape[0]
     o = 1 if border else 0
@@ -105,7 +104,7 @@ def iterate(
             for j in range(i + 1):
                 away = 2.0 * (Y[i, j] + Y[j, i]) - X[i, j] - X[j, i]
                 M[i + o, j + o] = M[j + o, i + o] = 0.5 * away + A[i, j] / rho
-        Z[:] = spectral_projection(M, 2.0 if border else 1.0)
+        Z[:] = spectral_projection(M, 2.0 if border else 1.0, rank)
         primal, dual = 0.0, 0.0
         if border:
             primal += (Z[0, 0] - 1.0) ** 2
