@@ -26,7 +26,7 @@ __all__ = ["Candidates", "Finding"]
 _TOLERANCE = 2e-12
 """Violation by a resting coordinate, relative to the largest value, that is let be."""
 
-_FEW = 400_000
+_FEW = 2_000_000
 """Multiplications below which a product is made in double precision at once."""
 
 
