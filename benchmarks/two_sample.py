@@ -70,6 +70,8 @@ class Plan:
         Of the samples in the part power.
     dimensions : tuple of int or None
         D in the part dimension.
+    methods : tuple of str or None
+        Of the parts power and dimension.
     cases : tuple of str
         Of all parts but build, level and digits.
     store : dict
@@ -83,6 +85,7 @@ class Plan:
     trials: int | None = None
     sizes: tuple[int, ...] | None = None
     dimensions: tuple[int, ...] | None = None
+    methods: tuple[str, ...] | None = None
     cases: tuple[str, ...] = tuple(CASES)
     store: dict[str, Any] = field(default_factory=dict)
     file: Path | None = None
@@ -107,6 +110,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, help="of every part, instead of its own number")
     parser.add_argument("--sizes", help="n of the part power, such as 50,100")
     parser.add_argument("--dimensions", help="D of the part dimension, such as 40,100")
+    parser.add_argument("--methods", help="of power and dimension, such as 'strs,full linear'")
     parser.add_argument("--cases", default=",".join(CASES), help="of all parts that have cases")
     args = parser.parse_args()
     sizes, dimensions = (
@@ -123,6 +127,7 @@ def main() -> None:
         trials=args.trials,
         sizes=sizes,
         dimensions=dimensions,
+        methods=tuple(args.methods.split(",")) if args.methods else None,
         cases=tuple(args.cases.split(",")),
         store=json.loads(args.json.read_text(encoding="utf-8")) if there else {},
         file=args.json,
@@ -209,7 +214,7 @@ def level(plan: Plan) -> Any:
     counts: dict[str, int] = {}
     ways: dict[str, tuple[str, dict[str, Any]]] = {
         **{name: (name, {}) for name in (*SELECTED, "none")},
-        "strs, positive": ("strs", {"signs": "positive"}),
+        "strs positive": ("strs", {"signs": "positive"}),
     }
     kept = plan.store.setdefault("equal", {})
 

@@ -98,7 +98,7 @@ def draw_dimension(found: Mapping[str, Any], cases: Mapping[str, str], path: Pat
 def _colour(name: str, methods: Sequence[str]) -> str:
     """Return one colour for a kernel, with its variables selected and with all of them."""
     selected = [each for each in methods if not each.startswith("full")]
-    plain = name.removeprefix("full ").removesuffix(", 2n")
+    plain = name.removeprefix("full ").removesuffix(" 2n")
     kernel = "strs" if plain == "linear" else plain
     return COLOURS[selected.index(kernel) % len(COLOURS)]
 

@@ -77,14 +77,18 @@ def full(kernel: str, both: bool = False) -> Test:
     return run
 
 
-def methods(d: int) -> dict[str, Test]:
-    """Return all that are compared, by name."""
-    return {
+def methods(plan: Plan, d: int) -> dict[str, Test]:
+    """Return what is compared, by name."""
+    every = {
         **{name: selected(name, d) for name in SELECTED},
-        "strs, positive": selected("strs", d, signs="positive"),
+        "strs positive": selected("strs", d, signs="positive"),
         **{f"full {kernel}": full(kernel) for kernel in FULL},
-        **{f"full {kernel}, 2n": full(kernel, both=True) for kernel in FULL[::2]},
+        **{f"full {kernel} 2n": full(kernel, both=True) for kernel in FULL[::2]},
     }
+    unknown = set(plan.methods or ()) - set(every)
+    if unknown:
+        raise SystemExit(f"there is no method {min(unknown)!r}; there are: {', '.join(every)}")
+    return {name: test for name, test in every.items() if name in (plan.methods or every)}
 
 
 def cell(
@@ -150,7 +154,9 @@ def power(plan: Plan) -> Any:
     print("or on all of them (2n).")
     found = {}
     for n in sizes:
-        cells = {case: cell(plan, (case, n, D, d), methods(d), trials, 0) for case in plan.cases}
+        cells = {
+            case: cell(plan, (case, n, D, d), methods(plan, d), trials, 0) for case in plan.cases
+        }
         print(f"\nn = {n}\n")
         print_cells({f"{CASES[case]} {case}": each for case, each in cells.items()})
         found |= {f"{case} {n}": each for case, each in cells.items()}
@@ -168,7 +174,7 @@ def dimension(plan: Plan) -> Any:
     ds = plan.dimensions or ((10, 20) if plan.quick else (40, 100, 160, 220))
     tests = {
         name: test
-        for name, test in methods(d).items()
+        for name, test in methods(plan, d).items()
         if name in (*SELECTED[:3], *(f"full {kernel}" for kernel in FULL))
     }
     print(f"n = {n}, d = d_true = {d}, {trials} trials ({' and '.join(SLOW)}: half), alpha 0.05.")
@@ -194,7 +200,8 @@ def lam(plan: Plan) -> Any:
         for kernel in ("quadratic", "gaussian")
         for value in (SHARES[0], SHARES[2], SHARES[4])
     }
-    many, few = plan.count(2, 200), plan.count(2, 20)
+    many = plan.count(2, 200)
+    few = max(1, many // 10)
     print(f"n = {n}, D = {D}, d = d_true = {d}, seeds from {FRESH} on; lam in MMD^2 / variance at ")
     print(f"the weights of the largest MMD^2. {many} trials of strs, {few} of the others.\n")
     cells = {

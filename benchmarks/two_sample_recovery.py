@@ -29,7 +29,7 @@ DRAWS: dict[str, dict[str, Any]] = {
 """The settings of section 6.3."""
 WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {}) for name in SELECTED},
-    "strs, positive": ("strs", {"signs": "positive"}),
+    "strs positive": ("strs", {"signs": "positive"}),
 }
 
 
