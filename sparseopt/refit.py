@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import expit
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
@@ -121,7 +122,7 @@ def logistic_fits(Z: Array, ridge: float) -> tuple[Array, Array]:
     active = np.arange(count)
     for _ in range(_NEWTON):
         rows, here = Z[active], beta[active]
-        chance = 1.0 / (1.0 + np.exp(np.einsum("akn,ak->an", rows, here)))
+        chance = expit(-np.einsum("akn,ak->an", rows, here))
         gradient = np.einsum("akn,an->ak", rows, chance) / n - 2.0 * ridge * here
         hessian = (rows * (chance * (1.0 - chance))[:, None, :]) @ rows.transpose(0, 2, 1) / n
         # A trace of a ridge keeps flat directions of separated nodes solvable.

@@ -128,7 +128,7 @@ def _result(problem: L0GraphicalModel, tables: ModelTables, answer: Result) -> R
         notes = (
             *notes,
             f"{int(tables.separated.sum())} sets of neighbours separate their node's values: their "
-            "loss has no minimum, and stands where the solver stopped (a ridge > 0 gives it one)",
+            "loss has an infimum, which is stated, and no minimum (a ridge > 0 gives it one)",
         )
     return answer.with_changes(
         x=x,

@@ -16,6 +16,7 @@ from sparseopt.solvers.spica.blocks import block_data, node_blocks
 from sparseopt.solvers.spica.gaussian_point import gaussian_point
 from sparseopt.solvers.spica.subset_block import enumerate_block, search_block
 from sparseopt.solvers.spica.subset_lanes import WIDEST, LaneSpace, lane_space
+from sparseopt.solvers.spica.subset_orthogonal import improve
 from sparseopt.solvers.spica.subset_tree import SearchSpace, search_space
 
 __all__ = ["NodeTables", "gaussian_tables", "least_squares", "warm_up"]
@@ -26,6 +27,14 @@ _PERFECT = 1e-5
 """Relative residuals below which losses are computed from X: in the Gram matrix they cancel."""
 _NARROW = 1e-4
 """Squared sines of angles between candidates below which they are, too."""
+_DOUBTFUL = 1e-6
+"""Squared sines below which the best subsets are searched again, too."""
+_COPY = 1e-10
+"""Squared sine of the angle between a candidate and its copy."""
+_SHARED = 1e-6
+"""A trace of a ridge, by which copies share what one of them explains."""
+_WORK = 3e9
+"""Multiplications that the second search of one node may take: some seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,16 +139,39 @@ def _sharpen(
         for at in range(int(candidates.ptr[j] + j), int(candidates.ptr[j + 1] + j) + 1):
             chosen = index[(mask[at] >> bits & 1).astype(bool)]
             loss[at] = least_squares(problem, int(j), chosen)[1]
+    for j in nodes[sine < _DOUBTFUL]:
+        here = slice(int(candidates.ptr[j] + j), int(candidates.ptr[j + 1] + j) + 1)
+        _improve(problem, int(j), loss[here], mask[here])
+
+
+def _improve(problem: L0GraphicalModel, node: int, loss: Array, mask: Array) -> None:
+    """Search the subsets of nearly dependent candidates again, without inner products."""
+    columns, target = _stacked(problem, node, problem.candidates.of(node))
+    null = float(target @ target)
+    columns = columns / np.linalg.norm(columns, axis=0)
+    R, c = columns.T @ columns, columns.T @ target
+    near = np.tril(1.0 - np.square(R) < _COPY, -1).any(axis=1)
+    V = np.linalg.inv(R + _SHARED * np.eye(len(R)))
+    order = np.argsort(-np.square(V @ c) / np.diag(V), kind="stable")
+    order = order[~near[order]]
+    triangle = np.linalg.qr(np.column_stack([columns[:, order], target / np.sqrt(null)]), mode="r")
+    rows = np.ascontiguousarray(np.asarray(triangle).T)
+    n, d = problem.X.shape[0], len(order)
+    best, found = loss[: d + 1] * (n / null), np.full(d + 1, -1)
+    improve(rows, best, found, _WORK)
+    for k in range(1, len(loss)):
+        if k <= d and found[k] >= 0:
+            chosen = np.sort(order[(found[k] >> np.arange(d) & 1).astype(bool)])
+            mask[k] = int(sum(1 << int(i) for i in chosen))
+            loss[k] = least_squares(problem, node, problem.candidates.of(node)[chosen])[1]
+        if loss[k] > loss[k - 1]:
+            loss[k], mask[k] = loss[k - 1], mask[k - 1]
 
 
 def least_squares(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[Array, float]:
     """Return the coefficients of some neighbours and the loss, from X itself."""
     n = problem.X.shape[0]
-    columns = np.asarray(problem.X[:, chosen], dtype=np.float64)
-    target = np.asarray(problem.X[:, node], dtype=np.float64)
-    if problem.ridge > 0.0:
-        columns = np.vstack([columns, np.sqrt(n * problem.ridge) * np.eye(len(chosen))])
-        target = np.append(target, np.zeros(len(chosen)))
+    columns, target = _stacked(problem, node, chosen)
     if len(chosen) == 0:
         return np.zeros(0), float(target @ target) / n
     # Columns of one length: else the small ones drown.
@@ -147,6 +179,17 @@ def least_squares(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[
     beta = np.linalg.lstsq(columns / length, target, rcond=None)[0] / length
     residual = target - columns @ beta
     return beta, float(residual @ residual) / n
+
+
+def _stacked(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[Array, Array]:
+    """Return the columns of some neighbours and of the node, with the rows of the ridge."""
+    columns = np.asarray(problem.X[:, chosen], dtype=np.float64)
+    target = np.asarray(problem.X[:, node], dtype=np.float64)
+    if problem.ridge > 0.0:
+        shift = np.sqrt(problem.X.shape[0] * problem.ridge)
+        columns = np.vstack([columns, shift * np.eye(len(chosen))])
+        target = np.append(target, np.zeros(len(chosen)))
+    return columns, target
 
 
 @cache
@@ -160,4 +203,5 @@ def warm_up() -> None:
     todo = np.zeros(1, dtype=np.int64)
     enumerate_block(lane_space(2), *data, todo, *tables)
     search_block(search_space(2), *data, todo, np.zeros(3, dtype=np.int64), _QUOTA, *tables)
+    improve(np.eye(3), np.ones(3), np.zeros(3, dtype=np.int64), 1.0)
     gaussian_point(problem, np.ones(6, dtype=bool))

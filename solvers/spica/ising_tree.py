@@ -6,7 +6,8 @@ With :math:`z_{ik} = x_{ij} x_{ik}` the loss of a set S of neighbours is
           \ge \frac1n \sum_i H(p_i) - \frac1{4 \rho} \sum_{k \in S} g_k^2, \quad
           g = Z' p / n,
 
-for every p in :math:`[0, 1]^n`, H being the entropy; without a ridge g must vanish on S. A fit of M
+for every p in :math:`[0, 1]^n`, H being the entropy; without a ridge the last term is
+:math:`B \|g_S\|_1` for coefficients up to B = 1000, which is as good as none. A fit of M
 gives :math:`p_i = 1 / (1 + e^{z_i \beta})`, and for the loss without member l a bound that is tight
 to third order, at
 
@@ -34,6 +35,13 @@ _PRECISION = 1e-13
 """Newton decrement, half its square, at which a fit ends: about the error of its loss."""
 _SEPARATED = 20.0
 """Margins beyond which neighbours separate the node's values."""
+_ROUNDED = 1e-11
+"""Newton decrement below which a step that lowers nothing is rounding."""
+_FLAT = 1e-9
+"""Slope that may be left where there is no curvature to take a step."""
+_COEFFICIENT = 1e3
+"""Size of the coefficients for which bounds hold without a ridge."""
+_SMALLEST, _EPS = 1e-300, 1e-16
 _TIE = 1e-10
 """Improvements of the loss that are not looked for."""
 
@@ -204,28 +212,38 @@ def _choose(space: IsingSpace, members: int) -> int:
 
 @compiled
 def _fit(space: IsingSpace, members: int, ridge: float) -> Any:
-    """Fit a set by damped Newton steps from the last row of beta; record it; return the loss."""
-    beta = space.beta[len(space.Z) + 1]
-    step, trial = space.work[0], space.work[1]
-    chosen, n = space.chosen, space.Z.shape[1]
-    k = _choose(space, members)
-    loss = _loss(space, beta, k, ridge)
+    """Fit a set from the last row of beta; record it; return what its loss does not fall below."""
+    beta, k = space.beta[len(space.Z) + 1], _choose(space, members)
     space.state[1] += 1
+    loss, converged = _newton(space, beta, k, ridge)
+    if not converged:
+        # Coefficients that separate a larger set leave no curvature to start from.
+        for a in range(k):
+            beta[space.chosen[a]] = 0.0
+        loss, converged = _newton(space, beta, k, ridge)
+    if loss < space.best[k]:
+        space.best[k], space.mask[k] = loss, members
+        space.separated[k] = ridge == 0.0 and np.abs(space.margin).max() > _SEPARATED
+    return loss if converged else 0.0
+
+
+@compiled
+def _newton(space: IsingSpace, beta: Array, k: int, ridge: float) -> Any:
+    """Take damped Newton steps; return the loss, and whether it is the smallest."""
+    step, trial = space.work[0], space.work[1]
+    chosen = space.chosen
+    loss = _loss(space, beta, k, ridge)
     for _ in range(_NEWTON):
         _factor(space, k, ridge)
+        _slope(space, beta, k, ridge, step)
         for a in range(k):
-            row = space.Z[chosen[a]]
-            total = 0.0
-            for i in range(n):
-                total += row[i] * space.chance[i]
-            step[a] = total / n - 2.0 * ridge * beta[chosen[a]]
             trial[a] = step[a]
         _solve(space, k, step)
         decrement = 0.0
         for a in range(k):
             decrement += trial[a] * step[a]
         if decrement <= 2.0 * _PRECISION:
-            break
+            return loss, _unstepped(space, k, trial, step) <= _FLAT
         length = 1.0
         for a in range(k):
             trial[a] = beta[chosen[a]]
@@ -237,16 +255,46 @@ def _fit(space: IsingSpace, members: int, ridge: float) -> Any:
                 break
             length /= 2.0
         if not new < loss:
-            # The last digits of the loss: stay.
             for a in range(k):
                 beta[chosen[a]] = trial[a]
-            loss = _loss(space, beta, k, ridge)
-            break
+            # Either the last digits of the loss, or a step to nowhere.
+            return _loss(space, beta, k, ridge), decrement <= _ROUNDED
         loss = new
-    if loss < space.best[k]:
-        space.best[k], space.mask[k] = loss, members
-        space.separated[k] = ridge == 0.0 and np.abs(space.margin).max() > _SEPARATED
-    return loss
+    return loss, False
+
+
+@compiled
+def _unstepped(space: IsingSpace, k: int, slope: Array, step: Array) -> float:
+    """Return the largest slope that is left to members without a step.
+
+    That of a copy of others goes with theirs; where chances are all but certain, members only look
+    like copies.
+    """
+    Z, chosen, n = space.Z, space.chosen, space.Z.shape[1]
+    most = 0.0
+    for a in range(k):
+        if space.H[a, a] < 1e150:
+            continue
+        left = slope[a]
+        for b in range(k):
+            total = 0.0
+            for i in range(n):
+                total += Z[chosen[a], i] * space.weight[i] * Z[chosen[b], i]
+            left -= total / n * step[b]
+        most = max(most, abs(left))
+    return most
+
+
+@compiled
+def _slope(space: IsingSpace, beta: Array, k: int, ridge: float, out: Array) -> None:
+    """Set out to minus the gradient at the fit in hand."""
+    chosen, n = space.chosen, space.Z.shape[1]
+    for a in range(k):
+        row = space.Z[chosen[a]]
+        total = 0.0
+        for i in range(n):
+            total += row[i] * space.chance[i]
+        out[a] = total / n - 2.0 * ridge * beta[chosen[a]]
 
 
 @compiled
@@ -255,8 +303,11 @@ def _bounds(space: IsingSpace, k: int, ridge: float, loss: float, low: Array) ->
     beta = space.beta[len(space.Z) + 1]
     Z, weight, chosen, p = space.Z, space.weight, space.chosen, space.point
     n = Z.shape[1]
-    unit = space.work[2]
+    unit, rest = space.work[2], space.work[0]
     _factor(space, k, ridge)
+    # What the fit has left is taken out of all bounds: a step of its own.
+    _slope(space, beta, k, ridge, rest)
+    _solve(space, k, rest)
     for l in range(k):
         low[l] = loss
         unit[:k] = 0.0
@@ -264,15 +315,15 @@ def _bounds(space: IsingSpace, k: int, ridge: float, loss: float, low: Array) ->
         _solve(space, k, unit)
         if unit[l] <= 0.0:
             continue
+        t = (beta[chosen[l]] + rest[l]) / unit[l]
         p[:] = 0.0
         for a in range(k):
             row = Z[chosen[a]]
+            share = t * unit[a] - rest[a]
             for i in range(n):
-                p[i] += row[i] * unit[a]
-        t = beta[chosen[l]] / unit[l]
+                p[i] += row[i] * share
         for i in range(n):
-            p[i] = space.chance[i] + t * weight[i] * p[i]
-        # Outside [0, 1] there is no bound: stay with that of the whole set.
+            p[i] = min(max(space.chance[i] + weight[i] * p[i], _SMALLEST), 1.0 - _EPS)
         bound = entropy(p, space.spare, space.bits) / n
         for a in range(k):
             if a == l:
@@ -285,8 +336,7 @@ def _bounds(space: IsingSpace, k: int, ridge: float, loss: float, low: Array) ->
             if ridge > 0.0:
                 bound -= g * g / (4.0 * ridge)
             else:
-                # The step keeps g at 0 up to what the fit has left.
-                bound -= 2.0 * abs(g) * (abs(beta[chosen[a]]) + 1.0)
+                bound -= _COEFFICIENT * abs(g)
         if bound > loss:
             low[l] = bound
 

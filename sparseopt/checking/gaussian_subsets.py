@@ -1,11 +1,9 @@
-r"""Proof that no neighbours of a Gaussian node with many candidates beat what its table states.
+r"""Proof that no neighbours of Gaussian nodes do better than their tables state.
 
-Beyond some 15 candidates all subsets are too many. They are looked through from the largest down,
-member after member being dropped, those of the largest cost last. Dropping member i from a set
-raises its residual sum of squares by its cost :math:`\beta_i^2 / (G^{-1})_{ii}`, and dropping r
-members by no less than the r-th smallest cost. Below a set nothing is looked at where these bounds,
-or that no set does better than one that contains it, rule it out. Everything is computed again from
-X with NumPy, many sets at once, in another order than the engine's.
+The inner products are computed again from X; all subsets of a node's candidates are looked through
+with bounds (:mod:`~sparseopt.checking.gaussian_tree`). Candidates that are copies of others, or
+combinations of them, are looked through in another way
+(:mod:`~sparseopt.checking.gaussian_dependent`).
 """
 
 from __future__ import annotations
@@ -17,110 +15,140 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
 
-__all__ = ["NodeProof", "prove_node"]
+__all__ = ["GaussianProof", "prove_tables"]
 
-_ENTRIES = 1 << 20
-"""Entries of the matrices of all sets at once."""
-_DEPENDENT = 1e-8
-"""Smallest eigenvalue of the candidates' correlations below which nothing is proven here."""
+WORK = 3e10
+"""What is spent at most, in multiplications: some 20 to 30 seconds."""
+_ENTRIES = 1 << 21
+"""Entries of Gram matrices and columns that are handled at once."""
+_NOTHING = 1e-10
+"""Squared sine of the angle to others below which a candidate adds nothing."""
+_DOUBT = 10.0
+"""How far from it a squared sine must be to count as below or above."""
 
 
-@dataclass(frozen=True)
-class NodeProof:
+@dataclass(frozen=True, eq=False)
+class GaussianProof:
     """What was found.
 
     Attributes
     ----------
-    complete : bool
-        False where the work was not enough, or the candidates are nearly dependent.
-    beaten : (size, loss) or None
-        Neighbours that do better than the table.
+    proven : bool array of shape (d,)
+        Nodes none of whose neighbours do better.
+    beaten : (node, size, loss) or None
+        Neighbours that do.
     work : float
         What was spent.
     """
 
-    complete: bool
-    beaten: tuple[int, float] | None
+    proven: Array
+    beaten: tuple[int, int, float] | None
     work: float
 
 
-def prove_node(problem: L0GraphicalModel, node: int, table: Array, work: float) -> NodeProof:
-    """Look through the subsets of a node's candidates.
+def prove_tables(
+    problem: L0GraphicalModel, table: Array, work: float | None = None
+) -> GaussianProof:
+    """Look through the subsets of as many nodes as can be afforded, the smallest first.
 
     Parameters
     ----------
     problem : L0GraphicalModel
         With loss "gaussian".
-    node : int
-    table : array of shape (d_j + 1,)
-        Losses that no neighbours may fall below: those stated less a tolerance.
-    work : float
-        What may be spent, in cubed sizes of sets.
+    table : array of shape (total + d,)
+        Losses of 0, 1, ... neighbours of each node, not scaled, that no neighbours may fall below:
+        those stated less a tolerance.
+    work : float, optional
+        What may be spent; default :data:`WORK`.
     """
-    own = problem.candidates.of(node)
-    X = np.asarray(problem.X[:, own], dtype=float)
-    y = np.asarray(problem.X[:, node], dtype=float)
-    n, p = X.shape
-    gram, null = X.T @ X + n * problem.ridge * np.eye(p), float(y @ y)
-    length = np.sqrt(np.diag(gram))
-    R, c = gram / np.outer(length, length), X.T @ y / (length * np.sqrt(null))
-    if np.linalg.eigvalsh(R)[0] < _DEPENDENT:
-        return NodeProof(False, None, 0.0)
-    # Relative to the loss of no neighbours.
-    bound = np.asarray(table) * n / null
-    inverse = np.linalg.inv(R)
-    order = np.argsort(-np.square(inverse @ c) / np.diag(inverse), kind="stable")
-    R, c = R[np.ix_(order, order)], c[order]
-    members, low = np.ones((1, p), dtype=bool), np.zeros(1, dtype=np.int64)
-    left = work
-    for size in range(p, 0, -1):
-        left -= len(members) * float(size) ** 3
-        if left < 0.0:
-            return NodeProof(False, None, work)
-        following = []
-        for start in range(0, len(members), max(1, _ENTRIES // (size * size))):
-            part = slice(start, start + max(1, _ENTRIES // (size * size)))
-            rss, cost = _fit(R, c, members[part])
-            for k, smallest in ((size, rss), (size - 1, (rss[:, None] + cost).min(axis=1))):
-                if (smallest < bound[k]).any():
-                    found = k, float(smallest.min()) * null / n
-                    return NodeProof(False, found, work - left)
-            following.append(_below(members[part], low[part], rss, cost, bound))
-        members = np.concatenate([some for some, _ in following])
-        low = np.concatenate([some for _, some in following])
-        if len(members) == 0:
-            break
-    return NodeProof(True, None, work - left)
+    from sparseopt.checking.gaussian_tree import BEATEN, DEPENDENT, PROVEN, prove_each
+
+    sizes, n = problem.candidates.sizes, problem.X.shape[0]
+    left = WORK if work is None else work
+    given = left
+    proven = sizes == 0
+    dependent = []
+    for size in np.unique(sizes[sizes > 0]):
+        same = np.flatnonzero(sizes == size)
+        step = max(1, _ENTRIES // int((size + 1) * (size + 1 + n)))
+        for start in range(0, len(same), step):
+            nodes = same[start : start + step]
+            if left <= 0.0:
+                break
+            gram, bound = _grams(problem, nodes, int(size)), _bounds(problem, nodes, table)
+            state, found = np.zeros(len(nodes), dtype=np.int64), np.zeros((len(nodes), 2))
+            left -= prove_each(gram, bound, left, state, found)
+            if (state == BEATEN).any():
+                at = int(np.argmax(state == BEATEN))
+                beaten = int(nodes[at]), int(found[at, 0]), float(found[at, 1])
+                return GaussianProof(proven, beaten, given - left)
+            proven[nodes[state == PROVEN]] = True
+            dependent += list(nodes[state == DEPENDENT])
+    for j in dependent:
+        became, most, loss, spent = _search_dependent(problem, int(j), table, left)
+        left -= spent
+        if became == BEATEN:
+            return GaussianProof(proven, (int(j), most, loss), given - left)
+        proven[j] = became == PROVEN
+    return GaussianProof(proven, None, given - left)
 
 
-def _fit(R: Array, c: Array, members: Array) -> tuple[Array, Array]:
-    """Return the residual sums of squares of sets of one size, and the cost of each member."""
-    chosen = np.nonzero(members)[1].reshape(len(members), -1)
-    V = np.linalg.inv(R[chosen[:, :, None], chosen[:, None, :]])
-    right = c[chosen]
-    beta = np.einsum("mij,mj->mi", V, right)
-    diagonal = np.einsum("mii->mi", V)
-    return 1.0 - np.einsum("mi,mi->m", beta, right), np.square(beta) / diagonal
+def _grams(problem: L0GraphicalModel, nodes: Array, size: int) -> Array:
+    """Return products of the candidates and the node, shape (nodes, size + 1, size + 1)."""
+    candidates = problem.candidates
+    index = candidates.index[candidates.ptr[nodes][:, None] + np.arange(size)]
+    every = np.concatenate([index, nodes[:, None]], axis=1)
+    columns = np.asarray(problem.X[:, every], dtype=float).transpose(1, 2, 0)
+    gram = columns @ columns.transpose(0, 2, 1) / problem.X.shape[0]
+    gram[:, np.arange(size), np.arange(size)] += problem.ridge
+    return np.asarray(gram)
 
 
-def _below(
-    members: Array, low: Array, rss: Array, cost: Array, bound: Array
-) -> tuple[Array, Array]:
-    """Drop one member of each set where something below may be better."""
-    size = cost.shape[1]
-    place = np.nonzero(members)[1].reshape(len(members), size)
-    free = place >= low[:, None]
-    # With w members free, dropping r of them leads to the size less r, at the r-th smallest cost.
-    ranked = np.sort(np.where(free, cost, np.inf), axis=1)
-    reached = bound[size - 1 :: -1][:size]
-    alive = (rss[:, None] + ranked < reached)[:, 1:].any(axis=1)
-    members, place, free = members[alive], place[alive], free[alive]
-    loss = rss[alive][:, None] + cost[alive]
-    behind = np.cumsum(free[:, ::-1], axis=1)[:, ::-1] - 1
-    # No set below a child does better than the child.
-    wanted = free & (behind >= 1) & (loss < bound[np.maximum(size - 1 - behind, 0)])
-    parent, which = np.nonzero(wanted)
-    child = members[parent]
-    dropped = place[parent, which]
-    child[np.arange(len(parent)), dropped] = False
-    return child, dropped + 1
+def _bounds(problem: L0GraphicalModel, nodes: Array, table: Array) -> Array:
+    """Return the tables of nodes of one size; at most k neighbours do no better than k."""
+    size = int(problem.candidates.sizes[nodes[0]])
+    first = problem.candidates.ptr[nodes] + nodes
+    own = table[first[:, None] + np.arange(size + 1)]
+    return np.ascontiguousarray(np.maximum.accumulate(own[:, ::-1], axis=1)[:, ::-1])
+
+
+def _search_dependent(
+    problem: L0GraphicalModel, node: int, table: Array, work: float
+) -> tuple[int, int, float, float]:
+    """Look through the subsets of a node without using an inverse; (state, size, loss, spent)."""
+    from sparseopt.checking.gaussian_dependent import prove_dependent
+    from sparseopt.checking.gaussian_tree import BEATEN, OPEN
+
+    own, n = problem.candidates.of(node), problem.X.shape[0]
+    columns = np.asarray(problem.X[:, own], dtype=float)
+    target = np.asarray(problem.X[:, node], dtype=float)
+    if problem.ridge > 0.0:
+        columns = np.vstack([columns, np.sqrt(n * problem.ridge) * np.eye(len(own))])
+        target = np.append(target, np.zeros(len(own)))
+    null = float(target @ target)
+    columns, target = columns / np.linalg.norm(columns, axis=0), target / np.sqrt(null)
+    columns = columns[:, _different(columns.T @ columns)]
+    # Those that are missed most come first; a trace of a ridge lets copies share.
+    R, c = columns.T @ columns, columns.T @ target
+    V = np.linalg.inv(R + 1e-6 * np.eye(len(R)))
+    order = np.argsort(-np.square(V @ c) / np.diag(V), kind="stable")
+    triangle = np.asarray(np.linalg.qr(np.column_stack([columns[:, order], target]), mode="r"))
+    rows = np.ascontiguousarray(triangle.T)
+    bound = _bounds(problem, np.array([node]), table)[0, : len(R) + 1] * n / null
+    # What neighbours attain that depend on each other or not, by rounding, refutes nothing.
+    state, size, rss, spent = prove_dependent(rows, bound, _NOTHING / _DOUBT, work)
+    if state == BEATEN:
+        state, size, rss, more = prove_dependent(rows, bound, _NOTHING * _DOUBT, work)
+        spent += more
+        state = BEATEN if state == BEATEN else OPEN
+    return state, size, rss * null / n, spent
+
+
+def _different(R: Array) -> Array:
+    """Return the candidates that are no copies of others before them."""
+    near = np.tril(1.0 - np.square(R) < _NOTHING / _DOUBT, -1)
+    kept: list[int] = []
+    for k in range(len(R)):
+        if not near[k, kept].any():
+            kept.append(k)
+    return np.array(kept)

@@ -5,12 +5,10 @@ every node for 0, 1, ... neighbours. The path holds the neighbours that attain t
 are checked:
 
 1. the stated neighbours attain the tables: their least squares are solved again;
-2. no other neighbours do better: all subsets of Gaussian nodes with up to 14 candidates are
-   enumerated again, as far as that takes some 20 seconds (about 400,000 nodes with 10 candidates);
-   those of larger ones are looked through with bounds, as far as that takes as long (about 1500
-   nodes with 24: :mod:`sparseopt.checking.gaussian_subsets`), and those of Ising nodes, too
-   (:mod:`sparseopt.checking.ising_subsets`). Where nodes are left, the verdict is ``unproven`` and
-   says how many;
+2. no other neighbours do better: all subsets of the candidates of all nodes are looked through
+   with bounds, computed again from X (:mod:`sparseopt.checking.gaussian_subsets`,
+   :mod:`sparseopt.checking.ising_subsets`), as far as some 20 seconds allow. Where nodes are left,
+   the verdict is ``unproven`` and says how many;
 3. given the tables, the path over the budgets (:mod:`sparseopt.checking.budget`).
 """
 
@@ -18,11 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sparseopt.checking import gaussian_subsets, ising_subsets
 from sparseopt.checking.budget import verify_path
-from sparseopt.checking.gaussian_subsets import prove_node
-from sparseopt.checking.ising_subsets import prove_tables
 from sparseopt.checking.report import Findings
-from sparseopt.checking.subsets import block_of, smallest_losses
 from sparseopt.graph_path import GraphPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.graphical import BudgetTables
@@ -34,14 +30,6 @@ __all__ = ["verify_model"]
 
 _TABLE = 1e-9
 """Errors of table entries, relative to the loss without neighbours."""
-_MOST = 14
-"""The largest number of candidates whose subsets are enumerated."""
-_WORK = 1e10
-"""What looking through larger ones may take, in cubed sizes of sets: about 20 seconds."""
-_SECONDS = 20.0
-"""What the enumeration may take, as estimated."""
-_EACH, _STEP = 4e-10, 2e-5
-"""Seconds for each subset of one node, by its number of candidates squared; and of a block."""
 
 
 def verify_model(problem: L0GraphicalModel, result: Result, findings: Findings) -> None:
@@ -129,56 +117,8 @@ def _check_tables(
             f"{attained[at]:.17g}"
         )
         return
-    if problem.loss == "ising":
-        _prove_ising(problem, stated, findings)
-    else:
-        _prove_gaussian(problem, stated, tolerance, node, findings)
-
-
-def _prove_gaussian(
-    problem: L0GraphicalModel, stated: Array, tolerance: Array, node: Array, findings: Findings
-) -> None:
-    """Prove the tables of as many nodes as can be afforded, those with few candidates first."""
-    d, sizes = problem.X.shape[1], problem.candidates.sizes
-    again = _affordable(sizes, problem.X.shape[0])
-    nodes = np.flatnonzero(again)
-    best = smallest_losses(problem, nodes)
-    kept = again[node]
-    missed = stated[kept] > best + tolerance[kept]
-    if missed.any():
-        at = np.flatnonzero(kept)[int(np.argmax(missed))]
-        findings.refute(
-            f"node {int(node[at])} has better neighbours than its table states: {stated[at]:.17g} "
-            "is not the smallest loss"
-        )
-        return
-    findings.prove(f"all subsets of the candidates of {len(nodes)} nodes were enumerated again")
-    looked = 0
-    work = _WORK
-    order = np.flatnonzero(sizes > _MOST)
-    ptr = problem.candidates.ptr + np.arange(d + 1)
-    for j in order[np.argsort(sizes[order], kind="stable")]:
-        if work <= 0.0:
-            break
-        table = (stated - tolerance)[ptr[j] : ptr[j + 1]]
-        proof = prove_node(problem, int(j), table, work)
-        work -= proof.work
-        looked += proof.complete
-        if proof.beaten is not None:
-            findings.refute(
-                f"node {int(j)} has better neighbours than its table states: {proof.beaten[0]} of "
-                f"them attain {proof.beaten[1]:.17g}"
-            )
-            return
-    if looked:
-        findings.prove(f"those of {looked} nodes were looked through with bounds")
-    if len(nodes) + looked < d:
-        _left(d - len(nodes) - looked, d, "nearly dependent", findings)
-
-
-def _prove_ising(problem: L0GraphicalModel, stated: Array, findings: Findings) -> None:
-    """Look through the subsets of as many nodes as can be afforded."""
-    proof = prove_tables(problem, stated, _TABLE * float(np.log(2.0)))
+    search = ising_subsets if problem.loss == "ising" else gaussian_subsets
+    proof = search.prove_tables(problem, stated - tolerance)
     if proof.beaten is not None:
         j, size, loss = proof.beaten
         findings.refute(
@@ -188,37 +128,13 @@ def _prove_ising(problem: L0GraphicalModel, stated: Array, findings: Findings) -
         return
     proven = int(proof.proven.sum())
     findings.prove(
-        f"no subset of the candidates of {proven} nodes does better: {proof.fits} were fitted again"
+        f"no subset of the candidates of {proven} nodes does better: all were looked through again"
     )
-    d = len(proof.proven)
     if proven < d:
-        _left(d - proven, d, "separate the node's values", findings)
-
-
-def _left(left: int, d: int, also: str, findings: Findings) -> None:
-    findings.doubt(
-        f"the best neighbours of {left} of {d} nodes are not proven: their subsets are too much "
-        f"work to be searched again, or {also}"
-    )
-
-
-def _affordable(sizes: Array, n: int) -> Array:
-    """Return which nodes are enumerated again, by the seconds that it takes."""
-    again = np.zeros(len(sizes), dtype=bool)
-    left = _SECONDS
-    for size in np.unique(sizes[sizes <= _MOST]):
-        same = np.flatnonzero(sizes == size)
-        each = _EACH * max(float(size), 1.0) ** 2 * 2.0 ** float(size)
-        block = _STEP * 2.0 ** float(size)
-        together = block_of(int(size), n)
-        # Blocks cost their steps, full or not.
-        blocks = int(left // (block + min(together, len(same)) * each))
-        taken = same[: blocks * together]
-        again[taken] = True
-        left -= blocks and -(-len(taken) // together) * block + len(taken) * each
-        if len(taken) < len(same):
-            break
-    return again
+        findings.doubt(
+            f"the best neighbours of {d - proven} of {d} nodes are not proven: their subsets are "
+            "too much work to be looked through again, or some are dependent or not by rounding"
+        )
 
 
 def _unscaled(problem: L0GraphicalModel, values: Array, node: Array, null: Array) -> Array:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from brute_force import smallest_losses
+from sweeps import smallest_losses as enumerate_again
 
 from sparseopt import SolveParams
 from sparseopt.backend import Control
-from sparseopt.checking.subsets import smallest_losses as enumerate_again
 from sparseopt.problems import Candidates, L0GraphicalModel
 from sparseopt.refit import support_losses
 from sparseopt.solvers.spica import blocks, gaussian

@@ -1,4 +1,4 @@
-"""Losses of sets of neighbours, computed again with NumPy alone."""
+"""Best subsets by Gaussian elimination, all nodes of a size at once."""
 
 from __future__ import annotations
 
@@ -7,17 +7,8 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.neighbourhoods import L0GraphicalModel
 
-__all__ = ["block_of", "smallest_losses"]
-
-_BLOCK = 1 << 21
-"""Entries of Gram matrices that are handled at once."""
 _DEPENDENT = 1e-10
 """Squared sine of an angle below which a column counts as dependent."""
-
-
-def block_of(size: int, n: int) -> int:
-    """Return how many nodes of so many candidates are enumerated together."""
-    return max(1, _BLOCK // ((size + 1) * (size + 1 + n)))
 
 
 def smallest_losses(problem: L0GraphicalModel, nodes: Array) -> Array:
@@ -28,9 +19,7 @@ def smallest_losses(problem: L0GraphicalModel, nodes: Array) -> Array:
     out = np.empty(int((sizes + 1).sum()))
     for size in np.unique(sizes):
         same = np.flatnonzero(sizes == size)
-        step = block_of(int(size), n)
-        for start in range(0, len(same), step):
-            some = same[start : start + step]
+        for some in np.array_split(same, 1 + len(same) // 1000):
             own = nodes[some]
             index = candidates.index[candidates.ptr[own][:, None] + np.arange(size)]
             every = np.concatenate([index, own[:, None]], axis=1)

@@ -1,0 +1,21 @@
+"""The decorator of the checker's compiled functions.
+
+It is not the one of the solvers, which may reorder sums, and of which the checker knows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+__all__ = ["strict"]
+
+
+def strict(function: Callable[..., Any]) -> Any:
+    """Compile a function, its sums as they stand; cached where there is a place for it."""
+    try:
+        return njit(cache=True, nogil=True, error_model="numpy")(function)
+    except RuntimeError:
+        return njit(nogil=True, error_model="numpy")(function)
