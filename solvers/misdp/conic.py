@@ -17,23 +17,19 @@ import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.cones import (
-    pack_symmetric,
     triangle,
     triangle_weights,
-    unpack_symmetric,
 )
 from sparseopt.problems.misdp import MISDP
 from sparseopt.problems.misdp_bounds import Multipliers
+from sparseopt.solvers.misdp.faces import common_range, compressed, expanded
 
 __all__ = ["ConicForm", "NodeProgram", "Stack", "relaxed"]
 
 _SETTLED = 1e-11
-"""A variable whose bounds are this close, relative to their size, is fixed; a matrix this small
-beside the others is zero."""
+"""A variable whose bounds are this close, relative to their size, is fixed."""
 _DENSE = 4_000_000
 """Constraints with up to this many entries are held as a dense matrix."""
-_COMMON = 1e-13
-"""Eigenvalues of the sum of squared matrices below this, relative to the largest, are zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,11 +177,11 @@ class ConicForm:
                 continue
             part, constant = C[begin:end], b[begin:end]
             size = self.problem.blocks[k].size
-            U = _common_range(part, constant, size)
+            U = common_range(part, constant, size)
             if U is not None:
                 faces[k] = U
                 size = U.shape[1]
-                part, constant = _compressed(part, constant, U)
+                part, constant = compressed(part, constant, U)
             if margin > 0.0:
                 rows, columns = triangle(size)
                 largest = max(1.0, float(np.abs(constant).max()))
@@ -244,7 +240,7 @@ class ConicForm:
                 continue
             size = next(sizes)
             length = size * (size + 1) // 2
-            own[begin:end] = _expanded(dual[at : at + length], size, program.faces.get(k))
+            own[begin:end] = expanded(dual[at : at + length], size, program.faces.get(k))
             at += length
         problem, stack = self.problem, self.stack
         y = np.zeros(problem.A.shape[0])
@@ -302,43 +298,6 @@ def relaxed(program: NodeProgram) -> NodeProgram:
         bounds=program.bounds + 1,
         constant=0.0,
     )
-
-
-def _common_range(C: Any, constant: Array, size: int) -> Array | None:
-    """Return an orthonormal basis of the range that all matrices share; None where it is all.
-
-    A null space in common would leave the relaxation without an interior.
-    """
-    matrices = unpack_symmetric(
-        np.vstack([_dense(C).T, constant[None]]) / np.sqrt(triangle_weights(size)), size
-    )
-    norms = np.sqrt((matrices**2).sum(axis=(1, 2), keepdims=True))
-    matrices = matrices / np.where(norms > _SETTLED * norms.max(), norms, np.inf)
-    values, vectors = np.linalg.eigh(np.matmul(matrices, matrices).sum(axis=0))
-    kept = values > _COMMON * values[-1]
-    return None if kept.all() else vectors[:, kept]
-
-
-def _compressed(C: Any, constant: Array, U: Array) -> tuple[Any, Array]:
-    """Return the columns and the constant of U'M(x)U."""
-    size, rank = U.shape
-    weights = np.sqrt(triangle_weights(size))
-    stacked = unpack_symmetric(np.vstack([_dense(C).T, constant[None]]) / weights, size)
-    packed = pack_symmetric(U.T @ stacked @ U) * np.sqrt(triangle_weights(rank))
-    columns = packed[:-1].T
-    return columns if isinstance(C, np.ndarray) else sp.csr_array(columns), packed[-1]
-
-
-def _dense(C: Any) -> Array:
-    return np.asarray(C if isinstance(C, np.ndarray) else C.toarray())
-
-
-def _expanded(dual: Array, size: int, U: Array | None) -> Array:
-    """Return the scaled packed entries of U Z U'."""
-    if U is None:
-        return dual
-    Z = unpack_symmetric(dual / np.sqrt(triangle_weights(size)), size)
-    return np.asarray(pack_symmetric(U @ Z @ U.T) * np.sqrt(triangle_weights(len(U))))
 
 
 def _turn(k: int) -> sp.csr_array:

@@ -14,7 +14,8 @@ from sparseopt.problems.misdp import MISDP
 from sparseopt.problems.misdp_propagation import Propagation
 from sparseopt.result import Limit
 from sparseopt.solvers.misdp.bounding import Bounding, Box, Judge, Relaxed
-from sparseopt.solvers.misdp.exchange import improve
+from sparseopt.solvers.misdp.fixing import cut_ends
+from sparseopt.solvers.misdp.heuristics import Heuristics
 from sparseopt.solvers.misdp.node import Leaf, Leaves, Node
 from sparseopt.solvers.misdp.points import Points
 from sparseopt.solvers.misdp.pseudo_costs import PseudoCosts
@@ -27,10 +28,6 @@ _PLUNGE = 12
 """Nodes that are taken one below the other before the best open one comes first again."""
 _ENDLESS = 5000
 """Nodes after which a tree over integers without bounds must have got somewhere."""
-_WHOLE = 1e-6
-"""Values this close to an integer are one."""
-_EXCHANGES = 300
-"""Neighbours of incumbents that are tried, beside one for each node."""
 _SEARCH = 60
 """The same as long as there is no incumbent."""
 
@@ -101,6 +98,10 @@ class Tree:
         self.control = control
         self.settings = settings
         self.judge = Judge(problem)
+        costs = self.judge.safe.sign * problem.c
+        self.heuristics = Heuristics(
+            propagation, bounding, points, control, costs, settings.dive_every
+        )
         self.leaves = Leaves(problem, settings.capacity)
         self.nodes = 0
         self.unresolved = 0
@@ -112,10 +113,7 @@ class Tree:
         self._order = itertools.count()
         self._next: list[Node] = []
         self._plunged = 0
-        self._next_dive = 1 if settings.dive_every else 0
         self.floor = -np.inf
-        self._improved = np.inf
-        self._exchanges = 0
         box = propagation.tighten()
         whole = self._whole
         ends = (problem.lower, problem.upper) if box is None else box
@@ -225,7 +223,7 @@ class Tree:
             return False
         if found.bound > node.bound:
             node.bound, node.multipliers = found.bound, found.multipliers
-        self._look_for_points(node.box, found)
+        self.heuristics.look(node.box, found, self.nodes)
         self._push(node)
         self.record()
         return True
@@ -297,7 +295,7 @@ class Tree:
             self._leaf(node, found)
             return []
         node.bound, node.multipliers = found.bound, found.multipliers
-        self._look_for_points(box, found)
+        self.heuristics.look(box, found, self.nodes)
         if found.bound >= points.value - self.slack:
             self._leaf(node, found)
             return []
@@ -336,7 +334,9 @@ class Tree:
         )
 
     def _branch(self, node: Node, found: Relaxed) -> list[Node]:
-        low, high = self._fix_by_multipliers(node)
+        low, high = cut_ends(
+            node, self.judge, self._whole, self.points.value, self.slack, self.leaves
+        )
         whole = self._whole
         if (low[whole] == high[whole]).all():
             return [self._child(node, (low, high), node.lower, node.upper, None)]
@@ -361,135 +361,3 @@ class Tree:
         branched: tuple[int, int, float, float] | None,
     ) -> Node:
         return Node(lower, upper, box, node.bound, node.depth + 1, node.multipliers, branched)
-
-    def _fix_by_multipliers(self, node: Node) -> Box:
-        """Cut off ends of integer variables that the node's multipliers bring to the incumbent.
-
-        What is cut off becomes a leaf of its own, with the same multipliers.
-        """
-        low, high = (end.copy() for end in node.box)
-        value = self.points.value
-        if node.multipliers is None or np.isinf(value) or np.isinf(node.bound):
-            return low, high
-        reduced = self.judge.reduced_costs(node.multipliers)
-        room = value - node.bound
-        places = np.flatnonzero(self._whole)
-        for j, column in enumerate(places.tolist()):
-            r = float(reduced[column])
-            if abs(r) * (high[column] - low[column]) <= room or not np.isfinite(r):
-                continue
-            steps = np.floor(room / abs(r)) + 1.0
-            lower, upper = node.lower.copy(), node.upper.copy()
-            piece = low.copy(), high.copy()
-            if r > 0.0:
-                lower[j] = low[column] + steps
-                piece[0][column] = lower[j]
-            else:
-                upper[j] = high[column] - steps
-                piece[1][column] = upper[j]
-            if lower[j] > upper[j] or piece[0][column] > piece[1][column]:
-                continue
-            bound = self.judge.value(piece, node.multipliers)
-            if bound < value - self.slack:
-                continue
-            self.leaves.add(Leaf(lower, upper, node.multipliers, False, min(bound, value)))
-            if r > 0.0:
-                node.upper = node.upper.copy()
-                high[column] = node.upper[j] = lower[j] - 1.0
-            else:
-                node.lower = node.lower.copy()
-                low[column] = node.lower[j] = upper[j] + 1.0
-        return low, high
-
-    # ---- heuristics
-
-    def _look_for_points(self, box: Box, found: Relaxed) -> None:
-        """Round the relaxation's solution; now and then dive."""
-        if found.x is None:
-            return
-        whole = self._whole
-        values = np.clip(found.x[whole], box[0][whole], box[1][whole])
-        distance = float(np.abs(values - np.rint(values)).max(initial=0.0))
-        if self.nodes <= 10 or distance <= 1e-5 or self.points.best is None:
-            self.points.complete(np.rint(values), box)
-        self._exchange()
-        if self._next_dive and self.nodes >= self._next_dive:
-            self._next_dive = 2 * max(self.nodes, self.settings.dive_every)
-            self._dive(box, found)
-            self._exchange()
-            self._dive_up(box, found)
-            self._exchange()
-
-    def _exchange(self) -> None:
-        """Improve a new incumbent by local search, as far as the nodes so far allow."""
-        points = self.points
-        if points.value >= self._improved or not self.settings.dive_every:
-            return
-        self._improved = points.value
-        budget = _EXCHANGES + self.nodes - self._exchanges
-        if budget > 0:
-            costs = self.judge.safe.sign * self.problem.c
-            self._exchanges += improve(points, costs, self.control, budget)
-            self._improved = points.value
-
-    def _dive(self, box: Box, found: Relaxed) -> None:
-        """Fix what is nearly whole, and at least one variable, until all are fixed."""
-        whole = np.flatnonzero(self._whole)
-        x = found.x
-        while x is not None and self.control.limit() is None:
-            low, high = (end.copy() for end in box)
-            open_ = whole[low[whole] < high[whole]]
-            if not len(open_):
-                break
-            values = np.clip(x[open_], low[open_], high[open_])
-            distance = np.abs(values - np.rint(values))
-            # A fifth of them at a time.
-            count = max(1, len(open_) // 5, int((distance < 1e-4).sum() // 2))
-            chosen = open_[np.argsort(distance, kind="stable")[:count]]
-            low[chosen] = high[chosen] = np.rint(np.clip(x[chosen], low[chosen], high[chosen]))
-            tight = self.propagation.tighten(low, high, self.points.cutoff)
-            if tight is None:
-                first = chosen[:1]
-                low, high = (end.copy() for end in box)
-                value = np.rint(np.clip(x[first], low[first], high[first]))
-                low[first] = high[first] = value
-                tight = self.propagation.tighten(low, high, self.points.cutoff)
-            if tight is None:
-                return
-            box = tight
-            if (box[0][whole] == box[1][whole]).all():
-                break
-            step = self.bounding.relax(box, self.points.value)
-            if step.infeasible or step.bound >= self.points.value:
-                return
-            x = step.x
-        if (box[0][whole] == box[1][whole]).all():
-            self.points.complete(box[0][whole], box)
-
-    def _dive_up(self, box: Box, found: Relaxed) -> None:
-        """Round the most fractional variable up, one after the other, and the rest down.
-
-        Finds points where more of a selection helps, while its relaxation spreads it thin.
-        """
-        whole = np.flatnonzero(self._whole)
-        x = found.x
-        for _ in range(len(whole)):
-            if x is None or self.control.limit() is not None:
-                return
-            values = np.clip(x[whole], box[0][whole], box[1][whole])
-            down = np.floor(values + _WHOLE)
-            self.points.complete(down, box)
-            part = np.where(box[0][whole] < box[1][whole], values - down, 0.0)
-            j = int(np.argmax(part))
-            if part[j] <= _WHOLE:
-                return
-            low, high = box[0].copy(), box[1]
-            low[whole[j]] = down[j] + 1.0
-            tight = self.propagation.tighten(low, high, self.points.cutoff)
-            if tight is None:
-                return
-            box = tight
-            step = self.bounding.relax(box, self.points.value)
-            if step.infeasible or step.bound >= self.points.value:
-                return
-            x = step.x

@@ -1,0 +1,154 @@
+"""Where the tree looks for feasible points: rounding, dives, and exchanges around incumbents."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+from sparseopt.problems.misdp_propagation import Propagation
+from sparseopt.solvers.misdp.bounding import Bounding, Box, Relaxed
+from sparseopt.solvers.misdp.exchange import improve
+from sparseopt.solvers.misdp.points import Points
+
+__all__ = ["Heuristics"]
+
+_WHOLE = 1e-6
+"""Values this close to an integer are one."""
+_EXCHANGES = 300
+"""Neighbours of incumbents that are tried, beside one for each node."""
+
+
+class Heuristics:
+    """Looks for points around the solutions of relaxations.
+
+    Parameters
+    ----------
+    propagation : Propagation
+    bounding : Bounding
+    points : Points
+    control : Control
+    costs : array of shape (n,)
+        Of the minimisation.
+    every : int
+        A dive starts at the root and after each so many nodes, doubling; 0 for no dives and no
+        exchanges.
+    """
+
+    def __init__(
+        self,
+        propagation: Propagation,
+        bounding: Bounding,
+        points: Points,
+        control: Control,
+        costs: Array,
+        every: int,
+    ) -> None:
+        self.propagation = propagation
+        self.bounding = bounding
+        self.points = points
+        self.control = control
+        self._costs = costs
+        self._every = every
+        self._next = 1 if every else 0
+        self._whole = points.problem.integer
+        self._improved = np.inf
+        self._exchanges = 0
+
+    def look(self, box: Box, found: Relaxed, nodes: int) -> None:
+        """Round a relaxation's solution; now and then dive.
+
+        Parameters
+        ----------
+        box : tuple of arrays
+        found : Relaxed
+        nodes : int
+            Nodes of the tree so far.
+        """
+        if found.x is None:
+            return
+        whole = self._whole
+        values = np.clip(found.x[whole], box[0][whole], box[1][whole])
+        distance = float(np.abs(values - np.rint(values)).max(initial=0.0))
+        if nodes <= 10 or distance <= 1e-5 or self.points.best is None:
+            self.points.complete(np.rint(values), box)
+        self._exchange(nodes)
+        if self._next and nodes >= self._next:
+            self._next = 2 * max(nodes, self._every)
+            self._dive(box, found)
+            self._exchange(nodes)
+            self._dive_up(box, found)
+            self._exchange(nodes)
+
+    def _exchange(self, nodes: int) -> None:
+        """Improve a new incumbent by local search, as far as the nodes so far allow."""
+        points = self.points
+        if points.value >= self._improved or not self._every:
+            return
+        self._improved = points.value
+        budget = _EXCHANGES + nodes - self._exchanges
+        if budget > 0:
+            self._exchanges += improve(points, self._costs, self.control, budget)
+            self._improved = points.value
+
+    def _dive(self, box: Box, found: Relaxed) -> None:
+        """Fix what is nearly whole, and at least one variable, until all are fixed."""
+        whole = np.flatnonzero(self._whole)
+        x = found.x
+        while x is not None and self.control.limit() is None:
+            low, high = (end.copy() for end in box)
+            open_ = whole[low[whole] < high[whole]]
+            if not len(open_):
+                break
+            values = np.clip(x[open_], low[open_], high[open_])
+            distance = np.abs(values - np.rint(values))
+            # A fifth of them at a time.
+            count = max(1, len(open_) // 5, int((distance < 1e-4).sum() // 2))
+            chosen = open_[np.argsort(distance, kind="stable")[:count]]
+            low[chosen] = high[chosen] = np.rint(np.clip(x[chosen], low[chosen], high[chosen]))
+            tight = self.propagation.tighten(low, high, self.points.cutoff)
+            if tight is None:
+                first = chosen[:1]
+                low, high = (end.copy() for end in box)
+                value = np.rint(np.clip(x[first], low[first], high[first]))
+                low[first] = high[first] = value
+                tight = self.propagation.tighten(low, high, self.points.cutoff)
+            if tight is None:
+                return
+            box = tight
+            if (box[0][whole] == box[1][whole]).all():
+                break
+            step = self.bounding.relax(box, self.points.value)
+            if step.infeasible or step.bound >= self.points.value:
+                return
+            x = step.x
+        if (box[0][whole] == box[1][whole]).all():
+            self.points.complete(box[0][whole], box)
+
+    def _dive_up(self, box: Box, found: Relaxed) -> None:
+        """Round the most fractional variable up, one after the other, and the rest down.
+
+        Finds points where more of a selection helps, while its relaxation spreads it thin.
+        """
+        whole = np.flatnonzero(self._whole)
+        x = found.x
+        for _ in range(len(whole)):
+            if x is None or self.control.limit() is not None:
+                return
+            values = np.clip(x[whole], box[0][whole], box[1][whole])
+            down = np.floor(values + _WHOLE)
+            self.points.complete(down, box)
+            part = np.where(box[0][whole] < box[1][whole], values - down, 0.0)
+            j = int(np.argmax(part))
+            if part[j] <= _WHOLE:
+                return
+            low, high = box[0].copy(), box[1]
+            low[whole[j]] = down[j] + 1.0
+            tight = self.propagation.tighten(low, high, self.points.cutoff)
+            if tight is None:
+                return
+            box = tight
+            step = self.bounding.relax(box, self.points.value)
+            if step.infeasible or step.bound >= self.points.value:
+                return
+            x = step.x
