@@ -5,9 +5,13 @@ among them (``tests/misdp/small_misdps.py``). Each integer point is solved by Cl
 wrong: another optimum, a bound on the wrong side, an answer that the checker refutes, no answer.
 Every tenth problem is solved with a limit of two nodes as well, for the bounds of cut-short runs.
 
+With ``--strs`` sparse trust-region subproblems of those sizes, written as (15) and (17), are solved
+instead, with a linear term and without: both engines must prove the optimum of ``strs-bnb``.
+
 Run in a clone where sparseopt is installed with its extra ``misdp``::
 
     python benchmarks/verify_misdp.py --cases 300
+    python benchmarks/verify_misdp.py --strs 8 10 12 15
 
 Prints one line for each complaint and a summary; the exit code is 1 if there is any.
 """
@@ -21,7 +25,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "misdp"))
 
+import numpy as np
 from small_misdps import draw, enumerated, faults
+
+import sparseopt
+from sparseopt import Status, Verdict
+from sparseopt.problems import STRS
+from sparseopt.problems.strs_misdp import strs_as_misdp
 
 
 def main() -> int:
@@ -30,7 +40,12 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--backends", nargs="+", default=["misdp-bnb", "misdp-oa"])
+    parser.add_argument("--strs", type=int, nargs="+", default=None, metavar="D")
+    parser.add_argument("--formulations", nargs="+", default=["strong", "weak"])
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds, with --strs")
     arguments = parser.parse_args()
+    if arguments.strs is not None:
+        return trust_regions(arguments)
     wrong = infeasible = 0
     seconds = dict.fromkeys(arguments.backends, 0.0)
     for seed in range(arguments.first, arguments.first + arguments.cases):
@@ -49,6 +64,45 @@ def main() -> int:
     times = ", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items())
     print(f"{arguments.cases} cases ({infeasible} infeasible): {wrong} wrong; {times}")
     return int(wrong > 0)
+
+
+def trust_regions(arguments: argparse.Namespace) -> int:
+    """Compare with strs-bnb; print one line for each solve."""
+    wrong = 0
+    for D in arguments.strs:
+        for linear in (True, False):
+            random = np.random.default_rng(100 * D + linear)
+            M = random.normal(size=(D, D))
+            problem = STRS(A=M + M.T, a=linear * random.normal(size=D), d=max(2, D // 4))
+            optimum = sparseopt.solve(problem, backend="strs-bnb").objective
+            for formulation in arguments.formulations:
+                for backend in arguments.backends:
+                    begin = time.perf_counter()
+                    result = sparseopt.solve(
+                        strs_as_misdp(problem, formulation),
+                        backend=backend,
+                        time_limit=arguments.limit,
+                    )
+                    spent = time.perf_counter() - begin
+                    words = _judged(result, optimum)
+                    wrong += words.startswith("WRONG")
+                    name = f"D={D} d={problem.d} {'linear' if linear else 'a=0'} {formulation}"
+                    print(f"{name} {backend}: {words}, {spent:.1f} s", flush=True)
+    return int(wrong > 0)
+
+
+def _judged(result: sparseopt.Result, optimum: float) -> str:
+    """Say whether a maximum was proven to be that of strs-bnb."""
+    size = 1e-5 * max(1.0, abs(optimum))
+    if result.verdict is Verdict.REFUTED or (
+        result.bound is not None and result.bound < optimum - size
+    ):
+        return "WRONG"
+    if result.status is Status.OPTIMAL and abs(result.objective - optimum) <= size:
+        return f"equal, {result.verdict}"
+    if result.status is Status.OPTIMAL:
+        return f"WRONG: {result.objective}, not {optimum}"
+    return f"{result.status}, gap {result.gap}"
 
 
 if __name__ == "__main__":
