@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from sparseopt.backend import Control, Feature
+from sparseopt.backend import Control
 from sparseopt.errors import LicenseError, ParamError
 from sparseopt.problems.cones import triangle
 from sparseopt.result import Limit
@@ -52,20 +52,8 @@ class Copt(Adapter):
     summary: ClassVar[str] = "COPT; one lam, STRS and budgets as mixed-integer quadratic programs"
     requires: ClassVar[tuple[str, ...]] = ("coptpy",)
     extra: ClassVar[str | None] = "copt"
+    vendor: ClassVar[str] = "copt.de"
     semidefinite: ClassVar[bool] = True
-    features: ClassVar[frozenset[Feature]] = frozenset(
-        {
-            Feature.PARAMETRIC,
-            Feature.L0_BUDGET,
-            Feature.MISDP,
-            Feature.STRS,
-            Feature.EXACT,
-            Feature.SINGLE,
-            Feature.GRID,
-            Feature.WARM_START,
-            Feature.DUAL_BOUND,
-        }
-    )
 
     def license_status(self) -> str:
         """Tell which licence COPT uses."""
@@ -75,8 +63,9 @@ class Copt(Adapter):
         _environment()
 
     def _run(self, program: Program, request: Request, control: Control) -> Answer:
-        if program.psd:
-            # COPT 8.0.7 ends the process by an illegal instruction where Gurobi 13 has run in it.
+        if (program.psd or program.cones) and not len(program.integers):
+            # The interior-point method of COPT 8.0.7 ends the process by an illegal instruction
+            # where Gurobi 13 has run in it.
             return in_child(self, program, request, control)
         return self.run_here(program, request, control)
 
@@ -96,11 +85,7 @@ class Copt(Adapter):
             return _answer(model, x, rows, program, limit)
         except coptpy.CoptError as error:
             if error.retcode == _LICENSE:
-                raise LicenseError(
-                    f"copt: too large for this licence: {len(program.cost)} variables and "
-                    f"{len(program.row_low)} linear constraints; COPT says: {error.message}. Take "
-                    "a smaller instance, another backend, or a licence from copt.de"
-                ) from error
+                raise self.refused(program, error.message) from error
             raise
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from sparseopt.backend import Control, Feature
+from sparseopt.backend import Control
 from sparseopt.errors import LicenseError, ParamError
 from sparseopt.result import Limit
 from sparseopt.solvers.adapters.adapter import Adapter
@@ -52,19 +52,7 @@ class Gurobi(Adapter):
     summary: ClassVar[str] = "Gurobi; one lam, STRS and budgets as mixed-integer quadratic programs"
     requires: ClassVar[tuple[str, ...]] = ("gurobipy",)
     extra: ClassVar[str | None] = "gurobi"
-    features: ClassVar[frozenset[Feature]] = frozenset(
-        {
-            Feature.PARAMETRIC,
-            Feature.L0_BUDGET,
-            Feature.MISDP,
-            Feature.STRS,
-            Feature.EXACT,
-            Feature.SINGLE,
-            Feature.GRID,
-            Feature.WARM_START,
-            Feature.DUAL_BOUND,
-        }
-    )
+    vendor: ClassVar[str] = "gurobi.com"
 
     def license_status(self) -> str:
         """Tell which licence Gurobi uses, and until when."""
@@ -94,11 +82,7 @@ class Gurobi(Adapter):
         except gurobipy.GurobiError as error:
             if error.errno in (_TOO_LARGE, *_LICENSE):
                 size = "too large for this licence" if error.errno == _TOO_LARGE else "no licence"
-                raise LicenseError(
-                    f"gurobi: {size}: {len(program.cost)} variables and {len(program.row_low)} "
-                    f"linear constraints; Gurobi says: {error}. Take a smaller instance, another "
-                    "backend, or a licence from gurobi.com"
-                ) from error
+                raise self.refused(program, error, size) from error
             raise
 
 

@@ -55,18 +55,7 @@ class Mosek(Adapter):
     requires: ClassVar[tuple[str, ...]] = ("mosek",)
     extra: ClassVar[str | None] = "mosek"
     semidefinite: ClassVar[bool] = True
-    features: ClassVar[frozenset[Feature]] = frozenset(
-        {
-            Feature.PARAMETRIC,
-            Feature.L0_BUDGET,
-            Feature.MISDP,
-            Feature.EXACT,
-            Feature.SINGLE,
-            Feature.GRID,
-            Feature.WARM_START,
-            Feature.DUAL_BOUND,
-        }
-    )
+    features: ClassVar[frozenset[Feature]] = Adapter.features - {Feature.STRS}
 
     def license_status(self) -> str:
         """Tell whether there is a licence."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from sparseopt.backend import Control, Feature
+from sparseopt.backend import Control
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
@@ -62,19 +62,6 @@ class Scip(Adapter):
     summary: ClassVar[str] = "SCIP; one lam, STRS and budgets as mixed-integer quadratic programs"
     requires: ClassVar[tuple[str, ...]] = ("pyscipopt",)
     extra: ClassVar[str | None] = "scip"
-    features: ClassVar[frozenset[Feature]] = frozenset(
-        {
-            Feature.PARAMETRIC,
-            Feature.L0_BUDGET,
-            Feature.MISDP,
-            Feature.STRS,
-            Feature.EXACT,
-            Feature.SINGLE,
-            Feature.GRID,
-            Feature.WARM_START,
-            Feature.DUAL_BOUND,
-        }
-    )
 
     def _load(self) -> None:
         import pyscipopt  # noqa: F401

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from sparseopt.backend import Control, Feature
+from sparseopt.backend import Control
 from sparseopt.errors import LicenseError, ParamError
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
@@ -52,19 +52,7 @@ class Xpress(Adapter):
     summary: ClassVar[str] = "Xpress; one lam, STRS and budgets as mixed-integer quadratic programs"
     requires: ClassVar[tuple[str, ...]] = ("xpress",)
     extra: ClassVar[str | None] = "xpress"
-    features: ClassVar[frozenset[Feature]] = frozenset(
-        {
-            Feature.PARAMETRIC,
-            Feature.L0_BUDGET,
-            Feature.MISDP,
-            Feature.STRS,
-            Feature.EXACT,
-            Feature.SINGLE,
-            Feature.GRID,
-            Feature.WARM_START,
-            Feature.DUAL_BOUND,
-        }
-    )
+    vendor: ClassVar[str] = "FICO"
 
     def license_status(self) -> str:
         """Tell which licence Xpress uses."""
@@ -88,12 +76,7 @@ class Xpress(Adapter):
             return _answer(model, program, limit)
         except (xpress.ModelError, xpress.SolverError, xpress.InterfaceError) as error:
             if _TOO_LARGE in str(error):
-                raise LicenseError(
-                    f"xpress: too large for this licence: {len(program.cost)} variables and "
-                    f"{len(program.row_low) + len(program.quadratic_rows)} constraints; Xpress "
-                    f"says: {error}. Take a smaller instance, another backend, or a licence from "
-                    "FICO"
-                ) from error
+                raise self.refused(program, error) from error
             raise
 
 

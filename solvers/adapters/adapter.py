@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparseopt.backend import Backend, Control, Feature, Option
-from sparseopt.errors import ParamError
+from sparseopt.errors import LicenseError, ParamError
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.graphical import BudgetTables
@@ -36,9 +36,25 @@ class Adapter(Backend):
     ----------
     semidefinite : bool
         Whether it takes semidefinite blocks (where nothing is an integer).
+    vendor : str
+        Where there are licences.
     """
 
     semidefinite: ClassVar[bool] = False
+    vendor: ClassVar[str] = ""
+    features: ClassVar[frozenset[Feature]] = frozenset(
+        {
+            Feature.PARAMETRIC,
+            Feature.L0_BUDGET,
+            Feature.MISDP,
+            Feature.STRS,
+            Feature.EXACT,
+            Feature.SINGLE,
+            Feature.GRID,
+            Feature.WARM_START,
+            Feature.DUAL_BOUND,
+        }
+    )
     options: ClassVar[Mapping[str, Option]] = {
         "max_entries": Option(
             float, 5e7, "Largest number of matrix entries to form and to hand over.", low=1.0
@@ -138,6 +154,24 @@ class Adapter(Backend):
                 settings=_settings(options["settings"]),
             ),
             control,
+        )
+
+    def refused(
+        self, program: Program, said: object, what: str = "too large for this licence"
+    ) -> LicenseError:
+        """Return the error for a program that the licence does not allow.
+
+        Parameters
+        ----------
+        program : Program
+        said : object
+            The solver's own words.
+        what : str
+        """
+        rows = len(program.row_low) + len(program.quadratic_rows)
+        return LicenseError(
+            f"{self.name}: {what}: {len(program.cost)} variables and {rows} constraints; it says: "
+            f"{said}. Take a smaller instance, another backend, or a licence from {self.vendor}"
         )
 
     @abstractmethod
