@@ -16,16 +16,17 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any
 
-from sparseopt.errors import ProblemError
 from sparseopt.io.cbf_problem import misdp_of
 from sparseopt.io.cbf_reader import parse_cbf
 from sparseopt.io.cbf_writer import format_cbf
-from sparseopt.io.files import naming
-from sparseopt.io.header import FACTS, checked_facts
-from sparseopt.io.text import read_text, write_text
+from sparseopt.io.misdp_text import TextFormat
 from sparseopt.problems import MISDP, Problem
 
 __all__ = ["read_cbf", "read_cbf_header", "write_cbf"]
+
+_FORMAT = TextFormat(
+    "cbf", "CBF", parse_cbf, misdp_of, format_cbf, lambda model: {"version": model.version}
+)
 
 
 def read_cbf(path: str | PathLike[str]) -> MISDP:
@@ -36,25 +37,12 @@ def read_cbf(path: str | PathLike[str]) -> MISDP:
     ProblemError
         When it cannot be read, or holds what a MISDP does not have; names the line.
     """
-    model = parse_cbf(read_text(path), str(path))
-    with naming(path):
-        return misdp_of(model)
+    return _FORMAT.read(path)
 
 
 def read_cbf_header(path: str | PathLike[str]) -> dict[str, Any]:
     """Return what a CBF file says about itself."""
-    model = parse_cbf(read_text(path), str(path))
-    with naming(path):
-        facts = checked_facts({key: model.header[key] for key in FACTS if key in model.header})
-        problem = misdp_of(model)
-    return {
-        "format": "cbf",
-        "version": model.version,
-        "kind": problem.kind,
-        "sense": problem.sense,
-        **facts,
-        "size": dict(problem.size),
-    }
+    return _FORMAT.header(path)
 
 
 def write_cbf(problem: Problem, path: str | PathLike[str], **facts: Any) -> None:
@@ -72,9 +60,4 @@ def write_cbf(problem: Problem, path: str | PathLike[str], **facts: Any) -> None
     ProblemError
         When the problem is no MISDP, a fact is unknown, or the file cannot be written.
     """
-    if not isinstance(problem, MISDP):
-        raise ProblemError(
-            f"{path}: CBF holds mixed-integer semidefinite programs, and {problem.kind} is none; "
-            "save it as .npz"
-        )
-    write_text(path, format_cbf(problem, checked_facts(facts)))
+    _FORMAT.write(problem, path, facts)

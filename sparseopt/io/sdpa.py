@@ -22,12 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
-from sparseopt.io.files import naming
-from sparseopt.io.header import FACTS, checked_facts
 from sparseopt.io.linear_rows import OneSided, assembled
+from sparseopt.io.misdp_text import TextFormat
 from sparseopt.io.sdpa_reader import SdpaModel, parse_sdpa
 from sparseopt.io.sdpa_writer import format_sdpa
-from sparseopt.io.text import read_text, write_text
 from sparseopt.problems import MISDP, Problem, SemidefiniteBlock
 from sparseopt.problems.base import Array
 
@@ -42,24 +40,12 @@ def read_sdpa(path: str | PathLike[str]) -> MISDP:
     ProblemError
         When it cannot be read; names the line.
     """
-    model = parse_sdpa(read_text(path), str(path))
-    with naming(path):
-        return _problem(model)
+    return _FORMAT.read(path)
 
 
 def read_sdpa_header(path: str | PathLike[str]) -> dict[str, Any]:
     """Return what an SDPA file says about itself."""
-    model = parse_sdpa(read_text(path), str(path))
-    with naming(path):
-        facts = checked_facts({key: model.header[key] for key in FACTS if key in model.header})
-        problem = _problem(model)
-    return {
-        "format": "sdpa",
-        "kind": problem.kind,
-        "sense": problem.sense,
-        **facts,
-        "size": dict(problem.size),
-    }
+    return _FORMAT.header(path)
 
 
 def write_sdpa(problem: Problem, path: str | PathLike[str], **facts: Any) -> None:
@@ -77,12 +63,7 @@ def write_sdpa(problem: Problem, path: str | PathLike[str], **facts: Any) -> Non
     ProblemError
         When the problem is no MISDP, a fact is unknown, or the file cannot be written.
     """
-    if not isinstance(problem, MISDP):
-        raise ProblemError(
-            f"{path}: SDPA holds mixed-integer semidefinite programs, and {problem.kind} is none; "
-            "save it as .npz"
-        )
-    write_text(path, format_sdpa(problem, checked_facts(facts)))
+    _FORMAT.write(problem, path, facts)
 
 
 def _problem(model: SdpaModel) -> MISDP:
@@ -179,3 +160,6 @@ def _names(model: SdpaModel) -> list[str]:
     if not isinstance(names, list) or len(names) != count:
         raise ProblemError(f"the comment of sparseopt must name each of {count} blocks")
     return names
+
+
+_FORMAT = TextFormat("sdpa", "SDPA", parse_sdpa, _problem, format_sdpa)
