@@ -73,7 +73,13 @@ def current_memory() -> int | None:
 
 def peak_memory() -> int | None:
     """Return the most bytes that were resident, None where the system does not tell."""
-    return _status("VmHWM")
+    known = _status("VmHWM")
+    if known is not None or sys.platform == "win32":
+        return known
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else 1024 * most
 
 
 def _status(field: str) -> int | None:

@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +35,21 @@ def local(
     jobs: list[Job],
     folder: Path,
     parallel: int,
-    on_start: Callable[[Job], None],
+    on_phase: Callable[[Job, str], None],
     stop: threading.Event,
 ) -> Generator[Done, None, None]:
-    """Yield what the jobs end in, `parallel` of them at a time on this machine."""
+    """Yield what the jobs end in, `parallel` of them at a time on this machine.
+
+    `on_phase` is told what begins of which job.
+    """
     finished: queue.Queue[Done | BaseException] = queue.Queue()
 
     def work(job: Job) -> None:
         if stop.is_set():
             return
-        on_start(job)
         try:
-            finished.put((execute(job, folder, stop), environment()))
+            record = execute(job, folder, stop, partial(on_phase, job))
+            finished.put((record, environment()))
         except Stopped:
             return
         except BaseException as error:

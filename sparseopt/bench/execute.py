@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,12 @@ class Stopped(Exception):
     """The run was stopped before the job was done."""
 
 
-def execute(job: Job, folder: Path, stop: threading.Event | None = None) -> dict[str, Any]:
+def execute(
+    job: Job,
+    folder: Path,
+    stop: threading.Event | None = None,
+    on_phase: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
     """Do one job and return its record.
 
     Parameters
@@ -40,6 +45,8 @@ def execute(job: Job, folder: Path, stop: threading.Event | None = None) -> dict
     folder : path
         Of the run: instances are kept in ``instances/``, answers in ``answers/``.
     stop : threading.Event, optional
+    on_phase : callable, optional
+        Told what begins: "prepares", "starts", "solves" or "checks".
 
     Raises
     ------
@@ -51,14 +58,18 @@ def execute(job: Job, folder: Path, stop: threading.Event | None = None) -> dict
     work_root = folder / "work"
     work_root.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f"{job.key}-", dir=work_root))
+    tell = on_phase or (lambda _: None)
     try:
+        tell("prepares")
         facts, trouble = _prepared(job, folder, work, stop)
         solved: dict[str, Any] = {"ended": "raised", "error": "ParamError", "message": trouble}
         evaluation: dict[str, Any] = {}
         log = ""
         if facts is not None:
-            solved, log = _solved(job, facts, work, stop)
+            tell("starts")
+            solved, log = _solved(job, facts, work, stop, lambda: tell("solves"))
         if facts is not None and solved["ended"] == "returned":
+            tell("checks")
             evaluation = _judged(job, facts, work, stop)
         outcome, why = classify(solved, evaluation)
         answer = _kept(job, folder, work)
@@ -149,7 +160,11 @@ def _lock_of(name: str) -> threading.Lock:
 
 
 def _solved(
-    job: Job, facts: Mapping[str, Any], work: Path, stop: threading.Event | None
+    job: Job,
+    facts: Mapping[str, Any],
+    work: Path,
+    stop: threading.Event | None,
+    on_solve: Callable[[], None],
 ) -> tuple[dict[str, Any], str]:
     limits = job.limits
     params = {
@@ -172,7 +187,7 @@ def _solved(
     watch = Watch(
         limits["warm_up"], limits["time"] + limits["grace"], limits["memory"], limits["threads"]
     )
-    ended = launch(f"{_PACKAGE}.solve_one", spec, work, watch, stop)
+    ended = launch(f"{_PACKAGE}.solve_one", spec, work, watch, stop, on_solve)
     _raise_if_stopped(ended)
     measures = work / "measures.json"
     if ended.how in ("hang", "memory"):

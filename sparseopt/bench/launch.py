@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ __all__ = ["Ended", "Watch", "launch"]
 _EVERY = 0.05
 _SAVING = 300.0
 """Seconds to write an answer down, after the solve."""
+_PROC = Path("/proc/self/statm")
 _LOG_LIMIT = 20_000_000
 _LOG_TAIL = 2000
 _THREADS = (
@@ -87,6 +88,7 @@ def launch(
     folder: Path,
     watch: Watch,
     stop: threading.Event | None = None,
+    on_solve: Callable[[], None] | None = None,
 ) -> Ended:
     """Run ``python -m module folder`` until it ends or has to be ended.
 
@@ -100,6 +102,8 @@ def launch(
     watch : Watch
     stop : threading.Event, optional
         Ends the process when it is set.
+    on_solve : callable, optional
+        Called when the process announces that imports and warm-up are over.
     """
     (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
     reader, writer = os.pipe()
@@ -121,7 +125,7 @@ def launch(
     begun = time.monotonic()
     guard = _guard(process.pid)
     try:
-        how, message, peak = _watched(process, reader, watch, log, stop)
+        how, message, peak = _watched(process, reader, watch, log, stop, on_solve)
     finally:
         os.close(reader)
         _kill(process)
@@ -166,6 +170,7 @@ def _watched(
     watch: Watch,
     log: Path,
     stop: threading.Event | None,
+    on_solve: Callable[[], None] | None,
 ) -> tuple[str, str, int]:
     """Wait for the end, or for a reason to end it; return how, why, and the peak of memory."""
     deadline, phase, peak = time.monotonic() + watch.start, "start", 0
@@ -179,6 +184,8 @@ def _watched(
                 open_pipe = False
             elif word == "solve":
                 phase, deadline = "solve", time.monotonic() + watch.solve
+                if on_solve is not None:
+                    on_solve()
             elif word == "save":
                 phase, deadline = "save", time.monotonic() + _SAVING
         peak = max(peak, _resident(process.pid))
@@ -206,7 +213,27 @@ def _words(reader: int) -> list[str | None]:
 
 
 def _resident(pid: int) -> int:
-    """Return the resident bytes of a process and of all that it started (Linux; else 0)."""
+    """Return the resident bytes of a process and of all that it started."""
+    return _by_proc(pid) if _PROC.is_file() else _by_psutil(pid)
+
+
+def _by_psutil(pid: int) -> int:
+    """Return the same where the system has no /proc; 0 without psutil."""
+    try:
+        import psutil
+    except ImportError:
+        return 0
+    total = 0
+    # Processes end while they are counted.
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for one in (process, *process.children(recursive=True)):
+            with contextlib.suppress(psutil.Error):
+                total += one.memory_info().rss
+    return total
+
+
+def _by_proc(pid: int) -> int:
     total, pids = 0, [pid]
     while pids:
         one = pids.pop()

@@ -53,8 +53,9 @@ class Progress:
     Attributes
     ----------
     total, done : int
-    running : dict of str to (Job, float)
-        Jobs that run, and since when (``time.monotonic()``); with an engine of remote workers those
+    running : dict of str to (Job, str, float)
+        Jobs that run, what of them ("prepares", "starts", "solves", "checks"), and since when
+        (``time.monotonic()``); with an engine of remote workers those
         that were given out are not told apart.
     counts : dict of str to int
         How many records of each class.
@@ -65,7 +66,7 @@ class Progress:
     total: int
     parallel: int
     done: int = 0
-    running: dict[str, tuple[Job, float]] = field(default_factory=dict)
+    running: dict[str, tuple[Job, str, float]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     last: list[dict[str, Any]] = field(default_factory=list)
@@ -79,10 +80,10 @@ class Progress:
         left = self.total - self.done
         return left * sum(self.seconds) / len(self.seconds) / self.parallel
 
-    def started(self, job: Job) -> None:
-        """Note that a job began."""
+    def began(self, job: Job, phase: str) -> None:
+        """Note what of a job began."""
         with self.lock:
-            self.running[job.key] = (job, time.monotonic())
+            self.running[job.key] = (job, phase, time.monotonic())
 
     def finished(self, record: dict[str, Any]) -> None:
         """Note that a job is done."""
@@ -168,7 +169,7 @@ def run(
     scheduler : str, optional
         Address of a running Dask or Ray cluster; default: one on this machine.
     on_change : callable, optional
-        Called after every start and end.
+        Called after every change.
     progress : Progress, optional
         The one to keep, for a listener in another thread.
 
@@ -189,8 +190,8 @@ def run(
     tell = on_change or (lambda _: None)
     stop = threading.Event()
 
-    def on_start(job: Job) -> None:
-        state.started(job)
+    def on_phase(job: Job, phase: str) -> None:
+        state.began(job, phase)
         tell(state)
 
     records = {record["key"]: record for record in plan.records}
@@ -200,7 +201,7 @@ def run(
             _write_suite(plan.folder, source)
         known = {e["id"] for e in read_records(file.path)[1].values()}
         results = (
-            local(plan.left, plan.folder, parallel, on_start, stop)
+            local(plan.left, plan.folder, parallel, on_phase, stop)
             if engine == "local"
             else distributed(plan.left, plan.folder, engine, parallel, scheduler)
         )

@@ -122,13 +122,13 @@ def _view(progress: Progress) -> Group:
                 "" if seconds is None else seconds_text(seconds),
                 "",
             )
-        for job, since in progress.running.values():
+        for job, phase, since in progress.running.values():
             table.add_row(
-                Text("runs", style="bold cyan"),
+                Text(phase, style="bold cyan" if phase == "solves" else "cyan"),
                 job.label,
                 Text(printable(job.instance["name"])),
                 seconds_text(now - since),
-                seconds_text(float(job.limits["time"])),
+                seconds_text(float(job.limits["time"])) if phase == "solves" else "",
             )
         counts = "  ".join(f"{count} {name}" for name, count in progress.counts.items())
         left = progress.remaining

@@ -1,0 +1,46 @@
+"""Both ways of counting memory see a process and what it started."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sparseopt.bench.child import peak_memory
+from sparseopt.bench.launch import _by_proc, _by_psutil
+
+SIZE = 60_000_000
+BOTH = f"""
+import subprocess, sys, time
+code = "data = bytearray({SIZE}); print('ready', flush=True); import time; time.sleep(60)"
+child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+child.stdout.readline()
+data = bytearray({SIZE})
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def test_the_memory_of_children_counts() -> None:
+    pytest.importorskip("psutil", reason="psutil counts where there is no /proc")
+    process = subprocess.Popen(
+        [sys.executable, "-c", BOTH], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        by_psutil = _by_psutil(process.pid)
+        assert 2 * SIZE < by_psutil < 5 * SIZE
+        if Path("/proc/self/statm").is_file():
+            assert _by_proc(process.pid) == pytest.approx(by_psutil, rel=0.1)
+    finally:
+        os.killpg(process.pid, 9)
+        process.wait()
+    assert _by_psutil(process.pid) == 0
+
+
+def test_the_most_that_this_process_took_is_known() -> None:
+    taken = peak_memory()
+    assert taken is not None
+    assert 10_000_000 < taken < 1_000_000_000_000
