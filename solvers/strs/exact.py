@@ -13,13 +13,12 @@ from sparseopt.backend import Control
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
 from sparseopt.problems.strs import STRS
-from sparseopt.result import Certificate, Result, Status
+from sparseopt.result import Result, Status
 from sparseopt.solvers.strs.incumbent import first_incumbent
-from sparseopt.solvers.strs.leaves import pack_leaves, pack_pairs
+from sparseopt.solvers.strs.leaves import certificate_of
 
 if TYPE_CHECKING:
     from sparseopt.solvers.strs.multipliers import Multipliers
-    from sparseopt.solvers.strs.tree import Leaf
 
 __all__ = ["Solved", "solve_exactly"]
 
@@ -112,32 +111,10 @@ def solve_exactly(
         x=x,
         objective=objective,
         bound=bound,
-        certificate=None if tree.leaves is None else _certificate(tree.leaves, scale),
+        certificate=None if tree.leaves is None else certificate_of(tree.leaves, scale),
         iterations=tree.evaluations,
         nodes=tree.nodes,
         notes=tuple(notes),
     )
     root = tree.root if tree.root is not None or before is None else before.root
     return Solved(result, tree.best.support, root)
-
-
-def _certificate(leaves: list[Leaf], scale: float) -> Certificate:
-    """Pack the leaves and the pool of pairs that they use, in the units of the problem."""
-    pool: dict[int, int] = {}
-    pairs: list[Multipliers] = []
-    index = np.full(len(leaves), -1, dtype=np.int64)
-    for k, leaf in enumerate(leaves):
-        if leaf.multipliers is None:
-            continue
-        key = id(leaf.multipliers)
-        if key not in pool:
-            pool[key] = len(pairs)
-            pairs.append(leaf.multipliers)
-        index[k] = pool[key]
-    plain = pack_leaves(
-        [leaf.fixed_in for leaf in leaves],
-        [leaf.fixed_out for leaf in leaves],
-        np.array([leaf.mu for leaf in leaves]) * scale,
-    )
-    arrays = {**plain.arrays, "pair": index, **pack_pairs(pairs, scale)}
-    return Certificate(kind=plain.kind, arrays=arrays)

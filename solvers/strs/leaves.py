@@ -12,8 +12,9 @@ from sparseopt.result import Certificate
 
 if TYPE_CHECKING:
     from sparseopt.solvers.strs.multipliers import Multipliers
+    from sparseopt.solvers.strs.tree import Leaf
 
-__all__ = ["pack_leaves", "pack_pairs"]
+__all__ = ["certificate_of", "pack_leaves", "pack_pairs"]
 
 
 def pack_leaves(
@@ -51,3 +52,25 @@ def pack_pairs(pairs: Sequence[Multipliers], scale: float) -> dict[str, Array]:
         "pair_l": np.concatenate([empty, *(p.l for p in pairs)]) * scale,
         "pair_L": np.concatenate([empty, *(p.L.ravel() for p in pairs)]) * scale,
     }
+
+
+def certificate_of(leaves: list[Leaf], scale: float) -> Certificate:
+    """Pack the leaves and the pool of pairs that they use, in the units of the problem."""
+    pool: dict[int, int] = {}
+    pairs: list[Multipliers] = []
+    index = np.full(len(leaves), -1, dtype=np.int64)
+    for k, leaf in enumerate(leaves):
+        if leaf.multipliers is None:
+            continue
+        key = id(leaf.multipliers)
+        if key not in pool:
+            pool[key] = len(pairs)
+            pairs.append(leaf.multipliers)
+        index[k] = pool[key]
+    plain = pack_leaves(
+        [leaf.fixed_in for leaf in leaves],
+        [leaf.fixed_out for leaf in leaves],
+        np.array([leaf.mu for leaf in leaves]) * scale,
+    )
+    arrays = {**plain.arrays, "pair": index, **pack_pairs(pairs, scale)}
+    return Certificate(kind=plain.kind, arrays=arrays)

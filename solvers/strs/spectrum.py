@@ -63,7 +63,7 @@ def smoothed_maximum(M: Array, tau: float, guess: int) -> tuple[float, float, Ar
     Parameters
     ----------
     M : array of shape (n, n)
-        Symmetric; changed.
+        Symmetric.
     tau : float
         Temperature, > 0.
     guess : int

@@ -115,6 +115,8 @@ class Tree:
         processed.
     scale : float
         What the values are multiplied by when progress is reported.
+    pairs : list of Multipliers, optional
+        Every pair that a minimisation finds is added to it.
 
     Attributes
     ----------
@@ -136,6 +138,7 @@ class Tree:
     capacity: int = 8_000_000
     warm: Multipliers | None = None
     scale: float = 1.0
+    pairs: list[Multipliers] | None = None
     root: Multipliers | None = None
     nodes: int = 0
     closed: float = -math.inf
@@ -145,6 +148,7 @@ class Tree:
     _kept: int = 0
     _kept_pairs: set[int] = field(default_factory=set)
     _seen: set[bytes] = field(default_factory=set)
+    _begun: bool = False
 
     def __post_init__(self) -> None:
         self._descent = Descent(self.A, self.a, self.d, self.settings.steps)
@@ -167,6 +171,11 @@ class Tree:
             self.best.value, self.closed, self._open[0][2].bound if self._open else -math.inf
         )
 
+    @property
+    def open_nodes(self) -> list[Node]:
+        """The nodes that are left."""
+        return [node for _, _, node in self._open]
+
     def proves(self, gap: float) -> bool:
         """Tell whether incumbent and bound meet within a relative gap, or the absolute one."""
         difference = self.bound - self.best.value
@@ -174,16 +183,10 @@ class Tree:
         return difference <= max(self.abs_tolerance, gap * size)
 
     def run(self) -> Limit | None:
-        """Search until all nodes are closed or a limit is reached; return the limit."""
-        everything = np.arange(len(self.a))
-        zero = Multipliers.of_point(
-            self.A, self.a, everything, np.zeros(1 + len(self.a) + len(self.a) ** 2)
-        )
-        root = Node(everything[:0], everything, zero.spectral, zero, self._start(zero))
-        if self.warm is not None:
-            self._apply(root, self.warm)
-        if len(root.candidates) >= self.d >= len(root.fixed_in):
-            self._push(root)
+        """Search, or go on with it, until all nodes are closed or a limit is reached; return it."""
+        if not self._begun:
+            self._begun = True
+            self._begin()
         while self._open:
             limit = self._limit()
             if limit is not None:
@@ -202,6 +205,18 @@ class Tree:
             self.nodes += 1
             self._process(node)
         return None
+
+    def _begin(self) -> None:
+        """Open the root."""
+        everything = np.arange(len(self.a))
+        zero = Multipliers.of_point(
+            self.A, self.a, everything, np.zeros(1 + len(self.a) + len(self.a) ** 2)
+        )
+        root = Node(everything[:0], everything, zero.spectral, zero, self._start(zero))
+        if self.warm is not None:
+            self._apply(root, self.warm)
+        if len(root.candidates) >= self.d >= len(root.fixed_in):
+            self._push(root)
 
     def finish(self) -> None:
         """Close the nodes that a limit left open, with the bounds they have."""
@@ -224,9 +239,7 @@ class Tree:
             gap = node.bound - self.cut
             largest = delta if at_root and round_ < 2 else gap
             delta = max(min(largest, self.settings.shrink * delta), 1e-9 * abs(self.best.value))
-            found, x, weight, density = self._descent.run(
-                node.candidates, node.fixed_in, x, delta, self.cut, self.control.limit
-            )
+            found, x, weight, density = self._minimise(node.candidates, node.fixed_in, x, delta)
             if len(found.variables) == len(self.a):
                 self.root = found
             self._improve(node, weight, density)
@@ -279,14 +292,8 @@ class Tree:
             bound, pair = float(proof.bounds_out[i]), node.warm
             warm = pair
             if bound > self.cut:
-                warm, *_ = self._descent.run(
-                    rest,
-                    node.fixed_in,
-                    node.warm.point(rest),
-                    max(min(bound, node.bound) - self.cut, 1e-9 * abs(self.best.value)),
-                    self.cut,
-                    self.control.limit,
-                )
+                delta = max(min(bound, node.bound) - self.cut, 1e-9 * abs(self.best.value))
+                warm, *_ = self._minimise(rest, node.fixed_in, node.warm.point(rest), delta)
                 again = Proof.at(warm, rest, node.fixed_in, self.d).bound
                 if again < bound:
                     bound, pair = again, warm
@@ -300,6 +307,15 @@ class Tree:
             self._close(node.fixed_in, rest, bound, pair)
             node.fixed_in = np.union1d(node.fixed_in, j)
         return False
+
+    def _minimise(
+        self, candidates: Array, fixed_in: Array, x: Array, delta: float
+    ) -> tuple[Multipliers, Array, Array, Array]:
+        """Minimise the bound with one smoothing."""
+        answer = self._descent.run(candidates, fixed_in, x, delta, self.cut, self.control.limit)
+        if self.pairs is not None:
+            self.pairs.append(answer[0])
+        return answer
 
     def _apply(self, root: Node, pair: Multipliers) -> None:
         """Bound the root by a pair that is known from elsewhere, and fix what it can fix."""
@@ -324,7 +340,11 @@ class Tree:
             if support.tobytes() in self._seen:
                 continue
             self._seen.add(support.tobytes())
-            self._offer(refit(self.A, self.a, support[None])[0])
+            self.offer(support)
+
+    def offer(self, support: Array) -> None:
+        """Refit a support, and improve it where it is better than the incumbent."""
+        self._offer(refit(self.A, self.a, support[None])[0])
 
     def _offer(self, found: Incumbent) -> None:
         if found.value > self.best.value:

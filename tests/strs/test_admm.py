@@ -59,7 +59,7 @@ def test_the_nearest_matrix_of_a_trace():
     rng = np.random.default_rng(0)
     M = rng.normal(size=(6, 6))
     M += M.T
-    Z = spectral_projection(M.copy(), 2.0, np.array([1]))
+    Z = spectral_projection(M, 2.0, np.array([1]))
     assert np.trace(Z) == pytest.approx(2.0)
     assert np.linalg.eigvalsh(Z).min() >= -1e-12
     for _ in range(20):

@@ -56,7 +56,7 @@ IDENTITY = STRS(A=np.eye(D), d=SUPPORT)
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_trees_cover_and_trees_without_a_leaf_do_not(seed):
     rng = np.random.default_rng(seed)
     leaves = _tree(rng)
