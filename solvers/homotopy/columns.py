@@ -197,7 +197,7 @@ def follow_columns(
             alike = True
             w[:], low[:], high[:] = tableau.w, tableau.low, tableau.high
         start = max(_optimal_from(tableau), end)
-        position[0] = start
+        position[0] = position[7] = start
         if start == np.inf:
             reason = NO_START
         while reason in (DRIFTED, PAUSED):

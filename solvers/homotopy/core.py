@@ -137,6 +137,8 @@ def advance(
         last = mover < 0 or event_lam <= end + tie
         if not last and event_lam <= end + near:
             last = _optimal_at(w, low, high, codes, end, sizes)
+        if last and counters[12] == 1 and counters[1] > 0:
+            return DRIFTED
         down = end if last else min(event_lam, lam)
         if top - down > tie or (last and (top > down or counters[3] == 1)):
             ruled = max_nonzeros >= 0 and counters[4] + counters[9] > 0
@@ -175,6 +177,9 @@ def advance(
                 travel[0], travel[1], travel[2] = np.inf, 0.0, 0.0
         blocker, block_upper = first_block(tableau, ray, sign, mover, travel)
         if blocker < 0:
+            if counters[1] > 0:
+                # the ray proves something: it is to come from a fresh kernel
+                return DRIFTED
             for i in range(p + m):
                 ray[i] *= sign
             return INFEASIBLE if primal else UNBOUNDED

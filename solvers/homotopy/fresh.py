@@ -62,6 +62,28 @@ def _solved(matrix: Array, inverse: Array, right: Array) -> Array:
     return np.ascontiguousarray(x.T)
 
 
+@compiled_in_place
+def _drift(
+    before: Array, after: Array, codes: Array, lam: float, kinks: Array, slopes: Array
+) -> float:
+    """Return the largest change of a value and of a multiplier at lam, relative to the largest."""
+    if not np.isfinite(lam):
+        return 0.0
+    value, multiplier = largest(kinks, lam), largest(slopes, lam)
+    of_value, of_multiplier = 0.0, 0.0
+    for i in range(len(codes)):
+        now = after[0, i] + lam * after[1, i]
+        change = abs(now - before[0, i] - lam * before[1, i])
+        if codes[i] & 1:
+            multiplier = max(multiplier, abs(now))
+            of_multiplier = max(of_multiplier, change)
+        else:
+            value = max(value, abs(now))
+            of_value = max(of_value, change)
+    drift = of_value / value if value > 0.0 else 0.0
+    return max(drift, of_multiplier / multiplier if multiplier > 0.0 else 0.0)
+
+
 @compiled
 def refresh(program: DenseProgram, tableau: Tableau) -> int:
     """Factor the kernel anew and recompute all values from the codes.
@@ -105,7 +127,7 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
         inverse[:k, :k] = fresh
         kernels[:k, :k] = kernel
     lam = position[0]
-    before = w[0] + lam * w[1]
+    before = w[:2].copy()
     for i in range(p + m):
         set_limits(i, codes, kink_ptr, slope_ptr, kinks, slopes, low, high)
 
@@ -157,18 +179,12 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
         if codes[j] & 1:
             for c in range(3):
                 w[c, j] = -back[c, j]
-    position[3] = 0.0
+    drift = 0.0
     if counters[1] > 0:
-        size, drift = np.zeros(2), np.zeros(2)
-        for i in range(p + m):
-            kind = codes[i] & 1
-            after = w[0, i] + lam * w[1, i]
-            size[kind] = max(size[kind], abs(after))
-            drift[kind] = max(drift[kind], abs(after - before[i]))
-        size[0], size[1] = max(size[0], largest(kinks, lam)), max(size[1], largest(slopes, lam))
-        for kind in range(2):
-            if size[kind] > 0.0:
-                position[3] = max(position[3], drift[kind] / size[kind])
+        # the segments since the last time reach up to where that was
+        drift = _drift(before, w, codes, lam, kinks, slopes)
+        drift = max(drift, _drift(before, w, codes, position[7], kinks, slopes))
+    position[3], position[7] = drift, lam
     counters[0], counters[1] = k, 0
     return k
 

@@ -14,6 +14,7 @@ from sparseopt.problems import ParametricProblem, Pieces, PiecewiseLinearProgram
 from sparseopt.problems.base import Array
 from sparseopt.problems.columnwise import ColumnwiseProblem
 from sparseopt.result import Certificate, Limit, Result, Status
+from sparseopt.solvers.homotopy import core
 from sparseopt.solvers.homotopy.assemble import assemble
 from sparseopt.solvers.homotopy.basis import Basis
 from sparseopt.solvers.homotopy.candidates import Candidates
@@ -260,7 +261,8 @@ def warm_up() -> None:
         dense = candidates.dense(program.block(one, one))
         state = State(dense, basis.codes[candidates.inside], 1.0, 1.0)
         state.perturb(rng)
-        state.advance(0.5, 1.0, 8, 8, -1)
+        while state.advance(0.5, 1.0, 8, 8, -1) == core.DRIFTED:
+            state.refresh()
         candidates.look(state.take_segments())
 
 

@@ -127,7 +127,7 @@ def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) ->
     """Return the arrays for a basis of an m x p program at lam."""
     m, p = shape
     n, cap = m + p, min(m, p)
-    counters = np.zeros(12, np.int64)
+    counters = np.zeros(13, np.int64)
     counters[3] = 1
     codes = codes.astype(np.int64)
     return Tableau(
@@ -141,7 +141,7 @@ def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) ->
         where=np.zeros(n, np.int64),
         kernel=np.empty((cap, cap)),
         inverse=np.empty((cap, cap)),
-        position=np.array([lam, 0.0, top, 0.0, 0.0, 0.0, 0.0]),
+        position=np.array([lam, 0.0, top, 0.0, 0.0, 0.0, 0.0, lam]),
         counters=counters,
         touched=np.empty(_TOUCHED, np.int64),
         ray=np.zeros(n),
@@ -190,7 +190,7 @@ class State:
         self.program = program
         self.tableau = new_tableau(program.A.shape, codes, lam, top)
         self.tableau.counters[3], self.tableau.counters[9] = recorded == 0, recorded
-        self.tableau.counters[11] = refined
+        self.tableau.counters[11], self.tableau.counters[12] = refined, True
         self.records = new_records(program.A.shape)
 
     @property

@@ -42,12 +42,14 @@ class Tableau(NamedTuple):
         Position of a coordinate in C or R.
     kernel, inverse : arrays of shape (cap, cap)
         A[R, C] and its inverse, whose rows belong to C.
-    position : array (lam, delta, top, drift, primal tolerance, dual tolerance, smallest rate)
-        `drift` is what the last refresh corrected, relative to the largest value of its kind.
+    position : array
+        (lam, delta, top, drift, primal tolerance, dual tolerance, smallest rate, lam at the last
+        refresh). `drift` is what the last refresh corrected since the one before, at either
+        one's lam, relative to the largest value of its kind.
     counters : int array
         Kernel size, pivots since the last refresh, pivots without progress, nothing told yet,
         segments, touched, used theta, used changes, pivots in all, segments told before, used nu,
-        whether rays are refined.
+        whether rays are refined, whether the last segment is to come from a fresh kernel.
     touched : int array
         Coordinates whose codes changed since the last segment.
     ray, answer : arrays of shape (n,)

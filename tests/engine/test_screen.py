@@ -1,0 +1,74 @@
+"""The look at resting coordinates through references, against the look at every one of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sparseopt.problems import CompressedSensing, DantzigSelector, LADLasso, LPD, QuantileLasso
+from sparseopt.solvers.homotopy.candidates import Candidates
+from sparseopt.solvers.homotopy.products import rough_product
+from sparseopt.solvers.homotopy.program import ScaledProgram
+from sparseopt.solvers.homotopy.start import crash, optimal_from
+from sparseopt.solvers.homotopy.state import State
+
+
+def problem(model, seed):
+    rng = np.random.default_rng(seed)
+    n, d = 30, 120
+    X = rng.normal(size=(n, d))
+    if seed % 3 == 1:
+        # columns that move together come near their limits together
+        X = 0.3 * X + rng.normal(size=(n, 1))
+    y = X[:, :5] @ rng.normal(size=5) + 0.3 * rng.normal(size=n)
+    if model is QuantileLasso:
+        return QuantileLasso(X, y, 0.3)
+    if model is LPD:
+        return LPD(np.cov(X.T, bias=True), X[: n // 2].mean(axis=0) - X[n // 2 :].mean(axis=0))
+    return model(X, y)
+
+
+def looks(model, seed):
+    """Walk on a few candidates; return what both looks say of the segments met, and their number.
+
+    Also the relative slacks of the coordinates that rest, after either.
+    """
+    rng = np.random.default_rng(seed)
+    program = ScaledProgram.from_program(problem(model, seed).canonical())
+    basis = crash(program)
+    lam = optimal_from(basis)
+    m, p = program.n - program.p, program.p
+    rows = np.sort(rng.choice(m, min(m, 25), replace=False))
+    columns = np.sort(rng.choice(p, min(p, 40), replace=False))
+    if program.A.symmetric:
+        columns = np.union1d(rows, columns)
+    sides = [
+        Candidates(
+            basis, rows, columns, lambda primal: rough_product(program.A, program, primal), few
+        )
+        for few in (0.0, np.inf)
+    ]
+    state = State(
+        sides[0].dense(program.block(rows, columns)), basis.codes[sides[0].inside], lam, lam
+    )
+    state.perturb(rng)
+    state.advance(0.0, lam, int(rng.choice([3, 30, 150])), 1 << 40, -1)
+    segments = state.take_segments()
+    return len(segments), [side.look(segments) for side in sides]
+
+
+@pytest.mark.parametrize(
+    "model", [DantzigSelector, LADLasso, QuantileLasso, CompressedSensing, LPD]
+)
+def test_a_look_through_references_finds_what_a_look_at_all_finds(model):
+    ends = set()
+    for seed in range(24):
+        count, (screened, exact) = looks(model, seed)
+        if count == 0:
+            continue
+        assert screened.good == exact.good
+        assert screened.at_high == exact.at_high
+        assert np.array_equal(screened.needed, exact.needed)
+        assert np.allclose(screened.slack, exact.slack, rtol=1e-4, atol=1e-4)
+        ends.add((screened.good < count, len(screened.needed) > 0))
+    assert (True, True) in ends
