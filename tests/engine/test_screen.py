@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparseopt.problems import CompressedSensing, DantzigSelector, LADLasso, LPD, QuantileLasso
+from sparseopt.problems import LPD, CompressedSensing, DantzigSelector, LADLasso, QuantileLasso
 from sparseopt.solvers.homotopy.candidates import Candidates
 from sparseopt.solvers.homotopy.products import rough_product
 from sparseopt.solvers.homotopy.program import ScaledProgram
