@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -76,12 +77,12 @@ def pooled_tables(
 
     chosen: dict[str, Any] = {"backend": engine} if engine else {}
     try:
-        # Tasks are made as they are needed: a few ranges' columns are in memory at a time.
-        run = Parallel(n_jobs=jobs, return_as="generator", **chosen)
+        Parallel(n_jobs=jobs, **chosen)
     except ValueError as error:
         raise ParamError(f"joblib has no backend {engine!r}: {error}") from None
     visited = 0
-    for (first, last), found in zip(ranges, run(tasks()), strict=False):
+    answers = _answers(tasks(), jobs, chosen)
+    for (first, last), found in zip(ranges, answers, strict=False):
         here = slice(int(start[first]), int(start[last]))
         loss[here], mask[here], separated[here] = found[0], found[1], found[2]
         done[first:last] = found[3]
@@ -89,6 +90,21 @@ def pooled_tables(
         control.progress("tables", fraction=last / d)
     limit = None if done.all() else control.limit()
     return NodeTables(loss, mask, separated, done, limit, visited)
+
+
+def _answers(tasks: Iterator[Any], jobs: int, chosen: dict[str, Any]) -> Iterator[Any]:
+    """Yield what the tasks return; few of them, and so few ranges' columns, are made at a time."""
+    from joblib import Parallel
+
+    try:
+        run = Parallel(n_jobs=jobs, return_as="generator", **chosen)
+    except ValueError:
+        # Ray's workers answer all at once.
+        run = Parallel(n_jobs=jobs, **chosen)
+        while wave := list(islice(tasks, jobs)):
+            yield from run(wave)
+        return
+    yield from run(tasks)
 
 
 def _search_range(
