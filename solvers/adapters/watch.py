@@ -1,4 +1,4 @@
-"""A solver at work in a thread of its own, under the eyes of the clock and of Ctrl-C."""
+"""A solver at work in another thread, under the eyes of the clock and of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from sparseopt.backend import Control
 from sparseopt.result import Limit
+from sparseopt.solvers.adapters.worker import start
 
 __all__ = ["watched"]
 
@@ -23,7 +24,8 @@ def watched(
     """Call `run`, and `stop` again and again once a limit of `control` is reached.
 
     Python delivers signals to the main thread between two of its own instructions: never inside a
-    solver. So the solver gets another thread, and this one keeps watching. Some solvers put a
+    solver. So the solver gets another thread, one of an earlier solve where one is idle (see
+    :mod:`sparseopt.solvers.adapters.worker`), and this one keeps watching. Some solvers put a
     handler of their own in the place of Python's (those of Xpress and COPT end the process): it is
     put back within a millisecond or, later on, 20.
 
@@ -47,7 +49,7 @@ def watched(
         What `run` raised; KeyboardInterrupt at a second Ctrl-C, after the solver has ended.
     """
     failure: list[BaseException] = []
-    # Not worker.join: a KeyboardInterrupt in there makes Python 3.11 take the thread for dead.
+    # Not a thread's join: a KeyboardInterrupt in there makes Python 3.11 take it for dead.
     finished = threading.Event()
 
     def work() -> None:
@@ -58,8 +60,7 @@ def watched(
         finally:
             finished.set()
 
-    worker = threading.Thread(target=work, name="sparseopt-solver")
-    worker.start()
+    start(work)
     limit: Limit | None = None
     again: KeyboardInterrupt | None = None
     looks, running = 0, True
@@ -74,7 +75,6 @@ def watched(
             control.progress("solving")
         except KeyboardInterrupt as error:
             limit, again = Limit.INTERRUPTED, error
-    worker.join()
     if again is not None:
         raise again
     if failure:
