@@ -72,7 +72,7 @@ def test_trees_cover_and_trees_without_a_leaf_do_not(seed):
 
 
 @given(st.lists(st.tuples(st.sets(st.integers(0, 5)), st.sets(st.integers(0, 5))), max_size=8))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_leaves_that_miss_a_support_are_never_verified(leaves):
     leaves = [(i, o - i) for i, o in leaves]
     missed = any(
