@@ -48,6 +48,7 @@ _OWN: Mapping[str, str] = {
     "leaps": "sparseopt.solvers.peers.leaps_:Leaps",
     "abess": "sparseopt.solvers.peers.abess_:Abess",
     "sklearn-lars": "sparseopt.solvers.peers.lars_:SklearnLars",
+    "sklearn-glasso": "sparseopt.solvers.peers.glasso_:SklearnGraphicalLasso",
 }
 """In the order in which ``backend="auto"`` prefers them; the peers come last."""
 

@@ -107,6 +107,30 @@ def _abess(X: Array, y: Array, ptr: Array, index: Array, model: str) -> Arrays:
     return _by_node(X, y, ptr, index, supports)
 
 
+def _glasso(R: Array, ptr: Array, index: Array, alphas: int, ratio: float) -> Arrays:
+    """Return for each node its candidates among the nonzeros of scikit-learn's matrices."""
+    from sklearn.covariance import graphical_lasso
+
+    node = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    bit = np.int64(1) << (np.arange(len(index)) - ptr[node])
+    most = float(np.abs(R - np.diag(np.diag(R))).max()) if len(R) > 1 else 0.0
+    nodes, rows = [], []
+    for alpha in most * np.geomspace(1.0, ratio, alphas) if most > 0.0 else ():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                precision = graphical_lasso(R, float(alpha))[1]
+        except FloatingPointError:
+            # With too little penalty for so few rows it breaks down; less would not be better.
+            break
+        chosen = np.zeros(len(ptr) - 1, dtype=np.int64)
+        np.add.at(chosen, node, np.where(precision[node, index] != 0.0, bit, 0))
+        nodes.append(np.arange(len(ptr) - 1))
+        rows.append(chosen)
+    none = np.zeros(0, dtype=np.int64)
+    return {"node": np.concatenate([none, *nodes]), "support": np.concatenate([none, *rows])}
+
+
 def _by_node(
     X: Array,
     y: Array,
@@ -136,6 +160,7 @@ JOBS: Mapping[str, Job] = {
     "quantile_regressor": Job(_quantile_regressor, ("sklearn.linear_model",)),
     "quant_reg": Job(_quant_reg, ("statsmodels.regression.quantile_regression",)),
     "lars": Job(_lars, ("sklearn.linear_model",)),
+    "glasso": Job(_glasso, ("sklearn.covariance",)),
     "abess": Job(_abess, ("abess.linear",)),
     "conic": Job(solve_conic, ("cvxpy",)),
 }

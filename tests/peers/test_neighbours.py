@@ -42,7 +42,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("backend", ["leaps", "abess", "sklearn-lars"])
+@pytest.mark.parametrize("backend", ["leaps", "abess", "sklearn-lars", "sklearn-glasso"])
 @pytest.mark.parametrize("name", MODELS)
 def test_tables_of_a_peer(name, backend):
     need(backend)
@@ -82,6 +82,26 @@ def test_splicing_finds_strong_neighbours():
     exact = sparseopt.solve(problem).path
     path = sparseopt.solve(problem, backend="abess").path
     assert path.objective_at(2) == pytest.approx(exact.objective_at(2))
+
+
+def test_a_precision_matrix_finds_a_chain():
+    need("sklearn-glasso")
+    rng = np.random.default_rng(5)
+    X = np.empty((400, 6))
+    X[:, 0] = rng.normal(size=400)
+    for j in range(1, 6):
+        X[:, j] = 0.7 * X[:, j - 1] + rng.normal(size=400)
+    problem = L0GraphicalModel(X - X.mean(axis=0), Candidates.window(6, 5))
+    path = sparseopt.solve(problem, backend="sklearn-glasso").path
+    chosen = path.at(10) != 0.0
+    node = np.repeat(np.arange(6), problem.candidates.sizes)
+    edges = set(zip(node[chosen], problem.candidates.index[chosen], strict=True))
+    assert edges == {(i, j) for i in range(6) for j in range(6) if abs(i - j) == 1}
+    assert path.objective_at(10) == pytest.approx(sparseopt.solve(problem).path.objective_at(10))
+    wide = L0GraphicalModel(rng.normal(size=(20, 1001)), Candidates.window(1001, 1))
+    taken, reason = get_backend("sklearn-glasso").supports(wide)
+    assert not taken
+    assert "at most 1000 nodes, not 1001" in reason
 
 
 @pytest.mark.parametrize("backend", ["leaps", "abess"])
