@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from sparseopt.errors import ParamError
-from sparseopt.path import PathResult
+from sparseopt.integer_path import IntegerPath
 from sparseopt.problems.base import Array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["BudgetPath", "CountChanges"]
 
@@ -62,7 +58,7 @@ class CountChanges:
 
 
 @dataclass(frozen=True, eq=False)
-class BudgetPath(PathResult):
+class BudgetPath(IntegerPath):
     """The best way to spend every budget K.
 
     Attributes
@@ -90,17 +86,12 @@ class BudgetPath(PathResult):
     stopped_by: str
 
     kind: ClassVar[str] = "budget"
+    parameter: ClassVar[str] = "budget"
 
     @property
     def knots(self) -> Array:  # type: ignore[override]
         """The budgets."""
         return self.budgets
-
-    @property
-    def gap(self) -> Array:
-        """Objective minus bound, relative to the larger of the two, shape (B,)."""
-        size = np.maximum(np.maximum(np.abs(self.objective), np.abs(self.bound)), 1e-10)
-        return np.asarray(np.abs(self.objective - self.bound) / size)
 
     def at(self, value: float) -> Array:
         """Return the solution at the budget K: the counts, shape (J,).
@@ -137,25 +128,3 @@ class BudgetPath(PathResult):
         return np.asarray(
             values[ptr[:-1]].sum() + np.cumsum(np.bincount(place, weights=step, minlength=B))
         )
-
-    def objective_at(self, value: float) -> float:
-        """Return the objective value at the budget K."""
-        return float(self.objective[self._place(value)])
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row for each budget: budget, objective, bound, gap, certified."""
-        import pandas as pd
-
-        names = ("objective", "bound", "gap", "certified")
-        return pd.DataFrame(
-            {"budget": self.budgets, **{name: getattr(self, name) for name in names}}
-        )
-
-    def _place(self, value: float) -> int:
-        place = int(np.searchsorted(self.budgets, value))
-        if place == len(self.budgets) or self.budgets[place] != value:
-            raise ParamError(
-                f"budget {value} is not on the path, whose budgets are the integers from "
-                f"{int(self.budgets[0])} to {int(self.budgets[-1])}"
-            )
-        return place

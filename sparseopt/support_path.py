@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sparseopt.errors import ParamError
-from sparseopt.path import PathResult
+from sparseopt.integer_path import IntegerPath
 from sparseopt.problems.base import Array
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ __all__ = ["SupportPath"]
 
 
 @dataclass(frozen=True, eq=False)
-class SupportPath(PathResult):
+class SupportPath(IntegerPath):
     """The best point of every size d.
 
     Attributes
@@ -49,17 +48,12 @@ class SupportPath(PathResult):
     stopped_by: str
 
     kind: ClassVar[str] = "supports"
+    parameter: ClassVar[str] = "d"
 
     @property
     def knots(self) -> Array:  # type: ignore[override]
         """The sizes."""
         return self.sizes
-
-    @property
-    def gap(self) -> Array:
-        """Bound minus objective, relative to the larger of the two, shape (K,)."""
-        size = np.maximum(np.maximum(np.abs(self.objective), np.abs(self.bound)), 1e-10)
-        return np.asarray(np.abs(self.objective - self.bound) / size)
 
     def at(self, value: float) -> Array:
         """Return the point with at most d nonzeros, shape (D,).
@@ -83,21 +77,11 @@ class SupportPath(PathResult):
         """Return the variables of every size."""
         return [self.support(d).tolist() for d in self.sizes]
 
-    def objective_at(self, value: float) -> float:
-        """Return the objective value of the point of size d."""
-        return float(self.objective[self._place(value)])
-
-    def bound_at(self, value: float) -> float:
-        """Return the proven bound for size d."""
-        return float(self.bound[self._place(value)])
-
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each size: d, objective, bound, gap, certified, support."""
-        import pandas as pd
-
-        names = ("objective", "bound", "gap", "certified")
-        columns: dict[str, Any] = {name: getattr(self, name) for name in names}
-        return pd.DataFrame({"d": self.sizes, **columns, "support": self.supports()})
+        frame = super().to_frame()
+        frame["support"] = self.supports()
+        return frame
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Axes:
         """Draw objective and bound against the number of nonzeros (needs matplotlib).
@@ -134,12 +118,3 @@ class SupportPath(PathResult):
         ax.set_ylabel("objective")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         return ax
-
-    def _place(self, value: float) -> int:
-        place = int(np.searchsorted(self.sizes, value))
-        if place == len(self.sizes) or self.sizes[place] != value:
-            raise ParamError(
-                f"d = {value} is not on the path, whose sizes are the integers from "
-                f"{int(self.sizes[0])} to {int(self.sizes[-1])}"
-            )
-        return place

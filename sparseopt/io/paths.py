@@ -176,13 +176,7 @@ def _decode_budget(fields: Fields) -> BudgetPath:
 
 
 def _budget_parts(fields: Fields) -> dict[str, Any]:
-    budgets = fields.indices("budgets", None, 0, _LARGEST)
-    count = len(budgets)
-    if count == 0:
-        raise ProblemError(f"{fields.name('budgets')} is empty; a path has at least one budget")
-    nodes = fields.count("nodes")
-    if nodes > _LONGEST:
-        raise fields.error("nodes", f"at most {_LONGEST}")
+    parts, count, nodes = _integer_parts(fields, "budgets", "nodes")
     inner = fields.object("changes")
     node = inner.indices("node", None, 0, max(nodes, 1))
     changes = CountChanges(
@@ -191,15 +185,27 @@ def _budget_parts(fields: Fields) -> dict[str, Any]:
         count=inner.indices("count", len(node), 0, _LARGEST),
     )
     inner.end()
-    return {
-        "budgets": budgets,
+    return {**parts, "changes": changes}
+
+
+def _integer_parts(fields: Fields, knots: str, length: str) -> tuple[dict[str, Any], int, int]:
+    """Return what all paths over whole numbers have, the number of knots, and a point's length."""
+    numbers = fields.indices(knots, None, 0, _LARGEST)
+    count = len(numbers)
+    if count == 0:
+        raise ProblemError(f"{fields.name(knots)} is empty; a path has at least one value")
+    entries = fields.count(length)
+    if entries > _LONGEST:
+        raise fields.error(length, f"at most {_LONGEST}")
+    parts = {
+        knots: numbers,
+        length: entries,
         "objective": fields.vector("objective", count, infinite=True),
         "bound": fields.vector("bound", count, infinite=True),
         "certified": _truths(fields, "certified", count),
-        "changes": changes,
-        "nodes": nodes,
         "stopped_by": fields.text("stopped_by"),
     }
+    return parts, count, entries
 
 
 def _truths(fields: Fields, name: str, count: int) -> Array:
@@ -282,25 +288,14 @@ def _encode_supports(path: SupportPath) -> dict[str, Any]:
 
 
 def _decode_supports(fields: Fields) -> SupportPath:
-    sizes = fields.indices("sizes", None, 0, _LARGEST)
-    count = len(sizes)
-    if count == 0:
-        raise ProblemError(f"{fields.name('sizes')} is empty; a path has at least one size")
-    variables = fields.count("variables")
-    if variables > _LONGEST:
-        raise fields.error("variables", f"at most {_LONGEST}")
+    parts, count, variables = _integer_parts(fields, "sizes", "variables")
     inner = fields.object("points")
     index = inner.indices("index", None, 0, max(variables, 1))
     path = SupportPath(
-        sizes=sizes,
-        objective=fields.vector("objective", count, infinite=True),
-        bound=fields.vector("bound", count, infinite=True),
-        certified=_truths(fields, "certified", count),
+        **parts,
         ptr=_pointers(inner, count, len(index)),
         index=index,
         value=inner.vector("value", len(index), infinite=True),
-        variables=variables,
-        stopped_by=fields.text("stopped_by"),
     )
     inner.end()
     return path
