@@ -47,10 +47,11 @@ class KernelSelection(Problem):
         Weight of the variance, >= 0.
     bandwidth : "median", float, or array of shape (D,), default "median"
         tau_s^2 of the scalar kernels, or sigma^2 of the Gaussian kernel; not for a user's kernel.
-        Afterwards the field holds the numbers.
+        Afterwards the field holds the numbers. The median is that of the squared distances between
+        x and y in a column; sigma^2 is the median of these over the columns.
     c : float, optional
-        Constant of the quadratic kernel, >= 0; by default the square root of the median of the
-        squared distances between the observations of x and y.
+        Constant of the quadratic kernel, >= 0; by default the square root of the bandwidth that
+        the Gaussian kernel would have.
     probe : array, optional
         Values of a user's kernel, which files hold to recognise it. Leave it out.
 

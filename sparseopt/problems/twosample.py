@@ -79,7 +79,7 @@ class TwoSample:
         kernel: Any = "linear",
         bandwidth: object = "median",
         c: float | None = None,
-        symmetric: bool = False,
+        dense: bool = False,
     ) -> Self:
         """Check two samples and choose what is not given.
 
@@ -91,15 +91,17 @@ class TwoSample:
             What a user may bring is described in :mod:`sparseopt.problems.user_kernels`.
         bandwidth : "median", float, or array of shape (D,), default "median"
             tau_s^2, or sigma^2 of the Gaussian kernel (a number). The median is that of the squared
-            distances between x and y in a column (between whole observations for the Gaussian
-            kernel); where more than half of a column's are 0, that of the others. A column that is
-            the same constant in both samples says nothing: its statistics are 0.
+            distances between x and y in a column; where more than half of a column's are 0, that of
+            the others. The Gaussian kernel takes the median of the columns' medians: with weights
+            of norm 1, distances are as large as in one column. A column that is the same constant
+            in both samples says nothing: its statistics are 0.
         c : float, optional
-            Constant of the quadratic kernel, >= 0. Default: the square root of the median of the
-            squared distances between whole observations.
-        symmetric : bool, default False
-            Take medians over all pairs of the pooled observations, so that they do not depend on
-            which of them are called x: what a permutation test on the same data needs.
+            Constant of the quadratic kernel, >= 0. Default: the square root of the bandwidth that
+            the Gaussian kernel would have.
+        dense : bool, default False
+            For a permutation test of the same data with the weight 1 for every variable: medians
+            are over all pairs of the pooled observations, so that they do not depend on which of
+            them are called x, and the Gaussian bandwidth and c are those of whole observations.
 
         Raises
         ------
@@ -139,14 +141,14 @@ class TwoSample:
             return cls(x, y, kernel, np.ones(x.shape[1]), 0.0)
         require_scale(x, y)
         u, v = x, y
-        if symmetric:
+        if dense:
             u = v = np.concatenate([x, y])
         constant = 0.0
         if kernel == "quadratic":
-            constant = float(np.sqrt(_median_square(u, v))) if c is None else float(c)
+            constant = float(np.sqrt(_spread(u, v, dense))) if c is None else float(c)
             if not (np.isfinite(constant) and constant >= 0.0):
                 raise ProblemError(f"c is {c}; expected a number >= 0", "c")
-        return cls(x, y, kernel, _bandwidth(u, v, kernel, bandwidth), constant)
+        return cls(x, y, kernel, _bandwidth(u, v, kernel, bandwidth, dense), constant)
 
     # ---- values
 
@@ -283,7 +285,7 @@ def _blocks(rows: int, width: int) -> list[slice]:
     return [slice(begin, begin + step) for begin in range(0, rows, step)]
 
 
-def _bandwidth(x: Array, y: Array, kernel: Kernel, given: object) -> Array:
+def _bandwidth(x: Array, y: Array, kernel: Kernel, given: object, dense: bool) -> Array:
     D = x.shape[1]
     if isinstance(given, str):
         if given != "median":
@@ -291,12 +293,9 @@ def _bandwidth(x: Array, y: Array, kernel: Kernel, given: object) -> Array:
                 f"bandwidth is {given!r}; expected 'median' or numbers > 0", "bandwidth"
             )
         if kernel == "gaussian":
-            return np.full(D, _median_square(x, y))
-        distances = [median_distance(x[:, s], y[:, s]) for s in range(D)]
-        for s in range(D):
-            if distances[s] == 0.0:
-                distances[s] = median_distance(x[:, s], y[:, s], nonzero=True) or 1.0
-        return np.asarray(np.square(distances))
+            return np.full(D, _spread(x, y, dense))
+        medians = _column_medians(x, y)
+        return np.where(medians > 0.0, medians, 1.0)
     numbers = np.asarray(given, dtype=float)
     if numbers.ndim == 0:
         numbers = np.full(D, float(numbers))
@@ -307,6 +306,22 @@ def _bandwidth(x: Array, y: Array, kernel: Kernel, given: object) -> Array:
     if kernel == "gaussian" and (numbers != numbers[0]).any():
         raise ProblemError("the Gaussian kernel has one bandwidth, got several", "bandwidth")
     return numbers
+
+
+def _column_medians(x: Array, y: Array) -> Array:
+    """Return the median of the squared distances in each column; 0 where all are equal."""
+    pairs = [(x[:, s], y[:, s]) for s in range(x.shape[1])]
+    return np.square(
+        [median_distance(u, v) or median_distance(u, v, nonzero=True) for u, v in pairs]
+    )
+
+
+def _spread(x: Array, y: Array, dense: bool) -> float:
+    """Return how large a squared distance is: with weights of 1 if dense, else of norm 1."""
+    if dense:
+        return _median_square(x, y)
+    medians = _column_medians(x, y)
+    return float(np.median(medians[medians > 0.0])) if medians.any() else 1.0
 
 
 def _median_square(x: Array, y: Array) -> float:

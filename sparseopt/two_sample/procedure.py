@@ -262,7 +262,7 @@ def _all_variables(method: Method, x: Array, y: Array) -> Chosen:
 
     Else the permutations would not have the distribution of the statistic.
     """
-    samples = TwoSample.of(x, y, method.test_kernel, method.bandwidth, method.c, symmetric=True)
+    samples = TwoSample.of(x, y, method.test_kernel, method.bandwidth, method.c, dense=True)
     return Chosen(np.ones(x.shape[1]), samples)
 
 

@@ -16,7 +16,7 @@ def draw():
     return samples.x, samples.y
 
 
-@pytest.mark.parametrize(("selection", "lam"), [("strs", "auto"), ("quadratic", 0.1)])
+@pytest.mark.parametrize(("selection", "lam"), [("strs", "auto"), ("quadratic", 0.3)])
 def test_positive_weights_are_those_of_the_same_optimum(selection, lam):
     options = {"restarts": 2, "iterations": 5} if selection == "quadratic" else None
     settings = {**COMMON, "lam": lam, "options": options}
@@ -98,3 +98,24 @@ def test_a_large_lam_prefers_a_small_variance():
         variances.append(problem.samples.variance(test.z))
     assert variances[0] >= variances[1] >= variances[2]
     assert variances[0] > variances[2]
+
+
+def test_the_bandwidths_are_those_of_one_variable():
+    """With weights of norm 1 a distance is as large as in one column, not as in all together."""
+    rng = np.random.default_rng(2)
+    x, y = rng.standard_normal((25, 30)), rng.standard_normal((20, 30))
+    x[:, 0] = y[:, 0] = 7.0
+    medians = np.median(np.abs(x[:, None] - y[None]), axis=(0, 1))[1:] ** 2
+    gaussian = KernelSelection(x, y, "gaussian", d=3)
+    np.testing.assert_allclose(gaussian.bandwidth, np.median(medians), rtol=1e-12)
+    quadratic = KernelSelection(x, y, "quadratic", d=3)
+    assert quadratic.c == pytest.approx(np.sqrt(np.median(medians)), rel=1e-12)
+    np.testing.assert_allclose(quadratic.bandwidth[1:], medians, rtol=1e-12)
+
+
+def test_a_gaussian_kernel_of_unit_weights_sees_a_change_of_variance():
+    x, y = np.random.default_rng(6).standard_normal((2, 200, 40))
+    y[:, :4] *= 1.8
+    test = two_sample_test(x, y, "gaussian", d=4, options={"restarts": 2, "iterations": 5})
+    assert test.reject
+    assert set(test.selected.tolist()) == {0, 1, 2, 3}
