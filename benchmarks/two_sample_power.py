@@ -177,9 +177,7 @@ def dimension(plan: Plan) -> Any:
         for name, test in methods(plan, d).items()
         if name in (*SELECTED[:3], *(f"full {kernel}" for kernel in FULL))
     }
-    print(
-        f"n = {n}, d = d_true = {d}, {trials} trials (quadratic half, gaussian a quarter); alpha 0.05."
-    )
+    print(f"n = {n}, d = d_true = {d}, {trials} trials (quadratic half, gaussian a quarter).")
     found = {}
     for case in plan.cases:
         cells = {D: cell(plan, (case, n, D, d), tests, trials, 0) for D in ds}
