@@ -254,7 +254,7 @@ def _check_finite(field: str, array: Array) -> None:
     finite = np.isfinite(array)
     if not finite.all():
         where = tuple(int(i) for i in np.argwhere(~finite)[0])
-        place = where[0] if len(where) == 1 else where
+        place = ", ".join(map(str, where))
         raise ProblemError(
             f"{field}[{place}] is {array[where]}; expected finite numbers "
             f"({int((~finite).sum())} entries of {array.size} are not)",
