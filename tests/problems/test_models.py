@@ -340,7 +340,7 @@ def test_constant_variables_have_exactly_no_variance():
         (lambda: CLIME.from_data(np.ones((3, 2)), ddof=3), "ddof is 3; expected an integer from 0"),
         (lambda: CLIME.from_data(np.ones((3, 2)), ddof=0.5), "ddof is 0.5"),
         (lambda: CLIME.from_data([[1e200], [-1e200]]), "the covariance of X overflows"),
-        (lambda: CLIME.from_data([[1.0], [np.nan]]), r"X\[\(1, 0\)\] is nan"),
+        (lambda: CLIME.from_data([[1.0], [np.nan]]), r"X\[1, 0\] is nan"),
         (lambda: LPD.from_samples(np.ones((1, 3)), np.ones((1, 3))), "at least 3 observations"),
         (lambda: LPD.from_samples(np.ones((5, 3)), np.ones((5, 2))), "y has 2 columns; expected 3"),
         (lambda: LPD.from_samples(np.ones((5, 3)), np.ones((0, 3))), r"y has shape \(0, 3\)"),
