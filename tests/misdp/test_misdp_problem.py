@@ -151,7 +151,7 @@ def test_invalid_problems_are_refused(fields: dict[str, object], message: str) -
         (lambda: SecondOrderCone(np.ones((2, 1)), g=[1.0]), r"g has shape \(1,\)"),
         (lambda: SemidefiniteBlock(np.ones((2, 1))), "F has 2 rows"),
         (lambda: SemidefiniteBlock(np.ones((3, 1)), size=3), "6 for s = 3"),
-        (lambda: SemidefiniteBlock([[np.inf]]), r"F\[\(0, 0\)\] is inf"),
+        (lambda: SemidefiniteBlock([[np.inf]]), r"F\[0, 0\] is inf"),
         (lambda: SemidefiniteBlock([[1.0]], rank_one=1), "rank_one is 1"),  # type: ignore[arg-type]
     ],
 )
