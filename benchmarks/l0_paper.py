@@ -124,14 +124,14 @@ def drawn(design: str, d: int, rho: float, seed: int) -> GraphSample:
 
 
 def one_sample(
-    design: str, d: int, rho: float, seed: int, raw: bool
+    design: str, d: int, rho: float, seed: int, raw: bool, scaling: str = "", rule: str = "min"
 ) -> tuple[dict[str, Any], float]:
     """Return errors and ROC curves of both methods, and the share of certified budgets."""
     sample = drawn(design, d, rho, seed)
-    scaling = "rss" if raw else "standardised"
+    scaling = scaling or ("rss" if raw else "standardised")
     model = L0GraphicalModel(sample.model.X, sample.model.candidates, scaling=scaling)
     truth = sample.coefficients
-    chosen = graph_cross_validate(model, folds=5, backend="l0-tables", seed=seed)
+    chosen = graph_cross_validate(model, folds=5, rule=rule, backend="l0-tables", seed=seed)
     found = chosen.path.coefficients(chosen.budget)
     exact = roc(chosen.path, sample.graph)
     convex = sparseopt.solve(
@@ -158,6 +158,8 @@ def main() -> None:
     parser.add_argument("--d", type=int, default=1000)
     parser.add_argument("--designs", default=",".join(DESIGNS))
     parser.add_argument("--raw", action="store_true", help="neither losses nor columns scaled")
+    parser.add_argument("--scaling", default="", help="of the losses: standardised, rss, nlogrss")
+    parser.add_argument("--rule", default="min", choices=("min", "1se"), help="of SPICA's budget")
     parser.add_argument("--plots", type=Path, help="folder for roc-DESIGN.png")
     given = parser.parse_args()
     print("| design | rho | method | paper | ours | s.e. | deviation | certified |")
@@ -166,7 +168,8 @@ def main() -> None:
         curves = {}
         for place, rho in enumerate(RHOS):
             samples = [
-                one_sample(design, given.d, rho, seed, given.raw) for seed in range(given.repeats)
+                one_sample(design, given.d, rho, seed, given.raw, given.scaling, given.rule)
+                for seed in range(given.repeats)
             ]
             certified = np.mean([share for _, share in samples])
             for method in ("SPICA", "l1"):
