@@ -71,7 +71,7 @@ class Plan:
     dimensions : tuple of int or None
         D in the part dimension.
     methods : tuple of str or None
-        Of the parts power and dimension.
+        Of the parts power, dimension and recovery.
     cases : tuple of str
         Of all parts but build, level and digits.
     store : dict
@@ -110,7 +110,9 @@ def main() -> None:
     parser.add_argument("--trials", type=int, help="of every part, instead of its own number")
     parser.add_argument("--sizes", help="n of the part power, such as 50,100")
     parser.add_argument("--dimensions", help="D of the part dimension, such as 40,100")
-    parser.add_argument("--methods", help="of power and dimension, such as 'strs,full linear'")
+    parser.add_argument(
+        "--methods", help="of power, dimension and recovery, such as 'strs,full linear'"
+    )
     parser.add_argument("--cases", default=",".join(CASES), help="of all parts that have cases")
     args = parser.parse_args()
     sizes, dimensions = (
