@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "paper-tables.md"
+FOLDER = Path("bench-runs")
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class Part:
     Attributes
     ----------
     suite : str
-    options : tuple of str
-        Of ``sparseopt bench run``.
+    runs : list of tuples of str
+        The options of one or more calls of ``sparseopt bench run``.
     folder : str
         Two suites with the same solves share one.
     timed : bool
@@ -46,7 +48,7 @@ class Part:
     """
 
     suite: str
-    options: tuple[str, ...]
+    runs: Sequence[tuple[str, ...]]
     folder: str = ""
     timed: bool = True
 
@@ -56,19 +58,26 @@ class Part:
         return self.folder or self.suite
 
 
+_SMALL = ("--instances", "*d=1000 *", "--instances", "*d=2000 *")
+_LARGE = ("--instances", "*d=5000 *", "--backend", "spica", "--backend", "l0-tables")
+_POWER = ("--max-seeds", "10", "--backend", "truncation", "-j", "2")
+_FEW = tuple(word for d in (5, 10, 15, 20) for word in ("--instances", f"* d={d} *"))
+_CURVES = ("--max-seeds", "1", "-j", "2")
+
 PARTS = (
-    Part("psm-table1", ("--max-seeds", "5")),
-    Part("psm-table2", ("--max-seeds", "3", "--time-limit", "30")),
-    Part("psm-table3", ("--max-seeds", "5")),
-    Part("strs-table1", ("--max-seeds", "2"), "strs-1"),
-    Part("strs-figure1", ("--max-seeds", "2"), "strs-1"),
-    Part("l0-table1", ("--max-seeds", "1")),
-    Part("strs-figure2", ("--max-seeds", "10", "--backend", "truncation", "-j", "2"), timed=False),
-    Part("strs-figure3", ("--max-seeds", "10", "--backend", "truncation", "-j", "2"), timed=False),
-    Part("strs-figure4", ("--max-seeds", "3", "--backend", "truncation", "-j", "2"), timed=False),
-    Part("l0-figure4", ("--max-seeds", "1", "-j", "2"), timed=False),
-    Part("l0-figure5", ("--max-seeds", "1", "-j", "2"), timed=False),
-    Part("l0-figure6", ("--max-seeds", "1", "-j", "2"), timed=False),
+    Part("psm-table1", [("--max-seeds", "5")]),
+    Part("psm-table2", [("--max-seeds", "3", "--time-limit", "30")]),
+    Part("psm-table3", [("--max-seeds", "5")]),
+    Part("strs-table1", [("--max-seeds", "2")], "strs-1"),
+    Part("strs-figure1", [("--max-seeds", "2")], "strs-1"),
+    # The l1 neighbourhoods of 5000 nodes take longer than all the rest.
+    Part("l0-table1", [("--max-seeds", "1", *_SMALL), ("--max-seeds", "1", *_LARGE)]),
+    Part("strs-figure2", [_POWER], timed=False),
+    Part("strs-figure3", [_POWER], timed=False),
+    Part("strs-figure4", [("--max-seeds", "3", *_FEW, *_POWER[2:])], timed=False),
+    Part("l0-figure4", [_CURVES], timed=False),
+    Part("l0-figure5", [_CURVES], timed=False),
+    Part("l0-figure6", [_CURVES], timed=False),
 )
 
 
@@ -103,7 +112,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--times", action="store_true", help="only those that show times")
     parser.add_argument("--fresh", action="store_true", help="remove the records that are there")
     parser.add_argument("--write", action="store_true", help="run nothing")
-    parser.add_argument("--folder", type=Path, default=Path("bench-runs"), help="[bench-runs]")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help=f"[{FOLDER}]")
     asked = parser.parse_args()
     for name in asked.suites:
         if name not in names:
@@ -112,17 +121,18 @@ def _arguments() -> argparse.Namespace:
 
 
 def _run(part: Part, folder: Path) -> None:
-    begun = time.monotonic()
-    print(f"== {' '.join(_command(part, folder))}", flush=True)
-    _sparseopt(_command(part, folder))
-    print(f"   {time.monotonic() - begun:.0f} s", flush=True)
+    for command in _commands(part, folder):
+        begun = time.monotonic()
+        print(f"== sparseopt {shlex.join(command)}", flush=True)
+        _sparseopt(command)
+        print(f"   {time.monotonic() - begun:.0f} s", flush=True)
 
 
-def _command(part: Part, folder: Path) -> list[str]:
-    # The common folder is the one that the command takes by itself.
-    own = ["-o", str(folder / part.records)]
-    named = part.folder or folder != Path("bench-runs")
-    return ["bench", "run", part.suite, *(own if named else []), *part.options]
+def _commands(part: Part, folder: Path) -> list[list[str]]:
+    # Without -o the command takes the same folder.
+    named = part.folder or folder != FOLDER
+    own = ["-o", str(folder / part.records)] if named else []
+    return [["bench", "run", part.suite, *own, *options] for options in part.runs]
 
 
 def _sparseopt(arguments: Sequence[str]) -> None:
@@ -144,15 +154,24 @@ def _section(part: Part, folder: Path, report: str) -> str:
     place = folder / part.records
     titles = _titles(place / "suite.toml")
     bodies = dict(_sections(report))
-    shown = ["```bash", f"sparseopt {' '.join(_command(part, Path('bench-runs')))}"]
-    where = f" bench-runs/{part.folder}" if part.folder else ""
+    shown = ["```bash", *(f"sparseopt {shlex.join(c)}" for c in _commands(part, FOLDER))]
+    where = f" {FOLDER / part.folder}" if part.folder else ""
     shown += [f"sparseopt bench report{where}", "```", ""]
     for title in titles:
         shown += [f"**{title}**", "", bodies[title], ""]
     summary = re.findall(r"^- \*\*.*?\*\*: (.*)$", bodies["Summary"], re.MULTILINE)
     when = _when(place / "records.jsonl")
-    shown += [" ".join(summary), "", f"Run {when}; {_load(report)}."]
+    left = sum(_left(command, place) for command in _commands(part, folder))
+    rest = f" **{left} solves of the command are still to be done.**" if left else ""
+    shown += [" ".join(summary), "", f"Run {when}; {_load(report)}.{rest}"]
     return "\n".join(shown)
+
+
+def _left(command: Sequence[str], place: Path) -> int:
+    """Return how many solves of a command have no record."""
+    asked = [sys.executable, "-m", "sparseopt", *command, "-o", str(place), "--dry-run", "--json"]
+    done = subprocess.run(asked, check=True, capture_output=True, text=True)
+    return len(json.loads(done.stdout))
 
 
 def _titles(suite: Path) -> list[str]:

@@ -43,7 +43,7 @@ NAMES: Mapping[str, str] = {
 _FEW = 8
 """Places on an axis that are all named."""
 
-_SHARES = ("power", "power_dense", "fdp", "ndp", "fdp_ndp", "auc", "is_best")
+_SHARES = ("power", "power_dense", "fdp", "ndp", "fdp_ndp", "auc", "correct")
 
 
 def name_of(column: str) -> str:
