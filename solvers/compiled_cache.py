@@ -1,7 +1,7 @@
 """Keeps compiled functions on disk under a hash of their content.
 
 numba's own cache looks at the file of a function only; here a change of a function or a constant of
-another file that was compiled in is seen, too, and a change without effect compiles nothing anew.
+another file that was compiled in is seen, too, and a changed comment compiles nothing anew.
 """
 
 from __future__ import annotations
