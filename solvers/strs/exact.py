@@ -63,7 +63,8 @@ def solve_exactly(
     before : Solved, optional
         Of the same data with one nonzero less: the incumbent and the multipliers start there.
     """
-    from sparseopt.solvers.strs.tree import Settings, Tree
+    from sparseopt.solvers.strs.nodes import Settings
+    from sparseopt.solvers.strs.tree import Tree
 
     size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()))
     # A power of two, so that scaling does not round.

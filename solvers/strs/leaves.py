@@ -12,7 +12,7 @@ from sparseopt.result import Certificate
 
 if TYPE_CHECKING:
     from sparseopt.solvers.strs.multipliers import Multipliers
-    from sparseopt.solvers.strs.tree import Leaf
+    from sparseopt.solvers.strs.nodes import Leaf
 
 __all__ = ["certificate_of", "pack_leaves", "pack_pairs"]
 

@@ -75,7 +75,8 @@ class OuterApproximation(Backend):
         assert isinstance(problem, STRS)
         with control.uncounted():
             from sparseopt.solvers.strs.descent import warm_up
-            from sparseopt.solvers.strs.tree import Settings, Tree
+            from sparseopt.solvers.strs.nodes import Settings
+            from sparseopt.solvers.strs.tree import Tree
 
             _find(options["master"])
             warm_up()
