@@ -53,8 +53,9 @@ class L0GraphicalModel(BudgetProblem):
       allowed: the loss of a set of neighbours is its minimum, and a node never needs a column that
       adds nothing.
     - A node without candidates keeps :math:`\ell_j(0)`.
-    - With loss "ising" a set of neighbours may separate the two values of a node. The infimum of
-      the loss is then not attained; without a ridge, solvers stop on the way there and say so.
+    - With loss "ising" a set of neighbours may separate the two values of a node. Its loss is then
+      the infimum, which no coefficients attain; solvers stop on the way there and say so. A ridge
+      gives a minimum.
 
     Parameters
     ----------
