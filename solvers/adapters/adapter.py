@@ -139,22 +139,19 @@ class Adapter(Backend):
         """
         params = control.params
         allowed = params.iteration_limit
-        return self._run(
-            program,
-            Request(
-                rel_gap=rel_gap,
-                abs_gap=abs_gap,
-                node_limit=params.node_limit,
-                iteration_limit=None if allowed is None else max(0, allowed - spent),
-                threads=params.threads,
-                seed=params.seed % 2**31,
-                verbose=params.verbose,
-                tolerance=options["tolerance"],
-                start=start,
-                settings=_settings(options["settings"]),
-            ),
-            control,
+        request = Request(
+            rel_gap=rel_gap,
+            abs_gap=abs_gap,
+            node_limit=params.node_limit,
+            iteration_limit=None if allowed is None else max(0, allowed - spent),
+            threads=params.threads,
+            seed=params.seed % 2**31,
+            verbose=params.verbose,
+            tolerance=options["tolerance"],
+            start=start,
+            settings=_settings(options["settings"]),
         )
+        return self._run(program, request, control)
 
     def refused(
         self, program: Program, said: object, what: str = "too large for this licence"

@@ -240,7 +240,12 @@ def _interrupt(
 
     def press() -> None:
         pressed.append(time.perf_counter())
-        os.kill(os.getpid(), signal.SIGINT)
+        main = threading.main_thread().ident
+        if main is not None and hasattr(signal, "pthread_kill"):
+            # To the main thread, for without this case there would be no other to take it.
+            signal.pthread_kill(main, signal.SIGINT)
+        else:
+            os.kill(os.getpid(), signal.SIGINT)
 
     timer = threading.Timer(_LIMIT, press)
     try:
