@@ -130,7 +130,9 @@ def draw_recovery(
         ax.set_title(name)
     for ax in axes[-1]:
         ax.set_xlabel("d")
-    axes[0, -1].legend(fontsize=8)
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), fontsize=8, ncols=6, loc="outside upper center"
+    )
     save(figure, path)
 
 

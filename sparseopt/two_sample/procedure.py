@@ -91,8 +91,7 @@ def two_sample_test(
     signs : {"any", "positive"}, default "any"
         "positive" tests with the positive weights of the optimum only, for "strs" and "quadratic".
         A squared MMD is never negative, only its estimate is: a negative weight stands for noise,
-        or takes variance away. It never lost power where it was measured, and it selects fewer
-        variables than d.
+        or takes variance away. The power is about the same, with fewer false discoveries.
     kernel : see `selection`
     bandwidth, c : as in :class:`~sparseopt.problems.KernelSelection`
     names : sequence of str, optional
