@@ -50,7 +50,7 @@ def performance_profile(table: pd.DataFrame) -> dict[str, tuple[Array, Array]]:
     Returns
     -------
     dict of str to (ratios, shares)
-        The share of problems that the backend solves within the ratio times the time of the
+        The share of the problems given to the backend that it solves within the ratio times the time of the
         fastest; steps at the ratios, which begin at 1.
 
     References
@@ -58,14 +58,14 @@ def performance_profile(table: pd.DataFrame) -> dict[str, tuple[Array, Array]]:
     Dolan, More (2002): Benchmarking optimization software with performance profiles. Mathematical
     Programming 91, 201-213.
     """
-    problems = table["problem"].nunique()
+    given = table.groupby("backend")["problem"].nunique()
     solved = table[table["solved"] & (table["time"] > 0)]
     best = solved.groupby("problem")["time"].min()
     out = {}
     for backend in table["backend"].unique():
         own = solved[solved["backend"] == backend]
         ratios = np.sort((own["time"] / own["problem"].map(best)).to_numpy())
-        shares = np.arange(1, len(ratios) + 1) / max(1, problems)
+        shares = np.arange(1, len(ratios) + 1) / given[backend]
         out[str(backend)] = (ratios, shares)
     return out
 

@@ -47,12 +47,15 @@ def test_profile_by_hand() -> None:
             record("b", 2, 1.0),
             record("a", 3, 9.0, outcome="timeout", status="feasible"),
             record("b", 3, 4.0),
+            record("c", 1, 5.0),
         ]
     )
     curves = performance_profile(table)
     assert curves["a"][0].tolist() == [1.0, 3.0]
     assert curves["a"][1].tolist() == pytest.approx([1 / 3, 2 / 3])
     assert curves["b"][0].tolist() == [1.0, 1.0, 2.0]
+    # It was given one problem, and is not blamed for the others.
+    assert curves["c"][1].tolist() == [1.0]
     assert table.loc[4, "charged"] == 10.0
 
 
