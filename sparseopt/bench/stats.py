@@ -50,8 +50,8 @@ def performance_profile(table: pd.DataFrame) -> dict[str, tuple[Array, Array]]:
     Returns
     -------
     dict of str to (ratios, shares)
-        The share of the problems given to the backend that it solves within the ratio times the time of the
-        fastest; steps at the ratios, which begin at 1.
+        The share of the problems given to the backend that it solves within the ratio times the
+        time of the fastest; steps at the ratios, which begin at 1.
 
     References
     ----------
