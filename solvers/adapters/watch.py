@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from sparseopt.backend import Control
 from sparseopt.result import Limit
@@ -83,31 +82,9 @@ def watched(
     return limit
 
 
-@contextmanager
-def _held_back() -> Iterator[Callable[[], None]]:
-    """Block Ctrl-C in this thread and those that it starts; give what lets it in for a moment."""
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: None
-        return
-    can_block = hasattr(signal, "pthread_sigmask")
-
-    def let_in() -> None:
-        _keep_handler()
-        if can_block:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if can_block else None
-    try:
-        yield let_in
-    finally:
-        _keep_handler()
-        if before is not None:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _keep_handler() -> None:
     """Install Python's own handler of Ctrl-C again."""
-    handler = signal.getsignal(signal.SIGINT)
-    if handler is not None:
-        signal.signal(signal.SIGINT, handler)
+    if threading.current_thread() is threading.main_thread():
+        handler = signal.getsignal(signal.SIGINT)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
