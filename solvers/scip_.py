@@ -67,11 +67,18 @@ class Scip(Adapter):
         import pyscipopt  # noqa: F401
 
     def _run(self, program: Program, request: Request, control: Control) -> Answer:
-        with control.building():
-            translated = _Translated(program)
-            translated.configure(request, control)
-            if request.start is not None:
-                translated.start(request.start)
+        # A limit before the search ends it: SCIP looks at nothing while it presolves. With a first
+        # solution there is something to return, if SCIP is let to check it.
+        early = control if request.start is None else None
+        try:
+            with control.building():
+                translated = _Translated(program, early)
+                translated.configure(request, control)
+                if request.start is not None:
+                    translated.start(request.start)
+            _look(early)
+        except _Late as late:
+            return Answer(outcome=Outcome.LIMIT, raw="not begun", limit=late.limit)
         model = translated.model
 
         def stop() -> None:
@@ -83,10 +90,30 @@ class Scip(Adapter):
         return translated.answer(limit)
 
 
-class _Translated:
-    """A program in SCIP: `variables` and `rows` in its order, and `helpers` of the objective."""
+class _Late(Exception):
+    """A limit was reached while the model was built."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, limit: Limit) -> None:
+        self.limit = limit
+
+
+def _look(control: Control | None) -> None:
+    limit = None if control is None else control.limit()
+    if limit is not None:
+        raise _Late(limit)
+
+
+class _Translated:
+    """A program in SCIP: `variables` and `rows` in its order, and `helpers` of the objective.
+
+    Parameters
+    ----------
+    program : Program
+    control : Control or None
+        Whose limits end the translation.
+    """
+
+    def __init__(self, program: Program, control: Control | None) -> None:
         import pyscipopt
 
         self.program = program
@@ -102,6 +129,7 @@ class _Translated:
                 strict=True,
             )
         ]
+        _look(control)
         self.terms = [pyscipopt.scip.Term(variable) for variable in self.variables]
         matrix = sp.csr_array(program.matrix)
         self.rows = [
@@ -118,6 +146,7 @@ class _Translated:
                 strict=True,
             )
         ]
+        _look(control)
         self.helpers: list[tuple[Any, Callable[..., float]]] = []
         self.model.addObjoffset(program.offset)
         if program.quadratic is not None:
