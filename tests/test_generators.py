@@ -99,7 +99,7 @@ STREAMS = {
     "covariance-shift": -0.0487553332833,
     "gaussian-laplace": -0.00643705619998,
     "gaussian-mixture": -0.188464664952,
-    "kernel-selection": -21.0401647504,
+    "kernel-selection": -24.3726602399,
     "strs-misdp": -8.30847188113,
     "cardinality-least-squares": -48.8978447736,
     "k-partitioning": -15.6403576256,

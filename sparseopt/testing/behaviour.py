@@ -240,12 +240,7 @@ def _interrupt(
 
     def press() -> None:
         pressed.append(time.perf_counter())
-        main = threading.main_thread().ident
-        if main is not None and hasattr(signal, "pthread_kill"):
-            # To the main thread, for without this case there would be no other to take it.
-            signal.pthread_kill(main, signal.SIGINT)
-        else:
-            os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
 
     timer = threading.Timer(_LIMIT, press)
     try:

@@ -91,8 +91,8 @@ def test_interrupted_bounds_hold(nodes):
 
 @pytest.mark.parametrize("backend", ["strs-bnb", "strs-oa", "strs-admm"])
 def test_progress_is_told_in_the_units_of_the_problem(backend):
-    base = noise(50, 80, 12)
-    problem = STRS(A=3e4 * base.A, d=12)
+    base = noise(50, 80, 20)
+    problem = STRS(A=3e4 * base.A, d=20)
     told = []
     result = sparseopt.solve(
         problem, backend=backend, on_progress=told.append, time_limit=1.5, check=False
