@@ -16,6 +16,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     absent: dict[str, str] = {}
     for outcome in ("passed", "failed", "skipped"):
         for report in terminalreporter.getreports(outcome):
+            if not isinstance(report, pytest.TestReport):
+                continue  # a whole file that was skipped
             for key, value in report.user_properties:
                 if key == "backend" and report.when == "call":
                     name, _, kind = value.partition(" ")
