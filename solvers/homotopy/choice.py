@@ -67,7 +67,9 @@ class Choice:
             wanted = 3 * k + 2 * self.spare - len(chosen) if few else 0
             urgent = int(np.count_nonzero(part < _NEAR))
             if urgent:
-                wanted = max(wanted, 2 * urgent + self.spare // 4)
+                # many are violated where the pivots went astray; the first ones tell why
+                most = len(chosen) // 2 + self.spare
+                wanted = max(wanted, min(2 * urgent + self.spare // 4, most))
             near = _best(-part, wanted)
             added.append(np.concatenate([asked, near[np.isfinite(part[near])]]))
         if self.program.A.symmetric:

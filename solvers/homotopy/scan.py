@@ -112,7 +112,8 @@ def scan(
     """Find each resting coordinate's first violated end, and its relative slack at the last end.
 
     The upper end of segment s has the number 2 s, its lower end 2 s + 1. Where `same`, the products
-    are the same at both ends.
+    are the same at both ends. The slack of a violated coordinate is negative, the more so the
+    earlier it is violated.
     """
     length, count = at_low.shape
     endless = 1 if np.isinf(lam_high[0]) else 0
@@ -142,5 +143,5 @@ def scan(
             value = sign * (at_low[i, s] if end % 2 else at_high[i, s]) + o0 + lam * o1
             if min(value - l0 - lam * l1, h0 + lam * h1 - value) < -tolerance:
                 first[i] = end
-                slack[i] = 0.0
+                slack[i] = end / (2.0 * count) - 1.0
                 break
