@@ -36,8 +36,8 @@ class Finding:
 
     `good` segments from the start are optimal; the next one, if any, is violated at its upper end
     (`at_high`) or only at its lower one, by the coordinates `needed`. `slack` is each resting
-    coordinate's slack at the last end looked at, relative to its range, and negative where violated,
-    the more so the earlier.
+    coordinate's slack at the last end looked at, relative to its range, and negative where
+    violated, the more so the earlier.
     """
 
     good: int
