@@ -157,9 +157,9 @@ class Candidates:
             )  # fmt: skip
             return
         limits = Limits(sign, offset, low, high)
-        moving = bool(limits.rates()[resting].any())
-        points = Points(ends, rough, segments, moving)
-        where, largest = screened(points, rough, limits, resting, slack)
+        rates = limits.rates()
+        points = Points(ends, rough, segments, bool(rates[resting].any()))
+        where, largest = screened(points, rough, limits, rates, resting, slack)
         if len(where) == 0:
             return
         block = program.block(where, ends.names) if primal else program.block(ends.names, where).T

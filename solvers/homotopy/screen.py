@@ -52,6 +52,16 @@ class Limits(NamedTuple):
 class Points:
     """The ends of all segments, in the order of the path.
 
+    Parameters
+    ----------
+    ends : Ends
+        Of the S segments.
+    product : RoughProduct
+    segments : Segments
+    moving : bool
+        Whether the slack of a resting coordinate depends on lam beyond the product. If not, and
+        if the vectors are the same at both ends, one point stands for a segment.
+
     Attributes
     ----------
     names : int array
@@ -60,7 +70,8 @@ class Points:
         What the product's kept matrix is multiplied with.
     lam : array of shape (E,)
     by_lam : bool
-        Whether the vectors are affine in lam between two neighbours.
+        Whether a point is compared with the one of the same lam on the line between two
+        references, else with the nearest one.
     """
 
     def __init__(self, ends: Ends, product: RoughProduct, segments: Segments, moving: bool) -> None:
@@ -104,7 +115,12 @@ class Points:
 
 
 def screened(
-    points: Points, product: RoughProduct, limits: Limits, resting: Array, slack: Array
+    points: Points,
+    product: RoughProduct,
+    limits: Limits,
+    rates: Array,
+    resting: Array,
+    slack: Array,
 ) -> tuple[Array, float]:
     """Return the resting coordinates that may be violated at a point, and the largest product.
 
@@ -113,13 +129,15 @@ def screened(
     points : Points
     product : RoughProduct
     limits : Limits
-        Of all coordinates, as `resting`, a bool array of shape (k,).
+        Of all k coordinates.
+    rates : array of shape (k,)
+        Their :meth:`Limits.rates`.
+    resting : bool array of shape (k,)
     slack : array of shape (k,)
         Gets each resting coordinate's slack at the last point, relative to its range.
     """
     count = len(points.lam)
     where = np.flatnonzero(resting)
-    rates = limits.rates()
     value = np.ascontiguousarray(limits.value)
     largest, first = 0.0, True
     for stride in _STRIDES:
@@ -184,7 +202,8 @@ def _screen(
             gap = min(value - l0 - lam[s] * l1, h0 + lam[s] * h1 - value) - size[i] * error[s]
             if s > 0:
                 room = size[i] * distance[s - 1] + rates[i] * shift[s - 1]
-                clear = clear and min(before, gap) >= room
+                # each on its own, so that a NaN clears nothing
+                clear = clear and before >= room and gap >= room
             else:
                 clear = gap >= 0.0
             before = gap

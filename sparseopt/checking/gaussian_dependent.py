@@ -66,13 +66,7 @@ def prove_dependent(
             if length <= nothing:
                 continue
             spent += float((d - i) * m)
-            for o in range(i + 1, d + 1):
-                product = 0.0
-                for k in range(m):
-                    product += here[o, k] * here[i, k]
-                product /= length
-                for k in range(m):
-                    following[o, k] = here[o, k] - product * here[i, k]
+            _project(here, i, length, following)
             rss = 0.0
             for k in range(m):
                 rss += following[d, k] * following[d, k]
@@ -94,6 +88,21 @@ def prove_dependent(
 
 
 @strict
+def _project(rows: Array, i: int, length: float, out: Array) -> None:
+    """Set the rows of `out` behind i to those of `rows` less their parts along row i.
+
+    `length` is the square of row i's norm; `out` may be `rows`.
+    """
+    for o in range(i + 1, len(rows)):
+        product = 0.0
+        for k in range(rows.shape[1]):
+            product += rows[o, k] * rows[i, k]
+        product /= length
+        for k in range(rows.shape[1]):
+            out[o, k] = rows[o, k] - product * rows[i, k]
+
+
+@strict
 def _rest(here: Array, first: int, nothing: float, scratch: Array) -> float:
     """Return the residual sum of squares of the last row on the others from `first` on."""
     d, m = len(here) - 1, here.shape[1]
@@ -104,13 +113,7 @@ def _rest(here: Array, first: int, nothing: float, scratch: Array) -> float:
             length += scratch[i, k] * scratch[i, k]
         if length <= nothing:
             continue
-        for o in range(i + 1, d + 1):
-            product = 0.0
-            for k in range(m):
-                product += scratch[o, k] * scratch[i, k]
-            product /= length
-            for k in range(m):
-                scratch[o, k] -= product * scratch[i, k]
+        _project(scratch, i, length, scratch)
     total = 0.0
     for k in range(m):
         total += scratch[d, k] * scratch[d, k]
