@@ -30,6 +30,8 @@ __all__ = ["FamilySamples", "behaviour_cases"]
 _GRACE = 0.5
 """Seconds by which a solve may exceed its time limit."""
 _LIMIT = 0.05
+_TRIES = 4
+"""Solves of which the shortest must keep the limit: a busy machine holds up one or another."""
 _REACTION = 2.0
 """Seconds that a solve may take to end after Ctrl-C."""
 _ANSWERED = {Status.OPTIMAL, Status.CONVERGED}
@@ -111,7 +113,8 @@ def behaviour_cases(
     if given.large is not None:
         large, question = given.large, given.large_question
         cases["time-limit"] = (
-            "within 0.5 s of a tiny time limit it returns Limit.TIME and a valid part, or is done",
+            "within 0.5 s of a tiny time limit it returns Limit.TIME and a valid part, or is done; "
+            "the shortest of four solves counts",
             lambda: _time_limit(backend, sample, large, question),
         )
         cases["interrupt"] = (
@@ -219,11 +222,17 @@ def _time_limit(
 ) -> None:
     # The first solve imports and compiles, which the limit does not count.
     solve(sample.problem, backend=backend, check=False, **sample.question)
-    begin = time.perf_counter()
-    result = solve(large, backend=backend, time_limit=_LIMIT, check=False, **question)
-    seconds = time.perf_counter() - begin
-    require(seconds <= _LIMIT + _GRACE, f"it returned after {seconds:.2f} s, asked for {_LIMIT} s")
-    _partial(large, result, Limit.TIME)
+    took: list[float] = []
+    while len(took) < _TRIES and min(took, default=np.inf) > _LIMIT + _GRACE:
+        begin = time.perf_counter()
+        result = solve(large, backend=backend, time_limit=_LIMIT, check=False, **question)
+        took.append(time.perf_counter() - begin)
+        _partial(large, result, Limit.TIME)
+    seconds = min(took)
+    require(
+        seconds <= _LIMIT + _GRACE,
+        f"it returned after {seconds:.2f} s at best of {_TRIES} solves, asked for {_LIMIT} s",
+    )
 
 
 def _interrupt(
