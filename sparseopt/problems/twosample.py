@@ -34,6 +34,7 @@ from sparseopt.problems.base import Array, as_matrix, as_vector
 from sparseopt.problems.hermite import features, order
 from sparseopt.problems.median_distance import median_distance
 from sparseopt.problems.pair_statistics import Objective, PairObjective, UserObjective
+from sparseopt.problems.quadratic_statistics import QuadraticObjective
 from sparseopt.problems.user_kernels import PREFIX, UserKernel, user_kernel
 
 __all__ = ["Kernel", "TwoSample", "linear_terms", "require_scale"]
@@ -182,7 +183,8 @@ class TwoSample:
         """
         if isinstance(self.kernel, UserKernel):
             return UserObjective(self.x, self.y, self.kernel, tick)
-        return PairObjective(self.x, self.y, self.kernel, self.bandwidth, self.c, tick)
+        of_pairs = QuadraticObjective if self.kernel == "quadratic" else PairObjective
+        return of_pairs(self.x, self.y, self.kernel, self.bandwidth, self.c, tick)
 
     def gram(self, z: Array, u: Array, v: Array) -> Array:
         """Return the kernel's values on observations u and v, shape (len(u), len(v))."""

@@ -101,6 +101,24 @@ def test_pairs_that_are_computed_anew_give_the_same(kernel, monkeypatch):
     np.testing.assert_allclose(blocks.hessian(z, 0.3), kept.hessian(z, 0.3), atol=1e-12)
 
 
+@pytest.mark.parametrize(("n", "m"), [(40, 40), (30, 40)])
+@pytest.mark.parametrize("z", [[0.6, 0.0, -0.8, 0.0], [0.1, -0.7, 0.5, 0.5]])
+def test_tables_of_the_quadratic_kernel_give_what_pairs_give(n, m, z, monkeypatch):
+    problem = KernelSelection(*samples(n, m), "quadratic", d=2, lam=0.3)
+    z = np.array(z)
+    tables = problem.samples.objective_function()
+    by_pairs = tables.hessian(z, 0.3)
+    np.testing.assert_allclose(tables.hessian(z, 0.3), by_pairs, atol=1e-12)
+    # The tables are there now: no pair is visited any more.
+    pairs = problem.samples.objective_function()
+    monkeypatch.setattr(tables, "_blocks", None)
+    assert tables.value(z, 0.3) == pytest.approx(pairs.value(z, 0.3), abs=1e-13)
+    np.testing.assert_allclose(tables.gradient(z, 0.3), pairs.gradient(z, 0.3), atol=1e-12)
+    monkeypatch.setattr("sparseopt.problems.quadratic_statistics._LARGEST", 0)
+    pairs.hessian(z, 0.3)
+    np.testing.assert_allclose(pairs.hessian(z, 0.3), by_pairs, atol=1e-12)
+
+
 def test_a_file_names_the_kernel_and_needs_it_registered(tmp_path, kernels):
     problem = KernelSelection(*samples(), product, d=2, lam=0.01)
     path = tmp_path / "selection.npz"
