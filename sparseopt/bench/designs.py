@@ -26,7 +26,7 @@ _SELECTION: Mapping[str, Any] = {
     "d": 20,
     "differing": 20,
     "tau": 0.0,
-    "lam": 0.5,
+    "lam": "auto",
 }
 """`d` variables are to be selected where `differing` differ; tau = 0 takes the case's own."""
 
@@ -74,7 +74,7 @@ def design_problem(name: str, seed: int, chosen: Mapping[str, Any]) -> Problem:
     full = {**_SELECTION, **chosen}
     draw = two_sample_draw(name, seed, chosen)
     assert draw is not None
-    return STRS.from_two_samples(draw.x, draw.y, d=int(full["d"]), lam=float(full["lam"]))
+    return STRS.from_two_samples(draw.x, draw.y, d=int(full["d"]), lam=full["lam"])
 
 
 def two_sample_draw(name: str, seed: int, chosen: Mapping[str, Any]) -> TwoSampleDraw | None:

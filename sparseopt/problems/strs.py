@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
 from sparseopt.problems.fields import as_symmetric
-from sparseopt.problems.twosample import TwoSample, linear_terms
+from sparseopt.problems.twosample import TwoSample, automatic_lam, linear_terms
 
 __all__ = ["STRS"]
 
@@ -141,7 +141,7 @@ class STRS(Problem):
         y: Array,
         d: int,
         kernel: Literal["linear"] = "linear",
-        lam: float = 0.5,
+        lam: float | Literal["auto"] = "auto",
         bandwidth: object = "median",
     ) -> Self:
         r"""Build the selection of variables that tell two samples apart, for the linear kernel.
@@ -158,10 +158,11 @@ class STRS(Problem):
         d : int
             Number of variables to select.
         kernel : "linear"
-            With other kernels the problem is no trust-region subproblem: maximise
-            :class:`~sparseopt.problems.twosample.TwoSample` objectives instead.
-        lam : float, default 0.5
-            Weight of the variance, >= 0.
+            With other kernels the problem is no trust-region subproblem, and one of
+            :class:`~sparseopt.problems.KernelSelection`.
+        lam : float or "auto", default "auto"
+            Weight of the variance, >= 0. "auto": MMD^2 / (16 variance) at the weights that
+            maximise the squared MMD alone, as for :func:`~sparseopt.two_sample.two_sample_test`.
         bandwidth : "median", float, or array of shape (D,), default "median"
             tau_s^2 of the scalar kernels; see :meth:`~sparseopt.problems.twosample.TwoSample.of`.
 
@@ -179,14 +180,20 @@ class STRS(Problem):
         """
         if kernel != "linear":
             raise ProblemError(
-                f"kernel is {kernel!r}; only the linear kernel gives a trust-region subproblem",
+                f"kernel is {kernel!r}; only the linear kernel gives a trust-region subproblem: "
+                "build KernelSelection(x, y, kernel, d=...) for others",
                 "kernel",
             )
-        if not (np.isfinite(lam) and lam >= 0.0):
-            raise ProblemError(f"lam is {lam}; expected a number >= 0", "lam")
+        automatic = isinstance(lam, str) and lam == "auto"
+        number = isinstance(lam, Real) and not isinstance(lam, bool)
+        if not (automatic or (number and 0.0 <= float(lam) < np.inf)):
+            raise ProblemError(f"lam is {lam!r}; expected a number >= 0, or 'auto'", "lam")
         samples = TwoSample.of(x, y, "linear", bandwidth)
         a, V = linear_terms(samples.x, samples.y, samples.bandwidth)
-        return cls(A=-lam * V, a=a, d=d)
+        # The weight needs a d within range.
+        problem = cls(A=-V, a=a, d=d)
+        weight = automatic_lam(a, V, problem.d) if automatic else float(lam)
+        return problem.with_changes(A=-weight * V)
 
     @property
     def linear(self) -> Array:

@@ -37,9 +37,12 @@ from sparseopt.problems.pair_statistics import Objective, PairObjective, UserObj
 from sparseopt.problems.quadratic_statistics import QuadraticObjective
 from sparseopt.problems.user_kernels import PREFIX, UserKernel, user_kernel
 
-__all__ = ["Kernel", "TwoSample", "linear_terms", "require_scale"]
+__all__ = ["AUTOMATIC", "Kernel", "TwoSample", "automatic_lam", "linear_terms", "require_scale"]
 
 Kernel = Literal["linear", "quadratic", "gaussian"]
+
+AUTOMATIC = 1.0 / 16.0
+"""Part of MMD^2 / variance that the automatic lam is; docs/two-sample.md says why."""
 
 _FEWEST = 4
 _TRUNCATION = 1e-14
@@ -267,6 +270,25 @@ def linear_terms(x: Array, y: Array, bandwidth: Array) -> tuple[Array, Array]:
     N = 2.0 * n * m / (n + m)
     p, q = p - p.mean(axis=0), q - q.mean(axis=0)
     return a, 4.0 * N * (p.T @ p / n**2 + q.T @ q / m**2)
+
+
+def automatic_lam(a: Array, V: Array, d: int) -> float:
+    """Return MMD^2 / (16 variance) of the linear kernel, where the squared MMD is largest.
+
+    That is at weights proportional to the d largest entries of a, whose norm it is. 0 where there
+    is no difference, or no variance.
+
+    Parameters
+    ----------
+    a : array of shape (D,)
+    V : array of shape (D, D)
+        As :func:`linear_terms` returns them.
+    d : int
+    """
+    S = np.argsort(-np.abs(a), kind="stable")[:d]
+    mmd = float(np.linalg.norm(a[S]))
+    variance = float(a[S] @ V[np.ix_(S, S)] @ a[S])
+    return AUTOMATIC * mmd**3 / variance if mmd > 0.0 and variance > 0.0 else 0.0
 
 
 def _direct(u: Array, v: Array) -> tuple[Array, Array, Array, Array]:

@@ -15,7 +15,7 @@ from sparseopt.backend import Progress
 from sparseopt.errors import BackendUnavailable, ParamError, ProblemError
 from sparseopt.problems.base import Array
 from sparseopt.problems.kernel_selection import KernelSelection
-from sparseopt.problems.twosample import TwoSample
+from sparseopt.problems.twosample import AUTOMATIC, TwoSample
 from sparseopt.result import Limit, Result
 from sparseopt.two_sample.permutation import GramStatistic, ScoreStatistic, Statistic
 
@@ -25,8 +25,6 @@ SELECTIONS = ("strs", "quadratic", "gaussian", "kernel", "sparse-logistic", "non
 
 _KERNELS = {"strs": "linear", "quadratic": "quadratic", "gaussian": "gaussian"}
 _BISECTIONS = 25
-_SHARE = 1.0 / 16.0
-"""Part of MMD^2 / variance that the automatic lam is."""
 _SIGNED = ("strs", "quadratic")
 """Selections whose weights may be negative and mean something then."""
 
@@ -174,7 +172,7 @@ def automatic_lam(method: Method, x: Array, y: Array, d: int) -> float:
     else:
         result = solve(equivalent, backend="truncation", time_limit=method.time_limit, check=False)
     mmd, variance = problem.samples.objective_function().parts(np.asarray(result.x))
-    return _SHARE * mmd / variance if mmd > 0.0 and variance > 0.0 else 0.0
+    return AUTOMATIC * mmd / variance if mmd > 0.0 and variance > 0.0 else 0.0
 
 
 def _problem(method: Method, x: Array, y: Array, d: int, lam: float) -> KernelSelection:

@@ -12,6 +12,7 @@ from sparseopt.problems import STRS
 from sparseopt.problems.hermite import features, order
 from sparseopt.problems.median_distance import median_distance
 from sparseopt.problems.twosample import TwoSample, linear_terms
+from sparseopt.two_sample.selecting import Method, automatic_lam
 
 KERNELS = ["linear", "quadratic", "gaussian"]
 
@@ -145,6 +146,23 @@ def test_columns_that_say_nothing_get_zeros():
     np.testing.assert_allclose(problem.A[1], 0.0, atol=1e-13)
 
 
+@pytest.mark.parametrize(("n", "m"), [(30, 30), (25, 40)])
+def test_the_automatic_lam_is_that_of_the_test(n, m):
+    x, y = samples(n, m, 6, seed=9)
+    problem = STRS.from_two_samples(x, y, d=3)
+    unit = STRS.from_two_samples(x, y, d=3, lam=1.0)
+    lam = automatic_lam(Method("strs"), x, y, 3)
+    assert lam > 0.0
+    np.testing.assert_allclose(problem.A, lam * unit.A, rtol=1e-9)
+    np.testing.assert_array_equal(problem.linear, unit.linear)
+
+
+def test_where_nothing_differs_the_automatic_lam_is_zero():
+    x = np.zeros((6, 2))
+    y = np.zeros((7, 2))
+    assert not STRS.from_two_samples(x, y, d=1).A.any()
+
+
 def test_a_column_of_mostly_zeros_has_a_bandwidth():
     x, y = samples(20, 20, 2)
     x[:18, 0] = y[:18, 0] = 0.0
@@ -160,6 +178,7 @@ def test_a_column_of_mostly_zeros_has_a_bandwidth():
         (lambda x, y: {"x": np.where(x > 1, np.nan, x)}, "nan"),
         (lambda x, y: {"kernel": "gaussian"}, "only the linear kernel"),
         (lambda x, y: {"lam": -1.0}, "lam is -1.0"),
+        (lambda x, y: {"lam": "cv"}, "lam is 'cv'; expected a number >= 0, or 'auto'"),
         (lambda x, y: {"bandwidth": "mean"}, "'median'"),
         (lambda x, y: {"bandwidth": [1.0, 0.0, 1.0]}, r"bandwidth\[1\] is 0.0"),
         (lambda x, y: {"bandwidth": [1.0, 2.0]}, "expected \\(3,\\)"),
