@@ -266,7 +266,8 @@ class Backend(ABC):
         families = {feature.value for feature in self.features}
         if problem.family in families:
             return True, ""
-        return False, f"{self.name} does not take {problem.family} problems such as {problem.kind}"
+        example = "" if problem.kind == problem.family else f" such as {problem.kind}"
+        return False, f"{self.name} does not take {problem.family} problems{example}"
 
     # ---- the one entry point
 

@@ -11,7 +11,7 @@ from sparseopt.cli.exits import ExitCode
 from sparseopt.cli.outputs import check_target, print_json, stdout_kept_clean
 from sparseopt.cli.progress import ProgressLine
 from sparseopt.cli.settings import settings_option
-from sparseopt.errors import ParamError, ProblemError
+from sparseopt.errors import ParamError
 
 if TYPE_CHECKING:
     from sparseopt.two_sample import TwoSampleTest
@@ -43,6 +43,12 @@ _KERNELS = ("linear", "quadratic", "gaussian")
     help="Which weights the test keeps, of strs and quadratic.",
 )
 @click.option("--kernel", type=click.Choice(_KERNELS), help="Of --selection none [gaussian].")
+@click.option(
+    "--bandwidth",
+    metavar="X",
+    help="Of the kernel, squared: a number, one for each variable, or median [median].",
+)
+@click.option("--c", "c", type=float, metavar="X", help="Constant of the quadratic kernel.")
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the test.")
 @click.option("--permutations", type=int, default=999, show_default=True)
 @click.option("--split", type=float, default=0.5, show_default=True, help="Share to select by.")
@@ -58,6 +64,7 @@ def two_sample(
     selection: str,
     d: str | None,
     lam: str | None,
+    bandwidth: str | None,
     permutations: int,
     settings: dict[str, str],
     as_json: bool,
@@ -77,11 +84,12 @@ def two_sample(
     with ProgressLine(f"reading {x}", enabled=not as_json) as progress, stdout_kept_clean(as_json):
         from sparseopt.two_sample import two_sample_test
         from sparseopt.two_sample.reading import read_sample
+        from sparseopt.two_sample.samples import require_same_names
 
         first, names = read_sample(x)
         second, others = read_sample(y)
-        if names is not None and others is not None and names != others:
-            raise ProblemError(f"{x} and {y} have different column names")
+        if names is not None and others is not None:
+            require_same_names(names, others, str(x), str(y))
         progress.text = "selecting"
         test = two_sample_test(
             first,
@@ -89,6 +97,7 @@ def two_sample(
             selection,
             d=_numbers("-d", d, int),
             lam="auto" if lam is None else _numbers("--lam", lam, float, ("auto", "cv")),
+            bandwidth=_numbers("--bandwidth", bandwidth or "median", float, ("median",)),
             n_permutations=permutations,
             names=names or others,
             options=settings or None,
@@ -125,6 +134,9 @@ def _print(test: TwoSampleTest) -> None:
     from sparseopt.cli.tables import print_facts, print_table
 
     print_facts(test.facts().items())
+    if test.candidates:
+        compared = ((each.d, f"{each.lam:.6g}", f"{each.p_value:.4g}") for each in test.candidates)
+        print_table(("d", "lam", "p-value on the held-out half"), compared)
     if len(test.selected) < len(test.z):
         weights = test.z[test.selected]
         rows = zip(test.selected_names, (f"{weight:.6g}" for weight in weights), strict=True)

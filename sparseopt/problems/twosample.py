@@ -37,12 +37,21 @@ from sparseopt.problems.pair_statistics import Objective, PairObjective, UserObj
 from sparseopt.problems.quadratic_statistics import QuadraticObjective
 from sparseopt.problems.user_kernels import PREFIX, UserKernel, user_kernel
 
-__all__ = ["AUTOMATIC", "Kernel", "TwoSample", "automatic_lam", "linear_terms", "require_scale"]
+__all__ = [
+    "Kernel",
+    "TwoSample",
+    "automatic_lam",
+    "linear_terms",
+    "require_scale",
+    "share_of_variance",
+]
 
 Kernel = Literal["linear", "quadratic", "gaussian"]
 
-AUTOMATIC = 1.0 / 16.0
+_AUTOMATIC = 1.0 / 16.0
 """Part of MMD^2 / variance that the automatic lam is; docs/two-sample.md says why."""
+_NO_VARIANCE = 1e-24
+"""A variance of at most this times the squared MMD's square is rounding: columns are constant."""
 
 _FEWEST = 4
 _TRUNCATION = 1e-14
@@ -287,8 +296,17 @@ def automatic_lam(a: Array, V: Array, d: int) -> float:
     """
     S = np.argsort(-np.abs(a), kind="stable")[:d]
     mmd = float(np.linalg.norm(a[S]))
-    variance = float(a[S] @ V[np.ix_(S, S)] @ a[S])
-    return AUTOMATIC * mmd**3 / variance if mmd > 0.0 and variance > 0.0 else 0.0
+    if mmd == 0.0:
+        return 0.0
+    z = a[S] / mmd
+    return share_of_variance(mmd, float(z @ V[np.ix_(S, S)] @ z))
+
+
+def share_of_variance(mmd: float, variance: float) -> float:
+    """Return MMD^2 / (16 variance), from a squared MMD; 0 where either is nothing but rounding."""
+    if mmd <= 0.0 or variance <= _NO_VARIANCE * mmd**2:
+        return 0.0
+    return _AUTOMATIC * mmd / variance
 
 
 def _direct(u: Array, v: Array) -> tuple[Array, Array, Array, Array]:

@@ -76,7 +76,8 @@ class UserKernel:
         except Exception as error:
             raise ProblemError(
                 f"the kernel {self.name} failed on observations of shapes {u.shape} and {v.shape}: "
-                f"{type(error).__name__}: {error}",
+                f"{type(error).__name__}: {error}; expected the Gram matrix of two matrices of "
+                "observations, as sklearn.metrics.pairwise returns it",
                 "kernel",
             ) from error
         if K.shape != (len(u), len(v)):

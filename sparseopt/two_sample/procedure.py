@@ -13,12 +13,12 @@ import numpy as np
 from sparseopt.api import checked
 from sparseopt.backend import Progress
 from sparseopt.errors import ParamError, ProblemError
-from sparseopt.problems.base import Array, as_matrix
-from sparseopt.problems.fields import as_names
-from sparseopt.problems.twosample import TwoSample, require_scale
+from sparseopt.problems.base import Array
+from sparseopt.problems.twosample import TwoSample
 from sparseopt.problems.user_kernels import UserKernel
 from sparseopt.two_sample.permutation import permutation_test
 from sparseopt.two_sample.result import TwoSampleTest
+from sparseopt.two_sample.samples import FEWEST, as_samples
 from sparseopt.two_sample.selecting import Chosen, Method, automatic_lam, choose
 from sparseopt.two_sample.tuning import Candidate, tune
 
@@ -26,8 +26,8 @@ __all__ = ["two_sample_test"]
 
 _GRID = (0.0, 1.0, 4.0, 16.0)
 """Multiples of the automatic lam that "cv" compares."""
-_TRAIN, _TEST = 4, 2
-"""The fewest observations of each sample for the selection, and for the test."""
+_TEST = 2
+"""The fewest observations of each sample for the test."""
 
 
 def two_sample_test(
@@ -128,7 +128,7 @@ def two_sample_test(
         selection, kernel, bandwidth, c, backend, options, time_limit, seed, on_progress, signs
     )
     method.check()
-    x, y, names = _samples(x, y, names)
+    x, y, names = as_samples(x, y, names)
     D = x.shape[1]
     ds, lams, relative = _candidates(method, d, lam, D)
     _check_numbers(alpha, n_permutations, split, seed)
@@ -153,6 +153,7 @@ def two_sample_test(
         chosen = choose(method, x[train_x], y[train_y], best.d, best.lam)
     if check and chosen.result is not None:
         chosen = replace(chosen, result=checked(chosen.result.problem, chosen.result))
+    notes = (*chosen.notes, *_too_few(n_permutations, float(alpha)))
     x_test, y_test = x[test_x], y[test_y]
     value, p, null = permutation_test(chosen.statistic(x_test, y_test), n_permutations, streams[2])
     return TwoSampleTest(
@@ -172,33 +173,10 @@ def two_sample_test(
         x_test=x_test,
         y_test=y_test,
         names=tuple(names),
-        notes=chosen.notes,
+        notes=notes,
         seed=seed,
         chosen=chosen,
     )
-
-
-def _samples(x: Any, y: Any, names: Sequence[str] | None) -> tuple[Array, Array, list[str]]:
-    """Return both samples and the names of their variables."""
-    if names is None and hasattr(x, "columns"):
-        names = [str(name) for name in x.columns]
-        if hasattr(y, "columns") and [str(name) for name in y.columns] != names:
-            raise ProblemError("x and y are data frames with different columns", "y")
-    x, y = as_matrix("x", x), as_matrix("y", y)
-    if x.shape[1] != y.shape[1]:
-        raise ProblemError(
-            f"y has {y.shape[1]} columns and x has {x.shape[1]}; expected the same variables", "y"
-        )
-    if x.shape == y.shape and (x == y).all():
-        raise ProblemError("x and y are the same sample: there is nothing to test", "y")
-    for name, sample in (("x", x), ("y", y)):
-        if len(sample) < _TRAIN:
-            raise ProblemError(
-                f"{name} has {len(sample)} observations; expected at least {_TRAIN}", name
-            )
-    require_scale(x, y)
-    given = as_names(names, x.shape[1])
-    return x, y, given or [f"x{s}" for s in range(x.shape[1])]
 
 
 def _candidates(method: Method, d: Any, lam: Any, D: int) -> tuple[list[int], list[float], bool]:
@@ -235,13 +213,25 @@ def _check_numbers(alpha: Any, n_permutations: Any, split: Any, seed: Any) -> No
             raise ParamError(f"{name} is {count!r}; expected an integer >= {least}")
 
 
+def _too_few(permutations: int, alpha: float) -> tuple[str, ...]:
+    """Return a note where no p-value can be as small as the level."""
+    least = 1.0 / (1 + permutations)
+    if least <= alpha:
+        return ()
+    need = math.ceil(1.0 / alpha - 1e-9) - 1
+    return (
+        f"with {permutations} permutations p is at least {least:.2g}, so that nothing is rejected "
+        f"at {alpha:g}: take {need} or more",
+    )
+
+
 def _split(name: str, count: int, share: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Return the indices of the training and of the test part."""
     first = round(share * count)
-    if first < _TRAIN or count - first < _TEST:
+    if first < FEWEST or count - first < _TEST:
         raise ProblemError(
             f"{name} has {count} observations, of which split={share:g} gives {first} to the "
-            f"selection and {count - first} to the test; expected at least {_TRAIN} and {_TEST}",
+            f"selection and {count - first} to the test; expected at least {FEWEST} and {_TEST}",
             name,
         )
     order = rng.permutation(count)
@@ -249,10 +239,10 @@ def _split(name: str, count: int, share: float, rng: np.random.Generator) -> tup
 
 
 def _check_halves(n: int, m: int) -> None:
-    if min(n, m) < 2 * _TRAIN:
+    if min(n, m) < 2 * FEWEST:
         raise ProblemError(
             f"the training part has {n} and {m} observations; choosing among several values of lam "
-            f"or d halves it again, so expected at least {2 * _TRAIN}: give one value of each"
+            f"or d halves it again, so expected at least {2 * FEWEST}: give one value of each"
         )
 
 

@@ -176,6 +176,9 @@ class TwoSampleTest:
             "weights": self.z[self.selected].tolist(),
             "d": self.d,
             "lam": self.lam,
+            "candidates": [
+                {"d": each.d, "lam": each.lam, "p_value": each.p_value} for each in self.candidates
+            ],
             "train_sizes": list(self.train_sizes),
             "test_sizes": list(self.test_sizes),
             "solve": None if self.result is None else self._solve(),

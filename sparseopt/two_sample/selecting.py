@@ -13,9 +13,10 @@ import numpy as np
 from sparseopt.api import solve
 from sparseopt.backend import Progress
 from sparseopt.errors import BackendUnavailable, ParamError, ProblemError
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.kernel_selection import KernelSelection
-from sparseopt.problems.twosample import AUTOMATIC, TwoSample
+from sparseopt.problems.twosample import TwoSample, share_of_variance
+from sparseopt.registry import get_backend
 from sparseopt.result import Limit, Result
 from sparseopt.two_sample.permutation import GramStatistic, ScoreStatistic, Statistic
 
@@ -172,7 +173,7 @@ def automatic_lam(method: Method, x: Array, y: Array, d: int) -> float:
     else:
         result = solve(equivalent, backend="truncation", time_limit=method.time_limit, check=False)
     mmd, variance = problem.samples.objective_function().parts(np.asarray(result.x))
-    return AUTOMATIC * mmd / variance if mmd > 0.0 and variance > 0.0 else 0.0
+    return share_of_variance(mmd, variance)
 
 
 def _problem(method: Method, x: Array, y: Array, d: int, lam: float) -> KernelSelection:
@@ -184,7 +185,7 @@ def _problem(method: Method, x: Array, y: Array, d: int, lam: float) -> KernelSe
 def _answer(method: Method, problem: KernelSelection) -> Result:
     """Solve as the user asked; a KeyboardInterrupt where that was interrupted."""
     result = solve(
-        problem,
+        _as_taken(method, problem),
         backend=method.backend,
         options=method.options,
         on_progress=method.on_progress,
@@ -195,7 +196,22 @@ def _answer(method: Method, problem: KernelSelection) -> Result:
     if result.limit is Limit.INTERRUPTED:
         raise KeyboardInterrupt
     result.raise_for_status()
+    if result.x is None:
+        raise ProblemError(
+            f"the selection by {result.backend} ended without a point "
+            f"({result.limit or result.status}): give it more time, or leave the backend out"
+        )
     return result
+
+
+def _as_taken(method: Method, problem: KernelSelection) -> Problem:
+    """Return the problem, or what it is for a backend of sparse trust-region subproblems only."""
+    if isinstance(method.backend, str) and method.backend != "auto":
+        engine = get_backend(method.backend)
+        equivalent = None if engine.supports(problem)[0] else problem.as_strs()
+        if equivalent is not None and engine.supports(equivalent)[0]:
+            return equivalent
+    return problem
 
 
 def _solved(method: Method, x: Array, y: Array, d: int, lam: float) -> Chosen:

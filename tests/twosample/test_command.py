@@ -74,7 +74,27 @@ def test_other_columns_are_refused(files):
     x, y = files
     y.write_text(y.read_text().replace("body mass", "bmi"))
     done = run(x, y)
-    assert done.return_value == 2 and "different column names" in done.stderr
+    assert done.return_value == 2 and "has 'body mass', which" in done.stderr
+
+
+def test_candidates_are_shown(files):
+    arguments = [*files, "-d", "1", "--lam", "cv"]
+    text = run(*arguments).stdout
+    assert "p-value on the held-out half" in text
+    summary = json.loads(run(*arguments, "--json").stdout)
+    lams = [each["lam"] for each in summary["candidates"]]
+    assert len(lams) == 4 and lams[0] == summary["lam"] and min(lams) == 0.0
+
+
+def test_bandwidths_and_the_constant_are_given(files):
+    given = [*files, "-d", "1", "--lam", "0.1", "--json"]
+    plain = json.loads(run(*given).stdout)["statistic"]
+    assert json.loads(run(*given, "--bandwidth", "median").stdout)["statistic"] == plain
+    assert json.loads(run(*given, "--bandwidth", "9,9,9,9").stdout)["statistic"] != plain
+    refused = run(*given, "--bandwidth", "9,9")
+    assert refused.return_value == 2 and "expected (4,)" in refused.stderr
+    constant = run(*given, "--selection", "quadratic", "--c", "-1")
+    assert constant.return_value == 2 and "c is -1.0" in constant.stderr
 
 
 @pytest.mark.parametrize(

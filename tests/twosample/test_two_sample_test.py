@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from sparseopt.errors import ParamError, ProblemError
+from sparseopt.errors import ParamError, ProblemError, UnsupportedProblem
 from sparseopt.problems import KernelSelection
 from sparseopt.problems.twosample import TwoSample
 from sparseopt.two_sample import (
@@ -216,6 +216,41 @@ def test_proportions():
     assert (false_discovery_proportion([5], [1]), non_discovery_proportion([5], [1])) == (1.0, 1.0)
 
 
+@pytest.mark.parametrize("mask", [[True, False], np.array([True]), np.array([0.5, 0.0])])
+def test_proportions_take_indices_only(mask):
+    with pytest.raises(ParamError, match=r"truth holds .*; expected indices"):
+        false_discovery_proportion([0], mask)
+    with pytest.raises(ParamError, match=r"selected holds .*; expected indices"):
+        non_discovery_proportion(mask, [0])
+
+
+def test_too_few_permutations_are_said():
+    x, y = shifted()
+    test = two_sample_test(x, y, d=1, n_permutations=18)
+    assert not test.reject and "take 19 or more" in test.notes[0]
+    enough = two_sample_test(x, y, d=1, n_permutations=19)
+    assert enough.reject and enough.notes == ()
+
+
+@pytest.mark.parametrize("selection", ["strs", "quadratic", "gaussian"])
+def test_columns_that_are_constants_of_their_own_have_no_variance(selection):
+    x, y = np.ones((20, 3)), np.full((20, 3), 2.0)
+    test = two_sample_test(x, y, selection, d=2, options=options(selection))
+    assert test.lam == 0.0 and test.reject
+
+
+@pytest.mark.parametrize("backend", ["truncation", "strs-bnb", "brute-force"])
+def test_backends_of_the_subproblem_select(backend):
+    x, y = shifted()
+    own = two_sample_test(x, y, d=2)
+    other = two_sample_test(x, y, d=2, backend=backend)
+    assert other.result.backend == backend and other.result.problem.kind == "strs"
+    np.testing.assert_allclose(other.z, own.z, atol=1e-8)
+    assert other.p_value == own.p_value
+    with pytest.raises(UnsupportedProblem, match=f"{backend} does not take kernel-selection"):
+        two_sample_test(x, y, "gaussian", d=2, backend=backend)
+
+
 def test_constant_columns():
     x, y = shifted(20, 20, 3)
     x[:, 0] = y[:, 0] = 4.0
@@ -231,8 +266,12 @@ def test_names_come_from_data_frames():
     test = two_sample_test(x, y, d=1)
     assert test.selected_names == ["d"]
     assert test.summary()["names"] == ["d"]
-    with pytest.raises(ProblemError, match="different columns"):
+    with pytest.raises(ProblemError, match=r"x has 'a', which y has not \(e, b, c, d\)"):
         two_sample_test(x, y.rename(columns={"a": "e"}))
+    with pytest.raises(ProblemError, match="y has 'e', which x has not"):
+        two_sample_test(x, y.assign(e=0.0))
+    with pytest.raises(ProblemError, match="in different orders"):
+        two_sample_test(x, y[list("dcba")])
 
 
 @pytest.mark.parametrize(
@@ -241,9 +280,10 @@ def test_names_come_from_data_frames():
         ({"x": np.ones((3, 8))}, "x has 3 observations"),
         ({"x": np.ones((6, 8)), "split": 0.5}, "split=0.5 gives 3"),
         ({"y": np.ones((60, 7))}, "y has 7 columns"),
-        ({"y": shifted()[0]}, "the same sample"),
+        ({"y": shifted()[0]}, "the same sample: there is"),
+        ({"y": shifted()[0][::-1]}, "the same sample in another order"),
         ({"x": np.full((60, 8), np.nan)}, "nan"),
-        ({"x": np.ones(60)}, "expected a matrix"),
+        ({"x": np.ones(60)}, "a single variable is a matrix with one column"),
         ({"selection": "lasso"}, "sparse-logistic, none"),
         ({"selection": "strs", "kernel": "gaussian"}, "a kernel of its own"),
         ({"d": 0}, "d is 0"),
