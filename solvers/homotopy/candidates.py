@@ -17,7 +17,7 @@ from sparseopt.problems.base import Array
 from sparseopt.solvers.homotopy.basis import Basis
 from sparseopt.solvers.homotopy.products import RoughProduct
 from sparseopt.solvers.homotopy.scan import Ends, ended, scan
-from sparseopt.solvers.homotopy.screen import Limits, Points, screened
+from sparseopt.solvers.homotopy.screen import Limits, Points, first_products, screened
 from sparseopt.solvers.homotopy.state import Segments
 from sparseopt.solvers.homotopy.tableau import DenseProgram
 
@@ -123,56 +123,91 @@ class Candidates:
 
     def look(self, segments: Segments) -> Finding:
         """Look at all resting coordinates at both ends of segments (in the candidates' indices)."""
-        n, p = self.program.n, self.program.p
+        n = self.program.n
         segments = ended(segments)
         first = np.full(n, 2 * len(segments.low), dtype=np.int64)
         slack = np.full(n, np.inf)
-        for primal, part in ((False, slice(0, p)), (True, slice(p, n))):
-            self._look(segments, primal, part, first[part], slack[part])
+        sides = [_Side(self, segments, False), _Side(self, segments, True)]
+        starts: list[tuple[Array, Array] | None] = [None, None]
+        of_dual, of_primal = (side.product for side in sides)
+        if of_dual is not None and of_dual is of_primal and not of_dual.by_names:
+            # reading the matrix takes longer than multiplying it with a few vectors
+            starts = [*first_products(of_dual, [side.points for side in sides])]
+        for side, start in zip(sides, starts, strict=True):
+            side.look(first[side.part], slack[side.part], start)
         count = len(segments.low)
         earliest = int(first.min(initial=2 * count))
         good = earliest // 2
         needed = np.flatnonzero((first < 2 * count) & (first // 2 == good))
         return Finding(good, earliest % 2 == 0, needed, slack)
 
-    def _look(
-        self, segments: Segments, primal: bool, part: slice, first: Array, slack: Array
-    ) -> None:
-        """Look at the variables, or at the rows, and fill in their `first` and `slack`."""
-        program, sign = self.program, 1.0 if primal else -1.0
+
+class _Side:
+    """The variables, or the rows (`primal`), and their values at the ends of all segments."""
+
+    def __init__(self, candidates: Candidates, segments: Segments, primal: bool) -> None:
+        program, p = candidates.program, candidates.program.p
+        self.program, self.segments, self.primal = program, segments, primal
+        self.part = slice(p, program.n) if primal else slice(0, p)
         if primal:
-            ends = Ends(segments, segments.theta, self.columns)
+            self.ends = Ends(segments, segments.theta, candidates.columns)
         else:
-            ends = Ends(segments, segments.nu, self.rows)
-        low, high = (np.ascontiguousarray(limit[:, part]) for limit in (self.low, self.high))
-        offset, resting = self.offset[part], self.resting[part]
-        rough = self.rough(primal) if len(first) * ends.low.size >= self.few else None
-        if rough is None:
-            multiply = program.times if primal else program.transpose_times
+            self.ends = Ends(segments, segments.nu, candidates.rows)
+        self.low, self.high = (
+            np.ascontiguousarray(limit[:, self.part]) for limit in (candidates.low, candidates.high)
+        )
+        self.resting = candidates.resting[self.part]
+        self.limits = Limits(
+            1.0 if primal else -1.0, candidates.offset[self.part], self.low, self.high
+        )
+        many = len(self.resting) * self.ends.low.size >= candidates.few
+        self.product = candidates.rough(primal) if many else None
+        if self.product is not None:
+            self.rates = self.limits.rates()
+            moving = bool(self.rates[self.resting].any())
+            self.points = Points(self.ends, self.product, segments, moving)
+
+    def look(self, first: Array, slack: Array, start: tuple[Array, Array] | None) -> None:
+        """Fill in `first` and `slack`; `start` is known of the products with the references."""
+        program, ends = self.program, self.ends
+        if self.product is None:
+            multiply = program.times if self.primal else program.transpose_times
             at_low, at_high = ends.products(lambda v: multiply(ends.names, v))
-            largest = _size(at_low, low, segments.low)
-            scan(
-                at_low, at_high, ends.same, sign, offset, low, high, resting,
-                segments.low, segments.high, _TOLERANCE * largest, first, slack,
-            )  # fmt: skip
+            self._scan(at_low, at_high, slice(None), self.resting, 0.0, first, slack)
             return
-        limits = Limits(sign, offset, low, high)
-        rates = limits.rates()
-        points = Points(ends, rough, segments, bool(rates[resting].any()))
-        where, largest = screened(points, rough, limits, rates, resting, slack)
+        where, largest = screened(
+            self.points, self.product, self.limits, self.rates, self.resting, slack, start
+        )
         if len(where) == 0:
             return
-        block = program.block(where, ends.names) if primal else program.block(ends.names, where).T
+        if self.primal:
+            block = program.block(where, ends.names)
+        else:
+            block = program.block(ends.names, where).T
         at_low, at_high = ends.products(lambda v: block @ v)
+        every = np.ones(len(where), dtype=bool)
         first_near, slack_near = first[where], slack[where]
-        largest = max(largest, _size(at_low, low, segments.low))
-        low, high = (np.ascontiguousarray(limit[:, where]) for limit in (low, high))
-        scan(
-            at_low, at_high, ends.same, sign, offset[where], low, high,
-            np.ones(len(where), dtype=bool), segments.low, segments.high,
-            _TOLERANCE * largest, first_near, slack_near,
-        )  # fmt: skip
+        self._scan(at_low, at_high, where, every, largest, first_near, slack_near)
         first[where], slack[where] = first_near, slack_near
+
+    def _scan(
+        self,
+        at_low: Array,
+        at_high: Array,
+        where: Array | slice,
+        resting: Array,
+        largest: float,
+        first: Array,
+        slack: Array,
+    ) -> None:
+        """Scan the products of the coordinates `where`; `largest` is known of all products."""
+        segments, ends, limits = self.segments, self.ends, self.limits
+        largest = max(largest, _size(at_low, self.low, segments.low))
+        low, high = (np.ascontiguousarray(limit[:, where]) for limit in (self.low, self.high))
+        scan(
+            at_low, at_high, ends.same, limits.sign, limits.value[where], low, high, resting,
+            segments.low, segments.high, _TOLERANCE * largest, first, slack,
+        )  # fmt: skip
 
 
 def _size(values: Array, limit: Array, lam: Array) -> float:

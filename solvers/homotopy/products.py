@@ -12,6 +12,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.maps import DenseMap, GramMap, LinearMap
+from sparseopt.solvers.compiled import compiled
 from sparseopt.solvers.homotopy.program import ScaledProgram
 
 __all__ = ["RoughProduct", "rough_product"]
@@ -25,13 +26,17 @@ class RoughProduct:
 
     Parameters
     ----------
-    left : array of shape (k, length)
+    left : single precision array of shape (k, length)
         The scaled matrix, by the coordinates that it is multiplied with.
+    size : array of shape (length,)
+        Norms of its columns before they were rounded.
     """
 
-    def __init__(self, left: Array) -> None:
-        self.left = left.astype(np.float32)
-        self.size = np.sqrt(np.einsum("rs,rs->s", left, left))
+    by_names = True
+    """Whether the rows of the kept matrix that are used depend on the names of the vectors."""
+
+    def __init__(self, left: Array, size: Array) -> None:
+        self.left, self.size = left, size
 
     def right(self, names: Array, v: Array) -> Array:
         """Return what the kept matrix is multiplied with for `v`, entries `names` of vectors."""
@@ -55,8 +60,11 @@ class RoughProduct:
 class _GramProduct(RoughProduct):
     """Of a Gram matrix X'X: the data, times the data times the vectors."""
 
+    by_names = False
+
     def __init__(self, X: Array, row: Array, weight: Array) -> None:
-        super().__init__(X * row)
+        left, _, size = _rounded(X, np.ones(len(X)), row)
+        super().__init__(left, size)
         self.X, self.weight = X, weight
 
     def right(self, names: Array, v: Array) -> Array:
@@ -77,10 +85,27 @@ def rough_product(A: LinearMap, program: ScaledProgram, primal: bool) -> RoughPr
 
 @rough_product.register
 def _(A: DenseMap, program: ScaledProgram, primal: bool) -> RoughProduct:
-    scaled = program.row[:, None] * A.matrix * program.column
-    return RoughProduct(scaled.T if primal else scaled)
+    left, by_row, by_column = _rounded(A.matrix, program.row, program.column)
+    return RoughProduct(left.T, by_row) if primal else RoughProduct(left, by_column)
 
 
 @rough_product.register
 def _(A: GramMap, program: ScaledProgram, primal: bool) -> RoughProduct:
     return _GramProduct(A.X, program.row, program.column / A.divisor)
+
+
+@compiled
+def _rounded(matrix: Array, row: Array, column: Array) -> tuple[Array, Array, Array]:
+    """Return a matrix scaled and in single precision, and the norms of its rows and columns."""
+    m, n = matrix.shape
+    left = np.empty((m, n), dtype=np.float32)
+    by_row, by_column = np.zeros(m), np.zeros(n)
+    for i in range(m):
+        total = 0.0
+        for j in range(n):
+            value = row[i] * matrix[i, j] * column[j]
+            left[i, j] = value
+            total += value * value
+            by_column[j] += value * value
+        by_row[i] = total
+    return left, np.sqrt(by_row), np.sqrt(by_column)

@@ -9,6 +9,7 @@ in single precision; those that are left are screened with more references.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from sparseopt.solvers.homotopy.products import RoughProduct
 from sparseopt.solvers.homotopy.scan import Ends, relative_slack
 from sparseopt.solvers.homotopy.state import Segments
 
-__all__ = ["Limits", "Points", "screened"]
+__all__ = ["Limits", "Points", "first_products", "screened"]
 
 _STRIDES = (32, 8, 1)
 """Points of the path from one reference to the next, at each round."""
@@ -90,6 +91,17 @@ class Points:
         self.lam = np.concatenate([segments.low, segments.high[new]])[order]
         self.by_lam = True
 
+    def strides(self) -> Iterator[int]:
+        """Yield the distances of references, one round's after the other's."""
+        for stride in _STRIDES:
+            if stride == 1 or len(self.lam) > 2 * stride:
+                yield stride
+
+    def references(self, stride: int) -> Array:
+        """Return the numbers of every `stride`-th point, and of the last one."""
+        last = len(self.lam) - 1
+        return np.append(np.arange(0, last, stride), last)
+
     def deviations(self, references: Array) -> tuple[Array, Array]:
         """Return how far the points between references are from their line: vectors and lam."""
         count = len(self.lam)
@@ -114,6 +126,22 @@ class Points:
         )
 
 
+def first_products(product: RoughProduct, sets: Sequence[Points]) -> list[tuple[Array, Array]]:
+    """Return the products with the first references of some points, by one pass over the matrix.
+
+    For each of the sets, what :meth:`RoughProduct.times` returns for all rows.
+    """
+    parts = [points.vectors[:, points.references(next(points.strides()))] for points in sets]
+    product_of_all, errors = product.times(sets[0].names, np.hstack(parts), None)
+    cuts = np.cumsum([part.shape[1] for part in parts])[:-1]
+    return [
+        (np.ascontiguousarray(one), error)
+        for one, error in zip(
+            np.split(product_of_all, cuts, axis=1), np.split(errors, cuts), strict=True
+        )
+    ]
+
+
 def screened(
     points: Points,
     product: RoughProduct,
@@ -121,6 +149,7 @@ def screened(
     rates: Array,
     resting: Array,
     slack: Array,
+    start: tuple[Array, Array] | None = None,
 ) -> tuple[Array, float]:
     """Return the resting coordinates that may be violated at a point, and the largest product.
 
@@ -135,19 +164,19 @@ def screened(
     resting : bool array of shape (k,)
     slack : array of shape (k,)
         Gets each resting coordinate's slack at the last point, relative to its range.
+    start : tuple, optional
+        The product with the first references and its errors, where they are known.
     """
-    count = len(points.lam)
     where = np.flatnonzero(resting)
     value = np.ascontiguousarray(limits.value)
     largest, first = 0.0, True
-    for stride in _STRIDES:
-        if stride > 1 and count <= 2 * stride:
-            continue
-        references = np.append(np.arange(0, count - 1, stride), count - 1)
-        whole = 2 * len(where) > len(resting)
-        rough, error = product.times(
+    for stride in points.strides():
+        references = points.references(stride)
+        whole = start is not None or 2 * len(where) > len(resting)
+        rough, error = start or product.times(
             points.names, points.vectors[:, references], None if whole else where
         )
+        start = None
         if len(references) > 1 and stride > 1:
             distance, shift = points.deviations(references)
         else:
