@@ -90,11 +90,23 @@ class Choice:
         if len(new_rows):
             block[new_rows] = self.program.block(rows[new_rows], columns)
         if len(new_columns):
-            block[np.ix_(old_rows, new_columns)] = self.program.block(
-                self.rows, columns[new_columns]
-            )
+            names = columns[new_columns]
+            mirror = self.program.A.symmetric and _within(self.rows, columns)
+            if mirror and _within(names, rows[new_rows]):
+                # what is new in columns is new in rows, too, and has been computed there
+                mirrored = np.ix_(np.searchsorted(rows, names), np.searchsorted(columns, self.rows))
+                corner = block[mirrored].T
+            else:
+                corner = self.program.block(self.rows, names)
+            block[np.ix_(old_rows, new_columns)] = corner
         self.rows, self.columns, self.block = rows, columns, block
         return True
+
+
+def _within(some: Array, sorted_names: Array) -> bool:
+    """Return whether all of `some` are among the sorted names."""
+    at = np.searchsorted(sorted_names, some)
+    return bool((at < len(sorted_names)).all() and np.array_equal(sorted_names[at], some))
 
 
 def _best(score: Array, count: int) -> Array:
