@@ -26,7 +26,7 @@ def test_a_large_shift_is_found_and_rejected():
 
 def test_samples_of_one_distribution_are_rarely_told_apart():
     found = [measured(seed, tau=1e-9) for seed in range(60)]
-    # Of 60 tests at level 0.05, ten or more have a probability of 0.0006.
+    # Of 60 tests at level 0.05, ten or more have a probability of 0.0007.
     for name in ("power", "power_dense"):
         assert sum(each[name] for each in found) < 10
     assert np.mean([each["fdp"] for each in found]) == pytest.approx(0.75, abs=0.15)
