@@ -35,6 +35,7 @@ KernelFunction = Callable[[Array, Array], Array]
 
 _REGISTERED: dict[str, KernelFunction | WeightedKernel] = {}
 _SYMMETRY = 1e-8
+_STEP = 1e-3
 
 
 @runtime_checkable
@@ -96,7 +97,7 @@ class UserKernel:
         Raises
         ------
         ProblemError
-            When the shape is another.
+            When the shape is another, or numbers are not finite.
         """
         formula = getattr(self.given, "gram_gradient", None)
         if formula is None:
@@ -108,6 +109,11 @@ class UserKernel:
                 f"expected ({len(u)}, {len(v)}, {len(z)})",
                 "kernel",
             )
+        if not np.isfinite(slope).all():
+            raise ProblemError(
+                f"gram_gradient of the kernel {self.name} returned numbers that are not finite",
+                "kernel",
+            )
         return slope
 
     def probe(self, x: Array) -> Array:
@@ -116,13 +122,33 @@ class UserKernel:
         Raises
         ------
         ProblemError
-            When the kernel is not symmetric there.
+            When the kernel is not symmetric there, or its derivatives are not those of its values.
         """
         u = x[:4]
-        K = self.gram(np.full(u.shape[1], u.shape[1] ** -0.5), u, u)
+        z = np.full(u.shape[1], u.shape[1] ** -0.5)
+        K = self.gram(z, u, u)
         if np.abs(K - K.T).max() > _SYMMETRY * max(1.0, float(np.abs(K).max())):
             raise ProblemError(f"the kernel {self.name} is not symmetric in u and v", "kernel")
+        self._compare_slopes(z, u, float(np.abs(K).max()))
         return K
+
+    def _compare_slopes(self, z: Array, u: Array, size: float) -> None:
+        """Raise a ProblemError where the formula of the derivatives is plainly wrong."""
+        given = self.gram_gradient(z, u, u)
+        if given is None:
+            return
+        for s, e in enumerate(_STEP * np.eye(len(z))):
+            slope = (self.gram(z + e, u, u) - self.gram(z - e, u, u)) / (2.0 * _STEP)
+            apart = np.abs(given[:, :, s] - slope)
+            i, j = np.unravel_index(int(apart.argmax()), apart.shape)
+            # Room for the curvature, and for kernels in single precision.
+            if apart[i, j] > 1e-2 * float(np.abs(slope).max()) + 1e-3 * size:
+                raise ProblemError(
+                    f"gram_gradient of the kernel {self.name} is not the derivative of gram: in "
+                    f"z[{s}], between observations {i} and {j}, it says {given[i, j, s]:.3g}, where "
+                    f"differences of gram give {slope[i, j]:.3g}",
+                    "kernel",
+                )
 
 
 def register_kernel(name: str, kernel: KernelFunction | WeightedKernel) -> None:

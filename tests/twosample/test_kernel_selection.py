@@ -101,6 +101,32 @@ def test_pairs_that_are_computed_anew_give_the_same(kernel, monkeypatch):
     np.testing.assert_allclose(blocks.hessian(z, 0.3), kept.hessian(z, 0.3), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda slope: 3.0 * slope, r"is not the derivative of gram: in z\[0\], between"),
+        (lambda slope: -slope, "is not the derivative"),
+        (lambda slope: slope[:2], "returned the shape"),
+        (lambda slope: slope * np.nan, "not finite"),
+    ],
+)
+def test_wrong_derivatives_are_refused(change, words):
+    class Wrong(GaussianWithSlopes):
+        def gram_gradient(self, z, u, v):
+            return change(super().gram_gradient(z, u, v))
+
+    with pytest.raises(ProblemError, match=words):
+        KernelSelection(*samples(), Wrong(), d=2)
+
+
+def test_derivatives_in_single_precision_are_taken():
+    class Single(GaussianWithSlopes):
+        def gram(self, z, u, v):
+            return super().gram(z, u, v).astype(np.float32)
+
+    assert KernelSelection(*samples(), Single(), d=2).d == 2
+
+
 @pytest.mark.parametrize(("n", "m"), [(40, 40), (30, 40)])
 @pytest.mark.parametrize("z", [[0.6, 0.0, -0.8, 0.0], [0.1, -0.7, 0.5, 0.5]])
 def test_tables_of_the_quadratic_kernel_give_what_pairs_give(n, m, z, monkeypatch):
