@@ -145,7 +145,7 @@ class UserKernel:
             if apart[i, j] > 1e-2 * float(np.abs(slope).max()) + 1e-3 * size:
                 raise ProblemError(
                     f"gram_gradient of the kernel {self.name} is not the derivative of gram: in "
-                    f"z[{s}], between observations {i} and {j}, it says {given[i, j, s]:.3g}, where "
+                    f"z[{s}], between observations {i} and {j}, it says {given[i, j, s]:.3g}; "
                     f"differences of gram give {slope[i, j]:.3g}",
                     "kernel",
                 )
