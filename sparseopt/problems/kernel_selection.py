@@ -11,8 +11,9 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
+from sparseopt.problems.linear_statistics import linear_terms
 from sparseopt.problems.strs import STRS
-from sparseopt.problems.twosample import TwoSample, linear_terms
+from sparseopt.problems.twosample import TwoSample
 from sparseopt.problems.user_kernels import PREFIX, UserKernel
 
 __all__ = ["KernelSelection"]

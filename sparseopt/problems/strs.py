@@ -12,7 +12,8 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
 from sparseopt.problems.fields import as_symmetric
-from sparseopt.problems.twosample import TwoSample, automatic_lam, linear_terms
+from sparseopt.problems.linear_statistics import automatic_lam, linear_terms
+from sparseopt.problems.twosample import TwoSample
 
 __all__ = ["STRS"]
 

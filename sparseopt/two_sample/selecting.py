@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,20 +10,21 @@ import numpy as np
 
 from sparseopt.api import solve
 from sparseopt.backend import Progress
-from sparseopt.errors import BackendUnavailable, ParamError, ProblemError
+from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.kernel_selection import KernelSelection
-from sparseopt.problems.twosample import TwoSample, share_of_variance
+from sparseopt.problems.linear_statistics import share_of_variance
+from sparseopt.problems.twosample import TwoSample
 from sparseopt.registry import get_backend
 from sparseopt.result import Limit, Result
 from sparseopt.two_sample.permutation import GramStatistic, ScoreStatistic, Statistic
+from sparseopt.two_sample.sparse_logistic import sparse_logistic
 
 __all__ = ["SELECTIONS", "Chosen", "Method", "automatic_lam", "choose"]
 
 SELECTIONS = ("strs", "quadratic", "gaussian", "kernel", "sparse-logistic", "none")
 
 _KERNELS = {"strs": "linear", "quadratic": "quadratic", "gaussian": "gaussian"}
-_BISECTIONS = 25
 _SIGNED = ("strs", "quadratic")
 """Selections whose weights may be negative and mean something then."""
 
@@ -152,7 +151,7 @@ def choose(method: Method, x: Array, y: Array, d: int, lam: float) -> Chosen:
     if method.solves:
         return _solved(method, x, y, d, lam)
     if method.selection == "sparse-logistic":
-        return Chosen(_sparse_logistic(x, y, d), None)
+        return Chosen(sparse_logistic(x, y, d), None)
     samples = TwoSample.of(x, y, method.test_kernel, method.bandwidth, method.c)
     return Chosen(_weights(method.selection(x, y), x.shape[1], method.name), samples)
 
@@ -258,53 +257,3 @@ def _weights(given: Any, D: int, name: str) -> Array:
     if not z.any():
         raise ProblemError(f"the selection {name} selected nothing: all weights are 0")
     return np.asarray(z / np.linalg.norm(z))
-
-
-def _sparse_logistic(x: Array, y: Array, d: int) -> Array:
-    """Return the direction of an l1-penalised logistic regression with at most d variables.
-
-    The penalty is the weakest that leaves at most d, by bisection; the coefficients on these are
-    then fitted again with a weak ridge. (The paper bounds the number itself, which scikit-learn
-    does not.) Columns are scaled to unit variance.
-    """
-    try:
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.linear_model import LogisticRegression
-    except ImportError as error:
-        raise BackendUnavailable(
-            "selection='sparse-logistic' needs scikit-learn: pip install 'sparseopt[estimators]'"
-        ) from error
-    pooled = np.concatenate([x, y])
-    label = np.repeat([0, 1], [len(x), len(y)])
-    spread = pooled.std(axis=0)
-    X = (pooled - pooled.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-    default = inspect.signature(LogisticRegression).parameters.get("penalty")
-    old = default is not None and default.default == "l2"
-    sparse: dict[str, Any] = {"penalty": "l1"} if old else {"l1_ratio": 1.0}
-
-    def support(log_c: float) -> Array:
-        model = LogisticRegression(C=np.exp(log_c), solver="liblinear", random_state=0, **sparse)
-        with warnings.catch_warnings():
-            # Separable samples have no finite fit with a weak penalty; the search goes on from it.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return np.flatnonzero(model.fit(X, label).coef_[0])
-
-    # Below this C all coefficients are 0.
-    size = float(np.abs(X.T @ (label - 0.5)).max())
-    low = -np.log(size) if size > 0.0 else 0.0
-    high, best = low + 12.0, np.zeros(0, dtype=np.int64)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2.0
-        found = support(middle)
-        if len(found) <= d:
-            low, best = middle, (found if len(found) >= len(best) else best)
-        else:
-            high = middle
-    z = np.zeros(X.shape[1])
-    if len(best) == 0:
-        # Nothing helps to tell the samples apart: the largest difference of means.
-        best = np.array([int(np.argmax(np.abs(X.T @ (label - 0.5))))])
-    model = LogisticRegression(C=1e3, solver="lbfgs", max_iter=1000)
-    z[best] = model.fit(X[:, best], label).coef_[0] / np.where(spread > 0.0, spread, 1.0)[best]
-    norm = float(np.linalg.norm(z))
-    return np.asarray(z / norm) if norm > 0.0 else np.asarray(z)
