@@ -1,10 +1,8 @@
 r"""The master problem of the outer approximation: a mixed-integer linear program.
 
 .. math:: \max \; \eta \quad\text{subject to}\quad \eta \le c_k + h_k'q \;\text{ for every cut},
-          \quad \eta \le 1, \quad \sum_i q_i = m, \quad \sum_{i \in S} q_i \le m - 1
-          \;\text{ for every settled S}, \quad q \in \{0, 1\}^n
-
-with all weights h_k nonnegative. As eta is at most 1, no weight need be larger than 1 - c_k.
+          \quad \eta \le 1, \quad \sum_i q_i = m, \quad g_k'q \le b_k
+          \;\text{ for all that is excluded}, \quad q \in \{0, 1\}^n
 """
 
 from __future__ import annotations
@@ -28,13 +26,13 @@ class Master(Protocol):
     def cut(self, constant: float, weights: Array) -> None:
         """Add eta <= constant + weights'q."""
 
-    def settle(self, support: Array) -> None:
-        """Exclude the support with these m places."""
+    def exclude(self, weights: Array, most: float) -> None:
+        """Add weights'q <= most."""
 
     def solve(self) -> tuple[Array | None, float]:
         """Return the chosen places, None where there are none, and a bound on eta.
 
-        The bound is -inf when all supports are settled; it is what is known at a limit, where the
+        The bound is -inf when all supports are excluded; it is what is known at a limit, where the
         choice may be None too.
         """
 
@@ -48,7 +46,7 @@ class HighsMaster:
         from sparseopt.solvers.highs_instance import Instance
         from sparseopt.solvers.lp.outcome import Spent
 
-        self._n, self._m = n, m
+        self._n = n
         self._instance = Instance(control, "choose", _TOLERANCE, Spent())
         self._instance.set_option("mip_rel_gap", 0.0)
         self._instance.set_option("mip_abs_gap", _TOLERANCE)
@@ -80,16 +78,15 @@ class HighsMaster:
 
     def cut(self, constant: float, weights: Array) -> None:
         """Add eta <= constant + weights'q."""
-        row = np.append(-np.minimum(weights, max(0.0, 1.0 - constant)), 1.0)
-        index = np.flatnonzero(row).astype(np.int32)
-        self._instance.call("addRow", -np.inf, float(constant), len(index), index, row[index])
+        self._add(np.append(-weights, 1.0), constant)
 
-    def settle(self, support: Array) -> None:
-        """Exclude the support with these m places."""
-        index = support.astype(np.int32)
-        self._instance.call(
-            "addRow", -np.inf, float(self._m - 1), len(index), index, np.ones(len(index))
-        )
+    def exclude(self, weights: Array, most: float) -> None:
+        """Add weights'q <= most."""
+        self._add(weights, most)
+
+    def _add(self, row: Array, high: float) -> None:
+        index = np.flatnonzero(row).astype(np.int32)
+        self._instance.call("addRow", -np.inf, float(high), len(index), index, row[index])
 
     def solve(self) -> tuple[Array | None, float]:
         """Return the chosen places and a bound on eta."""
@@ -120,20 +117,18 @@ class ScipMaster:
     def __init__(self, n: int, m: int, control: Control) -> None:
         from sparseopt.solvers.scip_ import Scip
 
-        self._n, self._m, self._control = n, m, control
+        self._n, self._control = n, control
         self._scip = Scip()
         self._rows: list[Array] = [np.append(np.ones(n), 0.0)]
         self._low, self._high = [float(m)], [float(m)]
 
     def cut(self, constant: float, weights: Array) -> None:
         """Add eta <= constant + weights'q."""
-        self._add(np.append(-np.minimum(weights, max(0.0, 1.0 - constant)), 1.0), constant)
+        self._add(np.append(-weights, 1.0), constant)
 
-    def settle(self, support: Array) -> None:
-        """Exclude the support with these m places."""
-        row = np.zeros(self._n + 1)
-        row[support] = 1.0
-        self._add(row, self._m - 1.0)
+    def exclude(self, weights: Array, most: float) -> None:
+        """Add weights'q <= most."""
+        self._add(np.append(weights, 0.0), most)
 
     def _add(self, row: Array, high: float) -> None:
         self._rows.append(row)

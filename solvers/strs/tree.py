@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -146,6 +146,31 @@ class Tree:
             self._apply(root, self.warm)
         if len(root.candidates) >= self.d >= len(root.fixed_in):
             self._push(root)
+
+    def grow(self, support: Array | None = None) -> tuple[Node, list[Node]] | None:
+        """Process one open node, if there is one: the best, or the one that holds a support.
+
+        Returns
+        -------
+        Node, list of Nodes
+            As it was, and those of its parts that are left open.
+        """
+        held = [
+            support is None
+            or (np.isin(node.fixed_in, support).all() and np.isin(support, node.candidates).all())
+            for node in self.open_nodes
+        ]
+        if not any(held):
+            return None
+        node = self._open.pop(held.index(True))[2]
+        heapq.heapify(self._open)
+        before, others = replace(node), {id(other) for other in self.open_nodes}
+        if node.bound <= self.cut:
+            self._close(node.fixed_in, node.candidates, node.bound, node.proof)
+        else:
+            self.nodes += 1
+            self._process(node)
+        return before, [part for part in self.open_nodes if id(part) not in others]
 
     def finish(self) -> None:
         """Close the nodes that a limit left open, with the bounds they have."""
