@@ -71,7 +71,7 @@ class Plan:
     dimensions : tuple of int or None
         D in the part dimension.
     methods : tuple of str or None
-        Of the parts power, dimension and recovery.
+        Of the parts level, power, dimension and recovery.
     cases : tuple of str
         Of all parts but build, level and digits.
     store : dict
@@ -111,7 +111,8 @@ def main() -> None:
     parser.add_argument("--sizes", help="n of the part power, such as 50,100")
     parser.add_argument("--dimensions", help="D of the part dimension, such as 40,100")
     parser.add_argument(
-        "--methods", help="of power, dimension and recovery, such as 'strs,full linear'"
+        "--methods",
+        help="of level, power, dimension and recovery, such as 'strs,full linear'",
     )
     parser.add_argument("--cases", default=",".join(CASES), help="of all parts that have cases")
     args = parser.parse_args()
@@ -218,6 +219,7 @@ def level(plan: Plan) -> Any:
         **{name: (name, {}) for name in (*SELECTED, "none")},
         "strs positive": ("strs", {"signs": "positive"}),
     }
+    ways = {name: way for name, way in ways.items() if name in (plan.methods or ways)}
     kept = plan.store.setdefault("equal", {})
 
     def rows() -> Iterable[tuple[object, ...]]:
