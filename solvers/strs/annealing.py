@@ -30,7 +30,8 @@ class AnnealedSelection(Backend):
     2. Otherwise chains start, in this order, at a warm start, at the selection of the linear
        kernel, at the model of equal weights, and at random weights; each accepts and cools as
        Algorithm 2 says.
-    3. The best point of all chains climbs to a stationary one.
+    3. The best point of all chains climbs to a stationary one, and leaves out variables whose
+       weights went to 0.
 
     The answer is a feasible point without a bound.
     """
@@ -116,6 +117,7 @@ class AnnealedSelection(Backend):
                 search.chain(start)
                 chains += 1
             search.polish()
+            search.leave_out()
         except _Stopped:
             pass
         limit = limits[0] if limits else None

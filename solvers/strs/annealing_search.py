@@ -33,6 +33,9 @@ Subproblem = Callable[[Array, Array, Array], Array]
 _SAME = 1e-12
 """Moves shorter than this are none."""
 _POLISH = 60
+_NEGLIGIBLE = (1e-4, 1e-6, 1e-8)
+"""Weights below the first of these that no value depends on are left out."""
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -167,6 +170,23 @@ class Annealing:
                     break
                 else:
                     tau = max(1e-3, 8.0 * tau)
+
+    def leave_out(self) -> None:
+        """Set weights to 0 that climbed there as far as steps do, where that costs nothing.
+
+        The Gaussian kernel's value depends on the squares of weights: a climb ends with traces of
+        variables that it gave up, which are no selection.
+        """
+        for cut in _NEGLIGIBLE:
+            z = self._best()
+            kept = np.where(np.abs(z) < cut, 0.0, z)
+            if np.count_nonzero(kept) in (0, np.count_nonzero(z)):
+                continue
+            kept /= np.linalg.norm(kept)
+            value = self._evaluate(kept)
+            if value >= self.value - _ROUNDING * abs(self.value):
+                self.best, self.value = kept, value
+                return
 
     def _best(self) -> Array:
         assert self.best is not None

@@ -51,6 +51,19 @@ def test_the_answer_is_stationary_and_unproven(kernel):
     assert sparseopt.check(problem, lie).verdict is Verdict.REFUTED
 
 
+def test_variables_that_a_climb_gave_up_are_not_selected():
+    rng = np.random.default_rng(5)
+    x, y = rng.standard_normal((2, 60, 8))
+    y[:, 2] += 2.5
+    problem = KernelSelection(x, y, "gaussian", d=4, lam=0.01)
+    result = sparseopt.solve(problem)
+    assert np.flatnonzero(result.x).tolist() == [2]
+    alone = np.eye(8)[2]
+    assert result.objective == pytest.approx(problem.objective(alone), rel=1e-11)
+    # A smaller weight that the value depends on stays.
+    assert np.count_nonzero(sparseopt.solve(shifted(lam=0.01)).x) >= 2
+
+
 @pytest.mark.parametrize("subproblem", ["truncation", "strs-bnb"])
 def test_algorithm_2_finds_what_branch_and_bound_proves(subproblem):
     problem = shifted("linear", lam=1.0)
