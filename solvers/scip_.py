@@ -18,6 +18,7 @@ from sparseopt.solvers.adapters.answer import Answer, Request
 from sparseopt.solvers.adapters.program import Program
 from sparseopt.solvers.adapters.watch import watched
 from sparseopt.solvers.lp.outcome import Outcome
+from sparseopt.solvers.scip_iterations import IterationLimit
 
 __all__ = ["Scip"]
 
@@ -117,6 +118,7 @@ class _Translated:
         import pyscipopt
 
         self.program = program
+        self.allowed: IterationLimit | None = None
         self.model: Any = pyscipopt.Model()
         self.model.hideOutput()
         whole = program.integer if program.integer is not None else np.zeros(len(program.cost))
@@ -223,13 +225,17 @@ class _Translated:
         """Set limits, tolerances and the seed."""
         model, program = self.model, self.program
         model.hideOutput(not request.verbose)
-        # SCIP tightens these by 1e-4 where it is in trouble, and SoPlex protests below 1e-12.
         tolerance = max(request.tolerance, 1e-9 if program.linear else 1e-8)
         chosen: dict[str, Any] = {
             # Ctrl-C is ours: see watched.
             "misc/catchctrlc": False,
             "numerics/feastol": tolerance,
-            "numerics/dualfeastol": tolerance,
+            # Where SCIP finds a linear program solved too roughly it asks SoPlex for a thousandth
+            # of the tolerance, and below 1e-10 SoPlex protests, on standard error. Points, and
+            # multipliers of linear programs, are checked here.
+            "numerics/dualfeastol": tolerance if program.linear else 1e-7,
+            "lp/checkprimfeas": False,
+            "lp/checkdualfeas": not program.linear,
             "limits/gap": request.rel_gap,
             "limits/absgap": request.abs_gap,
             "randomization/randomseedshift": request.seed,
@@ -243,7 +249,8 @@ class _Translated:
         if request.node_limit is not None:
             chosen["limits/totalnodes"] = request.node_limit
         if request.iteration_limit is not None:
-            chosen["lp/iterlim"] = request.iteration_limit
+            self.allowed = IterationLimit(model, program.linear, request.iteration_limit)
+            chosen |= self.allowed.parameters
         model.setParams(chosen)
         for name, value in request.settings.items():
             try:
@@ -268,7 +275,8 @@ class _Translated:
         raw = model.getStatus()
         outcome, limit = STATUS_MAP.get(raw, (Outcome.FAILED, None))
         if outcome is Outcome.LIMIT:
-            limit = stopped or limit
+            spent = self.allowed is not None and self.allowed.reached(raw)
+            limit = stopped or (Limit.ITERATION if spent else limit)
         known: dict[str, Any] = {
             "iterations": int(model.getNLPIterations()),
             "nodes": int(model.getNTotalNodes()),
