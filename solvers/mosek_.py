@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -85,7 +87,6 @@ class Mosek(Adapter):
             raise licence_error(error) or error from error
 
 
-@functools.cache
 def environment() -> Any:
     """Return the one environment of this process, with a licence.
 
@@ -94,13 +95,42 @@ def environment() -> Any:
     LicenseError
         When there is none.
     """
+    found = _licensed(*_license_files())
+    if isinstance(found, str):
+        raise LicenseError(found)
+    return found
+
+
+def _license_files() -> tuple[str, float]:
+    """Tell where MOSEK looks for a licence, and of when the file is."""
+    named = os.environ.get("MOSEKLM_LICENSE_FILE", "")
+    try:
+        return named, Path(named or Path.home() / "mosek" / "mosek.lic").stat().st_mtime
+    except (OSError, RuntimeError):
+        return named, 0.0
+
+
+@functools.lru_cache(maxsize=1)
+def _licensed(named: str, changed: float) -> Any:
+    """Return an environment with a licence, or that there is no file.
+
+    That is remembered, until there is one: MOSEK takes five seconds for every dozen of refusals.
+
+    Raises
+    ------
+    LicenseError
+        When there is a file, or a server, which refuses: it may not, later.
+    """
     import mosek
 
     environment = mosek.Env()
     try:
         environment.checkoutlicense(mosek.feature.pts)
     except mosek.Error as error:
-        raise licence_error(error) or error from error
+        refusal = licence_error(error)
+        if "missing" in _word(error.errno):
+            return str(refusal)
+        raise refusal or error from error
     return environment
 
 
