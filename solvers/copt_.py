@@ -81,7 +81,7 @@ class Copt(Adapter):
                 if request.start is not None and len(program.integers):
                     model.setMipStart(x, request.start.tolist())
                     model.loadMipStart()
-            limit = watched(model.solve, _brake(model, program), control)
+            limit = watched(model.solve, _brake(model, program), control, takes_ctrl_c=True)
             return _answer(model, x, rows, program, limit)
         except coptpy.CoptError as error:
             if error.retcode == _LICENSE:

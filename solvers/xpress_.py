@@ -72,7 +72,7 @@ class Xpress(Adapter):
                 _configure(model, request, control)
                 if request.start is not None and len(program.integers):
                     model.addMipSol(request.start.tolist())
-            limit = watched(model.optimize, model.interrupt, control)
+            limit = watched(model.optimize, model.interrupt, control, takes_ctrl_c=True)
             return _answer(model, program, limit)
         except (xpress.ModelError, xpress.SolverError, xpress.InterfaceError) as error:
             if _TOO_LARGE in str(error):
