@@ -7,6 +7,8 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparseopt.backend import Control
@@ -36,20 +38,23 @@ def in_child(adapter: Adapter, program: Program, request: Request, control: Cont
         When it ended without an answer.
     """
     place = (type(adapter).__module__, type(adapter).__qualname__)
-    job = pickle.dumps((place, program, request, control.remaining))
-    child = subprocess.Popen(
-        [sys.executable, "-c", _CODE],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        # Ctrl-C in a terminal goes to all processes of a session: it is for this one.
-        start_new_session=True,
-    )
-    heard: list[bytes] = []
-    limit = watched(lambda: heard.append(child.communicate(job)[0]), child.kill, control)
     answer: Any = None
-    if heard and heard[0]:
-        answer = pickle.loads(heard[0])
+    with tempfile.TemporaryDirectory(prefix="sparseopt-") as folder:
+        # Not by standard output, which is for the log.
+        place_of_answer = Path(folder) / "answer"
+        job = pickle.dumps((place, program, request, control.remaining, str(place_of_answer)))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        child = subprocess.Popen(
+            [sys.executable, "-c", _CODE],
+            stdin=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            # Ctrl-C in a terminal goes to all processes of a session: it is for this one.
+            start_new_session=True,
+        )
+        limit = watched(lambda: child.communicate(job), child.kill, control)
+        if place_of_answer.exists():
+            answer = pickle.loads(place_of_answer.read_bytes())
     if isinstance(answer, SparseOptError):
         raise answer
     if isinstance(answer, Answer):
@@ -60,11 +65,8 @@ def in_child(adapter: Adapter, program: Program, request: Request, control: Cont
 
 
 def serve() -> None:
-    """Read a job from standard input, call the solver, and write its answer to standard output."""
-    out = os.fdopen(os.dup(1), "wb")
-    # A log goes to standard error: the answer has this line to itself.
-    os.dup2(2, 1)
-    (module, name), program, request, remaining = pickle.load(sys.stdin.buffer)
+    """Read a job from standard input, call the solver, and write its answer to the job's file."""
+    (module, name), program, request, remaining, path = pickle.load(sys.stdin.buffer)
     adapter = getattr(importlib.import_module(module), name)()
     control = Control(params=SolveParams(time_limit=remaining))
     answer: Answer | SparseOptError
@@ -74,5 +76,7 @@ def serve() -> None:
         answer = error
     except Exception as error:
         answer = BackendError(f"{adapter.name} failed: {type(error).__name__}: {error}")
-    pickle.dump(answer, out)
-    out.close()
+    part = Path(path).with_suffix(".part")
+    part.write_bytes(pickle.dumps(answer))
+    # At once: a process that is ended meanwhile leaves no half of an answer.
+    part.replace(path)
