@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["contradictions", "evaluation", "worse"]
 
 TOLERANCE = 1e-6
-"""Relative to max(1, |reference|): what counts as worse than a reference."""
+"""Relative to max(value_unit, |reference|): what counts as worse than a reference."""
 
 _TRACE = 200
 _CURVE = 17
@@ -90,6 +90,7 @@ def evaluation(spec: Mapping[str, Any], answer: Path) -> dict[str, Any]:
         "residuals": {k: _number(v) for k, v in report.residuals.items()},
         "contradictions": contradictions(problem, result, objective, spec["references"]),
         "objective": _number(objective),
+        "value_unit": problem.value_unit,
         "violation": _number(violation),
         "claimed_objective": _number(result.objective),
         "bound": _number(result.bound),
@@ -141,9 +142,21 @@ def _recomputed(problem: Problem, result: Result) -> tuple[float | None, float |
     return float(problem.objective(result.x, lam)), violation
 
 
-def worse(value: float, reference: float, sense: str, tolerance: float = TOLERANCE) -> bool:
-    """Whether a value is worse than a reference by more than the tolerance."""
-    slack = tolerance * max(1.0, abs(reference))
+def worse(
+    value: float, reference: float, sense: str, tolerance: float = TOLERANCE, unit: float = 1.0
+) -> bool:
+    """Whether a value is worse than a reference by more than the tolerance.
+
+    Parameters
+    ----------
+    value, reference : float
+    sense : {"min", "max"}
+    tolerance : float
+        Relative to the reference, or to the unit where that is larger.
+    unit : float
+        The problem's ``value_unit``.
+    """
+    slack = tolerance * max(unit, abs(reference))
     return value > reference + slack if sense == "min" else value < reference - slack
 
 
@@ -164,9 +177,9 @@ def contradictions(
         where = "" if lam is None else f" at lam={lam:g}"
         if value is not None and result.status == "optimal":
             tolerance = max(TOLERANCE, result.params.rel_gap)
-            if worse(value, best, problem.sense, tolerance):
+            if worse(value, best, problem.sense, tolerance, problem.value_unit):
                 found.append(f"claims the optimum{where} at {value:.10g}, which is {best:.10g}")
-        if bound is not None and worse(best, bound, problem.sense):
+        if bound is not None and worse(best, bound, problem.sense, unit=problem.value_unit):
             found.append(f"claims the bound {bound:.10g}{where}, but {best:.10g} is attained")
     return found
 

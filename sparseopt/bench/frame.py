@@ -65,7 +65,8 @@ def settled(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     What was answered to the same question (the same instance at the same lam or budget) is
     compared: a claim of optimality that another feasible answer beats, and a bound that it
     breaks, are wrong. Adds ``best`` and ``excess``: how much worse than the best, relative to
-    max(1, abs(best)); of a path over budgets the largest of that over the budgets looked at.
+    max(value_unit, abs(best)), where value_unit is that of the problem, 1 for most; of a path over
+    budgets the largest of that over the budgets looked at.
     """
     copies = [dict(record) for record in records]
     questions: dict[tuple[Any, Any], list[dict[str, Any]]] = defaultdict(list)
@@ -90,28 +91,36 @@ def _compare(answers: list[dict[str, Any]]) -> None:
     for record in answers:
         sign = 1.0 if sense == "min" else -1.0
         record["best"] = value
-        record["excess"] = sign * (record["objective"] - value) / max(1.0, abs(value))
+        unit = _unit(record)
+        record["excess"] = sign * (record["objective"] - value) / max(unit, abs(value))
         _compare_curve(record, curve, sign)
         bound, gap = record.get("bound"), float(record["params"].get("rel_gap", 0.0))
         if record["status"] == "optimal" and worse(
-            record["objective"], value, sense, max(TOLERANCE, gap)
+            record["objective"], value, sense, max(TOLERANCE, gap), unit
         ):
             record["outcome"] = Outcome.WRONG.value
             record["message"] = (
                 f"claims the optimum at {record['objective']:.10g}; {best['label']} attains "
                 f"{value:.10g}"
             )
-        elif bound is not None and worse(value, bound, "max" if sense == "min" else "min"):
+        elif bound is not None and worse(
+            value, bound, "max" if sense == "min" else "min", unit=unit
+        ):
             record["outcome"] = Outcome.WRONG.value
             record["message"] = (
                 f"claims the bound {bound:.10g}; {best['label']} attains {value:.10g}"
             )
 
 
+def _unit(record: Mapping[str, Any]) -> float:
+    """Return the problem's ``value_unit``; records of older versions do without."""
+    return float(record.get("value_unit") or 1.0)
+
+
 def _compare_curve(record: dict[str, Any], best: Mapping[float, float], sign: float) -> None:
     """Raise the excess of a path to its worst place; a path that claims more is wrong."""
     for K, found in record.get("curve") or ():
-        excess = sign * (found - best[K]) / max(1.0, abs(best[K]))
+        excess = sign * (found - best[K]) / max(_unit(record), abs(best[K]))
         record["excess"] = max(record["excess"], excess)
         if excess > TOLERANCE and record["status"] == "optimal":
             record["outcome"] = Outcome.WRONG.value

@@ -101,8 +101,9 @@ def _change(a: Mapping[str, Any], b: Mapping[str, Any]) -> Change | None:
     first, second = a.get("objective"), b.get("objective")
     if first is None or second is None or a["at"] != b["at"]:
         return None
-    if worse(second, first, a["sense"]):
+    unit = float(a.get("value_unit") or 1.0)
+    if worse(second, first, a["sense"], unit=unit):
         return Change(a["label"], name, f"{first:.8g}", f"{second:.8g}", True)
-    if abs(first - second) > TOLERANCE * max(1.0, abs(first)):
+    if abs(first - second) > TOLERANCE * max(unit, abs(first)):
         return Change(a["label"], name, f"{first:.8g}", f"{second:.8g}", False)
     return None

@@ -80,6 +80,14 @@ class Problem(ABC):
         """
         return abs(self.objective(x, lam))
 
+    @property
+    def value_unit(self) -> float:
+        """What differences of objective values are relative to where the values are smaller.
+
+        1 unless a problem knows better; never above 1, so that no comparison is looser than that.
+        """
+        return 1.0
+
     @abstractmethod
     def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
         """Violations of the constraints by `x`, by name; all zero for a feasible point."""

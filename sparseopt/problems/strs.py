@@ -232,6 +232,12 @@ class STRS(Problem):
         z = np.abs(as_vector("x", x, self.A.shape[0]))
         return float(z @ np.abs(self.A) @ z + np.abs(self.linear) @ z)
 
+    @property
+    def value_unit(self) -> float:
+        """The largest entry of A and a where it is below 1: the size that the values have."""
+        size = max(float(np.abs(self.A).max()), float(np.abs(self.linear).max()))
+        return min(1.0, size) if size > 0.0 else 1.0
+
     def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
         """Return abs(norm - 1) and by how many nonzeros x exceeds d."""
         z = as_vector("x", x, self.A.shape[0])

@@ -81,6 +81,23 @@ def test_answers_to_one_question_expose_a_false_optimum_and_a_false_bound() -> N
     assert liar["outcome"] == "ok"
 
 
+def test_small_values_are_compared_by_their_own_size() -> None:
+    facts = {"sense": "max", "verdict": "unproven", "bound": None}
+    best = record("best", 1, 1.0, 0.04, value_unit=0.2, **facts)
+    # Wrong in the fifth digit: 4e-7 would pass beside values of size 1.
+    liar = record("liar", 1, 1.0, 0.0399996, value_unit=0.2, **facts)
+    near = record("near", 1, 1.0, 0.04 - 1e-7, value_unit=0.2, **facts)
+    found = {r["label"]: r for r in settled([best, liar, near])}
+    assert {name: r["outcome"] for name, r in found.items()} == {
+        "best": "ok",
+        "liar": "wrong",
+        "near": "ok",
+    }
+    assert found["liar"]["excess"] == pytest.approx(2e-6)
+    before, after = (record("x", 1, 1.0, v, value_unit=0.2, **facts) for v in (0.04, 0.0399996))
+    assert compare_runs([before], [after]).regressed
+
+
 def test_a_maximum_is_compared_the_other_way() -> None:
     low = record("low", 1, 1.0, 1.0, sense="max", bound=1.0, verdict="unproven")
     high = record("high", 1, 1.0, 2.0, sense="max", bound=2.0)

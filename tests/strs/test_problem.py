@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems import STRS
+from sparseopt.problems import STRS, STRSPath
 
 ENTRIES = st.floats(-1e3, 1e3, allow_nan=False)
 
@@ -105,3 +105,13 @@ def test_a_constant_column_has_no_covariance():
 def test_negative_variances_are_refused():
     with pytest.raises(ProblemError, match=r"S\[1, 1\] is -1.0"):
         STRS.from_covariance(np.diag([1.0, -1.0]), 1)
+
+
+def test_values_are_compared_at_the_size_of_the_data():
+    A = np.array([[0.01, 0.02], [0.02, -0.03]])
+    assert STRS(A=A, d=1).value_unit == 0.03
+    assert STRS(A=A, a=[0.0, -0.5], d=1).value_unit == 0.5
+    assert STRSPath.of(STRS(A=A, d=1)).value_unit == 0.03
+    # Never looser than at size 1, and defined without any data.
+    assert STRS(A=100.0 * A, d=1).value_unit == 1.0
+    assert STRS(A=0.0 * A, d=1).value_unit == 1.0
