@@ -36,11 +36,14 @@ class Adapter(Backend):
     ----------
     semidefinite : bool
         Whether it takes semidefinite blocks (where nothing is an integer).
+    convex_objectives : bool
+        Whether its global search is better where the objective is convex and a row is not.
     vendor : str
         Where there are licences.
     """
 
     semidefinite: ClassVar[bool] = False
+    convex_objectives: ClassVar[bool] = True
     vendor: ClassVar[str] = ""
     features: ClassVar[frozenset[Feature]] = frozenset(
         {

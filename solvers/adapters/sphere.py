@@ -5,8 +5,8 @@ r"""The sparse trust-region subproblem as a nonconvex mixed-integer quadratic pr
 
 and :math:`z_1 \ge 0` where a = 0, since -z is as good as z then. A and a are divided by their size
 first: tolerances of solvers are absolute. Where d = D, A is shifted by its top eigenvalue, which
-z'z = 1 makes a constant: that leaves one nonconvex row for branching, and solves of some hundredths
-of a second. With a smaller d the shift slows solvers down, by up to ten times.
+z'z = 1 makes a constant: that leaves one nonconvex row, and solves of hundredths of a second. With
+a smaller d the shift slows solvers down, by up to ten times.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def solve_strs(
     scale = 2.0 ** round(math.log2(size)) if size > 0.0 else 1.0
     A, a, d = problem.A / scale, problem.linear / scale, problem.d
     with control.building():
-        program = sphere_program(A, a, d) if d < len(a) else whole_sphere_program(A, a)
+        shifted = d == len(a) and adapter.convex_objectives
+        program = whole_sphere_program(A, a) if shifted else sphere_program(A, a, d)
     params = control.params
     answer = adapter.ask(
         program,
