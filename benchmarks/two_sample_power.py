@@ -206,7 +206,7 @@ def lam(plan: Plan) -> Any:
         for value in (SHARES[0], SHARES[2], SHARES[4])
     }
     many = plan.count(2, 200)
-    few = max(1, many // 10)
+    few = max(1, many // 5)
     print(f"n = {n}, D = {D}, d = d_true = {d}, seeds from {FRESH} on; lam in MMD^2 / variance at ")
     print(f"the weights of the largest MMD^2. {many} trials of strs, {few} of the others.\n")
     cells = {
