@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +11,18 @@ import scipy.sparse as sp
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
+from sparseopt.problems.misdp import MISDP
 from sparseopt.solvers.misdp.bounding import Box
-from sparseopt.solvers.misdp.cuts import CutPool
+from sparseopt.solvers.misdp.feed import Cuts, Feed
 
 __all__ = ["HighsMaster", "MasterAnswer"]
 
 _FAR = 1e5
 """Where a variable has no bound the master gets this one."""
+
+_SLACK = 1e-4
+"""Rows with more slack than this, relative to their largest coefficient, are left out."""
+_MISSED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,20 +48,28 @@ class HighsMaster:
 
     Parameters
     ----------
-    pool : CutPool
+    problem : MISDP
+    sources : sequence of Cuts
+        Where the cuts come from.
     costs : array of shape (n,)
         To be minimised.
     box : tuple of arrays
     control : Control
     """
 
-    def __init__(self, pool: CutPool, costs: Array, box: Box, control: Control) -> None:
+    def __init__(
+        self,
+        problem: MISDP,
+        sources: Sequence[Cuts],
+        costs: Array,
+        box: Box,
+        control: Control,
+    ) -> None:
         import highspy
 
         from sparseopt.solvers.highs_instance import Instance
         from sparseopt.solvers.lp.outcome import Spent
 
-        self.pool = pool
         self.nodes = 0
         self._control = control
         self._instance = Instance(control, "choose", 1e-9, Spent())
@@ -67,7 +81,6 @@ class HighsMaster:
                 event.interrupt()
 
         self._instance.highs.cbMipInterrupt += stop
-        problem = pool.problem
         n, m = len(costs), problem.A.shape[0]
         A = sp.csr_array(problem.A)
         self._n = n
@@ -89,7 +102,10 @@ class HighsMaster:
             A.data,
             problem.integer.astype(np.int32),
         )
-        self._loaded = 0
+        self._own = m
+        self._feed = Feed(sources, box)
+        self._inside: list[tuple[Array, float]] = []
+        self._outside: list[tuple[Array, float]] = []
 
     def solve(self, gap: float, start: Array | None) -> MasterAnswer:
         """Solve with the cuts that are there by now, to a relative gap.
@@ -100,15 +116,9 @@ class HighsMaster:
         start : array of shape (n,) or None
             A feasible point.
         """
-        rows = self.pool.rows[self._loaded :]
-        for row, side in zip(rows, self.pool.sides[self._loaded :], strict=True):
-            places = np.flatnonzero(row).astype(np.int32)
-            self._instance.call("addRow", side, np.inf, len(places), places, row[places])
-        self._loaded = len(self.pool)
         instance, control = self._instance, self._control
+        self._append()
         instance.set_option("mip_rel_gap", gap)
-        if control.remaining is not None:
-            instance.set_option("time_limit", instance.highs.getRunTime() + control.remaining)
         if control.params.node_limit is not None:
             left = max(1, control.params.node_limit - self.nodes)
             instance.set_option("mip_max_nodes", left)
@@ -118,7 +128,7 @@ class HighsMaster:
             point = highspy.HighsSolution()
             point.col_value = start.tolist()
             instance.highs.setSolution(point)
-        instance.highs.run()
+        self._run(whole=True)
         status = instance.highs.getModelStatus().name
         info = instance.highs.getInfo()
         self.nodes += max(0, int(info.mip_node_count))
@@ -131,3 +141,52 @@ class HighsMaster:
         x = np.array(solution.col_value) if found else None
         bound = float(info.mip_dual_bound)
         return MasterAnswer(x, -np.inf if np.isnan(bound) else bound, status == "kOptimal")
+
+    def relaxed(self) -> tuple[Array, float] | None:
+        """Return the optimum without integrality and its value; None where there is none."""
+        self._append()
+        self._run(whole=False)
+        highs = self._instance.highs
+        if highs.getModelStatus().name != "kOptimal":
+            return None
+        value = float(highs.getInfo().objective_function_value)
+        return np.array(highs.getSolution().col_value), value
+
+    def trim(self) -> None:
+        """Leave out rows that are slack at the optimum that was just found; see `recall`."""
+        values = np.array(self._instance.highs.getSolution().row_value)[self._own :]
+        slack = values - np.array([side for _, side in self._inside])
+        away = np.flatnonzero(slack > _SLACK)
+        if len(away):
+            places = (self._own + away).astype(np.int32)
+            self._instance.call("deleteRows", len(places), places)
+            self._outside += [self._inside[k] for k in away.tolist()]
+            chosen = set(away.tolist())
+            self._inside = [row for k, row in enumerate(self._inside) if k not in chosen]
+
+    def recall(self, x: Array) -> int:
+        """Add rows that were left out and that x misses; return how many."""
+        missed = [float(row @ x) < side - _MISSED for row, side in self._outside]
+        for (row, side), back in zip(self._outside, missed, strict=True):
+            if back:
+                self._add(row, side)
+        self._outside = [row for row, back in zip(self._outside, missed, strict=True) if not back]
+        return sum(missed)
+
+    def _add(self, row: Array, side: float) -> None:
+        places = np.flatnonzero(row).astype(np.int32)
+        self._instance.call("addRow", side, np.inf, len(places), places, row[places])
+        self._inside.append((row, side))
+
+    def _run(self, whole: bool) -> None:
+        """Solve, with or without integrality."""
+        instance, remaining = self._instance, self._control.remaining
+        if remaining is not None:
+            instance.set_option("time_limit", instance.highs.getRunTime() + remaining)
+        instance.set_option("solve_relaxation", not whole)
+        instance.highs.run()
+
+    def _append(self) -> None:
+        """Pass the cuts that are new."""
+        for row, side in self._feed.fresh():
+            self._add(row, side)

@@ -18,11 +18,8 @@ from sparseopt.solvers.misdp.search import Search
 
 __all__ = ["OuterApproximationBackend"]
 
-_ROOT_ROUNDS = 40
 _SCOUT = 20
 """Nodes with semidefinite relaxations that are spent on a first incumbent."""
-_ROUNDS = 2
-"""Rounds of cuts at the root, and at the nodes of the tree that proves the optimum."""
 
 
 class OuterApproximationBackend(Backend):
@@ -76,6 +73,7 @@ class OuterApproximationBackend(Backend):
     ) -> Result:
         assert isinstance(problem, MISDP)
         from sparseopt.solvers.misdp.cuts import CutPool
+        from sparseopt.solvers.misdp.indicators import Indicators
         from sparseopt.solvers.misdp.pool_bounding import PoolBounding
 
         search = Search(problem, options, control)
@@ -90,9 +88,7 @@ class OuterApproximationBackend(Backend):
         limit: Limit | None = None
         masters = nodes = 0
         if tree.open and bool(problem.integer.any()):
-            cuts.rounds = _ROOT_ROUNDS
             found = tree.bound_root()
-            cuts.rounds = _ROUNDS
             if found and search.points.best is None:
                 # The masters' integers may stay infeasible for long: look where matrices are known.
                 search.tree(search.conic, first=True, node_limit=_SCOUT).run()
@@ -102,11 +98,20 @@ class OuterApproximationBackend(Backend):
                     tree.raise_floor(bound)
                     tree.record()
 
-                outer = _master(options["master"], search, pool, tree.open[0].box, record)
+                box = tree.open[0].box
+                indicators = Indicators(
+                    problem,
+                    search.propagation,
+                    box,
+                    control,
+                    lambda form: cuts.largest(form, box),
+                )
+                outer = _master(options["master"], search, pool, indicators, box, record)
                 limit = outer.run(lambda: tree.slack)
                 masters, nodes = outer.masters, outer.nodes
         done = limit is None and tree.closed() and masters > 0
         if limit is None and (options["certify"] or not done):
+            cuts.linear = True
             limit = tree.run()
             if tree.proven():
                 # The leaves say what is known, and prove it.

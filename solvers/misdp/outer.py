@@ -11,12 +11,19 @@ from sparseopt.result import Limit
 from sparseopt.solvers.misdp.bounding import Box
 from sparseopt.solvers.misdp.cuts import CutPool
 from sparseopt.solvers.misdp.highs_master import HighsMaster
+from sparseopt.solvers.misdp.indicators import Indicators
 from sparseopt.solvers.misdp.search import Search
 
 __all__ = ["OuterApproximation"]
 
 _COARSE = 1e-2
 """The gap to which the first masters are solved."""
+_RELAXED = 50
+"""Rounds of cuts before the first master, at most."""
+_STEP = 1e-4
+"""By what a round must move the bound, relative to its size, for another one."""
+_PATIENCE = 4
+"""Rounds one after the other that need not."""
 _ROUNDING = 1e-9
 """Of the objective's size: how far a master's bound may be off, by its tolerances."""
 
@@ -28,6 +35,7 @@ class OuterApproximation:
     ----------
     search : Search
     pool : CutPool
+    indicators : Indicators
     box : tuple of arrays of shape (n,)
         Bounds of all variables.
     record : callable
@@ -41,10 +49,16 @@ class OuterApproximation:
     """
 
     def __init__(
-        self, search: Search, pool: CutPool, box: Box, record: Callable[[float], None]
+        self,
+        search: Search,
+        pool: CutPool,
+        indicators: Indicators,
+        box: Box,
+        record: Callable[[float], None],
     ) -> None:
         self.search = search
         self.pool = pool
+        self.indicators = indicators
         self.bound = -np.inf
         self.masters = 0
         self._box = box
@@ -52,7 +66,9 @@ class OuterApproximation:
         self._tried: dict[bytes, int] = {}
         form = search.conic.form
         with search.control.building():
-            self._master = HighsMaster(pool, form.costs, box, search.control)
+            self._master = HighsMaster(
+                search.problem, (pool, indicators), form.costs, box, search.control
+            )
 
     @property
     def nodes(self) -> int:
@@ -73,6 +89,7 @@ class OuterApproximation:
         gap = _COARSE
         # The master's box is cut short where the problem has no bounds: it proves nothing then.
         whole_box = bool(np.isfinite(np.concatenate(self._box)).all())
+        self._relax()
         while True:
             limit = search.control.limit()
             if limit is None and params.node_limit is not None:
@@ -112,7 +129,7 @@ class OuterApproximation:
         values = np.rint(x[whole])
         moved = x.copy()
         moved[whole] = values
-        before, value = len(self.pool), search.points.value
+        before, value = self._known, search.points.value
         times = self._tried.get(values.tobytes(), 0)
         self._tried[values.tobytes()] = times + 1
         if times == 0:
@@ -128,4 +145,24 @@ class OuterApproximation:
                 if not found.infeasible:
                     search.points.take(found, tight)
         self.pool.separate(moved)
-        return len(self.pool) > before or search.points.value < value
+        self.indicators.separate(moved)
+        again = self._master.recall(moved)
+        return again > 0 or self._known > before or search.points.value < value
+
+    @property
+    def _known(self) -> int:
+        return len(self.pool) + len(self.indicators)
+
+    def _relax(self) -> None:
+        """Cut off optima without integrality as long as that moves the bound."""
+        last, stalled = -np.inf, 0
+        for _ in range(_RELAXED):
+            found = None if self.search.control.limit() is not None else self._master.relaxed()
+            if found is None:
+                return
+            x, value = found
+            stalled = stalled + 1 if value - last <= _STEP * max(1.0, abs(value)) else 0
+            last = max(last, value)
+            if stalled > _PATIENCE or self.pool.separate(x) + self.indicators.separate(x) == 0:
+                break
+        self._master.trim()

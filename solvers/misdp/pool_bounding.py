@@ -14,7 +14,12 @@ from sparseopt.solvers.misdp.cuts import CutPool
 
 __all__ = ["PoolBounding"]
 
-_ROUNDS = 8
+_ROUNDS = 2
+"""Linear programs with more and more cuts in each box."""
+_ENOUGH, _TRIES = 0.5, 6
+"""The share of boxes that linear programs must close, after so many, to be solved at all."""
+_SLIP = 1e-8
+"""How far an optimum of HiGHS' may be off, relative to its size."""
 _FAR = 1e7
 """Bounds of the linear programs where a variable has none; only the safe bound counts."""
 
@@ -24,26 +29,28 @@ class PoolBounding:
 
     The multipliers of rows and cuts add up to multipliers of the problem, which the checker's
     arithmetic judges as it does those of a conic solver. With all integers fixed, and where the
-    linear program proves too little, the conic relaxation is asked.
+    linear program proves too little, the conic relaxation is asked, whose multipliers are cuts.
 
     Parameters
     ----------
     pool : CutPool
     conic : ConicBounding
     control : Control
-    rounds : int
-        Rounds of cuts in each box.
+
+    Attributes
+    ----------
+    linear : bool
+        Whether linear programs come first; without them it only fills the pool.
     """
 
-    def __init__(
-        self, pool: CutPool, conic: ConicBounding, control: Control, rounds: int = _ROUNDS
-    ) -> None:
+    def __init__(self, pool: CutPool, conic: ConicBounding, control: Control) -> None:
         from sparseopt.solvers.highs_instance import Instance
         from sparseopt.solvers.lp.outcome import Spent
 
         self.pool = pool
         self.conic = conic
-        self.rounds = rounds
+        self.linear = False
+        self._tried = self._closed = 0
         self.solves = 0
         self._control = control
         self._instance = Instance(control, "off", 1e-9, Spent())
@@ -54,15 +61,25 @@ class PoolBounding:
         self._load()
 
     def relax(self, box: Box, cutoff: float) -> Relaxed:
-        """Solve linear programs, adding cuts, until the bound does not grow or meets the cutoff.
-
-        Where that is not enough the conic relaxation is solved too, and its multipliers are cuts.
-        """
+        """Bound by linear programs where these do often enough, else by the conic relaxation."""
         whole = self.pool.problem.integer
-        if (box[0][whole] == box[1][whole]).all():
-            return self._conic(box, cutoff)
+        fixed = bool((box[0][whole] == box[1][whole]).all())
         best = Relaxed(-np.inf)
-        for _ in range(self.rounds):
+        if self.linear and not fixed and self._closed >= _ENOUGH * (self._tried - _TRIES):
+            self._tried += 1
+            best = self._approximate(box, cutoff)
+            if best.infeasible or best.bound >= cutoff:
+                self._closed += 1
+                return best
+        conic = self._conic(box, cutoff)
+        if conic.infeasible or conic.bound >= best.bound:
+            return conic
+        return replace(best, x=best.x if conic.x is None else conic.x)
+
+    def _approximate(self, box: Box, cutoff: float) -> Relaxed:
+        """Solve linear programs, adding cuts, until the bound does not grow or meets the cutoff."""
+        best = Relaxed(-np.inf)
+        for _ in range(_ROUNDS):
             found = self._solve(box)
             if found is None:
                 break
@@ -75,10 +92,20 @@ class PoolBounding:
                 break
             if not self.pool.separate(found.x) or grown <= 1e-4 * max(1.0, abs(best.bound)):
                 break
-        conic = self._conic(box, cutoff)
-        if conic.infeasible or conic.bound >= best.bound:
-            return conic
-        return replace(best, x=best.x if conic.x is None else conic.x)
+        return best
+
+    def largest(self, form: Array, box: Box) -> float:
+        """Return the largest value of a'x over rows, cuts and a box; inf where nobody knows."""
+        highs = self._instance.highs
+        columns = np.arange(self._n, dtype=np.int32)
+        self._append()
+        self._instance.call("changeColsBounds", self._n, columns, *box)
+        self._instance.call("changeColsCost", self._n, columns, -form)
+        highs.run()
+        known = highs.getModelStatus().name == "kOptimal"
+        value = -float(highs.getInfo().objective_function_value) if known else np.inf
+        self._instance.call("changeColsCost", self._n, columns, self.conic.form.costs)
+        return value + _SLIP * max(1.0, abs(value))
 
     def settle(self, box: Box, found: Relaxed) -> Relaxed:
         """Ask the conic solvers."""

@@ -11,6 +11,7 @@ from pyscipopt import SCIP_RESULT
 
 from sparseopt.problems.base import Array
 from sparseopt.solvers.misdp.cuts import CutPool
+from sparseopt.solvers.misdp.indicators import Indicators
 from sparseopt.solvers.misdp.search import Search
 
 __all__ = ["ConicHandler"]
@@ -26,6 +27,7 @@ class Owner(Protocol):
 
     search: Search
     pool: CutPool
+    indicators: Indicators
     model: Any
     variables: list[Any]
     slack: Callable[[], float]
@@ -114,7 +116,9 @@ class ConicHandler(pyscipopt.Conshdlr):  # type: ignore[misc]
 
     def _separate(self) -> Any:
         owner = self.owner
-        owner.pool.separate(owner.values(None))
+        x = owner.values(None)
+        owner.pool.separate(x)
+        owner.indicators.separate(x)
         owner.record(-np.inf)
         return SCIP_RESULT.SEPARATED if owner.pass_cuts() else SCIP_RESULT.DIDNOTFIND
 
@@ -129,6 +133,7 @@ class ConicHandler(pyscipopt.Conshdlr):  # type: ignore[misc]
             self._tried.add(key)
             self._complete(x[whole])
         owner.pool.separate(x)
+        owner.indicators.separate(x)
         value = float(model.getLPObjVal())
         if value >= search.points.value - owner.slack():
             owner.given_up = min(owner.given_up, value)

@@ -15,6 +15,8 @@ from sparseopt.result import Limit
 from sparseopt.solvers.adapters.watch import watched
 from sparseopt.solvers.misdp.bounding import Box
 from sparseopt.solvers.misdp.cuts import CutPool
+from sparseopt.solvers.misdp.feed import Feed
+from sparseopt.solvers.misdp.indicators import Indicators
 from sparseopt.solvers.misdp.scip_handler import ConicHandler
 from sparseopt.solvers.misdp.search import Search
 
@@ -35,6 +37,7 @@ class LazyCuts:
     ----------
     search : Search
     pool : CutPool
+    indicators : Indicators
     box : tuple of arrays of shape (n,)
     record : callable
         Called with the bound now and then.
@@ -43,13 +46,19 @@ class LazyCuts:
     masters = 1
 
     def __init__(
-        self, search: Search, pool: CutPool, box: Box, record: Callable[[float], None]
+        self,
+        search: Search,
+        pool: CutPool,
+        indicators: Indicators,
+        box: Box,
+        record: Callable[[float], None],
     ) -> None:
         self.search = search
         self.pool = pool
+        self.indicators = indicators
         self.model: Any = pyscipopt.Model()
         self.handler = ConicHandler(self)
-        self.loaded = 0
+        self._feed = Feed((pool, indicators), box)
         self.record = record
         self.bound = -np.inf
         self.slack: Callable[[], float] = lambda: 0.0
@@ -130,19 +139,21 @@ class LazyCuts:
 
     def pass_cuts(self) -> int:
         """Add the pool's new cuts to SCIP's linear program; return how many."""
+        count = 0
+        for row, side in self._feed.fresh():
+            self._add_cut(row, side)
+            count += 1
+        return count
+
+    def _add_cut(self, row: Array, side: float) -> None:
         model = self.model
-        new = range(self.loaded, len(self.pool))
-        for k in new:
-            row = model.createEmptyRowUnspec(f"cut{k}", lhs=self.pool.sides[k], rhs=None)
-            model.cacheRowExtensions(row)
-            for j in np.flatnonzero(self.pool.rows[k]).tolist():
-                variable = model.getTransformedVar(self.variables[j])
-                model.addVarToRow(row, variable, float(self.pool.rows[k][j]))
-            model.flushRowExtensions(row)
-            model.addCut(row, forcecut=True)
-            model.releaseRow(row)
-        self.loaded = len(self.pool)
-        return len(new)
+        cut = model.createEmptyRowUnspec("cut", lhs=side, rhs=None)
+        model.cacheRowExtensions(cut)
+        for j in np.flatnonzero(row).tolist():
+            model.addVarToRow(cut, model.getTransformedVar(self.variables[j]), float(row[j]))
+        model.flushRowExtensions(cut)
+        model.addCut(cut, forcecut=True)
+        model.releaseRow(cut)
 
     def _build(self, box: Box) -> None:
         search = self.search
@@ -162,10 +173,9 @@ class LazyCuts:
         for i, (low, high) in enumerate(zip(problem.row_lower, problem.row_upper, strict=True)):
             here = slice(A.indptr[i], A.indptr[i + 1])
             self._add_row(A.indices[here], A.data[here], low, high)
-        for row, side in zip(self.pool.rows, self.pool.sides, strict=True):
+        for row, side in self._feed.fresh():
             places = np.flatnonzero(row)
             self._add_row(places, row[places], side, np.inf)
-        self.loaded = len(self.pool)
         model.includeConshdlr(
             self.handler,
             "conic",
@@ -184,6 +194,8 @@ class LazyCuts:
         # Points are checked here. Where one misses a row by more SCIP asks its solver for another
         # thousandth of the tolerance, which that refuses, on standard error, and gives up.
         model.setParam("lp/checkprimfeas", False)
+        # The same where its solver calls a basis unstable.
+        model.setParam("lp/checkstability", False)
         model.setParam("limits/gap", 0.1 * params.rel_gap)
         model.setParam("limits/absgap", 0.5 * params.abs_gap)
         model.setParam("randomization/randomseedshift", params.seed % 2**31)

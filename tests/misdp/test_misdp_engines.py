@@ -113,14 +113,25 @@ def test_the_optimum_of_a_trust_region_subproblem(backend, D, d, formulation):
     assert result.objective == pytest.approx(expected, abs=2e-6)
 
 
-@pytest.mark.parametrize(("D", "d", "formulation"), [(8, 2, "strong"), (12, 3, "weak")])
-def test_larger_trust_region_subproblems_by_branch_and_bound(D, d, formulation):
+@pytest.mark.parametrize(
+    ("backend", "options", "D", "d", "formulation"),
+    [
+        ("misdp-bnb", {}, 8, 2, "strong"),
+        ("misdp-bnb", {}, 12, 3, "weak"),
+        ("misdp-oa", {}, 9, 2, "strong"),
+        ("misdp-oa", {}, 10, 3, "weak"),
+        ("misdp-oa", {"master": "scip"}, 8, 2, "weak"),
+    ],
+)
+def test_larger_trust_region_subproblems(backend, options, D, d, formulation):
     """A part of what benchmarks/verify_misdp.py --strs runs, up to D = 15."""
+    if options:
+        pytest.importorskip("pyscipopt", reason="pyscipopt is not installed: sparseopt[scip]")
     rng = np.random.default_rng(D)
     M = rng.normal(size=(D, D))
     problem = STRS(A=M + M.T, a=np.zeros(D), d=d)
     expected = sparseopt.solve(problem, backend="strs-bnb").objective
-    result = solve(strs_as_misdp(problem, formulation))
+    result = solve(strs_as_misdp(problem, formulation), backend, options=options)
     assert proven(result)
     assert result.objective == pytest.approx(expected, rel=1e-6)
 
