@@ -95,10 +95,9 @@ def solve_exactly(
     x = tree.best.point(len(a))
     objective = problem.objective(x)
     bound = max(objective, bound * scale)
-    if closed and bound - objective <= _ROUNDING * scale:
+    if closed and params.rel_gap * abs(objective) < bound - objective <= _ROUNDING * scale:
         # Beside an optimum near 0 rounding errors of the data's size would look like a gap.
-        relative = bound - objective > params.rel_gap * abs(objective)
-        bound = objective if relative else bound
+        bound = objective
     notes = []
     if tree.leaves is None:
         notes.append(

@@ -106,7 +106,8 @@ class OuterApproximation(Backend):
         x = tree.best.point(len(a))
         objective = problem.objective(x)
         bound = max(objective, bound * scale)
-        if closed and bound - objective <= _ROUNDING * scale:
+        if closed and params.rel_gap * abs(objective) < bound - objective <= _ROUNDING * scale:
+            # Beside an optimum near 0 rounding errors of the data's size would look like a gap.
             bound = objective
         notes = []
         if not proven:
