@@ -1,6 +1,7 @@
 r"""Curves along which a problem improves for ever where no ray does it: see `misdp_curves`.
 
-1. The matrices of all recession directions share a range, which U spans: B can only lie there.
+1. The matrices of all recession directions that cost nothing share a range, which U spans: b is one
+   of them, and B can only lie there.
 2. One semidefinite program finds x, r, b and B = G U' with the steepest r.
 3. Integers move by integers: those of r are rounded multiples, and with x, a feasible point, held
    fixed the program is solved again.
@@ -36,7 +37,8 @@ _LARGEST = 3000
 """Variables of the program up to which it is tried."""
 _EXACT = 5e-9
 """Residuals of a curve."""
-_FALLS = 1e-6
+_FALLS = 1e-4
+"""By how much the objective must improve along a ray of length 1, relative to the largest cost."""
 _RANGE = 1e-6
 """Eigenvalues of recession matrices of size 1 below this are zero."""
 
@@ -111,12 +113,18 @@ class CurveFinder:
         return None
 
     def _falls(self, ray: Array) -> bool:
-        terms = float(np.abs(self._costs) @ np.abs(ray))
-        return float(self._costs @ ray) < -_FALLS * terms
+        largest = float(np.abs(self._costs).max(initial=0.0))
+        return float(self._costs @ ray) < -_FALLS * largest * max(1.0, float(np.abs(ray).max()))
 
     def _common_ranges(self) -> list[Array]:
-        """Return a basis of the range that the matrices of recession directions have, per block."""
-        away, bounding = self._away, ConicBounding(self._away, self._solver)
+        """Return a basis of the range that the matrices of the directions b have, per block."""
+        away = self._away
+        free = away.with_changes(
+            A=sp.vstack([away.A, sp.csr_array(self._costs[None])], format="csr"),
+            row_lower=np.append(away.row_lower, -np.inf),
+            row_upper=np.append(away.row_upper, 0.0),
+        )
+        bounding = ConicBounding(free, self._solver)
         box = np.maximum(away.lower, -1.0), np.minimum(away.upper, 1.0)
         sizes = [block.size for block in away.blocks]
         total = np.zeros(len(away.c))

@@ -104,6 +104,8 @@ def _verify_curve(problem: MISDP, certificate: Certificate, findings: Findings) 
         findings.refute(
             f"the curve does not improve the objective: {steps[0]:.6g} s {steps[1]:+.6g} s^2"
         )
+    elif -steps[0] < _STEEP * float(np.abs(problem.c).max()) * float(np.abs(ray).max()):
+        findings.doubt(f"the curve improves by {-steps[0]:.3g} s only, which rounding may allow")
     elif not findings.refuted:
         findings.prove(f"from a feasible point a curve improves by {-steps[0]:.6g} s for all s")
 

@@ -26,6 +26,9 @@ from sparseopt.problems.misdp import MISDP
 
 __all__ = ["curve_residuals", "recession", "with_cones_as_matrices"]
 
+_ZERO = 1e-9
+"""Eigenvalues of M'(b) below this, relative to its terms, are zero."""
+
 
 def recession(problem: MISDP) -> MISDP:
     """Return the problem of the directions that never leave the constraints.
@@ -90,11 +93,15 @@ def curve_residuals(
     Returns
     -------
     dict
-        "ray", "bend" (rows and bounds), "matrices", "slopes" (the smallest eigenvalues).
+        "ray", "bend" (rows and bounds), "matrices", "slopes" (the smallest eigenvalues), "range"
+        (what B has beside the range of M'(b)).
     """
+    # The unit of s is free: with a ray of length 1 nothing is small by the choice of that unit.
+    unit = float(np.abs(ray).max(initial=0.0)) or 1.0
+    ray, bend, cross = ray / unit, bend / unit**2, cross / unit
     plain = with_cones_as_matrices(problem)
     directions = recession(plain)
-    found = {"matrices": 0.0, "slopes": 0.0}
+    found = {"matrices": 0.0, "slopes": 0.0, "range": 0.0}
     for name, direction in (("ray", ray), ("bend", bend)):
         size = float(np.abs(direction).max(initial=0.0)) or 1.0
         linear = directions.with_changes(blocks=()).residuals(direction / size)
@@ -106,12 +113,17 @@ def curve_residuals(
         begin += s * s
         at = block.matrix(x)
         slope, last = (unpack_symmetric(block.F @ d, s) for d in (ray, bend))
-        # Each half of the matrix is measured by its own size, whatever the unit of s is.
+        # Each half of the matrix is measured by its own size.
+        largest = float(np.abs(block.F).max()) or 1.0
         first = float(max(np.abs(at).max(), np.abs(block.F0).max())) or 1.0
-        second = float(max(np.abs(last).max(), np.abs(block.F).max() * np.abs(bend).max())) or 1.0
+        second = float(max(np.abs(last).max(), largest * np.abs(bend).max())) or largest
         beside = B / np.sqrt(first * second)
         whole = np.block([[at / first, beside], [beside.T, last / second]])
         found["matrices"] = max(found["matrices"], -float(np.linalg.eigvalsh(whole)[0]))
+        # Where M'(b) is zero an entry of B may be the root of what eigenvalues are allowed to miss.
+        values, vectors = np.linalg.eigh(last)
+        beyond = B @ vectors[:, values <= _ZERO * largest * float(np.abs(bend).max())]
+        found["range"] = max(found["range"], float(np.abs(beyond).max(initial=0.0)) / largest)
         rest = slope - B - B.T
         size = max(float(np.abs(slope).max()), 2.0 * float(np.abs(B).max())) or 1.0
         found["slopes"] = max(found["slopes"], -float(np.linalg.eigvalsh(rest)[0]) / size)

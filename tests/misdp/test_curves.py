@@ -5,7 +5,7 @@ import pytest
 
 import sparseopt
 from sparseopt import Certificate, Limit, Result, Status, Verdict
-from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
+from sparseopt.problems import MISDP, MISDPBuilder, SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.cones import pack_symmetric
 from sparseopt.problems.misdp_curves import with_cones_as_matrices
 
@@ -148,6 +148,39 @@ def test_a_ray_that_rounding_allows_proves_nothing():
     unbounded = Result(status=Status.UNBOUNDED, certificate=Certificate("ray", arrays))
     report = sparseopt.check(roots(integer=None, blocks=[flat]), unbounded)
     assert report.verdict is Verdict.UNPROVEN
+
+
+def test_a_curve_of_the_size_of_rounding_proves_nothing():
+    # k <= |x|, of which rounding sees none where everything is multiplied by 5e-6
+    cone = SecondOrderCone(np.eye(2))
+    arrays = {"x": np.array([2.0, 1.0]), "ray": np.array([-1.0, 0.0]), "bend": np.zeros(2)}
+    for size in (1.0, 5e-6):
+        cross = -0.5 * size * np.eye(2).ravel()
+        ray = size * arrays["ray"]
+        problem = MISDP(c=[1.0, 0.0], cones=[cone])
+        assert claim(problem, **{**arrays, "ray": ray, "cross": cross}).verdict is Verdict.REFUTED
+    # ... nor where the matrices of the bend are large in another place
+    diagonal = SemidefiniteBlock([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
+    flat = MISDP(c=[1.0, 0.0], blocks=[diagonal])
+    bent = {"x": np.ones(2), "ray": np.array([-1.0, 0.0]), "bend": np.array([0.0, 1e12])}
+    assert claim(flat, **bent, cross=np.array([-0.5, 0, 0, 0])).verdict is Verdict.REFUTED
+
+
+@each_engine
+@pytest.mark.parametrize("seed", [2, 4])
+def test_a_norm_has_a_least_value(seed, backend):
+    """The nearest correlation matrix: there is a direction without end, and it costs."""
+    n, random = 5, np.random.default_rng(seed)
+    target = random.uniform(-1.0, 1.0, (n, n))
+    model = MISDPBuilder()
+    X, t = model.matrix(n), model.variable()
+    for i in range(n):
+        model.row((X[i, i], 1.0), lower=1.0, upper=1.0)
+    away = [[(X[i, j], 1.0)] for i in range(n) for j in range(n)]
+    model.cone([[(t, 1.0)], *away], constant=[0.0, *(-(target + target.T) / 2.0).ravel()])
+    model.objective((t, 1.0))
+    result = sparseopt.solve(model.build(), backend=backend, time_limit=20.0)
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
 
 
 def test_cones_as_matrices_hold_the_same_points():
