@@ -107,7 +107,7 @@ class HighsMaster:
         self._inside: list[tuple[Array, float]] = []
         self._outside: list[tuple[Array, float]] = []
 
-    def solve(self, gap: float, start: Array | None) -> MasterAnswer:
+    def solve(self, gap: float, start: Array | None, nodes: int) -> MasterAnswer:
         """Solve with the cuts that are there by now, to a relative gap.
 
         Parameters
@@ -115,13 +115,15 @@ class HighsMaster:
         gap : float
         start : array of shape (n,) or None
             A feasible point.
+        nodes : int
+            At most.
         """
         instance, control = self._instance, self._control
         self._append()
         instance.set_option("mip_rel_gap", gap)
         if control.params.node_limit is not None:
-            left = max(1, control.params.node_limit - self.nodes)
-            instance.set_option("mip_max_nodes", left)
+            nodes = min(nodes, max(1, control.params.node_limit - self.nodes))
+        instance.set_option("mip_max_nodes", nodes)
         if start is not None:
             import highspy
 

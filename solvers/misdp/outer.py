@@ -24,6 +24,10 @@ _STEP = 1e-4
 """By what a round must move the bound, relative to its size, for another one."""
 _PATIENCE = 4
 """Rounds one after the other that need not."""
+_NODES = 1000
+"""Of one master: where it takes more its linear programs are too weak."""
+_MASTERS = 10
+"""Within so many masters the gap must be halved."""
 _ROUNDING = 1e-9
 """Of the objective's size: how far a master's bound may be off, by its tolerances."""
 
@@ -76,7 +80,7 @@ class OuterApproximation:
         return self._master.nodes
 
     def run(self, slack: Callable[[], float]) -> Limit | None:
-        """Go on until master and incumbent meet, masters repeat themselves, or a limit.
+        """Go on until master and incumbent meet, masters get nowhere, or a limit.
 
         Parameters
         ----------
@@ -90,13 +94,14 @@ class OuterApproximation:
         # The master's box is cut short where the problem has no bounds: it proves nothing then.
         whole_box = bool(np.isfinite(np.concatenate(self._box)).all())
         self._relax()
+        distances: list[float] = []
         while True:
             limit = search.control.limit()
             if limit is None and params.node_limit is not None:
                 limit = Limit.NODE if self.nodes >= params.node_limit else None
             if limit is not None:
                 return limit
-            answer = self._master.solve(gap, points.best)
+            answer = self._master.solve(gap, points.best, _NODES)
             self.masters += 1
             if answer.bound == np.inf:
                 if whole_box:
@@ -113,13 +118,16 @@ class OuterApproximation:
                 return None
             if answer.x is None:
                 return None if answer.finished else search.control.limit()
-            if not self._cut(answer.x):
+            new = self._cut(answer.x)
+            distances.append(points.value - self.bound)
+            if not answer.finished or _stalled(distances):
+                return None
+            if not new:
                 if gap <= 0.1 * params.rel_gap:
                     return None
                 gap = 0.0
                 continue
-            distance = points.value - self.bound
-            relative = distance / max(abs(points.value), abs(self.bound), 1e-10)
+            relative = distances[-1] / max(abs(points.value), abs(self.bound), 1e-10)
             if np.isfinite(relative):
                 gap = min(gap, max(0.1 * relative, 0.05 * params.rel_gap))
 
@@ -166,3 +174,8 @@ class OuterApproximation:
             if stalled > _PATIENCE or self.pool.separate(x) + self.indicators.separate(x) == 0:
                 break
         self._master.trim()
+
+
+def _stalled(distances: list[float]) -> bool:
+    """Tell whether the last masters have not halved the gap; there may be none yet."""
+    return len(distances) > _MASTERS and not distances[-1] <= 0.5 * distances[-1 - _MASTERS]
