@@ -22,7 +22,7 @@ from sparseopt import Feature, Limit, Option, Status, registry
 from sparseopt.backend import Backend
 from sparseopt.cli import main
 from sparseopt.errors import BackendUnavailable
-from sparseopt.problems import BudgetTables, DantzigSelector, LADLasso
+from sparseopt.problems import BudgetTables, DantzigSelector, LADLasso, STRSPath
 
 ROOT = Path(sparseopt.__file__).parents[1]
 LEAST_KEYS = {
@@ -207,6 +207,17 @@ def test_solve_draws_the_path(instance, tmp_path):
         picture = tmp_path / f"{x}.png"
         assert run("solve", instance, "--plot", picture, "--plot-x", x).exit_code == 0
         assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_path_over_the_nonzeros_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    sparseopt.save(STRSPath(A=np.diag([3.0, 2.0, 1.0])), tmp_path / "sizes.npz")
+    picture = tmp_path / "p.png"
+    asked = ("solve", tmp_path / "sizes.npz", "--plot", picture)
+    assert "nonzeros alone" in refused(run(*asked, "--plot-x", "log"))
+    assert not picture.exists()
+    assert run(*asked).exit_code == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_budget_path_is_told_by_its_budgets(tmp_path):

@@ -87,8 +87,7 @@ def solve(
         stdout_kept_clean(as_json),
     ):
         problem = sparseopt.load(instance)
-        if plot is not None and problem.family != "parametric":
-            raise ParamError(f"--plot draws paths of lam, and a {problem.kind} has none")
+        style = {} if plot is None else _style(problem, plot_x)
         progress.text = "solving"
         result = sparseopt.solve(
             problem,
@@ -110,7 +109,7 @@ def solve(
             result.save(output)
     if plot is not None:
         with _kept(trouble):
-            _draw(result, plot, title=f"{instance.stem} ({problem.kind})", x=plot_x)
+            _draw(result, plot, title=f"{instance.stem} ({problem.kind})", **style)
     return _exit_code(result, trouble)
 
 
@@ -169,13 +168,26 @@ def _print(result: Result, problem: Problem, as_json: bool) -> None:
     print_result(result, problem)
 
 
-def _draw(result: Result, plot: Path, *, title: str, x: str) -> None:
+def _style(problem: Problem, x: str) -> dict[str, Any]:
+    """Return how the path is drawn; refuse, before any work is done, what has none."""
+    if problem.family == "parametric":
+        return {"x": x}
+    if problem.kind != "strs-path":
+        raise ParamError(
+            f"--plot draws paths of lam and of numbers of nonzeros, and a {problem.kind} has none"
+        )
+    if x != "auto":
+        raise ParamError(f"--plot-x is {x}, but this path is drawn against the nonzeros alone")
+    return {}
+
+
+def _draw(result: Result, plot: Path, *, title: str, **style: Any) -> None:
     if result.path is None or not len(result.path):
         say("warning", f"there is no path to draw: {plot} was not written")
         return
     from sparseopt.plot import save_path_picture
 
-    save_path_picture(result.path, plot, title=title, x=x)
+    save_path_picture(result.path, plot, title=title, **style)
 
 
 def _exit_code(result: Result, trouble: list[BaseException]) -> ExitCode:
