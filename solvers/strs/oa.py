@@ -100,7 +100,7 @@ class OuterApproximation(Backend):
             limit = search.prove()
         closed = search.closed
         # A bound of the masters that the tree had no time to prove is stated where it is enough.
-        proven = limit is None or not closed
+        proven = tree.proves(params.rel_gap) or not closed
         bound = tree.bound if proven else search.bound
         tree.finish()
         x = tree.best.point(len(a))

@@ -8,6 +8,7 @@ from small_problems import small_problems
 
 import sparseopt
 from sparseopt import Limit, Status, Verdict, generators
+from sparseopt.problems import STRS
 from sparseopt.solvers.strs.incumbent import refit
 from sparseopt.solvers.strs.multipliers import Multipliers, Proof
 from sparseopt.solvers.strs.nodes import Node
@@ -100,6 +101,13 @@ def test_interrupted_bounds_hold_and_are_verified(hard, branched, question, limi
     assert result.objective <= optimum + 1e-12
     assert result.bound >= optimum - 1e-12
     assert result.verdict is Verdict.VERIFIED
+
+
+def test_a_root_that_closes_the_gap_at_its_node_limit_is_verified():
+    # The tree goes on to half the gap, which the limit forbids; what it has is enough.
+    for entry in (1.1763621373622841, *np.linspace(0.5, 1.5, 9)):
+        result = solve(STRS(A=np.full((12, 12), entry), d=2), node_limit=1, rel_gap=1e-9)
+        assert result.verdict is Verdict.VERIFIED
 
 
 def test_a_time_limit_at_any_moment_leaves_a_verified_bound(hard):
