@@ -211,12 +211,20 @@ def test_solve_draws_the_path(instance, tmp_path):
 
 def test_a_path_over_the_nonzeros_is_drawn(tmp_path):
     pytest.importorskip("matplotlib")
-    sparseopt.save(STRSPath(A=np.diag([3.0, 2.0, 1.0])), tmp_path / "sizes.npz")
+    sparseopt.save(STRSPath(A=np.diag([3.0, 2.0, 1.0]) + 0.5), tmp_path / "sizes.npz")
     picture = tmp_path / "p.png"
     asked = ("solve", tmp_path / "sizes.npz", "--plot", picture)
     assert "nonzeros alone" in refused(run(*asked, "--plot-x", "log"))
     assert not picture.exists()
-    assert run(*asked).exit_code == 0
+    done = run(*asked)
+    assert done.exit_code == 0
+    rows = [line.split() for line in done.stdout.split("\n\n")[1].splitlines()]
+    assert rows[0] == ["d", "objective", "variables"]
+    assert [[int(row[0]), *map(int, row[2:])] for row in rows[1:]] == [
+        [1, 0],
+        [2, 0, 1],
+        [3, 0, 1, 2],
+    ]
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

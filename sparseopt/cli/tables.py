@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["print_backends", "print_facts", "print_result", "print_table"]
 
-_ROWS = 12
+_ROWS, _SIZES = 12, 40
 _WIDE = 160
 """Columns where nobody looks at a terminal: lines in a log or a pipe need no folding at 80."""
 _STYLES = {
@@ -65,11 +65,21 @@ def print_facts(facts: Iterable[tuple[str, object]]) -> None:
     _console().print(table)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> None:
-    """Print a table under column heads; the first `left` columns hold words, the others numbers."""
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    left: int = 1,
+    *,
+    words_last: bool = False,
+) -> None:
+    """Print a table under column heads.
+
+    The first `left` columns hold words, and the last one where `words_last`; the others numbers.
+    """
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i < left else "right", overflow="fold")
+        words = i < left or (words_last and i == len(columns) - 1)
+        table.add_column(column, justify="left" if words else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     console = _console()
@@ -128,12 +138,17 @@ def _parameter(path: PathResult) -> str:
 
 def _print_path(path: PathResult) -> None:
     """Print some knots, evenly chosen, the first and the last among them."""
-    chosen = np.unique(np.linspace(0, len(path) - 1, _ROWS).round().astype(int))
+    sizes = path.kind == "supports"
+    # Each number of nonzeros is a model of its own; between knots of lam little is missed.
+    most = _SIZES if sizes else _ROWS
+    chosen = np.unique(np.linspace(0, len(path) - 1, most).round().astype(int))
     rows = []
     for knot in path.knots[chosen].tolist():
-        nonzeros = np.count_nonzero(path.at(knot))
-        rows.append((f"{knot:.6g}", f"{path.objective_at(knot):.8g}", nonzeros))
-    print_table((_parameter(path), "objective", "nonzeros"), rows, left=0)
+        support = np.flatnonzero(path.at(knot))
+        told = " ".join(map(str, support)) if sizes else len(support)
+        rows.append((f"{knot:.6g}", f"{path.objective_at(knot):.8g}", told))
+    heads = (_parameter(path), "objective", "variables" if sizes else "nonzeros")
+    print_table(heads, rows, left=0, words_last=sizes)
 
 
 def _print_coefficients(x: Any, names: Sequence[str] | None) -> None:
