@@ -22,10 +22,11 @@ from cvxpy.constraints import PSD, SOC, NonNeg, Zero
 from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
 from sparseopt.api import solve
-from sparseopt.backend import Backend
+from sparseopt.backend import Backend, Progress
 from sparseopt.errors import ParamError, ProblemError, UnsupportedProblem
 from sparseopt.params import SolveParams
 from sparseopt.problems import misdp
+from sparseopt.problems.base import Array
 from sparseopt.problems.cones import triangle
 from sparseopt.result import Result, Status
 from sparseopt.standard_form import StandardForm
@@ -108,6 +109,23 @@ class MISDP(ConicSolver):  # type: ignore[misc]
         """Return the name that CVXPY shows."""
         return "SPARSEOPT_MISDP"
 
+    def can_solve(self, problem_form: Any) -> bool:
+        """Tell CVXPY that it can, or say which cones it lacks.
+
+        Raises
+        ------
+        cvxpy.SolverError
+        """
+        if super().can_solve(problem_form):
+            return True
+        lacking = sorted(cone.__name__ for cone in problem_form.cones() if cone not in _CONES)
+        raise cvxpy.SolverError(
+            f"{self.name()} takes linear constraints, second-order cones and semidefinite "
+            f"matrices, with integers; this problem needs {', '.join(lacking) or 'others'} "
+            "(exp, log, log_det, entropy and their like need ExpCone): write it without, or take "
+            "another solver"
+        )
+
     def import_solver(self) -> None:
         """Do nothing: it is here."""
 
@@ -132,6 +150,7 @@ class MISDP(ConicSolver):  # type: ignore[misc]
             integer=np.array([int(place[0]) for place in x.integer_idx], dtype=np.int64),
         )
         data["offset"] = float(np.squeeze(inverse[settings.OFFSET]))
+        data["start"] = _values(problem)
         return data, inverse
 
     def solve_via_data(
@@ -149,18 +168,26 @@ class MISDP(ConicSolver):  # type: ignore[misc]
         fixed_duals = given.pop("fixed_duals", self.fixed_duals)
         _check_names(given)
         form: StandardForm = data["form"]
+        places = np.append(form.boolean, form.integer)
+        discrete = len(places) > 0
+        start = data["start"] if warm_start and discrete else None
+        if start is not None and not np.isfinite(start[places]).all():
+            start = None
         result = solve(
             form.misdp(),
             backend=backend,
             options=options,
             params=replace(self.params, verbose=bool(verbose), **given),
+            # What CVXPY's reductions added has no values, and follows from the integers.
+            warm_start=None if start is None else np.nan_to_num(start),
+            on_progress=_tell if verbose else None,
         )
-        discrete = len(form.boolean) + len(form.integer) > 0
+        if verbose:
+            _tell_end(result)
         duals = None
         if result.status in (Status.OPTIMAL, Status.CONVERGED) and (fixed_duals or not discrete):
             assert result.x is not None
             whole = result.x.copy()
-            places = np.append(form.boolean, form.integer)
             whole[places] = np.rint(whole[places])
             duals = form.multipliers(whole)
         return result, duals
@@ -180,14 +207,42 @@ class MISDP(ConicSolver):  # type: ignore[misc]
         }
         if result.x is None or status not in settings.SOLUTION_PRESENT:
             return failure_solution(status, attributes)
-        values: dict[Any, Any] = {}
+        # None, not empty, where there are none: before 1.9 CVXPY looks up all or nothing.
+        values: dict[Any, Any] | None = None
         if duals is not None:
+            values = {}
             zero = inverse_data[self.DIMS].zero
             for part, key in ((duals[:zero], self.EQ_CONSTR), (duals[zero:], self.NEQ_CONSTR)):
                 values |= get_dual_values(part, extract_dual_value, inverse_data[key])
         value = result.objective + inverse_data[settings.OFFSET]
         primal = {inverse_data[self.VAR_ID]: result.x}
         return Solution(status, value, primal, values, attributes)
+
+
+def _values(problem: Any) -> Array:
+    """Return the values that the variables of CVXPY's program have, NaN where they have none."""
+    values = np.full(problem.x.size, np.nan)
+    for variable in problem.variables:
+        if variable.value is not None:
+            begin = problem.var_id_to_col[variable.id]
+            values[begin : begin + variable.size] = np.ravel(variable.value, order="F")
+    return values
+
+
+def _tell(progress: Progress) -> None:
+    """Print a line about a running solve."""
+    known = {"value": progress.objective, "bound": progress.bound}
+    parts = [f"{name} {value:.8g}" for name, value in known.items() if value is not None]
+    print(f"{progress.seconds:8.1f} s  {'  '.join([progress.text, *parts])}", flush=True)
+
+
+def _tell_end(result: Result) -> None:
+    parts = [f"{result.backend}: {result.status.value}"]
+    parts += [f"({result.limit.value})"] if result.limit is not None else []
+    parts += [f"bound {result.bound:.8g}"] if result.bound is not None else []
+    parts += [f"gap {result.gap:.2g}"] if result.gap is not None else []
+    parts += [f"{result.nodes} nodes"] if result.nodes is not None else []
+    print(", ".join([*parts, f"the checker says {result.verdict.value}"]), flush=True)
 
 
 def _check_names(params: Mapping[str, Any]) -> None:

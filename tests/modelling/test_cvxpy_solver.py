@@ -152,6 +152,102 @@ def test_bounds_that_cross_are_infeasible_and_no_error(solver):
     assert problem.status == cp.INFEASIBLE
 
 
+def test_a_norm_of_a_matrix_has_a_least_value(solver):
+    """The nearest correlation matrix, whose only direction without an end is the norm's."""
+    target = np.random.default_rng(2).uniform(-1.0, 1.0, (5, 5))
+    X = cp.Variable((5, 5), PSD=True)
+    problem = cp.Problem(
+        cp.Minimize(cp.norm(X - (target + target.T) / 2, "fro")), [cp.diag(X) == 1]
+    )
+    best = problem.solve(solver=cp.CLARABEL)
+    assert problem.solve(solver=solver, time_limit=20) == pytest.approx(best, rel=1e-6)
+    assert problem.solver_stats.extra_stats.verdict is Verdict.VERIFIED
+
+
+def test_complex_matrices_are_taken(solver):
+    H, up = cp.Variable((2, 2), hermitian=True), cp.Variable(boolean=True)
+    rows = [H >> 0, cp.imag(H[0, 1]) == 2 - up, H[0, 0] == 1]
+    problem = cp.Problem(cp.Minimize(cp.real(cp.trace(H)) + 2 * up), rows)
+    # H = [[1, (2 - up) i], [., (2 - up)^2]]: 1 + 4, or 1 + 1 + 2.
+    assert problem.solve(solver=solver) == pytest.approx(4.0, abs=1e-6)
+    np.testing.assert_allclose(H.value, [[1, 1j], [-1j, 1]], atol=1e-5)
+
+
+def test_parameters_change_without_a_new_translation():
+    solver = sparseopt.cvxpy.MISDP(backend="misdp-bnb")
+    random = np.random.default_rng(0)
+    returns, spread = random.uniform(0.0, 1.0, 5), random.normal(size=(5, 8))
+    weight, held = cp.Variable(5), cp.Variable(5, boolean=True)
+    fear = cp.Parameter(nonneg=True)
+    rows = [weight >= 0, cp.sum(weight) == 1, weight <= held, cp.sum(held) <= 2]
+    goal = cp.Maximize(returns @ weight - fear * cp.norm(spread.T @ weight))
+    problem = cp.Problem(goal, rows)
+    assert problem.is_dcp(dpp=True)
+    for value in (0.0, 0.3, 2.0):
+        fear.value = value
+        best = -np.inf
+        for pair in itertools.combinations(range(5), 2):
+            allowed = np.isin(np.arange(5), pair).astype(float)
+            fixed = cp.Problem(goal, [weight >= 0, cp.sum(weight) == 1, weight <= allowed])
+            best = max(best, fixed.solve(solver=cp.CLARABEL))
+        assert problem.solve(solver=solver) == pytest.approx(best, rel=1e-6)
+
+
+def sensors(count=14, chosen=7):
+    rows = np.random.default_rng(0).normal(size=(count, 6))
+    z = cp.Variable(count, boolean=True)
+    information = sum(z[i] * np.outer(rows[i], rows[i]) for i in range(count))
+    return cp.Problem(cp.Maximize(cp.lambda_min(information)), [cp.sum(z) == chosen]), z
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_a_limit_gives_what_is_known_and_values_are_a_warm_start():
+    problem, z = sensors()
+    short = {"backend": "misdp-bnb", "options": {"dives": 0}, "node_limit": 1}
+    problem.solve(solver=sparseopt.cvxpy.MISDP(**short))
+    assert problem.status == cp.USER_LIMIT
+    cold = problem.value
+    assert z.value.sum() == pytest.approx(7)
+    best = problem.solve(solver=sparseopt.cvxpy.MISDP(backend="misdp-bnb"))
+    assert best > cold + 0.1
+    # The values that the variables have now are where the next search begins.
+    warm = problem.solve(solver=sparseopt.cvxpy.MISDP(**short))
+    assert (problem.status, warm) == (cp.USER_LIMIT, pytest.approx(best, rel=1e-6))
+    off = problem.solve(solver=sparseopt.cvxpy.MISDP(**short), warm_start=False)
+    assert off == pytest.approx(cold, rel=1e-6)
+
+
+def test_a_limit_before_any_point_is_an_error():
+    problem, z = sensors()
+    with pytest.raises(cp.SolverError):
+        problem.solve(solver=sparseopt.cvxpy.MISDP(), time_limit=1e-6)
+    assert z.value is None
+
+
+def test_verbose_tells_how_it_goes_and_quiet_says_nothing(solver, capfd):
+    problem, _ = sensors(9, 7)
+    problem.solve(solver=solver)
+    assert capfd.readouterr() == ("", "")
+    problem.solve(solver=solver, verbose=True)
+    assert f"{solver.backend}: optimal" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("cone", "goal"),
+    [
+        ("ExpCone", cp.Minimize(cp.exp(cp.Variable()))),
+        ("ExpCone", cp.Maximize(cp.log_det(cp.Variable((2, 2), PSD=True)))),
+    ],
+    ids=["exp", "log_det"],
+)
+def test_other_cones_are_named(solver, cone, goal):
+    with pytest.raises(cp.SolverError, match="SPARSEOPT_MISDP") as caught:
+        cp.Problem(goal).solve(solver=solver)
+    if hasattr(super(sparseopt.cvxpy.MISDP, solver), "can_solve"):
+        assert cone in str(caught.value)
+        assert "second-order cones" in str(caught.value)
+
+
 @pytest.mark.parametrize("sense", [cp.Minimize, cp.Maximize])
 def test_translation_there_and_back(sense):
     X, k = cp.Variable((2, 2), symmetric=True), cp.Variable(2, integer=True)
