@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from sparseopt.solvers.misdp.points import Points
 __all__ = ["improve"]
 
 
-def improve(points: Points, costs: Array, control: Control, budget: int) -> int:
+def improve(
+    points: Points, costs: Array, control: Control, budget: int, enough: Callable[[], bool]
+) -> int:
     """Move to better neighbours of the incumbent until there is none, or the budget is spent.
 
     Parameters
@@ -24,6 +26,8 @@ def improve(points: Points, costs: Array, control: Control, budget: int) -> int:
     control : Control
     budget : int
         Choices of the integers that may be tried.
+    enough : callable
+        Whether the incumbent is good enough to stop.
 
     Returns
     -------
@@ -47,7 +51,7 @@ def improve(points: Points, costs: Array, control: Control, budget: int) -> int:
             value = points.value
             points.complete(neighbour)
             if points.value < value:
-                moved = True
+                moved = not enough()
                 break
     return tried
 

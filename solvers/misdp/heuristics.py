@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sparseopt.backend import Control
@@ -55,7 +57,7 @@ class Heuristics:
         self._improved = np.inf
         self._exchanges = 0
 
-    def look(self, box: Box, found: Relaxed, nodes: int) -> None:
+    def look(self, box: Box, found: Relaxed, nodes: int, enough: Callable[[], bool]) -> None:
         """Round a relaxation's solution; now and then dive.
 
         Parameters
@@ -64,31 +66,34 @@ class Heuristics:
         found : Relaxed
         nodes : int
             Nodes of the tree so far.
+        enough : callable
+            Whether the best point is good enough to stop.
         """
-        if found.x is None:
+        if found.x is None or enough():
             return
         whole = self._whole
         values = np.clip(found.x[whole], box[0][whole], box[1][whole])
         distance = float(np.abs(values - np.rint(values)).max(initial=0.0))
         if nodes <= 10 or distance <= 1e-5 or self.points.best is None:
             self.points.complete(np.rint(values), box)
-        self._exchange(nodes)
+        self._exchange(nodes, enough)
         if self._next and nodes >= self._next:
             self._next = 2 * max(nodes, self._every)
-            self._dive(box, found)
-            self._exchange(nodes)
-            self._dive_up(box, found)
-            self._exchange(nodes)
+            for dive in (self._dive, self._dive_up):
+                if enough():
+                    return
+                dive(box, found)
+                self._exchange(nodes, enough)
 
-    def _exchange(self, nodes: int) -> None:
+    def _exchange(self, nodes: int, enough: Callable[[], bool]) -> None:
         """Improve a new incumbent by local search, as far as the nodes so far allow."""
         points = self.points
-        if points.value >= self._improved or not self._every:
+        if points.value >= self._improved or not self._every or enough():
             return
         self._improved = points.value
         budget = _EXCHANGES + nodes - self._exchanges
         if budget > 0:
-            self._exchanges += improve(points, self._costs, self.control, budget)
+            self._exchanges += improve(points, self._costs, self.control, budget, enough)
             self._improved = points.value
 
     def _dive(self, box: Box, found: Relaxed) -> None:

@@ -223,7 +223,7 @@ class Tree:
             return False
         if found.bound > node.bound:
             node.bound, node.multipliers = found.bound, found.multipliers
-        self.heuristics.look(node.box, found, self.nodes)
+        self._look(node.box, found)
         self._push(node)
         self.record()
         return True
@@ -295,11 +295,20 @@ class Tree:
             self._leaf(node, found)
             return []
         node.bound, node.multipliers = found.bound, found.multipliers
-        self.heuristics.look(box, found, self.nodes)
+        self._look(box, found)
         if found.bound >= points.value - self.slack:
             self._leaf(node, found)
             return []
         return self._branch(node, found)
+
+    def _look(self, box: Box, found: Relaxed) -> None:
+        """Look for points around a relaxation, whose node is not among the open ones now."""
+        rest = min(self.leaf_bound, found.bound)
+
+        def enough() -> bool:
+            return max(self.floor, rest) >= self.points.value - 2.0 * self.slack
+
+        self.heuristics.look(box, found, self.nodes, enough)
 
     def _finish(self, node: Node, found: Relaxed) -> None:
         """Close a node whose integers are all fixed."""
