@@ -496,6 +496,17 @@ def test_convert_keeps_the_problem_and_the_facts(instance, tmp_path):
     assert one["knots"] == two["knots"]
 
 
+def test_limits_and_gaps_reach_the_backend(tmp_path):
+    pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
+    path = tmp_path / "misdp.npz"
+    assert run("generate", "truss-topology", "-o", str(path)).exit_code == 0
+    few = json.loads(run("solve", str(path), "--json", "--node-limit", "1").stdout)
+    assert (few["status"], few["limit"]) == ("feasible", "node")
+    wide = json.loads(run("solve", str(path), "--json", "--abs-gap", "1e3").stdout)
+    assert (wide["status"], wide["limit"]) == ("optimal", None)
+    assert wide["gap"] > 1e-3
+
+
 def test_version_and_help():
     assert run("--version").stdout == f"sparseopt {sparseopt.__version__}\n"
     assert run("--help").exit_code == 0
@@ -511,8 +522,10 @@ def test_version_and_help():
 
 _WORDS = st.text(st.sampled_from(string.ascii_letters + string.digits + "._ é[λ"), max_size=8)
 _NOT_NUMBERS = st.one_of(_WORDS.filter(lambda t: not _is_number(t)), st.just("1e"))
-_OPTIONS_OF_NUMBERS = st.sampled_from(["--lam-min", "--time-limit", "--rel-gap"])
-_OPTIONS_OF_COUNTS = st.sampled_from(["--max-knots", "--max-nonzeros", "--threads", "--seed"])
+_OPTIONS_OF_NUMBERS = st.sampled_from(["--lam-min", "--time-limit", "--rel-gap", "--abs-gap"])
+_OPTIONS_OF_COUNTS = st.sampled_from(
+    ["--max-knots", "--max-nonzeros", "--node-limit", "--iteration-limit", "--threads", "--seed"]
+)
 _NO_NUMBERS = st.sampled_from(["nan", "inf", "-inf", "-1", "-1e-300"])
 
 
