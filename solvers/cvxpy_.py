@@ -63,8 +63,8 @@ class Cvxpy(Adapter):
         if isinstance(problem, MISDP):
             if problem.integer.any():
                 return False, (
-                    "CVXPY has no solver for semidefinite cones with integers: use misdp-bnb, or "
-                    "cvxpy-relaxation for a bound"
+                    "this backend takes no integers beside cones, for CVXPY has no solver for both "
+                    "integers and matrices: use misdp-bnb, or cvxpy-relaxation for a bound"
                 )
             if any(block.rank_one for block in problem.blocks):
                 return False, "CVXPY cannot ask a matrix for rank one: use misdp-bnb"
