@@ -242,7 +242,8 @@ def _tell_end(result: Result) -> None:
     parts += [f"bound {result.bound:.8g}"] if result.bound is not None else []
     parts += [f"gap {result.gap:.2g}"] if result.gap is not None else []
     parts += [f"{result.nodes} nodes"] if result.nodes is not None else []
-    print(", ".join([*parts, f"the checker says {result.verdict.value}"]), flush=True)
+    parts += [f"the checker says {result.verdict.value}"] if result.verdict is not None else []
+    print(", ".join(parts), flush=True)
 
 
 def _check_names(params: Mapping[str, Any]) -> None:

@@ -8,12 +8,14 @@ import pytest
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say of each backend on which kinds of problems it was tested, and if not, why.
 
-    Tests record the property "backend" as "NAME KIND", and "backend not tested" as "NAME: REASON".
+    Tests record the property "backend" as "NAME KIND", "backend not tested" as "NAME: REASON", and
+    "backend left out" as "NAME: CASES: REASON".
     """
     tested: Counter[tuple[str, str]] = Counter()
     failed: Counter[tuple[str, str]] = Counter()
     skipped: Counter[tuple[str, str]] = Counter()
     absent: dict[str, str] = {}
+    left_out: set[str] = set()
     for outcome in ("passed", "failed", "skipped"):
         for report in terminalreporter.getreports(outcome):
             if not isinstance(report, pytest.TestReport):
@@ -27,6 +29,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 elif key == "backend not tested":
                     name, _, reason = value.partition(": ")
                     absent[name] = reason
+                elif key == "backend left out":
+                    left_out.add(value)
     if not tested and not absent:
         return
     kinds = sorted({kind for _, kind in tested})
@@ -49,6 +53,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line("skipped cases are larger than the licence that was found allows")
     for name, reason in sorted(absent.items()):
         terminalreporter.line(f"{name.ljust(width)}  not tested: {reason}")
+    for value in sorted(left_out):
+        name, _, reason = value.partition(": ")
+        terminalreporter.line(f"{name.ljust(width)}  left out: {reason}")
 
 
 def _cell(tested: int, failed: int, skipped: int) -> str:
