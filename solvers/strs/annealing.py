@@ -117,7 +117,6 @@ class AnnealedSelection(Backend):
                 search.chain(start)
                 chains += 1
             search.polish()
-            search.leave_out()
         except _Stopped:
             pass
         limit = limits[0] if limits else None

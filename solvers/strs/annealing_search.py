@@ -33,6 +33,8 @@ Subproblem = Callable[[Array, Array, Array], Array]
 _SAME = 1e-12
 """Moves shorter than this are none."""
 _POLISH = 60
+_GAIN = 1e-10
+"""Relative gains below this end the climb over all supports; that on one support goes on."""
 _NEGLIGIBLE = (1e-4, 1e-6, 1e-8)
 """Weights below the first of these that no value depends on are left out."""
 _ROUNDING = 1e-12
@@ -153,10 +155,13 @@ class Annealing:
         """Climb from the best point: over all supports, then to a stationary point on its own.
 
         Each step maximises the model; a step that does not climb is repeated with a larger penalty.
+        Between the two, and at the end, variables leave whose weights go to 0: those weights shrink
+        without end.
         """
         for fixed in (False, True):
             model = self._model(self._best(), self.value)
             tau = 0.0
+            gain = 0.0 if fixed else _GAIN
             for _ in range(_POLISH):
                 self.iterations += 1
                 A, a = model.subproblem(tau * model.size)
@@ -164,14 +169,18 @@ class Annealing:
                 z = _on_support(A, a, S) if fixed else self.subproblem(A, a, model.z)
                 value = self._evaluate(z)
                 self.report()
-                if value > model.value and _step(z, model.z) >= _SAME:
+                enough = value > model.value + gain * abs(model.value)
+                if enough and _step(z, model.z) >= _SAME:
                     model, tau = self._model(z, value), tau / 8.0
                 elif tau > 1e6 or _step(z, model.z) < _SAME:
                     break
+                elif value > model.value and not fixed:
+                    break
                 else:
                     tau = max(1e-3, 8.0 * tau)
+            self._leave_out()
 
-    def leave_out(self) -> None:
+    def _leave_out(self) -> None:
         """Set weights to 0 that climbed there as far as steps do, where that costs nothing.
 
         The Gaussian kernel's value depends on the squares of weights: a climb ends with traces of

@@ -97,6 +97,39 @@ class Design:
         return total
 
 
+@dataclass(eq=False)
+class Block:
+    """Some pairs i < j with their vectors.
+
+    Attributes
+    ----------
+    number : int
+    i, j : int arrays of shape (K,)
+    M : array of shape (K, D)
+    """
+
+    number: int
+    i: Array
+    j: Array
+    M: Array
+    _order: Array | None = None
+    _pattern: tuple[Array, Array] | None = None
+
+    def sum_rows(self, to_i: Array, to_j: Array, values: Array, N: int) -> Array:
+        """Return the sums of to_i * values in the rows i plus those of to_j * values in the rows j.
+
+        Shape (N, d), from values of shape (K, d). Where each pair goes is sorted out once.
+        """
+        K = len(self.i)
+        if self._order is None or self._pattern is None:
+            rows, pairs = np.concatenate([self.i, self.j]), np.tile(np.arange(K), 2)
+            self._order = np.argsort(rows, kind="stable")
+            ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=N))])
+            self._pattern = pairs[self._order], ends
+        shares = np.concatenate([to_i, to_j])[self._order]
+        return np.asarray(sp.csr_array((shares, *self._pattern), shape=(N, K)) @ values)
+
+
 class PairObjective:
     """The objective of a built-in kernel, which knows a pair by a vector of D numbers.
 
@@ -128,7 +161,8 @@ class PairObjective:
         self.kernel, self.bandwidth, self.c, self.tick = kernel, bandwidth, c, tick
         N, D = self.pooled.shape
         self._keep = N * (N - 1) // 2 * D <= _KEPT
-        self._kept: dict[int, Array] = {}
+        self._kept: dict[int, Block] = {}
+        self._last: tuple[bytes, dict[int, Array]] = (b"", {})
         self._firsts = self._row_blocks(N, D)
 
     # ---- the objective
@@ -147,10 +181,11 @@ class PairObjective:
         """Return the gradient, shape (D,)."""
         weight_of, self_weight = self._weights(z, lam)
         total = np.zeros(len(z))
-        for _, i, j, M in self._blocks():
-            total += (weight_of(i, j) * self._functions(z, M)[1]) @ M
+        for block in self._blocks():
+            slope = self._functions(z, block)[1]
+            total += (weight_of(block.i, block.j) * slope) @ block.M
         M0 = self._self_vector(len(z))
-        total += self_weight * self._functions(z, M0[None])[1][0] * M0
+        total += self_weight * self._derivatives(self._inner_product(z, M0[None]))[1][0] * M0
         return np.asarray(total * self._inner(z))
 
     def hessian(self, z: Array, lam: float) -> Array:
@@ -161,25 +196,18 @@ class PairObjective:
         # Where e is zero, rows and columns of the first two terms vanish.
         S = np.flatnonzero(inner)
         total, diagonal, rows = np.zeros((len(S), len(S))), np.zeros(D), np.zeros((N, len(S)))
-        for _, i, j, M in self._blocks():
-            _, c1, c2, c3 = self._functions(z, M)
+        for block in self._blocks():
+            i, j, M = block.i, block.j, block.M
+            _, c1, c2, c3 = self._functions(z, block)
             weight = weight_of(i, j)
             on = M if len(S) == D else M[:, S]
             if c2.any():
                 total += (on * (weight * c2)[:, None]).T @ on
             if c3.any():
                 diagonal += (weight * c3) @ M
-            pair = np.arange(len(i))
-            share = sp.csr_array(
-                (
-                    np.concatenate([c1 * v[j], c1 * v[i]]),
-                    (np.concatenate([i, j]), np.tile(pair, 2)),
-                ),
-                shape=(N, len(i)),
-            )
-            rows += share @ on
+            rows += block.sum_rows(c1 * v[j], c1 * v[i], on, N)
         M0 = self._self_vector(D)
-        _, c1, c2, c3 = (part[0] for part in self._functions(z, M0[None]))
+        _, c1, c2, c3 = (part[0] for part in self._derivatives(self._inner_product(z, M0[None])))
         total += self_weight * c2 * np.outer(M0[S], M0[S])
         diagonal += self_weight * c3 * M0
         rows += v[:, None] * (c1 * M0[S])
@@ -195,12 +223,14 @@ class PairObjective:
         N = len(self.pooled)
         v, rows, mmd = self.design.v, np.zeros(N), 0.0
         S = np.flatnonzero(z)
-        columns = None if 2 * len(S) > len(z) else S
-        for _, i, j, M in self._blocks(columns):
-            K = self._functions(z if columns is None else z[S], M)[0]
-            mmd += float(self.design.mmd_weights(i, j) @ K)
-            rows += np.bincount(i, K * v[j], N) + np.bincount(j, K * v[i], N)
-        own = float(self._functions(z, self._self_vector(len(z))[None])[0][0])
+        columns = None if self._keep or 2 * len(S) > len(z) else S
+        for block in self._blocks(columns):
+            K = self._functions(z if columns is None else z[S], block)[0]
+            mmd += float(self.design.mmd_weights(block.i, block.j) @ K)
+            rows += np.bincount(block.i, K * v[block.j], N)
+            rows += np.bincount(block.j, K * v[block.i], N)
+        M0 = self._self_vector(len(z))
+        own = float(self._derivatives(self._inner_product(z, M0[None]))[0][0])
         return mmd, rows + own * v
 
     def _weights(self, z: Array, lam: float) -> tuple[Callable[[Array, Array], Array], float]:
@@ -223,26 +253,23 @@ class PairObjective:
                 first, size = row + 1, 0
         return blocks
 
-    def _blocks(self, columns: Array | None = None) -> Iterator[tuple[int, Array, Array, Array]]:
-        """Yield (number, i, j, vectors) of the pairs i < j; of some columns only, if given."""
+    def _blocks(self, columns: Array | None = None) -> Iterator[Block]:
+        """Yield the pairs i < j; with the numbers of some columns only, if given."""
         N = len(self.pooled)
         for number, (first, last) in enumerate(self._firsts):
             self.tick()
-            counts = N - 1 - np.arange(first, last)
-            i = np.repeat(np.arange(first, last), counts)
-            starts = np.repeat(np.cumsum(counts) - counts, counts)
-            j = i + 1 + np.arange(len(i)) - starts
-            if len(i) == 0:
-                continue
-            M = self._kept.get(number)
-            if M is None:
-                at = slice(None) if columns is None or self._keep else columns
-                M = self._vectors(i, j, at)
+            block = self._kept.get(number)
+            if block is None:
+                counts = N - 1 - np.arange(first, last)
+                i = np.repeat(np.arange(first, last), counts)
+                starts = np.repeat(np.cumsum(counts) - counts, counts)
+                j = i + 1 + np.arange(len(i)) - starts
+                at = slice(None) if columns is None else columns
+                block = Block(number, i, j, self._vectors(i, j, at))
                 if self._keep:
-                    self._kept[number] = M
-            if columns is not None and M.shape[1] != len(columns):
-                M = M[:, columns]
-            yield number, i, j, M
+                    self._kept[number] = block
+            if len(block.i):
+                yield block
 
     def _vectors(self, i: Array, j: Array, columns: slice | Array) -> Array:
         square = (self.pooled[i][:, columns] - self.pooled[j][:, columns]) ** 2
@@ -257,13 +284,29 @@ class PairObjective:
         """Return e, where the gradient of a pair is c1 M e entry by entry."""
         return z if self.kernel == "gaussian" else np.ones(len(z))
 
-    def _functions(self, z: Array, M: Array) -> tuple[Array, Array, Array, Array]:
-        """Return K, c1, c2 and c3 of pairs."""
+    def _functions(self, z: Array, block: Block) -> tuple[Array, Array, Array, Array]:
+        """Return K, c1, c2 and c3 of pairs; what they share is kept for the next call at z."""
+        if not self._keep:
+            return self._derivatives(self._inner_product(z, block.M))
+        point = z.tobytes()
+        if self._last[0] != point:
+            self._last = (point, {})
+        known = self._last[1]
+        if block.number not in known:
+            known[block.number] = self._inner_product(z, block.M)
+        return self._derivatives(known[block.number])
+
+    def _inner_product(self, z: Array, M: Array) -> Array:
+        """Return what K is a polynomial of; the Gaussian kernel's values themselves."""
+        if self.kernel == "gaussian":
+            return np.asarray(np.exp(M @ (z**2 / (-2.0 * float(self.bandwidth[0])))))
+        return np.asarray(M @ z)
+
+    def _derivatives(self, inner: Array) -> tuple[Array, Array, Array, Array]:
+        """Return K, c1, c2 and c3."""
         if self.kernel == "gaussian":
             sigma = float(self.bandwidth[0])
-            K = np.exp(M @ (z**2 / (-2.0 * sigma)))
-            return K, -K / sigma, K / sigma**2, -K / sigma
-        inner = M @ z
+            return inner, -inner / sigma, inner / sigma**2, -inner / sigma
         zero = np.zeros_like(inner)
         if self.kernel == "linear":
             return inner, zero + 1.0, zero, zero
