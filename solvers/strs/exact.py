@@ -91,7 +91,8 @@ def solve_exactly(
     limit = tree.run()
     bound = tree.bound
     closed = tree.proves(max(gap, params.rel_gap))
-    tree.finish()
+    tree.frontier.close_all()
+    leaves = tree.frontier.leaves
     x = tree.best.point(len(a))
     objective = problem.objective(x)
     bound = max(objective, bound * scale)
@@ -99,7 +100,7 @@ def solve_exactly(
         # Beside an optimum near 0 rounding errors of the data's size would look like a gap.
         bound = objective
     notes = []
-    if tree.leaves is None:
+    if leaves is None:
         notes.append(
             f"the leaves take more than {options['certificate_numbers']} numbers, so they were "
             "not kept; raise the option certificate_numbers for a certificate"
@@ -111,7 +112,7 @@ def solve_exactly(
         x=x,
         objective=objective,
         bound=bound,
-        certificate=None if tree.leaves is None else certificate_of(tree.leaves, scale),
+        certificate=None if leaves is None else certificate_of(leaves, scale),
         iterations=tree.evaluations,
         nodes=tree.nodes,
         notes=tuple(notes),

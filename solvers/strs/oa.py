@@ -102,7 +102,8 @@ class OuterApproximation(Backend):
         # A bound of the masters that the tree had no time to prove is stated where it is enough.
         proven = tree.proves(params.rel_gap) or not closed
         bound = tree.bound if proven else search.bound
-        tree.finish()
+        tree.frontier.close_all()
+        leaves = tree.frontier.leaves
         x = tree.best.point(len(a))
         objective = problem.objective(x)
         bound = max(objective, bound * scale)
@@ -119,9 +120,7 @@ class OuterApproximation(Backend):
             x=x,
             objective=objective,
             bound=bound,
-            certificate=(
-                certificate_of(tree.leaves, scale) if proven and tree.leaves is not None else None
-            ),
+            certificate=certificate_of(leaves, scale) if proven and leaves is not None else None,
             iterations=search.iterations,
             nodes=tree.nodes,
             notes=tuple(notes),

@@ -72,7 +72,9 @@ class Search:
     @property
     def bound(self) -> float:
         """A bound on the optimum at any moment, by the master where that is lower."""
-        return max(self.tree.best.value, min(self._open, self.tree.bound), self.tree.closed)
+        return max(
+            self.tree.best.value, min(self._open, self.tree.bound), self.tree.frontier.closed
+        )
 
     @property
     def closed(self) -> bool:
@@ -95,7 +97,7 @@ class Search:
 
     def outer(self, name: str) -> Limit | None:
         """Add cuts until the master's bound meets the incumbent; return a limit."""
-        nodes, value = self.tree.open_nodes, self.tree.best.value
+        nodes, value = self.tree.frontier.open, self.tree.best.value
         candidates = reduce(np.union1d, (node.candidates for node in nodes))
         fixed_in = reduce(np.intersect1d, (node.fixed_in for node in nodes))
         cuts = Cuts(

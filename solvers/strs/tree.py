@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
 from dataclasses import dataclass, field, replace
@@ -13,9 +12,10 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 from sparseopt.solvers.strs.descent import Descent, restrict
+from sparseopt.solvers.strs.frontier import Frontier
 from sparseopt.solvers.strs.incumbent import Incumbent, refit, swap
 from sparseopt.solvers.strs.multipliers import Multipliers, Proof
-from sparseopt.solvers.strs.nodes import Leaf, Node, Settings
+from sparseopt.solvers.strs.nodes import Node, Settings
 from sparseopt.solvers.strs.trs import maximise_on_spheres
 
 __all__ = ["Tree"]
@@ -23,7 +23,7 @@ __all__ = ["Tree"]
 
 @dataclass(eq=False)
 class Tree:
-    """The search: an incumbent, open nodes, and closed leaves.
+    """The search: an incumbent, and a frontier of open nodes and closed leaves.
 
     Parameters
     ----------
@@ -49,6 +49,7 @@ class Tree:
 
     Attributes
     ----------
+    frontier : Frontier
     root : Multipliers or None
         The last pair on all variables that the minimisation at the root gave.
     """
@@ -70,16 +71,11 @@ class Tree:
     pairs: list[Multipliers] | None = None
     root: Multipliers | None = None
     nodes: int = 0
-    closed: float = -math.inf
-    leaves: list[Leaf] | None = field(default_factory=list)
-    _open: list[tuple[float, int, Node]] = field(default_factory=list)
-    _counter: itertools.count[int] = field(default_factory=itertools.count)
-    _kept: int = 0
-    _kept_pairs: set[int] = field(default_factory=set)
     _seen: set[bytes] = field(default_factory=set)
     _begun: bool = False
 
     def __post_init__(self) -> None:
+        self.frontier = Frontier(len(self.a), self.capacity)
         self._descent = Descent(self.A, self.a, self.d, self.settings.steps)
 
     @property
@@ -96,14 +92,7 @@ class Tree:
     @property
     def bound(self) -> float:
         """A bound on the optimum at any moment between two nodes."""
-        return max(
-            self.best.value, self.closed, self._open[0][2].bound if self._open else -math.inf
-        )
-
-    @property
-    def open_nodes(self) -> list[Node]:
-        """The nodes that are left."""
-        return [node for _, _, node in self._open]
+        return max(self.best.value, self.frontier.bound)
 
     def proves(self, gap: float) -> bool:
         """Tell whether incumbent and bound meet within a relative gap, or the absolute one."""
@@ -116,23 +105,18 @@ class Tree:
         if not self._begun:
             self._begun = True
             self._begin()
-        while self._open:
+        while len(self.frontier):
             limit = self._limit()
             if limit is not None:
                 return limit
             self.control.progress(
-                f"{self.nodes} nodes, {len(self._open)} open",
+                f"{self.nodes} nodes, {len(self.frontier)} open",
                 objective=self.scale * self.best.value,
                 bound=self.scale * self.bound,
             )
             if self.nodes >= self.polish and self.proves(self.asked):
                 return None
-            node = heapq.heappop(self._open)[2]
-            if node.bound <= self.cut:
-                self._close(node.fixed_in, node.candidates, node.bound, node.proof)
-                continue
-            self.nodes += 1
-            self._process(node)
+            self._settle(self.frontier.pop())
         return None
 
     def _begin(self) -> None:
@@ -145,7 +129,7 @@ class Tree:
         if self.warm is not None:
             self._apply(root, self.warm)
         if len(root.candidates) >= self.d >= len(root.fixed_in):
-            self._push(root)
+            self.frontier.push(root)
 
     def grow(self, support: Array | None = None) -> tuple[Node, list[Node]] | None:
         """Process one open node, if there is one: the best, or the one that holds a support.
@@ -155,30 +139,32 @@ class Tree:
         Node, list of Nodes
             As it was, and those of its parts that are left open.
         """
-        held = [
-            support is None
-            or (np.isin(node.fixed_in, support).all() and np.isin(support, node.candidates).all())
-            for node in self.open_nodes
-        ]
-        if not any(held):
+        node = self._next(support)
+        if node is None:
             return None
-        node = self._open.pop(held.index(True))[2]
-        heapq.heapify(self._open)
-        before, others = replace(node), {id(other) for other in self.open_nodes}
+        before, others = replace(node), {id(other) for other in self.frontier.open}
+        self._settle(node)
+        return before, [part for part in self.frontier.open if id(part) not in others]
+
+    def _next(self, support: Array | None) -> Node | None:
+        if support is not None:
+            return self.frontier.take(support)
+        return self.frontier.pop() if len(self.frontier) else None
+
+    def _limit(self) -> Limit | None:
+        if self.node_limit is not None and self.nodes >= self.node_limit:
+            return Limit.NODE
+        return self.control.limit()
+
+    # ---- one node
+
+    def _settle(self, node: Node) -> None:
+        """Close a node that was taken out, where the incumbent allows that, or process it."""
         if node.bound <= self.cut:
-            self._close(node.fixed_in, node.candidates, node.bound, node.proof)
+            self.frontier.close(node.fixed_in, node.candidates, node.bound, node.proof)
         else:
             self.nodes += 1
             self._process(node)
-        return before, [part for part in self.open_nodes if id(part) not in others]
-
-    def finish(self) -> None:
-        """Close the nodes that a limit left open, with the bounds they have."""
-        for _, _, node in self._open:
-            self._close(node.fixed_in, node.candidates, node.bound, node.proof)
-        self._open = []
-
-    # ---- one node
 
     def _process(self, node: Node) -> None:
         """Tighten the bound, fix variables by it, and close, enumerate or branch."""
@@ -202,7 +188,7 @@ class Tree:
                 node.bound, node.proof = proof.bound, found
             node.warm = found
             if node.bound <= self.cut:
-                self._close(node.fixed_in, node.candidates, node.bound, node.proof)
+                self.frontier.close(node.fixed_in, node.candidates, node.bound, node.proof)
                 return
             before = node.candidates
             fixed = self._fix(node, proof)
@@ -210,7 +196,7 @@ class Tree:
                 kept = np.isin(before, node.candidates)
                 x, weight, density = restrict(x, kept), weight[kept], density[kept]
             if self.control.limit() is not None:
-                self._push(node)
+                self.frontier.push(node)
                 return
             stalled = node.bound - self.cut > self.settings.stall * gap and fixed <= 0.1 * n
             if stalled and not (at_root and round_ < self.settings.patience):
@@ -232,12 +218,12 @@ class Tree:
             if proof.bound < node.bound:
                 node.bound, node.proof = proof.bound, node.warm
             if node.bound <= self.cut:
-                self._close(node.fixed_in, node.candidates, node.bound, node.proof)
+                self.frontier.close(node.fixed_in, node.candidates, node.bound, node.proof)
                 return True
             if self._enumerated(node):
                 return True
             if self.control.limit() is not None:
-                self._push(node)
+                self.frontier.push(node)
                 return True
             open_ = np.isin(node.candidates, support) & ~proof.inside
             i = int(np.argmin(np.where(open_, proof.bounds_out, np.inf)))
@@ -254,11 +240,11 @@ class Tree:
             if node.bound < bound:
                 bound, pair = node.bound, node.proof
             if bound > self.cut:
-                self._push(Node(node.fixed_in, rest, bound, pair, warm))
+                self.frontier.push(Node(node.fixed_in, rest, bound, pair, warm))
                 node.fixed_in = np.union1d(node.fixed_in, j)
-                self._push(node)
+                self.frontier.push(node)
                 return True
-            self._close(node.fixed_in, rest, bound, pair)
+            self.frontier.close(node.fixed_in, rest, bound, pair)
             node.fixed_in = np.union1d(node.fixed_in, j)
         return False
 
@@ -311,7 +297,7 @@ class Tree:
         candidates = node.candidates
         for i in out:
             j = candidates[i : i + 1]
-            self._close(
+            self.frontier.close(
                 np.union1d(node.fixed_in, j),
                 node.candidates,
                 proof.bounds_in[i],
@@ -320,7 +306,7 @@ class Tree:
             node.candidates = np.setdiff1d(node.candidates, j)
         for i in into:
             j = candidates[i : i + 1]
-            self._close(
+            self.frontier.close(
                 node.fixed_in,
                 np.setdiff1d(node.candidates, j),
                 proof.bounds_out[i],
@@ -349,7 +335,7 @@ class Tree:
         for support, value, mu, more_ in zip(
             supports, values, found.mu.tolist(), margin.tolist(), strict=True
         ):
-            self._keep(support, support, value + more_, mu, None)
+            self.frontier.keep(support, support, value + more_, mu, None)
         at = int(np.argmax(found.bound))
         self._offer(Incumbent(supports[at], found.z[at], values[at]))
         return True
@@ -366,7 +352,7 @@ class Tree:
             (node.fixed_in, np.setdiff1d(node.candidates, j), proof.bounds_out[i]),
         ):
             better = bound <= node.bound
-            self._push(
+            self.frontier.push(
                 Node(
                     inside,
                     outside,
@@ -375,41 +361,3 @@ class Tree:
                     node.warm,
                 )
             )
-
-    # ---- open and closed
-
-    def _push(self, node: Node) -> None:
-        heapq.heappush(self._open, (-node.bound, next(self._counter), node))
-
-    def _limit(self) -> Limit | None:
-        if self.node_limit is not None and self.nodes >= self.node_limit:
-            return Limit.NODE
-        return self.control.limit()
-
-    def _close(
-        self, fixed_in: Array, candidates: Array, bound: float, multipliers: Multipliers
-    ) -> None:
-        kept = None if multipliers.is_zero else multipliers
-        self._keep(fixed_in, candidates, bound, multipliers.mu, kept)
-
-    def _keep(
-        self,
-        fixed_in: Array,
-        candidates: Array,
-        bound: float,
-        mu: float,
-        multipliers: Multipliers | None,
-    ) -> None:
-        """Record a leaf, as long as there is room for it."""
-        self.closed = max(self.closed, float(bound))
-        if self.leaves is None:
-            return
-        fixed_out = np.setdiff1d(np.arange(len(self.a)), candidates)
-        self._kept += len(fixed_in) + len(fixed_out) + 2
-        if multipliers is not None and id(multipliers) not in self._kept_pairs:
-            self._kept_pairs.add(id(multipliers))
-            self._kept += multipliers.L.size
-        if self._kept > self.capacity:
-            self.leaves = None
-            return
-        self.leaves.append(Leaf(fixed_in, fixed_out, mu, multipliers))

@@ -1,0 +1,112 @@
+"""What a search over supports has open and closed."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.solvers.strs.multipliers import Multipliers
+from sparseopt.solvers.strs.nodes import Leaf, Node
+
+__all__ = ["Frontier"]
+
+
+@dataclass(eq=False)
+class Frontier:
+    """Open nodes, best first, and closed leaves.
+
+    Parameters
+    ----------
+    variables : int
+        D.
+    capacity : int
+        Numbers that the leaves may take; when there are more, they are no longer kept.
+
+    Attributes
+    ----------
+    closed : float
+        The largest bound of a closed leaf.
+    leaves : list of Leaf, or None
+        None once there was no room for them.
+    """
+
+    variables: int
+    capacity: int
+    closed: float = -math.inf
+    leaves: list[Leaf] | None = field(default_factory=list)
+    _heap: list[tuple[float, int, Node]] = field(default_factory=list)
+    _counter: itertools.count[int] = field(default_factory=itertools.count)
+    _kept: int = 0
+    _pairs: set[int] = field(default_factory=set)
+
+    def __len__(self) -> int:
+        """How many nodes are open."""
+        return len(self._heap)
+
+    @property
+    def open(self) -> list[Node]:
+        """The open nodes, a best one first."""
+        return [node for _, _, node in self._heap]
+
+    @property
+    def bound(self) -> float:
+        """The largest bound of an open node or a closed leaf."""
+        return max(self.closed, self._heap[0][2].bound if self._heap else -math.inf)
+
+    def push(self, node: Node) -> None:
+        """Open a node."""
+        heapq.heappush(self._heap, (-node.bound, next(self._counter), node))
+
+    def pop(self) -> Node:
+        """Take out a node with the largest bound."""
+        return heapq.heappop(self._heap)[2]
+
+    def take(self, support: Array) -> Node | None:
+        """Take out the node that holds a support, if there is one."""
+        for place, (_, _, node) in enumerate(self._heap):
+            inside = np.isin(node.fixed_in, support).all()
+            if inside and np.isin(support, node.candidates).all():
+                del self._heap[place]
+                heapq.heapify(self._heap)
+                return node
+        return None
+
+    def close(
+        self, fixed_in: Array, candidates: Array, bound: float, multipliers: Multipliers
+    ) -> None:
+        """Close a set of supports whose bound a pair proves."""
+        kept = None if multipliers.is_zero else multipliers
+        self.keep(fixed_in, candidates, bound, multipliers.mu, kept)
+
+    def close_all(self) -> None:
+        """Close the open nodes with the bounds that they have."""
+        for node in self.open:
+            self.close(node.fixed_in, node.candidates, node.bound, node.proof)
+        self._heap = []
+
+    def keep(
+        self,
+        fixed_in: Array,
+        candidates: Array,
+        bound: float,
+        mu: float,
+        multipliers: Multipliers | None,
+    ) -> None:
+        """Record a leaf, as long as there is room for it."""
+        self.closed = max(self.closed, float(bound))
+        if self.leaves is None:
+            return
+        fixed_out = np.setdiff1d(np.arange(self.variables), candidates)
+        self._kept += len(fixed_in) + len(fixed_out) + 2
+        if multipliers is not None and id(multipliers) not in self._pairs:
+            self._pairs.add(id(multipliers))
+            self._kept += multipliers.L.size
+        if self._kept > self.capacity:
+            self.leaves = None
+            return
+        self.leaves.append(Leaf(fixed_in, fixed_out, mu, multipliers))
