@@ -33,9 +33,10 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
 from sparseopt.problems.linear_statistics import blocks
 from sparseopt.problems.median_distance import median_distance
-from sparseopt.problems.pair_statistics import Objective, PairObjective, UserObjective
+from sparseopt.problems.pair_statistics import Objective, PairObjective
 from sparseopt.problems.quadratic_statistics import QuadraticObjective
 from sparseopt.problems.user_kernels import PREFIX, UserKernel, user_kernel
+from sparseopt.problems.user_statistics import UserObjective
 
 __all__ = ["Kernel", "TwoSample", "require_scale"]
 
