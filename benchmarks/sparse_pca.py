@@ -16,7 +16,7 @@ A falls short of the optimum by (optimum - A) / optimum. Times are wall time on 
 
 Usage
 -----
-    python benchmarks/sparse_pca.py [--plot sparse-pca.png]
+    python benchmarks/sparse_pca.py [--only wine,digits] [--plot sparse-pca.png]
 """
 
 # ruff: noqa: E402, the threads are set before NumPy is imported
@@ -201,7 +201,12 @@ def draw(found: dict[str, Comparison], file: Path) -> None:
 
     shown = {name: each for name, each in found.items() if name in NAMES}
     figure, axes = pyplot.subplots(
-        2, len(shown), figsize=(2.9 * len(shown), 5.2), sharex="col", layout="constrained"
+        2,
+        len(shown),
+        figsize=(max(6.0, 2.9 * len(shown)), 5.2),
+        sharex="col",
+        squeeze=False,
+        layout="constrained",
     )
     styles = {
         PROVEN: {"color": "#332288", "marker": "o", "ms": 3.5, "lw": 1.6},
@@ -234,18 +239,24 @@ def draw(found: dict[str, Comparison], file: Path) -> None:
 def main() -> None:
     """Compare, print the table, and draw."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--plot", type=Path, help="file of a picture")
+    parser.add_argument("--plot", type=Path, help="file of a picture of the shipped data")
+    parser.add_argument("--only", help="data, separated by commas; default: all")
     asked = parser.parse_args()
+    given = problems()
+    chosen = list(given) if asked.only is None else asked.only.split(",")
+    for name in chosen:
+        if name not in given:
+            parser.error(f"there is no {name!r}; there are: {', '.join(given)}")
     # The first solve compiles, or loads what was compiled before.
     sparseopt.solve(STRSPath(A=np.eye(3), d_max=1), backend="strs-bnb", check=False)
     heads = ("data", "D", "sizes", "proven", "our path", *HEURISTICS, "their time")
     print("| " + " | ".join(heads) + " |")
     print("|---|--:|--:|---|--:|" + "---|" * len(HEURISTICS) + "--:|")
     found = {}
-    for name, problem in problems().items():
-        found[name] = compare(problem)
-        print(row(name, found[name], len(problem.A)), flush=True)
-    if asked.plot is not None:
+    for name in chosen:
+        found[name] = compare(given[name])
+        print(row(name, found[name], len(given[name].A)), flush=True)
+    if asked.plot is not None and set(found) & set(NAMES):
         draw(found, asked.plot)
 
 

@@ -137,3 +137,31 @@ def test_the_comparison_of_trust_region_solvers_names_what_it_left_out() -> None
     wrong = run("strs.py", "--rows", "table2")
     assert wrong.returncode == 2
     assert "there is no 'table2'" in wrong.stderr
+
+
+def test_runs_of_peers_are_recorded_and_not_repeated(tmp_path: Path) -> None:
+    pytest.importorskip("pyscipopt", reason="SCIP is not installed: sparseopt[scip]")
+    file = tmp_path / "peers.jsonl"
+    asked = ("strs.py", "--rows", "pitprops", "--peers", "scip", "--limit", "0.3", "--repeats", "1")
+    first = run(*asked, "--records", str(file), "--each")
+    assert first.returncode == 0, first.stderr
+    _, scip, each = cells(first.stdout, "pitprops")
+    assert scip[5].startswith("ran 1 of 1")
+    assert each[1] == "d = 10"
+    (record,) = file.read_text(encoding="utf-8").splitlines()
+    # What is in the file is taken for what happened, and nothing is added to it.
+    file.write_text(record.replace(str(json.loads(record)["seconds"]), "123.0"), encoding="utf-8")
+    again = run(*asked, "--records", str(file))
+    assert cells(again.stdout, "pitprops")[1][2] == "123 s"
+    assert len(file.read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_sparse_components_are_compared(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    picture = tmp_path / "p.png"
+    done = run("sparse_pca.py", "--only", "diabetes", "--plot", str(picture))
+    assert done.returncode == 0, done.stderr
+    (row,) = cells(done.stdout, "diabetes")
+    assert row[1:4] == ["10", "10", "10, verified"]
+    assert picture.stat().st_size > 10_000
