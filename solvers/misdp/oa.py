@@ -14,6 +14,7 @@ from sparseopt.problems.misdp import MISDP
 from sparseopt.result import Limit, Result
 from sparseopt.solvers.misdp.answer import answer, start_points, without_optimum
 from sparseopt.solvers.misdp.bnb import BranchAndBound
+from sparseopt.solvers.misdp.bounding import Box
 from sparseopt.solvers.misdp.search import Search
 
 __all__ = ["OuterApproximationBackend"]
@@ -98,7 +99,7 @@ class OuterApproximationBackend(Backend):
                     tree.raise_floor(bound)
                     tree.record()
 
-                box = tree.open[0].box
+                box = _no_worse(search, tree.open[0].box)
                 indicators = Indicators(
                     problem,
                     search.propagation,
@@ -130,6 +131,14 @@ class OuterApproximationBackend(Backend):
             f"{tree.nodes} nodes to prove it, {search.conic.solves} conic relaxations",
             nodes=nodes + tree.nodes,
         )
+
+
+def _no_worse(search: Search, box: Box) -> Box:
+    """Return the part of a box where nothing is worse than the best point.
+
+    A master proves nothing about a variable without bounds; an incumbent often gives it one.
+    """
+    return search.propagation.tighten(*box, search.points.cutoff) or box
 
 
 def _master(name: str, *parts: Any) -> Any:

@@ -142,7 +142,7 @@ class OuterApproximation:
         self._tried[values.tobytes()] = times + 1
         if times == 0:
             search.points.complete(values)
-            low, high = (end.copy() for end in self._box)
+            low, high = search.problem.lower.copy(), search.problem.upper.copy()
             low[whole] = high[whole] = values
             # Without the cutoff: what is learnt holds for these integers for ever.
             tight = search.propagation.tighten(low, high)
@@ -178,4 +178,6 @@ class OuterApproximation:
 
 def _stalled(distances: list[float]) -> bool:
     """Tell whether the last masters have not halved the gap; there may be none yet."""
-    return len(distances) > _MASTERS and not distances[-1] <= 0.5 * distances[-1 - _MASTERS]
+    if len(distances) <= _MASTERS:
+        return False
+    return np.isinf(distances[-1]) or distances[-1] > 0.5 * distances[-1 - _MASTERS]
