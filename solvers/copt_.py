@@ -54,6 +54,8 @@ class Copt(Adapter):
     extra: ClassVar[str | None] = "copt"
     vendor: ClassVar[str] = "copt.de"
     semidefinite: ClassVar[bool] = True
+    # Integers without a bound get this one, and an optimum there is called one.
+    reach: ClassVar[float] = 1e8
 
     def license_status(self) -> str:
         """Tell which licence COPT uses."""

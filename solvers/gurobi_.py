@@ -78,6 +78,12 @@ class Gurobi(Adapter):
             if request.start is not None:
                 x.Start = request.start
             limit = watched(model.optimize, model.terminate, control)
+            if model.Status == gurobipy.GRB.INF_OR_UNBD and limit is None:
+                # Its own advice: without these reductions it tells which.
+                model.setParam("DualReductions", 0)
+                if control.remaining is not None:
+                    model.setParam("TimeLimit", control.remaining)
+                limit = watched(model.optimize, model.terminate, control)
             return _answer(model, x, rows, program, limit)
         except gurobipy.GurobiError as error:
             if error.errno in (_TOO_LARGE, *_LICENSE):
@@ -193,8 +199,10 @@ def _answer(model: Any, x: Any, rows: Any, program: Program, stopped: Limit | No
         known["x"] = np.asarray(x.X)
     if model.IsMIP or model.IsQCP:
         known["nodes"] = int(model.NodeCount)
-        if np.isfinite(model.ObjBound) and abs(model.ObjBound) < GRB.INFINITY:
-            known["bound"] = float(model.ObjBound)
+        # A convex program that has no optimum has no such attribute.
+        bound = float(getattr(model, "ObjBound", np.nan))
+        if np.isfinite(bound) and abs(bound) < GRB.INFINITY:
+            known["bound"] = bound
     if program.linear and outcome is Outcome.OPTIMAL:
         constraints, r, ranged = rows
         basic_rows = np.zeros(len(program.row_low), dtype=bool)

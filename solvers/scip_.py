@@ -63,6 +63,8 @@ class Scip(Adapter):
     summary: ClassVar[str] = "SCIP; one lam, STRS and budgets as mixed-integer quadratic programs"
     requires: ClassVar[tuple[str, ...]] = ("pyscipopt",)
     extra: ClassVar[str | None] = "scip"
+    # A problem without an end got an optimum with the entries 5e6 and 1e7.
+    reach: ClassVar[float] = 1e6
 
     def _load(self) -> None:
         import pyscipopt  # noqa: F401

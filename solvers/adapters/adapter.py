@@ -38,12 +38,16 @@ class Adapter(Backend):
         Whether it takes semidefinite blocks (where nothing is an integer).
     convex_objectives : bool
         Whether its global search is better where the objective is convex and a row is not.
+    reach : float
+        Values of variables without a bound from which on an optimum is not believed: where the
+        solver may have put a bound of its own.
     vendor : str
         Where there are licences.
     """
 
     semidefinite: ClassVar[bool] = False
     convex_objectives: ClassVar[bool] = True
+    reach: ClassVar[float] = np.inf
     vendor: ClassVar[str] = ""
     features: ClassVar[frozenset[Feature]] = frozenset(
         {

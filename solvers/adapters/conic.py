@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp import MISDP
-from sparseopt.result import Result, Status
+from sparseopt.result import Limit, Result, Status
 from sparseopt.solvers.adapters.answer import Answer
 from sparseopt.solvers.adapters.outcome import GAP, result_of, warm_point
 from sparseopt.solvers.adapters.program import Cone, Program, PSDBlock
@@ -55,18 +56,35 @@ def solve_conic(
         abs_gap=GAP * params.abs_gap,
         start=_start(control.warm_start, problem),
     )
-    if answer.outcome in _NO_OPTIMUM and answer.x is None:
+    if answer.outcome in _NO_OPTIMUM and (
+        answer.x is None or answer.outcome is not Outcome.INFEASIBLE
+    ):
         return Result(
             status=_NO_OPTIMUM[answer.outcome],
             raw_status=answer.raw,
             iterations=answer.iterations,
             nodes=answer.nodes,
         )
+    if _too_far(program, answer, adapter.reach):
+        control.notes.append(
+            f"{adapter.name} may not look beyond {adapter.reach:g} for variables without a bound, "
+            "and its optimum is there: give them bounds"
+        )
+        limit = answer.limit or Limit.SLOW_PROGRESS
+        answer = replace(answer, outcome=Outcome.LIMIT, limit=limit, bound=None)
     sign = 1.0 if problem.sense == "min" else -1.0
     x = _point(problem, answer)
     bound = None if answer.bound is None else sign * answer.bound
     scale = 1.0 if x is None else problem.objective_scale(x)
     return result_of(problem, answer, x, bound, scale, control)
+
+
+def _too_far(program: Program, answer: Answer, reach: float) -> bool:
+    """Tell whether a variable without a bound is so far away."""
+    if answer.x is None or program.linear:
+        return False
+    above, below = np.isinf(program.high), np.isinf(program.low)
+    return bool(((answer.x >= reach) & above | (answer.x <= -reach) & below).any())
 
 
 def conic_program(problem: MISDP) -> Program:
