@@ -16,7 +16,6 @@ Helmberg, Rendl, Vanderbei, Wolkowicz (1996); Toh, Todd, Tutuncu (1999) for the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ import scipy.sparse as sp
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.cones import pack_symmetric, triangle_weights, unpack_symmetric
+from sparseopt.solvers.misdp.barrier_blocks import MatrixConstraint, matrix_room, room
 from sparseopt.solvers.misdp.conic import NodeProgram
 from sparseopt.solvers.misdp.relaxation import Raw
 
@@ -35,31 +35,6 @@ _Direction = tuple[Array, Array, Array, Array, list[Array], list[Array]]
 """dx, dnu, ds, dz, [dS], [dZ]"""
 _ITERATIONS = 60
 _FAR = 1e13
-
-
-@dataclass(eq=False)
-class _Block:
-    """One matrix constraint: `A` (k, s, s) over the variables `columns`, and the iterates."""
-
-    columns: Array
-    A: Array
-    B: Array
-    arrow: bool
-    S: Array
-    Z: Array
-
-    @property
-    def size(self) -> int:
-        return len(self.B)
-
-    def pull(self, M: Array) -> Array:
-        """Return <A_j, M> for all j."""
-        return np.asarray(self.A.reshape(len(self.A), -1) @ M.reshape(-1))
-
-    def push(self, x: Array) -> Array:
-        """Return sum_j x_j A_j."""
-        flat = x[self.columns] @ self.A.reshape(len(self.A), -1)
-        return np.asarray(flat.reshape(self.size, self.size))
 
 
 class Barrier:
@@ -118,7 +93,7 @@ class _Run:
         zero, end = program.zero, program.zero + program.nonnegative
         self.E, self.e = _dense(C[:zero]), b[:zero]
         self.G, self.h = sp.csr_array(C[zero:end]), b[zero:end]
-        self.blocks: list[_Block] = []
+        self.blocks: list[MatrixConstraint] = []
         for order in program.orders:
             self._add(C[end : end + order], b[end : end + order], order, arrow=True)
             end += order
@@ -144,7 +119,9 @@ class _Run:
         else:
             matrices = unpack_symmetric(entries / np.sqrt(triangle_weights(size)), size)
         empty = np.zeros((size, size))
-        self.blocks.append(_Block(columns, matrices[:-1], matrices[-1], arrow, empty, empty))
+        self.blocks.append(
+            MatrixConstraint(columns, matrices[:-1], matrices[-1], arrow, empty, empty)
+        )
 
     def _start(self) -> None:
         """Begin at multiples of the identity that are large enough for the data."""
@@ -223,12 +200,7 @@ class _Run:
     def step(self) -> bool:
         """Predict, correct, and move; False when there is no room to move."""
         for block in self.blocks:
-            block_factor = la.cholesky(block.S, lower=True, check_finite=False)
-            inverse = la.lapack.dpotri(block_factor, lower=1)[0]
-            inverse = np.tril(inverse) + np.tril(inverse, -1).T
-            block.__dict__["inverse"] = inverse
-            block.__dict__["factor"] = block_factor
-            block.__dict__["dual_factor"] = la.cholesky(block.Z, lower=True, check_finite=False)
+            block.factorise()
         solve = self._schur()
         predicted = self._direction(solve, 0.0, None)
         primal, dual = self._lengths(predicted)
@@ -256,7 +228,7 @@ class _Run:
         """Factorise the Schur complement, with the equations beside it."""
         H = (self.G.T @ sp.diags_array(self.z / self.s) @ self.G).toarray()
         for block in self.blocks:
-            T = np.matmul(np.matmul(block.Z, block.A), block.__dict__["inverse"])
+            T = np.matmul(np.matmul(block.Z, block.A), block.inverse)
             part = block.A.reshape(len(block.A), -1) @ T.reshape(len(T), -1).T
             H[np.ix_(block.columns, block.columns)] += 0.5 * (part + part.T)
         diagonal = np.arange(self.k)
@@ -278,7 +250,7 @@ class _Run:
         right = self.rd - self.G.T @ target
         targets = []
         for t, block in enumerate(self.blocks):
-            inverse = block.__dict__["inverse"]
+            inverse = block.inverse
             M = mu * inverse - block.Z - block.Z @ self.rS[t] @ inverse
             if predicted is not None:
                 M = M - predicted[5][t] @ predicted[4][t] @ inverse
@@ -301,30 +273,18 @@ class _Run:
         for t, block in enumerate(self.blocks):
             moved = block.push(dx)
             dSs.append(self.rS[t] - moved)
-            M = block.Z @ moved @ block.__dict__["inverse"]
+            M = block.Z @ moved @ block.inverse
             dZs.append(targets[t] + 0.5 * (M + M.T))
         return dx, dnu, ds, dz, dSs, dZs
 
     def _lengths(self, direction: _Direction) -> tuple[float, float]:
         """Return how far slacks and multipliers can go before they leave the cone."""
-        primal, dual = _room(self.s, direction[2]), _room(self.z, direction[3])
+        primal, dual = room(self.s, direction[2]), room(self.z, direction[3])
         for block, dS, dZ in zip(self.blocks, direction[4], direction[5], strict=True):
-            primal = min(primal, _matrix_room(block.__dict__["factor"], dS))
-            dual = min(dual, _matrix_room(block.__dict__["dual_factor"], dZ))
+            primal = min(primal, matrix_room(block.factor, dS))
+            dual = min(dual, matrix_room(block.dual_factor, dZ))
         return min(primal, 1.0 / 0.9), min(dual, 1.0 / 0.9)
 
 
 def _dense(C: Any) -> Array:
     return np.asarray(C if isinstance(C, np.ndarray) else C.toarray())
-
-
-def _room(value: Array, step: Array) -> float:
-    down = step < 0.0
-    return float((-value[down] / step[down]).min(initial=np.inf))
-
-
-def _matrix_room(factor: Array, step: Array) -> float:
-    half = la.solve_triangular(factor, step, lower=True, check_finite=False)
-    whole = la.solve_triangular(factor, half.T, lower=True, check_finite=False)
-    least = float(np.linalg.eigvalsh(0.5 * (whole + whole.T))[0])
-    return np.inf if least >= 0.0 else -1.0 / least

@@ -16,7 +16,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.cones import pack_symmetric, triangle_weights, unpack_symmetric
 from sparseopt.problems.misdp import MISDP
 from sparseopt.problems.misdp_bounds import Multipliers
-from sparseopt.solvers.misdp.bounding import cone_normal
+from sparseopt.solvers.misdp.witness import cone_normal
 
 __all__ = ["CutPool"]
 

@@ -31,7 +31,8 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.cones import SecondOrderCone, SemidefiniteBlock, triangle
 from sparseopt.problems.misdp import MISDP
 from sparseopt.problems.misdp_propagation import Propagation
-from sparseopt.solvers.misdp.bounding import Box, cone_normal
+from sparseopt.solvers.misdp.bounding import Box
+from sparseopt.solvers.misdp.witness import cone_normal
 
 __all__ = ["Indicators"]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +13,7 @@ from sparseopt.problems.misdp_propagation import Propagation
 from sparseopt.result import Limit
 from sparseopt.solvers.misdp.bounding import Bounding, Box, Judge, Relaxed
 from sparseopt.solvers.misdp.fixing import cut_ends
+from sparseopt.solvers.misdp.frontier import Frontier
 from sparseopt.solvers.misdp.heuristics import Heuristics
 from sparseopt.solvers.misdp.node import Leaf, Leaves, Node
 from sparseopt.solvers.misdp.points import Points
@@ -24,12 +23,8 @@ __all__ = ["Settings", "Tree"]
 
 _SUM = 5e-10
 """A gap below this, relative to the objective's size, is rounding; the checker allows twice."""
-_PLUNGE = 12
-"""Nodes that are taken one below the other before the best open one comes first again."""
 _ENDLESS = 5000
 """Nodes after which a tree over integers without bounds must have got somewhere."""
-_SEARCH = 60
-"""The same as long as there is no incumbent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +104,7 @@ class Tree:
         self.trace: list[tuple[float, float | None, float | None]] = []
         self._whole = problem.integer
         self._costs = PseudoCosts(int(problem.integer.sum()), settings.branching)
-        self._heap: list[tuple[float, int, Node]] = []
-        self._order = itertools.count()
-        self._next: list[Node] = []
-        self._plunged = 0
+        self._frontier = Frontier()
         self.floor = -np.inf
         box = propagation.tighten()
         whole = self._whole
@@ -122,17 +114,14 @@ class Tree:
             start = problem.lower[whole], problem.upper[whole]
             self.leaves.add(Leaf(*start, None, True, np.inf))
         else:
-            self._push(Node(box[0][whole], box[1][whole], box, -np.inf))
+            self._frontier.push(Node(box[0][whole], box[1][whole], box, -np.inf))
 
     # ---- what is known at any moment
 
     @property
     def leaf_bound(self) -> float:
         """What the leaves and the open nodes prove: nothing costs less (without the offset)."""
-        open_ = min((node.bound for node in self._next), default=np.inf)
-        if self._heap:
-            open_ = min(open_, self._heap[0][0])
-        return min(open_, self.leaves.bound)
+        return min(self._frontier.bound, self.leaves.bound)
 
     @property
     def bound(self) -> float:
@@ -142,7 +131,7 @@ class Tree:
     @property
     def open(self) -> list[Node]:
         """Nodes that are not done with."""
-        return [*(node for _, _, node in self._heap), *self._next]
+        return self._frontier.nodes
 
     def raise_floor(self, bound: float) -> None:
         """Note a bound that was proven elsewhere, without leaves."""
@@ -182,7 +171,7 @@ class Tree:
 
     def run(self) -> Limit | None:
         """Search until the gap is closed, nothing is open, or a limit is reached."""
-        while self._heap or self._next:
+        while len(self._frontier):
             limit = self.control.limit()
             if limit is None and self.settings.node_limit is not None:
                 limit = Limit.NODE if self.nodes >= self.settings.node_limit else None
@@ -192,13 +181,13 @@ class Tree:
                 return limit
             if self.settings.first and self.points.best is not None:
                 return None
-            node = self._pop()
+            node = self._frontier.pop()
             if node.bound >= self.points.value - self.slack:
                 self._leaf(node, Relaxed(node.bound, node.multipliers))
                 continue
             self.nodes += 1
             children = self._work(node)
-            self._continue(children)
+            self._frontier.extend(children, self.points.best is None)
             self.record()
         return None
 
@@ -216,7 +205,7 @@ class Tree:
         bool
             Whether it is still open.
         """
-        node = self._pop()
+        node = self._frontier.pop()
         found = self.bounding.relax(node.box, np.inf)
         if found.infeasible:
             self._leaf(node, found)
@@ -224,7 +213,7 @@ class Tree:
         if found.bound > node.bound:
             node.bound, node.multipliers = found.bound, found.multipliers
         self._look(node.box, found)
-        self._push(node)
+        self._frontier.push(node)
         self.record()
         return True
 
@@ -234,7 +223,7 @@ class Tree:
         if not self.trace or self.trace[-1][1:] != (objective, bound):
             self.trace.append((self.control.elapsed, objective, bound))
         self.control.progress(
-            f"{self.nodes} nodes, {len(self._heap) + len(self._next)} open",
+            f"{self.nodes} nodes, {len(self._frontier)} open",
             objective=objective,
             bound=bound,
         )
@@ -243,33 +232,6 @@ class Tree:
         if np.isinf(value):
             return None
         return float(self.judge.safe.sign * value + self.problem.offset)
-
-    def _push(self, node: Node) -> None:
-        heapq.heappush(self._heap, (node.bound, next(self._order), node))
-
-    def _pop(self) -> Node:
-        if self._next:
-            return self._next.pop()
-        return heapq.heappop(self._heap)[2]
-
-    def _continue(self, children: list[Node]) -> None:
-        """Choose what comes next: below the last node for a while, else the best open one.
-
-        Before there is an incumbent the plunge is longer and goes back to the last sibling.
-        """
-        without = self.points.best is None
-        self._plunged += 1
-        if self._plunged < (_SEARCH if without else _PLUNGE) and (children or without):
-            if not without:
-                for node in [*self._next, *children[1:]]:
-                    self._push(node)
-                self._next, children = [], children[:1]
-            self._next += reversed(children)
-            return
-        self._plunged = 0
-        for node in [*self._next, *children]:
-            self._push(node)
-        self._next = []
 
     def _work(self, node: Node) -> list[Node]:
         """Bound a node; return its children, the more promising one first."""

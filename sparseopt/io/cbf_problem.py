@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
-from sparseopt.io.cbf_reader import CbfModel, Coordinates
+from sparseopt.io.cbf_model import CbfModel, Coordinates
 from sparseopt.io.linear_rows import OneSided, assembled
 from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.base import Array

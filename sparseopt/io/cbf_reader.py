@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from sparseopt.errors import ProblemError
+from sparseopt.io.cbf_model import MARK, WIDTHS, CbfModel, Coordinates
 from sparseopt.io.strict_json import loads_object
 from sparseopt.io.text import Lines, numbered
 from sparseopt.problems.base import Array
 
-__all__ = ["CBF_VERSION", "MARK", "CbfModel", "Coordinates", "parse_cbf"]
+__all__ = ["CBF_VERSION", "parse_cbf"]
 
-MARK = "# sparseopt-cbf "
-"""Begins the comment line with sparseopt's JSON header."""
 CBF_VERSION = 4
 """The newest version that is read."""
 
@@ -26,63 +23,6 @@ _LARGEST = 2_000_000
 """Variables, rows or entries of matrices that any file may state ..."""
 _PER_LINE = 10
 """... and those per line that a longer file may."""
-
-
-@dataclass
-class Coordinates:
-    """Entries of a sparse array: an integer index each, the value, and the line it is on."""
-
-    index: Array
-    value: Array
-    line: Array
-
-    @classmethod
-    def empty(cls, width: int) -> Coordinates:
-        """Return no entries with `width` indices each."""
-        return cls(np.zeros((0, width), np.int64), np.zeros(0), np.zeros(0, np.int64))
-
-
-@dataclass
-class CbfModel:
-    """The sections of a CBF file; domains are lists of (name, length)."""
-
-    version: int = 0
-    maximize: bool = False
-    header: dict[str, Any] = field(default_factory=dict)
-    variables: list[tuple[str, int]] = field(default_factory=list)
-    matrices: list[int] = field(default_factory=list)
-    rows: list[tuple[str, int]] = field(default_factory=list)
-    inequalities: list[int] = field(default_factory=list)
-    integer: list[int] = field(default_factory=list)
-    rank_one_matrices: list[int] = field(default_factory=list)
-    rank_one_inequalities: list[int] = field(default_factory=list)
-    constant: float = 0.0
-    coordinates: dict[str, Coordinates] = field(default_factory=dict)
-
-    @property
-    def n(self) -> int:
-        """Number of scalar variables."""
-        return sum(length for _, length in self.variables)
-
-    @property
-    def m(self) -> int:
-        """Number of scalar rows."""
-        return sum(length for _, length in self.rows)
-
-    def entries(self, section: str) -> Coordinates:
-        """Return the entries of a section, none where it is not there."""
-        return self.coordinates.get(section) or Coordinates.empty(_WIDTHS[section])
-
-
-_WIDTHS = {
-    "OBJFCOORD": 3,
-    "OBJACOORD": 1,
-    "FCOORD": 4,
-    "ACOORD": 2,
-    "BCOORD": 1,
-    "HCOORD": 4,
-    "DCOORD": 3,
-}
 
 
 def parse_cbf(text: str, where: str) -> CbfModel:
@@ -139,7 +79,7 @@ class _Reader:
                 "PSDCONRANK1", "matrix inequality", self._model.rank_one_inequalities
             ),
             "OBJBCOORD": self._constant,
-            **{name: self._section(name) for name in _WIDTHS},
+            **{name: self._section(name) for name in WIDTHS},
         }
         seen: set[str] = set()
         for line in self._lines:
@@ -236,7 +176,7 @@ class _Reader:
     def _coordinates(self, section: str) -> None:
         """Read the entries: indices within their ranges, then a number."""
         (count,) = self._lines.integers(f"the number of entries of {section}", 1)
-        width = _WIDTHS[section]
+        width = WIDTHS[section]
         if count > self._lines.left:
             raise self._lines.error(
                 f"at most as many entries as lines are left, {self._lines.left}; the file is "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparseopt.io.cbf_reader import MARK
+from sparseopt.io.cbf_model import MARK
 from sparseopt.io.linear_rows import OneSided, split_rows
 from sparseopt.io.strict_json import dumps
 from sparseopt.problems import MISDP
