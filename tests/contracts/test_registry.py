@@ -1,5 +1,6 @@
 """Backends of third parties, found by the entry-point group through real package metadata."""
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,14 @@ import pytest
 
 import sparseopt
 from sparseopt import BackendError, BackendNotFound, UnsupportedProblem, Verdict
-from sparseopt.problems import STRS, Problem
+from sparseopt.problems import (
+    STRS,
+    Candidates,
+    DantzigSelector,
+    L0GraphicalModel,
+    MISDPBuilder,
+    Problem,
+)
 from sparseopt.registry import backend_names, get_backend
 
 PROBLEM = STRS(A=np.diag([1.0, 3.0]), d=1)
@@ -110,6 +118,44 @@ def test_auto_tells_what_it_chose_and_why():
     assert "strs-bnb" in result.notes[0]
 
 
+def one_of_each_family():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(20, 4))
+    model = MISDPBuilder("max")
+    t = model.variable(upper=1.0)
+    model.semidefinite((t, -np.eye(2)), constant=np.eye(2))
+    model.objective((t, 1.0))
+    return {
+        "homotopy": DantzigSelector(X=X, y=X[:, 0]),
+        "l0-tables": L0GraphicalModel(X, Candidates.window(4, 2)),
+        "strs-bnb": PROBLEM,
+        "misdp-bnb": model.build(),
+    }
+
+
+@pytest.mark.parametrize("expected", ["homotopy", "l0-tables", "strs-bnb", "misdp-bnb"])
+def test_auto_says_what_it_chose_for_every_family(expected):
+    result = sparseopt.solve(one_of_each_family()[expected], time_limit=20.0)
+    assert result.backend == expected
+    assert result.notes[0].startswith(f"backend auto chose {expected}: own ")
+
+
+def test_auto_goes_on_where_a_package_is_missing_and_says_so(monkeypatch):
+    monkeypatch.setattr("sparseopt.api.backend_names", lambda: ("gurobi", "cvxpy", "brute-force"))
+    found = importlib.util.find_spec
+    missing = {"gurobipy"}
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name, *_: None if name in missing else found(name)
+    )
+    result = sparseopt.solve(PROBLEM)
+    assert result.backend == "brute-force"
+    assert "passed over: gurobi: gurobipy is not installed" in result.notes[0]
+    assert "sparseopt[gurobi]" in result.notes[0]
+    monkeypatch.setattr("sparseopt.api.backend_names", lambda: ("gurobi",))
+    with pytest.raises(UnsupportedProblem, match="gurobipy is not installed: pip install"):
+        sparseopt.solve(PROBLEM)
+
+
 def test_nobody_takes_a_name_of_ours(site):
     site.install("brute-force", BACKEND.format(name="brute-force", extra=""))
     assert backend_names().count("brute-force") == 1
@@ -131,11 +177,27 @@ def test_auto_says_why_each_backend_does_not_fit():
         assert name in str(caught.value)
 
 
-def test_listing_all_backends_imports_no_solver():
+SOLVERS = {
+    *("highspy", "numba", "pyscipopt", "gurobipy", "mosek", "xpress", "coptpy"),
+    *("cvxpy", "clarabel", "scs", "ecos", "osqp", "pyprimal", "abess", "sklearn"),
+    *("statsmodels", "pandas", "networkx", "matplotlib"),
+}
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        "import sparseopt; rows = sparseopt.backends(); assert rows",
+        "from sparseopt.cli import main; sys.argv = ['sparseopt', 'backends']; main()",
+        "from sparseopt.cli import main; sys.argv = ['sparseopt', 'backends', '--json']; main()",
+    ],
+    ids=["api", "command", "json"],
+)
+def test_listing_all_backends_imports_no_solver(listing):
     code = (
-        "import sys, sparseopt; rows = sparseopt.backends(); assert rows; "
-        "print(sorted({m.split('.')[0] for m in sys.modules} & {'highspy', 'numba', 'cvxpy', "
-        "'pyscipopt', 'gurobipy', 'mosek', 'xpress', 'coptpy', 'pandas', 'sklearn'}))"
+        "import sys\ntry:\n    " + listing.replace("; ", "\n    ") + "\nexcept SystemExit as end:\n"
+        "    assert not end.code, end.code\n"
+        f"print(sorted({{m.partition('.')[0] for m in sys.modules}} & {SOLVERS!r}))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"
+    assert run.stdout.splitlines()[-1] == "[]"
