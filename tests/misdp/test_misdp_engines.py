@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -179,15 +178,13 @@ def test_integers_without_bounds_may_have_an_optimum(backend):
 
 
 @each_engine
-def test_a_tree_without_end_honours_the_limit(backend):
+def test_a_tree_without_end_honours_the_limit(backend, in_time):
     """2 k - 2 j = 1 has no integer solution, and no branch is ever empty."""
     model = MISDPBuilder("max")
     k, j = model.variables(2, integer=True)
     model.row((k, 2.0), (j, -2.0), lower=1.0, upper=1.0)
     model.objective((k, 1.0))
-    begin = time.perf_counter()
-    result = solve(model.build(), backend, time_limit=0.5)
-    assert time.perf_counter() - begin < 3.0
+    result = in_time(3.0, lambda: solve(model.build(), backend, time_limit=0.5))
     assert (result.status, result.limit) == (Status.NO_SOLUTION, Limit.TIME)
 
 
@@ -226,9 +223,11 @@ def _isometry_optimum():
 
 @each_engine
 @pytest.mark.parametrize("seconds", [0.0, 0.05, 0.4])
-def test_time_limits_leave_valid_bounds(backend, seconds):
-    result = solve(_long(), backend, time_limit=seconds)
-    assert result.solve_time <= seconds + 1.0
+def test_time_limits_leave_valid_bounds(backend, seconds, in_time):
+    problem = _long()
+    # The first solve imports, which the limit does not count.
+    solve(draw(0), backend)
+    result = in_time(seconds + 1.5, lambda: solve(problem, backend, time_limit=seconds))
     assert result.verdict is not Verdict.REFUTED
     assert result.limit is Limit.TIME
     if result.bound is not None and result.x is not None:
@@ -241,19 +240,23 @@ def _long():
 
 
 @each_engine
-def test_ctrl_c_leaves_what_is_known(backend):
+def test_ctrl_c_leaves_what_is_known(backend, in_time):
     solve(draw(0), backend)
-    previous = signal.signal(signal.SIGINT, lambda *_: None)
-    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
-    try:
-        timer.start()
-        result = solve(_long(), backend)
-    finally:
-        timer.cancel()
-        timer.join()
-        signal.signal(signal.SIGINT, previous)
+    problem = _long()
+
+    def interrupted():
+        previous = signal.signal(signal.SIGINT, lambda *_: None)
+        timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+        try:
+            timer.start()
+            return solve(problem, backend)
+        finally:
+            timer.cancel()
+            timer.join()
+            signal.signal(signal.SIGINT, previous)
+
+    result = in_time(3.5, interrupted)
     assert result.limit is Limit.INTERRUPTED
-    assert result.solve_time < 3.0
     assert result.verdict is not Verdict.REFUTED
 
 
