@@ -25,7 +25,7 @@ _STEP = 1e-4
 _PATIENCE = 4
 """Rounds one after the other that need not."""
 _NODES = 1000
-"""Of one master: where it takes more its linear programs are too weak."""
+"""Of all masters: where they take more their linear programs are too weak."""
 _MASTERS = 10
 """Within so many masters the gap must be halved."""
 _ROUNDING = 1e-9
@@ -101,7 +101,7 @@ class OuterApproximation:
                 limit = Limit.NODE if self.nodes >= params.node_limit else None
             if limit is not None:
                 return limit
-            answer = self._master.solve(gap, points.best, _NODES)
+            answer = self._master.solve(gap, points.best, max(1, _NODES - self.nodes))
             self.masters += 1
             if answer.bound == np.inf:
                 if whole_box:
