@@ -9,7 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.backend import Control, Option
-from sparseopt.errors import ParamError
+from sparseopt.errors import (
+    BackendError,
+    BackendUnavailable,
+    LicenseError,
+    ParamError,
+    UnsupportedProblem,
+)
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 from sparseopt.solvers.lp.outcome import Outcome
@@ -126,8 +132,54 @@ class CvxpyConic:
         orders: Sequence[int] = (),
         sizes: Sequence[int] = (),
     ) -> Raw:
-        """Minimise q'x with b - C x in the cones."""
-        found = PYTHON.run(
+        """Minimise q'x with b - C x in the cones.
+
+        Raises
+        ------
+        BackendUnavailable
+            When the solver is not installed; a LicenseError where it has no licence for this.
+        UnsupportedProblem
+            When it does not take these cones.
+        """
+        try:
+            found = self._ask(q, C, b, zero, nonnegative, orders, sizes)
+        except BackendError as error:
+            if "license" not in str(error).lower():
+                raise
+            raise LicenseError(f"cvxpy: {self._solver} has no licence for this: {error}") from error
+        if isinstance(found, Limit):
+            self.word, self.limit = found.value, found
+            return Raw(None, None, found.value)
+        self.word = str(found["status"])
+        if "is not installed" in self.word:
+            raise BackendUnavailable(
+                f"cvxpy finds no solver {self._solver!r}: install it, or take another one of "
+                "cvxpy.installed_solvers(), such as CLARABEL or SCS"
+            )
+        if "cannot solve this problem" in self.word:
+            raise UnsupportedProblem(
+                f"cvxpy: {self._solver} does not take this problem's cones; CLARABEL and SCS do"
+            )
+        self.iterations += int(found.get("iterations", 0))
+        outcome = STATUS_MAP.get(self.word)
+        self.limit = self._reached() if outcome is Outcome.LIMIT else None
+        y, x = found.get("y"), found.get("x")
+        for vector in (x, y):
+            if vector is not None and not np.isfinite(vector).all():
+                return Raw(None, None, self.word)
+        return Raw(x, y, self.word, ray=outcome is Outcome.INFEASIBLE and y is not None)
+
+    def _ask(
+        self,
+        q: Array,
+        C: sp.csc_array,
+        b: Array,
+        zero: int,
+        nonnegative: int,
+        orders: Sequence[int],
+        sizes: Sequence[int],
+    ) -> Any:
+        return PYTHON.run(
             "conic",
             self._control,
             {
@@ -145,18 +197,6 @@ class CvxpyConic:
             verbose=self._control.params.verbose,
             settings=self._settings,
         )
-        if isinstance(found, Limit):
-            self.word, self.limit = found.value, found
-            return Raw(None, None, found.value)
-        self.word = str(found["status"])
-        self.iterations += int(found.get("iterations", 0))
-        outcome = STATUS_MAP.get(self.word)
-        self.limit = self._reached() if outcome is Outcome.LIMIT else None
-        y, x = found.get("y"), found.get("x")
-        for vector in (x, y):
-            if vector is not None and not np.isfinite(vector).all():
-                return Raw(None, None, self.word)
-        return Raw(x, y, self.word, ray=outcome is Outcome.INFEASIBLE and y is not None)
 
     @property
     def outcome(self) -> Outcome:

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import sparseopt
-from sparseopt import ParamError, Status, UnsupportedProblem, Verdict
+from sparseopt import BackendUnavailable, ParamError, Status, UnsupportedProblem, Verdict
+from sparseopt.errors import LicenseError
 from sparseopt.problems import L1SVM, STRS, DantzigSelector, LADLasso, MISDPBuilder
+from sparseopt.registry import get_backend
 
 pytest.importorskip("cvxpy", reason="CVXPY is not installed: sparseopt[cvxpy]")
 
@@ -41,9 +43,24 @@ def test_all_solvers_find_our_optimum_and_it_is_proven(name, solver):
 
 
 def test_a_solver_that_is_not_there_is_named():
-    result = sparseopt.solve(PROBLEMS["lad"], backend="cvxpy", lam=1.0, options={"solver": "NONE"})
-    assert result.status is Status.NUMERICAL_ERROR
-    assert "NONE" in result.raw_status
+    with pytest.raises(BackendUnavailable, match="'NONE': install it"):
+        sparseopt.solve(PROBLEMS["lad"], backend="cvxpy", lam=1.0, options={"solver": "NONE"})
+
+
+def test_cones_that_a_solver_does_not_take_are_told():
+    for backend in ("cvxpy", "cvxpy-relaxation"):
+        with pytest.raises(UnsupportedProblem, match="HIGHS does not take this problem's cones"):
+            sparseopt.solve(least_ball(free=True), backend=backend, options={"solver": "HIGHS"})
+
+
+def test_a_solver_without_a_licence_is_told():
+    mosek = get_backend("mosek")
+    if not mosek.availability().available:
+        pytest.skip(mosek.availability().reason)
+    if mosek.license_status() == "licensed":
+        pytest.skip("there is a licence here")
+    with pytest.raises(LicenseError, match="MOSEK has no licence"):
+        sparseopt.solve(PROBLEMS["lad"], backend="cvxpy", lam=1.0, options={"solver": "MOSEK"})
 
 
 def test_settings_reach_the_solver():
