@@ -18,10 +18,20 @@ from sparseopt.problems.base import Array
 __all__ = ["HighsMaster", "Master", "ScipMaster"]
 
 _TOLERANCE = 1e-9
+_SCIP_TOLERANCE = 1e-7
+"""SCIP asks its LP solver for a thousandth of it at times, which below 1e-10 complains aloud."""
 
 
 class Master(Protocol):
-    """What the outer approximation asks of its master."""
+    """What the outer approximation asks of its master.
+
+    Attributes
+    ----------
+    margin : float
+        What the bound on eta may be too low by.
+    """
+
+    margin: float
 
     def cut(self, constant: float, weights: Array) -> None:
         """Add eta <= constant + weights'q."""
@@ -39,6 +49,8 @@ class Master(Protocol):
 
 class HighsMaster:
     """The master in HiGHS, to which rows are added."""
+
+    margin = 10.0 * _TOLERANCE
 
     def __init__(self, n: int, m: int, control: Control) -> None:
         import highspy
@@ -114,6 +126,8 @@ class HighsMaster:
 class ScipMaster:
     """The master in SCIP, built anew for each solve."""
 
+    margin = 10.0 * _SCIP_TOLERANCE
+
     def __init__(self, n: int, m: int, control: Control) -> None:
         from sparseopt.solvers.scip_ import Scip
 
@@ -150,7 +164,7 @@ class ScipMaster:
             row_high=np.array(self._high),
             integer=np.arange(n + 1) < n,
         )
-        options = {"tolerance": _TOLERANCE, "settings": ""}
+        options = {"tolerance": _SCIP_TOLERANCE, "settings": ""}
         answer = self._scip.ask(program, self._control, options, rel_gap=0.0, abs_gap=_TOLERANCE)
         if answer.outcome is Outcome.INFEASIBLE:
             return None, -np.inf

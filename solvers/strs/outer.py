@@ -19,8 +19,6 @@ from sparseopt.solvers.strs.tree import Tree
 
 __all__ = ["Cuts", "Search"]
 
-_MARGIN = 1e-8
-"""What the master's bound may be too low by, as a part of the root's gap."""
 _SMALLEST = 1e-6
 """The master's unit of the bound is no smaller, where the data are of size 1."""
 
@@ -124,7 +122,7 @@ class Search:
                 return limit
             self.iterations += 1
             chosen, eta = master.solve()
-            self._open = min(self._open, cuts.bound(eta))
+            self._open = min(self._open, cuts.bound(eta + master.margin))
             self._tell()
             if self.closed:
                 return None
@@ -269,4 +267,4 @@ class Cuts:
 
     def bound(self, eta: float) -> float:
         """Return what a bound on eta proves."""
-        return self.base + self.unit * (eta + _MARGIN) if eta > -math.inf else -math.inf
+        return self.base + self.unit * eta if eta > -math.inf else -math.inf
