@@ -19,7 +19,9 @@ U bounds the optimum if
    a pair (l, L) the data are A - (L + L')/2 and a - l there, and U is less what the rows can add
    (:mod:`sparseopt.checking.row_bounds`).
 
-Both are shown for U + 1e-9 s, where s is the size of the largest entry of A, a and U.
+Both are shown for U + 1e-9 s, where s is the size of the largest entry of A, a and U. A bound
+without a certificate is proven by all supports, where these are few
+(:mod:`sparseopt.checking.strs_supports`).
 """
 
 from __future__ import annotations
@@ -64,8 +66,14 @@ def verify(problem: STRS, result: Result, findings: Findings) -> None:
         )
         return
     certificate, bound = result.certificate, result.bound
-    if certificate is None or bound is None or np.isposinf(bound):
-        findings.doubt("there is no bound with a certificate that could prove it")
+    if bound is None or np.isposinf(bound):
+        findings.doubt("there is no bound that a certificate could prove")
+        return
+    if certificate is None:
+        from sparseopt.checking.strs_supports import verify_by_supports
+
+        if not verify_by_supports(problem, bound, findings):
+            findings.doubt("there is no certificate that could prove the bound")
         return
     if certificate.kind != "leaves":
         findings.doubt(f"a certificate {certificate.kind!r} proves nothing here, 'leaves' would")
@@ -88,15 +96,13 @@ class Judgement:
 def judge(problem: STRS, certificate: Certificate, bound: float) -> Judgement:
     """Tell whether the leaves of a certificate prove a bound on the optimum."""
     D, d = problem.A.shape[0], problem.d
-    size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()), abs(bound))
     try:
         leaves = Leaves.read(certificate, D, d)
         if not covers(leaves, d):
             return Judgement(
                 "refute", "the leaves do not hold all supports: some are in none of them"
             )
-        # All may be zero; a factorisation needs a shift that is not.
-        gap = unproven_leaf(problem, leaves, bound, SUM * max(size, _SMALLEST))
+        gap = unproven_leaf(problem, leaves, bound, bound_tolerance(problem, bound))
     except Malformed as error:
         return Judgement("refute", f"the leaves are malformed: {error}")
     except Unreadable as error:
@@ -108,6 +114,13 @@ def judge(problem: STRS, certificate: Certificate, bound: float) -> Judgement:
         f"{len(leaves.mu)} leaves hold every support of {d} among {D} variables, and none of them "
         f"exceeds {bound:.12g}",
     )
+
+
+def bound_tolerance(problem: STRS, bound: float) -> float:
+    """Return by how much a bound may be missed."""
+    size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()), abs(bound))
+    # All may be zero; a factorisation needs a shift that is not.
+    return SUM * max(size, _SMALLEST)
 
 
 @dataclass(frozen=True, eq=False)
