@@ -73,7 +73,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         cells = [cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)]
         terminalreporter.line("  ".join([row[0].ljust(width), *cells]).rstrip())
     if any(skipped.values()):
-        terminalreporter.line("skipped cases are larger than the licence that was found allows")
+        terminalreporter.line(
+            "skipped cases are larger than the licence that was found allows, or there is none"
+        )
     for name, reason in sorted(absent.items()):
         terminalreporter.line(f"{name.ljust(width)}  not tested: {reason}")
     for value in sorted(left_out):
