@@ -146,7 +146,7 @@ def _closed(
     """Return OPTIMAL where objective and bound meet."""
     params = control.params
     status = Status.CONVERGED if limit is None else Status.FEASIBLE
-    gap = relative_gap(objective, bound)
+    gap = relative_gap(objective, bound, problem.value_unit)
     if bound is not None and gap is not None:
         allowed = max(params.abs_gap, 1e-9 * problem.objective_scale(x))
         if gap <= params.rel_gap or abs(objective - bound) <= allowed:

@@ -88,13 +88,16 @@ class Certificate:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-def relative_gap(objective: float | None, bound: float | None) -> float | None:
-    """Return abs(objective - bound) / max(abs(objective), abs(bound), 1e-10)."""
+def relative_gap(objective: float | None, bound: float | None, unit: float = 1.0) -> float | None:
+    """Return abs(objective - bound) / max(abs(objective), abs(bound), 1e-10 unit).
+
+    The unit is the problem's ``value_unit``, 1 for most kinds.
+    """
     if objective is None or bound is None:
         return None
     if math.isinf(objective) or math.isinf(bound):
         return 0.0 if objective == bound else math.inf
-    return abs(objective - bound) / max(abs(objective), abs(bound), 1e-10)
+    return abs(objective - bound) / max(abs(objective), abs(bound), 1e-10 * unit)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,8 +170,12 @@ class Result:
 
     @property
     def gap(self) -> float | None:
-        """abs(objective - bound) / max(abs(objective), abs(bound), 1e-10)."""
-        return relative_gap(self.objective, self.bound)
+        """abs(objective - bound) / max(abs(objective), abs(bound), 1e-10 unit).
+
+        The unit is the problem's ``value_unit``, 1 for most kinds and where no problem is known.
+        """
+        unit = 1.0 if self.problem is None else float(self.problem.value_unit)
+        return relative_gap(self.objective, self.bound, unit)
 
     @property
     def instance(self) -> str | None:

@@ -99,7 +99,7 @@ class Relaxation(Backend):
         x = best.point(len(a))
         objective = problem.objective(x)
         bound = max(objective, splitting.bound * scale)
-        gap = relative_gap(objective, bound)
+        gap = relative_gap(objective, bound, problem.value_unit)
         if (gap is not None and gap <= params.rel_gap) or bound - objective <= params.abs_gap:
             status, limit = Status.OPTIMAL, None
         else:

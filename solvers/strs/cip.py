@@ -88,7 +88,7 @@ class ConvexIntegerProgram(Backend):
         x = best.point(len(a))
         objective = problem.objective(x)
         bound = max(objective, scale * min(own, dense + _MARGIN))
-        gap = relative_gap(objective, bound)
+        gap = relative_gap(objective, bound, problem.value_unit)
         limit = control.limit() or answer.limit
         if answer.bound is None and limit is None:
             limit = Limit.SLOW_PROGRESS

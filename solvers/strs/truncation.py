@@ -56,7 +56,7 @@ class Truncation(Backend):
         x = best.point(D)
         objective = problem.objective(x)
         bound = max(objective, float(dense.bound[0]))
-        gap = relative_gap(objective, bound)
+        gap = relative_gap(objective, bound, problem.value_unit)
         proven = gap is not None and gap <= params.rel_gap
         proven = proven or bound - objective <= params.abs_gap
         if proven:

@@ -94,7 +94,7 @@ def evaluation(spec: Mapping[str, Any], answer: Path) -> dict[str, Any]:
         "violation": _number(violation),
         "claimed_objective": _number(result.objective),
         "bound": _number(result.bound),
-        "gap": _number(relative_gap(objective, result.bound)),
+        "gap": _number(relative_gap(objective, result.bound, problem.value_unit)),
         "at": _number(_at(result)),
         "curve": curve,
         "nonzeros": None if result.x is None else int(np.count_nonzero(result.x)),

@@ -83,7 +83,7 @@ def _check_numbers(problem: Problem, result: Result, findings: Findings) -> None
     size = _stated_size(problem, result)
     allowed = max(
         result.params.abs_gap,
-        result.params.rel_gap * max(abs(objective), abs(bound), 1e-10),
+        result.params.rel_gap * max(abs(objective), abs(bound), 1e-10 * problem.value_unit),
         SUM * size,
     )
     if excess > max(FEASIBILITY * size, allowed if result.status is Status.OPTIMAL else 0.0):
@@ -92,7 +92,8 @@ def _check_numbers(problem: Problem, result: Result, findings: Findings) -> None
     if result.status is Status.OPTIMAL and not abs(objective - bound) <= allowed:
         findings.refute(
             f"the status is optimal, but objective {objective:.17g} and bound {bound:.17g} have a "
-            f"gap of {relative_gap(objective, bound):.3g} (asked: {result.params.rel_gap:g})"
+            f"gap of {relative_gap(objective, bound, problem.value_unit):.3g} "
+            f"(asked: {result.params.rel_gap:g})"
         )
 
 

@@ -80,7 +80,7 @@ def _check_size(
     params = result.params
     allowed = max(
         params.abs_gap,
-        params.rel_gap * max(abs(objective), abs(bound), 1e-10),
+        params.rel_gap * max(abs(objective), abs(bound), 1e-10 * problem.value_unit),
         SUM * max(size, abs(bound)),
     )
     if objective - bound > FEASIBILITY * size:

@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import sparseopt
+from sparseopt import Verdict
 from sparseopt.errors import ProblemError
 from sparseopt.problems import STRS, STRSPath
 
@@ -115,3 +117,17 @@ def test_values_are_compared_at_the_size_of_the_data():
     # Never looser than at size 1, and defined without any data.
     assert STRS(A=100.0 * A, d=1).value_unit == 1.0
     assert STRS(A=0.0 * A, d=1).value_unit == 1.0
+
+
+@pytest.mark.parametrize("backend", ["strs-bnb", "strs-oa", "strs-admm", "truncation"])
+def test_gaps_do_not_depend_on_the_unit_of_the_data(backend):
+    rng = np.random.default_rng(3)
+    M = rng.normal(size=(9, 9))
+    # Powers of two do not round; 2^-60 is about 1e-18.
+    plain, tiny, huge = (
+        sparseopt.solve(STRS(A=2.0**k * (M + M.T), d=3), backend=backend) for k in (0, -60, 60)
+    )
+    assert tiny.status is huge.status is plain.status
+    assert tiny.gap == pytest.approx(plain.gap, abs=1e-15)
+    assert huge.gap == pytest.approx(plain.gap, abs=1e-15)
+    assert {r.verdict for r in (plain, tiny, huge)} == {Verdict.VERIFIED}
