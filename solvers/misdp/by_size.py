@@ -27,6 +27,8 @@ class BySize:
     def solve(self, program: NodeProgram, cutoff: float) -> Raw:
         """Solve by the one that is faster for the size."""
         large = max(program.sizes, default=0) >= _LARGE and len(program.q) <= _VARIABLES
+        # Where Clarabel panicked at one node it would at many of the same tree.
+        large = large or self._clarabel.panicked
         first, second = (
             (self._barrier, self._clarabel) if large else (self._clarabel, self._barrier)
         )

@@ -17,9 +17,16 @@ __all__ = ["Clarabel"]
 
 
 class Clarabel:
-    """Solves programs by Clarabel's own interface; matrices go there as upper triangles."""
+    """Solves programs by Clarabel's own interface; matrices go there as upper triangles.
+
+    Attributes
+    ----------
+    panicked : bool
+        Whether a solve ended by a panic of Rust, which writes a page to standard error.
+    """
 
     name = "clarabel"
+    panicked = False
 
     def __init__(self, control: Control, tolerance: float) -> None:
         with control.uncounted():
@@ -70,6 +77,7 @@ class Clarabel:
             # A panic of Rust, such as an eigenvalue that LAPACK does not find, is no Exception.
             if type(error).__name__ != "PanicException":
                 raise
+            self.panicked = True
             return Raw(None, None, f"panic: {error}")
         word = str(solution.status)
         x, z = np.array(solution.x), np.array(solution.z)

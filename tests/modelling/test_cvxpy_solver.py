@@ -217,6 +217,16 @@ def test_a_limit_gives_what_is_known_and_values_are_a_warm_start():
     assert off == pytest.approx(cold, rel=1e-6)
 
 
+def test_where_no_choice_has_an_interior_there_is_an_optimum(capfd):
+    """Four rows of six entries leave a singular matrix; Clarabel panics at such nodes."""
+    problem, _ = sensors(8, 4)
+    value = problem.solve(solver=sparseopt.cvxpy.MISDP(backend="misdp-bnb"))
+    assert (problem.status, value) == (cp.OPTIMAL, pytest.approx(0.0, abs=1e-6))
+    assert problem.solver_stats.extra_stats.verdict is Verdict.VERIFIED
+    # The panic's page goes to standard error, at some nodes and not at all of them.
+    assert capfd.readouterr().err.count("panicked") <= 3
+
+
 def test_a_limit_before_any_point_is_an_error():
     problem, z = sensors()
     with pytest.raises(cp.SolverError):
