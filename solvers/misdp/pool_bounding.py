@@ -65,7 +65,7 @@ class PoolBounding:
         whole = self.pool.problem.integer
         fixed = bool((box[0][whole] == box[1][whole]).all())
         best = Relaxed(-np.inf)
-        if self.linear and not fixed and self._closed >= _ENOUGH * (self._tried - _TRIES):
+        if self.linear and not fixed and self._worth:
             self._tried += 1
             best = self._approximate(box, cutoff)
             if best.infeasible or best.bound >= cutoff:
@@ -111,9 +111,14 @@ class PoolBounding:
         """Ask the conic solvers."""
         return self.conic.settle(box, found)
 
+    @property
+    def _worth(self) -> bool:
+        """Whether linear programs have closed boxes often enough so far."""
+        return self._closed >= _ENOUGH * (self._tried - _TRIES)
+
     def _conic(self, box: Box, cutoff: float) -> Relaxed:
         found = self.conic.relax(box, cutoff)
-        if found.multipliers is not None:
+        if found.multipliers is not None and (self._worth or not self.linear):
             self.pool.add_multipliers(found.multipliers)
         return found
 
