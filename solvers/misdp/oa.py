@@ -27,16 +27,17 @@ class OuterApproximationBackend(Backend):
     r"""A mixed-integer linear master, and cuts :math:`\langle V, M(x)\rangle \ge 0`.
 
     1. The continuous relaxation is solved once by a conic solver. Eigenvectors of its multipliers
-       are the first cuts: with them the master is as tight as the relaxation.
+       are the first cuts: with them the master is as tight as the relaxation. Inequalities that
+       hold for integral integers only make it tighter (:mod:`sparseopt.solvers.misdp.indicators`).
     2. The master is solved. Its integers are fixed and the conic problem is solved for the rest:
        that gives an incumbent, and cuts that make the master exact at these integers, or a disproof
        and cuts that exclude them. The master's own point is cut off by all negative eigenvectors,
        sparse ones, 2 x 2 minors, and tangents of the second-order cones.
-    3. Until the master's bound meets the incumbent. With SCIP all of that is one tree, with the
-       cuts added as lazy constraints.
-    4. What was found is proven again by a tree over the cuts, whose linear programs' multipliers
-       add up to ones of the problem itself: the certificate. Where time does not allow it the
-       master's bound stands, unproven.
+    3. Until the master's bound meets the incumbent, or masters get nowhere. With SCIP all of that
+       is one tree, with the cuts added as lazy constraints.
+    4. What was found is proven again by a tree, whose nodes are bounded by linear programs over the
+       cuts, as long as these close enough of them, else by conic relaxations. Either's multipliers
+       are the certificate. Where time does not allow it the master's bound stands, unproven.
 
     References
     ----------
