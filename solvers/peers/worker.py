@@ -8,6 +8,7 @@ most solves. Data goes through files in a temporary folder, words through the ch
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import queue
@@ -56,7 +57,8 @@ class Child:
             errors="replace",
         )
         self.owner = os.getpid()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
         atexit.register(self.end)
 
     @property
@@ -114,12 +116,18 @@ class Child:
         if self.owner == os.getpid():
             self._process.kill()
             self._process.wait()
+            # Else Python complains at its end, where a solver has switched such warnings on.
+            self._listener.join(timeout=1.0)
+            assert self._process.stdin is not None
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
             atexit.unregister(self.end)
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._lines.put(line.rstrip("\n"))
+        with self._process.stdout as lines:
+            for line in lines:
+                self._lines.put(line.rstrip("\n"))
         self._lines.put(None)
 
     def _obituary(self) -> str:
