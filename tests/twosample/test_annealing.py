@@ -34,8 +34,14 @@ def test_one_subproblem_is_proven(name):
     assert result.gap <= 1e-9
     low = result.with_changes(bound=result.objective - 1e-3, objective=result.objective)
     assert sparseopt.check(BY_NAME[name].problem, low).verdict is Verdict.REFUTED
+    # Without a certificate few supports are all tried; of many, nothing is proven.
     none = result.with_changes(certificate=None)
-    assert sparseopt.check(BY_NAME[name].problem, none).verdict is Verdict.UNPROVEN
+    assert sparseopt.check(BY_NAME[name].problem, none).verdict is Verdict.VERIFIED
+    many = shifted("linear", n=30, D=30, d=10, lam=0.1)
+    proven = sparseopt.solve(many)
+    assert proven.verdict is Verdict.VERIFIED
+    none = proven.with_changes(certificate=None)
+    assert sparseopt.check(many, none).verdict is Verdict.UNPROVEN
 
 
 @pytest.mark.parametrize("kernel", ["quadratic", "gaussian"])
