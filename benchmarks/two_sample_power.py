@@ -25,7 +25,7 @@ __all__ = ["CASES", "HEURISTIC", "SECONDS", "SELECTED", "dimension", "lam", "opt
 CASES = {"mean-shift": "I", "covariance-shift": "II", "laplace": "III", "mixture": "IV"}
 HEURISTIC = {"restarts": 2, "iterations": 10}
 """Fewer moves than by default: a power study solves hundreds of problems."""
-SECONDS = {"strs": 0.2, "quadratic": None, "gaussian": None, "sparse-logistic": None}
+SECONDS = {"strs": 1.0, "quadratic": None, "gaussian": None, "sparse-logistic": None}
 """Time limits of a selection in such a study; then the incumbent is taken, unproven. Annealing ends
 by itself, so that its figures do not depend on the machine."""
 UNPROVEN = 1.0
