@@ -101,8 +101,11 @@ class Candidates:
         s = nu.T
         return -np.array([s[0] @ t[0], s[0] @ t[1] + s[1] @ t[0], s[1] @ t[1]])
 
-    def dense(self, block: Array) -> DenseProgram:
-        """Return the dense program on the candidates, with the matrix A[rows, columns] given."""
+    def dense(self, block: Array, centre: float = 0.0) -> DenseProgram:
+        """Return the dense program on the candidates, with the matrix A[rows, columns] given.
+
+        Its parameter is lam - centre.
+        """
         program = self.program
         inside = self.inside
         counts = np.diff(program.kink_ptr)[inside]
@@ -116,6 +119,9 @@ class Candidates:
         offset = self.offset[inside].T
         kinks[:2, kink_ptr[p] :] -= np.repeat(offset[:, p:], counts[p:], axis=1)
         slopes[:2, : slope_ptr[p]] -= np.repeat(offset[:, :p], counts[:p] + 1, axis=1)
+        if centre != 0.0:
+            kinks[0] += centre * kinks[1]
+            slopes[0] += centre * slopes[1]
         block = np.ascontiguousarray(block)
         return DenseProgram(
             block, np.ascontiguousarray(block.T), kink_ptr, slope_ptr, kinks, slopes

@@ -8,6 +8,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.solvers.compiled import compiled
+from sparseopt.solvers.homotopy.centre import recentre, steepness_of, uncentre
 from sparseopt.solvers.homotopy.core import DRIFTED, FULL, PAUSED, STALLED, advance
 from sparseopt.solvers.homotopy.fresh import perturb, refresh, set_limits
 from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
@@ -15,6 +16,11 @@ from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
 __all__ = ["NO_START", "Column", "follow_columns", "scale"]
 
 _REFRESH = 128
+_LOOK = 16
+"""Pivots between two looks at how fast the values change, once they were seen to."""
+_STEEP, _RISING = 100.0, 10.0
+"""Change with lam since the centre of a value that is let be, relative to the largest value; and
+that from which on every pivot is looked at."""
 _PATIENCE = 8
 _DRIFT = 1e-11
 _ROUNDING = 1e-13
@@ -176,18 +182,26 @@ def follow_columns(
     # the values at the start, where they are the same for all programs
     alike = False
     w, low, high = np.empty((3, n)), np.empty((3, n)), np.empty((3, n))
+    slopes = program.slopes[0].copy()
     counters[4] = counters[6] = counters[7] = counters[10] = 0
-    for i in range(first, last):
+    i = first
+    look = _REFRESH
+    while i < last:
         ends[i - first] = counters[4]
+        used_theta, used_changes, used_nu = counters[6], counters[7], counters[10]
         if stop[0]:
+            i += 1
             continue
         program.kinks[0] = kinks[i]
+        program.slopes[0] = slopes
+        centre, begin = 0.0, counters[4]
         tableau.codes[:] = codes
         tableau.told[:] = codes
         counters[1] = counters[2] = counters[5] = counters[8] = 0
         counters[3], counters[9], counters[11] = 1, -counters[4], 0
         position[0], position[1], position[2] = 0.0, 0.0, np.inf
         drawn = 0
+        steepness = 0.0
         reason = PAUSED
         if alike:
             _restart(program, tableau, w, low, high)
@@ -202,6 +216,14 @@ def follow_columns(
             reason = NO_START
         while reason in (DRIFTED, PAUSED):
             tired = counters[1] >= _REFRESH or (counters[1] > 0 and reason == DRIFTED)
+            if look < _REFRESH and counters[1] > 0:
+                steepness = steepness_of(program, tableau)
+                look = 1 if steepness > _RISING else _LOOK
+                if steepness > _STEEP:
+                    uncentre(records.bounds, ends[i - first], begin, counters[4], centre, end)
+                    begin = counters[4]
+                    centre += recentre(program, tableau)
+                    tired = True
             if tired and refresh(program, tableau) < 0:
                 reason = STALLED
                 break
@@ -211,8 +233,10 @@ def follow_columns(
                 reason = PAUSED
                 break
             reason = advance(
-                program, tableau, records, end, start, _REFRESH, max_segments, max_nonzeros
+                program, tableau, records, end - centre, start, look, max_segments, max_nonzeros
             )
+            if look == _REFRESH and end > -np.inf:
+                steepness = max(steepness, steepness_of(program, tableau))
             if reason == FULL:
                 records = _grown(records)
                 reason = PAUSED
@@ -221,8 +245,18 @@ def follow_columns(
                 alike = False
                 if perturb(program, tableau, seed + i + drawn) >= 0:
                     reason = PAUSED
+        if look == _REFRESH and steepness > _STEEP:
+            # once more from the start, with care
+            look = _LOOK
+            counters[4], counters[6] = ends[i - first], used_theta
+            counters[7], counters[10] = used_changes, used_nu
+            continue
+        if centre != 0.0:
+            uncentre(records.bounds, ends[i - first], begin, counters[4], centre, end)
         reasons[i - first] = reason
         ends[i - first] = counters[4]
         pivots[i - first] = counters[8]
         rays[i - first] = tableau.ray
+        look = _REFRESH
+        i += 1
     return Column(reasons, ends, pivots, rays), records

@@ -13,7 +13,7 @@ from sparseopt.solvers.compiled import compiled_in_place
 from sparseopt.solvers.homotopy.fresh import largest, set_limits
 from sparseopt.solvers.homotopy.ratio_tests import first_block, next_event
 from sparseopt.solvers.homotopy.rays import dual_ray, exchange, primal_ray
-from sparseopt.solvers.homotopy.records import land, land_at_end, record
+from sparseopt.solvers.homotopy.records import land, land_at_end, record, take_back
 from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
 
 __all__ = [
@@ -140,6 +140,7 @@ def advance(
         if last and counters[12] == 1 and counters[1] > 0:
             return DRIFTED
         down = end if last else min(event_lam, lam)
+        before, untold, delta = counters[4], counters[3], position[1]
         if top - down > tie or (last and (top > down or counters[3] == 1)):
             ruled = max_nonzeros >= 0 and counters[4] + counters[9] > 0
             if ruled and _nonzeros(program, tableau, 0.5 * (down + top)) > max_nonzeros:
@@ -155,6 +156,7 @@ def advance(
             return END
         if counters[2] >= _STALL:
             return STALLED
+        above = lam
         position[0], position[1] = down, event_delta
         lam = down
 
@@ -179,6 +181,8 @@ def advance(
         if blocker < 0:
             if counters[1] > 0:
                 # the ray proves something: it is to come from a fresh kernel
+                take_back(tableau, records, before, untold)
+                position[0], position[1] = above, delta
                 return DRIFTED
             for i in range(p + m):
                 ray[i] *= sign
@@ -206,6 +210,8 @@ def advance(
         if abs(ray[blocker] + answer[mover]) > _DRIFT * abs(ray[blocker]) and counters[1] > 1:
             counters[1] -= 1
             counters[8] -= 1
+            take_back(tableau, records, before, untold)
+            position[0], position[1] = above, delta
             return DRIFTED
         block_side = 1 if block_upper else -1
         if primal:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,8 +45,12 @@ _REFRESH = 192
 """Pivots between two fresh factorizations of the kernel."""
 _CAREFUL = 2
 """The same at least, where values drift."""
+_RETAKES = 5
+"""Times that a stretch is taken anew because values change fast with lam in it."""
 _DRIFT = 1e-10
 """Rounding errors collected between two factorizations that are let be, relative."""
+_STEEP = 100.0
+"""Change with lam since the centre of a value that is let be, relative to the largest value."""
 _VISIT = 0.03
 """Seconds of pivots between two looks at the clock."""
 _SHORTEST, _LONGEST = 64, 192
@@ -140,6 +144,8 @@ class _Walk:
         self.batch = min(_SHORTEST, self.longest)
         self.interval = _REFRESH
         self.refined = False
+        self.centre = 0.0
+        self.retaken = 0
         self.pending: Changes = []
         self._products: dict[bool, RoughProduct | None] = {}
         self.origin = Basis(program, self.codes.copy())
@@ -150,12 +156,12 @@ class _Walk:
         """Build the dense state on the chosen candidates at the current basis."""
         rows, columns = self.choice.rows, self.choice.columns
         self.candidates = Candidates(self.origin, rows, columns, self._rough)
-        dense = self.candidates.dense(self.choice.block)
+        dense = self.candidates.dense(self.choice.block, self.centre)
         self.state = State(
             dense,
             self.codes[self.candidates.inside],
-            self.lam,
-            self.top,
+            self.lam - self.centre,
+            self.top - self.centre,
             recorded=self.recorder.told,
             refined=self.refined,
         )
@@ -176,7 +182,7 @@ class _Walk:
     def step(self, stop: Callable[[], str | None]) -> Outcome | None:
         """Pivot for a while, look at all coordinates, and record what is proven."""
         code, reason = self._pivot(stop)
-        segments = self.state.take_segments()
+        segments = self._take()
         if self._drifted():
             return None if reason is None else self.outcome(reason)
         if len(segments):
@@ -204,7 +210,7 @@ class _Walk:
             by_time = _VISIT / self.seconds_each if self.seconds_each > 0.0 else 16
             begin, before = time.perf_counter(), state.pivots
             code = state.advance(
-                self.end,
+                self.end - self.centre,
                 self.start,
                 int(np.clip(by_time, 1, left)),
                 self.recorder.max_segments,
@@ -218,12 +224,32 @@ class _Walk:
             if code != core.PAUSED or left <= 0 or reason is not None:
                 return code, reason
 
+    def _take(self) -> Segments:
+        """Return the segments since the last time, in terms of lam."""
+        segments = self.state.take_segments()
+        if self.centre == 0.0 or len(segments) == 0:
+            return segments
+        last = segments.low == self.end - self.centre
+        low = np.where(last, self.end, segments.low + self.centre)
+        return replace(segments, low=low, high=np.append(self.top, low[:-1]))
+
     def _drifted(self) -> bool:
         """Factor the kernel anew; where the values had drifted, go back and take more care.
 
         The segments since the last look are then not to be kept.
+
+        Values are kept as those at the centre and their rates. Near the end of a path that becomes
+        infeasible the rates may grow until such sums lose their digits: the centre is then moved.
         """
         drift = self.state.refresh()
+        steep = np.isfinite(self.end) and self.state.steepness() > _STEEP
+        if steep and self.retaken < _RETAKES:
+            self.retaken += 1
+            if self.centre == self.lam:
+                self.interval = max(self.interval // 4, 1)
+            self.centre = self.lam
+            self._resettle()
+            return True
         if drift <= _DRIFT or (self.refined and self.interval <= _CAREFUL):
             if drift <= 0.01 * _DRIFT:
                 self.interval = min(2 * self.interval, _REFRESH)
@@ -238,6 +264,7 @@ class _Walk:
         """Keep segments that are proven, and stand at the end of the last one."""
         if len(segments) == 0:
             return
+        self.retaken = 0
         self.recorder.add(self.candidates, segments, self.codes, self.pending)
         self.pending = []
         # of several codes of one coordinate the last one is assigned last

@@ -16,6 +16,8 @@ from sparseopt.solvers.homotopy.tableau import Tableau
 __all__ = ["first_block", "next_event"]
 
 _PIVOT = 1e-10
+_NOISE = 1e-12
+"""Part of a ray's largest entry that others are rounding errors below."""
 _STABLE = 1e-5
 _ROUNDING = 1e-15
 
@@ -35,6 +37,25 @@ def _smallest(values: Array, count: int) -> float:
     a = b if b < a else a
     c = d if d < c else c
     return c if c < a else a
+
+
+@compiled_in_place
+def _largest(values: Array) -> float:
+    """Return the largest absolute value."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = len(values) - len(values) % 4
+    for i in range(0, whole, 4):
+        e, f, g, h = abs(values[i]), abs(values[i + 1]), abs(values[i + 2]), abs(values[i + 3])
+        a = e if e > a else a
+        b = f if f > b else b
+        c = g if g > c else c
+        d = h if h > d else d
+    for i in range(whole, len(values)):
+        e = abs(values[i])
+        a = e if e > a else a
+    a = b if b > a else a
+    c = d if d > c else c
+    return c if c > a else a
 
 
 @compiled_in_place
@@ -119,15 +140,19 @@ def _ways(
     high_rate: Array,
     lam: float,
     room: float,
+    slowest: float,
     way: Array,
 ) -> None:
-    """Set `way` to how far a step along the ray goes until each slack and `room` are used up."""
+    """Set `way` to how far a step along the ray goes until each slack and `room` are used up.
+
+    Entries of the ray up to `slowest` block nothing.
+    """
     for i in range(len(ray)):
         speed = abs(ray[i])
         over = high[i] - value[i] + lam * (high_rate[i] - rate[i])
         under = value[i] - low[i] + lam * (rate[i] - low_rate[i])
         slack = max(over if sign * ray[i] > 0.0 else under, 0.0)
-        way[i] = (slack + room) / speed if speed > _PIVOT else np.inf
+        way[i] = (slack + room) / speed if speed > slowest else np.inf
 
 
 @compiled_in_place
@@ -149,22 +174,22 @@ def first_block(
     # ray is zero at all others
     own = np.isfinite(travel[0])
     own_way = max(0.0, travel[0] + lam * travel[1]) if own else np.inf
+    largest = max(1.0, _largest(ray))
+    slowest = max(_PIVOT, _NOISE * largest)
     ray[mover] = 0.0
-    _ways(ray, sign, w[0], w[1], low[0], low[1], high[0], high[1], lam, room, ways)
+    _ways(ray, sign, w[0], w[1], low[0], low[1], high[0], high[1], lam, room, slowest, ways)
     reach = _smallest(ways, len(codes))
     if own:
         reach = min(reach, own_way + room)
     if reach < np.inf:
-        _ways(ray, sign, w[0], w[1], low[0], low[1], high[0], high[1], lam, 0.0, ways)
+        _ways(ray, sign, w[0], w[1], low[0], low[1], high[0], high[1], lam, 0.0, slowest, ways)
     ray[mover] = 1.0
     if reach == np.inf:
         return -1, 0
-    largest, quickest = 1.0, 1.0 if own_way <= reach else 0.0
+    quickest = 1.0 if own_way <= reach else 0.0
     for i in range(len(ray)):
-        speed = abs(ray[i])
-        largest = speed if speed > largest else largest
         if ways[i] <= reach:
-            quickest = max(quickest, speed)
+            quickest = max(quickest, abs(ray[i]))
     smallest = max(_STABLE * quickest, _PIVOT * largest)
     best, best_up, best_order = -1, 0, np.inf
     if own_way <= reach and smallest <= 1.0:

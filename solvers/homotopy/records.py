@@ -8,7 +8,7 @@ from sparseopt.problems.base import Array
 from sparseopt.solvers.compiled import compiled_in_place
 from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
 
-__all__ = ["land", "land_at_end", "record"]
+__all__ = ["land", "land_at_end", "record", "take_back"]
 
 _SNAP = 1e-11
 
@@ -84,6 +84,28 @@ def record(
     counters[4] = s + 1
     counters[2], counters[3] = 0, 0
     tableau.position[2] = down
+
+
+@compiled_in_place
+def take_back(tableau: Tableau, records: Records, before: int, untold: int) -> None:
+    """Forget the segment behind the first `before`, if there is one, to record it from new values.
+
+    `untold` is the mark that nothing was told yet, as it was before.
+    """
+    counters = tableau.counters
+    if counters[4] == before:
+        return
+    tableau.position[2] = records.bounds[before, 1]
+    changes = counters[7]
+    counters[6] = records.ends[before - 1, 0] if before > 0 else 0
+    counters[10] = records.ends[before - 1, 1] if before > 0 else 0
+    counters[7] = records.ends[before - 1, 2] if before > 0 else 0
+    counters[3], counters[4] = untold, before
+    for c in range(counters[7], changes):
+        i = records.change_index[c]
+        tableau.told[i] = -1
+        tableau.touched[counters[5]] = i
+        counters[5] += 1
 
 
 @compiled_in_place

@@ -8,6 +8,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.solvers.homotopy import core
+from sparseopt.solvers.homotopy.centre import steepness_of
 from sparseopt.solvers.homotopy.fresh import perturb, refresh
 from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
 
@@ -227,6 +228,10 @@ class State:
         """
         _regular(refresh(self.program, self.tableau))
         return float(self.tableau.position[3])
+
+    def steepness(self) -> float:
+        """Return how far values have changed since the parameter was 0, relative to their size."""
+        return float(steepness_of(self.program, self.tableau))
 
     def perturb(self, rng: np.random.Generator) -> None:
         """Draw the symbolic perturbation anew (see :func:`fresh.perturb`).

@@ -114,3 +114,16 @@ def test_a_time_limit_ends_the_columns():
     assert {r.status for r in results} <= {Status.FEASIBLE, Status.NO_SOLUTION}
     # a busy machine holds up one or another
     assert min(r.solve_time + r.build_time for r in results) < 0.55
+
+
+def test_columns_of_a_singular_covariance_end_where_they_become_infeasible():
+    # integer data of rank 32 in 34 variables: rounding errors must not be pivoted on
+    rng = np.random.default_rng(67)
+    n, d = int(rng.integers(8, 40)), int(rng.integers(10, 70))
+    problem = CLIME.from_data(np.round(2 * rng.normal(size=(n, d))))
+    assert np.linalg.matrix_rank(problem.S) < d
+    result = solve(problem)
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
+    assert {path.stopped_by for path in result.path.columns} == {"infeasible_below"}
+    column = result.path.columns[22]
+    assert abs(column.low[-1] * column.objective[-1, 1]) > 1e5 * column.objective[-1, 0]

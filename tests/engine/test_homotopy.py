@@ -10,6 +10,7 @@ from epigraph import solve_epigraph
 import sparseopt
 from sparseopt import Certificate, Limit, SolveParams, Status, Verdict
 from sparseopt.problems import (
+    LPD,
     DantzigSelector,
     LADLasso,
     ParametricLP,
@@ -258,3 +259,21 @@ def test_two_multipliers_prove_a_range_infeasible_and_no_less():
     # feasible for 1 <= lam <= 2: the same multipliers leave a gap between their half lines
     other = ParametricLP(column, [2.0, -1.0], [-1.0, 1.0], [-1.0], [0.0])
     assert sparseopt.check(other, result.with_changes(problem=other)).verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("seed", [39, 237])
+def test_a_path_is_accurate_where_it_becomes_infeasible(seed):
+    # the scatter of integer data of low rank: values change by 1e5 of their size with lam
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(20, 60)), int(rng.integers(60, 300))
+    X = np.round(2 * rng.normal(size=(n, d)))
+    y = X[:, :5].sum(axis=1) + rng.normal(size=n)
+    problem = LPD.from_samples(X[y > 0], X[y <= 0])
+    result = sparseopt.solve(problem, backend="homotopy")
+    assert result.verdict == "verified", result.check_messages
+    assert result.path.stopped_by == "infeasible_below"
+    lam = float(result.path.low[-1])
+    steepness = abs(lam * result.path.objective[-1, 1]) / result.objective
+    assert steepness > 1e4
+    assert np.abs(problem.S @ result.x - problem.delta).max() - lam < 1e-10
+    assert result.objective == pytest.approx(result.bound, rel=1e-8)
