@@ -44,12 +44,6 @@ class Long(BruteForce):
         return result.with_changes(x=result.x * (1.0 + 1e-5))
 
 
-class Bare(BruteForce):
-    def _solve(self, problem, params, options, control):
-        result = super()._solve(problem, params, options, control)
-        return result.with_changes(certificate=None)
-
-
 class Chatty(BruteForce):
     def _solve(self, problem, params, options, control):
         print("branching")
@@ -101,7 +95,6 @@ class Vandal(BruteForce):
         (Lax, ["random/bound", "random/gap", "random/verdict"]),
         (Loose, ["random/gap", "random/status"]),
         (Long, ["random/feasible"]),
-        (Bare, ["random/verdict"]),
         (Chatty, ["quiet"]),
         (Deaf, ["time-limit", "interrupt"]),
         (Fickle, ["deterministic"]),
@@ -161,9 +154,16 @@ class Mistaken(_Edited):
         return replace(path, stopped_by="time")
 
 
+class Bare(PARAMETRIC):
+    def _solve(self, problem, params, options, control):
+        result = super()._solve(problem, params, options, control)
+        return result.with_changes(certificate=None)
+
+
 @pytest.mark.parametrize(
     ("backend", "names"),
     [
+        (Bare, ["path-verdict"]),
         (Shifted, ["covers", "values", "path-verdict"]),
         (Holed, ["covers", "path-verdict"]),
         (Bent, ["points", "path-verdict"]),
