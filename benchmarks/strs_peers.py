@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import sparseopt
-from sparseopt import Status
+from sparseopt import Limit, Status
 from sparseopt.problems import STRS
 
 __all__ = ["PEERS", "Peers", "Run"]
@@ -31,8 +31,11 @@ class Run:
 
     @property
     def shown(self) -> str:
-        """The time, or that the limit was not enough."""
-        return f"{self.seconds:.3g} s" if self.done else f"> {self.limit:g} s ({self.ended})"
+        """The time, and what it ended with where that was not its goal."""
+        if self.done:
+            return f"{self.seconds:.3g} s"
+        late = self.seconds >= self.limit or self.ended.endswith(Limit.TIME.value)
+        return f"> {self.limit:g} s" if late else f"{self.seconds:.3g} s ({self.ended})"
 
 
 @dataclass
