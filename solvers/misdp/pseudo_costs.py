@@ -59,8 +59,8 @@ class PseudoCosts:
                 for total, count, average in zip(self._sum, self._count, mean, strict=True)
             ]
             if mean.any():
-                tiny = 1e-6 * float(mean.max())
-                score = np.maximum(gain[0] * down, tiny) * np.maximum(gain[1] * up, tiny)
+                fall, rise = (part / mean.max() for part in gain)
+                score = np.maximum(fall * down, 1e-6) * np.maximum(rise * up, 1e-6)
                 score = score * (1.0 + np.minimum(down, up))
         j = int(fractional[np.argmax(score)])
         return j, float(np.floor(v[j]))
