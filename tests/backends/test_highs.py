@@ -425,7 +425,7 @@ def test_a_time_limit_without_an_answer(large):
 
 def test_a_time_limit_leaves_the_path_so_far(large, in_time):
     problem, top = large
-    result = in_time(2.5, lambda: solve(problem, lam_min=0.001 * top, time_limit=1.0))
+    result = in_time(4.0, lambda: solve(problem, lam_min=0.001 * top, time_limit=2.5))
     assert result.status is Status.FEASIBLE
     assert result.limit is Limit.TIME
     assert result.path.stopped_by == "time"
