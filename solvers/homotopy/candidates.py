@@ -149,7 +149,11 @@ class Candidates:
 
 
 class _Side:
-    """The variables, or the rows (`primal`), and their values at the ends of all segments."""
+    """The variables, or the rows (`primal`), and their values at the ends of all segments.
+
+    `part` are the coordinates among all n, and `product` multiplies in single precision; it is None
+    where exact products are cheap. `points` and `rates` then do not exist.
+    """
 
     def __init__(self, candidates: Candidates, segments: Segments, primal: bool) -> None:
         program, p = candidates.program, candidates.program.p

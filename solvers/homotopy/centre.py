@@ -20,7 +20,8 @@ def steepness_of(program: DenseProgram, tableau: Tableau) -> float:
 
     The values are sums of what they are at the centre and of that change, and have lost those
     digits. The largest ratio of the two over values and over multipliers, whose sizes are not less
-    than those of the kinks and of the slopes.
+    than those of the kinks and of the slopes:
+    max over both kinds of |lam| max_i |w_1i| / max_i |w_0i + lam w_1i|.
     """
     codes, w, lam = tableau.codes, tableau.w, tableau.position[0]
     ratio = 0.0

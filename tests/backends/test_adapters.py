@@ -27,17 +27,7 @@ from sparseopt.problems import (
 )
 from sparseopt.registry import get_backend
 
-SOLVERS = ["scip", "gurobi", "copt", "xpress"]
 LIMITED = {"gurobi": "size-limited", "copt": "size-limited", "xpress": "community"}
-
-
-@pytest.fixture(params=SOLVERS)
-def solver(request, record_property):
-    backend = get_backend(request.param)
-    availability = backend.availability()
-    if not availability.available:
-        pytest.skip(availability.reason)
-    return request.param
 
 
 def model(seed: int = 0, d: int = 6, size: int = 3, **changes) -> L0GraphicalModel:
