@@ -90,7 +90,7 @@ def median(run: Callable[[], Any], repeats: int) -> float:
 
 def tables(D: int, nodes: int, goal: float, peers: dict[str, Any], repeats: int) -> Row:
     """Time the tables of Gaussian nodes."""
-    from sparseopt.solvers.spica import gaussian
+    from sparseopt.solvers.l0 import gaussian
 
     model = graph_sample("band", n=100, d=max(nodes, D + 1), d0=D, rho=0.5).model
     gaussian.warm_up()
@@ -223,7 +223,7 @@ def mip(model: L0GraphicalModel, loss: Any, count: int) -> Figure:
 
 def sensor(repeats: int) -> Row:
     """Time the tables of the sensor field."""
-    from sparseopt.solvers.spica import gaussian
+    from sparseopt.solvers.l0 import gaussian
 
     model = sensor_field_sample(n=98, d=3592).model
     gaussian.warm_up()
@@ -243,7 +243,7 @@ def sensor(repeats: int) -> Row:
 
 def ising(peers: dict[str, Any], repeats: int) -> Row:
     """Time the tables of Ising nodes."""
-    from sparseopt.solvers.spica import ising as engine
+    from sparseopt.solvers.l0 import ising as engine
 
     X = ising_lattice_sample(n=100, rows=15, columns=20).model.X
     model = L0GraphicalModel(X, Candidates.window(300, 10), loss="ising")
@@ -271,7 +271,7 @@ def abess_ising(model: L0GraphicalModel, loss: Any, count: int) -> Figure:
     """Run abess's logistic regression at every size; count the sizes at which it is not best."""
     from abess import LogisticRegression
 
-    from sparseopt.refit import logistic_fits
+    from sparseopt.proofs.neighbours import logistic_fits
 
     wrong, sizes, seconds = 0, 0, 0.0
     for j in range(count):
@@ -296,8 +296,8 @@ def abess_ising(model: L0GraphicalModel, loss: Any, count: int) -> Figure:
 
 def budgets(peers: dict[str, Any], repeats: int) -> Row:
     """Time the exact path over all budgets of given tables."""
-    from sparseopt.solvers.spica import gaussian
-    from sparseopt.solvers.spica.exact_path import exact_path, warm_up
+    from sparseopt.solvers.l0 import gaussian
+    from sparseopt.solvers.l0.exact_path import exact_path, warm_up
 
     model = graph_sample("band", n=100, d=5000, d0=10).model
     gaussian.warm_up()

@@ -42,8 +42,8 @@ import scipy.sparse as sp
 import sparseopt
 from sparseopt.generators import GraphSample, graph_sample
 from sparseopt.problems import Candidates, L0GraphicalModel
-from sparseopt.roc import roc
 from sparseopt.selection import graph_cross_validate
+from sparseopt.selection.graphs.roc import roc
 
 DESIGNS = ("scale-free", "block", "band")
 RHOS = (0.3, 0.5, 0.7)
@@ -193,7 +193,7 @@ def draw(design: str, curves: dict[Any, Any], file: Path) -> None:
     """Draw the mean ROC curves of one design, a panel for each rho."""
     from matplotlib.figure import Figure
 
-    from sparseopt.graph_pictures import plot_roc
+    from sparseopt.pictures.graphs import plot_roc
 
     figure = Figure(figsize=(10.0, 3.6), dpi=110, layout="constrained")
     for ax, rho in zip(figure.subplots(1, 3, sharey=True), RHOS, strict=True):

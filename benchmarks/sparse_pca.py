@@ -38,8 +38,8 @@ import numpy as np
 
 import sparseopt
 from sparseopt import Verdict
+from sparseopt.paths.supports import SupportPath
 from sparseopt.problems import STRSPath
-from sparseopt.support_path import SupportPath
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 NAMES = {

@@ -17,7 +17,7 @@ from matplotlib import pyplot
 __all__ = ["draw_digits", "draw_dimension", "draw_objectives", "draw_power", "draw_recovery"]
 
 COLOURS = ("#332288", "#CC6677", "#117733", "#AA4499", "#44AA99", "#882255", "#999933")
-"""Paul Tol's "muted" scheme, as in sparseopt.plot."""
+"""Paul Tol's "muted" scheme, as in sparseopt.pictures.paths."""
 GREY = "#999999"
 
 

@@ -31,7 +31,7 @@ from small_misdps import draw, enumerated, faults
 import sparseopt
 from sparseopt import Status, Verdict
 from sparseopt.problems import STRS
-from sparseopt.problems.strs_misdp import strs_as_misdp
+from sparseopt.problems.strs.semidefinite import strs_as_misdp
 
 ENGINES: dict[str, tuple[str, dict[str, object]]] = {
     "misdp-bnb": ("misdp-bnb", {}),

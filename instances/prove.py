@@ -29,7 +29,7 @@ import sparseopt
 from sparseopt.io.solu import KnownValue, write_solu
 from sparseopt.problems import MISDP, STRS, L0GraphicalModel, ParametricProblem, Problem, STRSPath
 from sparseopt.problems.base import Array
-from sparseopt.refit import logistic_fits
+from sparseopt.proofs.neighbours import logistic_fits
 
 MOST_SUPPORTS = 20_000
 

@@ -16,7 +16,7 @@ from sparseopt.errors import (
     UnsupportedProblem,
 )
 from sparseopt.params import SolveParams
-from sparseopt.path import PathResult
+from sparseopt.paths.parametric import PathResult
 from sparseopt.problems import Problem
 from sparseopt.result import Certificate, Limit, Result, Status, Verdict
 
@@ -68,5 +68,5 @@ def __getattr__(name: str) -> Any:
     if name == "cvxpy":
         import importlib
 
-        return importlib.import_module("sparseopt.cvxpy")
+        return importlib.import_module("sparseopt.modelling.cvxpy")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

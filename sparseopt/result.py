@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from sparseopt.errors import ParamError, SparseOptError
 from sparseopt.params import SolveParams
-from sparseopt.path import PathResult
+from sparseopt.paths.parametric import PathResult
 from sparseopt.problems.base import Array
 
 __all__ = ["Certificate", "Limit", "Result", "Status", "Verdict", "relative_gap"]

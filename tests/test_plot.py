@@ -11,7 +11,7 @@ import pytest
 
 import sparseopt
 from sparseopt.errors import BackendUnavailable, ParamError
-from sparseopt.path import GridPath, ParametricPath, SparseRows
+from sparseopt.paths.parametric import GridPath, ParametricPath, SparseRows
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -21,7 +21,7 @@ from matplotlib.colors import to_hex  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.text import Text  # noqa: E402
 
-from sparseopt.plot import check_picture, plot_path, save_path_picture  # noqa: E402
+from sparseopt.pictures.paths import check_picture, plot_path, save_path_picture  # noqa: E402
 
 ROOT = Path(sparseopt.__file__).parents[1]
 
@@ -345,8 +345,8 @@ def test_a_picture_file_needs_no_display_and_no_pyplot(tmp_path):
     code = (
         "import os, sys; os.environ.pop('DISPLAY', None)\n"
         "import numpy as np\n"
-        "from sparseopt.path import GridPath\n"
-        "from sparseopt.plot import save_path_picture\n"
+        "from sparseopt.paths.parametric import GridPath\n"
+        "from sparseopt.pictures.paths import save_path_picture\n"
         "z = np.zeros(2)\n"
         "path = GridPath(np.array([2.0, 1.0]), np.eye(2), np.eye(2), z, z, ['a', 'b'], 'grid')\n"
         f"save_path_picture(path, {str(tmp_path / 'x.png')!r})\n"

@@ -12,15 +12,16 @@ from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.errors import LicenseError, ParamError
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.graphical import BudgetTables
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.neighbourhoods import L0GraphicalModel
-from sparseopt.problems.parametric import ParametricProblem
-from sparseopt.problems.strs import STRS
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.budget.tables import BudgetTables
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.problems.parametric.problem import ParametricProblem
+from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Result
-from sparseopt.solvers.adapters.answer import Answer, Request
-from sparseopt.solvers.adapters.conic import refusal, solve_conic
-from sparseopt.solvers.adapters.program import Program
+
+from .answer import Answer, Request
+from .formulations.misdp import refusal, solve_conic
+from .program import Program
 
 __all__ = ["Adapter"]
 
@@ -101,21 +102,21 @@ class Adapter(Backend):
         with control.uncounted():
             self._load()
         if isinstance(problem, ParametricProblem):
-            from sparseopt.solvers.adapters.parametric import solve_parametric
+            from .formulations.parametric import solve_parametric
 
             return solve_parametric(problem, self, options, control)
         if isinstance(problem, STRS):
-            from sparseopt.solvers.adapters.sphere import solve_strs
+            from .formulations.strs import solve_strs
 
             return solve_strs(problem, self, options, control)
         if isinstance(problem, BudgetTables):
-            from sparseopt.solvers.adapters.knapsack import solve_tables
+            from .formulations.budget import solve_tables
 
             return solve_tables(problem, self, options, control)
         if isinstance(problem, MISDP):
             return solve_conic(problem, self, options, control)
         assert isinstance(problem, L0GraphicalModel)
-        from sparseopt.solvers.adapters.neighbours import solve_model
+        from .formulations.graphs import solve_model
 
         return solve_model(problem, self, options, control)
 

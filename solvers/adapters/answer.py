@@ -8,7 +8,8 @@ from typing import Any
 
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
-from sparseopt.solvers.lp.outcome import Outcome
+
+from ..common.outcome import Outcome
 
 __all__ = ["Answer", "Request"]
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from sparseopt.backend import Control
 from sparseopt.errors import BackendError, SparseOptError
 from sparseopt.params import SolveParams
-from sparseopt.solvers.adapters.answer import Answer, Request
-from sparseopt.solvers.adapters.program import Program
-from sparseopt.solvers.adapters.watch import watched
-from sparseopt.solvers.lp.outcome import Outcome
+
+from ..common.outcome import Outcome
+from ..common.watch import watched
+from .answer import Answer, Request
+from .program import Program
 
 if TYPE_CHECKING:
-    from sparseopt.solvers.adapters.adapter import Adapter
+    from .adapter import Adapter
 
 __all__ = ["in_child", "serve"]
 

@@ -8,8 +8,9 @@ from sparseopt.backend import Control
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Limit, Result, Status
-from sparseopt.solvers.adapters.answer import Answer
-from sparseopt.solvers.lp.outcome import Outcome
+
+from ..common.outcome import Outcome
+from .answer import Answer
 
 __all__ = ["GAP", "result_of", "warm_point"]
 

@@ -45,7 +45,7 @@ class PSDBlock:
         Order n of the matrices.
     matrix : csc array of shape (n (n + 1) / 2, columns)
         The lower triangles of :math:`A_j`, one in each column, packed column by column
-        (:func:`sparseopt.problems.cones.triangle`).
+        (:func:`sparseopt.problems.misdp.cones.triangle`).
     constant : array of shape (n (n + 1) / 2,)
         That of C.
     """

@@ -45,7 +45,7 @@ class Homotopy(Backend):
         assert isinstance(problem, ParametricProblem)
         control.progress("loading the engine (it is compiled at its first use on a machine)", 0.0)
         with control.uncounted():
-            from sparseopt.solvers.homotopy.run import Run, warm_up
+            from .run import Run, warm_up
 
             warm_up()
         run = Run(problem, params, control)

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sparseopt.path import ParametricPath, SparseRows
+from sparseopt.paths.parametric import ParametricPath, SparseRows
 from sparseopt.problems import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.problems.base import Array
 from sparseopt.result import Certificate
-from sparseopt.solvers.homotopy.program import ScaledProgram
-from sparseopt.solvers.homotopy.recorder import Recorder
-from sparseopt.solvers.homotopy.state import Entries
-from sparseopt.solvers.segments import path_from_codes
+
+from ..common.segments import path_from_codes
+from .program import ScaledProgram
+from .recorder import Recorder
+from .state import Entries
 
 __all__ = ["assemble"]
 

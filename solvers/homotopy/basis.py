@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.homotopy.program import ScaledProgram
-from sparseopt.solvers.homotopy.state import SingularKernel
+
+from .program import ScaledProgram
+from .state import SingularKernel
 
 __all__ = ["Basis", "limits"]
 

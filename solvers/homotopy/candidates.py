@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.homotopy.basis import Basis
-from sparseopt.solvers.homotopy.products import RoughProduct
-from sparseopt.solvers.homotopy.scan import Ends, ended, scan
-from sparseopt.solvers.homotopy.screen import Limits, Points, first_products, screened
-from sparseopt.solvers.homotopy.state import Segments
-from sparseopt.solvers.homotopy.tableau import DenseProgram
+
+from .basis import Basis
+from .products import RoughProduct
+from .scan import Ends, ended, scan
+from .screen import Limits, Points, first_products, screened
+from .state import Segments
+from .tableau import DenseProgram
 
 __all__ = ["Candidates", "Finding"]
 

@@ -7,9 +7,10 @@ infeasible the rates may grow until such sums lose their digits; around a nearer
 from __future__ import annotations
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
-from sparseopt.solvers.homotopy.fresh import largest
-from sparseopt.solvers.homotopy.tableau import DenseProgram, Tableau
+
+from ..common.compiled import compiled
+from .fresh import largest
+from .tableau import DenseProgram, Tableau
 
 __all__ = ["recentre", "steepness_of", "uncentre"]
 

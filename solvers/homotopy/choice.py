@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.homotopy.basis import Basis
-from sparseopt.solvers.homotopy.program import ScaledProgram
+
+from .basis import Basis
+from .program import ScaledProgram
 
 __all__ = ["Choice"]
 

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
-from sparseopt.solvers.homotopy.centre import recentre, steepness_of, uncentre
-from sparseopt.solvers.homotopy.core import DRIFTED, FULL, PAUSED, STALLED, advance
-from sparseopt.solvers.homotopy.fresh import perturb, refresh, set_limits
-from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
+
+from ..common.compiled import compiled
+from .centre import recentre, steepness_of, uncentre
+from .core import DRIFTED, FULL, PAUSED, STALLED, advance
+from .fresh import perturb, refresh, set_limits
+from .tableau import DenseProgram, Records, Tableau
 
 __all__ = ["NO_START", "Column", "follow_columns", "scale"]
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled_in_place
-from sparseopt.solvers.homotopy.fresh import largest, set_limits
-from sparseopt.solvers.homotopy.ratio_tests import first_block, next_event
-from sparseopt.solvers.homotopy.rays import dual_ray, exchange, primal_ray
-from sparseopt.solvers.homotopy.records import land, land_at_end, record, take_back
-from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
+
+from ..common.compiled import compiled_in_place
+from .fresh import largest, set_limits
+from .ratio_tests import first_block, next_event
+from .rays import dual_ray, exchange, primal_ray
+from .records import land, land_at_end, record, take_back
+from .tableau import DenseProgram, Records, Tableau
 
 __all__ = [
     "DRIFTED",

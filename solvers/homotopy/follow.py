@@ -30,14 +30,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.homotopy import core
-from sparseopt.solvers.homotopy.basis import Basis
-from sparseopt.solvers.homotopy.candidates import Candidates, Finding
-from sparseopt.solvers.homotopy.choice import Choice
-from sparseopt.solvers.homotopy.products import RoughProduct, rough_product
-from sparseopt.solvers.homotopy.program import ScaledProgram
-from sparseopt.solvers.homotopy.recorder import Changes, Recorder
-from sparseopt.solvers.homotopy.state import Segments, SingularKernel, State
+
+from . import core
+from .basis import Basis
+from .candidates import Candidates, Finding
+from .choice import Choice
+from .products import RoughProduct, rough_product
+from .program import ScaledProgram
+from .recorder import Changes, Recorder
+from .state import Segments, SingularKernel, State
 
 __all__ = ["Outcome", "follow"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled, compiled_in_place
-from sparseopt.solvers.homotopy.rays import add_rows
-from sparseopt.solvers.homotopy.tableau import DenseProgram, Tableau
+
+from ..common.compiled import compiled, compiled_in_place
+from .rays import add_rows
+from .tableau import DenseProgram, Tableau
 
 __all__ = ["largest", "perturb", "refresh", "set_limits"]
 

@@ -11,9 +11,10 @@ from functools import singledispatch
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.maps import DenseMap, GramMap, LinearMap
-from sparseopt.solvers.compiled import compiled
-from sparseopt.solvers.homotopy.program import ScaledProgram
+from sparseopt.problems.parametric.maps import DenseMap, GramMap, LinearMap
+
+from ..common.compiled import compiled
+from .program import ScaledProgram
 
 __all__ = ["RoughProduct", "rough_product"]
 

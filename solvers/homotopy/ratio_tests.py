@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled_in_place
-from sparseopt.solvers.homotopy.tableau import Tableau
+
+from ..common.compiled import compiled_in_place
+from .tableau import Tableau
 
 __all__ = ["first_block", "next_event"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled_in_place
-from sparseopt.solvers.homotopy.tableau import DenseProgram, Tableau
+
+from ..common.compiled import compiled_in_place
+from .tableau import DenseProgram, Tableau
 
 __all__ = ["add_rows", "dual_ray", "exchange", "primal_ray"]
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
-from sparseopt.solvers.homotopy.candidates import Candidates
-from sparseopt.solvers.homotopy.state import Entries, Segments
+
+from .candidates import Candidates
+from .state import Entries, Segments
 
 __all__ = ["Changes", "Recorder"]
 

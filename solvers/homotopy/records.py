@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled_in_place
-from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
+
+from ..common.compiled import compiled_in_place
+from .tableau import DenseProgram, Records, Tableau
 
 __all__ = ["land", "land_at_end", "record", "take_back"]
 

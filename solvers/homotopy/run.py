@@ -9,23 +9,24 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
-from sparseopt.path import GridPath, ParametricPath
+from sparseopt.paths.parametric import GridPath, ParametricPath
 from sparseopt.problems import ParametricProblem, Pieces, PiecewiseLinearProgram
 from sparseopt.problems.base import Array
-from sparseopt.problems.columnwise import ColumnwiseProblem
+from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.result import Certificate, Limit, Result, Status
-from sparseopt.solvers.homotopy import core
-from sparseopt.solvers.homotopy.assemble import assemble
-from sparseopt.solvers.homotopy.basis import Basis
-from sparseopt.solvers.homotopy.candidates import Candidates
-from sparseopt.solvers.homotopy.follow import Outcome, follow
-from sparseopt.solvers.homotopy.products import rough_product
-from sparseopt.solvers.homotopy.program import ScaledProgram
-from sparseopt.solvers.homotopy.recorder import Recorder
-from sparseopt.solvers.homotopy.run_columns import solve_columns
-from sparseopt.solvers.homotopy.start import Start, crash, make_optimal, optimal_from, top_basis
-from sparseopt.solvers.homotopy.state import State
-from sparseopt.solvers.segments import affine_solution
+
+from ..common.segments import affine_solution
+from . import core
+from .assemble import assemble
+from .basis import Basis
+from .candidates import Candidates
+from .follow import Outcome, follow
+from .products import rough_product
+from .program import ScaledProgram
+from .recorder import Recorder
+from .run_columns import solve_columns
+from .start import Start, crash, make_optimal, optimal_from, top_basis
+from .state import State
 
 __all__ = ["Run", "warm_up"]
 

@@ -11,18 +11,19 @@ from itertools import pairwise
 import numpy as np
 
 from sparseopt.backend import Control
-from sparseopt.column_path import ColumnwisePath, StackedPaths
 from sparseopt.params import SolveParams
-from sparseopt.path import SparseRows
+from sparseopt.paths.columns import ColumnwisePath, StackedPaths
+from sparseopt.paths.parametric import SparseRows
 from sparseopt.problems.base import Array
-from sparseopt.problems.columnwise import ColumnwiseProblem
+from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.result import Certificate, Limit, Result, Status
-from sparseopt.solvers.homotopy import core
-from sparseopt.solvers.homotopy.columns import Column, follow_columns, scale
-from sparseopt.solvers.homotopy.program import ScaledProgram
-from sparseopt.solvers.homotopy.start import crash
-from sparseopt.solvers.homotopy.state import Entries, Segments, new_records, new_tableau
-from sparseopt.solvers.homotopy.tableau import DenseProgram
+
+from . import core
+from .columns import Column, follow_columns, scale
+from .program import ScaledProgram
+from .start import crash
+from .state import Entries, Segments, new_records, new_tableau
+from .tableau import DenseProgram
 
 __all__ = ["solve_columns"]
 
@@ -204,7 +205,7 @@ def _in_units(entries: Entries, factor: Array) -> SparseRows:
 
 
 def _certificate(program: ScaledProgram, codes: Array, walked: Sequence[Walked]) -> Certificate:
-    """Join the bases of all columns (see :mod:`sparseopt.checking.columns`)."""
+    """Join the bases of all columns (see :mod:`sparseopt.checking.parametric.columns`)."""
     parts = [segments for _, _, segments in walked]
     counts = np.concatenate([np.diff(ended.ends, prepend=0) for _, ended, _ in walked])
     changes = np.concatenate([np.diff(part.change_ptr) for part in parts])

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
-from sparseopt.solvers.homotopy.state import Entries, Segments
+
+from ..common.compiled import compiled
+from .state import Entries, Segments
 
 __all__ = ["Ends", "ended", "relative_slack", "scan"]
 

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
-from sparseopt.solvers.homotopy.products import RoughProduct
-from sparseopt.solvers.homotopy.scan import Ends, relative_slack
-from sparseopt.solvers.homotopy.state import Segments
+
+from ..common.compiled import compiled
+from .products import RoughProduct
+from .scan import Ends, relative_slack
+from .state import Segments
 
 __all__ = ["Limits", "Points", "first_products", "screened"]
 

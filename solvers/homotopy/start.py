@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.homotopy.basis import Basis
-from sparseopt.solvers.homotopy.follow import Outcome, follow
-from sparseopt.solvers.homotopy.program import ScaledProgram
+
+from .basis import Basis
+from .follow import Outcome, follow
+from .program import ScaledProgram
 
 __all__ = ["Start", "crash", "make_optimal", "optimal_from", "top_basis"]
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.homotopy import core
-from sparseopt.solvers.homotopy.centre import steepness_of
-from sparseopt.solvers.homotopy.fresh import perturb, refresh
-from sparseopt.solvers.homotopy.tableau import DenseProgram, Records, Tableau
+
+from . import core
+from .centre import steepness_of
+from .fresh import perturb, refresh
+from .tableau import DenseProgram, Records, Tableau
 
 __all__ = ["Entries", "Segments", "SingularKernel", "State", "new_records", "new_tableau"]
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.errors import ParamError
-from sparseopt.path import GridPath
+from sparseopt.paths.parametric import GridPath
 from sparseopt.problems.base import Array
-from sparseopt.problems.parametric import ParametricProblem, PiecewiseLinearProgram
+from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Certificate, Limit, Result, Status
-from sparseopt.solvers.lp.outcome import Outcome, Spent
-from sparseopt.solvers.lp.proof import Ended
-from sparseopt.solvers.lp.solution import Solution
+
+from ..common.outcome import Outcome, Spent
+from .proof import Ended
+from .solution import Solution
 
 __all__ = ["Engine", "evidence", "grid", "single", "without_optimum"]
 

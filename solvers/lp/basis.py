@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.parametric import PiecewiseLinearProgram
-from sparseopt.problems.pieces import Pieces
-from sparseopt.solvers.lp.layout import Scaling
-from sparseopt.solvers.segments import affine_solution
+from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+
+from ..common.segments import affine_solution
+from .layout import Scaling
 
 __all__ = ["ACCEPT", "Basis", "optimal_basis"]
 

@@ -9,9 +9,10 @@ import scipy.sparse as sp
 
 from sparseopt.errors import UnsupportedProblem
 from sparseopt.problems.base import Array
-from sparseopt.problems.maps import GramMap, LinearMap, SparseMap
-from sparseopt.problems.parametric import PiecewiseLinearProgram
-from sparseopt.solvers.lp.layout import Bounds, Layout
+from sparseopt.problems.parametric.maps import GramMap, LinearMap, SparseMap
+from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+
+from .layout import Bounds, Layout
 
 __all__ = ["LPForm"]
 

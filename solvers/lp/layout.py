@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.parametric import PiecewiseLinearProgram
-from sparseopt.problems.pieces import Pieces
+from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
 __all__ = ["Bounds", "Cut", "Layout", "Scaling"]
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.parametric import PiecewiseLinearProgram
-from sparseopt.problems.pieces import Pieces
-from sparseopt.solvers.lp.outcome import Outcome
-from sparseopt.solvers.lp.solution import Solution
+from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+
+from ..common.outcome import Outcome
+from .solution import Solution
 
 __all__ = ["Ended", "Proof", "disprove", "farkas_proof", "phase_one", "ray_proof", "recession"]
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
-from sparseopt.solvers.lp.basis import Basis
-from sparseopt.solvers.lp.outcome import Outcome
+
+from ..common.outcome import Outcome
+from .basis import Basis
 
 __all__ = ["Solution"]
 

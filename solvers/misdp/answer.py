@@ -9,15 +9,16 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit, Result, Status
-from sparseopt.solvers.misdp.curves import CurveFinder
-from sparseopt.solvers.misdp.far import out_of_reach
-from sparseopt.solvers.misdp.node import Leaf, Node
-from sparseopt.solvers.misdp.points import Points
-from sparseopt.solvers.misdp.rank_one import ranked_blocks
-from sparseopt.solvers.misdp.rank_tree import RankTree
-from sparseopt.solvers.misdp.search import Search
-from sparseopt.solvers.misdp.tree import Tree
-from sparseopt.solvers.misdp.unbounded import bends, find_ray, unbounded
+
+from .curves import CurveFinder
+from .far import out_of_reach
+from .node import Leaf, Node
+from .points import Points
+from .rank_one import ranked_blocks
+from .rank_tree import RankTree
+from .search import Search
+from .tree import Tree
+from .unbounded import bends, find_ray, unbounded
 
 __all__ = ["answer", "start_points", "without_optimum"]
 

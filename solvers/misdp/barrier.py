@@ -24,10 +24,11 @@ import scipy.sparse as sp
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.problems.cones import pack_symmetric, triangle_weights, unpack_symmetric
-from sparseopt.solvers.misdp.barrier_blocks import MatrixConstraint, matrix_room, room
-from sparseopt.solvers.misdp.conic import NodeProgram
-from sparseopt.solvers.misdp.relaxation import Raw
+from sparseopt.problems.misdp.cones import pack_symmetric, triangle_weights, unpack_symmetric
+
+from .barrier_blocks import MatrixConstraint, matrix_room, room
+from .conic import NodeProgram
+from .relaxation import Raw
 
 __all__ = ["Barrier"]
 

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
-from sparseopt.problems.misdp import MISDP
+from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Result
-from sparseopt.solvers.misdp.answer import answer, start_points, without_optimum
-from sparseopt.solvers.misdp.relaxation import RELAXATIONS
+
+from .answer import answer, start_points, without_optimum
+from .relaxation import RELAXATIONS
 
 __all__ = ["BranchAndBound"]
 
@@ -21,7 +22,7 @@ class BranchAndBound(Backend):
 
     1. Bounds of all variables are propagated through rows, diagonals and 2 x 2 minors.
     2. The relaxation is solved by a conic solver, and its multipliers are turned into a bound that
-       holds whatever their errors are (:mod:`sparseopt.problems.misdp_bounds`). Where they prove
+       holds whatever their errors are (:mod:`sparseopt.proofs.misdp.bounds`). Where they prove
        nothing (no interior, numerical trouble), the penalty form is asked for a disproof; failing
        that, the node is branched on, down to fixed integers.
     3. Rounding and diving fix integers and solve for the rest; ends of variables that the
@@ -74,7 +75,7 @@ class BranchAndBound(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, MISDP)
-        from sparseopt.solvers.misdp.search import Search
+        from .search import Search
 
         search = Search(problem, options, control)
         start_points(search.points, control)

@@ -10,13 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.cones import triangle_weights
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.misdp_bounds import Multipliers, SafeBounds
-from sparseopt.problems.misdp_polish import polished
-from sparseopt.solvers.misdp.conic import ConicForm, NodeProgram, relaxed
-from sparseopt.solvers.misdp.relaxation import ConicSolver, Raw
-from sparseopt.solvers.misdp.witness import witness
+from sparseopt.problems.misdp.cones import triangle_weights
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp.bounds import Multipliers, SafeBounds
+
+from .conic import ConicForm, NodeProgram, relaxed
+from .polish import polished
+from .relaxation import ConicSolver, Raw
+from .witness import witness
 
 __all__ = ["Bounding", "Box", "ConicBounding", "Judge", "Relaxed"]
 

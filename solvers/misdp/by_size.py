@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from sparseopt.backend import Control
-from sparseopt.solvers.misdp.barrier import Barrier
-from sparseopt.solvers.misdp.clarabel_ import Clarabel
-from sparseopt.solvers.misdp.conic import NodeProgram
-from sparseopt.solvers.misdp.relaxation import Raw
+
+from .barrier import Barrier
+from .clarabel_ import Clarabel
+from .conic import NodeProgram
+from .relaxation import Raw
 
 __all__ = ["BySize"]
 

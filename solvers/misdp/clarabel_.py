@@ -9,9 +9,10 @@ import scipy.sparse as sp
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.problems.cones import triangle
-from sparseopt.solvers.misdp.conic import NodeProgram
-from sparseopt.solvers.misdp.relaxation import Raw
+from sparseopt.problems.misdp.cones import triangle
+
+from .conic import NodeProgram
+from .relaxation import Raw
 
 __all__ = ["Clarabel"]
 

@@ -16,13 +16,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.cones import (
+from sparseopt.problems.misdp.cones import (
     triangle,
     triangle_weights,
 )
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.misdp_bounds import Multipliers
-from sparseopt.solvers.misdp.faces import common_range, compressed, expanded
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp.bounds import Multipliers
+
+from .faces import common_range, compressed, expanded
 
 __all__ = ["ConicForm", "NodeProgram", "Stack", "relaxed"]
 

@@ -18,18 +18,19 @@ import scipy.sparse as sp
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.problems.cones import (
+from sparseopt.problems.misdp.cones import (
     SemidefiniteBlock,
     pack_symmetric,
     triangle,
     unpack_symmetric,
 )
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.misdp_curves import curve_residuals, recession, with_cones_as_matrices
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp.curves import curve_residuals, recession, with_cones_as_matrices
 from sparseopt.result import Certificate, Result, Status
-from sparseopt.solvers.misdp.bounding import ConicBounding
-from sparseopt.solvers.misdp.relaxation import ConicSolver
-from sparseopt.solvers.misdp.unbounded import integer_parts
+
+from .bounding import ConicBounding
+from .relaxation import ConicSolver
+from .unbounded import integer_parts
 
 __all__ = ["Curve", "CurveFinder"]
 

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.cones import pack_symmetric, triangle_weights, unpack_symmetric
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.misdp_bounds import Multipliers
-from sparseopt.solvers.misdp.witness import cone_normal
+from sparseopt.problems.misdp.cones import pack_symmetric, triangle_weights, unpack_symmetric
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp.bounds import Multipliers
+
+from .witness import cone_normal
 
 __all__ = ["CutPool"]
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.solvers.misdp.points import Points
+
+from .points import Points
 
 __all__ = ["improve"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.cones import pack_symmetric, triangle_weights, unpack_symmetric
+from sparseopt.problems.misdp.cones import pack_symmetric, triangle_weights, unpack_symmetric
 
 __all__ = ["common_range", "compressed", "expanded"]
 

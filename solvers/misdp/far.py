@@ -7,10 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.misdp_bounds import SafeBounds
-from sparseopt.problems.misdp_propagation import Propagation
-from sparseopt.solvers.misdp.node import Leaf
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp.bounds import SafeBounds
+from sparseopt.proofs.misdp.propagation import Propagation
+
+from .node import Leaf
 
 __all__ = ["out_of_reach"]
 

@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.misdp.bounding import Box
+
+from .bounding import Box
 
 __all__ = ["Cuts", "Feed"]
 

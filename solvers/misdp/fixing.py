@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.misdp.bounding import Box, Judge
-from sparseopt.solvers.misdp.node import Leaf, Leaves, Node
+
+from .bounding import Box, Judge
+from .node import Leaf, Leaves, Node
 
 __all__ = ["cut_ends"]
 

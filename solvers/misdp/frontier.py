@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 
-from sparseopt.solvers.misdp.node import Node
+from .node import Node
 
 __all__ = ["Frontier"]
 

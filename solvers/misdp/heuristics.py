@@ -8,10 +8,11 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp_propagation import Propagation
-from sparseopt.solvers.misdp.bounding import Bounding, Box, Relaxed
-from sparseopt.solvers.misdp.exchange import improve
-from sparseopt.solvers.misdp.points import Points
+from sparseopt.proofs.misdp.propagation import Propagation
+
+from .bounding import Bounding, Box, Relaxed
+from .exchange import improve
+from .points import Points
 
 __all__ = ["Heuristics"]
 

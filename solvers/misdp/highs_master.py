@@ -11,9 +11,10 @@ import scipy.sparse as sp
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp import MISDP
-from sparseopt.solvers.misdp.bounding import Box
-from sparseopt.solvers.misdp.feed import Cuts, Feed
+from sparseopt.problems.misdp.problem import MISDP
+
+from .bounding import Box
+from .feed import Cuts, Feed
 
 __all__ = ["HighsMaster", "MasterAnswer"]
 
@@ -67,8 +68,8 @@ class HighsMaster:
     ) -> None:
         import highspy
 
-        from sparseopt.solvers.highs_instance import Instance
-        from sparseopt.solvers.lp.outcome import Spent
+        from ..common.outcome import Spent
+        from ..highs.instance import Instance
 
         self.nodes = 0
         self._control = control

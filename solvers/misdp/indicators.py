@@ -28,11 +28,12 @@ import scipy.sparse as sp
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.problems.cones import SecondOrderCone, SemidefiniteBlock, triangle
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.misdp_propagation import Propagation
-from sparseopt.solvers.misdp.bounding import Box
-from sparseopt.solvers.misdp.witness import cone_normal
+from sparseopt.problems.misdp.cones import SecondOrderCone, SemidefiniteBlock, triangle
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp.propagation import Propagation
+
+from .bounding import Box
+from .witness import cone_normal
 
 __all__ = ["Indicators"]
 

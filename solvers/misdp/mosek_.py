@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.backend import Control
-from sparseopt.solvers.misdp.conic import NodeProgram
-from sparseopt.solvers.misdp.relaxation import Raw
-from sparseopt.solvers.mosek_ import environment, licence_error
+
+from ..adapters.mosek_ import environment, licence_error
+from .conic import NodeProgram
+from .relaxation import Raw
 
 __all__ = ["Mosek", "fill"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.misdp_bounds import Multipliers
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp.bounds import Multipliers
 from sparseopt.result import Certificate
 
 __all__ = ["Leaf", "Leaves", "Node"]

@@ -10,12 +10,13 @@ from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.errors import BackendUnavailable
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
-from sparseopt.problems.misdp import MISDP
+from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Limit, Result
-from sparseopt.solvers.misdp.answer import answer, start_points, without_optimum
-from sparseopt.solvers.misdp.bnb import BranchAndBound
-from sparseopt.solvers.misdp.bounding import Box
-from sparseopt.solvers.misdp.search import Search
+
+from .answer import answer, start_points, without_optimum
+from .bnb import BranchAndBound
+from .bounding import Box
+from .search import Search
 
 __all__ = ["OuterApproximationBackend"]
 
@@ -74,9 +75,9 @@ class OuterApproximationBackend(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, MISDP)
-        from sparseopt.solvers.misdp.cuts import CutPool
-        from sparseopt.solvers.misdp.indicators import Indicators
-        from sparseopt.solvers.misdp.pool_bounding import PoolBounding
+        from .cuts import CutPool
+        from .indicators import Indicators
+        from .pool_bounding import PoolBounding
 
         search = Search(problem, options, control)
         start_points(search.points, control)
@@ -150,9 +151,9 @@ def _master(name: str, *parts: Any) -> Any:
                 "master='scip' needs pyscipopt, which is not installed: "
                 "pip install 'sparseopt[scip]', or take master='highs'"
             )
-        from sparseopt.solvers.misdp.scip_master import LazyCuts
+        from .scip_master import LazyCuts
 
         return LazyCuts(*parts)
-    from sparseopt.solvers.misdp.outer import OuterApproximation
+    from .outer import OuterApproximation
 
     return OuterApproximation(*parts)

@@ -8,11 +8,12 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
-from sparseopt.solvers.misdp.bounding import Box
-from sparseopt.solvers.misdp.cuts import CutPool
-from sparseopt.solvers.misdp.highs_master import HighsMaster
-from sparseopt.solvers.misdp.indicators import Indicators
-from sparseopt.solvers.misdp.search import Search
+
+from .bounding import Box
+from .cuts import CutPool
+from .highs_master import HighsMaster
+from .indicators import Indicators
+from .search import Search
 
 __all__ = ["OuterApproximation"]
 

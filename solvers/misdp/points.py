@@ -6,10 +6,11 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.misdp_propagation import Propagation
-from sparseopt.solvers.misdp.bounding import Box, ConicBounding, Relaxed
-from sparseopt.solvers.misdp.rank_one import lower_rank
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp.propagation import Propagation
+
+from .bounding import Box, ConicBounding, Relaxed
+from .rank_one import lower_rank
 
 __all__ = ["Points"]
 

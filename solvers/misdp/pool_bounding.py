@@ -9,8 +9,9 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.solvers.misdp.bounding import Box, ConicBounding, Relaxed
-from sparseopt.solvers.misdp.cuts import CutPool
+
+from .bounding import Box, ConicBounding, Relaxed
+from .cuts import CutPool
 
 __all__ = ["PoolBounding"]
 
@@ -44,8 +45,8 @@ class PoolBounding:
     """
 
     def __init__(self, pool: CutPool, conic: ConicBounding, control: Control) -> None:
-        from sparseopt.solvers.highs_instance import Instance
-        from sparseopt.solvers.lp.outcome import Spent
+        from ..common.outcome import Spent
+        from ..highs.instance import Instance
 
         self.pool = pool
         self.conic = conic

@@ -14,11 +14,11 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.problems.cones import pack_symmetric
-from sparseopt.problems.misdp import MISDP
+from sparseopt.problems.misdp.cones import pack_symmetric
+from sparseopt.problems.misdp.problem import MISDP
 
 if TYPE_CHECKING:
-    from sparseopt.solvers.misdp.bounding import Box, ConicBounding
+    from .bounding import Box, ConicBounding
 
 __all__ = ["lower_rank", "ranked_blocks", "second_eigenvalue"]
 

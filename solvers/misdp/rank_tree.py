@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp_rank_one import RankOneBoxes
+from sparseopt.proofs.misdp.rank_one import RankOneBoxes
 from sparseopt.result import Certificate, Limit
-from sparseopt.solvers.misdp.bounding import Relaxed
-from sparseopt.solvers.misdp.search import Search
-from sparseopt.solvers.misdp.tree import Tree
+
+from .bounding import Relaxed
+from .search import Search
+from .tree import Tree
 
 __all__ = ["RankTree"]
 

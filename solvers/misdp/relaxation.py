@@ -9,7 +9,8 @@ from typing import Protocol
 from sparseopt.backend import Control
 from sparseopt.errors import BackendUnavailable
 from sparseopt.problems.base import Array
-from sparseopt.solvers.misdp.conic import NodeProgram
+
+from .conic import NodeProgram
 
 __all__ = ["RELAXATIONS", "ConicSolver", "Raw", "conic_solver"]
 
@@ -65,21 +66,21 @@ def conic_solver(name: str, control: Control, tolerance: float) -> ConicSolver:
             f"pip install 'sparseopt[{extra}]', or take relaxation='barrier'"
         )
     if name == "clarabel":
-        from sparseopt.solvers.misdp.clarabel_ import Clarabel
+        from .clarabel_ import Clarabel
 
         return Clarabel(control, tolerance)
     if name == "scs":
-        from sparseopt.solvers.misdp.scs_ import Scs
+        from .scs_ import Scs
 
         return Scs(control, tolerance)
     if name == "mosek":
-        from sparseopt.solvers.misdp.mosek_ import Mosek
+        from .mosek_ import Mosek
 
         return Mosek(control, tolerance)
-    from sparseopt.solvers.misdp.barrier import Barrier
+    from .barrier import Barrier
 
     if name == "auto" and importlib.util.find_spec("clarabel") is not None:
-        from sparseopt.solvers.misdp.by_size import BySize
+        from .by_size import BySize
 
         return BySize(control, tolerance)
     return Barrier(control, tolerance)

@@ -10,9 +10,10 @@ import pyscipopt
 from pyscipopt import SCIP_RESULT
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.misdp.cuts import CutPool
-from sparseopt.solvers.misdp.indicators import Indicators
-from sparseopt.solvers.misdp.search import Search
+
+from .cuts import CutPool
+from .indicators import Indicators
+from .search import Search
 
 __all__ = ["ConicHandler"]
 

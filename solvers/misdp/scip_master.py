@@ -12,13 +12,14 @@ import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
-from sparseopt.solvers.adapters.watch import watched
-from sparseopt.solvers.misdp.bounding import Box
-from sparseopt.solvers.misdp.cuts import CutPool
-from sparseopt.solvers.misdp.feed import Feed
-from sparseopt.solvers.misdp.indicators import Indicators
-from sparseopt.solvers.misdp.scip_handler import ConicHandler
-from sparseopt.solvers.misdp.search import Search
+
+from ..common.watch import watched
+from .bounding import Box
+from .cuts import CutPool
+from .feed import Feed
+from .indicators import Indicators
+from .scip_handler import ConicHandler
+from .search import Search
 
 __all__ = ["LazyCuts"]
 

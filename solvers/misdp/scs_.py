@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.backend import Control
-from sparseopt.solvers.misdp.conic import NodeProgram
-from sparseopt.solvers.misdp.relaxation import Raw
+
+from .conic import NodeProgram
+from .relaxation import Raw
 
 __all__ = ["Scs"]
 

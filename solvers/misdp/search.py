@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from sparseopt.backend import Control
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.misdp_propagation import Propagation
-from sparseopt.solvers.misdp.bounding import Bounding, ConicBounding
-from sparseopt.solvers.misdp.points import Points
-from sparseopt.solvers.misdp.relaxation import conic_solver
-from sparseopt.solvers.misdp.tree import Settings, Tree
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp.propagation import Propagation
+
+from .bounding import Bounding, ConicBounding
+from .points import Points
+from .relaxation import conic_solver
+from .tree import Settings, Tree
 
 __all__ = ["Search"]
 

@@ -8,16 +8,17 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.misdp_propagation import Propagation
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp.propagation import Propagation
 from sparseopt.result import Limit
-from sparseopt.solvers.misdp.bounding import Bounding, Box, Judge, Relaxed
-from sparseopt.solvers.misdp.fixing import cut_ends
-from sparseopt.solvers.misdp.frontier import Frontier
-from sparseopt.solvers.misdp.heuristics import Heuristics
-from sparseopt.solvers.misdp.node import Leaf, Leaves, Node
-from sparseopt.solvers.misdp.points import Points
-from sparseopt.solvers.misdp.pseudo_costs import PseudoCosts
+
+from .bounding import Bounding, Box, Judge, Relaxed
+from .fixing import cut_ends
+from .frontier import Frontier
+from .heuristics import Heuristics
+from .node import Leaf, Leaves, Node
+from .points import Points
+from .pseudo_costs import PseudoCosts
 
 __all__ = ["Settings", "Tree"]
 

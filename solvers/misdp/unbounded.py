@@ -9,11 +9,12 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.misdp_curves import recession
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp.curves import recession
 from sparseopt.result import Certificate, Result, Status
-from sparseopt.solvers.misdp.bounding import ConicBounding
-from sparseopt.solvers.misdp.relaxation import ConicSolver
+
+from .bounding import ConicBounding
+from .relaxation import ConicSolver
 
 __all__ = ["bends", "find_ray", "integer_parts", "unbounded"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.cones import pack_symmetric
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.misdp_bounds import Multipliers
+from sparseopt.problems.misdp.cones import pack_symmetric
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp.bounds import Multipliers
 
 __all__ = ["cone_normal", "witness"]
 

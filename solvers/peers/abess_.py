@@ -9,10 +9,11 @@ import numpy as np
 
 from sparseopt.backend import Control, Feature
 from sparseopt.problems.base import Array
-from sparseopt.problems.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit
-from sparseopt.solvers.peers.supports import SupportsBackend, augmented
-from sparseopt.solvers.peers.worker import PYTHON
+
+from ..common.child import PYTHON
+from .supports import SupportsBackend, augmented
 
 __all__ = ["Abess"]
 

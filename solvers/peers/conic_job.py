@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.cones import triangle
+from sparseopt.problems.misdp.cones import triangle
 
 __all__ = ["solve_conic"]
 

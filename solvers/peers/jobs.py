@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.peers.conic_job import solve_conic
+
+from .conic_job import solve_conic
 
 __all__ = ["JOBS", "Job", "load"]
 

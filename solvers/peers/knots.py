@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from sparseopt.path import ParametricPath, SparseRows
+from sparseopt.paths.parametric import ParametricPath, SparseRows
 from sparseopt.problems.base import Array
-from sparseopt.problems.l1 import PenalisedL1
-from sparseopt.problems.parametric import ParametricProblem
+from sparseopt.problems.parametric.l1 import PenalisedL1
+from sparseopt.problems.parametric.problem import ParametricProblem
 
 __all__ = ["Knots", "constrained", "cut", "norm_bounded", "penalised"]
 

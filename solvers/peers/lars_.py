@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 from sparseopt.backend import Control, Feature, Option
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit
-from sparseopt.solvers.peers.supports import SupportsBackend, augmented
-from sparseopt.solvers.peers.worker import PYTHON
+
+from ..common.child import PYTHON
+from .supports import SupportsBackend, augmented
 
 __all__ = ["SklearnLars"]
 

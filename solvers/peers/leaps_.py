@@ -11,10 +11,11 @@ import numpy as np
 from sparseopt.backend import Availability, Control, Feature
 from sparseopt.errors import UnsupportedProblem
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit, Result
-from sparseopt.solvers.peers.r_session import R, r_package
-from sparseopt.solvers.peers.supports import SupportsBackend, augmented
+
+from .r_session import R, r_package
+from .supports import SupportsBackend, augmented
 
 __all__ = ["Leaps"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.regression import LADLasso, QuantileLasso
+from sparseopt.problems.parametric.regression import LADLasso, QuantileLasso
 
 __all__ = ["Pinball"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from sparseopt.backend import Control
-from sparseopt.path import GridPath
+from sparseopt.paths.parametric import GridPath
 from sparseopt.problems.base import Array
-from sparseopt.problems.parametric import ParametricProblem
+from sparseopt.problems.parametric.problem import ParametricProblem
 from sparseopt.result import Certificate, Limit, Result, Status
 
 __all__ = ["Point", "answer"]

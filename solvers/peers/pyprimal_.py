@@ -10,20 +10,21 @@ import numpy as np
 
 from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
-from sparseopt.path import ParametricPath
+from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.classification import L1SVM
-from sparseopt.problems.parametric import ParametricProblem
-from sparseopt.problems.regression import (
+from sparseopt.problems.parametric.classification import L1SVM
+from sparseopt.problems.parametric.problem import ParametricProblem
+from sparseopt.problems.parametric.regression import (
     CompressedSensing,
     DantzigSelector,
     LADLasso,
     QuantileLasso,
 )
 from sparseopt.result import Limit, Result, Status
-from sparseopt.solvers.peers.knots import Knots, constrained, cut, norm_bounded, penalised
-from sparseopt.solvers.peers.points import Point, answer
-from sparseopt.solvers.peers.worker import PYTHON
+
+from ..common.child import PYTHON
+from .knots import Knots, constrained, cut, norm_bounded, penalised
+from .points import Point, answer
 
 __all__ = ["PyPrimal"]
 

@@ -11,11 +11,12 @@ import scipy.linalg
 from sparseopt.backend import Availability, Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.regression import LADLasso, QuantileLasso
+from sparseopt.problems.parametric.regression import LADLasso, QuantileLasso
 from sparseopt.result import Limit, Result
-from sparseopt.solvers.peers.pinball import Pinball
-from sparseopt.solvers.peers.points import Point, answer
-from sparseopt.solvers.peers.r_session import R, r_package
+
+from .pinball import Pinball
+from .points import Point, answer
+from .r_session import R, r_package
 
 __all__ = ["Quantreg"]
 

@@ -16,7 +16,8 @@ import numpy as np
 from sparseopt.backend import Availability, Control
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
-from sparseopt.solvers.peers.worker import MARK, Child
+
+from ..common.child import MARK, Child
 
 __all__ = ["R", "RSession", "r_package"]
 

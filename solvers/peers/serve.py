@@ -1,4 +1,4 @@
-"""The other end of :class:`~sparseopt.solvers.peers.worker.PythonWorker`."""
+"""The other end of :class:`~sparseopt.solvers.common.child.PythonWorker`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any, TextIO
 import numpy as np
 import threadpoolctl
 
-from sparseopt.solvers.peers import jobs
-from sparseopt.solvers.peers.worker import LOG, MARK
+from ..common.child import LOG, MARK
+from . import jobs
 
 __all__ = ["serve"]
 

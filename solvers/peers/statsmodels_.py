@@ -9,11 +9,12 @@ from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.errors import UnsupportedProblem
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
-from sparseopt.problems.regression import LADLasso, QuantileLasso
+from sparseopt.problems.parametric.regression import LADLasso, QuantileLasso
 from sparseopt.result import Limit, Result
-from sparseopt.solvers.peers.pinball import Pinball
-from sparseopt.solvers.peers.points import Point, answer
-from sparseopt.solvers.peers.worker import PYTHON
+
+from ..common.child import PYTHON
+from .pinball import Pinball
+from .points import Point, answer
 
 __all__ = ["StatsmodelsQuantReg"]
 

@@ -12,12 +12,13 @@ import numpy as np
 from sparseopt.backend import Control, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.graphical import BudgetTables
-from sparseopt.problems.neighbourhoods import L0GraphicalModel
-from sparseopt.refit import refit
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.budget.tables import BudgetTables
+from sparseopt.proofs.neighbours import refit
 from sparseopt.result import Limit
-from sparseopt.solvers.spica.l0_tables import L0Tables
-from sparseopt.solvers.spica.model_tables import ModelTables
+
+from ..l0.l0_tables import L0Tables
+from ..l0.model_tables import ModelTables
 
 __all__ = ["SupportsBackend", "augmented"]
 

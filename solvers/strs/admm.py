@@ -12,14 +12,15 @@ import numpy as np
 from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.strs import STRS
+from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Certificate, Limit, Result, Status, relative_gap
-from sparseopt.solvers.strs.anderson import Anderson
-from sparseopt.solvers.strs.incumbent import Incumbent, first_incumbent, refit, swap
-from sparseopt.solvers.strs.leaves import pack_leaves, pack_pairs
+
+from ..common.supports import Incumbent, first_incumbent, refit, swap
+from .anderson import Anderson
+from .leaves import pack_leaves, pack_pairs
 
 if TYPE_CHECKING:
-    from sparseopt.solvers.strs.multipliers import Multipliers
+    from .multipliers import Multipliers
 
 __all__ = ["Relaxation"]
 
@@ -175,7 +176,7 @@ class _Splitting:
     _change_at: int = _FIRST_CHANGE
 
     def __post_init__(self) -> None:
-        from sparseopt.solvers.strs.multipliers import Multipliers
+        from .multipliers import Multipliers
 
         n = len(self.a)
         self._border = bool(self.a.any())
@@ -202,7 +203,7 @@ class _Splitting:
 
     def advance(self, at_most: int) -> None:
         """Take some iterations, then look at the bound, the penalty, and the acceleration."""
-        from sparseopt.solvers.strs.admm_steps import iterate
+        from .admm_steps import iterate
 
         n, o = len(self.a), int(self._border)
         steps = min(at_most, max(1, min(10, int(_WORK / n**3))))
@@ -239,7 +240,7 @@ class _Splitting:
 
     def _look(self) -> Multipliers:
         """Evaluate the row bound of the multipliers that the rows' projection gave."""
-        from sparseopt.solvers.strs.multipliers import Multipliers, Proof
+        from .multipliers import Multipliers, Proof
 
         n = len(self.a)
         x = np.zeros(len(self._state))

@@ -22,7 +22,8 @@ from math import cos, pi, sin, sqrt
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
+
+from ..common.compiled import compiled
 
 __all__ = ["project_rows"]
 

@@ -16,9 +16,10 @@ from math import sqrt
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
-from sparseopt.solvers.strs.admm_rows import project_rows
-from sparseopt.solvers.strs.spectrum import smoothed_maximum
+
+from ..common.compiled import compiled
+from .admm_rows import project_rows
+from .spectrum import smoothed_maximum
 
 __all__ = ["iterate"]
 

@@ -12,12 +12,13 @@ from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.kernel_selection import KernelSelection
-from sparseopt.problems.strs import STRS
+from sparseopt.problems.strs.problem import STRS
+from sparseopt.problems.twosample.kernel_selection import KernelSelection
 from sparseopt.result import Limit, Result, Status
-from sparseopt.solvers.strs.annealing_search import Annealing, Schedule, Subproblem, sparsest
-from sparseopt.solvers.strs.bnb import BranchAndBound
-from sparseopt.solvers.strs.incumbent import refit, swap, truncations
+
+from ..common.supports import refit, swap, truncations
+from .annealing_search import Annealing, Schedule, Subproblem, sparsest
+from .bnb import BranchAndBound
 
 __all__ = ["AnnealedSelection"]
 

@@ -22,8 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.pair_statistics import Objective
-from sparseopt.solvers.strs.trs import maximise_on_sphere
+from sparseopt.problems.twosample.pairs import Objective
+
+from ..common.sphere import maximise_on_sphere
 
 __all__ = ["Annealing", "Schedule", "Subproblem", "sparsest"]
 

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
-from sparseopt.problems.strs import STRS
-from sparseopt.problems.strs_path import STRSPath
+from sparseopt.problems.strs.path import STRSPath
+from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Result
-from sparseopt.solvers.strs.exact import solve_exactly
-from sparseopt.solvers.strs.sizes import solve_sizes
+
+from .exact import solve_exactly
+from .sizes import solve_sizes
 
 __all__ = ["BranchAndBound"]
 
@@ -63,7 +64,7 @@ class BranchAndBound(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         with control.uncounted():
-            from sparseopt.solvers.strs.descent import warm_up
+            from .descent import warm_up
 
             warm_up()
         if isinstance(problem, STRSPath):

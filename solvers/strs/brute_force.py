@@ -13,10 +13,11 @@ from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.errors import UnsupportedProblem
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.strs import STRS
+from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Limit, Result, Status
-from sparseopt.solvers.strs.leaves import pack_leaves
-from sparseopt.solvers.strs.trs import maximise_on_sphere, maximise_on_spheres
+
+from ..common.sphere import maximise_on_sphere, maximise_on_spheres
+from .leaves import pack_leaves
 
 __all__ = ["BruteForce"]
 

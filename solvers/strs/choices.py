@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
+
+from ..common.compiled import compiled
 
 __all__ = ["choose", "hard_choice", "sum_of_largest"]
 

@@ -14,14 +14,15 @@ from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.errors import BackendUnavailable
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.strs import STRS
+from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Limit, Result, Status, relative_gap
-from sparseopt.solvers.strs.incumbent import first_incumbent, refit, swap
-from sparseopt.solvers.strs.trs import maximise_on_sphere
+
+from ..common.sphere import maximise_on_sphere
+from ..common.supports import first_incumbent, refit, swap
 
 if TYPE_CHECKING:
-    from sparseopt.solvers.adapters.adapter import Adapter
-    from sparseopt.solvers.adapters.program import Program
+    from ..adapters.adapter import Adapter
+    from ..adapters.program import Program
 
 __all__ = ["ConvexIntegerProgram"]
 
@@ -117,8 +118,8 @@ def _adapter(name: str) -> Adapter:
     BackendUnavailable
         When it is not installed.
     """
-    from sparseopt.solvers.gurobi_ import Gurobi
-    from sparseopt.solvers.scip_ import Scip
+    from ..adapters.gurobi_ import Gurobi
+    from ..adapters.scip_ import Scip
 
     adapter: Adapter = Scip() if name == "scip" else Gurobi()
     found = adapter.availability()
@@ -164,7 +165,7 @@ class _Chords:
 
     def program(self, a: Array, d: int) -> Program:
         """Minimise lambda_0 less the bound; columns z, g, y, then eta and the parts of each."""
-        from sparseopt.solvers.adapters.program import Program, QuadraticRow
+        from ..adapters.program import Program, QuadraticRow
 
         D, C, N = len(a), len(self.curved), self.parts
         knots = 2 * N + 1

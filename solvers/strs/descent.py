@@ -9,8 +9,9 @@ from collections.abc import Callable
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.strs.multipliers import Multipliers, Proof
-from sparseopt.solvers.strs.row_bound import minimise
+
+from .multipliers import Multipliers, Proof
+from .row_bound import minimise
 
 __all__ = ["Descent", "restrict", "warm_up"]
 

@@ -12,13 +12,14 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
-from sparseopt.problems.strs import STRS
+from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Result, Status
-from sparseopt.solvers.strs.incumbent import first_incumbent
-from sparseopt.solvers.strs.leaves import certificate_of
+
+from ..common.supports import first_incumbent
+from .leaves import certificate_of
 
 if TYPE_CHECKING:
-    from sparseopt.solvers.strs.multipliers import Multipliers
+    from .multipliers import Multipliers
 
 __all__ = ["Solved", "solve_exactly"]
 
@@ -63,8 +64,8 @@ def solve_exactly(
     before : Solved, optional
         Of the same data with one nonzero less: the incumbent and the multipliers start there.
     """
-    from sparseopt.solvers.strs.nodes import Settings
-    from sparseopt.solvers.strs.tree import Tree
+    from .nodes import Settings
+    from .tree import Tree
 
     size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()))
     # A power of two, so that scaling does not round.

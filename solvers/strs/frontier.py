@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.strs.multipliers import Multipliers
-from sparseopt.solvers.strs.nodes import Leaf, Node
+
+from .multipliers import Multipliers
+from .nodes import Leaf, Node
 
 __all__ = ["Frontier"]
 

@@ -11,8 +11,8 @@ from sparseopt.problems.base import Array
 from sparseopt.result import Certificate
 
 if TYPE_CHECKING:
-    from sparseopt.solvers.strs.multipliers import Multipliers
-    from sparseopt.solvers.strs.nodes import Leaf
+    from .multipliers import Multipliers
+    from .nodes import Leaf
 
 __all__ = ["certificate_of", "pack_leaves", "pack_pairs"]
 
@@ -20,7 +20,7 @@ __all__ = ["certificate_of", "pack_leaves", "pack_pairs"]
 def pack_leaves(
     fixed_in: Sequence[Array], fixed_out: Sequence[Array], mu: Sequence[float] | Array
 ) -> Certificate:
-    """Return the certificate "leaves" of sparseopt.checking.strs.
+    """Return the certificate "leaves" of sparseopt.checking.strs.verifier.
 
     Parameters
     ----------

@@ -55,8 +55,8 @@ class HighsMaster:
     def __init__(self, n: int, m: int, control: Control) -> None:
         import highspy
 
-        from sparseopt.solvers.highs_instance import Instance
-        from sparseopt.solvers.lp.outcome import Spent
+        from ..common.outcome import Spent
+        from ..highs.instance import Instance
 
         self._n = n
         self._instance = Instance(control, "choose", _TOLERANCE, Spent())
@@ -102,7 +102,7 @@ class HighsMaster:
 
     def solve(self) -> tuple[Array | None, float]:
         """Return the chosen places and a bound on eta."""
-        from sparseopt.solvers.lp.outcome import Outcome
+        from ..common.outcome import Outcome
 
         run = self._instance.run()
         if run.outcome is Outcome.FAILED:
@@ -129,7 +129,7 @@ class ScipMaster:
     margin = 10.0 * _SCIP_TOLERANCE
 
     def __init__(self, n: int, m: int, control: Control) -> None:
-        from sparseopt.solvers.scip_ import Scip
+        from ..adapters.scip_ import Scip
 
         self._n, self._control = n, control
         self._scip = Scip()
@@ -151,8 +151,8 @@ class ScipMaster:
 
     def solve(self) -> tuple[Array | None, float]:
         """Return the chosen places and a bound on eta."""
-        from sparseopt.solvers.adapters.program import Program
-        from sparseopt.solvers.lp.outcome import Outcome
+        from ..adapters.program import Program
+        from ..common.outcome import Outcome
 
         n = self._n
         program = Program(

@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.strs.row_bound import row_terms
-from sparseopt.solvers.strs.trs import maximise_on_sphere
+
+from ..common.sphere import maximise_on_sphere
+from .row_bound import row_terms
 
 __all__ = ["Multipliers", "Proof"]
 

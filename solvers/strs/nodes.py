@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.strs.multipliers import Multipliers
+
+from .multipliers import Multipliers
 
 __all__ = ["Leaf", "Node", "Settings"]
 

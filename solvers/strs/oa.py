@@ -12,10 +12,11 @@ from sparseopt.backend import Availability, Backend, Control, Feature, Option
 from sparseopt.errors import BackendUnavailable
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
-from sparseopt.problems.strs import STRS
+from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Limit, Result, Status
-from sparseopt.solvers.strs.incumbent import first_incumbent
-from sparseopt.solvers.strs.leaves import certificate_of
+
+from ..common.supports import first_incumbent
+from .leaves import certificate_of
 
 __all__ = ["OuterApproximation"]
 
@@ -70,10 +71,10 @@ class OuterApproximation(Backend):
     ) -> Result:
         assert isinstance(problem, STRS)
         with control.uncounted():
-            from sparseopt.solvers.strs.descent import warm_up
-            from sparseopt.solvers.strs.nodes import Settings
-            from sparseopt.solvers.strs.outer import Search
-            from sparseopt.solvers.strs.tree import Tree
+            from .descent import warm_up
+            from .nodes import Settings
+            from .outer import Search
+            from .tree import Tree
 
             _find(options["master"])
             warm_up()
@@ -139,7 +140,7 @@ def _find(master: str) -> None:
         import highspy  # noqa: F401
 
         return
-    from sparseopt.solvers.scip_ import Scip
+    from ..adapters.scip_ import Scip
 
     found: Availability = Scip().availability()
     if not found.available:

@@ -11,11 +11,12 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
-from sparseopt.solvers.strs.master import HighsMaster, Master, ScipMaster
-from sparseopt.solvers.strs.multipliers import Multipliers, Proof
-from sparseopt.solvers.strs.nodes import Node
-from sparseopt.solvers.strs.support_cuts import exact_pairs
-from sparseopt.solvers.strs.tree import Tree
+
+from .master import HighsMaster, Master, ScipMaster
+from .multipliers import Multipliers, Proof
+from .nodes import Node
+from .support_cuts import exact_pairs
+from .tree import Tree
 
 __all__ = ["Cuts", "Search"]
 

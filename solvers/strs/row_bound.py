@@ -33,9 +33,10 @@ from math import atan2, cos, hypot, sin, sqrt
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
-from sparseopt.solvers.strs.choices import choose, hard_choice, sum_of_largest
-from sparseopt.solvers.strs.spectrum import smoothed_maximum
+
+from ..common.compiled import compiled
+from .choices import choose, hard_choice, sum_of_largest
+from .spectrum import smoothed_maximum
 
 __all__ = ["evaluate", "minimise", "row_terms"]
 

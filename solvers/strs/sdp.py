@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp_bounds import Multipliers
-from sparseopt.problems.misdp_builder import MISDPBuilder
+from sparseopt.problems.misdp.builder import MISDPBuilder
+from sparseopt.proofs.misdp.bounds import Multipliers
 
 __all__ = ["StrongRelaxation"]
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.params import SolveParams
+from sparseopt.paths.supports import SupportPath
 from sparseopt.problems.base import Array
-from sparseopt.problems.strs_path import STRSPath
+from sparseopt.problems.strs.path import STRSPath
 from sparseopt.result import Certificate, Limit, Result, Status
-from sparseopt.solvers.strs.exact import Solved, solve_exactly
-from sparseopt.support_path import SupportPath
+
+from .exact import Solved, solve_exactly
 
 __all__ = ["solve_sizes"]
 

@@ -18,7 +18,8 @@ from numba import types
 from numba.extending import get_cython_function_address
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.compiled import compiled
+
+from ..common.compiled import compiled
 
 __all__ = ["smoothed_maximum"]
 

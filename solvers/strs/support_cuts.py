@@ -21,7 +21,8 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.solvers.strs.trs import maximise_on_sphere
+
+from ..common.sphere import maximise_on_sphere
 
 __all__ = ["exact_pairs"]
 

@@ -11,12 +11,13 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
-from sparseopt.solvers.strs.descent import Descent, restrict
-from sparseopt.solvers.strs.frontier import Frontier
-from sparseopt.solvers.strs.incumbent import Incumbent, refit, swap
-from sparseopt.solvers.strs.multipliers import Multipliers, Proof
-from sparseopt.solvers.strs.nodes import Node, Settings
-from sparseopt.solvers.strs.trs import maximise_on_spheres
+
+from ..common.sphere import maximise_on_spheres
+from ..common.supports import Incumbent, refit, swap
+from .descent import Descent, restrict
+from .frontier import Frontier
+from .multipliers import Multipliers, Proof
+from .nodes import Node, Settings
 
 __all__ = ["Tree"]
 

@@ -10,11 +10,12 @@ import numpy as np
 from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
-from sparseopt.problems.strs import STRS
+from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Result, Status, relative_gap
-from sparseopt.solvers.strs.incumbent import refit, swap, truncations
-from sparseopt.solvers.strs.leaves import pack_leaves
-from sparseopt.solvers.strs.trs import maximise_on_sphere
+
+from ..common.sphere import maximise_on_sphere
+from ..common.supports import refit, swap, truncations
+from .leaves import pack_leaves
 
 __all__ = ["Truncation"]
 

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from sparseopt.checking.point import objective_scale, primal_point
+from sparseopt.checking.parametric.point import objective_scale, primal_point
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import FEASIBILITY, OBJECTIVE, SUM, UNSCALED
 from sparseopt.errors import ProblemError, SparseOptError
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.parametric import ParametricProblem
+from sparseopt.problems.parametric.problem import ParametricProblem
 from sparseopt.result import Limit, Result, Status, relative_gap
 
 __all__ = ["check_claims"]

@@ -15,12 +15,12 @@ Verifier = Callable[[Any, Any, Findings], None]
 """Called with the problem, the result and the findings to write to."""
 
 _VERIFIERS: dict[str, Verifier | str] = {
-    "parametric": "sparseopt.checking.parametric:verify",
-    "strs": "sparseopt.checking.strs:verify",
-    "strs-path": "sparseopt.checking.strs_path:verify",
-    "kernel-selection": "sparseopt.checking.kernel_selection:verify",
-    "l0-budget": "sparseopt.checking.budget:verify",
-    "misdp": "sparseopt.checking.misdp:verify",
+    "parametric": "sparseopt.checking.parametric.verifier:verify",
+    "strs": "sparseopt.checking.strs.verifier:verify",
+    "strs-path": "sparseopt.checking.strs.path:verify",
+    "kernel-selection": "sparseopt.checking.twosample.verifier:verify",
+    "l0-budget": "sparseopt.checking.budget.verifier:verify",
+    "misdp": "sparseopt.checking.misdp.verifier:verify",
 }
 
 

@@ -85,7 +85,7 @@ def select(
             name = "-n" if key == "n" else f"--{key.replace('_', '-')}"
             raise ParamError(f"{name} is for --by {' | '.join(_TAKES[key])}, not for {by}")
     if plot is not None:
-        from sparseopt.plot import check_picture
+        from sparseopt.pictures.paths import check_picture
 
         check_target("--plot", plot, instance)
         check_picture(plot)
@@ -102,7 +102,7 @@ def select(
     else:
         _print(chosen, fitted)
     if plot is not None:
-        from sparseopt.selection.pictures import save_selection_picture
+        from sparseopt.pictures.selection import save_selection_picture
 
         save_selection_picture(chosen, plot, title=f"{instance.stem} ({chosen.problem.kind})")
     return ExitCode.ANSWER

@@ -136,7 +136,7 @@ def _check_targets(instance: Path, output: Path | None, plot: Path | None, singl
         if output.suffix.lower() != ".json":
             raise ParamError(f"-o {output}: a result is a JSON file; give a name ending in .json")
     if plot is not None:
-        from sparseopt.plot import check_picture
+        from sparseopt.pictures.paths import check_picture
 
         check_target("--plot", plot, instance)
         check_picture(plot)
@@ -188,7 +188,7 @@ def _draw(result: Result, plot: Path, *, title: str, **style: Any) -> None:
     if result.path is None or not len(result.path):
         say("warning", f"there is no path to draw: {plot} was not written")
         return
-    from sparseopt.plot import save_path_picture
+    from sparseopt.pictures.paths import save_path_picture
 
     save_path_picture(result.path, plot, title=title, **style)
 

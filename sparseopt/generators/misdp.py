@@ -18,7 +18,7 @@ from sparseopt.generators.draws import (
 )
 from sparseopt.problems import MISDP, STRS, MISDPBuilder
 from sparseopt.problems.base import Array
-from sparseopt.problems.strs_misdp import strs_as_misdp
+from sparseopt.problems.strs.semidefinite import strs_as_misdp
 
 __all__ = [
     "cardinality_least_squares",
@@ -46,7 +46,7 @@ def strs_misdp(
     D, d : int
         Variables, and the largest number of nonzeros.
     formulation : {"strong", "weak"}, default "strong"
-        (17) or (15) of Wang, Dey, Xie; see :func:`~sparseopt.problems.strs_misdp.strs_as_misdp`.
+        (17) or (15) of Wang, Dey, Xie; see :func:`~sparseopt.problems.strs.semidefinite.strs_as_misdp`.
     linear : bool, default True
         Whether there is a linear term; without it this is sparse PCA.
     integer : bool, default False

@@ -9,11 +9,11 @@ from sparseopt.selection.choice import Selection
 from sparseopt.selection.criteria import CriterionResult, information_criterion
 from sparseopt.selection.cross_validation import CVResult, cross_validate
 from sparseopt.selection.curve import Curve
-from sparseopt.selection.graph_choice import GraphSelection
-from sparseopt.selection.graph_criteria import graph_criterion
-from sparseopt.selection.graph_cv import GraphCVResult, graph_cross_validate
-from sparseopt.selection.graph_rules import select_graph
-from sparseopt.selection.graph_stability import GraphStabilityResult, graph_stability
+from sparseopt.selection.graphs.choice import GraphSelection
+from sparseopt.selection.graphs.criteria import graph_criterion
+from sparseopt.selection.graphs.cross_validation import GraphCVResult, graph_cross_validate
+from sparseopt.selection.graphs.rules import select_graph
+from sparseopt.selection.graphs.stability import GraphStabilityResult, graph_stability
 from sparseopt.selection.losses import Loss, check_loss
 from sparseopt.selection.network import NetworkResult, network_criterion
 from sparseopt.selection.refitting import refit

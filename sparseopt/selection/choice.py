@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sparseopt.column_path import ColumnwisePath
 from sparseopt.errors import SparseOptError
-from sparseopt.path import ParametricPath, PathResult, Side
+from sparseopt.paths.columns import ColumnwisePath
+from sparseopt.paths.parametric import ParametricPath, PathResult, Side
 from sparseopt.problems.base import Array
 from sparseopt.result import Result
 from sparseopt.selection.refitting import refit

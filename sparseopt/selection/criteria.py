@@ -10,7 +10,7 @@ import numpy as np
 
 from sparseopt.backend import Backend
 from sparseopt.errors import ParamError
-from sparseopt.path import ParametricPath
+from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Result
 from sparseopt.selection.choice import Selection
@@ -72,8 +72,8 @@ class CriterionResult(Selection):
         return {**super().summary(), "knots": len(self.knots), "max_df": self.max_df}
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the criterion; see `sparseopt.selection.pictures`."""
-        from sparseopt.selection.pictures import plot_criterion
+        """Draw the criterion; see `sparseopt.pictures.selection`."""
+        from sparseopt.pictures.selection import plot_criterion
 
         return plot_criterion(self, ax)
 

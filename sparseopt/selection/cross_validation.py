@@ -11,7 +11,7 @@ import numpy as np
 
 from sparseopt.backend import Backend, Progress
 from sparseopt.errors import ParamError, SparseOptError
-from sparseopt.path import ParametricPath
+from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Result
 from sparseopt.selection.choice import Selection
@@ -114,8 +114,8 @@ class CVResult(Selection):
         }
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the error with its standard errors; see `sparseopt.selection.pictures`."""
-        from sparseopt.selection.pictures import plot_cross_validation
+        """Draw the error with its standard errors; see `sparseopt.pictures.selection`."""
+        from sparseopt.pictures.selection import plot_cross_validation
 
         return plot_cross_validation(self, ax)
 

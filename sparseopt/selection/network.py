@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from sparseopt.backend import Backend
-from sparseopt.column_path import ColumnwisePath
 from sparseopt.errors import ParamError
+from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Result
 from sparseopt.selection.choice import Selection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from sparseopt.path import ParametricPath
+from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.selection.curve import Curve
 from sparseopt.selection.losses import Loss

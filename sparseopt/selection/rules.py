@@ -9,15 +9,15 @@ from typing import Any
 
 from sparseopt.backend import Backend
 from sparseopt.errors import ParamError
-from sparseopt.path import PathResult
+from sparseopt.paths.parametric import PathResult
 from sparseopt.problems.base import Problem
 from sparseopt.result import Result, Status
 from sparseopt.selection.choice import Selection
 from sparseopt.selection.criteria import information_criterion
 from sparseopt.selection.cross_validation import cross_validate
-from sparseopt.selection.graph_choice import GraphSelection
-from sparseopt.selection.graph_rules import select_graph
-from sparseopt.selection.graph_stability import GraphStabilityResult
+from sparseopt.selection.graphs.choice import GraphSelection
+from sparseopt.selection.graphs.rules import select_graph
+from sparseopt.selection.graphs.stability import GraphStabilityResult
 from sparseopt.selection.network import network_criterion
 from sparseopt.selection.solving import exact_path, path_result
 from sparseopt.selection.stability import StabilityResult, stability_selection

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from sparseopt.path import ParametricPath
+from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.selection.solving import nonzero_entries
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from sparseopt.api import solve
 from sparseopt.backend import Backend
-from sparseopt.column_path import ColumnwisePath
 from sparseopt.errors import BackendError, ParamError
-from sparseopt.path import ParametricPath
+from sparseopt.paths.columns import ColumnwisePath
+from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array, Problem
 from sparseopt.registry import get_backend
 from sparseopt.result import Limit, Result

@@ -119,8 +119,8 @@ class StabilityResult:
         }
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the frequencies against lam; see `sparseopt.selection.pictures`."""
-        from sparseopt.selection.pictures import plot_stability
+        """Draw the frequencies against lam; see `sparseopt.pictures.selection`."""
+        from sparseopt.pictures.selection import plot_stability
 
         return plot_stability(self, ax)
 

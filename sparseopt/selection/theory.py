@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from sparseopt.errors import ParamError
-from sparseopt.path import ParametricPath
+from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array, Problem
 from sparseopt.selection.curve import Curve
 from sparseopt.selection.losses import SQUARED

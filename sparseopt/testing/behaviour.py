@@ -20,7 +20,7 @@ from sparseopt.api import check, solve
 from sparseopt.backend import Backend, Feature, Progress
 from sparseopt.errors import ParamError, ProblemError, SparseOptError, UnsupportedProblem
 from sparseopt.problems.base import Problem
-from sparseopt.problems.strs import STRS
+from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Limit, Result, Status, Verdict
 from sparseopt.testing.cases import ConformanceCase, require
 from sparseopt.testing.samples import Sample, close, same_array

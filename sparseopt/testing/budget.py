@@ -11,10 +11,10 @@ import numpy as np
 
 from sparseopt.api import solve
 from sparseopt.backend import Backend, Feature
-from sparseopt.budget_path import BudgetPath
 from sparseopt.errors import ParamError
+from sparseopt.paths.budget import BudgetPath
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.graphical import BudgetTables
+from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Result, Status
 from sparseopt.testing.behaviour import FamilySamples, behaviour_cases
 from sparseopt.testing.cases import ConformanceCase, require

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.kernel_selection import KernelSelection
+from sparseopt.problems.twosample.kernel_selection import KernelSelection
 from sparseopt.testing.behaviour import FamilySamples
 from sparseopt.testing.samples import Sample
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from sparseopt.generators.misdp import cardinality_least_squares
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.misdp import MISDP
-from sparseopt.problems.misdp_builder import MISDPBuilder
-from sparseopt.problems.strs import STRS
-from sparseopt.problems.strs_misdp import strs_as_misdp
+from sparseopt.problems.misdp.builder import MISDPBuilder
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.problems.strs.problem import STRS
+from sparseopt.problems.strs.semidefinite import strs_as_misdp
 from sparseopt.result import Status
 from sparseopt.testing.behaviour import FamilySamples
 from sparseopt.testing.samples import Sample

@@ -13,9 +13,9 @@ from sparseopt.api import solve
 from sparseopt.backend import Backend, Feature
 from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
-from sparseopt.path import GridPath, ParametricPath
+from sparseopt.paths.parametric import GridPath, ParametricPath
 from sparseopt.problems.base import Problem
-from sparseopt.problems.regression import DantzigSelector, LADLasso
+from sparseopt.problems.parametric.regression import DantzigSelector, LADLasso
 from sparseopt.result import Result, Status, Verdict
 from sparseopt.testing.behaviour import FamilySamples, behaviour_cases
 from sparseopt.testing.cases import ConformanceCase, require

@@ -8,13 +8,13 @@ from typing import Literal
 
 import numpy as np
 
-from sparseopt.problems.parametric import (
+from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.parametric.problem import (
     ParametricLP,
     ParametricProblem,
     PiecewiseLinearProgram,
 )
-from sparseopt.problems.pieces import Pieces
-from sparseopt.problems.regression import DantzigSelector, LADLasso
+from sparseopt.problems.parametric.regression import DantzigSelector, LADLasso
 from sparseopt.testing.vertices import vertex_optimum
 
 __all__ = ["PathSample", "ending_samples", "path_samples"]

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.strs import STRS
-from sparseopt.problems.strs_path import STRSPath
+from sparseopt.problems.strs.path import STRSPath
+from sparseopt.problems.strs.problem import STRS
 from sparseopt.testing.behaviour import FamilySamples
 from sparseopt.testing.samples import Sample
 

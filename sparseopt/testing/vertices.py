@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.parametric import ParametricProblem
-from sparseopt.problems.pieces import Pieces
+from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.parametric.problem import ParametricProblem
 
 __all__ = ["vertex_optimum"]
 

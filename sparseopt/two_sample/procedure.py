@@ -14,8 +14,8 @@ from sparseopt.api import checked
 from sparseopt.backend import Progress
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array
-from sparseopt.problems.twosample import TwoSample
-from sparseopt.problems.user_kernels import UserKernel
+from sparseopt.problems.twosample.statistics import TwoSample
+from sparseopt.problems.twosample.user_kernels import UserKernel
 from sparseopt.two_sample.permutation import permutation_test
 from sparseopt.two_sample.result import TwoSampleTest
 from sparseopt.two_sample.samples import FEWEST, as_samples

@@ -122,7 +122,7 @@ class TwoSampleTest:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the permutations' values, the threshold and the statistic (needs matplotlib)."""
-        from sparseopt.two_sample.pictures import plot_null
+        from sparseopt.pictures.two_sample import plot_null
 
         return plot_null(self, ax)
 
@@ -144,7 +144,7 @@ class TwoSampleTest:
         ParamError
             When there is no such variable, or more than two are asked for.
         """
-        from sparseopt.two_sample.pictures import plot_witness
+        from sparseopt.pictures.two_sample import plot_witness
 
         given = list(self.selected[:2] if variables is None else variables)
         if not 1 <= len(given) <= 2:

@@ -12,9 +12,9 @@ from sparseopt.api import solve
 from sparseopt.backend import Progress
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.kernel_selection import KernelSelection
-from sparseopt.problems.linear_statistics import share_of_variance
-from sparseopt.problems.twosample import TwoSample
+from sparseopt.problems.twosample.kernel_selection import KernelSelection
+from sparseopt.problems.twosample.linear import share_of_variance
+from sparseopt.problems.twosample.statistics import TwoSample
 from sparseopt.registry import get_backend
 from sparseopt.result import Limit, Result
 from sparseopt.two_sample.permutation import GramStatistic, ScoreStatistic, Statistic

@@ -15,7 +15,7 @@ from sparseopt.problems import (
     Pieces,
     PiecewiseLinearProgram,
 )
-from sparseopt.problems.maps import DenseMap, StackedMap
+from sparseopt.problems.parametric.maps import DenseMap, StackedMap
 
 
 def design(seed, n=20, d=8):

@@ -308,8 +308,8 @@ def test_what_mosek_is_given_has_the_same_optimum_in_highs(tmp_path):
     mosek = pytest.importorskip("mosek")
     import highspy
 
-    from sparseopt.solvers.adapters.knapsack import knapsack_program
-    from sparseopt.solvers.mosek_ import translate
+    from sparseopt.solvers.adapters.formulations.budget import knapsack_program
+    from sparseopt.solvers.adapters.mosek_ import translate
 
     rng = np.random.default_rng(0)
     tables = BudgetTables([rng.normal(size=4) for _ in range(6)])
@@ -328,8 +328,8 @@ def test_what_mosek_is_given_has_the_same_optimum_in_highs(tmp_path):
 def test_what_mosek_is_given_of_a_model_has_the_same_optimum_in_gurobi(tmp_path):
     mosek = pytest.importorskip("mosek")
     gurobipy = pytest.importorskip("gurobipy")
-    from sparseopt.solvers.adapters.neighbours import model_program, node_forms
-    from sparseopt.solvers.mosek_ import translate
+    from sparseopt.solvers.adapters.formulations.graphs import model_program, node_forms
+    from sparseopt.solvers.adapters.mosek_ import translate
 
     problem = model(5)
     path = str(tmp_path / "model.mps")
@@ -346,8 +346,8 @@ def test_what_mosek_is_given_of_a_model_has_the_same_optimum_in_gurobi(tmp_path)
 def test_what_mosek_is_given_of_cones_and_blocks_reads_back_the_same(tmp_path):
     """Through a CBF file, which is the format of these cones and needs no licence."""
     mosek = pytest.importorskip("mosek")
-    from sparseopt.solvers.adapters.conic import conic_program
-    from sparseopt.solvers.mosek_ import translate
+    from sparseopt.solvers.adapters.formulations.misdp import conic_program
+    from sparseopt.solvers.adapters.mosek_ import translate
 
     model = MISDPBuilder("max")
     X, k = model.matrix(3), model.variable(lower=0.0, upper=2.0)
@@ -388,7 +388,7 @@ def test_auto_passes_over_outside_solvers_at_sizes_beyond_them():
 def test_watching_gives_the_second_ctrl_c_to_the_caller():
     from sparseopt.backend import Control
     from sparseopt.params import SolveParams
-    from sparseopt.solvers.adapters.watch import watched
+    from sparseopt.solvers.common.watch import watched
 
     control, done = Control(params=SolveParams()), threading.Event()
 

@@ -29,7 +29,7 @@ from scipy.optimize import linprog
 
 from sparseopt.errors import ParamError, UnsupportedProblem
 from sparseopt.params import SolveParams
-from sparseopt.path import GridPath, ParametricPath
+from sparseopt.paths.parametric import GridPath, ParametricPath
 from sparseopt.problems import (
     DantzigSelector,
     LADLasso,
@@ -37,7 +37,7 @@ from sparseopt.problems import (
     PiecewiseLinearProgram,
 )
 from sparseopt.result import Limit, Status
-from sparseopt.solvers.highs_ import Highs
+from sparseopt.solvers.highs.backend import Highs
 
 
 def solve(problem, options=None, **question):

@@ -38,7 +38,7 @@ from sparseopt.problems import (
     QuantileLasso,
     problem_kinds,
 )
-from sparseopt.problems.maps import GramMap
+from sparseopt.problems.parametric.maps import GramMap
 from sparseopt.result import Limit, Status, Verdict
 
 SMALL_STEPS = {"start": 1, "batch": 1}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sparseopt.problems import DantzigSelector, ParametricLP, Pieces, PiecewiseLinearProgram
-from sparseopt.solvers.segments import affine_solution, path_from_codes
+from sparseopt.solvers.common.segments import affine_solution, path_from_codes
 
 Y = np.array([3.0, -2.0, 0.5])
 """With X = I the Dantzig selector is soft thresholding of y at lam."""

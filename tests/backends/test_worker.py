@@ -8,7 +8,7 @@ import pytest
 
 from sparseopt.backend import Control
 from sparseopt.params import SolveParams
-from sparseopt.solvers.adapters.watch import watched
+from sparseopt.solvers.common.watch import watched
 
 
 def run(job):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sparseopt import Certificate, Result, SolveParams, Status
-from sparseopt.path import ParametricPath, SparseRows
+from sparseopt.paths.parametric import ParametricPath, SparseRows
 
 TINY = 1e-9
 

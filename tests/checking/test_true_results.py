@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import sparseopt
 from sparseopt import Certificate, Limit, Result, SolveParams, Status, Verdict
 from sparseopt.checking import check
-from sparseopt.path import GridPath
+from sparseopt.paths.parametric import GridPath
 from sparseopt.problems import (
     DantzigSelector,
     LADLasso,

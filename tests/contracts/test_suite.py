@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from sparseopt import Feature, ParamError
-from sparseopt.path import ParametricPath
+from sparseopt.paths.parametric import ParametricPath
 from sparseopt.registry import get_backend
-from sparseopt.solvers.spica.knapsack_dp import KnapsackDP
+from sparseopt.solvers.l0.knapsack_dp import KnapsackDP
 from sparseopt.solvers.strs.brute_force import BruteForce
 from sparseopt.testing import conformance_cases, run_conformance
 

@@ -7,8 +7,8 @@ import pytest
 
 import sparseopt
 from sparseopt import Certificate, Limit, Status, Verdict
-from sparseopt.column_path import ColumnwisePath
 from sparseopt.io.results import load_result
+from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.problems import CLIME
 
 

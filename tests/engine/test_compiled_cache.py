@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import sparseopt.solvers
-from sparseopt.solvers.compiled_content import content_hash
+from sparseopt.solvers.common.compiled_content import content_hash
 
 CALLEE = """
-from sparseopt.solvers.compiled import compiled
+from sparseopt.solvers.common.compiled import compiled
 
 @compiled
 def inner(x):
@@ -24,7 +24,7 @@ CALLER = """
 from kernels import constants
 from kernels.callee import inner
 from kernels.constants import STEP
-from sparseopt.solvers.compiled import compiled
+from sparseopt.solvers.common.compiled import compiled
 
 @compiled
 def by_call(x):

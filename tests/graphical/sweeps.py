@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
 _DEPENDENT = 1e-10
 """Squared sine of an angle below which a column counts as dependent."""

@@ -6,10 +6,10 @@ from brute_force import smallest_losses
 
 import sparseopt
 from sparseopt import Verdict
-from sparseopt.checking import gaussian_subsets, ising_subsets
+from sparseopt.checking.budget import gaussian_subsets, ising_subsets
 from sparseopt.generators import graph_sample, ising_lattice_sample
 from sparseopt.problems import Candidates, L0GraphicalModel
-from sparseopt.refit import support_losses
+from sparseopt.proofs.neighbours import support_losses
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import xlogy
 
-from sparseopt.solvers.spica.elementary import entropy, exp_minus
+from sparseopt.solvers.l0.elementary import entropy, exp_minus
 
 
 def test_exponentials():

@@ -9,8 +9,8 @@ import sparseopt
 from sparseopt import SolveParams, Verdict
 from sparseopt.backend import Control
 from sparseopt.problems import BudgetTables
-from sparseopt.solvers.spica import exact_path as driver
-from sparseopt.solvers.spica.exact_path import exact_path
+from sparseopt.solvers.l0 import exact_path as driver
+from sparseopt.solvers.l0.exact_path import exact_path
 
 driver.warm_up()
 

@@ -8,9 +8,9 @@ from sweeps import smallest_losses as enumerate_again
 from sparseopt import SolveParams
 from sparseopt.backend import Control
 from sparseopt.problems import Candidates, L0GraphicalModel
-from sparseopt.refit import support_losses
-from sparseopt.solvers.spica import blocks, gaussian
-from sparseopt.solvers.spica.gaussian import NodeTables, gaussian_tables
+from sparseopt.proofs.neighbours import support_losses
+from sparseopt.solvers.l0 import blocks, gaussian
+from sparseopt.solvers.l0.gaussian import NodeTables, gaussian_tables
 
 
 def tables(problem: L0GraphicalModel, threads: int = 1, **params) -> NodeTables:

@@ -134,7 +134,7 @@ def test_large_neighbourhoods_are_proven_as_far_as_the_work_allows(monkeypatch):
     result = sparseopt.solve(problem)
     assert result.status is Status.OPTIMAL
     assert result.verdict is Verdict.VERIFIED
-    monkeypatch.setattr("sparseopt.checking.gaussian_subsets.WORK", 1e5)
+    monkeypatch.setattr("sparseopt.checking.budget.gaussian_subsets.WORK", 1e5)
     again = sparseopt.check(problem, result)
     assert again.verdict is Verdict.UNPROVEN
     assert any("too much work" in message for message in again.messages)

@@ -70,7 +70,7 @@ def test_the_residual_is_what_exceeds_the_budget():
 
 
 def test_blocks_of_columns_change_nothing(monkeypatch):
-    from sparseopt.problems import neighbourhoods
+    from sparseopt.problems.budget import neighbourhoods
 
     problem = sample()
     x = point(problem)

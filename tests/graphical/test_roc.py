@@ -8,7 +8,7 @@ import sparseopt
 from sparseopt.errors import ParamError
 from sparseopt.generators import graph_sample, sensor_field_sample
 from sparseopt.problems import L0GraphicalModel
-from sparseopt.roc import roc
+from sparseopt.selection.graphs.roc import roc
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_the_tables_and_the_pictures(sample, path):
     pytest.importorskip("pandas", reason="needs pandas")
     from matplotlib.figure import Figure
 
-    from sparseopt.graph_pictures import plot_graph, plot_roc
+    from sparseopt.pictures.graphs import plot_graph, plot_roc
 
     found = roc(path, sample.graph)
     assert found.to_frame().shape == (len(path), 5)

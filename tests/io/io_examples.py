@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt import Certificate, Limit, Problem, Result, SolveParams, Status, Verdict
-from sparseopt.budget_path import BudgetPath, CountChanges
-from sparseopt.path import GridPath, ParametricPath, SparseRows
+from sparseopt.paths.budget import BudgetPath, CountChanges
+from sparseopt.paths.parametric import GridPath, ParametricPath, SparseRows
+from sparseopt.paths.supports import SupportPath
 from sparseopt.problems import (
     CLIME,
     L1SVM,
@@ -32,7 +33,6 @@ from sparseopt.problems import (
     QuantileLasso,
     STRSPath,
 )
-from sparseopt.support_path import SupportPath
 
 
 def rng() -> np.random.Generator:

@@ -17,7 +17,7 @@ from sparseopt.problems import (
     Pieces,
     PiecewiseLinearProgram,
 )
-from sparseopt.problems.linear_program import as_parametric_lp
+from sparseopt.problems.parametric.linear_program import as_parametric_lp
 
 
 def epigraph_optimum(program: PiecewiseLinearProgram, lam: float) -> float:

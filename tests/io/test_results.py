@@ -17,7 +17,7 @@ from io_examples import PROBLEMS, RESULTS, budget_result, grid_result, path_resu
 import sparseopt
 from sparseopt import Certificate, ProblemError, Result, Status
 from sparseopt.io import load_result, read_header, save_problem, save_result
-from sparseopt.path import ParametricPath
+from sparseopt.paths.parametric import ParametricPath
 
 
 def assert_equal(a: Any, b: Any, where: str = "result") -> None:

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from sparseopt import Certificate, Result, SolveParams, Status
 from sparseopt.problems import MISDP
-from sparseopt.problems.cones import triangle
-from sparseopt.problems.misdp_polish import polished
+from sparseopt.problems.misdp.cones import triangle
+from sparseopt.solvers.misdp.polish import polished
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from enumeration import relax
 
 from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
-from sparseopt.problems.cones import pack_symmetric
+from sparseopt.problems.misdp.cones import pack_symmetric
 
 POINTS = 260
 """Integer points at most."""

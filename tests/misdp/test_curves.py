@@ -6,8 +6,8 @@ import pytest
 import sparseopt
 from sparseopt import Certificate, Limit, Result, Status, Verdict
 from sparseopt.problems import MISDP, MISDPBuilder, SecondOrderCone, SemidefiniteBlock
-from sparseopt.problems.cones import pack_symmetric
-from sparseopt.problems.misdp_curves import with_cones_as_matrices
+from sparseopt.problems.misdp.cones import pack_symmetric
+from sparseopt.proofs.misdp.curves import with_cones_as_matrices
 
 pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
 

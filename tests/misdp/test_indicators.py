@@ -9,9 +9,9 @@ from small_misdps import draw
 from sparseopt.backend import Control
 from sparseopt.params import SolveParams
 from sparseopt.problems import STRS, MISDPBuilder
-from sparseopt.problems.cones import pack_symmetric
-from sparseopt.problems.misdp_propagation import Propagation
-from sparseopt.problems.strs_misdp import strs_as_misdp
+from sparseopt.problems.misdp.cones import pack_symmetric
+from sparseopt.problems.strs.semidefinite import strs_as_misdp
+from sparseopt.proofs.misdp.propagation import Propagation
 from sparseopt.solvers.misdp.indicators import Indicators
 
 

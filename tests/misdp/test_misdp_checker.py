@@ -12,11 +12,11 @@ pytest.importorskip("clarabel", reason="the reference answers come from Clarabel
 from enumeration import enumerate_integers, relax
 
 from sparseopt import Certificate, Limit, Result, Status, check
-from sparseopt.checking.boxes import uncovered
+from sparseopt.checking.misdp.boxes import uncovered
 from sparseopt.generators import random_misdp
 from sparseopt.problems import MISDP, MISDPBuilder
-from sparseopt.problems.misdp_bounds import Multipliers, SafeBounds
-from sparseopt.problems.misdp_polish import polished
+from sparseopt.proofs.misdp.bounds import Multipliers, SafeBounds
+from sparseopt.solvers.misdp.polish import polished
 
 
 @cache

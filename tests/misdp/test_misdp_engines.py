@@ -15,7 +15,7 @@ from sparseopt.generators.misdp import k_partitioning, restricted_isometry, trus
 from sparseopt.generators.random_misdp import random_misdp
 from sparseopt.io.solu import read_solu
 from sparseopt.problems import MISDP, STRS, MISDPBuilder
-from sparseopt.problems.strs_misdp import strs_as_misdp
+from sparseopt.problems.strs.semidefinite import strs_as_misdp
 
 pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
 

@@ -17,8 +17,13 @@ from sparseopt.problems import (
     SemidefiniteBlock,
     strs_as_misdp,
 )
-from sparseopt.problems.cones import pack_symmetric, triangle, triangle_weights, unpack_symmetric
-from sparseopt.problems.misdp_propagation import Propagation
+from sparseopt.problems.misdp.cones import (
+    pack_symmetric,
+    triangle,
+    triangle_weights,
+    unpack_symmetric,
+)
+from sparseopt.proofs.misdp.propagation import Propagation
 from sparseopt.testing.strs import best_by_supports
 
 

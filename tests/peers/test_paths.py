@@ -151,7 +151,7 @@ def test_auto_takes_no_peer():
 def test_a_peer_that_died_is_started_again():
     need("pyprimal")
     from sparseopt.backend import Control
-    from sparseopt.solvers.peers.worker import PYTHON
+    from sparseopt.solvers.common.child import PYTHON
 
     before = sparseopt.solve(PATHS["lad"], backend="pyprimal", lam=1.0)
     PYTHON._child._process.kill()

@@ -7,7 +7,7 @@ from textbook_lp import solve_bounded_svm
 
 import sparseopt
 from sparseopt.errors import ParamError
-from sparseopt.l1_index import L1BoundPath
+from sparseopt.paths.l1_bound import L1BoundPath
 from sparseopt.problems import L1SVM, DantzigSelector, LADLasso
 
 

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sparseopt.problems.kronecker import KroneckerMap, RepeatedMap
-from sparseopt.problems.maps import DenseMap, GramMap, SparseMap, StackedMap, SymmetricMap
+from sparseopt.problems.parametric.kronecker import KroneckerMap, RepeatedMap
+from sparseopt.problems.parametric.maps import (
+    DenseMap,
+    GramMap,
+    SparseMap,
+    StackedMap,
+    SymmetricMap,
+)
 
 rng = np.random.default_rng(5)
 L, R, X = rng.normal(size=(3, 4)), rng.normal(size=(5, 2)), rng.normal(size=(4, 6))

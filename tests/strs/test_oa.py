@@ -9,7 +9,7 @@ from small_problems import small_problems
 import sparseopt
 from sparseopt import Limit, Status, Verdict, generators
 from sparseopt.problems import STRS
-from sparseopt.solvers.strs.incumbent import refit
+from sparseopt.solvers.common.supports import refit
 from sparseopt.solvers.strs.multipliers import Multipliers, Proof
 from sparseopt.solvers.strs.nodes import Node
 from sparseopt.solvers.strs.outer import Cuts

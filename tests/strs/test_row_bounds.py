@@ -10,13 +10,13 @@ from scipy.optimize import approx_fprime
 
 import sparseopt
 from sparseopt import Certificate, Status, Verdict
-from sparseopt.checking.row_bounds import row_sum
+from sparseopt.checking.strs.row_bounds import row_sum
 from sparseopt.problems import STRS
+from sparseopt.solvers.common.sphere import maximise_on_sphere
 from sparseopt.solvers.strs.choices import choose
 from sparseopt.solvers.strs.multipliers import Multipliers, Proof
 from sparseopt.solvers.strs.row_bound import evaluate, row_maximum
 from sparseopt.solvers.strs.spectrum import smoothed_maximum
-from sparseopt.solvers.strs.trs import maximise_on_sphere
 
 SIZE = st.floats(1e-150, 1e3) | st.just(0.0)
 ENTRY = SIZE | SIZE.map(lambda size: -size)

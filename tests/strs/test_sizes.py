@@ -10,7 +10,7 @@ from sparseopt import Limit, Status, Verdict
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.io.results import load_result
 from sparseopt.problems import STRS, STRSPath
-from sparseopt.solvers.strs.incumbent import refit
+from sparseopt.solvers.common.supports import refit
 
 
 def random_path(D=9, linear=True, seed=0):

@@ -1,0 +1,1 @@
+"""The problems of each family as programs for outside solvers."""

@@ -1,0 +1,147 @@
+"""Mixed-integer conic and semidefinite programs for solvers that take them as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.result import Limit, Result, Status
+
+from ...common.outcome import Outcome
+from ..answer import Answer
+from ..outcome import GAP, result_of, warm_point
+from ..program import Cone, Program, PSDBlock
+
+if TYPE_CHECKING:
+    from ..adapter import Adapter
+
+__all__ = ["conic_program", "refusal", "solve_conic"]
+
+_NO_OPTIMUM: Mapping[Outcome, Status] = {
+    Outcome.INFEASIBLE: Status.INFEASIBLE,
+    Outcome.UNBOUNDED: Status.UNBOUNDED,
+    Outcome.UNDECIDED: Status.INF_OR_UNB,
+}
+
+
+def refusal(problem: MISDP, name: str, semidefinite: bool) -> str:
+    """Return why a solver does not take the problem, "" if it does."""
+    if any(block.rank_one for block in problem.blocks):
+        return f"{name} does not ask matrices for rank one: use misdp-bnb or misdp-oa"
+    if problem.blocks and not semidefinite:
+        return f"{name} takes no semidefinite blocks: use misdp-bnb or misdp-oa"
+    if problem.blocks and problem.integer.any():
+        return f"{name} takes no integers beside semidefinite blocks: use misdp-bnb or misdp-oa"
+    return ""
+
+
+def solve_conic(
+    problem: MISDP, adapter: Adapter, options: Mapping[str, Any], control: Control
+) -> Result:
+    """Hand the problem over as it stands."""
+    params = control.params
+    with control.building():
+        program = conic_program(problem)
+    answer = adapter.ask(
+        program,
+        control,
+        options,
+        rel_gap=GAP * params.rel_gap,
+        abs_gap=GAP * params.abs_gap,
+        start=_start(control.warm_start, problem),
+    )
+    if answer.outcome in _NO_OPTIMUM and (
+        answer.x is None or answer.outcome is not Outcome.INFEASIBLE
+    ):
+        return Result(
+            status=_NO_OPTIMUM[answer.outcome],
+            raw_status=answer.raw,
+            iterations=answer.iterations,
+            nodes=answer.nodes,
+        )
+    if _too_far(program, answer, adapter.reach):
+        control.notes.append(
+            f"{adapter.name} may not look beyond {adapter.reach:g} for variables without a bound, "
+            "and its optimum is there: give them bounds"
+        )
+        limit = answer.limit or Limit.SLOW_PROGRESS
+        answer = replace(answer, outcome=Outcome.LIMIT, limit=limit, bound=None)
+    sign = 1.0 if problem.sense == "min" else -1.0
+    x = _point(problem, answer)
+    bound = None if answer.bound is None else sign * answer.bound
+    scale = 1.0 if x is None else problem.objective_scale(x)
+    return result_of(problem, answer, x, bound, scale, control)
+
+
+def _too_far(program: Program, answer: Answer, reach: float) -> bool:
+    """Tell whether a variable without a bound is so far away."""
+    if answer.x is None or program.linear:
+        return False
+    above, below = np.isinf(program.high), np.isinf(program.low)
+    return bool(((answer.x >= reach) & above | (answer.x <= -reach) & below).any())
+
+
+def conic_program(problem: MISDP) -> Program:
+    """Return the program; the columns are x, and u = F x + g of the cones one after the other."""
+    n = len(problem.c)
+    sign = 1.0 if problem.sense == "min" else -1.0
+    extra = sum(cone.dimension for cone in problem.cones)
+    blocks: list[Any] = [sp.hstack([problem.A, sp.csr_array((problem.A.shape[0], extra))])]
+    low, high = [problem.row_lower], [problem.row_upper]
+    cones = []
+    if problem.cones:
+        F = sp.vstack([cone.F for cone in problem.cones])
+        blocks.append(sp.hstack([F, -sp.identity(extra)]))
+        sides = -np.concatenate([cone.g for cone in problem.cones])
+        low.append(sides)
+        high.append(sides)
+        ends = n + np.cumsum([0, *(cone.dimension for cone in problem.cones)])
+        cones = [
+            Cone(np.arange(first, last), cone.rotated)
+            for first, last, cone in zip(ends[:-1], ends[1:], problem.cones, strict=True)
+        ]
+    return Program(
+        cost=np.append(sign * problem.c, np.zeros(extra)),
+        low=np.append(problem.lower, np.full(extra, -np.inf)),
+        high=np.append(problem.upper, np.full(extra, np.inf)),
+        matrix=sp.csc_array(sp.vstack(blocks)),
+        row_low=np.concatenate(low),
+        row_high=np.concatenate(high),
+        offset=sign * problem.offset,
+        integer=np.append(problem.integer, np.zeros(extra, dtype=bool)),
+        cones=tuple(cones),
+        psd=tuple(
+            PSDBlock(
+                block.size,
+                sp.csc_array(
+                    sp.hstack([block.F, sp.csr_array((block.dimension, extra))])
+                    if extra
+                    else block.F
+                ),
+                block.F0,
+            )
+            for block in problem.blocks
+        ),
+    )
+
+
+def _start(given: Any, problem: MISDP) -> Array | None:
+    x = warm_point(given, len(problem.c))
+    if x is None:
+        return None
+    return np.concatenate([x, *(cone.value(x) for cone in problem.cones)])
+
+
+def _point(problem: MISDP, answer: Answer) -> Array | None:
+    """Return x with its integers rounded and its bounds kept."""
+    if answer.x is None:
+        return None
+    x = np.clip(answer.x[: len(problem.c)], problem.lower, problem.upper)
+    return np.where(problem.integer, np.rint(x), x)

@@ -1,0 +1,1 @@
+"""What several engines stand on: compiled functions, segments, child processes, spheres."""

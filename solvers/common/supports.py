@@ -1,0 +1,184 @@
+r"""Good supports: truncations, each refitted by a trust-region subproblem, and swap search.
+
+The value of a support S is :math:`\max z'A_{SS}z + a_S'z` over unit vectors on S. It grows with S,
+so supports of size d are enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+from sparseopt.result import Result
+
+from .sphere import maximise_on_sphere, maximise_on_spheres
+
+__all__ = ["Incumbent", "first_incumbent", "refit", "swap", "truncations"]
+
+_CHUNK = 200_000
+"""Matrix entries that are factorised at once."""
+_FULL = 3
+"""Swaps for each variable that leaves, which are refitted after the first estimate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Incumbent:
+    """A support with its best point.
+
+    Attributes
+    ----------
+    support : int array of shape (d,)
+        Increasing.
+    z : array of shape (d,)
+        The unit vector on it.
+    value : float
+    """
+
+    support: Array
+    z: Array
+    value: float
+
+    def point(self, D: int) -> Array:
+        """Return the point in all D coordinates."""
+        x = np.zeros(D)
+        x[self.support] = self.z
+        return x
+
+
+def truncations(A: Array, a: Array, d: int) -> Array:
+    """Return the supports of the truncation algorithms (I) and (II), shape (K, d).
+
+    (I) The d largest entries of each column of A, once as it is and once with its diagonal entry;
+    (II) those of the maximiser without a bound on the nonzeros; and those of a. Signs and
+    values do not matter, since supports are refitted.
+
+    Source: Wang, Dey, Xie, definition 4.8 and what follows it.
+    """
+    columns = np.abs(A.T)
+    with_diagonal = columns.copy()
+    np.fill_diagonal(with_diagonal, np.inf)
+    relaxed = np.abs(maximise_on_sphere(A, a).z)
+    scores = np.concatenate([columns, with_diagonal, relaxed, np.abs(a)[None]])
+    largest = np.argsort(-scores, axis=1, kind="stable")[:, :d]
+    found: Array = np.unique(np.sort(largest, axis=1), axis=0)
+    return found
+
+
+def refit(A: Array, a: Array, supports: Array) -> list[Incumbent]:
+    """Return the best point on each support, the best support first.
+
+    Parameters
+    ----------
+    A : array of shape (D, D)
+    a : array of shape (D,)
+    supports : int array of shape (K, k)
+    """
+    rows = max(1, _CHUNK // supports.shape[1] ** 2)
+    found = []
+    for begin in range(0, len(supports), rows):
+        S = supports[begin : begin + rows]
+        best = maximise_on_spheres(A[S[:, :, None], S[:, None, :]], a[S])
+        found += [Incumbent(*each) for each in zip(S, best.z, best.bound.tolist(), strict=True)]
+    return sorted(found, key=lambda each: -each.value)
+
+
+def swap(
+    A: Array, a: Array, start: Incumbent, stop: Callable[[], object] = lambda: None
+) -> Incumbent:
+    """Exchange one variable against another one while that improves the value.
+
+    For every variable that may leave, the others are refitted; what each newcomer would add is
+    estimated in the plane that it spans with them, and the most promising exchanges are refitted.
+    O(d^4 + d D) for each step.
+
+    Parameters
+    ----------
+    A : array of shape (D, D)
+    a : array of shape (D,)
+    start : Incumbent
+    stop : callable
+        Ends the search when it returns anything true.
+    """
+    best = start
+    D, d = len(a), len(start.support)
+    if d in (1, D):
+        return best
+    while not stop():
+        supports = _promising(A, a, best.support)
+        improved = refit(A, a, supports)[0]
+        # A smaller step may be rounding, which could go round in circles.
+        if not improved.value > best.value + 1e-12 * abs(best.value):
+            break
+        best = improved
+    return best
+
+
+def _promising(A: Array, a: Array, support: Array) -> Array:
+    """Return supports that differ from this one in one variable, shape (K, d)."""
+    d = len(support)
+    outside = np.setdiff1d(np.arange(len(a)), support)
+    kept = np.array([np.delete(support, i) for i in range(d)])
+    rest = maximise_on_spheres(A[kept[:, :, None], kept[:, None, :]], a[kept])
+    Az = np.einsum("iko,ik->io", A[kept[:, :, None], outside], rest.z)
+    inner = np.einsum("ik,ikl,il->i", rest.z, A[kept[:, :, None], kept[:, None, :]], rest.z)
+    linear = np.einsum("ik,ik->i", rest.z, a[kept])
+    plane = np.empty((d, len(outside), 2, 2))
+    plane[..., 0, 0] = inner[:, None]
+    plane[..., 0, 1] = plane[..., 1, 0] = Az
+    plane[..., 1, 1] = np.diagonal(A)[outside]
+    slopes = np.stack(np.broadcast_arrays(linear[:, None], a[outside]), axis=-1)
+    estimate = maximise_on_spheres(plane.reshape(-1, 2, 2), slopes.reshape(-1, 2)).bound
+    first = np.argsort(-estimate, kind="stable")[: _FULL * d]
+    leaves, enters = np.divmod(first, len(outside))
+    return np.sort(np.column_stack([kept[leaves], outside[enters]]), axis=1)
+
+
+def first_incumbent(
+    A: Array,
+    a: Array,
+    d: int,
+    starts: int,
+    control: Control,
+    smaller: Array | None = None,
+) -> Incumbent:
+    """Return a good support; a warm start's is one of the candidates.
+
+    Parameters
+    ----------
+    A, a, d : the problem
+    starts : int
+        How many of the best truncations are improved by swaps.
+    control : Control
+        With the warm start, a result or a point.
+    smaller : int array of shape (d - 1,), optional
+        A support to which the best variable is added.
+    """
+    found = refit(A, a, truncations(A, a, d))[:starts]
+    given = _warm(control.warm_start, len(a))
+    if given is not None:
+        support = np.sort(np.argsort(-np.abs(given), kind="stable")[:d])
+        found = [refit(A, a, support[None])[0], *found]
+    if smaller is not None:
+        more = np.setdiff1d(np.arange(len(a)), smaller)
+        grown = np.column_stack([np.broadcast_to(smaller, (len(more), d - 1)), more])
+        found = [refit(A, a, np.sort(grown, axis=1))[0], *found]
+    best = max(found, key=lambda each: each.value)
+    for start in found:
+        if control.limit() is not None:
+            break
+        best = max(best, swap(A, a, start, control.limit), key=lambda each: each.value)
+    return best
+
+
+def _warm(given: Any, D: int) -> Array | None:
+    """Return the point of a warm start, where it has one of the right length."""
+    point = given.x if isinstance(given, Result) else given
+    if point is None:
+        return None
+    point = np.asarray(point, dtype=float)
+    return point if point.shape == (D,) and np.isfinite(point).all() else None

@@ -1,0 +1,119 @@
+"""A solver at work in another thread, under the eyes of the clock and of Ctrl-C."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import threading
+from collections.abc import Callable
+
+from sparseopt.backend import Control
+from sparseopt.result import Limit
+
+from .threads import start
+
+__all__ = ["watched"]
+
+_FIRST, _LOOK = 0.001, 0.02
+"""Seconds between the first looks at the clock, when solvers set up, and between later ones."""
+_SETTING_UP = 100
+"""How many looks are first ones."""
+_GUARD = 0.0002
+"""Seconds between looks while a solver has yet to take Ctrl-C from Python."""
+
+
+def watched(
+    run: Callable[[], object],
+    stop: Callable[[], object],
+    control: Control,
+    *,
+    takes_ctrl_c: bool = False,
+) -> Limit | None:
+    """Call `run`, and `stop` again and again once a limit of `control` is reached.
+
+    Python delivers signals to the main thread between two of its own instructions: never inside a
+    solver. So the solver gets another thread, one of an earlier solve where one is idle (see
+    :mod:`sparseopt.solvers.common.threads`), and this one keeps watching. Some solvers put a
+    handler of their own in the place of Python's (those of Xpress and COPT end the process), once
+    in a solve: Python's is put back within less than a millisecond.
+
+    Parameters
+    ----------
+    run : callable
+        Starts the solver and returns when it is done; it must release Python's global lock.
+    stop : callable
+        Asks the solver to end soon; called from this thread, possibly before it has begun and
+        more than once.
+    control : Control
+    takes_ctrl_c : bool, default False
+        Whether this solver is one of those: it is watched closely until it has done so.
+
+    Returns
+    -------
+    Limit or None
+        The limit that made this function stop the solver, if any.
+
+    Raises
+    ------
+    BaseException
+        What `run` raised; KeyboardInterrupt at a second Ctrl-C, after the solver has ended.
+    """
+    failure: list[BaseException] = []
+    # Not a thread's join: a KeyboardInterrupt in there makes Python 3.11 take it for dead.
+    finished = threading.Event()
+
+    def work() -> None:
+        try:
+            run()
+        except BaseException as error:
+            failure.append(error)
+        finally:
+            finished.set()
+
+    mine = _installed()
+    takes_ctrl_c = takes_ctrl_c and _ours()
+    start(work)
+    limit: Limit | None = None
+    again: KeyboardInterrupt | None = None
+    looks, running = 0, True
+    while running:
+        try:
+            looks += 1
+            pace = _GUARD if takes_ctrl_c else _FIRST if looks <= _SETTING_UP else _LOOK
+            running = not finished.wait(pace)
+            if _installed() != mine:
+                takes_ctrl_c = False
+            _keep_handler()
+            limit = limit or control.limit()
+            if limit is not None and running:
+                stop()
+            control.progress("solving")
+        except KeyboardInterrupt as error:
+            limit, again = Limit.INTERRUPTED, error
+    if again is not None:
+        raise again
+    if failure:
+        raise failure[0]
+    return limit
+
+
+def _installed() -> int | None:
+    """Return the address of the process's handler of Ctrl-C."""
+    address: int | None = _GETSIG(signal.SIGINT)
+    return address
+
+
+_GETSIG = ctypes.pythonapi.PyOS_getsig
+_GETSIG.restype = ctypes.c_void_p
+
+
+def _ours() -> bool:
+    """Tell whether Ctrl-C is Python's, and this thread may say so."""
+    main = threading.current_thread() is threading.main_thread()
+    return main and signal.getsignal(signal.SIGINT) is not None
+
+
+def _keep_handler() -> None:
+    """Install Python's own handler of Ctrl-C again."""
+    if _ours():
+        signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))

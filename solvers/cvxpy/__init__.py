@@ -1,0 +1,1 @@
+"""CVXPY's solvers in all their uses."""

@@ -1,0 +1,1 @@
+"""HiGHS in all its uses."""

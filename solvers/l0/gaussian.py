@@ -1,0 +1,208 @@
+"""Tables of Gaussian nodes: the best subset of every size, in blocks of nodes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+from sparseopt.result import Limit
+
+from .blocks import block_data, node_blocks
+from .gaussian_point import gaussian_point
+from .subset_block import enumerate_block, search_block
+from .subset_lanes import WIDEST, LaneSpace, lane_space
+from .subset_orthogonal import improve
+from .subset_tree import SearchSpace, search_space
+
+__all__ = ["NodeTables", "gaussian_tables", "least_squares", "warm_up"]
+
+_QUOTA = 20_000
+"""Tree nodes between two looks at the clock: some milliseconds."""
+_PERFECT = 1e-5
+"""Relative residuals below which losses are computed from X: in the Gram matrix they cancel."""
+_NARROW = 1e-4
+"""Squared sines of angles between candidates below which they are, too."""
+_DOUBTFUL = 1e-6
+"""Squared sines below which the best subsets are searched again, too."""
+_COPY = 1e-10
+"""Squared sine of the angle between a candidate and its copy."""
+_SHARED = 1e-6
+"""A trace of a ridge, by which copies share what one of them explains."""
+_WORK = 3e9
+"""Multiplications that the second search of one node may take: some seconds."""
+
+
+@dataclass(frozen=True, eq=False)
+class NodeTables:
+    """What the search found.
+
+    Attributes
+    ----------
+    loss : array
+        For each node the smallest loss of 0, 1, ... neighbours, one after another.
+    mask : int64 array of the same shape
+        Which candidates attain them, as bits.
+    separated : bool array of the same shape
+        Where the loss has no minimum (Ising nodes).
+    done : bool array of shape (d,)
+        Whether the search of the node is complete; the others have their loss without neighbours
+        in all places.
+    limit : Limit or None
+    visited : int
+        Tree nodes, or fits.
+    """
+
+    loss: Array
+    mask: Array
+    separated: Array
+    done: Array
+    limit: Limit | None
+    visited: int
+
+
+def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -> NodeTables:
+    """Search all nodes, each of which has at most 62 candidates."""
+    d = problem.X.shape[1]
+    loss = np.repeat(problem.null_losses(), problem.candidates.sizes + 1)
+    mask = np.zeros(len(loss), dtype=np.int64)
+    done = np.zeros(d, dtype=bool)
+    widest = int(problem.candidates.sizes.max())
+    blocks = iter(list(node_blocks(problem)))
+    visited = [0] * threads
+
+    def work(worker: int) -> None:
+        spaces = lane_space(min(widest, WIDEST)), search_space(widest)
+        # The clock comes first: a block that was taken is a block that is searched.
+        while control.limit() is None and (block := next(blocks, None)) is not None:
+            visited[worker] += _search(problem, spaces, block, control, loss, mask, done)
+            if threads == 1:
+                control.progress("tables", fraction=block[1] / d)
+
+    if threads == 1:
+        work(0)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            for future in [pool.submit(work, worker) for worker in range(threads)]:
+                future.result()
+    limit = None if done.all() else control.limit()
+    separated = np.zeros(len(loss), dtype=bool)
+    return NodeTables(loss, mask, separated, done, limit, sum(visited))
+
+
+def _search(
+    problem: L0GraphicalModel,
+    spaces: tuple[LaneSpace, SearchSpace],
+    block: tuple[int, int],
+    control: Control,
+    loss: Array,
+    mask: Array,
+    done: Array,
+) -> int:
+    """Fill in the tables of a block; return the tree nodes visited."""
+    first, last = block
+    nodes = np.arange(first, last)
+    data = block_data(problem, first, last)
+    start = int(problem.candidates.ptr[first]) + first
+    end = int(problem.candidates.ptr[last]) + last
+    sine = np.ones(len(nodes))
+    tables = loss[start:end], mask[start:end], sine
+    # Nodes of about the same size go together: all lanes take the time of the widest.
+    order = np.argsort(np.diff(data.ptr), kind="stable")
+    small = int((np.diff(data.ptr) <= WIDEST).sum())
+    left = enumerate_block(spaces[0], *data, order[:small], *tables)
+    todo = np.concatenate([order[:left], order[small:]])
+    place = np.zeros(3, dtype=np.int64)
+    while place[0] < len(todo) and control.limit() is None:
+        search_block(spaces[1], *data, todo, place, _QUOTA, *tables)
+    missing = todo[int(place[0]) :]
+    finished = np.delete(nodes, missing)
+    done[finished] = True
+    _sharpen(problem, finished, np.delete(sine, missing), loss, mask)
+    return small + int(place[2])
+
+
+def _sharpen(
+    problem: L0GraphicalModel, nodes: Array, sine: Array, loss: Array, mask: Array
+) -> None:
+    """Compute losses again from X itself where those from the Gram matrix are not exact enough."""
+    candidates = problem.candidates
+    starts = candidates.ptr[nodes] + nodes
+    ends = candidates.ptr[nodes + 1] + nodes
+    for j in nodes[(loss[ends] < _PERFECT * loss[starts]) | (sine < _NARROW)]:
+        index = candidates.of(j)
+        bits = np.arange(len(index))
+        for at in range(int(candidates.ptr[j] + j), int(candidates.ptr[j + 1] + j) + 1):
+            chosen = index[(mask[at] >> bits & 1).astype(bool)]
+            loss[at] = least_squares(problem, int(j), chosen)[1]
+    for j in nodes[sine < _DOUBTFUL]:
+        here = slice(int(candidates.ptr[j] + j), int(candidates.ptr[j + 1] + j) + 1)
+        _improve(problem, int(j), loss[here], mask[here])
+
+
+def _improve(problem: L0GraphicalModel, node: int, loss: Array, mask: Array) -> None:
+    """Search the subsets of nearly dependent candidates again, without inner products."""
+    columns, target = _stacked(problem, node, problem.candidates.of(node))
+    null = float(target @ target)
+    columns = columns / np.linalg.norm(columns, axis=0)
+    R, c = columns.T @ columns, columns.T @ target
+    near = np.tril(1.0 - np.square(R) < _COPY, -1).any(axis=1)
+    V = np.linalg.inv(R + _SHARED * np.eye(len(R)))
+    order = np.argsort(-np.square(V @ c) / np.diag(V), kind="stable")
+    order = order[~near[order]]
+    triangle = np.linalg.qr(np.column_stack([columns[:, order], target / np.sqrt(null)]), mode="r")
+    rows = np.ascontiguousarray(np.asarray(triangle).T)
+    n, d = problem.X.shape[0], len(order)
+    best, found = loss[: d + 1] * (n / null), np.full(d + 1, -1)
+    improve(rows, best, found, _WORK)
+    for k in range(1, len(loss)):
+        if k <= d and found[k] >= 0:
+            chosen = np.sort(order[(found[k] >> np.arange(d) & 1).astype(bool)])
+            mask[k] = int(sum(1 << int(i) for i in chosen))
+            loss[k] = least_squares(problem, node, problem.candidates.of(node)[chosen])[1]
+        if loss[k] > loss[k - 1]:
+            loss[k], mask[k] = loss[k - 1], mask[k - 1]
+
+
+def least_squares(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[Array, float]:
+    """Return the coefficients of some neighbours and the loss, from X itself."""
+    n = problem.X.shape[0]
+    columns, target = _stacked(problem, node, chosen)
+    if len(chosen) == 0:
+        return np.zeros(0), float(target @ target) / n
+    # Columns of one length: else the small ones drown.
+    length = np.linalg.norm(columns, axis=0)
+    beta = np.linalg.lstsq(columns / length, target, rcond=None)[0] / length
+    residual = target - columns @ beta
+    return beta, float(residual @ residual) / n
+
+
+def _stacked(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[Array, Array]:
+    """Return the columns of some neighbours and of the node, with the rows of the ridge."""
+    columns = np.asarray(problem.X[:, chosen], dtype=np.float64)
+    target = np.asarray(problem.X[:, node], dtype=np.float64)
+    if problem.ridge > 0.0:
+        shift = np.sqrt(problem.X.shape[0] * problem.ridge)
+        columns = np.vstack([columns, shift * np.eye(len(chosen))])
+        target = np.append(target, np.zeros(len(chosen)))
+    return columns, target
+
+
+@cache
+def warm_up() -> None:
+    """Compile."""
+    problem = L0GraphicalModel(
+        np.array([[1.0, 0, 1], [0, 1, 1], [1, 1, 0]]), ~np.eye(3, dtype=bool)
+    )
+    data = block_data(problem, 0, 1)
+    tables = np.empty(3), np.empty(3, dtype=np.int64), np.empty(1)
+    todo = np.zeros(1, dtype=np.int64)
+    enumerate_block(lane_space(2), *data, todo, *tables)
+    search_block(search_space(2), *data, todo, np.zeros(3, dtype=np.int64), _QUOTA, *tables)
+    improve(np.eye(3), np.ones(3), np.zeros(3, dtype=np.int64), 1.0)
+    gaussian_point(problem, np.ones(6, dtype=bool))

@@ -1,0 +1,80 @@
+"""Tables of Ising nodes: the best subset of every size, node by node."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+
+from .gaussian import NodeTables
+from .ising_tree import ising_space, pursue, start
+
+__all__ = ["ising_tables", "warm_up"]
+
+_QUOTA = 500
+"""Fits between two looks at the clock: some milliseconds."""
+
+
+def ising_tables(problem: L0GraphicalModel, control: Control, threads: int) -> NodeTables:
+    """Search all nodes, each of which has at most 62 candidates."""
+    d = problem.X.shape[1]
+    sizes, ptr = problem.candidates.sizes, problem.candidates.ptr
+    loss = np.repeat(problem.null_losses(), sizes + 1)
+    mask = np.zeros(len(loss), dtype=np.int64)
+    separated = np.zeros(len(loss), dtype=bool)
+    done = np.zeros(d, dtype=bool)
+    nodes = iter(range(d))
+    fits = [0] * threads
+
+    def work(worker: int) -> None:
+        while control.limit() is None and (j := next(nodes, None)) is not None:
+            found = _search(problem, j, control)
+            if found is None:
+                return
+            best, masks, flags, count = found
+            here = slice(int(ptr[j]) + j, int(ptr[j + 1]) + j + 1)
+            # A larger set never does worse; where its fit does by rounding, the smaller one stays.
+            first = np.maximum.accumulate(
+                np.where(best <= np.minimum.accumulate(best), np.arange(len(best)), 0)
+            )
+            loss[here], mask[here], separated[here] = best[first], masks[first], flags[first]
+            done[j] = True
+            fits[worker] += count
+            if threads == 1:
+                control.progress("tables", fraction=(j + 1) / d)
+
+    if threads == 1:
+        work(0)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            for future in [pool.submit(work, worker) for worker in range(threads)]:
+                future.result()
+    limit = None if done.all() else control.limit()
+    return NodeTables(loss, mask, separated, done, limit, sum(fits))
+
+
+def _search(
+    problem: L0GraphicalModel, node: int, control: Control
+) -> tuple[Array, Array, Array, int] | None:
+    """Return (losses, masks, separated, fits) of one node; None where a limit ended it."""
+    X = problem.X
+    Z = np.asarray(X[:, problem.candidates.of(node)], dtype=np.float64).T * X[:, node]
+    space = ising_space(Z)
+    start(space, problem.ridge)
+    while not pursue(space, problem.ridge, _QUOTA):
+        if control.limit() is not None:
+            return None
+    return space.best, space.mask, space.separated, int(space.state[1])
+
+
+@cache
+def warm_up() -> None:
+    """Compile."""
+    space = ising_space(np.array([[1.0, -1.0, 1.0, 1.0], [1.0, 1.0, -1.0, 1.0]]))
+    start(space, 0.1)
+    pursue(space, 0.1, _QUOTA)

@@ -1,0 +1,194 @@
+"""The backend ``spica``: the dual of a budget problem by golden section, as in the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sparseopt.backend import Control, Feature, Option
+from sparseopt.params import SolveParams
+from sparseopt.paths.budget import BudgetPath, CountChanges
+from sparseopt.problems.base import Array
+from sparseopt.problems.budget.tables import BudgetTables
+from sparseopt.result import Certificate, Limit, Result, Status
+
+from .budget_backend import BudgetBackend
+
+__all__ = ["Spica"]
+
+_XI = (np.sqrt(5.0) - 1.0) / 2.0
+
+
+class Spica(BudgetBackend):
+    r"""Algorithm 2 of the paper: maximise :math:`\sum_j \min_k (L_j(k) + \lambda k) - \lambda K`.
+
+    Golden section search over :math:`\lambda`, for all budgets side by side. The splitting step,
+    the minimum of every node, is read off the sorted hull slopes of its table. The paper returns
+    the counts at the midpoint of the last interval, which may exceed K; here they are those of the
+    smallest multiplier among its left end, midpoint and right end that keeps K. The solution is
+    optimal where it spends K exactly, and elsewhere has a bound: no gap is closed.
+
+    References
+    ----------
+    Fang, Liu, Wang: SPICA, Algorithm 2 and Corollary 4.2.
+    """
+
+    name: ClassVar[str] = "spica"
+    summary: ClassVar[str] = "the paper's dual search: near-optimal for every budget, with bounds"
+    features: ClassVar[frozenset[Feature]] = frozenset(
+        {
+            Feature.L0_BUDGET,
+            Feature.RELAXATION,
+            Feature.PATH,
+            Feature.DUAL_BOUND,
+            Feature.CERTIFICATE,
+        }
+    )
+    options: ClassVar[Mapping[str, Option]] = {
+        **BudgetBackend.options,
+        "epsilon": Option(
+            float, 1e-10, "length of the last interval, relative to the largest multiplier", low=0.0
+        ),
+    }
+
+    def _spend(
+        self,
+        tables: BudgetTables,
+        params: SolveParams,
+        options: Mapping[str, Any],
+        control: Control,
+    ) -> Result:
+        with control.uncounted():
+            from .exact_path import warm_up
+
+            warm_up()
+        dual = _Dual.of(tables)
+        K = np.arange(tables.last_budget(params.budget) + 1)
+        search = dual.search(K, options["epsilon"], control)
+        # Larger budgets may keep what smaller ones chose.
+        taken = np.maximum.accumulate(search.taken)
+        objective = dual.value[taken]
+        bound = np.minimum(search.bound, objective)
+        multiplier = search.multiplier
+        rounding = 1e-12 * np.abs(tables.values).sum()
+        path = BudgetPath(
+            budgets=K,
+            objective=objective,
+            bound=bound,
+            certified=objective - bound <= rounding,
+            changes=dual.changes(taken),
+            nodes=len(tables.ptr) - 1,
+            stopped_by="budget" if search.limit is None else search.limit.value,
+        )
+        last = int(K[-1])
+        return Result(
+            status=Status.CONVERGED if search.limit is None else Status.FEASIBLE,
+            limit=search.limit,
+            raw_status=f"{search.rounds} rounds",
+            x=path.counts(last),
+            objective=float(objective[-1]),
+            bound=float(bound[-1]),
+            path=path,
+            certificate=Certificate("budget", {"multiplier": multiplier}),
+            iterations=search.rounds,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """How the search ended, for each budget."""
+
+    taken: Array
+    multiplier: Array
+    bound: Array
+    rounds: int
+    limit: Limit | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Dual:
+    """The sum of all nodes' minima as a function of lambda.
+
+    Attributes
+    ----------
+    node, count : int arrays of shape (S,)
+        The hull segments, steepest first: which node each belongs to, and its count behind it.
+    slope : array of shape (S,)
+    spent, value : arrays of shape (S + 1,)
+        The budget and the loss after the first 0, 1, ... segments.
+    """
+
+    node: Array
+    count: Array
+    slope: Array
+    spent: Array
+    value: Array
+
+    @classmethod
+    def of(cls, tables: BudgetTables) -> _Dual:
+        from .core_path import hull_segments
+
+        hull = hull_segments(tables.values, tables.ptr)
+        order = np.argsort(hull.slope, kind="stable")
+        node, width = hull.node[order], hull.width[order].astype(np.int64)
+        count = hull.start[order] + width
+        at = tables.ptr[node]
+        drop = tables.values[at + count] - tables.values[at + hull.start[order]]
+        none = tables.values[tables.ptr[:-1]].sum()
+        return cls(
+            node=node.astype(np.int64),
+            count=count.astype(np.int64),
+            slope=hull.slope[order],
+            spent=np.concatenate([[0], np.cumsum(width)]),
+            value=np.concatenate([[none], none + np.cumsum(drop)]),
+        )
+
+    def taken(self, lam: Array) -> Array:
+        """Return how many segments the nodes' minima take: those that more than pay for lam."""
+        return np.searchsorted(self.slope, -lam, side="left")
+
+    def at(self, lam: Array, K: Array) -> Array:
+        """Return the dual objective."""
+        taken = self.taken(lam)
+        return np.asarray(self.value[taken] + lam * (self.spent[taken] - K))
+
+    def search(self, K: Array, epsilon: float, control: Control) -> _Search:
+        """Run Algorithm 2 for all budgets K."""
+        largest = -float(self.slope[0]) if len(self.slope) else 0.0
+        one, two = np.zeros(len(K)), np.full(len(K), 1.1 * largest)
+        three, four = two + _XI * (one - two), one + _XI * (two - one)
+        q3, q4 = self.at(three, K), self.at(four, K)
+        rounds, limit = 0, None
+        length = float(two[0])
+        while length > max(epsilon, 1e-15) * largest:
+            limit = control.limit()
+            if limit is not None:
+                break
+            left = q3 > q4
+            two, one = np.where(left, four, two), np.where(left, one, three)
+            kept, q = np.where(left, three, four), np.where(left, q3, q4)
+            new = np.where(left, two + _XI * (one - two), one + _XI * (two - one))
+            q_new = self.at(new, K)
+            three, four = np.where(left, new, kept), np.where(left, kept, new)
+            q3, q4 = np.where(left, q_new, q), np.where(left, q, q_new)
+            length *= _XI
+            rounds += 1
+        middle = (one + two) / 2.0
+        # The optimum is somewhere between the ends: the smallest multiplier that keeps the budget
+        # spends most of it.
+        taken, multiplier, bound = self.taken(two), two, self.at(two, K)
+        for lam in (middle, one):
+            more, q = self.taken(lam), self.at(lam, K)
+            taken = np.where(self.spent[more] <= K, more, taken)
+            multiplier, bound = np.where(q > bound, lam, multiplier), np.maximum(q, bound)
+        # Rounding may have lost the optimum beyond the right end.
+        taken = np.minimum(taken, np.searchsorted(self.spent, K, side="right") - 1)
+        return _Search(taken, multiplier, bound, rounds, limit)
+
+    def changes(self, taken: Array) -> CountChanges:
+        """Return the counts at each budget, the segments being taken in their order."""
+        end = int(taken[-1])
+        return CountChanges(np.append(0, taken), self.node[:end], self.count[:end])

@@ -1,0 +1,1 @@
+"""The checker of problems with one cardinality budget."""

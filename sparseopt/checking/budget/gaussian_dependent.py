@@ -1,0 +1,120 @@
+r"""The compiled search of :mod:`~sparseopt.checking.budget.gaussian_tree` for dependent candidates.
+
+Where candidates depend on each other there is no inverse. Here one candidate after another is
+taken or left: those taken are orthogonalised and projected out of the others and of the node,
+those left are gone. No set of a branch has a smaller residual sum of squares than all that is not
+gone, which is orthogonalised again for each candidate that is left. Each step costs one power more
+of the number of candidates than with an inverse, but no digits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparseopt.checking.strict import strict
+from sparseopt.problems.base import Array
+
+__all__ = ["prove_dependent"]
+
+
+@strict
+def prove_dependent(
+    columns: Array, bound: Array, nothing: float, work: float
+) -> tuple[int, int, float, float]:
+    """Look through the subsets of one node.
+
+    Parameters
+    ----------
+    columns : array of shape (d + 1, m)
+        The candidates and the node, as rows of unit length; those come first that matter most.
+    bound : array of shape (d + 1,)
+        What no set of 0, 1, ... candidates may fall below; not increasing.
+    nothing : float
+        Squared sine of the angle to those taken below which a candidate adds nothing.
+    work : float
+        What may be spent, in multiplications.
+
+    Returns
+    -------
+    state, size, rss, spent
+        The state is 0 where nothing beats the bounds, 1 where the set of `size` candidates has the
+        residual sum of squares `rss`, and 3 where the work was not enough.
+    """
+    d, m = len(columns) - 1, columns.shape[1]
+    # What is left of all columns when the first `level` candidates are decided.
+    left = np.empty((d + 1, d + 1, m))
+    taken, step = np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64)
+    scratch = np.empty((d + 1, m))
+    left[0] = columns
+    spent = float(d * d * m)
+    rss = _rest(left[0], 0, nothing, scratch)
+    if rss < bound[d]:
+        return 1, d, rss, spent
+    level = 0
+    while level >= 0:
+        if spent > work:
+            return 3, 0, 0.0, spent
+        if level == d or step[level] == 2:
+            level -= 1
+            continue
+        here, following, i = left[level], left[level + 1], level
+        step[level] += 1
+        if step[level] == 1:
+            length = 0.0
+            for k in range(m):
+                length += here[i, k] * here[i, k]
+            if length <= nothing:
+                continue
+            spent += float((d - i) * m)
+            _project(here, i, length, following)
+            rss = 0.0
+            for k in range(m):
+                rss += following[d, k] * following[d, k]
+            size = taken[level] + 1
+            if rss < bound[size]:
+                return 1, size, rss, spent
+        else:
+            size = taken[level]
+            # The set of those taken was looked at: only larger ones are new.
+            if level + 1 == d:
+                continue
+            spent += float((d - i) * (d - i) * m)
+            if _rest(here, i + 1, nothing, scratch) >= bound[size + 1]:
+                continue
+            following[i + 1 :] = here[i + 1 :]
+        taken[level + 1], step[level + 1] = size, 0
+        level += 1
+    return 0, 0, 0.0, spent
+
+
+@strict
+def _project(rows: Array, i: int, length: float, out: Array) -> None:
+    """Set the rows of `out` behind i to those of `rows` less their parts along row i.
+
+    `length` is the square of row i's norm; `out` may be `rows`.
+    """
+    for o in range(i + 1, len(rows)):
+        product = 0.0
+        for k in range(rows.shape[1]):
+            product += rows[o, k] * rows[i, k]
+        product /= length
+        for k in range(rows.shape[1]):
+            out[o, k] = rows[o, k] - product * rows[i, k]
+
+
+@strict
+def _rest(here: Array, first: int, nothing: float, scratch: Array) -> float:
+    """Return the residual sum of squares of the last row on the others from `first` on."""
+    d, m = len(here) - 1, here.shape[1]
+    scratch[first:] = here[first:]
+    for i in range(first, d):
+        length = 0.0
+        for k in range(m):
+            length += scratch[i, k] * scratch[i, k]
+        if length <= nothing:
+            continue
+        _project(scratch, i, length, scratch)
+    total = 0.0
+    for k in range(m):
+        total += scratch[d, k] * scratch[d, k]
+    return total

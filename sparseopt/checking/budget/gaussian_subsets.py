@@ -1,0 +1,154 @@
+r"""Proof that no neighbours of Gaussian nodes do better than their tables state.
+
+The inner products are computed again from X; all subsets of a node's candidates are looked through
+with bounds (:mod:`~sparseopt.checking.budget.gaussian_tree`). Candidates that are copies of others, or
+combinations of them, are looked through in another way
+(:mod:`~sparseopt.checking.budget.gaussian_dependent`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+
+__all__ = ["GaussianProof", "prove_tables"]
+
+WORK = 3e10
+"""What is spent at most, in multiplications: some 20 to 30 seconds."""
+_ENTRIES = 1 << 21
+"""Entries of Gram matrices and columns that are handled at once."""
+_NOTHING = 1e-10
+"""Squared sine of the angle to others below which a candidate adds nothing."""
+_DOUBT = 10.0
+"""How far from it a squared sine must be to count as below or above."""
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianProof:
+    """What was found.
+
+    Attributes
+    ----------
+    proven : bool array of shape (d,)
+        Nodes none of whose neighbours do better.
+    beaten : (node, size, loss) or None
+        Neighbours that do.
+    work : float
+        What was spent.
+    """
+
+    proven: Array
+    beaten: tuple[int, int, float] | None
+    work: float
+
+
+def prove_tables(
+    problem: L0GraphicalModel, table: Array, work: float | None = None
+) -> GaussianProof:
+    """Look through the subsets of as many nodes as can be afforded, the smallest first.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+        With loss "gaussian".
+    table : array of shape (total + d,)
+        Losses of 0, 1, ... neighbours of each node, not scaled, that no neighbours may fall below:
+        those stated less a tolerance.
+    work : float, optional
+        What may be spent; default :data:`WORK`.
+    """
+    from sparseopt.checking.budget.gaussian_tree import BEATEN, DEPENDENT, PROVEN, prove_each
+
+    sizes, n = problem.candidates.sizes, problem.X.shape[0]
+    left = WORK if work is None else work
+    given = left
+    proven = sizes == 0
+    dependent = []
+    for size in np.unique(sizes[sizes > 0]):
+        same = np.flatnonzero(sizes == size)
+        step = max(1, _ENTRIES // int((size + 1) * (size + 1 + n)))
+        for start in range(0, len(same), step):
+            nodes = same[start : start + step]
+            if left <= 0.0:
+                break
+            gram, bound = _grams(problem, nodes, int(size)), _bounds(problem, nodes, table)
+            state, found = np.zeros(len(nodes), dtype=np.int64), np.zeros((len(nodes), 2))
+            left -= prove_each(gram, bound, left, state, found)
+            if (state == BEATEN).any():
+                at = int(np.argmax(state == BEATEN))
+                beaten = int(nodes[at]), int(found[at, 0]), float(found[at, 1])
+                return GaussianProof(proven, beaten, given - left)
+            proven[nodes[state == PROVEN]] = True
+            dependent += list(nodes[state == DEPENDENT])
+    for j in dependent:
+        became, most, loss, spent = _search_dependent(problem, int(j), table, left)
+        left -= spent
+        if became == BEATEN:
+            return GaussianProof(proven, (int(j), most, loss), given - left)
+        proven[j] = became == PROVEN
+    return GaussianProof(proven, None, given - left)
+
+
+def _grams(problem: L0GraphicalModel, nodes: Array, size: int) -> Array:
+    """Return products of the candidates and the node, shape (nodes, size + 1, size + 1)."""
+    candidates = problem.candidates
+    index = candidates.index[candidates.ptr[nodes][:, None] + np.arange(size)]
+    every = np.concatenate([index, nodes[:, None]], axis=1)
+    columns = np.asarray(problem.X[:, every], dtype=float).transpose(1, 2, 0)
+    gram = columns @ columns.transpose(0, 2, 1) / problem.X.shape[0]
+    gram[:, np.arange(size), np.arange(size)] += problem.ridge
+    return np.asarray(gram)
+
+
+def _bounds(problem: L0GraphicalModel, nodes: Array, table: Array) -> Array:
+    """Return the tables of nodes of one size; at most k neighbours do no better than k."""
+    size = int(problem.candidates.sizes[nodes[0]])
+    first = problem.candidates.ptr[nodes] + nodes
+    own = table[first[:, None] + np.arange(size + 1)]
+    return np.ascontiguousarray(np.maximum.accumulate(own[:, ::-1], axis=1)[:, ::-1])
+
+
+def _search_dependent(
+    problem: L0GraphicalModel, node: int, table: Array, work: float
+) -> tuple[int, int, float, float]:
+    """Look through the subsets of a node without using an inverse; (state, size, loss, spent)."""
+    from sparseopt.checking.budget.gaussian_dependent import prove_dependent
+    from sparseopt.checking.budget.gaussian_tree import BEATEN, OPEN
+
+    own, n = problem.candidates.of(node), problem.X.shape[0]
+    columns = np.asarray(problem.X[:, own], dtype=float)
+    target = np.asarray(problem.X[:, node], dtype=float)
+    if problem.ridge > 0.0:
+        columns = np.vstack([columns, np.sqrt(n * problem.ridge) * np.eye(len(own))])
+        target = np.append(target, np.zeros(len(own)))
+    null = float(target @ target)
+    columns, target = columns / np.linalg.norm(columns, axis=0), target / np.sqrt(null)
+    columns = columns[:, _different(columns.T @ columns)]
+    # Those that are missed most come first; a trace of a ridge lets copies share.
+    R, c = columns.T @ columns, columns.T @ target
+    V = np.linalg.inv(R + 1e-6 * np.eye(len(R)))
+    order = np.argsort(-np.square(V @ c) / np.diag(V), kind="stable")
+    triangle = np.asarray(np.linalg.qr(np.column_stack([columns[:, order], target]), mode="r"))
+    rows = np.ascontiguousarray(triangle.T)
+    bound = _bounds(problem, np.array([node]), table)[0, : len(R) + 1] * n / null
+    # What neighbours attain that depend on each other or not, by rounding, refutes nothing.
+    state, size, rss, spent = prove_dependent(rows, bound, _NOTHING / _DOUBT, work)
+    if state == BEATEN:
+        state, size, rss, more = prove_dependent(rows, bound, _NOTHING * _DOUBT, work)
+        spent += more
+        state = BEATEN if state == BEATEN else OPEN
+    return state, size, rss * null / n, spent
+
+
+def _different(R: Array) -> Array:
+    """Return the candidates that are no copies of others before them."""
+    near = np.tril(1.0 - np.square(R) < _NOTHING / _DOUBT, -1)
+    kept: list[int] = []
+    for k in range(len(R)):
+        if not near[k, kept].any():
+            kept.append(k)
+    return np.array(kept)

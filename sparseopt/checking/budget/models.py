@@ -1,0 +1,146 @@
+r"""The verifier of graphical models with a budget.
+
+The certificate "budget" of a model holds, beside the multipliers, ``tables``: the scaled loss of
+every node for 0, 1, ... neighbours. The path holds the neighbours that attain them. Three things
+are checked:
+
+1. the stated neighbours attain the tables: their least squares are solved again;
+2. no other neighbours do better: all subsets of the candidates of all nodes are looked through
+   with bounds, computed again from X (:mod:`sparseopt.checking.budget.gaussian_subsets`,
+   :mod:`sparseopt.checking.budget.ising_subsets`), as far as some 20 seconds allow. Where nodes are left,
+   the verdict is ``unproven`` and says how many;
+3. given the tables, the path over the budgets (:mod:`sparseopt.checking.budget.verifier`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparseopt.checking.budget import gaussian_subsets, ising_subsets
+from sparseopt.checking.budget.verifier import verify_path
+from sparseopt.checking.report import Findings
+from sparseopt.paths.graph import GraphPath
+from sparseopt.problems.base import Array
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.budget.tables import BudgetTables
+from sparseopt.proofs.neighbours import support_losses
+from sparseopt.result import Result
+
+__all__ = ["verify_model"]
+
+_TABLE = 1e-9
+"""Errors of table entries, relative to the loss without neighbours."""
+
+
+def verify_model(problem: L0GraphicalModel, result: Result, findings: Findings) -> None:
+    """Prove a path of graphs; the last point was checked before."""
+    path = result.path
+    if not isinstance(path, GraphPath):
+        findings.doubt("there is no path of graphs over the budgets")
+        return
+    d = problem.X.shape[1]
+    if not _same_question(problem, path, findings):
+        return
+    _check_point(problem, result, path, findings)
+    certificate = result.certificate
+    if certificate is None or "tables" not in certificate.arrays:
+        findings.doubt("there is no certificate 'budget' with tables that could prove the bounds")
+        return
+    ptr = problem.candidates.ptr + np.arange(d + 1)
+    values = np.asarray(certificate.arrays["tables"], dtype=float)
+    if values.shape != (ptr[-1],) or not np.isfinite(values).all():
+        findings.refute(f"the tables must be {int(ptr[-1])} finite numbers")
+        return
+    _check_tables(problem, path, values, findings)
+    verify_path(BudgetTables(values, ptr, problem.budget), result, path, findings)
+
+
+def _same_question(problem: L0GraphicalModel, path: GraphPath, findings: Findings) -> bool:
+    """Refute a path for other candidates, or whose supports are no subsets of them."""
+    own, given = problem.candidates, path.candidates
+    same = (
+        np.array_equal(own.ptr, given.ptr)
+        and np.array_equal(own.index, given.index)
+        and (problem.loss, problem.scaling, problem.ridge) == (path.loss, path.scaling, path.ridge)
+    )
+    if not same:
+        findings.refute("the path is for other candidates, or for another loss or scaling")
+        return False
+    lengths = own.sizes + 1
+    supports = np.asarray(path.supports)
+    entries = int(lengths.sum())
+    if supports.shape != (entries,) or path.separated.shape != (entries,):
+        findings.refute(f"the path has no support for each of the {entries} entries of the tables")
+        return False
+    node = np.repeat(np.arange(len(lengths)), lengths)
+    count = np.arange(entries) - np.repeat(own.ptr[:-1] + np.arange(len(lengths)), lengths)
+    used = np.bitwise_count(supports.astype(np.int64))
+    wrong = (supports < 0) | (supports >> own.sizes[node] != 0) | (used > count)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        findings.refute(
+            f"the support of node {int(node[at])} for {int(count[at])} neighbours is none of so "
+            "many of its candidates"
+        )
+        return False
+    return True
+
+
+def _check_point(
+    problem: L0GraphicalModel, result: Result, path: GraphPath, findings: Findings
+) -> None:
+    """Refute coefficients outside the neighbours at the last budget."""
+    if result.x is None or np.shape(result.x) != (problem.total,):
+        return
+    if np.any(np.asarray(result.x)[~path.selected(int(path.budgets[-1]))]):
+        findings.refute("x has coefficients outside the path's neighbours at the last budget")
+
+
+def _check_tables(
+    problem: L0GraphicalModel, path: GraphPath, values: Array, findings: Findings
+) -> None:
+    """Prove that the tables hold the smallest losses, and that the supports attain them."""
+    d = problem.X.shape[1]
+    lengths = problem.candidates.sizes + 1
+    node = np.repeat(np.arange(d), lengths)
+    null = problem.null_losses()
+    tolerance = _TABLE * null[node]
+    stated = _unscaled(problem, values, node, null)
+    attained = support_losses(problem, np.asarray(path.supports, dtype=np.int64))
+    error = np.abs(stated - attained)
+    findings.measure("tables", float((error / null[node]).max()))
+    false = error > tolerance
+    if false.any():
+        at = int(np.argmax(false))
+        findings.refute(
+            f"the table of node {int(node[at])} states {stated[at]:.17g}, its neighbours attain "
+            f"{attained[at]:.17g}"
+        )
+        return
+    search = ising_subsets if problem.loss == "ising" else gaussian_subsets
+    proof = search.prove_tables(problem, stated - tolerance)
+    if proof.beaten is not None:
+        j, size, loss = proof.beaten
+        findings.refute(
+            f"node {j} has better neighbours than its table states: {size} of them attain "
+            f"{loss:.17g}"
+        )
+        return
+    proven = int(proof.proven.sum())
+    findings.prove(
+        f"no subset of the candidates of {proven} nodes does better: all were looked through again"
+    )
+    if proven < d:
+        findings.doubt(
+            f"the best neighbours of {d - proven} of {d} nodes are not proven: their subsets are "
+            "too much work to be looked through again, or some are dependent or not by rounding"
+        )
+
+
+def _unscaled(problem: L0GraphicalModel, values: Array, node: Array, null: Array) -> Array:
+    """Return the losses that were scaled."""
+    if problem.scaling == "standardised":
+        return np.asarray(values * null[node])
+    if problem.scaling == "nlogrss":
+        return np.asarray(np.exp(values / problem.X.shape[0]))
+    return values

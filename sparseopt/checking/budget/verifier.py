@@ -1,0 +1,236 @@
+r"""The verifier of budget problems.
+
+The certificate "budget" holds ``multiplier``, one :math:`\lambda_K \ge 0` for each budget of the
+path. By Everett's theorem (1963)
+
+.. math:: Q(\lambda; K) = \sum_j \min_k \left( L_j(k) + \lambda k \right) - \lambda K \le V(K),
+
+which proves every bound up to :math:`Q(\lambda_K; K)`. A budget may have a duality gap: for bounds
+above that, the dynamic program is run again, values only, where its size allows. Beyond that size
+the verdict is ``unproven``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparseopt.checking.report import Findings
+from sparseopt.checking.tolerances import SUM
+from sparseopt.paths.budget import BudgetPath
+from sparseopt.problems.base import Array
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.budget.tables import BudgetTables
+from sparseopt.result import Result, Status
+
+__all__ = ["verify", "verify_path"]
+
+_STEPS = 10_000_000_000
+"""Table entries times budgets up to which the dynamic program is recomputed: some ten seconds."""
+
+
+def verify(problem: BudgetTables | L0GraphicalModel, result: Result, findings: Findings) -> None:
+    """Prove a path over all budgets; the last point was checked before."""
+    if result.status in (Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB):
+        findings.refute(
+            f"the status is {result.status.value}, but no neighbours at all is feasible, and there "
+            "are finitely many choices"
+        )
+        return
+    if isinstance(problem, L0GraphicalModel):
+        from sparseopt.checking.budget.models import verify_model
+
+        verify_model(problem, result, findings)
+        return
+    path = result.path
+    if not isinstance(path, BudgetPath):
+        findings.doubt("there is no path over the budgets")
+        return
+    verify_path(problem, result, path, findings)
+    if result.x is None or not np.array_equal(result.x, path.at(path.budgets[-1])):
+        findings.refute("x is not the path's solution at the last budget")
+
+
+def verify_path(
+    problem: BudgetTables, result: Result, path: BudgetPath, findings: Findings
+) -> None:
+    """Prove that a path solves given tables."""
+    if not _shapes(problem, result, path, findings):
+        return
+    tolerance = SUM * max(float(np.abs(problem.values).sum()), np.finfo(float).tiny)
+    _check_points(problem, path, tolerance, findings)
+    _check_last(result, path, tolerance, findings)
+    if (path.bound > path.objective + tolerance).any():
+        findings.refute("at some budget the bound lies above the objective")
+    optimal = result.status is Status.OPTIMAL
+    if optimal and (path.objective - path.bound > _asked(result, path, tolerance)).any():
+        findings.refute("the status is optimal, but at some budget objective and bound do not meet")
+    dual = _dual_bounds(problem, result, path, findings)
+    if dual is None:
+        return
+    short = path.certified & (path.objective - dual > tolerance)
+    if short.any():
+        K = int(np.argmax(short))
+        findings.refute(f"budget {K} is called certified, but its multiplier leaves a gap")
+    _check_bounds(problem, path, dual, tolerance, findings)
+
+
+def _shapes(problem: BudgetTables, result: Result, path: BudgetPath, findings: Findings) -> bool:
+    """Refute a path whose arrays do not fit together or do not cover what was asked."""
+    B, J = len(path.budgets), len(problem.ptr) - 1
+    changes = path.changes
+    rising = np.diff(changes.ptr) >= 0
+    fits = (
+        path.nodes == J
+        and all(len(a) == B for a in (path.objective, path.bound, path.certified))
+        and changes.ptr.shape == (B + 1,)
+        and changes.ptr[0] == 0
+        and bool(rising.all())
+        and changes.ptr[-1] == len(changes.node) == len(changes.count)
+        and bool(((changes.node >= 0) & (changes.node < J)).all())
+        and bool(np.isfinite(path.objective).all())
+        and not bool(np.isnan(path.bound).any())
+    )
+    if not fits:
+        findings.refute("the path's arrays do not fit together")
+        return False
+    last = problem.last_budget(result.params.budget)
+    if not np.array_equal(path.budgets, np.arange(last + 1)):
+        findings.refute(f"the path does not have every budget from 0 to {last}")
+        return False
+    return True
+
+
+def _check_points(
+    problem: BudgetTables, path: BudgetPath, tolerance: float, findings: Findings
+) -> None:
+    """Replay the changes: every count in range, every budget kept, every objective right."""
+    J, B, changes = path.nodes, len(path.budgets), path.changes
+    sizes, start = problem.sizes, problem.ptr[:-1]
+    inside = (changes.count >= 0) & (changes.count <= sizes[changes.node])
+    if not inside.all():
+        wrong = int(changes.node[int(np.argmin(inside))])
+        findings.refute(f"a count of node {wrong} is outside 0..{int(sizes[wrong])}")
+        return
+    # The counts before each change, from the change of the same node before it.
+    order = np.lexsort((np.arange(len(changes.node)), changes.node))
+    node, count = changes.node[order], changes.count[order]
+    same = node[1:] == node[:-1]
+    before = np.zeros_like(count)
+    before[1:][same] = count[:-1][same]
+    loss = problem.values[start[node] + count] - problem.values[start[node] + before]
+    place = np.repeat(np.arange(len(path.budgets)), np.diff(changes.ptr))[order]
+    spent = np.cumsum(np.bincount(place, weights=count - before, minlength=B))
+    value = problem.values[start].sum() + np.cumsum(np.bincount(place, weights=loss, minlength=B))
+    over = spent > path.budgets + 0.5
+    if over.any():
+        K = int(np.argmax(over))
+        findings.refute(f"the counts at budget {K} sum to {int(spent[K])}")
+    error = np.abs(value - path.objective)
+    findings.measure("stored", SUM * float(error.max()) / tolerance)
+    if (error > tolerance).any():
+        K = int(np.argmax(error))
+        findings.refute(
+            f"the stated objective at budget {K} is {path.objective[K]:.17g}, that of its counts "
+            f"for {J} nodes is {value[K]:.17g}"
+        )
+
+
+def _check_last(result: Result, path: BudgetPath, tolerance: float, findings: Findings) -> None:
+    for name in ("objective", "bound"):
+        stated = getattr(result, name)
+        if stated is None or not abs(stated - getattr(path, name)[-1]) <= tolerance:
+            findings.refute(f"the {name} {stated} is not the path's at the last budget")
+
+
+def _asked(result: Result, path: BudgetPath, tolerance: float) -> Array:
+    """Return the gap that OPTIMAL may leave at each budget."""
+    size = np.maximum(np.abs(path.objective), np.abs(path.bound))
+    params = result.params
+    return np.maximum(np.maximum(params.abs_gap, params.rel_gap * size), tolerance)
+
+
+def _dual_bounds(
+    problem: BudgetTables, result: Result, path: BudgetPath, findings: Findings
+) -> Array | None:
+    """Return Q at the certificate's multipliers, shape (B,), or None."""
+    certificate = result.certificate
+    if certificate is None or certificate.kind != "budget":
+        findings.doubt("there is no certificate 'budget' that could prove the bounds")
+        return None
+    multiplier = np.asarray(certificate.arrays.get("multiplier"), dtype=float)
+    if multiplier.shape != path.budgets.shape or not (multiplier >= 0.0).all():
+        findings.refute(f"the certificate has no multiplier >= 0 for each of {len(path)} budgets")
+        return None
+    if not np.isfinite(multiplier).all():
+        findings.refute("a multiplier is not finite")
+        return None
+    slope, width, drop = _hull_segments(problem)
+    order = np.argsort(slope, kind="stable")
+    value = np.concatenate([[0.0], np.cumsum(drop[order])])
+    spent = np.concatenate([[0.0], np.cumsum(width[order])])
+    # At lam a node takes all of its segments that are steeper than -lam.
+    taken = np.searchsorted(slope[order], -multiplier, side="left")
+    none = problem.values[problem.ptr[:-1]].sum()
+    return np.asarray(none + value[taken] + multiplier * (spent[taken] - path.budgets))
+
+
+def _hull_segments(problem: BudgetTables) -> tuple[Array, Array, Array]:
+    """Return (slope, width, drop) of the decreasing hull segments of all tables.
+
+    An entry on or above the line through its neighbours is no vertex of its table's lower convex
+    hull, so all such entries can go at once; what is left when none goes is convex.
+    """
+    node = np.repeat(np.arange(len(problem.ptr) - 1), np.diff(problem.ptr))
+    k = np.arange(len(node)) - problem.ptr[node]
+    loss = np.asarray(problem.values)
+    while True:
+        inner = np.flatnonzero(node[2:] == node[:-2]) + 1
+        left = (loss[inner] - loss[inner - 1]) * (k[inner + 1] - k[inner])
+        right = (loss[inner + 1] - loss[inner]) * (k[inner] - k[inner - 1])
+        above = inner[left >= right]
+        if len(above) == 0:
+            break
+        node, k, loss = (np.delete(a, above) for a in (node, k, loss))
+    same = np.flatnonzero(node[1:] == node[:-1])
+    drop, width = loss[same + 1] - loss[same], (k[same + 1] - k[same]).astype(float)
+    falls = drop < 0.0
+    return drop[falls] / width[falls], width[falls], drop[falls]
+
+
+def _check_bounds(
+    problem: BudgetTables, path: BudgetPath, dual: Array, tolerance: float, findings: Findings
+) -> None:
+    """Prove every bound by its multiplier or by the dynamic program."""
+    B = len(path.budgets)
+    open_ = path.bound > dual + tolerance
+    if not open_.any():
+        findings.prove(f"multipliers prove the bounds of all {B} budgets")
+        return
+    if B * len(problem.values) > _STEPS:
+        findings.doubt(
+            f"{int(open_.sum())} of {B} bounds exceed what their multipliers prove, and are too "
+            "many to recompute"
+        )
+        return
+    value = _values(problem, B)
+    false = path.bound > value + tolerance
+    if false.any():
+        K = int(np.argmax(false))
+        findings.refute(f"the bound {path.bound[K]:.17g} at budget {K} exceeds {value[K]:.17g}")
+        return
+    findings.prove(
+        f"multipliers prove the bounds of {B - int(open_.sum())} budgets, the dynamic program that "
+        f"was run again those of the other {int(open_.sum())}"
+    )
+
+
+def _values(problem: BudgetTables, B: int) -> Array:
+    """Return V(0), ..., V(B - 1)."""
+    value = np.zeros(B)
+    for j in range(len(problem.ptr) - 1):
+        table = problem.table(j)
+        best = value + table[0]
+        for k in range(1, min(len(table), B)):
+            np.minimum(best[k:], value[:-k] + table[k], out=best[k:])
+        value = best
+    return value

@@ -1,0 +1,210 @@
+r"""The optimality conditions of a basis at both ends of its segment.
+
+z of each coordinate must lie on its piece or at its kink, v between the slopes there. Both are
+affine on a segment, and so are their limits: a condition that holds at both ends holds between
+them. On a segment that reaches to infinity it must hold at the lower end and for the rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.checking.parametric.bases import Bases, Pair
+from sparseopt.checking.parametric.point import ratio_of
+from sparseopt.checking.parametric.tables import CodeTables, Line, sizes_at
+from sparseopt.checking.tolerances import NOISE, SEGMENT
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.maps import LinearMap
+
+__all__ = ["Breach", "breaches"]
+
+_CLEAR = 1e-2 * SEGMENT
+"""Violations below this, relative to a part of their scale, need no look at the whole of it."""
+_PLACES = ("lower end", "upper end", "way to infinity")
+
+
+@dataclass(frozen=True)
+class Breach:
+    """The worst violation of one side's conditions in a chunk, relative to its scale.
+
+    `where` is (segment, coordinate, place). It is `certain` where it exceeds what the rounding
+    errors of the segment's kernel may explain; what is certain comes before what is larger.
+    """
+
+    side: str
+    ratio: float
+    where: tuple[int, int, str]
+    certain: bool
+
+
+def breaches(
+    A: LinearMap, tables: CodeTables, bases: Bases, low: Array, high: Array, rounding: Array
+) -> tuple[Breach, Breach]:
+    """Return the worst primal and the worst dual violation of a chunk.
+
+    `rounding` (q,) is what rounding errors of each segment's kernel may amount to, relative to the
+    scale.
+    """
+    p = A.shape[1]
+    finite = np.isfinite(high)
+    step = np.where(finite, high - np.where(finite, low, 0.0), 0.0)
+
+    def rows_size(theta: Array) -> Array:
+        return A.abs_matvec(np.abs(theta))
+
+    def columns_size(nu: Array) -> Array:
+        return A.abs_rmatvec(np.abs(nu))
+
+    primal = _Side(
+        "primal",
+        bases.z,
+        (tables.z_low, tables.z_high),
+        bases.theta,
+        slice(p),
+        rows_size,
+        _noise(tables.kink_size, low, step),
+    )
+    dual = _Side(
+        "dual",
+        bases.v,
+        (tables.v_low, tables.v_high),
+        bases.nu,
+        slice(p, None),
+        columns_size,
+        _noise(tables.slope_size, low, step),
+    )
+    return (
+        primal.worst(bases.slots, low, step, ~finite, rounding),
+        dual.worst(bases.slots, low, step, ~finite, rounding),
+    )
+
+
+def _noise(size: tuple[float, float], low: Array, step: Array) -> Array:
+    """Return the part of the scale that is the same for all coordinates, by place and segment."""
+    at_low, rate = sizes_at(size, low)
+    return NOISE / SEGMENT * np.stack([at_low, sizes_at(size, low + step)[0], rate])
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The primal conditions (x = z, of theta) or the dual ones (x = v, of nu).
+
+    The entries `own` of x are the vector itself, the others are its products with A. Its own
+    entries have the scale of the vector's largest entry, since a bound at zero has none.
+    """
+
+    name: str
+    x: Pair
+    limits: tuple[Line, Line]
+    vector: Pair
+    own: slice
+    product_size: Callable[[Array], Array]
+    noise: Array
+
+    def worst(
+        self, slots: Array, low: Array, step: Array, endless: Array, rounding: Array
+    ) -> Breach:
+        """Return the worst violation at the ends of a chunk's segments."""
+        worst = Breach(self.name, 0.0, (0, 0, _PLACES[0]), False)
+        for found in self._violations(slots, low, step, endless):
+            ratio = self._relative(found)
+            certain = ratio > np.maximum(SEGMENT, rounding[found.segment])
+            for kind in (certain, ~certain):
+                for at in np.flatnonzero(kind)[np.argsort(ratio[kind])[-1:]]:
+                    place = (
+                        int(found.segment[at]),
+                        int(found.coordinate[at]),
+                        _PLACES[found.place],
+                    )
+                    breach = Breach(self.name, float(ratio[at]), place, bool(certain[at]))
+                    worst = max(worst, breach, key=lambda each: (each.certain, each.ratio))
+        return worst
+
+    def _violations(
+        self, slots: Array, low: Array, step: Array, endless: Array
+    ) -> Iterator[_Violations]:
+        value, rate = self.x
+        for line, sign in zip(self.limits, (1.0, -1.0), strict=True):
+            limit, limit_rate = line.at(slots, low[:, None])
+            slack = sign * (value - limit)
+
+            def found(
+                place: int,
+                amount: Array,
+                reach: Array,
+                wrong: Array,
+                limit: Array = limit,
+                limit_rate: Array = limit_rate,
+            ) -> _Violations:
+                here = _where(wrong)
+                size = reach[here[0]] * (np.abs(limit_rate[here]) + np.abs(rate[here]))
+                if place != 2:
+                    size += np.abs(limit[here]) + np.abs(value[here])
+                return _Violations(here, place, -amount[here], size, reach)
+
+            yield found(0, slack, low, slack < 0.0)
+            if not (rate.any() or limit_rate.any()):
+                continue
+            slack_rate = sign * (rate - limit_rate)
+            at_high = slack + step[:, None] * slack_rate
+            yield found(1, at_high, low + step, at_high < 0.0)
+            if endless.any():
+                falling = (slack_rate < 0.0) & np.isfinite(slack) & endless[:, None]
+                yield found(2, slack_rate, np.ones(len(low)), falling)
+
+    def _relative(self, found: _Violations) -> Array:
+        """Divide violations by their scales; products of absolute values are made where needed."""
+        own = np.zeros(self.x[0].shape[1], dtype=bool)
+        own[self.own] = True
+        is_own = own[found.coordinate]
+        scale = found.size + self.noise[found.place, found.segment]
+        for s in np.unique(found.segment[is_own]):
+            here = is_own & (found.segment == s)
+            scale[here] += self._terms(s, found).max(initial=0.0)
+        ratio = ratio_of(found.amount, scale)
+        doubtful = ~is_own & (ratio > _CLEAR)
+        first = 0 if self.own.start else self.own.stop
+        for s in np.unique(found.segment[doubtful]):
+            here = doubtful & (found.segment == s)
+            terms = self.product_size(self._terms(s, found))
+            size = found.size[here] + terms[found.coordinate[here] - first]
+            size += self.noise[found.place, s]
+            ratio[here] = ratio_of(found.amount[here], size)
+        return ratio
+
+    def _terms(self, segment: int, found: _Violations) -> Array:
+        """Return the sizes of the terms of theta or nu at one place of a segment."""
+        rate = found.reach[segment] * np.abs(self.vector[1][segment])
+        return np.asarray(rate if found.place == 2 else np.abs(self.vector[0][segment]) + rate)
+
+
+@dataclass(frozen=True, eq=False)
+class _Violations:
+    """Violations at one place (an index of _PLACES), and the size of the terms of x and its limit.
+
+    A value at lam is a constant and lam times a rate, which may cancel: both count, with
+    `reach` = lam (q,). On the way to infinity the rates alone count.
+    """
+
+    here: tuple[Array, ...]
+    place: int
+    amount: Array
+    size: Array
+    reach: Array
+
+    @property
+    def segment(self) -> Array:
+        return self.here[0]
+
+    @property
+    def coordinate(self) -> Array:
+        return self.here[1]
+
+
+def _where(wrong: Array) -> tuple[Array, Array]:
+    """Return the places of the few entries that are true."""
+    flat = np.flatnonzero(wrong)
+    return flat // wrong.shape[1], flat % wrong.shape[1]

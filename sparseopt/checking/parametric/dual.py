@@ -1,0 +1,260 @@
+r"""Proofs by row multipliers: the certificates "dual" (one lam) and "dual-grid" (several).
+
+For theta in the domains and v = (-A'nu, nu) between the outer slopes of every function the bound
+
+.. math:: D(\nu) = -\sum_i f_i^*(v_i) \le P(\lambda) \le \sum_i f_i(z_i)
+
+is recomputed, and the two ends have to meet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.checking.evidence import Malformed, numbers, same_numbers
+from sparseopt.checking.parametric.point import (
+    PrimalPoint,
+    coordinate_name,
+    dual_point,
+    objective_scale,
+    offset_at,
+    primal_point,
+)
+from sparseopt.checking.parametric.rays import no_optimum_at
+from sparseopt.checking.report import Findings
+from sparseopt.checking.tolerances import COPY, FEASIBILITY, OBJECTIVE, SUM
+from sparseopt.paths.parametric import GridPath
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
+from sparseopt.result import Certificate, Result, Status
+
+__all__ = ["verify_dual", "verify_grid"]
+
+
+@dataclass(frozen=True)
+class _Proof:
+    """What a pair (theta, nu) proves at one lam, in the canonical (minimising) sense."""
+
+    value: float
+    bound: float
+    terms: float
+
+    def meets(self, result: Result) -> bool:
+        """Tell whether value and bound meet within the gap that was asked for."""
+        size = max(abs(self.value), abs(self.bound))
+        asked = max(result.params.abs_gap, result.params.rel_gap * size)
+        return abs(self.value - self.bound) <= max(asked, SUM * self.terms)
+
+    @property
+    def gap(self) -> float:
+        """The gap relative to the size of the terms."""
+        size = max(abs(self.value), abs(self.bound), self.terms)
+        return abs(self.value - self.bound) / size if size > 0.0 else 0.0
+
+
+def verify_dual(
+    problem: ParametricProblem,
+    program: PiecewiseLinearProgram,
+    result: Result,
+    certificate: Certificate,
+    findings: Findings,
+) -> None:
+    """Verify ``arrays["nu"]`` as a proof of the result's bound, and of its optimality.
+
+    Raises
+    ------
+    Malformed
+    """
+    lam = result.params.lam
+    if not isinstance(lam, float):
+        findings.refute("the certificate proves a single lam; the question was another")
+        return
+    if result.x is None:
+        return
+    nu = numbers(certificate.arrays, "nu", (program.A.shape[0],))
+    if "rows" in result.duals and not same_numbers(result.duals["rows"], nu, COPY):
+        findings.refute("the stated row multipliers are not those of the certificate")
+    point = primal_point(program, np.asarray(result.x, float))
+    proof = _prove(program, point, nu, lam, findings, f"at lam = {lam:g}")
+    if proof is None:
+        return
+    _judge_bound(problem, result.bound, proof, findings, f"at lam = {lam:g}")
+    if proof.meets(result):
+        findings.prove(f"optimal at lam = {lam:g}: primal and dual meet within {proof.gap:.2g}")
+    elif result.status is Status.OPTIMAL:
+        findings.refute(
+            f"the multipliers prove the bound {problem.canonical_sign * proof.bound:.17g} only, "
+            f"which leaves a gap of {proof.gap:.3g} to the objective"
+        )
+    else:
+        findings.prove(f"feasible at lam = {lam:g}, and the bound is proven")
+
+
+def verify_grid(
+    problem: ParametricProblem,
+    program: PiecewiseLinearProgram,
+    result: Result,
+    certificate: Certificate,
+    findings: Findings,
+) -> None:
+    """Verify the multipliers of a :class:`~sparseopt.paths.parametric.GridPath` at each of its values of lam.
+
+    Where the grid ends early because there is no optimum below, ``arrays["farkas"]`` or
+    ``arrays["ray"]`` proves that.
+
+    Raises
+    ------
+    Malformed
+    """
+    path = result.path
+    if not isinstance(path, GridPath):
+        findings.refute(
+            "the certificate is for a grid of values, but there is no grid of solutions"
+        )
+        return
+    knots = read_grid(program, path)
+    _check_grid(program, result, certificate, knots, findings)
+    for k, lam in enumerate(knots):
+        here = f"at lam = {lam:g}"
+        point = primal_point(program, path.theta[k])
+        value = problem.objective(path.theta[k], lam)
+        size = max(abs(value), objective_scale(point, lam), np.finfo(float).tiny)
+        error = abs(path.values[k] - value) / size
+        findings.measure("objective", error)
+        if not error <= OBJECTIVE:
+            findings.refute(f"the stated value {path.values[k]:.17g} {here} is not {value:.17g}")
+        proof = _prove(program, point, path.nu[k], lam, findings, here)
+        if proof is None:
+            continue
+        _judge_bound(problem, float(path.bounds[k]), proof, findings, here)
+        if not proof.meets(result):
+            findings.refute(f"the multipliers {here} leave a gap of {proof.gap:.3g}")
+    _check_end(result, path, findings)
+    findings.prove(f"optimal at {len(knots)} values of lam from {knots[0]:g} to {knots[-1]:g}")
+
+
+def read_grid(program: PiecewiseLinearProgram, path: GridPath) -> Array:
+    """Check the layout of a grid and return its decreasing values of lam.
+
+    Raises
+    ------
+    Malformed
+    """
+    m, p = program.A.shape
+    fields = {name: getattr(path, name) for name in ("knots", "theta", "nu", "values", "bounds")}
+    count = int(np.size(path.knots))
+    knots = numbers(fields, "knots", (count,))
+    if count == 0 or knots[-1] < 0.0 or (np.diff(knots) >= 0.0).any():
+        raise Malformed("the grid's values of lam are not decreasing down to one >= 0")
+    for name, shape in (("theta", (count, p)), ("nu", (count, m))):
+        numbers(fields, name, shape)
+    for name in ("values", "bounds"):
+        numbers(fields, name, (count,))
+    return knots
+
+
+def _prove(
+    program: PiecewiseLinearProgram,
+    point: PrimalPoint,
+    nu: Array,
+    lam: float,
+    findings: Findings,
+    here: str,
+) -> _Proof | None:
+    """Return what the pair proves at lam, or None after refuting it."""
+    low, high = program.psi.slope_range(lam)
+    inside = np.clip(nu, low, high)
+    largest = float(np.abs(nu).max(initial=0.0))
+    moved = np.abs(nu - inside)
+    # A sign that is wrong by rounding is put right here; the bound is that of the corrected nu.
+    at = int(np.argmax(moved))
+    if moved[at] > FEASIBILITY * largest:
+        findings.measure("dual", moved[at] / largest)
+        findings.refute(
+            f"the multiplier {nu[at]:g} of row {at} {here} lies outside its slopes "
+            f"[{low[at]:g}, {high[at]:g}]"
+        )
+        return None
+    violation, at = point.violation(lam)
+    findings.measure("primal", violation)
+    if not violation <= FEASIBILITY:
+        findings.refute(
+            f"the point {here} is infeasible: it violates {coordinate_name(program, at)} by "
+            f"{violation:.3g} of its scale"
+        )
+        return None
+    dual = dual_point(program, inside)
+    violation, at = dual.violation(lam)
+    findings.measure("dual", violation)
+    if not violation <= FEASIBILITY:
+        findings.refute(
+            f"the multipliers {here} prove nothing: {coordinate_name(program, at)} is outside its "
+            f"slopes by {violation:.3g} of its scale"
+        )
+        return None
+    f = point.pieces.value(point.z, lam)
+    conjugate = dual.pieces.conjugate(dual.v, lam)
+    constant, size = offset_at(program, lam)
+    terms = np.abs(f).sum() + np.abs(conjugate).sum() + np.abs(point.z * dual.v).sum() + size
+    # Residuals that vanish, as in a saturated fit, are differences of larger numbers.
+    terms = max(terms, objective_scale(point, lam))
+    proof = _Proof(float(f.sum()) + constant, constant - float(conjugate.sum()), float(terms))
+    findings.measure("gap", proof.gap)
+    return proof
+
+
+def _judge_bound(
+    problem: ParametricProblem, bound: float | None, proof: _Proof, findings: Findings, here: str
+) -> None:
+    if bound is None:
+        return
+    sign = problem.canonical_sign
+    if not sign * bound <= proof.bound + SUM * max(abs(proof.bound), proof.terms):
+        findings.refute(
+            f"the stated bound {bound:.17g} {here} is not proven: the multipliers give "
+            f"{sign * proof.bound:.17g}"
+        )
+
+
+def _check_grid(
+    program: PiecewiseLinearProgram,
+    result: Result,
+    certificate: Certificate,
+    knots: Array,
+    findings: Findings,
+) -> None:
+    """Compare the values of lam that were solved with those that were asked for."""
+    asked = result.params.lam
+    if not isinstance(asked, tuple):
+        findings.refute("there is a grid of solutions, but no grid of values was asked for")
+        return
+    wanted = np.unique(np.array(asked))[::-1]
+    if not np.array_equal(knots, wanted[: len(knots)]):
+        findings.refute(
+            "the values of lam that were solved are not the largest of those that were asked for"
+        )
+        return
+    missing = wanted[len(knots) :]
+    if len(missing) == 0 or result.status is not Status.OPTIMAL:
+        return
+    proven = no_optimum_at(program, certificate, missing, findings)
+    if proven is None:
+        findings.doubt(
+            f"nothing proves that there is no optimum at lam = {missing[0]:g}, where the grid stops"
+        )
+
+
+def _check_end(result: Result, path: GridPath, findings: Findings) -> None:
+    """Compare what the result states with the last row of its grid."""
+    for name, stated, expected in (
+        ("x", result.x, path.theta[-1]),
+        ("the row multipliers", result.duals.get("rows"), path.nu[-1]),
+        ("the objective", result.objective, path.values[-1:]),
+        ("the bound", result.bound, path.bounds[-1:]),
+    ):
+        if stated is None:
+            continue
+        if not same_numbers(np.reshape(stated, np.shape(expected)), expected, COPY):
+            findings.refute(f"{name} of the result is not that of the grid's last value of lam")

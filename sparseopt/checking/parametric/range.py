@@ -1,0 +1,112 @@
+"""Whether a path covers the range of lam that was asked for, and ends for the reason it states."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparseopt.checking.parametric.layout import StoredPath
+from sparseopt.checking.parametric.rays import prove_end
+from sparseopt.checking.report import Findings
+from sparseopt.checking.tolerances import COPY
+from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+from sparseopt.result import Certificate, Result, Status
+
+__all__ = ["check_range"]
+
+_NO_OPTIMUM = ("infeasible_below", "unbounded_below")
+
+
+def check_range(
+    program: PiecewiseLinearProgram,
+    result: Result,
+    certificate: Certificate | None,
+    path: StoredPath,
+    findings: Findings,
+) -> None:
+    """Judge where the path begins and ends.
+
+    ======================  ==================================================================
+    stopped_by              what must hold
+    ======================  ==================================================================
+    lam_min                 the path ends at ``params.lam_min``, or at 0 where none was given
+    max_knots               it has that number of knots
+    max_nonzeros            no segment (but the first) has more nonzeros in its middle
+    infeasible_below,       ``farkas`` or ``ray`` proves that there is no optimum below
+    unbounded_below
+    another reason          the status is not OPTIMAL, or the whole range is covered
+    ======================  ==================================================================
+
+    A path that ends below the range that was asked for is wrong, one that begins at a finite lam
+    has to prove that nothing is optimal above.
+    """
+    _check_top(program, certificate, path, findings)
+    end = float(path.low[-1])
+    wanted = result.params.lam_min or 0.0
+    if not isinstance(result.params.lam, type(None)):
+        findings.refute("there is a path, but single values of lam were asked for")
+        return
+    if end < wanted:
+        findings.refute(f"the path ends at lam = {end:g}, below the range down to {wanted:g}")
+        return
+    reason = path.stopped_by
+    if reason in _NO_OPTIMUM:
+        proven = None if certificate is None else prove_end(program, certificate, end, findings)
+        stated = None if certificate is None else certificate.values.get("end", reason)
+        if stated not in (None, reason):
+            findings.refute(f"the path ends by {reason}, its certificate by {stated}")
+        if proven is None:
+            findings.doubt(f"nothing proves that the problem ends at lam = {end:g} ({reason})")
+    elif reason == "max_knots":
+        _check_knots(result, path, findings)
+    elif reason == "max_nonzeros":
+        _check_nonzeros(result, path, findings)
+    elif end != wanted and (reason == "lam_min" or result.status is Status.OPTIMAL):
+        findings.refute(
+            f"the path ends at lam = {end:.17g} by {reason}; the range that was asked for goes "
+            f"down to {wanted:.17g}"
+        )
+
+
+def _check_top(
+    program: PiecewiseLinearProgram,
+    certificate: Certificate | None,
+    path: StoredPath,
+    findings: Findings,
+) -> None:
+    top = float(path.high[0])
+    if np.isinf(top):
+        return
+    proven = None
+    if certificate is not None:
+        proven = prove_end(program, certificate, top, findings, above=True)
+    if proven is None:
+        findings.doubt(f"nothing proves that there is no optimum above lam = {top:g}")
+
+
+def _check_knots(result: Result, path: StoredPath, findings: Findings) -> None:
+    asked = result.params.max_knots
+    count = len(path.low)
+    # A path that does not begin at infinity has one more knot, its beginning.
+    if asked not in (count, count + int(np.isfinite(path.high[0]))):
+        findings.refute(f"the path ends by max_knots after {count} knots; asked was {asked}")
+
+
+def _check_nonzeros(result: Result, path: StoredPath, findings: Findings) -> None:
+    asked = result.params.max_nonzeros
+    if asked is None:
+        findings.refute("the path ends by max_nonzeros, which was not asked for")
+        return
+    rows = path.theta
+    length = np.where(np.isfinite(path.high), path.high - path.low, 0.0)
+    segment = np.repeat(np.arange(len(path.low)), np.diff(rows.ptr))
+    middle = np.abs(rows.value + 0.5 * length[segment] * rows.rate)
+    largest = np.zeros(len(path.low))
+    np.maximum.at(largest, segment, middle)
+    nonzero = middle > COPY * largest[segment]
+    count = np.bincount(segment[nonzero], minlength=len(path.low))
+    count[0] = 0
+    if (count > asked).any():
+        s = int(np.argmax(count > asked))
+        findings.refute(
+            f"segment {s} has {count[s]} nonzero coefficients; at most {asked} were asked for"
+        )

@@ -1,0 +1,343 @@
+r"""Proofs that there is no optimum: Farkas multipliers and rays.
+
+**Farkas.** For multipliers nu and v = (-A'nu, nu), every theta has v'z = 0, so that
+
+.. math:: \sigma(\lambda) = \sum_i \max_{z_i \in dom_i(\lambda)} v_i z_i < 0
+
+leaves no feasible point. The domains' ends are affine in lam, so sigma is.
+
+**Ray.** A direction d of theta, with z-direction w = (d, A d), costs
+
+.. math:: \rho(\lambda) = \sum_i f_i^\infty(w_i; \lambda)
+
+per step, affine in lam as well; rho < 0 leaves no bound wherever there is a feasible point.
+
+Coordinates that may not move (a multiplier towards an unbounded side, a direction out of a domain)
+must vanish to 1e-9 of the terms that they were added up from. A negative sum within 1e-9 of its
+terms is too close to zero to prove anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.checking.evidence import Malformed, numbers
+from sparseopt.checking.parametric.point import coordinate_name, primal_point
+from sparseopt.checking.report import Findings
+from sparseopt.checking.tolerances import FEASIBILITY, SEGMENT
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+from sparseopt.result import Certificate, Result
+
+__all__ = [
+    "Affine",
+    "farkas_sum",
+    "no_optimum_at",
+    "prove_end",
+    "ray_cost",
+    "verify_infeasible",
+    "verify_unbounded",
+]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """A sum that is affine in lam, with the sums of its terms' absolute values."""
+
+    constant: float
+    rate: float
+    constant_terms: float
+    rate_terms: float
+
+    def at(self, lam: float) -> float:
+        """Return the value at lam."""
+        return self.constant + lam * self.rate
+
+    def terms(self, lam: float) -> float:
+        """Return the size of the terms at lam."""
+        return self.constant_terms + lam * self.rate_terms
+
+    def negative(self, lam: float) -> bool:
+        """Tell whether the value at lam is surely negative."""
+        return self.at(lam) < -SEGMENT * self.terms(lam)
+
+    def doubtful(self, lam: float) -> bool:
+        """Tell whether the value at lam is zero up to rounding, and not by having no terms."""
+        return self.terms(lam) > 0.0 and abs(self.at(lam)) <= SEGMENT * self.terms(lam)
+
+
+def farkas_sum(program: PiecewiseLinearProgram, nu: Array) -> Affine | str:
+    """Return sigma of the multipliers, or what is wrong with them."""
+    p = program.A.shape[1]
+    pieces = Pieces.concatenate(program.phi, program.psi)
+    first, last = pieces.slope_ptr[:-1], pieces.slope_ptr[1:] - 1
+    open_below = ~np.isneginf(pieces.slope[first])
+    open_above = ~np.isposinf(pieces.slope[last])
+    rows_below, rows_above = open_below[p:], open_above[p:]
+    wrong = ((nu > 0.0) & rows_above) | ((nu < 0.0) & rows_below)
+    size = float(np.abs(nu).max(initial=0.0))
+    if (wrong & (np.abs(nu) > SEGMENT * size)).any():
+        at = int(np.argmax(wrong * np.abs(nu)))
+        return f"row {at} is unbounded on the side that its multiplier {nu[at]:g} points to"
+    nu = np.where(wrong, 0.0, nu)
+    v = np.concatenate([-program.A.rmatvec(nu), nu])
+    terms = np.concatenate([program.A.abs_rmatvec(np.abs(nu)), np.abs(nu)])
+    wrong = ((v > 0.0) & open_above) | ((v < 0.0) & open_below)
+    if (wrong & (np.abs(v) > SEGMENT * terms)).any():
+        at = int(np.argmax(wrong * np.abs(v)))
+        return (
+            f"{coordinate_name(program, at)} is unbounded on the side that its multiplier "
+            f"{v[at]:g} points to"
+        )
+    v = np.where(wrong, 0.0, v)
+    end = np.where(v > 0.0, pieces.ptr[1:] - 1, pieces.ptr[:-1])
+    return _affine(v, pieces.kink[end], pieces.kink_rate[end])
+
+
+def ray_cost(program: PiecewiseLinearProgram, ray: Array) -> Affine | str:
+    """Return rho of the direction, or what is wrong with it."""
+    pieces = Pieces.concatenate(program.phi, program.psi)
+    absolute = np.abs(ray)
+    w = np.concatenate([ray, program.A.matvec(ray)])
+    terms = np.concatenate(
+        [np.full(len(ray), absolute.max(initial=0.0)), program.A.abs_matvec(absolute)]
+    )
+    outer = np.where(w > 0.0, pieces.slope_ptr[1:] - 1, pieces.slope_ptr[:-1])
+    wrong = (w != 0.0) & np.isinf(pieces.slope[outer])
+    if (wrong & (np.abs(w) > SEGMENT * terms)).any():
+        at = int(np.argmax(wrong * np.abs(w)))
+        return f"the direction leaves the domain of {coordinate_name(program, at)}"
+    w = np.where(wrong, 0.0, w)
+    slope = np.where(wrong | (w == 0.0), 0.0, pieces.slope[outer])
+    return _affine(w, slope, np.where(w == 0.0, 0.0, pieces.slope_rate[outer]))
+
+
+def _affine(weights: Array, constants: Array, rates: Array) -> Affine:
+    one, two = weights * constants, weights * rates
+    return Affine(
+        float(one.sum()), float(two.sum()), float(np.abs(one).sum()), float(np.abs(two).sum())
+    )
+
+
+def verify_infeasible(
+    program: PiecewiseLinearProgram, result: Result, certificate: Certificate, findings: Findings
+) -> None:
+    """Judge the claim INFEASIBLE by ``arrays["nu"]``.
+
+    Where a path was asked for, the claim is that nothing is feasible at any lam of its range; a
+    certificate for part of the range (``values["lam"]``) is a proof for that part only. The range
+    may be covered by two multipliers, ``arrays["nu_above"]`` for the larger lam.
+
+    Raises
+    ------
+    Malformed
+    """
+    if "nu_above" in certificate.arrays:
+        _judge_halves(program, result, certificate, findings)
+        return
+    nu = numbers(certificate.arrays, "nu", (program.A.shape[0],))
+    sigma = farkas_sum(program, nu)
+    if isinstance(sigma, str):
+        findings.refute(f"the Farkas multipliers prove nothing: {sigma}")
+        return
+    _judge(sigma, result, certificate, findings, "infeasible", lambda lam: None, True)
+
+
+def _judge_halves(
+    program: PiecewiseLinearProgram, result: Result, certificate: Certificate, findings: Findings
+) -> None:
+    """Prove INFEASIBLE for a whole range by two multipliers whose half lines overlap."""
+    if result.params.lam is not None:
+        raise Malformed("nu_above is for a question about a path")
+    sums = []
+    for name in ("nu", "nu_above"):
+        sigma = farkas_sum(program, numbers(certificate.arrays, name, (program.A.shape[0],)))
+        if isinstance(sigma, str):
+            findings.refute(f"the Farkas multipliers {name} prove nothing: {sigma}")
+            return
+        sums.append(sigma)
+    below, above = sums
+    end = result.params.lam_min or 0.0
+    if not (below.rate > 0.0 > above.rate):
+        findings.refute("the Farkas sums do not rise and fall with lam; one of each was expected")
+        return
+    # both half lines hold the middle between their ends, where they overlap
+    middle = max(end, -0.5 * (below.constant / below.rate + above.constant / above.rate))
+    for lam, sigma in ((end, below), (middle, below), (middle, above)):
+        if not sigma.negative(lam):
+            findings.refute(
+                f"the evidence does not prove the problem infeasible at lam = {lam:g}: its sum is "
+                f"{sigma.at(lam):.6g}, expected a negative number"
+            )
+            return
+    findings.prove(f"infeasible at all lam >= {end:g}, by two multipliers")
+
+
+def verify_unbounded(
+    program: PiecewiseLinearProgram, result: Result, certificate: Certificate, findings: Findings
+) -> None:
+    """Judge the claim UNBOUNDED by ``arrays["ray"]`` and the feasible point ``arrays["x"]``.
+
+    Raises
+    ------
+    Malformed
+    """
+    p = program.A.shape[1]
+    rho = ray_cost(program, numbers(certificate.arrays, "ray", (p,)))
+    if isinstance(rho, str):
+        findings.refute(f"the ray proves nothing: {rho}")
+        return
+    point = primal_point(program, numbers(certificate.arrays, "x", (p,)))
+
+    def violated(lam: float) -> str | None:
+        violation, at = point.violation(lam)
+        if violation <= FEASIBILITY:
+            return None
+        return (
+            f"the ray starts at an infeasible point: it violates {point.name(at)} by "
+            f"{violation:.3g} of its scale at lam = {lam:g}"
+        )
+
+    _judge(rho, result, certificate, findings, "unbounded", violated, _domains_grow(point.pieces))
+
+
+def _domains_grow(pieces: Pieces) -> bool:
+    """Tell whether a point that is feasible at some lam stays so at larger ones."""
+    low = pieces.kink_rate[pieces.ptr[:-1]][np.isneginf(pieces.slope[pieces.slope_ptr[:-1]])]
+    high = pieces.kink_rate[pieces.ptr[1:] - 1][np.isposinf(pieces.slope[pieces.slope_ptr[1:] - 1])]
+    return bool((low <= 0.0).all() and (high >= 0.0).all())
+
+
+def _judge(
+    total: Affine,
+    result: Result,
+    certificate: Certificate,
+    findings: Findings,
+    word: str,
+    violated: Callable[[float], str | None],
+    upwards: bool,
+) -> None:
+    """Prove the claim at every lam that was asked about, or say how far the proof reaches.
+
+    Evidence about a path that states no lam is tried at the range's lower end, where it holds if
+    it does for the whole range.
+
+    `violated` tells what else is wrong with the evidence at a lam; `upwards`, whether nothing is
+    wrong at larger ones where nothing is at one.
+    """
+    asked, end = result.params.lam, result.params.lam_min or 0.0
+    wanted = (asked,) if isinstance(asked, float) else (end,) if asked is None else asked
+    stated = certificate.values.get("lam")
+    tried = wanted
+    hopeless = total.rate >= 0.0 and not total.negative(end)
+    if isinstance(stated, int | float):
+        tried = (float(stated),)
+        if not (tried[0] in wanted or (asked is None and tried[0] >= end)):
+            findings.refute(f"the certificate is for lam = {stated}, which was not asked about")
+            return
+    silent = asked is None and tried == wanted
+    if silent and (violated(end) is not None or not total.negative(end)) and not hopeless:
+        findings.doubt("the evidence is for part of the range only, and does not state which")
+        return
+    for lam in tried:
+        reason = violated(lam)
+        if total.doubtful(lam):
+            findings.doubt(f"the proof at lam = {lam:g} is too close to zero to be one")
+        elif not total.negative(lam):
+            findings.refute(
+                f"the evidence does not prove the problem {word} at lam = {lam:g}: its sum is "
+                f"{total.at(lam):.6g}, expected a negative number"
+            )
+        elif reason is not None:
+            findings.refute(reason)
+        else:
+            findings.prove(f"{word} at lam = {lam:g}")
+    rest = [lam for lam in wanted if lam not in tried]
+    if any(not total.negative(lam) or violated(lam) is not None for lam in rest) or (
+        asked is None and not (upwards and total.rate <= 0.0)
+    ):
+        findings.doubt(f"the proof is for lam = {tried[0]:g}, not for all that was asked about")
+
+
+def no_optimum_at(
+    program: PiecewiseLinearProgram, certificate: Certificate, values: Array, findings: Findings
+) -> bool | None:
+    """Tell whether ``arrays["farkas"]`` or ``arrays["ray"]`` rules out an optimum at all values.
+
+    None where there is no such evidence; what is wrong with it is refuted.
+
+    Raises
+    ------
+    Malformed
+    """
+    total = _end_evidence(program, certificate, "")
+    if total is None:
+        return None
+    if isinstance(total, str):
+        findings.refute(f"the evidence for the end of the path proves nothing: {total}")
+        return False
+    for lam in values:
+        if not total.negative(lam):
+            findings.refute(f"the evidence for the end of the path proves nothing at lam = {lam:g}")
+            return False
+    return True
+
+
+def prove_end(
+    program: PiecewiseLinearProgram,
+    certificate: Certificate,
+    end: float,
+    findings: Findings,
+    *,
+    above: bool = False,
+) -> bool | None:
+    r"""Tell whether no optimum exists beyond the end of a path.
+
+    The sum of ``arrays["farkas"]`` (or ``arrays["ray"]``) must vanish at the end and be negative
+    beyond it: below, or above for the arrays "farkas_above" and "ray_above". It proves
+    that from where it vanishes on; the hole between the end and that place is measured
+    by the sum at the end, relative to its terms.
+
+    Returns
+    -------
+    bool or None
+        None where there is no such evidence; what is wrong with it is refuted.
+
+    Raises
+    ------
+    Malformed
+    """
+    total = _end_evidence(program, certificate, "_above" if above else "")
+    if total is None:
+        return None
+    if isinstance(total, str):
+        findings.refute(f"the evidence for the end of the path proves nothing: {total}")
+        return False
+    outward = total.rate if above else -total.rate
+    hole = abs(total.at(end)) / total.terms(end) if total.terms(end) > 0.0 else 0.0
+    findings.measure("hole", hole)
+    if not hole <= SEGMENT:
+        findings.refute(
+            f"the evidence for the end of the path does not meet it: its sum at lam = {end:g} is "
+            f"{total.at(end):.3g}, expected 0"
+        )
+        return False
+    if not outward < -SEGMENT * total.rate_terms:
+        findings.refute("the evidence for the end of the path does not rule out what is beyond")
+        return False
+    return True
+
+
+def _end_evidence(
+    program: PiecewiseLinearProgram, certificate: Certificate, suffix: str
+) -> Affine | str | None:
+    m, p = program.A.shape
+    if f"farkas{suffix}" in certificate.arrays:
+        return farkas_sum(program, numbers(certificate.arrays, f"farkas{suffix}", (m,)))
+    if f"ray{suffix}" in certificate.arrays:
+        return ray_cost(program, numbers(certificate.arrays, f"ray{suffix}", (p,)))
+    return None

@@ -1,0 +1,249 @@
+"""Proof of a whole path: the certificate "segments", one basis for each range of lam.
+
+1. The ranges meet without a hole, from infinity (or a proven end of the problem) down to where the
+   path ends, and that is where the question or the problem ends it.
+2. Each basis has exactly p coordinates at kinks and a regular kernel. The kernels are solved here
+   anew, and the optimality conditions hold at both ends of each range (:mod:`.conditions`); so
+   does the gap, which is also looked at in the middle (:mod:`.objectives`).
+3. The coefficients, multipliers and objective values that the path states solve the equations of
+   those bases, and what the result states is the path's lower end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.checking.evidence import same_numbers
+from sparseopt.checking.parametric.bases import Bases, KernelSystem, solve_bases
+from sparseopt.checking.parametric.conditions import Breach, breaches
+from sparseopt.checking.parametric.kernels import SingularKernel
+from sparseopt.checking.parametric.layout import Layout, StoredPath, read_layout, read_path
+from sparseopt.checking.parametric.objectives import objective_and_gap
+from sparseopt.checking.parametric.point import coordinate_name
+from sparseopt.checking.parametric.range import check_range
+from sparseopt.checking.parametric.stored import stored_discrepancies
+from sparseopt.checking.parametric.tables import CodeTables
+from sparseopt.checking.report import Findings
+from sparseopt.checking.tolerances import COPY, OBJECTIVE, ROUNDING, SEGMENT, STORED
+from sparseopt.paths.parametric import ParametricPath
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
+from sparseopt.result import Certificate, Result
+
+__all__ = ["verify_segments"]
+
+_EXTENDED = 4
+"""Kernels that are solved again in extended precision: the worst-conditioned and the last."""
+
+
+def verify_segments(
+    problem: ParametricProblem,
+    program: PiecewiseLinearProgram,
+    result: Result,
+    certificate: Certificate,
+    findings: Findings,
+) -> None:
+    """Verify a path and all that the result states about it.
+
+    ``arrays``: `low`, `high` (S,); `codes` (p + m,), the basis of the first segment; `change_ptr`
+    (S + 1,), `changed`, `change_code`: before segment s the coordinates
+    ``changed[change_ptr[s]:change_ptr[s + 1]]`` get these codes; where the problem ends,
+    `farkas` (m,) or `ray` (p,), and `farkas_above` or `ray_above` for a path that does not begin
+    at infinity.
+
+    Raises
+    ------
+    Malformed
+    """
+    if not isinstance(result.path, ParametricPath):
+        findings.refute("the certificate is for a path, but there is no path")
+        return
+    tables = CodeTables(Pieces.concatenate(program.phi, program.psi))
+    layout = read_layout(certificate, tables.last_codes)
+    stored = read_path(program, result.path)
+    if not (np.array_equal(layout.low, stored.low) and np.array_equal(layout.high, stored.high)):
+        findings.refute("the path and its certificate differ in the ranges of their segments")
+        return
+    check_range(program, result, certificate, stored, findings)
+    findings.measure("stored", 0.0)
+    proof = _Proof(problem, program, tables, layout, stored, findings)
+    for here, codes in layout.chunks():
+        if not proof.chunk(here, codes):
+            return
+    proof.extended()
+    _check_end(result, proof, findings)
+    count = f"{len(layout)} segment" + "s" * (len(layout) != 1)
+    findings.prove(f"optimal for lam in [{layout.low[-1]:g}, {layout.high[0]:g}]: {count}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Suspect:
+    """A kernel to be solved again in extended precision."""
+
+    rcond: float
+    system: KernelSystem
+    theta: Array
+    nu: Array
+
+
+class _Proof:
+    """The proof of the segments, chunk by chunk."""
+
+    def __init__(
+        self,
+        problem: ParametricProblem,
+        program: PiecewiseLinearProgram,
+        tables: CodeTables,
+        layout: Layout,
+        stored: StoredPath,
+        findings: Findings,
+    ) -> None:
+        self.sign = problem.canonical_sign
+        self.program = program
+        self.tables = tables
+        self.layout = layout
+        self.stored = stored
+        self.findings = findings
+        self.count = 0
+        self.suspects: list[_Suspect] = []
+        self.end: tuple[float, float] | None = None
+
+    def chunk(self, here: slice, codes: Array) -> bool:
+        """Prove the segments of one chunk; return False after refuting one."""
+        before = self.count
+        self._prove(here, codes)
+        return self.count == before
+
+    def _prove(self, here: slice, codes: Array) -> None:
+        p = self.program.A.shape[1]
+        low, high = self.layout.low[here], self.layout.high[here]
+        at_kinks = (codes & 1).sum(axis=1)
+        if (at_kinks != p).any():
+            s = int(np.argmax(at_kinks != p))
+            self._refute(here, s, f"{at_kinks[s]} coordinates are at kinks; a basis has {p}")
+            return
+        allowed = self.tables.allowed[self.tables.start + codes]
+        if not allowed.all():
+            s, at = (int(part[0]) for part in np.nonzero(~allowed))
+            self._refute(here, s, f"{self._name(at)} is on a piece of infinite slope")
+            return
+        try:
+            bases = solve_bases(self.program.A, self.tables, codes, low)
+        except SingularKernel as error:
+            self._refute(here, error.segment, f"the kernel of its basis {error}")
+            return
+        if not all(np.isfinite(part).all() for pair in (bases.z, bases.v) for part in pair):
+            self._refute(here, 0, "the solution of its basis, or of one behind it, is not finite")
+            return
+        rounding = np.array([1.0 if k is None else k.kernel.rcond for k in bases.systems])
+        rounding = ROUNDING / rounding
+        before = self.count
+        for breach in breaches(self.program.A, self.tables, bases, low, high, rounding):
+            self.findings.measure(breach.side, breach.ratio)
+            if breach.ratio > SEGMENT:
+                self._judge(here, breach)
+        if self.count == before:
+            self._check_objectives(here, bases, low, high)
+            self._check_stored(here, codes, bases)
+            self._remember(here, bases)
+
+    def _judge(self, here: slice, breach: Breach) -> None:
+        s, at, place = breach.where
+        what = "leaves its piece" if breach.side == "primal" else "leaves its slopes"
+        message = f"{self._name(at)} {what} by {breach.ratio:.3g} of its scale ({place})"
+        if breach.certain:
+            self._refute(here, s, message)
+        else:
+            self.findings.doubt(
+                f"segment {here.start + s}: {message}, which the rounding errors of its "
+                "ill-conditioned kernel may explain"
+            )
+
+    def _check_objectives(self, here: slice, bases: Bases, low: Array, high: Array) -> None:
+        sums = objective_and_gap(self.tables, bases, low, self.program.offset)
+        for name, values, tolerance, message in (
+            ("gap", sums.relative_gaps(high - low), SEGMENT, "primal and dual do not meet"),
+            (
+                "objective",
+                sums.errors(
+                    self.sign * self.stored.objective[here],
+                    self.stored.lengths(here),
+                    COPY / OBJECTIVE,
+                ),
+                OBJECTIVE,
+                "its stated objective is not that of its basis",
+            ),
+        ):
+            worst = int(np.argmax(values))
+            self.findings.measure(name, values[worst])
+            if not values[worst] <= tolerance:
+                self._refute(here, worst, f"{message} (by {values[worst]:.3g} of the terms)")
+        if here.stop == len(self.layout):
+            size = sums.sizes(self.stored.lengths(here), COPY / OBJECTIVE)[0, -1]
+            self.end = (float(sums.value[0, -1] - sums.gap[0, -1]), float(size))
+
+    def _check_stored(self, here: slice, codes: Array, bases: Bases) -> None:
+        for found in stored_discrepancies(self.stored, here, codes, bases):
+            self.findings.measure("stored", found.error)
+            if not found.error <= STORED:
+                self._refute(here, found.segment, found.message)
+
+    def _remember(self, here: slice, bases: Bases) -> None:
+        for s, system in enumerate(bases.systems):
+            if system is None:
+                continue
+            suspect = _Suspect(
+                system.kernel.rcond,
+                system,
+                bases.theta[0][s, system.columns, None],
+                bases.nu[0][s, system.rows, None],
+            )
+            if here.start + s == len(self.layout) - 1:
+                suspect = _Suspect(0.0, system, suspect.theta, suspect.nu)
+            self.suspects.append(suspect)
+        self.suspects = sorted(self.suspects, key=lambda suspect: suspect.rcond)[:_EXTENDED]
+
+    def extended(self) -> None:
+        """Solve the worst kernels and the last one again in extended precision."""
+        for suspect in self.suspects:
+            self.findings.measure(
+                "extended", suspect.system.extended_error(suspect.theta, suspect.nu)
+            )
+
+    def _name(self, coordinate: int) -> str:
+        return coordinate_name(self.program, coordinate)
+
+    def _refute(self, here: slice, s: int, message: str) -> None:
+        self.count += 1
+        at = here.start + s
+        self.findings.refute(
+            f"segment {at} [{self.layout.low[at]:.6g}, {self.layout.high[at]:.6g}]: {message}"
+        )
+
+
+def _check_end(result: Result, proof: _Proof, findings: Findings) -> None:
+    """Compare what the result states with the lower end of its path."""
+    assert proof.end is not None
+    stored, last = proof.stored, len(proof.layout) - 1
+    here = slice(last, last + 1)
+    expected = {
+        "x": (result.x, stored.theta.dense(here)[0][0]),
+        "the row multipliers": (result.duals.get("rows"), stored.nu.dense(here)[0][0]),
+    }
+    for name, (stated, row) in expected.items():
+        if stated is not None and not same_numbers(stated, row, COPY):
+            findings.refute(f"{name} of the result is not that of the path's end")
+    bound, terms = proof.end
+    size = max(abs(bound), terms)
+    if result.objective is not None:
+        error = abs(result.objective - float(stored.objective[last, 0]))
+        if not error <= OBJECTIVE * size:
+            findings.refute("the objective of the result is not that of the path's end")
+    if result.bound is not None and not proof.sign * result.bound <= bound + SEGMENT * size:
+        findings.refute(
+            f"the stated bound {result.bound:.17g} is not proven: the path's end gives "
+            f"{proof.sign * bound:.17g}"
+        )

@@ -1,0 +1,142 @@
+r"""What a basis code says about its coordinate, as tables that whole segments are looked up in.
+
+Code 2k puts a coordinate ON piece k, between the kinks k - 1 and k, where its multiplier is slope
+k. Code 2k + 1 puts it AT kink k, where its multiplier is between the slopes k and k + 1. With
+
+.. math:: c_k = s_1 t_0 + \sum_{j=2}^k (s_j - s_{j-1})\,t_{j-1}, \qquad
+          F_k = \sum_{j=1}^k s_j (t_j - t_{j-1})
+
+(and c_0 = s_0 t_0) the function is :math:`f(z) = s_k z - c_k` on piece k and :math:`F_k` at kink k,
+and its conjugate is :math:`c_k` at slope k and :math:`v t_k - F_k` at kink k. With
+:math:`e = -c_k` or :math:`F_k` this gives
+
+.. math:: P = \sum_{ON} s_k z + \sum e, \qquad D = \sum e - \sum_{AT} t_k v, \qquad
+          P - D = \sum_{ON} s_k z + \sum_{AT} t_k v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.pieces import Pieces
+
+__all__ = ["CodeTables", "Line", "sizes_at"]
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A number for every code of every coordinate, affine in lam."""
+
+    constant: Array
+    rate: Array
+
+    def at(self, slots: Array, low: Array) -> tuple[Array, Array]:
+        """Return (value at low, rate) of the slots, shape (segments, ...); `low` matches them."""
+        value = self.constant[slots]
+        if not self.rate.any():
+            return value, np.zeros(value.shape)
+        rate = self.rate[slots]
+        return value + low * rate, rate
+
+
+class CodeTables:
+    """Bounds, kinks, slopes and values by slot: the slot of a code is ``start + code``.
+
+    Attributes
+    ----------
+    last_codes : int array of shape (n,)
+        The largest code of each coordinate, twice its number of kinks.
+    start : int array of shape (n,)
+        Slot of each coordinate's code 0.
+    z_low, z_high, v_low, v_high : Line
+        Between which values z and v must lie; they may be infinite.
+    kink : Line
+        The kink that the coordinate is at, 0 on a piece.
+    slope : Line
+        The slope of the piece that it is on, 0 at a kink.
+    value : array of shape (3, slots)
+        e as a quadratic in lam.
+    allowed : bool array
+        Whether a coordinate can be there: not on a piece of infinite slope.
+    active : bool array
+        Whether the slot contributes to an objective value.
+    kink_size, slope_size : (float, float)
+        Largest constant and largest rate of all finite kinks, and of all finite slopes.
+    """
+
+    def __init__(self, pieces: Pieces) -> None:
+        n, counts = len(pieces), pieces.counts
+        self.last_codes = 2 * counts
+        self.start = 2 * pieces.ptr[:-1] + np.arange(n)
+        slots = 2 * int(pieces.ptr[-1]) + n
+        owner = np.repeat(np.arange(n), self.last_codes + 1)
+        code = np.arange(slots) - self.start[owner]
+        at_kink = (code & 1) == 1
+        k = code >> 1
+        lower = k - 1 + at_kink
+        self.z_low = self._kinks(pieces, owner, lower, -np.inf)
+        self.z_high = self._kinks(pieces, owner, k, np.inf)
+        slope = pieces.slope_ptr[owner] + k
+        self.v_low = Line(pieces.slope[slope], pieces.slope_rate[slope])
+        upper = slope + at_kink
+        self.v_high = Line(pieces.slope[upper], pieces.slope_rate[upper])
+        self.allowed = at_kink | np.isfinite(self.v_low.constant)
+        on = ~at_kink & self.allowed
+        self.kink = _where(at_kink, self.z_high)
+        self.slope = _where(on, self.v_low)
+        self.value = _values(pieces, owner, k, at_kink)
+        self.value[:, ~self.allowed] = 0.0
+        parts = (self.kink.constant, self.kink.rate, self.slope.constant, self.slope.rate)
+        self.kink_size = _line_size(pieces.kink, pieces.kink_rate)
+        self.slope_size = _line_size(pieces.slope, pieces.slope_rate)
+        self.active = np.any([*(part != 0.0 for part in parts), *(self.value != 0.0)], axis=0)
+
+    @staticmethod
+    def _kinks(pieces: Pieces, owner: Array, k: Array, beyond: float) -> Line:
+        inside = (k >= 0) & (k < pieces.counts[owner])
+        at = np.where(inside, pieces.ptr[owner] + k, 0)
+        return Line(
+            np.where(inside, pieces.kink[at], beyond), np.where(inside, pieces.kink_rate[at], 0.0)
+        )
+
+
+def _line_size(constant: Array, rate: Array) -> tuple[float, float]:
+    finite = np.abs(constant[np.isfinite(constant)])
+    return float(finite.max(initial=0.0)), float(np.abs(rate).max(initial=0.0))
+
+
+def sizes_at(size: tuple[float, float], low: Array) -> tuple[Array, Array]:
+    """Return the size of values at low, shape (q,), and that of the rates."""
+    constant, rate = size
+    return constant + np.abs(low) * rate, np.full(low.shape, rate)
+
+
+def _where(chosen: Array, line: Line) -> Line:
+    return Line(np.where(chosen, line.constant, 0.0), np.where(chosen, line.rate, 0.0))
+
+
+def _values(pieces: Pieces, owner: Array, k: Array, at_kink: Array) -> Array:
+    """Return e of every slot as the coefficients of 1, lam and lam^2, shape (3, slots)."""
+    kinks = (pieces.kink, pieces.kink_rate)
+    slopes = (np.where(np.isinf(pieces.slope), 0.0, pieces.slope), pieces.slope_rate)
+    F = np.zeros((3, len(pieces.kink)))
+    for j in range(1, int(pieces.counts.max(initial=1))):
+        here = np.flatnonzero(pieces.counts > j)
+        at = pieces.ptr[here] + j
+        s = pieces.slope_ptr[here] + j
+        F[:, at] = F[:, at - 1] + _product(
+            (slopes[0][s], slopes[1][s]), tuple(t[at] - t[at - 1] for t in kinks)
+        )
+    # On piece k >= 1 the reference is kink k - 1, on piece 0 it is kink 0.
+    reference = pieces.ptr[owner] + np.where(at_kink, k, np.maximum(k - 1, 0))
+    s = pieces.slope_ptr[owner] + np.minimum(k, pieces.counts[owner])
+    drop = _product(tuple(part[s] for part in slopes), tuple(part[reference] for part in kinks))
+    return np.asarray(F[:, reference] - np.where(at_kink, 0.0, drop))
+
+
+def _product(one: tuple[Array, ...], two: tuple[Array, ...]) -> Array:
+    """Return the product of two lines as a quadratic."""
+    return np.stack([one[0] * two[0], one[0] * two[1] + one[1] * two[0], one[1] * two[1]])

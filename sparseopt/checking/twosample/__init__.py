@@ -1,0 +1,1 @@
+"""The checker of variable selection for kernel two-sample tests."""

@@ -1,0 +1,196 @@
+"""Results as versioned JSON; schema/result-v1.json describes the document.
+
+Arrays are inside the document while they are few, else in ``NAME.arrays.npz`` beside it, which the
+document names with its SHA-256. The same result gives the same bytes. What is read is checked for
+types, shapes and ranges; whether a result is *true* is the question of :func:`sparseopt.check`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sparseopt.errors import ProblemError
+from sparseopt.io.archive import open_archive, write_archive
+from sparseopt.io.arrays import collect, encode_array, fill
+from sparseopt.io.fields import Fields
+from sparseopt.io.files import naming, open_read, replacing
+from sparseopt.io.header import checked_version
+from sparseopt.io.results.document import FORMAT, VERSION, decode_result, result_tree
+from sparseopt.io.strict_json import dumps, loads_object
+from sparseopt.problems import Problem
+from sparseopt.problems.base import Array
+from sparseopt.result import Result
+
+__all__ = ["load_result", "read_result_header", "save_result"]
+
+_INLINE = 20_000
+_MAX_DOCUMENT = 2**28
+
+
+def save_result(result: Result, path: str | PathLike[str]) -> None:
+    """Write a result as JSON.
+
+    Parameters
+    ----------
+    result : Result
+    path : path
+        Must end in ``.json``. With more than 20,000 numbers in arrays, these go into
+        ``NAME.arrays.npz`` beside it.
+
+    Raises
+    ------
+    ProblemError
+        When the ending is another, the file cannot be written, or the result holds what cannot be
+        saved: arrays of objects, or NaN in an answer.
+    """
+    target = _json_path(path)
+    with _cannot_save(path):
+        tree = result_tree(result)
+        arrays = collect(tree)
+        inline = sum(array.size for array in arrays) <= _INLINE
+        entries = {} if inline else {f"array{k}": array for k, array in enumerate(arrays)}
+        names = iter(entries)
+        document = fill(tree, lambda array: encode_array(array, next(names, None)))
+        # What is written must be readable: the reader's own checks, before a byte goes out.
+        decode_result(loads_object(_text(document), "the document"), entries.__getitem__)
+    if inline:
+        with replacing(target) as stream:
+            stream.write(_text(document))
+        return
+    beside = target.with_name(f"{target.stem}.arrays.npz")
+    # The document is ready before the first of the two files takes its place.
+    with replacing(target) as stream, replacing(beside) as packed:
+        write_archive(packed, entries)
+        document["arrays"] = {"file": beside.name, "sha256": _sha256(packed)}
+        stream.write(_text(document))
+
+
+def load_result(path: str | PathLike[str], problem: Problem | None = None) -> Result:
+    """Read a result.
+
+    Parameters
+    ----------
+    path : path
+    problem : Problem, optional
+        The instance that it should belong to; it becomes the result's `problem`.
+
+    Raises
+    ------
+    ProblemError
+        When the file or its arrays are missing, damaged, of a newer version or inconsistent, and
+        when the result belongs to another instance.
+    """
+    target = _json_path(path)
+    document = _document(target)
+    with naming(path):
+        if document.get("arrays") is None:
+            result = decode_result(document, _no_entries)
+        else:
+            with _entries_beside(target, document["arrays"]) as entries:
+                result = decode_result(document, entries)
+    if problem is None:
+        return result
+    fingerprint = problem.fingerprint()
+    if result.fingerprint != fingerprint:
+        belongs = (
+            "names no instance"
+            if result.fingerprint is None
+            else f"belongs to another instance: it is of {result.fingerprint[:12]}..."
+        )
+        raise ProblemError(
+            f"{path}: this result {belongs}; the instance given is {fingerprint[:12]}...",
+            "instance",
+        )
+    return result.with_changes(problem=problem)
+
+
+def read_result_header(path: str | PathLike[str]) -> dict[str, Any]:
+    """Return what a result says of itself, without its arrays."""
+    document = _document(_json_path(path))
+    left_out = ("x", "duals", "certificate", "path", "trace", "arrays")
+    header = {key: value for key, value in document.items() if key not in left_out}
+    described = document.get("path")
+    if isinstance(described, Mapping):
+        header["path"] = {key: described.get(key) for key in ("kind", "stopped_by")}
+    return header
+
+
+# ---- files
+
+
+def _json_path(path: str | PathLike[str]) -> Path:
+    target = Path(path)
+    if target.suffix.lower() != ".json":
+        raise ProblemError(
+            f"{path}: the ending of a result is .json (.npz and .mps are endings of problems)"
+        )
+    return target
+
+
+def _document(path: Path) -> dict[str, Any]:
+    with open_read(path) as stream:
+        content = stream.read(_MAX_DOCUMENT + 1)
+    if len(content) > _MAX_DOCUMENT:
+        raise ProblemError(f"{path} is larger than {_MAX_DOCUMENT} bytes, which no result is")
+    document = loads_object(content, str(path))
+    if document.get("format") != FORMAT:
+        raise ProblemError(
+            f"{path}: its format is {document.get('format')!r:.60}; expected {FORMAT!r}", "format"
+        )
+    with naming(path):
+        checked_version(document, VERSION)
+    return document
+
+
+@contextmanager
+def _entries_beside(path: Path, given: Any) -> Iterator[Callable[[str], Array]]:
+    """Open the file of arrays that a document names, when its checksum is the one named."""
+    fields = Fields(given if isinstance(given, Mapping) else {}, "arrays", _no_entries)
+    name, digest = fields.text("file"), fields.text("sha256")
+    fields.end()
+    if not re.fullmatch(r"[^/\\:\0]+\.arrays\.npz", name):
+        raise ProblemError(f"arrays.file is {name!r}; expected NAME.arrays.npz, in the same folder")
+    beside = path.with_name(name)
+    if not beside.exists():
+        raise ProblemError(f"its arrays are in {name}, which is not beside it: copy both files")
+    with open_read(beside) as stream:
+        found = _sha256(stream)
+        if found != digest:
+            raise ProblemError(
+                f"the file {name} beside it is another or damaged: SHA-256 {found[:12]}..., "
+                f"expected {digest[:12]}..."
+            )
+        with open_archive(beside, stream) as archive:
+            yield archive.read
+
+
+def _sha256(stream: BinaryIO) -> str:
+    stream.seek(0)
+    digest = hashlib.sha256()
+    while part := stream.read(2**20):
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _no_entries(name: str) -> Array:
+    raise ProblemError(f"the array {name!r} is said to be in another file, and none is named")
+
+
+@contextmanager
+def _cannot_save(path: str | PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except ProblemError as error:
+        raise ProblemError(f"{path}: this result cannot be saved: {error}", error.field) from error
+
+
+def _text(document: Mapping[str, Any]) -> bytes:
+    """One field on a line: short enough to read, stable enough to compare."""
+    lines = ",\n".join(f"  {dumps(key)}: {dumps(value)}" for key, value in document.items())
+    return f"{{\n{lines}\n}}\n".encode()

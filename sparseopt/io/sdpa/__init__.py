@@ -1,0 +1,165 @@
+"""Mixed-integer semidefinite programs in SDPA's sparse format, .dat-s and .dat-s.gz.
+
+    min c'x   subject to   x_1 A_1 + ... + x_n A_n - A_0  positive semidefinite,
+
+block by block; a block of a negative size holds linear rows on its diagonal. SCIP-SDP's sections
+``*INTEGER`` and ``*RANK1`` list integer variables and blocks of rank one, as comments at the end
+that other readers skip.
+
+Reading: rows with a single coefficient, a power of two, become bounds, and two neighbouring rows
+that bound one expression from both sides become one row. Writing: second-order cones become arrow
+matrices, a maximum the minimum of the negative, and the constant of the objective goes into a
+comment. A comment for sparseopt's own reader brings sense, constant, ranges, bounds and names back,
+so that a problem without cones comes back equal to the last bit.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparseopt.errors import ProblemError
+from sparseopt.io.linear_rows import OneSided, assembled
+from sparseopt.io.misdp_text import TextFormat
+from sparseopt.io.sdpa.reader import SdpaModel, parse_sdpa
+from sparseopt.io.sdpa.writer import format_sdpa
+from sparseopt.problems import MISDP, Problem, SemidefiniteBlock
+from sparseopt.problems.base import Array
+
+__all__ = ["read_sdpa", "read_sdpa_header", "write_sdpa"]
+
+
+def read_sdpa(path: str | PathLike[str]) -> MISDP:
+    """Read an SDPA file.
+
+    Raises
+    ------
+    ProblemError
+        When it cannot be read; names the line.
+    """
+    return _FORMAT.read(path)
+
+
+def read_sdpa_header(path: str | PathLike[str]) -> dict[str, Any]:
+    """Return what an SDPA file says about itself."""
+    return _FORMAT.header(path)
+
+
+def write_sdpa(problem: Problem, path: str | PathLike[str], **facts: Any) -> None:
+    """Write a MISDP as SDPA sparse text.
+
+    Parameters
+    ----------
+    problem : MISDP
+    path : path
+    **facts
+        ``name, generator, reference, license, citation``; they go into the comment.
+
+    Raises
+    ------
+    ProblemError
+        When the problem is no MISDP, a fact is unknown, or the file cannot be written.
+    """
+    _FORMAT.write(problem, path, facts)
+
+
+def _problem(model: SdpaModel) -> MISDP:
+    n = len(model.c)
+    matrix, block = model.index[:, 0], model.index[:, 1]
+    row, column = model.index[:, 2], model.index[:, 3]
+    order = np.argsort(block, kind="stable")
+    ends = np.searchsorted(block[order], np.arange(len(model.sizes) + 1))
+    blocks: list[SemidefiniteBlock] = []
+    parts, constants = [sp.csr_array((0, n))], [np.zeros(0)]
+    names = _names(model)
+    ranked = set(model.rank_one)
+    for k, size in enumerate(model.sizes):
+        at = order[ends[k] : ends[k + 1]]
+        length = abs(size) if size < 0 else size * (size + 1) // 2
+        place = row[at]
+        if size > 0:
+            place = column[at] * size - column[at] * (column[at] - 1) // 2 + row[at] - column[at]
+        F, F0 = _affine(matrix[at], place, model.value[at], length, n)
+        if size < 0:
+            parts.append(F)
+            constants.append(F0)
+        else:
+            blocks.append(SemidefiniteBlock(F, F0, size, k in ranked, names[len(blocks)]))
+    A = sp.csr_array(sp.vstack(parts, format="csr"))
+    low = 0.0 - np.concatenate(constants)
+    rows = OneSided(A, low, np.full(len(low), np.inf))
+    header = model.header
+    types = header.get("rows")
+    if types is not None:
+        rows = _turned(rows, types)
+    linear, lower, upper = assembled(
+        rows, np.full(n, -np.inf), np.full(n, np.inf), types, equations=False
+    )
+    sense: Literal["min", "max"] = "max" if header.get("sense") == "max" else "min"
+    return MISDP(
+        c=model.c if sense == "min" else 0.0 - model.c,
+        A=linear.A,
+        row_lower=linear.low,
+        row_upper=linear.high,
+        lower=lower,
+        upper=upper,
+        integer=np.array(model.integer, dtype=np.int64),
+        blocks=blocks,
+        sense=sense,
+        offset=header.get("offset", 0.0),
+        names=header.get("names"),
+    )
+
+
+def _affine(
+    matrix: Array, place: Array, value: Array, length: int, n: int
+) -> tuple[sp.csr_array, Array]:
+    """Return (F, F0) of sum_j x_j A_j - A_0."""
+    linear = matrix > 0
+    F = sp.coo_array((value[linear], (place[linear], matrix[linear] - 1)), shape=(length, n))
+    F0 = np.zeros(length)
+    F0[place[~linear]] = 0.0 - value[~linear]
+    return sp.csr_array(F), F0
+
+
+def _turned(rows: OneSided, types: object) -> OneSided:
+    """Return the rows that sparseopt has negated (those closed from above) as they were."""
+    if not isinstance(types, str):
+        raise ProblemError(f"the comment of sparseopt has rows = {types!r:.40}; expected text")
+    signs = {"G": [1.0], "L": [-1.0], "E": [1.0, -1.0], "R": [1.0, -1.0], "N": [0.0]}
+    sign = [s for letter in types for s in signs.get(letter, [1.0])]
+    bounds = rows.A.shape[0] - len(sign)
+    if bounds < 0:
+        raise ProblemError(
+            f"the comment of sparseopt says that there are {len(sign)} rows; there are "
+            f"{rows.A.shape[0]}"
+        )
+    # Bounds were written as unit rows, those from above negated as well.
+    ends = np.array([*sign, *(_unit_sign(rows.A, i) for i in range(len(sign), rows.A.shape[0]))])
+    negated = ends < 0.0
+    factor = np.where(negated, -1.0, 1.0)
+    A = sp.csr_array(sp.diags_array(factor) @ rows.A)
+    low = np.where(negated, -np.inf, rows.low)
+    high = np.where(negated, 0.0 - rows.low, np.inf)
+    return OneSided(A, np.where(ends == 0.0, -np.inf, low), high)
+
+
+def _unit_sign(A: sp.csr_array, i: int) -> float:
+    return float(A.data[A.indptr[i]]) if A.indptr[i + 1] == A.indptr[i] + 1 else 1.0
+
+
+def _names(model: SdpaModel) -> list[str]:
+    """Return the names of the matrix blocks."""
+    count = sum(size > 0 for size in model.sizes)
+    names = model.header.get("block_names")
+    if names is None:
+        return [""] * count
+    if not isinstance(names, list) or len(names) != count:
+        raise ProblemError(f"the comment of sparseopt must name each of {count} blocks")
+    return names
+
+
+_FORMAT = TextFormat("sdpa", "SDPA", parse_sdpa, _problem, format_sdpa)

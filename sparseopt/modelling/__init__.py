@@ -1,0 +1,1 @@
+"""Other modelling layers: CVXPY, and the standard form of conic solvers."""

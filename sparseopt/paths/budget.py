@@ -1,0 +1,130 @@
+"""Solutions for every value of a cardinality budget: :class:`BudgetPath`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sparseopt.paths.integer import IntegerPath
+from sparseopt.problems.base import Array
+
+__all__ = ["BudgetPath", "CountChanges"]
+
+
+@dataclass(frozen=True, eq=False)
+class CountChanges:
+    """A sequence of count vectors that differ from one another in few entries.
+
+    The vector at place i comes from the one before (zeros before the first) by setting the
+    entries ``node[ptr[i]:ptr[i + 1]]`` to ``count[ptr[i]:ptr[i + 1]]``.
+
+    Attributes
+    ----------
+    ptr : int array of shape (places + 1,)
+    node, count : int arrays of shape (ptr[places],)
+    """
+
+    ptr: Array
+    node: Array
+    count: Array
+
+    def dense(self, place: int, length: int) -> Array:
+        """Return the counts at a place, shape (length,)."""
+        end = int(self.ptr[place + 1])
+        out = np.zeros(length, dtype=np.int64)
+        # Where an entry is set more than once, NumPy keeps the last.
+        out[self.node[:end]] = self.count[:end]
+        return out
+
+    @classmethod
+    def from_columns(cls, places: int, columns: Sequence[Array]) -> CountChanges:
+        """Compress a places x J matrix that is given by its columns."""
+        where, node, count = [], [], []
+        for j, column in enumerate(columns):
+            changed = np.flatnonzero(np.diff(column, prepend=0))
+            where.append(changed)
+            node.append(np.full(len(changed), j, dtype=np.int64))
+            count.append(column[changed].astype(np.int64))
+        place = np.concatenate(where)
+        order = np.argsort(place, kind="stable")
+        return cls(
+            ptr=np.searchsorted(place[order], np.arange(places + 1)).astype(np.int64),
+            node=np.concatenate(node)[order],
+            count=np.concatenate(count)[order],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetPath(IntegerPath):
+    """The best way to spend every budget K.
+
+    Attributes
+    ----------
+    budgets : int array of shape (B,)
+        Increasing values of K, usually 0, 1, ..., the largest.
+    objective, bound : arrays of shape (B,)
+        The value of the solution at each budget, and a proven bound on the optimum.
+    certified : bool array of shape (B,)
+        Whether a multiplier alone proves the solution optimal (Everett's condition).
+    changes : CountChanges
+        The counts at each budget.
+    nodes : int
+        J, the length of the counts.
+    stopped_by : str
+        "budget" at the largest one; "time", "interrupted" where the values are not optimal.
+    """
+
+    budgets: Array
+    objective: Array
+    bound: Array
+    certified: Array
+    changes: CountChanges
+    nodes: int
+    stopped_by: str
+
+    kind: ClassVar[str] = "budget"
+    parameter: ClassVar[str] = "budget"
+
+    @property
+    def knots(self) -> Array:  # type: ignore[override]
+        """The budgets."""
+        return self.budgets
+
+    def at(self, value: float) -> Array:
+        """Return the solution at the budget K: the counts, shape (J,).
+
+        Raises
+        ------
+        ParamError
+            When K is not among the budgets.
+        """
+        return self.counts(value)
+
+    def counts(self, value: float) -> Array:
+        """Return how much each node spends at the budget K, shape (J,)."""
+        return self.changes.dense(self._place(value), self.nodes)
+
+    def sums(self, values: Array, ptr: Array) -> Array:
+        """Return the sum over the nodes of a table's entries at every budget, shape (B,).
+
+        Parameters
+        ----------
+        values : array of shape (ptr[J],)
+            For each node one entry for each count, as in :class:`~sparseopt.problems.BudgetTables`.
+        ptr : int array of shape (J + 1,)
+        """
+        changes, B = self.changes, len(self.budgets)
+        # The counts before each change, from the change of the same node before it.
+        order = np.lexsort((np.arange(len(changes.node)), changes.node))
+        node, count = changes.node[order], changes.count[order]
+        before = np.zeros_like(count)
+        same = node[1:] == node[:-1]
+        before[1:][same] = count[:-1][same]
+        step = values[ptr[node] + count] - values[ptr[node] + before]
+        place = np.repeat(np.arange(B), np.diff(changes.ptr))[order]
+        return np.asarray(
+            values[ptr[:-1]].sum() + np.cumsum(np.bincount(place, weights=step, minlength=B))
+        )

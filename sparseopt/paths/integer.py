@@ -1,0 +1,72 @@
+"""What paths over whole numbers share: budgets K, numbers of nonzeros d."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from sparseopt.errors import ParamError
+from sparseopt.paths.parametric import PathResult
+from sparseopt.problems.base import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["IntegerPath"]
+
+
+class IntegerPath(PathResult):
+    """A path with an answer and a bound for each of some whole numbers, and none between them.
+
+    Attributes
+    ----------
+    objective, bound : arrays of shape (B,)
+        The value of the answer at each knot, and a proven bound on the optimum.
+    certified : bool array of shape (B,)
+    """
+
+    objective: Array
+    bound: Array
+    certified: Array
+
+    parameter: ClassVar[str]
+    """What the whole numbers are called: "budget", "d"."""
+
+    @property
+    @abstractmethod
+    def knots(self) -> Array:  # type: ignore[override]
+        """The whole numbers, increasing."""
+
+    @property
+    def gap(self) -> Array:
+        """What is between objective and bound, relative to the larger of the two, shape (B,)."""
+        size = np.maximum(np.maximum(np.abs(self.objective), np.abs(self.bound)), 1e-10)
+        return np.asarray(np.abs(self.objective - self.bound) / size)
+
+    def objective_at(self, value: float) -> float:
+        """Return the objective value at a knot."""
+        return float(self.objective[self._place(value)])
+
+    def bound_at(self, value: float) -> float:
+        """Return the proven bound at a knot."""
+        return float(self.bound[self._place(value)])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each knot: the knot, objective, bound, gap, certified."""
+        import pandas as pd
+
+        names = ("objective", "bound", "gap", "certified")
+        columns: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return pd.DataFrame({self.parameter: self.knots, **columns})
+
+    def _place(self, value: float) -> int:
+        knots = self.knots
+        place = int(np.searchsorted(knots, value))
+        if place == len(knots) or knots[place] != value:
+            raise ParamError(
+                f"{self.parameter} = {value} is not on the path, which has the integers from "
+                f"{int(knots[0])} to {int(knots[-1])}"
+            )
+        return place

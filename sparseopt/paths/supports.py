@@ -1,0 +1,120 @@
+"""The best unit vectors with 1, 2, 3, ... nonzeros: :class:`SupportPath`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from sparseopt.paths.integer import IntegerPath
+from sparseopt.problems.base import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["SupportPath"]
+
+
+@dataclass(frozen=True, eq=False)
+class SupportPath(IntegerPath):
+    """The best point of every size d.
+
+    Attributes
+    ----------
+    sizes : int array of shape (K,)
+        1, 2, ..., the largest.
+    objective, bound : arrays of shape (K,)
+        The value of the point of each size, and a proven upper bound on the optimum.
+    certified : bool array of shape (K,)
+        Whether the two meet within the gap that was asked for.
+    ptr, index, value : arrays
+        The nonzeros of the points: those of place k are at ``ptr[k]:ptr[k + 1]``.
+    variables : int
+        D, the length of the points.
+    stopped_by : str
+        "d_max" at the largest size; "time", "node", "interrupted" where a limit came first.
+    """
+
+    sizes: Array
+    objective: Array
+    bound: Array
+    certified: Array
+    ptr: Array
+    index: Array
+    value: Array
+    variables: int
+    stopped_by: str
+
+    kind: ClassVar[str] = "supports"
+    parameter: ClassVar[str] = "d"
+
+    @property
+    def knots(self) -> Array:  # type: ignore[override]
+        """The sizes."""
+        return self.sizes
+
+    def at(self, value: float) -> Array:
+        """Return the point with at most d nonzeros, shape (D,).
+
+        Raises
+        ------
+        ParamError
+            When d is not among the sizes.
+        """
+        k = self._place(value)
+        here = slice(int(self.ptr[k]), int(self.ptr[k + 1]))
+        x = np.zeros(self.variables)
+        x[self.index[here]] = self.value[here]
+        return x
+
+    def support(self, value: float) -> Array:
+        """Return the variables that the point of size d uses, increasing."""
+        return np.flatnonzero(self.at(value))
+
+    def supports(self) -> list[list[int]]:
+        """Return the variables of every size."""
+        return [self.support(d).tolist() for d in self.sizes]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each size: d, objective, bound, gap, certified, support."""
+        frame = super().to_frame()
+        frame["support"] = self.supports()
+        return frame
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Axes:
+        """Draw objective and bound against the number of nonzeros (needs matplotlib).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw. Default: the only axes of a new pyplot figure.
+        **kwargs
+            Of the line of the objective.
+        """
+        from sparseopt.pictures.paths import require_matplotlib
+
+        require_matplotlib()
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(layout="constrained")
+        from matplotlib.ticker import MaxNLocator
+
+        (line,) = ax.plot(self.sizes, self.objective, **{"marker": "o", "ms": 4.0, **kwargs})
+        open_ = ~np.asarray(self.certified)
+        if open_.any():
+            ax.vlines(
+                self.sizes[open_],
+                self.objective[open_],
+                self.bound[open_],
+                colors=line.get_color(),
+                alpha=0.5,
+                label="not proven: up to the bound",
+            )
+            ax.legend(frameon=False)
+        ax.set_xlabel("nonzeros d")
+        ax.set_ylabel("objective")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        return ax

@@ -1,0 +1,1 @@
+"""Every plot (needs matplotlib); nothing below imports it."""

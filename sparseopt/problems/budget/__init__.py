@@ -1,0 +1,1 @@
+"""Problems with one cardinality budget over many nodes."""

@@ -1,0 +1,1 @@
+"""Parametric linear programs of sparse learning."""

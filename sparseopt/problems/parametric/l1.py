@@ -1,0 +1,152 @@
+"""The two shapes of the sparse models: a loss with an l1 penalty, and least l1 norm in a band."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from sparseopt.errors import ProblemError
+from sparseopt.problems.base import Array, as_matrix, as_vector
+from sparseopt.problems.fields import as_names, as_weights, check_flag
+from sparseopt.problems.parametric.maps import DenseMap, LinearMap
+from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
+
+__all__ = ["ConstrainedL1", "L1Problem", "PenalisedL1", "column_names", "ones_or"]
+
+
+def ones_or(weights: Array | None, shape: int | tuple[int, ...]) -> Array:
+    """Return the weights, or ones where none are given."""
+    return np.ones(shape) if weights is None else weights
+
+
+def column_names(names: Sequence[str] | None, d: int) -> list[str]:
+    """Return the names, or x0, x1, ... where none are given."""
+    return [f"x{j}" for j in range(d)] if names is None else list(names)
+
+
+class L1Problem(ParametricProblem):
+    r"""A model with the weighted l1 norm :math:`\sum_j w_j |\theta_j|` of its coefficients."""
+
+    @property
+    @abstractmethod
+    def penalty_weights(self) -> Array:
+        """The w_j >= 0, shape (p,); 0 for an intercept and what else is unpenalised."""
+
+    def _coefficients(self, x: Array) -> Array:
+        return as_vector("x", x, len(self.penalty_weights))
+
+    def l1_norm(self, x: Array) -> float:
+        """Return sum_j w_j abs(x_j) of coefficients of shape (p,)."""
+        return float(self.penalty_weights @ np.abs(self._coefficients(x)))
+
+
+class ConstrainedL1(L1Problem):
+    r"""Least l1 norm within a band that lam widens.
+
+    .. math:: \min_\theta \sum_j w_j |\theta_j| \quad\text{subject to}\quad
+              |(A\theta)_i - c_i| \le \lambda\, r_i \;\text{ for all } i
+    """
+
+    @property
+    @abstractmethod
+    def matrix_map(self) -> LinearMap:
+        """The matrix A, shape (m, p)."""
+
+    @property
+    @abstractmethod
+    def center(self) -> Array:
+        """The c_i, shape (m,)."""
+
+    @property
+    @abstractmethod
+    def band_weights(self) -> Array:
+        """The r_i >= 0, shape (m,)."""
+
+    def canonical(self) -> PiecewiseLinearProgram:
+        """Phi = w abs, psi = indicator of abs(z - c) <= lam r."""
+        return PiecewiseLinearProgram(
+            self.matrix_map,
+            Pieces.absolute(self.penalty_weights),
+            Pieces.lam_band(self.center, self.band_weights),
+        )
+
+    def objective(self, x: Array, lam: float | None = None) -> float:
+        """Return sum_j w_j abs(x_j); it does not depend on lam."""
+        return self.l1_norm(x)
+
+
+class PenalisedL1(L1Problem):
+    r"""A piecewise-linear loss of linear predictors with an l1 penalty.
+
+    .. math:: \min_{\theta, \beta} \sum_i \ell_i(x_i'\theta + \beta)
+              + \lambda \sum_j w_j |\theta_j|
+
+    The intercept beta is free, and the last coefficient, where there is one. The solution is
+    piecewise constant in lam and jumps at the knots.
+    """
+
+    X: Array
+    y: Array
+    fit_intercept: bool
+    weights: Array | None
+    names: Sequence[str] | None
+
+    def _coerce(self) -> None:
+        X = as_matrix("X", self.X)
+        d = X.shape[1]
+        self._set("X", X)
+        self._set("y", as_vector("y", self.y, X.shape[0]))
+        self._set("weights", as_weights("weights", self.weights, d))
+        self._set("names", as_names(self.names, d))
+
+    def validate(self) -> None:
+        """Check `fit_intercept`; the arrays were checked on the way in."""
+        check_flag("fit_intercept", self.fit_intercept)
+
+    @property
+    def size(self) -> Mapping[str, int]:
+        return {"n": self.X.shape[0], "d": self.X.shape[1]}
+
+    @property
+    def coefficient_names(self) -> list[str]:
+        names = column_names(self.names, self.X.shape[1])
+        return [*names, "intercept"] if self.fit_intercept else names
+
+    @property
+    def penalty_weights(self) -> Array:
+        weights = ones_or(self.weights, self.X.shape[1])
+        return np.append(weights, 0.0) if self.fit_intercept else weights
+
+    @property
+    def design(self) -> Array:
+        """X, with a last column of ones where an intercept is fitted."""
+        if not self.fit_intercept:
+            return self.X
+        return np.column_stack([self.X, np.ones(len(self.y))])
+
+    @property
+    def predictors(self) -> Array:
+        """The canonical A, whose rows' values the loss is a function of: the design."""
+        return self.design
+
+    @abstractmethod
+    def loss(self, x: Array) -> float:
+        """Return the loss of the coefficients `x`, shape (p,), without the penalty."""
+
+    @abstractmethod
+    def loss_pieces(self) -> Pieces:
+        """Return the loss as a function of each row of the canonical A."""
+
+    def canonical(self) -> PiecewiseLinearProgram:
+        """A = the predictors, phi = lam w abs (0 for the intercept), psi = the loss of each row."""
+        penalty = Pieces.lam_absolute(self.penalty_weights)
+        return PiecewiseLinearProgram(DenseMap(self.predictors), penalty, self.loss_pieces())
+
+    def objective(self, x: Array, lam: float | None = None) -> float:
+        """Return the loss plus lam times the weighted l1 norm of x, shape (p,)."""
+        if lam is None:
+            raise ProblemError(f"{self.kind} is evaluated at a value of lam: give lam")
+        return self.loss(x) + float(lam) * self.l1_norm(x)

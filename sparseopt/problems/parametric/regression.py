@@ -1,0 +1,322 @@
+"""Sparse linear regression as parametric linear programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from sparseopt.errors import ProblemError
+from sparseopt.problems.base import Array, as_matrix, as_vector
+from sparseopt.problems.fields import as_names, as_weights
+from sparseopt.problems.parametric.l1 import ConstrainedL1, PenalisedL1, column_names, ones_or
+from sparseopt.problems.parametric.maps import DenseMap, GramMap
+from sparseopt.problems.parametric.pieces import Pieces
+
+__all__ = ["CompressedSensing", "DantzigSelector", "LADLasso", "QuantileLasso"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DantzigSelector(ConstrainedL1):
+    r"""The Dantzig selector (2.3).
+
+    .. math:: \min_\theta \sum_j w_j |\theta_j| \quad\text{subject to}\quad
+              |X_j'(y - X\theta)| \le \lambda\, r_j \;\text{ for all } j
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    scale : {"none", "n"}, default "none"
+        "none": lam is on the scale of X'(y - X theta). "n": both X'X and X'y are divided by n,
+        and lam is on the scale of X'(y - X theta) / n.
+    weights : array of shape (d,), optional
+        The :math:`w_j \ge 0` of the objective, default 1; 0 leaves a coefficient unpenalised.
+    row_weights : array of shape (d,), optional
+        The :math:`r_j \ge 0` of the constraints, default 1. The adaptive Dantzig selector has
+        ``row_weights = weights``: it is the plain one on the columns X_j / w_j, and a weight 0
+        fits its coefficient in full.
+    names : list of d str, optional
+        Names of the columns, for tables and plots.
+
+    References
+    ----------
+    Candes and Tao (2007); equation (2.3) of Pang, Zhao, Vanderbei, Liu.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparseopt.problems import DantzigSelector
+    >>> problem = DantzigSelector(X=np.eye(3), y=[3.0, -2.0, 0.5])
+    >>> problem.residuals(np.array([2.0, -1.0, 0.0]), lam=1.0)["constraints"]
+    0.0
+    """
+
+    X: Array
+    y: Array
+    scale: Literal["none", "n"] = "none"
+    weights: Array | None = None
+    row_weights: Array | None = None
+    names: Sequence[str] | None = None
+
+    kind: ClassVar[str] = "dantzig-selector"
+
+    def _coerce(self) -> None:
+        X = as_matrix("X", self.X)
+        d = X.shape[1]
+        self._set("X", X)
+        self._set("y", as_vector("y", self.y, X.shape[0]))
+        self._set("weights", as_weights("weights", self.weights, d))
+        self._set("row_weights", as_weights("row_weights", self.row_weights, d))
+        self._set("names", as_names(self.names, d))
+
+    def validate(self) -> None:
+        """Check `scale`; the arrays were checked on the way in."""
+        if self.scale not in ("none", "n"):
+            raise ProblemError(f"scale is {self.scale!r}; expected 'none' or 'n'", "scale")
+
+    @property
+    def size(self) -> Mapping[str, int]:
+        return {"n": self.X.shape[0], "d": self.X.shape[1]}
+
+    @property
+    def coefficient_names(self) -> list[str]:
+        return column_names(self.names, self.X.shape[1])
+
+    @property
+    def divisor(self) -> float:
+        """What X'X and X'y are divided by: 1, or n."""
+        return float(self.X.shape[0]) if self.scale == "n" else 1.0
+
+    @property
+    def matrix_map(self) -> GramMap:
+        """X'X, or X'X / n; never formed."""
+        return GramMap(self.X, self.divisor)
+
+    @property
+    def center(self) -> Array:
+        """X'y, or X'y / n."""
+        return np.asarray(self.X.T @ self.y / self.divisor)
+
+    @property
+    def penalty_weights(self) -> Array:
+        return ones_or(self.weights, self.X.shape[1])
+
+    @property
+    def band_weights(self) -> Array:
+        return ones_or(self.row_weights, self.X.shape[1])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LADLasso(PenalisedL1):
+    r"""The LAD-lasso (2.5): least absolute deviations with an l1 penalty.
+
+    .. math:: \min_\theta \|y - X\theta - \beta\|_1 + \lambda \sum_j w_j |\theta_j|
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    fit_intercept : bool, default False
+        Fit an unpenalised intercept beta; it is then the last of the d + 1 coefficients.
+    weights : array of shape (d,), optional
+        The :math:`w_j \ge 0`, default 1; 0 leaves a coefficient unpenalised.
+    names : list of d str, optional
+        Names of the columns, for tables and plots.
+
+    Notes
+    -----
+    lam is on the scale of X' sign(y - X theta). The solution is piecewise constant in lam and jumps
+    at the knots.
+
+    References
+    ----------
+    Wang, Li, Jiang (2007); equation (2.5) of Pang, Zhao, Vanderbei, Liu.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparseopt.problems import LADLasso
+    >>> problem = LADLasso(X=np.ones((3, 1)), y=[1.0, 2.0, 4.0])
+    >>> problem.objective(np.array([2.0]), lam=0.5)
+    4.0
+    """
+
+    X: Array
+    y: Array
+    fit_intercept: bool = False
+    weights: Array | None = None
+    names: Sequence[str] | None = None
+
+    kind: ClassVar[str] = "lad-lasso"
+
+    def loss(self, x: Array) -> float:
+        """Return the sum of the absolute deviations."""
+        return float(np.abs(self.y - self.design @ self._coefficients(x)).sum())
+
+    def loss_pieces(self) -> Pieces:
+        """Return abs(r - y_i)."""
+        return Pieces.check_loss(self.y, 0.5, scale=2.0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QuantileLasso(PenalisedL1):
+    r"""Quantile regression with an l1 penalty.
+
+    .. math:: \min_{\theta, \beta} \sum_i \rho_\tau(y_i - x_i'\theta - \beta)
+              + \lambda \sum_j w_j |\theta_j|, \qquad
+              \rho_\tau(u) = \tau\, u_+ + (1 - \tau)\, (-u)_+
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    tau : float
+        The level, strictly between 0 and 1: the share of the responses that lies below the fit
+        of an intercept.
+    fit_intercept : bool, default False
+        Fit an unpenalised intercept beta; it is then the last of the d + 1 coefficients.
+    weights : array of shape (d,), optional
+        The :math:`w_j \ge 0`, default 1; 0 leaves a coefficient unpenalised. The adaptive form
+        takes them large where a pilot estimate is small.
+    names : list of d str, optional
+        Names of the columns, for tables and plots.
+
+    Notes
+    -----
+    The loss is a sum over the observations, not a mean; lam is on the scale of X'g with g between
+    tau - 1 and tau, whatever the units of y. A text that divides the loss by n has lam / n in place
+    of lam. The level 1/2 is the :class:`LADLasso` with all losses, and lam, halved.
+
+    The solution is piecewise constant in lam and jumps at the knots.
+
+    References
+    ----------
+    Koenker, Bassett (1978); Belloni, Chernozhukov (2011); Li, Zhu (2008), who follow the path.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparseopt.problems import QuantileLasso
+    >>> problem = QuantileLasso(X=np.ones((3, 1)), y=[1.0, 2.0, 4.0], tau=0.25)
+    >>> problem.objective(np.array([2.0]), lam=0.5)
+    2.25
+    """
+
+    X: Array
+    y: Array
+    tau: float
+    fit_intercept: bool = False
+    weights: Array | None = None
+    names: Sequence[str] | None = None
+
+    kind: ClassVar[str] = "quantile-lasso"
+
+    def validate(self) -> None:
+        """Check `tau` and `fit_intercept`; the arrays were checked on the way in."""
+        super().validate()
+        if isinstance(self.tau, bool) or not isinstance(self.tau, Real) or not 0 < self.tau < 1:
+            raise ProblemError(
+                f"tau is {self.tau!r}; expected a level strictly between 0 and 1", "tau"
+            )
+        self._set("tau", float(self.tau))
+
+    def loss(self, x: Array) -> float:
+        """Return the sum of the check function of the residuals."""
+        residual = self.y - self.design @ self._coefficients(x)
+        return float(np.maximum(self.tau * residual, (self.tau - 1.0) * residual).sum())
+
+    def loss_pieces(self) -> Pieces:
+        """Return tau (y_i - r)_+ + (1 - tau) (r - y_i)_+."""
+        return Pieces.check_loss(self.y, self.tau)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CompressedSensing(ConstrainedL1):
+    r"""Sparse recovery from few linear measurements with bounded errors.
+
+    .. math:: \min_\theta \sum_j w_j |\theta_j| \quad\text{subject to}\quad
+              |y_i - x_i'\theta| \le \lambda\, r_i \;\text{ for all } i
+
+    At lam = 0 it is basis pursuit, the least l1 norm among all solutions of X theta = y.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The measurements, usually n < d.
+    y : array of shape (n,)
+    weights : array of shape (d,), optional
+        The :math:`w_j \ge 0` of the objective, default 1; 0 leaves a coefficient unpenalised: a
+        column of ones with the weight 0 is an intercept. Reweighted l1 minimisation solves
+        again with :math:`w_j = 1 / (|\theta_j| + \varepsilon)`.
+    row_weights : array of shape (n,), optional
+        The :math:`r_i \ge 0` of the constraints, default 1; 0 makes a measurement exact.
+    names : list of d str, optional
+        Names of the columns, for tables and plots.
+
+    Notes
+    -----
+    lam is in the units of y: the largest residual that is allowed. Where the columns of X do not
+    reach y (more measurements than unknowns, say) the path ends at the least possible one.
+
+    References
+    ----------
+    Candes, Tao (2005): Decoding by linear programming; Candes, Wakin, Boyd (2008) for the weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparseopt.problems import CompressedSensing
+    >>> problem = CompressedSensing(X=np.array([[1.0, 2.0]]), y=[4.0])
+    >>> problem.residuals(np.array([0.0, 1.5]), lam=0.75)["constraints"]
+    0.25
+    """
+
+    X: Array
+    y: Array
+    weights: Array | None = None
+    row_weights: Array | None = None
+    names: Sequence[str] | None = None
+
+    kind: ClassVar[str] = "compressed-sensing"
+
+    def _coerce(self) -> None:
+        X = as_matrix("X", self.X)
+        n, d = X.shape
+        self._set("X", X)
+        self._set("y", as_vector("y", self.y, n))
+        self._set("weights", as_weights("weights", self.weights, d))
+        self._set("row_weights", as_weights("row_weights", self.row_weights, n))
+        self._set("names", as_names(self.names, d))
+
+    def validate(self) -> None:
+        """Nothing is left to check: the arrays were checked on the way in."""
+
+    @property
+    def size(self) -> Mapping[str, int]:
+        return {"n": self.X.shape[0], "d": self.X.shape[1]}
+
+    @property
+    def coefficient_names(self) -> list[str]:
+        return column_names(self.names, self.X.shape[1])
+
+    @property
+    def matrix_map(self) -> DenseMap:
+        """The matrix X."""
+        return DenseMap(self.X)
+
+    @property
+    def center(self) -> Array:
+        """The measurements y."""
+        return self.y
+
+    @property
+    def penalty_weights(self) -> Array:
+        return ones_or(self.weights, self.X.shape[1])
+
+    @property
+    def band_weights(self) -> Array:
+        return ones_or(self.row_weights, len(self.y))

@@ -1,0 +1,1 @@
+"""The sparse trust-region subproblem."""

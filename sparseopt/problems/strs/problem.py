@@ -1,0 +1,247 @@
+"""The sparse trust-region subproblem, whose special case without a linear term is sparse PCA."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+
+from sparseopt.errors import ProblemError
+from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
+from sparseopt.problems.fields import as_symmetric
+from sparseopt.problems.twosample.linear import automatic_lam, linear_terms
+from sparseopt.problems.twosample.statistics import TwoSample
+
+__all__ = ["STRS"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class STRS(Problem):
+    r"""The sparse trust-region subproblem on the sphere.
+
+    .. math:: \max_{z \in R^D} \; z'Az + a'z \quad\text{subject to}\quad
+              \|z\|_2 = 1,\; \|z\|_0 \le d
+
+    Parameters
+    ----------
+    A : array of shape (D, D)
+        Symmetric, of any signature. An asymmetry of rounding (1e-10 of the largest entry) is
+        averaged away, which leaves z'Az as it is.
+    a : array of shape (D,), optional
+        Default 0: sparse principal component analysis.
+    d : int
+        Largest number of nonzero entries, 1 <= d <= D; there is no default.
+
+    Raises
+    ------
+    ProblemError
+        When A is not square or not symmetric, shapes disagree, an entry is not finite, or d is
+        out of range.
+
+    References
+    ----------
+    Wang, Dey, Xie: Variable selection for kernel two-sample tests, problem (STRS).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparseopt.problems import STRS
+    >>> problem = STRS(A=np.diag([1.0, 2.0]), a=[3.0, 0.0], d=1)
+    >>> problem.objective(np.array([1.0, 0.0]))
+    4.0
+    """
+
+    A: Array
+    a: Array | None = None
+    d: int = 0
+
+    kind: ClassVar[str] = "strs"
+    family: ClassVar[str] = "strs"
+    sense: ClassVar[Literal["min", "max"]] = "max"
+
+    @classmethod
+    def from_covariance(cls, S: Array, d: int) -> Self:
+        """Build the sparse PCA problem of a covariance or correlation matrix.
+
+        Parameters
+        ----------
+        S : array of shape (D, D)
+            Symmetric with a diagonal >= 0. It need not be positive semidefinite: estimates from
+            pairwise complete observations are not.
+        d : int
+            Number of variables that the component may use.
+
+        Raises
+        ------
+        ProblemError
+            When S is no such matrix or d is out of range.
+        """
+        matrix = as_matrix("S", S)
+        diagonal = np.diagonal(matrix)
+        if (diagonal < 0.0).any():
+            at = int(np.argmin(diagonal))
+            raise ProblemError(
+                f"S[{at}, {at}] is {diagonal[at]}; expected variances, which are >= 0", "S"
+            )
+        return cls(A=matrix, d=d)
+
+    @classmethod
+    def from_data(
+        cls, X: Array, d: int, kind: Literal["correlation", "covariance"] = "correlation"
+    ) -> Self:
+        """Build the sparse PCA problem of n observations of D variables.
+
+        Parameters
+        ----------
+        X : array of shape (n, D)
+            With n >= 2; the columns are centred here.
+        d : int
+            Number of variables that the component may use.
+        kind : {"correlation", "covariance"}, default "correlation"
+            The matrix of the quadratic form; covariances are divided by n - 1.
+
+        Raises
+        ------
+        ProblemError
+            When n < 2, a column is constant and correlations are asked for, or d is out of range.
+        """
+        data = as_matrix("X", X)
+        n = data.shape[0]
+        if kind not in ("correlation", "covariance"):
+            raise ProblemError(f"kind is {kind!r}; expected 'correlation' or 'covariance'", "kind")
+        if n < 2:
+            raise ProblemError(f"X has {n} row; expected at least 2 observations", "X")
+        # Dividing by the largest entry first keeps the squares of very large or small data finite.
+        size = np.abs(data).max(axis=0)
+        unit = np.where(size > 0.0, size, 1.0)
+        scaled = data / unit
+        constant = (scaled == scaled[0]).all(axis=0)
+        centred = np.where(constant, 0.0, scaled - scaled.mean(axis=0))
+        if kind == "covariance":
+            centred = centred * unit
+            return cls(A=centred.T @ centred / (n - 1), d=d)
+        if constant.any():
+            where = np.flatnonzero(constant).tolist()
+            raise ProblemError(
+                f"X has constant columns, {where}, which have no correlation: drop them, or use "
+                "kind='covariance'",
+                "X",
+            )
+        centred /= np.linalg.norm(centred, axis=0)
+        correlation = centred.T @ centred
+        np.fill_diagonal(correlation, 1.0)
+        return cls(A=correlation, d=d)
+
+    @classmethod
+    def from_two_samples(
+        cls,
+        x: Array,
+        y: Array,
+        d: int,
+        kernel: Literal["linear"] = "linear",
+        lam: float | Literal["auto"] = "auto",
+        bandwidth: object = "median",
+    ) -> Self:
+        r"""Build the selection of variables that tell two samples apart, for the linear kernel.
+
+        The squared MMD of two samples is a'z, its variance z'Vz, and to be maximised is
+        :math:`a'z - \lambda z'Vz`: the quadratic form is A = -lam V, negative semidefinite. (The
+        paper's formula after (13) lost the sign.) The estimators, also for samples of unequal
+        size, are those of :mod:`sparseopt.problems.twosample.statistics`.
+
+        Parameters
+        ----------
+        x, y : arrays of shapes (n, D) and (m, D)
+            At least 4 observations each.
+        d : int
+            Number of variables to select.
+        kernel : "linear"
+            With other kernels the problem is no trust-region subproblem, and one of
+            :class:`~sparseopt.problems.KernelSelection`.
+        lam : float or "auto", default "auto"
+            Weight of the variance, >= 0. "auto": MMD^2 / (16 variance) at the weights that
+            maximise the squared MMD alone, as for :func:`~sparseopt.two_sample.two_sample_test`.
+        bandwidth : "median", float, or array of shape (D,), default "median"
+            tau_s^2 of the scalar kernels; see :meth:`~sparseopt.problems.twosample.statistics.TwoSample.of`.
+
+        Raises
+        ------
+        ProblemError
+            When the samples do not fit, are too small or equal, or a parameter is out of range.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> x = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]])
+        >>> STRS.from_two_samples(x, x + [5.0, 0.0], d=1, lam=0.5)
+        STRS(D=2, d=1)
+        """
+        if kernel != "linear":
+            raise ProblemError(
+                f"kernel is {kernel!r}; only the linear kernel gives a trust-region subproblem: "
+                "build KernelSelection(x, y, kernel, d=...) for others",
+                "kernel",
+            )
+        automatic = isinstance(lam, str) and lam == "auto"
+        number = isinstance(lam, Real) and not isinstance(lam, bool)
+        if not (automatic or (number and 0.0 <= float(lam) < np.inf)):
+            raise ProblemError(f"lam is {lam!r}; expected a number >= 0, or 'auto'", "lam")
+        samples = TwoSample.of(x, y, "linear", bandwidth)
+        a, V = linear_terms(samples.x, samples.y, samples.bandwidth)
+        # The weight needs a d within range.
+        problem = cls(A=-V, a=a, d=d)
+        weight = automatic_lam(a, V, problem.d) if automatic else float(lam)
+        return problem.with_changes(A=-weight * V)
+
+    @property
+    def linear(self) -> Array:
+        """The linear term a, shape (D,)."""
+        assert self.a is not None  # set by _coerce
+        return self.a
+
+    def _coerce(self) -> None:
+        self._set("A", as_symmetric("A", self.A))
+        D = self.A.shape[0]
+        self._set("a", np.zeros(D) if self.a is None else as_vector("a", self.a, D))
+        if isinstance(self.d, bool) or not isinstance(self.d, Integral):
+            raise ProblemError(f"d is {self.d!r}; expected an integer from 1 to {D}", "d")
+        self._set("d", int(self.d))
+
+    def validate(self) -> None:
+        """Check the range of d; the arrays were checked on the way in."""
+        D = self.A.shape[0]
+        if not 1 <= self.d <= D:
+            raise ProblemError(
+                f"d is {self.d}; expected the largest number of nonzeros, from 1 to {D}", "d"
+            )
+
+    @property
+    def size(self) -> Mapping[str, int]:
+        return {"D": self.A.shape[0], "d": self.d}
+
+    def objective(self, x: Array, lam: float | None = None) -> float:
+        """Return x'Ax + a'x of a point of shape (D,)."""
+        z = as_vector("x", x, self.A.shape[0])
+        return float(z @ self.A @ z + self.linear @ z)
+
+    def objective_scale(self, x: Array, lam: float | None = None) -> float:
+        """Return the sum of the absolute terms of x'Ax + a'x."""
+        z = np.abs(as_vector("x", x, self.A.shape[0]))
+        return float(z @ np.abs(self.A) @ z + np.abs(self.linear) @ z)
+
+    @property
+    def value_unit(self) -> float:
+        """The largest entry of A and a where it is below 1: the size that the values have."""
+        size = max(float(np.abs(self.A).max()), float(np.abs(self.linear).max()))
+        return min(1.0, size) if size > 0.0 else 1.0
+
+    def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
+        """Return abs(norm - 1) and by how many nonzeros x exceeds d."""
+        z = as_vector("x", x, self.A.shape[0])
+        return {
+            "norm": abs(float(np.linalg.norm(z)) - 1.0),
+            "cardinality": float(max(0, int(np.count_nonzero(z)) - self.d)),
+        }

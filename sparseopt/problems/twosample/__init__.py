@@ -1,0 +1,1 @@
+"""Variable selection for kernel two-sample tests."""

@@ -1,0 +1,1 @@
+"""Bounds, propagation, curves and rank one of mixed-integer semidefinite programs."""

@@ -1,0 +1,303 @@
+r"""Bounds of a MISDP by weak duality that stay valid whatever the multipliers are.
+
+For the problem written as a minimisation of c'x, multipliers y of the rows, z of the cones and Z of
+the matrices give for every feasible x in a box [l, u]
+
+.. math:: c'x \;\ge\; \sum_i (y_i^+ \underline{a}_i - y_i^- \bar a_i) - z'g - \langle Z, M_0\rangle
+          + \sum_j \min(r_j l_j, r_j u_j), \qquad
+          r = c - A'y - F'z - \mathcal{M}^*(Z),
+
+as long as z is in the cone and Z is positive semidefinite (a cone of this kind is its own dual).
+A solver's multipliers are so only nearly. They are **repaired** first:
+
+- an entry of y that pulls at an open side of its row is dropped;
+- z is lifted along the head of the cone by what it lacks;
+- in a matrix that is a variable, Z takes over the reduced costs of entries whose bound is open,
+  which then cost nothing (where that proves more than bounds that were derived for them);
+- Z is shifted by its smallest eigenvalue, if that is negative, times the identity.
+
+What the repair changes is charged where it belongs: in r, against the bounds of the variables
+(Jansson, Chaykin and Keil 2007). Rounding errors of r and of the sum are charged, too. So any
+finite value is a true bound; a variable without a bound, whose reduced cost is more than rounding
+on that side, makes it -inf. Bounds that
+:class:`~sparseopt.proofs.misdp.propagation.Propagation` derives help, also those from a cutoff:
+to prove that nothing is better than U, only points better than U matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.cones import triangle_weights, unpack_symmetric
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp.propagation import matrix_variable
+
+__all__ = ["NEARLY", "DualBounds", "Multipliers", "SafeBounds"]
+
+NEARLY = 1e-8
+"""A reduced cost of an unbounded variable may be this large relative to its terms in `nearly`.
+There an entry of a cone's or a matrix's multiplier counts as large as the largest one: it is known
+to that precision only, and the repair moves it by as much."""
+_EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """Multipliers of L boxes, for the problem written as a minimisation.
+
+    Attributes
+    ----------
+    rows : array of shape (L, m)
+        Positive where the lower side of the row holds x up.
+    cones : array of shape (L, sum of the cones' lengths)
+    psd : array of shape (L, sum of the blocks' s (s + 1) / 2)
+        Lower triangles column by column, entries of the matrices themselves (unscaled).
+    """
+
+    rows: Array
+    cones: Array
+    psd: Array
+
+
+@dataclass(frozen=True, eq=False)
+class DualBounds:
+    """What the multipliers prove, shape (L,) each, for the minimisation of the costs.
+
+    Attributes
+    ----------
+    value : array
+        No feasible point in the box has a smaller c'x (without the offset). Of costs zero (Farkas
+        multipliers): the box holds no feasible point if this is positive.
+    nearly : array
+        The same when reduced costs of variables without a bound that are at most 1e-8 of their
+        terms are taken for zero; at least `value`.
+    uncharged : array
+        The sum of the absolute reduced costs that `nearly` takes for zero, each times `reach`.
+    size : array
+        The sum of the absolute terms of `nearly`.
+    """
+
+    value: Array
+    nearly: Array
+    uncharged: Array
+    size: Array
+
+
+class SafeBounds:
+    """A problem prepared for the arithmetic above.
+
+    Parameters
+    ----------
+    problem : MISDP
+    reach : array of shape (n,), optional
+        How large each variable is, for `DualBounds.uncharged`: such as max(1, abs(x)) of the
+        incumbent x. Default 1.
+    """
+
+    def __init__(self, problem: MISDP, reach: Array | None = None) -> None:
+        self._problem = problem
+        n = len(problem.c)
+        self.sign = 1.0 if problem.sense == "min" else -1.0
+        self.cone_length = sum(cone.dimension for cone in problem.cones)
+        self.psd_length = sum(block.dimension for block in problem.blocks)
+        self._reach = np.ones(n) if reach is None else reach
+        self._A = problem.A
+        self._F = _stacked([cone.F for cone in problem.cones], n)
+        weights = [triangle_weights(block.size) for block in problem.blocks]
+        w = np.concatenate(weights) if weights else np.zeros(0)
+        self._M = sp.csr_array(sp.diags_array(w) @ _stacked([b.F for b in problem.blocks], n))
+        self._g = np.concatenate([np.zeros(0), *(cone.g for cone in problem.cones)])
+        self._M0 = w * np.concatenate([np.zeros(0), *(block.F0 for block in problem.blocks)])
+        self._absolute = [abs(matrix) for matrix in (self._A, self._F, self._M)]
+        counts = [np.bincount(matrix.indices, minlength=n) for matrix in self._absolute]
+        self._rounding = (np.sum(counts, axis=0) + 8.0) * _EPS
+        taken = np.zeros(n, dtype=bool)
+        self._own: list[tuple[int, Array, Array]] = []
+        begin = 0
+        for block, weight in zip(problem.blocks, weights, strict=True):
+            columns = matrix_variable(block)
+            if columns is not None and not taken[columns].any():
+                taken[columns] = True
+                self._own.append((begin, columns, weight))
+            begin += block.dimension
+
+    def zero(self, count: int = 1) -> Multipliers:
+        """Return multipliers that are all zero."""
+        lengths = (self._A.shape[0], self.cone_length, self.psd_length)
+        return Multipliers(*(np.zeros((count, length)) for length in lengths))
+
+    def bound(self, value: Array) -> Array:
+        """Return a value of :class:`DualBounds` as a bound on the objective, in its own sense."""
+        return np.asarray(self.sign * value + self._problem.offset)
+
+    def evaluate(
+        self,
+        lower: Array,
+        upper: Array,
+        multipliers: Multipliers,
+        infeasible: Array | bool = False,
+    ) -> DualBounds:
+        """Return what the multipliers prove on each of L boxes.
+
+        Parameters
+        ----------
+        lower, upper : array of shape (L, n) or (n,)
+            Bounds of all variables in each box; tighter ones than the problem's may be derived.
+        multipliers : Multipliers
+        infeasible : bool, or array of shape (L,)
+            Where costs are zero: the multipliers are to prove that the box holds nothing.
+
+        Notes
+        -----
+        O(L (nnz + sum s^3)).
+        """
+        y, z, Z = self._repaired(multipliers)
+        costs = np.where(np.reshape(infeasible, (-1, 1)), 0.0, self.sign * self._problem.c)
+        lower, upper = np.atleast_2d(lower), np.atleast_2d(upper)
+        found = self._judged(lower, upper, costs, y, z, Z)
+        if not self._own:
+            return found
+        # Where bounds are derived for entries of a matrix, their reduced costs may stay.
+        taken = self._take_over(Z, self._reduced(costs, y, z, Z))
+        return _better(self._judged(lower, upper, costs, y, z, taken), found)
+
+    def _judged(
+        self, lower: Array, upper: Array, costs: Array, y: Array, z: Array, Z: Array
+    ) -> DualBounds:
+        problem = self._problem
+        Z = self._shifted(Z.copy())
+        r = self._reduced(costs, y, z, Z)
+        error = self._rounding * self._terms(costs, y, z, Z)
+        end = np.where(y > 0.0, problem.row_lower, problem.row_upper)
+        rows = y * np.where(y == 0.0, 0.0, end)
+        constant = [rows, -z * self._g, -Z * self._M0]
+        charged = _charges(r, error, lower, upper)
+        value, _ = _sum([*constant, charged])
+        # What costs next to nothing, where the problem itself has no bound.
+        opened = np.where(r > 0.0, np.isinf(problem.lower), np.isinf(problem.upper))
+        terms = self._terms(costs, y, *self._norms(z, Z))
+        small = opened & (np.abs(r) <= NEARLY * terms)
+        nearly, size = _sum([*constant, np.where(small, 0.0, charged)])
+        uncharged = np.where(small, np.abs(r), 0.0) @ self._reach
+        return DualBounds(value, np.maximum(nearly, value), uncharged, size)
+
+    def _reduced(self, costs: Array, y: Array, z: Array, Z: Array) -> Array:
+        return np.asarray(costs - y @ self._A - z @ self._F - Z @ self._M)
+
+    def _terms(self, costs: Array, y: Array, z: Array, Z: Array) -> Array:
+        parts = zip((y, z, Z), self._absolute, strict=True)
+        return np.asarray(np.abs(costs) + sum(np.abs(part) @ matrix for part, matrix in parts))
+
+    def _norms(self, z: Array, Z: Array) -> tuple[Array, Array]:
+        """Return z and Z with each entry replaced by the largest of its cone or matrix."""
+        z, Z = np.abs(z), np.abs(Z)
+        for given, parts in ((z, self._problem.cones), (Z, self._problem.blocks)):
+            begin = 0
+            for part in parts:
+                here = slice(begin, begin + part.dimension)
+                given[:, here] = given[:, here].max(axis=1, keepdims=True)
+                begin += part.dimension
+        return z, Z
+
+    def _repaired(self, given: Multipliers) -> tuple[Array, Array, Array]:
+        """Drop the multipliers of open sides, and lift those of the cones into the cone."""
+        problem = self._problem
+        open_side = np.where(
+            given.rows > 0.0, np.isinf(problem.row_lower), np.isinf(problem.row_upper)
+        )
+        y = np.where(open_side, 0.0, given.rows)
+        z = np.array(given.cones, dtype=float)
+        begin = 0
+        for cone in problem.cones:
+            u = z[:, begin : begin + cone.dimension]
+            if cone.rotated:
+                difference = (u[:, :1] - u[:, 1:2]) / np.sqrt(2.0)
+                tail = _norms_of_rows(np.concatenate([difference, u[:, 2:]], axis=1))
+                lacking = _lacking(tail, (u[:, 0] + u[:, 1]) / np.sqrt(2.0), cone.dimension)
+                u[:, :2] += lacking[:, None] / np.sqrt(2.0)
+            else:
+                tail = _norms_of_rows(u[:, 1:])
+                u[:, 0] += _lacking(tail, u[:, 0], cone.dimension)
+            begin += cone.dimension
+        return y, z, np.array(given.psd, dtype=float)
+
+    def _take_over(self, Z: Array, r: Array) -> Array:
+        """Let the matrices that are variables carry the reduced costs on open sides."""
+        problem = self._problem
+        Z = Z.copy()
+        for begin, columns, weight in self._own:
+            part = r[:, columns]
+            open_side = np.where(
+                part > 0.0, np.isinf(problem.lower[columns]), np.isinf(problem.upper[columns])
+            )
+            Z[:, begin : begin + len(columns)] += np.where(open_side, part / weight, 0.0)
+        return Z
+
+    def _shifted(self, Z: Array) -> Array:
+        """Return positive semidefinite matrices, by a shift of those that are not."""
+        begin = 0
+        for block in self._problem.blocks:
+            here = slice(begin, begin + block.dimension)
+            matrices = unpack_symmetric(Z[:, here], block.size)
+            values = np.linalg.eigvalsh(matrices)
+            # Errors of computed eigenvalues are of the order of s eps |Z|.
+            error = 8.0 * block.size * _EPS * np.abs(values).max(axis=1, initial=0.0)
+            shift = np.maximum(0.0, error - values[:, 0])
+            diagonal = np.cumsum([0, *range(block.size, 1, -1)])
+            Z[:, begin + diagonal] += shift[:, None]
+            begin += block.dimension
+        return Z
+
+
+def _better(first: DualBounds, second: DualBounds) -> DualBounds:
+    """Take for each box the one of two that proves more."""
+    a, b = first.value, second.value
+    better = (b > a) | ((b == a) & (second.nearly > first.nearly))
+    return DualBounds(
+        *(
+            np.where(better, getattr(second, name), getattr(first, name))
+            for name in ("value", "nearly", "uncharged", "size")
+        )
+    )
+
+
+def _stacked(matrices: list[sp.csr_array], n: int) -> sp.csr_array:
+    return sp.csr_array(sp.vstack(matrices, format="csr")) if matrices else sp.csr_array((0, n))
+
+
+def _norms_of_rows(u: Array) -> Array:
+    """Return Euclidean norms whose squares may overflow."""
+    largest = np.abs(u).max(axis=1, initial=0.0)
+    unit = np.where(largest > 0.0, largest, 1.0)
+    return np.asarray(largest * np.sqrt(((u / unit[:, None]) ** 2).sum(axis=1)))
+
+
+def _lacking(tail: Array, head: Array, length: int) -> Array:
+    """Return what the head lacks to be in the cone, with a margin for rounding."""
+    return np.maximum(0.0, tail * (1.0 + (length + 4.0) * _EPS) - head)
+
+
+def _charges(r: Array, error: Array, lower: Array, upper: Array) -> Array:
+    """Return min(r_j l_j, r_j u_j) for each variable, less the effect of the errors of r."""
+    end = np.where(r > 0.0, lower, upper)
+    rounding = np.abs(r) <= error
+    infinite = np.isinf(end)
+    with np.errstate(invalid="ignore"):
+        charge = np.where(r == 0.0, 0.0, r * end)
+        largest = np.maximum(np.abs(lower), np.abs(upper))
+        finite = charge - np.where(np.isfinite(largest), error * largest, error * np.abs(end))
+    return np.where(infinite, np.where(rounding, 0.0, -np.inf), finite)
+
+
+def _sum(parts: list[Array]) -> tuple[Array, Array]:
+    """Return the sums over each row of all parts, rounded downwards, and their terms' sizes."""
+    total = sum((part.sum(axis=1) for part in parts), np.zeros(1))
+    size = sum((np.abs(part).sum(axis=1) for part in parts), np.zeros(1))
+    count = sum(part.shape[1] for part in parts) + 4.0
+    with np.errstate(invalid="ignore"):
+        value = np.where(np.isinf(size), -np.inf, total - count * _EPS * size)
+    return value, np.broadcast_to(size, value.shape)

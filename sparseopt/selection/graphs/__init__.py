@@ -1,0 +1,1 @@
+"""Choosing the budget of a graph."""
