@@ -1,7 +1,7 @@
 """Hold the MISDP engines against enumeration of the integers on small random problems.
 
 Up to 8 integers and two blocks up to 6 x 6, with nodes without an interior and infeasible problems
-among them (``tests/misdp/small_misdps.py``). Each integer point is solved by Clarabel. Counted as
+among them (``tests/helpers/small_misdps.py``). Each integer point is solved by Clarabel. Counted as
 wrong: another optimum, a bound on the wrong side, an answer that the checker refutes, no answer.
 Every tenth problem is solved with a limit of two nodes as well, for the bounds of cut-short runs.
 
@@ -23,7 +23,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "misdp"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))
 
 import numpy as np
 from small_misdps import draw, enumerated, faults

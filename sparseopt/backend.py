@@ -35,14 +35,7 @@ API_VERSION = 1
 
 
 class Feature(StrEnum):
-    """What a backend can do. The first group names problem families."""
-
-    PARAMETRIC = "parametric"
-    L0_BUDGET = "l0-budget"
-    STRS = "strs"
-    STRS_PATH = "strs-path"
-    MISDP = "misdp"
-    KERNEL_SELECTION = "kernel-selection"
+    """What a backend can do with the problems of its families."""
 
     EXACT = "exact"
     RELAXATION = "relaxation"
@@ -229,6 +222,8 @@ class Backend(ABC):
         Import names of packages that must be there.
     extra : str or None
         The extra of sparseopt that installs them.
+    families : frozenset of str
+        Names of the families of problems that it takes; see :mod:`sparseopt.families`.
     features : frozenset of Feature
     options : mapping of str to Option
     api_version : int
@@ -239,6 +234,7 @@ class Backend(ABC):
     summary: ClassVar[str] = ""
     requires: ClassVar[tuple[str, ...]] = ()
     extra: ClassVar[str | None] = None
+    families: ClassVar[frozenset[str]] = frozenset()
     features: ClassVar[frozenset[Feature]]
     options: ClassVar[Mapping[str, Option]] = {}
     api_version: ClassVar[int] = API_VERSION
@@ -263,8 +259,7 @@ class Backend(ABC):
 
     def supports(self, problem: Problem) -> tuple[bool, str]:
         """Return whether the backend takes the problem, and if not, why."""
-        families = {feature.value for feature in self.features}
-        if problem.family in families:
+        if problem.family in self.families:
             return True, ""
         example = "" if problem.kind == problem.family else f" such as {problem.kind}"
         return False, f"{self.name} does not take {problem.family} problems{example}"
@@ -352,7 +347,7 @@ class Backend(ABC):
 
     def _check_question(self, problem: Problem, params: SolveParams) -> None:
         """Refuse a question about a path, a grid or a value that the features do not cover."""
-        if problem.family != Feature.PARAMETRIC.value:
+        if problem.family != "parametric":
             for name in ("lam", "lam_min", "max_knots", "max_nonzeros"):
                 if getattr(params, name) is not None:
                     raise ParamError(f"{name} is for parametric problems, not for {problem.kind}")
@@ -360,21 +355,21 @@ class Backend(ABC):
             asked = _asked(params)
             if asked not in self.features:
                 raise UnsupportedProblem(self._unasked(asked))
-        if params.budget is not None and problem.family != Feature.L0_BUDGET.value:
+        if params.budget is not None and problem.family != "budget":
             raise ParamError(f"budget is for problems with a budget, not for {problem.kind}")
 
     def answers(self, problem: Problem, params: SolveParams) -> tuple[bool, str]:
         """Return whether the backend takes the problem and the question, and if not, why."""
         supported, reason = self.supports(problem)
-        if supported and problem.family == Feature.PARAMETRIC.value:
+        if supported and problem.family == "parametric":
             asked = _asked(params)
             if asked not in self.features:
                 return False, self._unasked(asked)
         return supported, reason
 
     def takes_family(self, problem: Problem) -> bool:
-        """Return whether the features name the problem's family."""
-        return problem.family in {feature.value for feature in self.features}
+        """Return whether it takes other problems of this family."""
+        return problem.family in self.families
 
     def unsuited(self, problem: Problem, params: SolveParams) -> str:
         """Return why ``backend="auto"`` should pass over it, though it could; "" to take it.

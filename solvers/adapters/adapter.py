@@ -50,12 +50,9 @@ class Adapter(Backend):
     convex_objectives: ClassVar[bool] = True
     reach: ClassVar[float] = np.inf
     vendor: ClassVar[str] = ""
+    families: ClassVar[frozenset[str]] = frozenset({"parametric", "budget", "misdp", "strs"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
-            Feature.PARAMETRIC,
-            Feature.L0_BUDGET,
-            Feature.MISDP,
-            Feature.STRS,
             Feature.EXACT,
             Feature.SINGLE,
             Feature.GRID,
@@ -75,9 +72,9 @@ class Adapter(Backend):
 
     def supports(self, problem: Problem) -> tuple[bool, str]:
         """Take what the program form and the solver have room for."""
-        if isinstance(problem, L0GraphicalModel) and Feature.L0_BUDGET in self.features:
+        if isinstance(problem, L0GraphicalModel) and "budget" in self.families:
             return _quadratic_model(problem, self.name)
-        if isinstance(problem, MISDP) and Feature.MISDP in self.features:
+        if isinstance(problem, MISDP) and "misdp" in self.families:
             reason = refusal(problem, self.name, self.semidefinite)
             return not reason, reason
         return super().supports(problem)

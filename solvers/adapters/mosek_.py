@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from sparseopt.backend import Control, Feature
+from sparseopt.backend import Control
 from sparseopt.errors import LicenseError, ParamError
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle_weights
@@ -58,7 +58,7 @@ class Mosek(Adapter):
     requires: ClassVar[tuple[str, ...]] = ("mosek",)
     extra: ClassVar[str | None] = "mosek"
     semidefinite: ClassVar[bool] = True
-    features: ClassVar[frozenset[Feature]] = Adapter.features - {Feature.STRS}
+    families: ClassVar[frozenset[str]] = Adapter.families - {"strs"}
 
     def license_status(self) -> str:
         """Tell whether there is a licence."""

@@ -44,10 +44,9 @@ class Cvxpy(Adapter):
     summary: ClassVar[str] = "any of CVXPY's solvers: one lam, or a semidefinite program"
     requires: ClassVar[tuple[str, ...]] = ("cvxpy",)
     extra: ClassVar[str | None] = "cvxpy"
+    families: ClassVar[frozenset[str]] = frozenset({"parametric", "misdp"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
-            Feature.PARAMETRIC,
-            Feature.MISDP,
             Feature.EXACT,
             Feature.SINGLE,
             Feature.GRID,

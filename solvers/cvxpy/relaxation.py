@@ -37,10 +37,9 @@ class CvxpyRelaxation(Backend):
     summary: ClassVar[str] = "relaxations by CVXPY's solvers: STRS, and MISDP without its integers"
     requires: ClassVar[tuple[str, ...]] = ("cvxpy",)
     extra: ClassVar[str | None] = "cvxpy"
+    families: ClassVar[frozenset[str]] = frozenset({"strs", "misdp"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
-            Feature.STRS,
-            Feature.MISDP,
             Feature.RELAXATION,
             Feature.DUAL_BOUND,
             Feature.CERTIFICATE,

@@ -33,9 +33,9 @@ class Highs(Backend):
     name = "highs"
     summary = "the simplex method of HiGHS; the independent reference"
     requires = ("highspy",)
+    families = frozenset({"parametric"})
     features = frozenset(
         {
-            Feature.PARAMETRIC,
             Feature.EXACT,
             Feature.SINGLE,
             Feature.GRID,

@@ -34,9 +34,9 @@ class HighsCCG(Backend):
     name = "highs-ccg"
     summary = "column and constraint generation on HiGHS, for single values of lam on large data"
     requires = ("highspy",)
+    families = frozenset({"parametric"})
     features = frozenset(
         {
-            Feature.PARAMETRIC,
             Feature.EXACT,
             Feature.SINGLE,
             Feature.GRID,

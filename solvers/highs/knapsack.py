@@ -34,9 +34,9 @@ class HighsKnapsack(BudgetBackend):
     name: ClassVar[str] = "highs-knapsack"
     summary: ClassVar[str] = "HiGHS, one mixed-integer program for each budget; small tables"
     requires: ClassVar[tuple[str, ...]] = ("highspy",)
+    families: ClassVar[frozenset[str]] = frozenset({"budget"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
-            Feature.L0_BUDGET,
             Feature.EXACT,
             Feature.PATH,
             Feature.DUAL_BOUND,

@@ -26,9 +26,9 @@ class Homotopy(Backend):
 
     name: ClassVar[str] = "homotopy"
     summary: ClassVar[str] = "own parametric simplex engine, exact whole paths with certificates"
+    families: ClassVar[frozenset[str]] = frozenset({"parametric"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
-            Feature.PARAMETRIC,
             Feature.EXACT,
             Feature.SINGLE,
             Feature.GRID,

@@ -40,9 +40,9 @@ class KnapsackDP(BudgetBackend):
 
     name: ClassVar[str] = "knapsack-dp"
     summary: ClassVar[str] = "dynamic program over all budgets; exact, the reference"
+    families: ClassVar[frozenset[str]] = frozenset({"budget"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
-            Feature.L0_BUDGET,
             Feature.EXACT,
             Feature.PATH,
             Feature.DUAL_BOUND,

@@ -31,9 +31,9 @@ class L0Tables(BudgetBackend):
 
     name: ClassVar[str] = "l0-tables"
     summary: ClassVar[str] = "own engine for budgets: exact subsets of all sizes, exact for every K"
+    families: ClassVar[frozenset[str]] = frozenset({"budget"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
-            Feature.L0_BUDGET,
             Feature.EXACT,
             Feature.PATH,
             Feature.CALLBACK,

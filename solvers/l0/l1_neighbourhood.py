@@ -45,9 +45,8 @@ class L1Neighbourhood(Backend):
     summary: ClassVar[str] = "the lasso at every node, one penalty for all: the convex competitor"
     requires: ClassVar[tuple[str, ...]] = ("sklearn",)
     extra: ClassVar[str] = "estimators"
-    features: ClassVar[frozenset[Feature]] = frozenset(
-        {Feature.L0_BUDGET, Feature.HEURISTIC, Feature.PATH}
-    )
+    families: ClassVar[frozenset[str]] = frozenset({"budget"})
+    features: ClassVar[frozenset[Feature]] = frozenset({Feature.HEURISTIC, Feature.PATH})
     options: ClassVar[Mapping[str, Option]] = {
         "columns": Option(
             str,

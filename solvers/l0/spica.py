@@ -38,9 +38,9 @@ class Spica(BudgetBackend):
 
     name: ClassVar[str] = "spica"
     summary: ClassVar[str] = "the paper's dual search: near-optimal for every budget, with bounds"
+    families: ClassVar[frozenset[str]] = frozenset({"budget"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
-            Feature.L0_BUDGET,
             Feature.RELAXATION,
             Feature.PATH,
             Feature.DUAL_BOUND,

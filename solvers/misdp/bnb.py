@@ -39,9 +39,9 @@ class BranchAndBound(Backend):
 
     name: ClassVar[str] = "misdp-bnb"
     summary: ClassVar[str] = "own branch and bound over semidefinite relaxations, exact"
+    families: ClassVar[frozenset[str]] = frozenset({"misdp"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
-            Feature.MISDP,
             Feature.EXACT,
             Feature.WARM_START,
             Feature.DUAL_BOUND,

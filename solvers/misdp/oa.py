@@ -49,9 +49,9 @@ class OuterApproximationBackend(Backend):
     name: ClassVar[str] = "misdp-oa"
     summary: ClassVar[str] = "own outer approximation: HiGHS or SCIP master, cuts, exact"
     requires: ClassVar[tuple[str, ...]] = ("highspy",)
+    families: ClassVar[frozenset[str]] = frozenset({"misdp"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
-            Feature.MISDP,
             Feature.EXACT,
             Feature.WARM_START,
             Feature.DUAL_BOUND,

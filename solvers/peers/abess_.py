@@ -34,9 +34,8 @@ class Abess(SupportsBackend):
     summary: ClassVar[str] = "abess' splicing for each node: near-optimal neighbours, no proof"
     requires: ClassVar[tuple[str, ...]] = ("abess",)
     extra: ClassVar[str | None] = "peers"
-    features: ClassVar[frozenset[Feature]] = frozenset(
-        {Feature.L0_BUDGET, Feature.HEURISTIC, Feature.PATH}
-    )
+    families: ClassVar[frozenset[str]] = frozenset({"budget"})
+    features: ClassVar[frozenset[Feature]] = frozenset({Feature.HEURISTIC, Feature.PATH})
 
     def _supports(
         self, problem: L0GraphicalModel, options: Mapping[str, Any], control: Control

@@ -42,9 +42,8 @@ class SklearnGraphicalLasso(SupportsBackend):
     summary: ClassVar[str] = "scikit-learn's graphical lasso: neighbours by precision matrices"
     requires: ClassVar[tuple[str, ...]] = ("sklearn",)
     extra: ClassVar[str | None] = "peers"
-    features: ClassVar[frozenset[Feature]] = frozenset(
-        {Feature.L0_BUDGET, Feature.HEURISTIC, Feature.PATH}
-    )
+    families: ClassVar[frozenset[str]] = frozenset({"budget"})
+    features: ClassVar[frozenset[Feature]] = frozenset({Feature.HEURISTIC, Feature.PATH})
     options: ClassVar[Mapping[str, Option]] = {
         "alphas": Option(int, 20, "Values of alpha, evenly spaced in their logarithms.", low=1),
         "ratio": Option(

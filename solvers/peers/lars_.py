@@ -31,9 +31,8 @@ class SklearnLars(SupportsBackend):
     summary: ClassVar[str] = "scikit-learn's lars_path for each node: neighbourhoods by the lasso"
     requires: ClassVar[tuple[str, ...]] = ("sklearn",)
     extra: ClassVar[str | None] = "peers"
-    features: ClassVar[frozenset[Feature]] = frozenset(
-        {Feature.L0_BUDGET, Feature.HEURISTIC, Feature.PATH}
-    )
+    families: ClassVar[frozenset[str]] = frozenset({"budget"})
+    features: ClassVar[frozenset[Feature]] = frozenset({Feature.HEURISTIC, Feature.PATH})
     options: ClassVar[Mapping[str, Option]] = {
         "method": Option(
             str, "lasso", "Lasso path, or plain least angle regression.", choices=("lasso", "lar")

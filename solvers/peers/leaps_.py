@@ -55,8 +55,9 @@ class Leaps(SupportsBackend):
     summary: ClassVar[str] = "R's leaps (through Rscript): exact subsets of Gaussian nodes"
     requires: ClassVar[tuple[str, ...]] = ()
     exact: ClassVar[bool] = True
+    families: ClassVar[frozenset[str]] = frozenset({"budget"})
     features: ClassVar[frozenset[Feature]] = frozenset(
-        {Feature.L0_BUDGET, Feature.EXACT, Feature.PATH, Feature.DUAL_BOUND, Feature.CERTIFICATE}
+        {Feature.EXACT, Feature.PATH, Feature.DUAL_BOUND, Feature.CERTIFICATE}
     )
 
     def availability(self) -> Availability:

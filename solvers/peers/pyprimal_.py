@@ -50,9 +50,8 @@ class PyPrimal(Backend):
     summary = "the paper's own code (PRIMAL): path of Dantzig, sensing, LAD, quantile, SVM"
     requires = ("pyprimal",)
     extra = "peers"
-    features = frozenset(
-        {Feature.PARAMETRIC, Feature.EXACT, Feature.SINGLE, Feature.GRID, Feature.PATH}
-    )
+    families = frozenset({"parametric"})
+    features = frozenset({Feature.EXACT, Feature.SINGLE, Feature.GRID, Feature.PATH})
     options: ClassVar[Mapping[str, Option]] = {
         "pivots": Option(
             int,

@@ -61,7 +61,8 @@ class Quantreg(Backend):
 
     name = "quantreg"
     summary = "R's quantreg (through Rscript): LAD- and quantile lasso at given lam"
-    features = frozenset({Feature.PARAMETRIC, Feature.HEURISTIC, Feature.SINGLE, Feature.GRID})
+    families = frozenset({"parametric"})
+    features = frozenset({Feature.HEURISTIC, Feature.SINGLE, Feature.GRID})
     options: ClassVar[Mapping[str, Option]] = {
         "method": Option(
             str,

@@ -33,7 +33,8 @@ class SklearnQuantile(Backend):
     summary = "scikit-learn's QuantileRegressor (by HiGHS): LAD- and quantile lasso, given lam"
     requires = ("sklearn",)
     extra = "peers"
-    features = frozenset({Feature.PARAMETRIC, Feature.EXACT, Feature.SINGLE, Feature.GRID})
+    families = frozenset({"parametric"})
+    features = frozenset({Feature.EXACT, Feature.SINGLE, Feature.GRID})
     options: ClassVar[Mapping[str, Option]] = {
         "solver": Option(
             str,

@@ -30,7 +30,8 @@ class StatsmodelsQuantReg(Backend):
     summary = "statsmodels' QuantReg: LAD and quantile regression without a penalty, approximately"
     requires = ("statsmodels",)
     extra = "peers"
-    features = frozenset({Feature.PARAMETRIC, Feature.HEURISTIC, Feature.SINGLE})
+    families = frozenset({"parametric"})
+    features = frozenset({Feature.HEURISTIC, Feature.SINGLE})
     options: ClassVar[Mapping[str, Option]] = {
         "tolerance": Option(float, 1e-6, "QuantReg's p_tol: change of the coefficients.", low=0.0)
     }

@@ -54,9 +54,9 @@ class Relaxation(Backend):
 
     name: ClassVar[str] = "strs-admm"
     summary: ClassVar[str] = "semidefinite relaxation by own ADMM, with a proven bound"
+    families: ClassVar[frozenset[str]] = frozenset({"strs"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
-            Feature.STRS,
             Feature.RELAXATION,
             Feature.WARM_START,
             Feature.DUAL_BOUND,

@@ -39,8 +39,9 @@ class AnnealedSelection(Backend):
 
     name: ClassVar[str] = "strs-annealing"
     summary: ClassVar[str] = "Algorithm 2: annealing over STRS subproblems; exact where it is one"
+    families: ClassVar[frozenset[str]] = frozenset({"twosample"})
     features: ClassVar[frozenset[Feature]] = frozenset(
-        {Feature.KERNEL_SELECTION, Feature.HEURISTIC, Feature.WARM_START, Feature.CALLBACK}
+        {Feature.HEURISTIC, Feature.WARM_START, Feature.CALLBACK}
     )
     options: ClassVar[Mapping[str, Option]] = {
         "restarts": Option(int, 4, "how many chains there are", low=1),

@@ -37,10 +37,9 @@ class BranchAndBound(Backend):
 
     name: ClassVar[str] = "strs-bnb"
     summary: ClassVar[str] = "own branch and bound with the Lagrangian row bound, exact"
+    families: ClassVar[frozenset[str]] = frozenset({"strs", "strs-path"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
-            Feature.STRS,
-            Feature.STRS_PATH,
             Feature.EXACT,
             Feature.WARM_START,
             Feature.DUAL_BOUND,

@@ -37,8 +37,9 @@ class BruteForce(Backend):
 
     name: ClassVar[str] = "brute-force"
     summary: ClassVar[str] = "all supports of a small sparse trust-region subproblem"
+    families: ClassVar[frozenset[str]] = frozenset({"strs"})
     features: ClassVar[frozenset[Feature]] = frozenset(
-        {Feature.STRS, Feature.EXACT, Feature.DUAL_BOUND, Feature.CERTIFICATE}
+        {Feature.EXACT, Feature.DUAL_BOUND, Feature.CERTIFICATE}
     )
     options: ClassVar[Mapping[str, Option]] = {
         "max_supports": Option(int, 200_000, "refuse problems with more supports than this", low=1)

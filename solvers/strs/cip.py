@@ -51,8 +51,9 @@ class ConvexIntegerProgram(Backend):
     summary: ClassVar[str] = "convex integer program of the l1 relaxation, by SCIP or Gurobi"
     requires: ClassVar[tuple[str, ...]] = ("pyscipopt",)
     extra: ClassVar[str | None] = "scip"
+    families: ClassVar[frozenset[str]] = frozenset({"strs"})
     features: ClassVar[frozenset[Feature]] = frozenset(
-        {Feature.STRS, Feature.RELAXATION, Feature.WARM_START, Feature.DUAL_BOUND}
+        {Feature.RELAXATION, Feature.WARM_START, Feature.DUAL_BOUND}
     )
     options: ClassVar[Mapping[str, Option]] = {
         "solver": Option(str, "scip", "who solves the program", choices=("scip", "gurobi")),

@@ -47,9 +47,9 @@ class OuterApproximation(Backend):
 
     name: ClassVar[str] = "strs-oa"
     summary: ClassVar[str] = "outer approximation with closed-form cuts, HiGHS or SCIP as master"
+    families: ClassVar[frozenset[str]] = frozenset({"strs"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
-            Feature.STRS,
             Feature.EXACT,
             Feature.WARM_START,
             Feature.DUAL_BOUND,

@@ -30,8 +30,9 @@ class Truncation(Backend):
 
     name: ClassVar[str] = "truncation"
     summary: ClassVar[str] = "truncated columns, refitted and improved by swaps: a heuristic"
+    families: ClassVar[frozenset[str]] = frozenset({"strs"})
     features: ClassVar[frozenset[Feature]] = frozenset(
-        {Feature.STRS, Feature.HEURISTIC, Feature.DUAL_BOUND, Feature.CERTIFICATE}
+        {Feature.HEURISTIC, Feature.DUAL_BOUND, Feature.CERTIFICATE}
     )
     options: ClassVar[Mapping[str, Option]] = {
         "starts": Option(int, 3, "how many of the best truncations are improved by swaps", low=0)

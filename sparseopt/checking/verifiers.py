@@ -18,8 +18,8 @@ _VERIFIERS: dict[str, Verifier | str] = {
     "parametric": "sparseopt.checking.parametric.verifier:verify",
     "strs": "sparseopt.checking.strs.verifier:verify",
     "strs-path": "sparseopt.checking.strs.path:verify",
-    "kernel-selection": "sparseopt.checking.twosample.verifier:verify",
-    "l0-budget": "sparseopt.checking.budget.verifier:verify",
+    "twosample": "sparseopt.checking.twosample.verifier:verify",
+    "budget": "sparseopt.checking.budget.verifier:verify",
     "misdp": "sparseopt.checking.misdp.verifier:verify",
 }
 

@@ -46,7 +46,8 @@ def strs_misdp(
     D, d : int
         Variables, and the largest number of nonzeros.
     formulation : {"strong", "weak"}, default "strong"
-        (17) or (15) of Wang, Dey, Xie; see :func:`~sparseopt.problems.strs.semidefinite.strs_as_misdp`.
+        (17) or (15) of Wang, Dey, Xie; see
+        :func:`~sparseopt.problems.strs.semidefinite.strs_as_misdp`.
     linear : bool, default True
         Whether there is a linear term; without it this is sparse PCA.
     integer : bool, default False

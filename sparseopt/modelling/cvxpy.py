@@ -2,7 +2,7 @@
 
 CVXPY takes such problems but has no solver for them::
 
-    problem.solve(solver=sparseopt.modelling.cvxpy.MISDP())
+    problem.solve(solver=sparseopt.cvxpy.MISDP())
 
 :func:`from_cvxpy` and :func:`to_cvxpy` translate problems, without solving. Importing this module
 imports CVXPY.
@@ -76,7 +76,7 @@ class MISDP(ConicSolver):  # type: ignore[misc]
     Examples
     --------
     >>> import cvxpy as cp
-    >>> from sparseopt.modelling.cvxpy import MISDP
+    >>> from sparseopt.cvxpy import MISDP
     >>> X = cp.Variable((2, 2), symmetric=True)
     >>> k = cp.Variable(integer=True)
     >>> rows = [X >> 0, cp.diag(X) == 1, X[0, 1] == k / 4, k <= 10]

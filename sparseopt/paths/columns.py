@@ -86,8 +86,8 @@ class StackedPaths(Sequence[ParametricPath]):
     """Paths of the same shape whose segments lie one after another in the same arrays.
 
     Path i has the segments ``ptr[i]:ptr[i + 1]``, at least one. The other attributes are those of
-    :class:`~sparseopt.paths.parametric.ParametricPath`, of all segments; `stopped_by` has one entry for each
-    path.
+    :class:`~sparseopt.paths.parametric.ParametricPath`, of all segments; `stopped_by` has one
+    entry for each path.
     """
 
     ptr: Array

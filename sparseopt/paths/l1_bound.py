@@ -144,7 +144,7 @@ class L1BoundPath(PathResult):
         return pd.concat([head, pd.DataFrame(coefficients, columns=names)], axis=1)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Axes:
-        """Draw the coefficients over their l1 norm; see :func:`sparseopt.pictures.paths.plot_path`."""
+        """Draw the coefficients over their l1 norm; see ``plot_path``."""
         return self.path.plot(ax, **{"x": "l1norm", **kwargs})
 
     def _corner(self, k: int) -> Array:

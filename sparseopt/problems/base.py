@@ -16,11 +16,10 @@ import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
 
-__all__ = ["Array", "Family", "Problem", "as_matrix", "as_vector", "problem_class", "problem_kinds"]
+__all__ = ["Array", "Problem", "as_matrix", "as_vector", "problem_class", "problem_kinds"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ENTRY_POINT_GROUP = "sparseopt.problems"
-Family = Literal["parametric", "l0-budget", "strs", "strs-path", "misdp", "kernel-selection"]
 
 _KINDS: dict[str, type[Problem]] = {}
 

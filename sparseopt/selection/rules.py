@@ -91,7 +91,7 @@ def select(
     """
     if path is not None and result is None:
         result = Result(status=Status.OPTIMAL, path=path, problem=problem, kind=problem.kind)
-    if problem.family == "l0-budget":
+    if problem.family == "budget":
         return select_graph(problem, by, result=result, **options)
     if by == "cv":
         return cross_validate(problem, result=result, **options)

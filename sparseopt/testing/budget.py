@@ -84,18 +84,18 @@ def budget_cases(backend: Backend, rng: np.random.Generator) -> Iterator[Conform
     if not supported:
         return
     for single in supported:
-        yield from answer_cases(f"l0-budget/{single.name}", Answer(backend, single))
+        yield from answer_cases(f"budget/{single.name}", Answer(backend, single))
     if Feature.PATH in backend.features:
         for sample in samples:
             yield from _path_cases(backend, sample)
     tables = [np.cumsum(-rng.exponential(size=15)) for _ in range(1500)]
     yield from behaviour_cases(
-        "l0-budget",
+        "budget",
         backend,
         FamilySamples(tuple(supported), large=BudgetTables(tables), invalid=_overspent),
     )
     yield ConformanceCase(
-        "l0-budget/too-much",
+        "budget/too-much",
         "a budget beyond what the problem can spend raises ParamError",
         lambda: _too_much(backend, samples[0].problem),
     )
@@ -141,7 +141,7 @@ def _path_cases(backend: Backend, sample: BudgetSample) -> Iterator[ConformanceC
     if Feature.EXACT in backend.features:
         statements["values"] = ("at every budget the objective is the known optimum", _values)
     for key, (asserts, statement) in statements.items():
-        yield ConformanceCase(f"l0-budget/{sample.name}/{key}", asserts, partial(statement, answer))
+        yield ConformanceCase(f"budget/{sample.name}/{key}", asserts, partial(statement, answer))
 
 
 def _covers(answer: _BudgetAnswer) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparseopt.backend import Backend, Feature
+from sparseopt.backend import Backend
 from sparseopt.testing.behaviour import FamilySamples, behaviour_cases
 from sparseopt.testing.budget import budget_cases
 from sparseopt.testing.cases import ConformanceCase, ConformanceOutcome, select
@@ -19,11 +19,11 @@ from sparseopt.testing.strs import strs_path_samples, strs_samples
 
 __all__ = ["conformance_cases", "run_conformance"]
 
-_SAMPLES: Mapping[Feature, Callable[[np.random.Generator], FamilySamples]] = {
-    Feature.STRS: strs_samples,
-    Feature.STRS_PATH: strs_path_samples,
-    Feature.MISDP: misdp_samples,
-    Feature.KERNEL_SELECTION: kernel_selection_samples,
+_SAMPLES: Mapping[str, Callable[[np.random.Generator], FamilySamples]] = {
+    "strs": strs_samples,
+    "strs-path": strs_path_samples,
+    "misdp": misdp_samples,
+    "twosample": kernel_selection_samples,
 }
 """Families whose cases are about single answers; paths have cases of their own."""
 
@@ -53,13 +53,13 @@ def conformance_cases(
         When a pattern of `exclude` matches nothing.
     """
     cases: list[ConformanceCase] = []
-    if Feature.PARAMETRIC in backend.features:
+    if "parametric" in backend.families:
         cases += parametric_cases(backend, np.random.default_rng(rng))
-    if Feature.L0_BUDGET in backend.features:
+    if "budget" in backend.families:
         cases += budget_cases(backend, np.random.default_rng(rng))
-    for feature, build in _SAMPLES.items():
-        if feature in backend.features:
-            cases += _family_cases(feature.value, backend, build(np.random.default_rng(rng)))
+    for family, build in _SAMPLES.items():
+        if family in backend.families:
+            cases += _family_cases(family, backend, build(np.random.default_rng(rng)))
     for family, given in (families or {}).items():
         cases += _family_cases(family, backend, given)
     return select(cases, exclude)

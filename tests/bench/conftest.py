@@ -8,7 +8,7 @@ import pytest
 
 import sparseopt
 
-HERE = Path(__file__).parent
+HELPERS = Path(__file__).parents[1] / "helpers"
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def suite_file(tmp_path: Path) -> Callable[..., Path]:
     """Write a suite of small STRS files and misbehaving backends, by their class names."""
 
     def write(*classes: str, instances: int = 1, **limits: object) -> Path:
-        lines = ["[suite]", 'name = "tiny"', f'path = ["{HERE}"]', "warm_up = false"]
+        lines = ["[suite]", 'name = "tiny"', f'path = ["{HELPERS}"]', "warm_up = false"]
         lines += [f"{key} = {value}" for key, value in limits.items()]
         for k in range(instances):
             problem = sparseopt.problems.STRS(

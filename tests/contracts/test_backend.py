@@ -307,7 +307,8 @@ def test_a_missing_package_says_how_to_get_it():
 
 def test_other_families_are_unsupported():
     class Budgets(Scripted):
-        features = frozenset({Feature.L0_BUDGET})
+        families = frozenset({"budget"})
+        features = frozenset()
 
     with pytest.raises(UnsupportedProblem, match="does not take strs problems"):
         sparseopt.solve(PROBLEM, backend=Budgets())
@@ -321,7 +322,8 @@ def test_a_warm_start_reaches_only_backends_that_take_one():
         return optimal()
 
     class Warm(Scripted):
-        features = frozenset({Feature.STRS, Feature.WARM_START})
+        families = frozenset({"strs"})
+        features = frozenset({Feature.WARM_START})
 
     cold = sparseopt.solve(PROBLEM, backend=Scripted(look), warm_start=BEST)
     warm = sparseopt.solve(PROBLEM, backend=Warm(look), warm_start=BEST)

@@ -29,7 +29,8 @@ from sparseopt import Backend, Feature, Result, Status
 class Diagonal(Backend):
     name = "{name}"
     summary = "takes the largest diagonal entry"
-    features = frozenset({{Feature.STRS, Feature.HEURISTIC}})
+    families = frozenset({{"strs"}})
+    features = frozenset({{Feature.HEURISTIC}})
     {extra}
 
     def _solve(self, problem, params, options, control):

@@ -202,14 +202,15 @@ class Boastful(KnapsackDP):
     [(Spendthrift, ["counts"]), (Boastful, ["counts", "certified", "values"])],
 )
 def test_faults_of_a_budget_path(backend, names):
-    full = [f"l0-budget/random/{name}" for name in names]
+    full = [f"budget/random/{name}" for name in names]
     assert _failed(backend(), *full) == full
 
 
 def test_an_honest_heuristic_passes_without_finding_optima():
     class Truncation(BruteForce):
         name = "truncation"
-        features = frozenset({Feature.STRS, Feature.HEURISTIC})
+        families = frozenset({"strs"})
+        features = frozenset({Feature.HEURISTIC})
 
         def _solve(self, problem, params, options, control):
             from sparseopt import Result, Status

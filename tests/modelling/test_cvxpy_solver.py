@@ -21,7 +21,7 @@ ENGINES = [
 
 @pytest.fixture(params=ENGINES)
 def solver(request):
-    return sparseopt.modelling.cvxpy.MISDP(backend=request.param)
+    return sparseopt.cvxpy.MISDP(backend=request.param)
 
 
 def continuous(seed):
@@ -174,7 +174,7 @@ def test_complex_matrices_are_taken(solver):
 
 
 def test_parameters_change_without_a_new_translation():
-    solver = sparseopt.modelling.cvxpy.MISDP(backend="misdp-bnb")
+    solver = sparseopt.cvxpy.MISDP(backend="misdp-bnb")
     random = np.random.default_rng(0)
     returns, spread = random.uniform(0.0, 1.0, 5), random.normal(size=(5, 8))
     weight, held = cp.Variable(5), cp.Variable(5, boolean=True)
@@ -204,23 +204,23 @@ def sensors(count=14, chosen=7):
 def test_a_limit_gives_what_is_known_and_values_are_a_warm_start():
     problem, z = sensors()
     short = {"backend": "misdp-bnb", "options": {"dives": 0}, "node_limit": 1}
-    problem.solve(solver=sparseopt.modelling.cvxpy.MISDP(**short))
+    problem.solve(solver=sparseopt.cvxpy.MISDP(**short))
     assert problem.status == cp.USER_LIMIT
     cold = problem.value
     assert z.value.sum() == pytest.approx(7)
-    best = problem.solve(solver=sparseopt.modelling.cvxpy.MISDP(backend="misdp-bnb"))
+    best = problem.solve(solver=sparseopt.cvxpy.MISDP(backend="misdp-bnb"))
     assert best > cold + 0.1
     # The values that the variables have now are where the next search begins.
-    warm = problem.solve(solver=sparseopt.modelling.cvxpy.MISDP(**short))
+    warm = problem.solve(solver=sparseopt.cvxpy.MISDP(**short))
     assert (problem.status, warm) == (cp.USER_LIMIT, pytest.approx(best, rel=1e-6))
-    off = problem.solve(solver=sparseopt.modelling.cvxpy.MISDP(**short), warm_start=False)
+    off = problem.solve(solver=sparseopt.cvxpy.MISDP(**short), warm_start=False)
     assert off == pytest.approx(cold, rel=1e-6)
 
 
 def test_where_no_choice_has_an_interior_there_is_an_optimum(capfd):
     """Four rows of six entries leave a singular matrix; Clarabel panics at such nodes."""
     problem, _ = sensors(8, 4)
-    value = problem.solve(solver=sparseopt.modelling.cvxpy.MISDP(backend="misdp-bnb"))
+    value = problem.solve(solver=sparseopt.cvxpy.MISDP(backend="misdp-bnb"))
     assert (problem.status, value) == (cp.OPTIMAL, pytest.approx(0.0, abs=1e-6))
     assert problem.solver_stats.extra_stats.verdict is Verdict.VERIFIED
     # The panic's page goes to standard error, at some nodes and not at all of them.
@@ -230,7 +230,7 @@ def test_where_no_choice_has_an_interior_there_is_an_optimum(capfd):
 def test_a_limit_before_any_point_is_an_error():
     problem, z = sensors()
     with pytest.raises(cp.SolverError):
-        problem.solve(solver=sparseopt.modelling.cvxpy.MISDP(), time_limit=1e-6)
+        problem.solve(solver=sparseopt.cvxpy.MISDP(), time_limit=1e-6)
     assert z.value is None
 
 
@@ -253,7 +253,7 @@ def test_verbose_tells_how_it_goes_and_quiet_says_nothing(solver, capfd):
 def test_other_cones_are_named(solver, cone, goal):
     with pytest.raises(cp.SolverError, match="SPARSEOPT_MISDP") as caught:
         cp.Problem(goal).solve(solver=solver)
-    if hasattr(super(sparseopt.modelling.cvxpy.MISDP, solver), "can_solve"):
+    if hasattr(super(sparseopt.cvxpy.MISDP, solver), "can_solve"):
         assert cone in str(caught.value)
         assert "second-order cones" in str(caught.value)
 
@@ -265,14 +265,14 @@ def test_translation_there_and_back(sense):
     rows = [X >> 0, cp.trace(X) == 2, X[0, 1] == k[0] / 3, k >= -2, k <= 2, cp.norm(u) <= 1]
     sign = 1 if sense is cp.Minimize else -1
     problem = cp.Problem(sense(sign * (k[0] + X[0, 0] + u[0] + 4)), rows)
-    ours = sparseopt.modelling.cvxpy.from_cvxpy(problem)
+    ours = sparseopt.cvxpy.from_cvxpy(problem)
     assert isinstance(ours, MISDP)
     assert ours.sense == ("min" if sense is cp.Minimize else "max")
     assert (ours.size["integers"], ours.size["blocks"], ours.size["cones"]) == (2, 1, 1)
-    values = [problem.solve(solver=sparseopt.modelling.cvxpy.MISDP(backend=ENGINES[0]))]
+    values = [problem.solve(solver=sparseopt.cvxpy.MISDP(backend=ENGINES[0]))]
     values.append(sparseopt.solve(ours, backend=ENGINES[0]).objective)
-    back = sparseopt.modelling.cvxpy.to_cvxpy(ours)
-    values.append(back.solve(solver=sparseopt.modelling.cvxpy.MISDP(backend=ENGINES[0])))
+    back = sparseopt.cvxpy.to_cvxpy(ours)
+    values.append(back.solve(solver=sparseopt.cvxpy.MISDP(backend=ENGINES[0])))
     np.testing.assert_allclose(values, values[0], rtol=1e-6)
     # k = -2, X = [[a, -2/3], [-2/3, 2 - a]] with the least a, u = (-1, 0).
     least = 1 - np.sqrt(1 - 4 / 9)
@@ -285,7 +285,7 @@ def test_rotated_cones_and_bounds_go_to_cvxpy():
     model.cone([[(x[0], 1.0)], [(x[1], 1.0)], [(x[2], 1.0)]], rotated=True)
     model.row((x, [1.0, 1.0, 0.0]), lower=-1.0, upper=3.0)
     model.objective((x[2], 1.0))
-    problem = sparseopt.modelling.cvxpy.to_cvxpy(model.build())
+    problem = sparseopt.cvxpy.to_cvxpy(model.build())
     # 2 x0 x1 >= x2^2 at x0 = 2.5, x1 = 0.5.
     assert problem.solve(solver=cp.CLARABEL) == pytest.approx(np.sqrt(2.5), rel=1e-6)
 
@@ -295,13 +295,13 @@ def test_what_cannot_be_said_is_refused():
     X = model.matrix(2, rank_one=True)
     model.objective((X[0, 0], 1.0))
     with pytest.raises(UnsupportedProblem, match="rank one"):
-        sparseopt.modelling.cvxpy.to_cvxpy(model.build())
+        sparseopt.cvxpy.to_cvxpy(model.build())
     x = cp.Variable(2)
     with pytest.raises(ProblemError, match="no mixed-integer semidefinite program"):
-        sparseopt.modelling.cvxpy.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(cp.exp(x)))))
+        sparseopt.cvxpy.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(cp.exp(x)))))
     with pytest.raises(ProblemError, match="DCP"):
-        sparseopt.modelling.cvxpy.from_cvxpy(cp.Problem(cp.Minimize(-cp.norm(x))))
+        sparseopt.cvxpy.from_cvxpy(cp.Problem(cp.Minimize(-cp.norm(x))))
     with pytest.raises(ParamError, match="'tme_limit'"):
-        sparseopt.modelling.cvxpy.MISDP(tme_limit=3.0)
+        sparseopt.cvxpy.MISDP(tme_limit=3.0)
     with pytest.raises(ParamError, match="'lam'"):
-        sparseopt.modelling.cvxpy.MISDP(lam=3.0)
+        sparseopt.cvxpy.MISDP(lam=3.0)

@@ -1,8 +1,8 @@
 r"""Proof that no neighbours of Gaussian nodes do better than their tables state.
 
 The inner products are computed again from X; all subsets of a node's candidates are looked through
-with bounds (:mod:`~sparseopt.checking.budget.gaussian_tree`). Candidates that are copies of others, or
-combinations of them, are looked through in another way
+with bounds (:mod:`~sparseopt.checking.budget.gaussian_tree`). Candidates that are copies of
+others, or combinations of them, are looked through in another way
 (:mod:`~sparseopt.checking.budget.gaussian_dependent`).
 """
 

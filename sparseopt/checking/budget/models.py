@@ -7,8 +7,8 @@ are checked:
 1. the stated neighbours attain the tables: their least squares are solved again;
 2. no other neighbours do better: all subsets of the candidates of all nodes are looked through
    with bounds, computed again from X (:mod:`sparseopt.checking.budget.gaussian_subsets`,
-   :mod:`sparseopt.checking.budget.ising_subsets`), as far as some 20 seconds allow. Where nodes are left,
-   the verdict is ``unproven`` and says how many;
+   :mod:`sparseopt.checking.budget.ising_subsets`), as far as some 20 seconds allow. Where nodes
+   are left, the verdict is ``unproven`` and says how many;
 3. given the tables, the path over the budgets (:mod:`sparseopt.checking.budget.verifier`).
 """
 

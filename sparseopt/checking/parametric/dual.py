@@ -99,7 +99,7 @@ def verify_grid(
     certificate: Certificate,
     findings: Findings,
 ) -> None:
-    """Verify the multipliers of a :class:`~sparseopt.paths.parametric.GridPath` at each of its values of lam.
+    """Verify the multipliers of a ``GridPath`` at each of its values of lam.
 
     Where the grid ends early because there is no optimum below, ``arrays["farkas"]`` or
     ``arrays["ray"]`` proves that.

@@ -73,7 +73,7 @@ class StoredRows:
 
 @dataclass(frozen=True, eq=False)
 class StoredPath:
-    """The numbers of a :class:`~sparseopt.paths.parametric.ParametricPath` after their layout was checked."""
+    """The numbers of a ``ParametricPath`` after their layout was checked."""
 
     low: Array
     high: Array

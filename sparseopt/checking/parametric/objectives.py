@@ -1,6 +1,7 @@
 r"""The objective and the gap of a basis, as quadratics in step = lam - low of its segment.
 
-See :mod:`sparseopt.checking.parametric.tables`: where z is at its kinks and v equals the slopes of the pieces,
+See :mod:`sparseopt.checking.parametric.tables`: where z is at its kinks and v equals the slopes of
+the pieces,
 :math:`P - D = \sum_{ON} s z + \sum_{AT} t v`, which vanishes because v'z = 0. A quadratic that
 vanishes at both ends and in the middle vanishes on the whole segment.
 """

@@ -1,7 +1,8 @@
 """The verifier of the sparse trust-region subproblem for every number of nonzeros.
 
 The certificate "leaves-by-size" holds, for each size d, the arrays of a certificate "leaves" (see
-:mod:`sparseopt.checking.strs.verifier`) under the names ``mu_d, in_ptr_d``, and so on. Every point of the
+:mod:`sparseopt.checking.strs.verifier`) under the names ``mu_d, in_ptr_d``, and so on. Every point
+of the
 path is evaluated, every bound is proven by its own leaves, and a size that is called certified has
 an objective and a bound that meet.
 """

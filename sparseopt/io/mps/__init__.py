@@ -15,7 +15,8 @@ is negated.** Integer variables are refused.
 
 Writing. A ParametricLP, and a PiecewiseLinearProgram that has come from MPS, is written as it is
 and comes back equal to the last bit. Every other parametric problem is written through
-:func:`~sparseopt.problems.parametric.linear_program.as_parametric_lp`: the file **maximises minus** the
+:func:`~sparseopt.problems.parametric.linear_program.as_parametric_lp`: the file **maximises
+minus** the
 problem's canonical objective, so that its optimal value is minus that of a problem that minimises.
 
 Other readers of MPS drop a second N row, and may merge two RHS sets.

@@ -1,4 +1,4 @@
-"""Paths in result files: how each kind of :class:`~sparseopt.paths.parametric.PathResult` is written.
+"""Paths in result files: how each kind of ``PathResult`` is written.
 
 A new kind of path adds a :class:`PathFormat` to :data:`FORMATS` under its ``kind``.
 """

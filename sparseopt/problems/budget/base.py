@@ -14,7 +14,7 @@ __all__ = ["BudgetProblem"]
 class BudgetProblem(Problem):
     """A problem with a field `budget`, the largest K of interest, and a `total` to be spent."""
 
-    family: ClassVar[str] = "l0-budget"
+    family: ClassVar[str] = "budget"
     budget: int | None
 
     @property

@@ -183,7 +183,8 @@ class L1SVM(PenalisedL1):
     its intercept.
 
     Equation (2.12) bounds the norm instead, :math:`\|\theta\|_1 \le t`: the same solutions, indexed
-    by t (:class:`~sparseopt.paths.l1_bound.L1BoundPath`). The path begins at theta = 0. Where the classes
+    by t (:class:`~sparseopt.paths.l1_bound.L1BoundPath`). The path begins at theta = 0. Where the
+    classes
     can be separated the loss vanishes from some lam > 0 on, and theta stays as it is down to
     lam = 0: of all the theta without loss it is one of least norm.
 

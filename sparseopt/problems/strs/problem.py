@@ -165,7 +165,8 @@ class STRS(Problem):
             Weight of the variance, >= 0. "auto": MMD^2 / (16 variance) at the weights that
             maximise the squared MMD alone, as for :func:`~sparseopt.two_sample.two_sample_test`.
         bandwidth : "median", float, or array of shape (D,), default "median"
-            tau_s^2 of the scalar kernels; see :meth:`~sparseopt.problems.twosample.statistics.TwoSample.of`.
+            tau_s^2 of the scalar kernels; see
+            :meth:`~sparseopt.problems.twosample.statistics.TwoSample.of`.
 
         Raises
         ------

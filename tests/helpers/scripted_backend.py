@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparseopt import Backend, Feature, Limit, Option, Result, Status
+from sparseopt import Backend, Limit, Option, Result, Status
 from sparseopt.problems import STRS
 
 PROBLEM = STRS(A=np.diag([1.0, 3.0, 2.0]), d=1)
@@ -28,7 +28,8 @@ class Scripted(Backend):
 
     name = "scripted"
     summary = "does as it is told"
-    features = frozenset({Feature.STRS})
+    families = frozenset({"strs"})
+    features = frozenset()
     options: ClassVar = {
         "flag": Option(bool, False, "a truth value"),
         "count": Option(int, 3, "a number of things", low=1),

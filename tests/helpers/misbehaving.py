@@ -9,14 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from sparseopt import Backend, Feature, Result, Status
+from sparseopt import Backend, Result, Status
 
 
 class Good(Backend):
     """The best single variable, which is the optimum of an STRS with d = 1 and a diagonal A."""
 
     name = "good"
-    features = frozenset({Feature.STRS})
+    families = frozenset({"strs"})
+    features = frozenset()
 
     def _solve(self, problem, params, options, control):
         return Result(status=Status.CONVERGED, x=self.point(problem), **self.claims(problem))

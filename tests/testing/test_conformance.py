@@ -17,7 +17,7 @@ Record = Callable[[str, object], None]
 LEFT_OUT = {
     ("xpress", "strs/ones/*"): (
         "spatial branching takes 15 s to tell that all supports tie; "
-        "tests/backends/test_adapter_promises.py asks for a smaller such problem"
+        "tests/solvers/adapters/test_adapter_promises.py asks for a smaller such problem"
     ),
 }
 """Cases that are not run, and why."""

@@ -74,7 +74,8 @@ class Scripted(Backend):
     """Answers the value lam of a problem with identity design, in a way that `act` chooses."""
 
     name = "scripted"
-    features = frozenset({Feature.PARAMETRIC, Feature.SINGLE, Feature.PATH})
+    families = frozenset({"parametric"})
+    features = frozenset({Feature.SINGLE, Feature.PATH})
     options = {  # noqa: RUF012 - the contract's type
         "act": Option(str, "solve", "What to do."),
     }
