@@ -12,16 +12,11 @@ from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.errors import LicenseError, ParamError
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
-from sparseopt.problems.budget.tables import BudgetTables
-from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.problems.parametric.problem import ParametricProblem
-from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Result
 
-from .answer import Answer, Request
-from .formulations.misdp import refusal, solve_conic
-from .program import Program
+from ..common.outcome import Answer, Request
+from ..common.program import Program
+from .formulations import FORMULATIONS, Formulation
 
 __all__ = ["Adapter"]
 
@@ -30,7 +25,7 @@ class Adapter(Backend):
     """An outside solver of mathematical programs.
 
     A subclass states what its solver takes and writes :meth:`_run`: translate a
-    :class:`~sparseopt.solvers.adapters.program.Program`, call, translate the answer back. How a
+    :class:`~sparseopt.solvers.common.program.Program`, call, translate the answer back. How a
     problem becomes such a program is the same for all of them.
 
     Attributes
@@ -71,51 +66,39 @@ class Adapter(Backend):
     }
 
     def supports(self, problem: Problem) -> tuple[bool, str]:
-        """Take what the program form and the solver have room for."""
-        if isinstance(problem, L0GraphicalModel) and "budget" in self.families:
-            return _quadratic_model(problem, self.name)
-        if isinstance(problem, MISDP) and "misdp" in self.families:
-            reason = refusal(problem, self.name, self.semidefinite)
-            return not reason, reason
-        return super().supports(problem)
+        """Take what there is a formulation for, and the solver has room for."""
+        ok, reason = super().supports(problem)
+        formulation = self._formulation(problem)
+        if not ok or formulation is None:
+            return False, reason or f"{self.name} does not take {problem.kind} problems"
+        reason = formulation.refusal(problem, self)
+        return not reason, reason
 
     def unsuited(self, problem: Problem, params: SolveParams) -> str:
         """Pass over sizes at which its tree search is hopeless, or over the usual licences."""
-        for kind, dimension, most in (
-            (STRS, "D", 15),
-            (L0GraphicalModel, "candidates", 100),
-            (BudgetTables, "total", 2000),
-        ):
-            if isinstance(problem, kind) and problem.size[dimension] > most:
-                return (
-                    f"{self.name} is chosen up to {dimension} = {most}, and this {problem.kind} "
-                    f"has {problem.size[dimension]}: ask for it by name to try"
-                )
-        return ""
+        formulation = self._formulation(problem)
+        if formulation is None or formulation.chosen_up_to is None:
+            return ""
+        dimension, most = formulation.chosen_up_to
+        size = problem.size[dimension]
+        if size <= most:
+            return ""
+        return (
+            f"{self.name} is chosen up to {dimension} = {most}, and this {problem.kind} "
+            f"has {size}: ask for it by name to try"
+        )
+
+    def _formulation(self, problem: Problem) -> Formulation | None:
+        return next((f for f in FORMULATIONS if isinstance(problem, f.problem)), None)
 
     def _solve(
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         with control.uncounted():
             self._load()
-        if isinstance(problem, ParametricProblem):
-            from .formulations.parametric import solve_parametric
-
-            return solve_parametric(problem, self, options, control)
-        if isinstance(problem, STRS):
-            from .formulations.strs import solve_strs
-
-            return solve_strs(problem, self, options, control)
-        if isinstance(problem, BudgetTables):
-            from .formulations.budget import solve_tables
-
-            return solve_tables(problem, self, options, control)
-        if isinstance(problem, MISDP):
-            return solve_conic(problem, self, options, control)
-        assert isinstance(problem, L0GraphicalModel)
-        from .formulations.graphs import solve_model
-
-        return solve_model(problem, self, options, control)
+        formulation = self._formulation(problem)
+        assert formulation is not None
+        return formulation.solve(problem, self, options, control)
 
     def ask(
         self,
@@ -205,20 +188,3 @@ def _settings(text: str) -> dict[str, str]:
             raise ParamError(f"option settings has the part {part!r}; expected NAME=VALUE")
         found[name.strip()] = value.strip()
     return found
-
-
-def _quadratic_model(problem: L0GraphicalModel, name: str) -> tuple[bool, str]:
-    """Tell whether a model is a mixed-integer quadratic program, and if not, why."""
-    if problem.loss != "gaussian" or problem.scaling == "nlogrss":
-        return False, (
-            f"{name} takes graphical models with loss 'gaussian' and the scalings 'standardised' "
-            f"and 'rss', which are quadratic; this one has {problem.loss!r} and "
-            f"{problem.scaling!r}: use l0-tables"
-        )
-    entries = float(np.square(problem.candidates.sizes.astype(float)).sum())
-    if entries > 1e7:
-        return False, (
-            f"{name} would form {entries:.1e} quadratic terms; use l0-tables or spica for models "
-            "of this size"
-        )
-    return True, ""

@@ -15,10 +15,9 @@ from sparseopt.backend import Control
 from sparseopt.errors import BackendError, SparseOptError
 from sparseopt.params import SolveParams
 
-from ..common.outcome import Outcome
+from ..common.outcome import Answer, Outcome, Request
+from ..common.program import Program
 from ..common.watch import watched
-from .answer import Answer, Request
-from .program import Program
 
 if TYPE_CHECKING:
     from .adapter import Adapter

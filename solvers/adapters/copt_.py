@@ -14,13 +14,12 @@ from sparseopt.errors import LicenseError, ParamError
 from sparseopt.problems.misdp.cones import triangle
 from sparseopt.result import Limit
 
-from ..common.outcome import Outcome
+from ..common.outcome import Answer, Outcome, Request
 from ..common.output import captured_output
+from ..common.program import Program, PSDBlock
 from ..common.watch import watched
 from .adapter import Adapter
-from .answer import Answer, Request
 from .child import in_child
-from .program import Program, PSDBlock
 
 __all__ = ["Copt"]
 

@@ -13,11 +13,10 @@ from sparseopt.backend import Control
 from sparseopt.errors import LicenseError, ParamError
 from sparseopt.result import Limit
 
-from ..common.outcome import Outcome
+from ..common.outcome import Answer, Outcome, Request
+from ..common.program import Program
 from ..common.watch import watched
 from .adapter import Adapter
-from .answer import Answer, Request
-from .program import Program
 
 __all__ = ["Gurobi"]
 

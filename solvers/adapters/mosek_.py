@@ -19,11 +19,10 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle_weights
 from sparseopt.result import Limit
 
-from ..common.outcome import Outcome
+from ..common.outcome import Answer, Outcome, Request
+from ..common.program import Program
 from ..common.watch import watched
 from .adapter import Adapter
-from .answer import Answer, Request
-from .program import Program
 
 __all__ = ["Mosek", "environment", "licence_error", "translate"]
 

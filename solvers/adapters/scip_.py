@@ -14,11 +14,10 @@ from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
-from ..common.outcome import Outcome
+from ..common.outcome import Answer, Outcome, Request
+from ..common.program import Program
 from ..common.watch import watched
 from .adapter import Adapter
-from .answer import Answer, Request
-from .program import Program
 from .scip_iterations import IterationLimit
 
 __all__ = ["Scip"]

@@ -15,11 +15,10 @@ from sparseopt.errors import LicenseError, ParamError
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
-from ..common.outcome import Outcome
+from ..common.outcome import Answer, Outcome, Request
+from ..common.program import Program, QuadraticRow
 from ..common.watch import watched
 from .adapter import Adapter
-from .answer import Answer, Request
-from .program import Program, QuadraticRow
 
 __all__ = ["Xpress"]
 

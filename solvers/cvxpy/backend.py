@@ -17,9 +17,8 @@ from sparseopt.problems.parametric.problem import ParametricProblem
 from sparseopt.result import Result, Status
 
 from ..adapters.adapter import Adapter
-from ..adapters.answer import Answer, Request
-from ..adapters.program import Program
-from ..common.outcome import Outcome
+from ..common.outcome import Answer, Outcome, Request
+from ..common.program import Program
 from .conic import OPTIONS, CvxpyConic
 
 __all__ = ["Cvxpy"]

@@ -22,7 +22,7 @@ from ..common.supports import first_incumbent, refit, swap
 
 if TYPE_CHECKING:
     from ..adapters.adapter import Adapter
-    from ..adapters.program import Program
+    from ..common.program import Program
 
 __all__ = ["ConvexIntegerProgram"]
 
@@ -166,7 +166,7 @@ class _Chords:
 
     def program(self, a: Array, d: int) -> Program:
         """Minimise lambda_0 less the bound; columns z, g, y, then eta and the parts of each."""
-        from ..adapters.program import Program, QuadraticRow
+        from ..common.program import Program, QuadraticRow
 
         D, C, N = len(a), len(self.curved), self.parts
         knots = 2 * N + 1

@@ -151,8 +151,8 @@ class ScipMaster:
 
     def solve(self) -> tuple[Array | None, float]:
         """Return the chosen places and a bound on eta."""
-        from ..adapters.program import Program
         from ..common.outcome import Outcome
+        from ..common.program import Program
 
         n = self._n
         program = Program(

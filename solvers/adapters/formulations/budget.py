@@ -7,7 +7,7 @@ r"""Tables under one budget as a mixed-integer linear program.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,17 +17,14 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Result
 
-from ..outcome import GAP, result_of, warm_point
-from ..program import Program
+from ...common.program import Program
+from .base import GAP, Formulation, Solver, result_of, warm_point
 
-if TYPE_CHECKING:
-    from ..adapter import Adapter
-
-__all__ = ["knapsack_program", "solve_tables"]
+__all__ = ["TABLES", "knapsack_program"]
 
 
 def solve_tables(
-    problem: BudgetTables, adapter: Adapter, options: Mapping[str, Any], control: Control
+    problem: BudgetTables, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
     """Answer for one budget: the one that was asked for, or the largest."""
     params = control.params
@@ -35,7 +32,7 @@ def solve_tables(
     size = max(float(np.abs(problem.values).max()), np.finfo(float).tiny)
     with control.building():
         program = knapsack_program(problem, last, size)
-    answer = adapter.ask(
+    answer = solver.ask(
         program,
         control,
         options,
@@ -84,3 +81,6 @@ def _start(given: Any, problem: BudgetTables, budget: int) -> Array | None:
     y = np.zeros(len(problem.values))
     y[problem.ptr[:-1] + counts.astype(np.int64)] = 1.0
     return y
+
+
+TABLES = Formulation(BudgetTables, solve_tables, chosen_up_to=("total", 2000))

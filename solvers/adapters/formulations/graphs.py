@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,28 +32,25 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Result
 
-from ..outcome import GAP, result_of, warm_point
-from ..program import Program
+from ...common.program import Program
+from .base import GAP, Formulation, Solver, result_of, warm_point
 
-if TYPE_CHECKING:
-    from ..adapter import Adapter
-
-__all__ = ["NodeForm", "model_program", "node_forms", "solve_model"]
+__all__ = ["MODELS", "NodeForm", "model_program", "node_forms"]
 
 _DEPENDENT = 1e-6
 """Smallest eigenvalue of a node's candidates, scaled to unit length, that is taken."""
 
 
 def solve_model(
-    problem: L0GraphicalModel, adapter: Adapter, options: Mapping[str, Any], control: Control
+    problem: L0GraphicalModel, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
     """Answer for one budget: the one that was asked for, or the largest."""
     params = control.params
     last = problem.last_budget(params.budget)
     with control.building():
-        forms = node_forms(problem, adapter.name)
+        forms = node_forms(problem, solver.name)
         program = model_program(problem, forms, last)
-    answer = adapter.ask(
+    answer = solver.ask(
         program,
         control,
         options,
@@ -177,3 +174,25 @@ def _start(
     chosen = x != 0.0
     size = np.concatenate([form.most for form in forms])
     return np.concatenate([_refit(problem, forms, chosen) / size, chosen.astype(float)])
+
+
+def _refusal(problem: L0GraphicalModel, solver: Solver) -> str:
+    """Return why a model is no mixed-integer quadratic program of a fair size, "" if it is."""
+    if problem.loss != "gaussian" or problem.scaling == "nlogrss":
+        return (
+            f"{solver.name} takes graphical models with loss 'gaussian' and the scalings "
+            f"'standardised' and 'rss', which are quadratic; this one has {problem.loss!r} and "
+            f"{problem.scaling!r}: use l0-tables"
+        )
+    entries = float(np.square(problem.candidates.sizes.astype(float)).sum())
+    if entries > 1e7:
+        return (
+            f"{solver.name} would form {entries:.1e} quadratic terms; use l0-tables or spica for "
+            "models of this size"
+        )
+    return ""
+
+
+MODELS = Formulation(
+    L0GraphicalModel, solve_model, refusal=_refusal, chosen_up_to=("candidates", 100)
+)

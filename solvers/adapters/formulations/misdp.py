@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,15 +14,11 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Limit, Result, Status
 
-from ...common.outcome import Outcome
-from ..answer import Answer
-from ..outcome import GAP, result_of, warm_point
-from ..program import Cone, Program, PSDBlock
+from ...common.outcome import Answer, Outcome
+from ...common.program import Cone, Program, PSDBlock
+from .base import GAP, Formulation, Solver, result_of, warm_point
 
-if TYPE_CHECKING:
-    from ..adapter import Adapter
-
-__all__ = ["conic_program", "refusal", "solve_conic"]
+__all__ = ["CONIC", "conic_program"]
 
 _NO_OPTIMUM: Mapping[Outcome, Status] = {
     Outcome.INFEASIBLE: Status.INFEASIBLE,
@@ -31,11 +27,12 @@ _NO_OPTIMUM: Mapping[Outcome, Status] = {
 }
 
 
-def refusal(problem: MISDP, name: str, semidefinite: bool) -> str:
+def _refusal(problem: MISDP, solver: Solver) -> str:
     """Return why a solver does not take the problem, "" if it does."""
+    name = solver.name
     if any(block.rank_one for block in problem.blocks):
         return f"{name} does not ask matrices for rank one: use misdp-bnb or misdp-oa"
-    if problem.blocks and not semidefinite:
+    if problem.blocks and not solver.semidefinite:
         return f"{name} takes no semidefinite blocks: use misdp-bnb or misdp-oa"
     if problem.blocks and problem.integer.any():
         return f"{name} takes no integers beside semidefinite blocks: use misdp-bnb or misdp-oa"
@@ -43,13 +40,13 @@ def refusal(problem: MISDP, name: str, semidefinite: bool) -> str:
 
 
 def solve_conic(
-    problem: MISDP, adapter: Adapter, options: Mapping[str, Any], control: Control
+    problem: MISDP, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
     """Hand the problem over as it stands."""
     params = control.params
     with control.building():
         program = conic_program(problem)
-    answer = adapter.ask(
+    answer = solver.ask(
         program,
         control,
         options,
@@ -66,9 +63,9 @@ def solve_conic(
             iterations=answer.iterations,
             nodes=answer.nodes,
         )
-    if _too_far(program, answer, adapter.reach):
+    if _too_far(program, answer, solver.reach):
         control.notes.append(
-            f"{adapter.name} may not look beyond {adapter.reach:g} for variables without a bound, "
+            f"{solver.name} may not look beyond {solver.reach:g} for variables without a bound, "
             "and its optimum is there: give them bounds"
         )
         limit = answer.limit or Limit.SLOW_PROGRESS
@@ -145,3 +142,6 @@ def _point(problem: MISDP, answer: Answer) -> Array | None:
         return None
     x = np.clip(answer.x[: len(problem.c)], problem.lower, problem.upper)
     return np.where(problem.integer, np.rint(x), x)
+
+
+CONIC = Formulation(MISDP, solve_conic, refusal=_refusal)

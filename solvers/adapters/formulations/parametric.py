@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,32 +12,29 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Result
 
-from ...common.outcome import Outcome, Spent
+from ...common.outcome import Answer, Outcome, Spent
+from ...common.program import Program
 from ...lp.answer import grid, single
 from ...lp.basis import optimal_basis
 from ...lp.form import LPForm
 from ...lp.layout import Bounds
 from ...lp.proof import Ended, disprove
 from ...lp.solution import Solution
-from ..answer import Answer
-from ..program import Program
+from .base import Formulation, Solver
 
-if TYPE_CHECKING:
-    from ..adapter import Adapter
-
-__all__ = ["solve_parametric"]
+__all__ = ["PARAMETRIC"]
 
 _INSIDE = 1e-7
 """Distance from its bounds, in the data's scale, from which on a value is taken for basic."""
 
 
 def solve_parametric(
-    problem: ParametricProblem, adapter: Adapter, options: Mapping[str, Any], control: Control
+    problem: ParametricProblem, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
     """Answer for one value of lam, or for a grid."""
     if control.warm_start is not None:
-        control.notes.append(f"{adapter.name} takes no warm start for parametric problems")
-    engine = _Engine(problem.canonical(), adapter, options, control)
+        control.notes.append(f"{solver.name} takes no warm start for parametric problems")
+    engine = _Engine(problem.canonical(), solver, options, control)
     lam = control.params.lam
     if isinstance(lam, tuple):
         return grid(problem, lam, engine, control, warm=False)
@@ -51,12 +48,12 @@ class _Engine:
     def __init__(
         self,
         program: PiecewiseLinearProgram,
-        adapter: Adapter,
+        solver: Solver,
         options: Mapping[str, Any],
         control: Control,
     ) -> None:
         self.program = program
-        self.adapter = adapter
+        self.solver = solver
         self.options = options
         self.control = control
         self.spent = Spent()
@@ -67,7 +64,7 @@ class _Engine:
         with self.control.building():
             form = self._form_at(lam)
             bounds = form.bounds(lam)
-        answer = self.adapter.ask(
+        answer = self.solver.ask(
             Program(
                 cost=bounds.cost,
                 low=bounds.column_low,
@@ -88,14 +85,14 @@ class _Engine:
         """Prove that there is no optimum at lam, as the last solve said; None where that fails."""
 
         def solve(program: PiecewiseLinearProgram) -> Solution:
-            return _Engine(program, self.adapter, self.options, self.control).solve(0.0)
+            return _Engine(program, self.solver, self.options, self.control).solve(0.0)
 
         return disprove(self.program, outcome, lam, solve)
 
     def _form_at(self, lam: float) -> LPForm:
         """Return the form, built anew where slopes coincide at lam alone."""
         if self._form is None or not self._form.fits(lam):
-            limit, name = self.options["max_entries"], self.adapter.name
+            limit, name = self.options["max_entries"], self.solver.name
             self._form = LPForm(self.program, None, limit, name)
             if not self._form.fits(lam):
                 self._form = LPForm(self.program, lam, limit, name)
@@ -135,3 +132,6 @@ def _guess(columns: Array, rows: Array, bounds: Bounds) -> tuple[Array, Array] |
     if sum(int(np.count_nonzero(part)) for part in inside) != len(rows):
         return None
     return inside[0], inside[1]
+
+
+PARAMETRIC = Formulation(ParametricProblem, solve_parametric)

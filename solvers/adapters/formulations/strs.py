@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,19 +24,16 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Result
 
+from ...common.outcome import Answer
+from ...common.program import Program, QuadraticRow
 from ...common.supports import refit
-from ..answer import Answer
-from ..outcome import GAP, result_of, warm_point
-from ..program import Program, QuadraticRow
+from .base import GAP, Formulation, Solver, result_of, warm_point
 
-if TYPE_CHECKING:
-    from ..adapter import Adapter
-
-__all__ = ["solve_strs", "sphere_program", "whole_sphere_program"]
+__all__ = ["SPHERE", "sphere_program", "whole_sphere_program"]
 
 
 def solve_strs(
-    problem: STRS, adapter: Adapter, options: Mapping[str, Any], control: Control
+    problem: STRS, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
     """Hand the problem over as it stands; refit the incumbent on its support."""
     size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()))
@@ -44,10 +41,10 @@ def solve_strs(
     scale = 2.0 ** round(math.log2(size)) if size > 0.0 else 1.0
     A, a, d = problem.A / scale, problem.linear / scale, problem.d
     with control.building():
-        shifted = d == len(a) and adapter.convex_objectives
+        shifted = d == len(a) and solver.convex_objectives
         program = whole_sphere_program(A, a) if shifted else sphere_program(A, a, d)
     params = control.params
-    answer = adapter.ask(
+    answer = solver.ask(
         program,
         control,
         options,
@@ -125,3 +122,6 @@ def _refitted(z: Array, A: Array, a: Array, d: int) -> Array:
     """Return the best point with the d largest entries of z as its support."""
     support = np.sort(np.argsort(-np.abs(z), kind="stable")[:d])
     return refit(A, a, support[None])[0].point(len(a))
+
+
+SPHERE = Formulation(STRS, solve_strs, chosen_up_to=("D", 15))

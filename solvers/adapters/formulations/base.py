@@ -1,23 +1,71 @@
-"""From a solver's answer about a program to the status of a problem with a tree search."""
+"""What all formulations share: a solver as they see it, and the way from its answer to a result."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Limit, Result, Status
 
-from ..common.outcome import Outcome
-from .answer import Answer
+from ...common.outcome import Answer, Outcome
+from ...common.program import Program
 
-__all__ = ["GAP", "result_of", "warm_point"]
+__all__ = ["GAP", "Formulation", "Solver", "result_of", "warm_point"]
 
 ROUNDING = 1e-7
 """By how much a bound may exclude a point that the solver allows some violation."""
 GAP = 0.5
 """Share of the asked gap that solvers are asked for: the rest is for translating back."""
+
+
+class Solver(Protocol):
+    """A solver of programs; see :class:`~sparseopt.solvers.adapters.adapter.Adapter`."""
+
+    name: ClassVar[str]
+    semidefinite: ClassVar[bool]
+    convex_objectives: ClassVar[bool]
+    reach: ClassVar[float]
+
+    def ask(
+        self,
+        program: Program,
+        control: Control,
+        options: Mapping[str, Any],
+        *,
+        rel_gap: float,
+        abs_gap: float = 0.0,
+        start: Array | None = None,
+        spent: int = 0,
+    ) -> Answer:
+        """Solve a program."""
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """How the problems of one class become programs of a solver.
+
+    Attributes
+    ----------
+    problem : type of Problem
+    solve : callable
+        Takes the problem, the solver, its options and the control; returns the result.
+    refusal : callable, optional
+        Takes the problem and the solver; returns why this one is not taken, "" if it is.
+    chosen_up_to : pair of str and int, optional
+        A dimension of `problem.size`, and its largest value for ``backend="auto"``: beyond it a
+        tree search has little hope.
+    """
+
+    problem: type[Any]
+    solve: Callable[[Any, Solver, Mapping[str, Any], Control], Result]
+    refusal: Callable[[Any, Solver], str] = lambda problem, solver: ""
+    chosen_up_to: tuple[str, int] | None = None
 
 
 def result_of(
@@ -86,8 +134,6 @@ def warm_point(given: Any, length: int) -> Array | None:
     ParamError
         When it has another length or is not finite.
     """
-    import numpy as np
-
     point = given.x if isinstance(given, Result) else given
     if point is None:
         return None
