@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sparseopt.api import save
 from sparseopt.bench.frame import frame
 from sparseopt.bench.run import plan_run, run
 from sparseopt.bench.suite import BackendEntry, InstanceEntry, Limits, Suite
@@ -19,7 +20,7 @@ from sparseopt.problems.base import Problem
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sparseopt import Backend
+    from sparseopt.backend import Backend
 
 __all__ = ["compare"]
 
@@ -80,14 +81,12 @@ def compare(
         asked.pop(name, None)
     entries = _entries(backends)
     named = _named(problems)
-    import sparseopt
-
     with tempfile.TemporaryDirectory(prefix="sparseopt-compare-") as name:
         place = Path(name)
         instances = []
         for k, (label, problem) in enumerate(named.items()):
             path = place / f"{k}.npz"
-            sparseopt.save(problem, path, name=label[:200])
+            save(problem, path, name=label[:200])
             instances.append(InstanceEntry(file=path, name=label))
         suite = Suite(
             name="compare",

@@ -10,11 +10,12 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sparseopt import generators
 from sparseopt.errors import ParamError
 
 if TYPE_CHECKING:
-    from sparseopt import Problem
     from sparseopt.generators import GraphSample, TwoSampleDraw
+    from sparseopt.problems.base import Problem
 
 __all__ = ["design_problem", "design_settings", "graph_truth", "two_sample_draw", "words"]
 
@@ -47,8 +48,6 @@ def design_settings(name: str) -> dict[str, Any]:
     ParamError
         When there is none of that name.
     """
-    from sparseopt import generators
-
     if name == TWO_SAMPLES:
         return dict(_SELECTION)
     try:
@@ -66,7 +65,6 @@ def design_problem(name: str, seed: int, chosen: Mapping[str, Any]) -> Problem:
     ParamError
         When a setting is unknown or out of range.
     """
-    from sparseopt import generators
     from sparseopt.problems import STRS
 
     if name != TWO_SAMPLES:
@@ -79,8 +77,6 @@ def design_problem(name: str, seed: int, chosen: Mapping[str, Any]) -> Problem:
 
 def two_sample_draw(name: str, seed: int, chosen: Mapping[str, Any]) -> TwoSampleDraw | None:
     """Return the two samples behind an instance, None where there are none."""
-    from sparseopt import generators
-
     if name == TWO_SAMPLES:
         full = {**_SELECTION, **chosen}
         return generators.two_samples(
@@ -100,8 +96,6 @@ def two_sample_draw(name: str, seed: int, chosen: Mapping[str, Any]) -> TwoSampl
 
 def graph_truth(name: str, seed: int, chosen: Mapping[str, Any]) -> GraphSample | None:
     """Return the graph behind an instance, None where there is none."""
-    from sparseopt import generators
-
     if name in _GRAPHS:
         return generators.graph_sample(_GRAPHS[name], seed=seed, **chosen)
     if name == "sensor-field":
@@ -122,8 +116,6 @@ def words(name: str, seed: int, chosen: Mapping[str, Any]) -> dict[str, float]:
         all readings. "sparsity": nonzeros of the true difference (differential networks).
         "truth": the budget of the true graph, both ends of an edge counted.
     """
-    from sparseopt import generators
-
     if name == TWO_SAMPLES:
         return {}
     facts = generators.provenance(name, seed=seed, **chosen)

@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import sparseopt
-
 __all__ = ["environment"]
 
 _PACKAGES = (
@@ -41,7 +39,7 @@ _PACKAGES = (
 def environment() -> dict[str, Any]:
     """Return the machine and the versions, with an ``id`` that records refer to."""
     facts: dict[str, Any] = {
-        "sparseopt": sparseopt.__version__,
+        "sparseopt": _version("sparseopt"),
         "commit": _commit(),
         "python": platform.python_version(),
         "system": platform.platform(),
@@ -77,7 +75,7 @@ def _memory() -> int | None:
 
 def _commit() -> str | None:
     """Return the commit of a clone, marked where files differ from it; None of an installation."""
-    root = Path(sparseopt.__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
     with contextlib.suppress(OSError, subprocess.SubprocessError):

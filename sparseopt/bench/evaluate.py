@@ -21,7 +21,8 @@ from sparseopt.bench.child import announce, begin
 from sparseopt.bench.metrics import measure
 
 if TYPE_CHECKING:
-    from sparseopt import Problem, Result
+    from sparseopt.problems.base import Problem
+    from sparseopt.result import Result
 
 __all__ = ["contradictions", "evaluation", "worse"]
 
@@ -53,12 +54,12 @@ def evaluation(spec: Mapping[str, Any], answer: Path) -> dict[str, Any]:
     answer : path
         The saved result.
     """
-    import sparseopt
+    from sparseopt.api import check, load
     from sparseopt.errors import SparseOptError
     from sparseopt.io import load_result
-    from sparseopt.result import relative_gap
+    from sparseopt.result import Verdict, relative_gap
 
-    problem = sparseopt.load(spec["path"])
+    problem = load(spec["path"])
     try:
         result = load_result(answer)
     except SparseOptError as error:
@@ -67,13 +68,13 @@ def evaluation(spec: Mapping[str, Any], answer: Path) -> dict[str, Any]:
         return {"unreadable": "the answer belongs to another instance"}
     result = result.with_changes(problem=problem)
     begun = time.perf_counter()
-    report = sparseopt.check(problem, result)
+    report = check(problem, result)
     check_time = time.perf_counter() - begun
     objective, violation = _recomputed(problem, result)
     metrics: dict[str, Any] = {}
     curve: list[list[float]] = []
     names = tuple(spec["instance"]["metrics"])
-    if report.verdict is sparseopt.Verdict.REFUTED:
+    if report.verdict is Verdict.REFUTED:
         # How far off an answer is can be said of a wrong one, too; the rest would mean nothing.
         names = tuple(name for name in names if name == "feasibility")
     else:

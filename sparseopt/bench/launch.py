@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import sparseopt
 from sparseopt.bench.child import PARENT, PIPE
 
 __all__ = ["Ended", "Watch", "launch"]
@@ -138,7 +137,7 @@ def launch(
 
 
 def _environment(threads: int, writer: int) -> dict[str, str]:
-    package = str(Path(sparseopt.__file__).resolve().parents[1])
+    package = str(Path(__file__).resolve().parents[2])
     inherited = os.environ.get("PYTHONPATH")
     return {
         **os.environ,

@@ -10,7 +10,8 @@ import numpy as np
 from sparseopt.bench.designs import graph_truth, two_sample_draw
 
 if TYPE_CHECKING:
-    from sparseopt import Problem, Result
+    from sparseopt.problems.base import Problem
+    from sparseopt.result import Result
 
 __all__ = ["METRICS", "measure"]
 
@@ -138,7 +139,7 @@ def coefficient_error(problem: Any, result: Result, instance: Mapping[str, Any])
 
 
 def _cross_validated(problem: Any, budgets: Any, seed: int) -> int:
-    import sparseopt
+    from sparseopt.api import solve
 
     top = int(budgets[-1])
     grid = np.unique(np.linspace(0, top, _CV_BUDGETS).round().astype(int))
@@ -146,7 +147,7 @@ def _cross_validated(problem: Any, budgets: Any, seed: int) -> int:
     loss = np.zeros(len(grid))
     for fold in range(_FOLDS):
         rest = problem.with_changes(X=np.ascontiguousarray(problem.X[folds != fold]))
-        path: Any = sparseopt.solve(rest, backend="l0-tables", check=False).path
+        path: Any = solve(rest, backend="l0-tables", check=False).path
         held = problem.X[folds == fold]
         for k, budget in enumerate(grid.tolist()):
             residual = held - held @ path.coefficients(min(budget, int(path.knots[-1]))).T

@@ -17,7 +17,7 @@ from sparseopt.bench.designs import design_problem, words
 from sparseopt.errors import ParamError
 
 if TYPE_CHECKING:
-    from sparseopt import Problem
+    from sparseopt.problems.base import Problem
 
 __all__ = ["facts_of", "resolved"]
 
@@ -46,14 +46,14 @@ def facts_of(instance: Mapping[str, Any], target: Path) -> dict[str, Any]:
     target : path
         Where the file goes; an instance that is a file stays where it is.
     """
-    import sparseopt
+    from sparseopt.api import load, save
     from sparseopt.io import read_header
 
     references: Any = []
     known: dict[str, float] = {}
     if instance["generator"] is None:
         path = Path(instance["file"])
-        problem = sparseopt.load(path)
+        problem = load(path)
         if path.suffix == ".npz":
             references = read_header(path).get("reference", [])
             references = [references] if isinstance(references, dict) else references
@@ -64,7 +64,7 @@ def facts_of(instance: Mapping[str, Any], target: Path) -> dict[str, Any]:
             known = words(instance["generator"], seed, settings)
         path = target
         part = target.with_name(f"{target.stem}.part.npz")
-        sparseopt.save(problem, part, name=instance["name"][:200])
+        save(problem, part, name=instance["name"][:200])
         part.replace(target)
     return {
         "path": str(path),
@@ -80,11 +80,11 @@ def facts_of(instance: Mapping[str, Any], target: Path) -> dict[str, Any]:
 
 def _value(word: str, known: Mapping[str, float], problem: Problem) -> Any:
     """Return what a word stands for: "knots:WORD" are the path's knots down to WORD."""
-    import sparseopt
+    from sparseopt.api import solve
 
     if word.startswith(_KNOTS):
         end = _value(word.removeprefix(_KNOTS), known, problem)
-        path = sparseopt.solve(problem, lam_min=end, check=False).path
+        path = solve(problem, lam_min=end, check=False).path
         assert path is not None
         # The first segment reaches up from the first knot, where everything is 0.
         return [float(lam) for lam in path.knots]

@@ -220,11 +220,11 @@ def run(
 
 def _check_backends(suite: Suite) -> None:
     """Refuse names that nobody has registered, unless the suite calls them optional."""
-    import sparseopt
+    from sparseopt.api import backends
 
     asked = [e for e in suite.backends if not (e.reference or e.optional or e.name == "auto")]
     # Half a second of imports, spared where nobody's name is in question.
-    known = {row.name for row in sparseopt.backends()} if asked else set()
+    known = {row.name for row in backends()} if asked else set()
     for entry in asked:
         if entry.name not in known:
             raise ParamError(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sparseopt.bench.child import announce, begin, current_memory, peak_memory
 
 if TYPE_CHECKING:
-    from sparseopt import Backend, Progress
+    from sparseopt.backend import Backend, Progress
 
 __all__ = ["main"]
 
@@ -39,18 +39,20 @@ def main() -> None:
 
 
 def _solve(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
-    import sparseopt
+    from sparseopt.api import load, solve
+    from sparseopt.io import save_result
+    from sparseopt.params import SolveParams
 
     backend = _backend(spec)
-    params = sparseopt.SolveParams(**spec["params"])
+    params = SolveParams(**spec["params"])
     warm = _warm_up(spec, backend, params) if spec["warm_up"] else {}
-    problem = sparseopt.load(spec["path"])
+    problem = load(spec["path"])
     gc.collect()
     before = current_memory()
     announce("solve")
     seen: list[Progress] = []
     cpu, clock = time.process_time(), time.perf_counter()
-    result = sparseopt.solve(
+    result = solve(
         problem,
         backend=backend,
         params=params,
@@ -61,7 +63,7 @@ def _solve(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     wall, cpu = time.perf_counter() - clock, time.process_time() - cpu
     peak = peak_memory()
     announce("save")
-    result.save(folder / "answer.json")
+    save_result(result, folder / "answer.json")
     return {
         "ended": "returned",
         "time": wall,
@@ -108,9 +110,9 @@ def _kind(error: Exception, spec: dict[str, Any]) -> str:
     if type(error).__name__ == "LicenseError":
         return "BackendUnavailable"
     if isinstance(error, errors.BackendUnavailable):
-        import sparseopt
+        from sparseopt.api import backends
 
-        rows = [row for row in sparseopt.backends() if row.name == spec["backend"]]
+        rows = [row for row in backends() if row.name == spec["backend"]]
         return "BackendUnavailable" if rows and rows[0].available else "unavailable"
     if isinstance(error, errors.BackendNotFound):
         return "unavailable"

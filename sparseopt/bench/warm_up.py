@@ -8,7 +8,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sparseopt import Backend, Problem, SolveParams
+    from sparseopt.backend import Backend
+    from sparseopt.params import SolveParams
+    from sparseopt.problems.base import Problem
 
 __all__ = ["SMALL", "warm_up"]
 
@@ -43,12 +45,12 @@ def warm_up(
 
     Of a kind without a small relative here, the instance itself is solved for a tenth of a second.
     """
-    import sparseopt
+    from sparseopt.api import solve
     from sparseopt.errors import SparseOptError
 
     try:
         problem, asked = _small(path, kind, params)
-        sparseopt.solve(problem, backend=backend, params=asked, options=options, check=False)
+        solve(problem, backend=backend, params=asked, options=options, check=False)
     except SparseOptError as error:
         # The real solve will say it again, and is what counts.
         return str(error)[:300]
@@ -58,12 +60,13 @@ def warm_up(
 def _small(
     path: str | PathLike[str], kind: str, params: SolveParams
 ) -> tuple[Problem, SolveParams]:
-    import sparseopt
     from sparseopt import generators
 
     if kind not in SMALL:
         limit = _BRIEF if params.time_limit is None else min(_BRIEF, params.time_limit)
-        return sparseopt.load(path), replace(params, time_limit=limit)
+        from sparseopt.api import load
+
+        return load(path), replace(params, time_limit=limit)
     name, settings = SMALL[kind]
     problem = generators.generate(name, seed=0, **settings)
     # Values of lam and K belong to the instance; what is asked (a value, a grid, a path) stays.
