@@ -92,6 +92,8 @@ def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
             _stay(core, hull, last, objective, multiplier, bound, change_ptr)
             break
         control.progress("budgets", fraction=int(core.state[1]) / max(last, 1))
+    # The segments' drops were added up: what cancels must not fall below what is possible.
+    objective = np.maximum(objective, np.minimum.reduceat(values, ptr[:-1]).sum())
     written = int(core.state[2])
     path = BudgetPath(
         budgets=np.arange(last + 1),

@@ -172,6 +172,8 @@ def _path(
     node, count = node[order], count[order]
     at = first[node] + count
     value = losses[first].sum() + np.append(0.0, np.cumsum(losses[at] - losses[at - 1]))
+    # Steps that cancel must not end below the sum of the smallest losses.
+    value = np.maximum(value, np.minimum.reduceat(losses, first).sum())
     budgets = np.arange(last + 1)
     # No loss is negative; the logarithm of one has no bound.
     least = -np.inf if problem.scaling == "nlogrss" else 0.0

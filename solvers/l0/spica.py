@@ -138,12 +138,14 @@ class _Dual:
         at = tables.ptr[node]
         drop = tables.values[at + count] - tables.values[at + hull.start[order]]
         none = tables.values[tables.ptr[:-1]].sum()
+        least = np.minimum.reduceat(tables.values, tables.ptr[:-1]).sum()
         return cls(
             node=node.astype(np.int64),
             count=count.astype(np.int64),
             slope=hull.slope[order],
             spent=np.concatenate([[0], np.cumsum(width)]),
-            value=np.concatenate([[none], none + np.cumsum(drop)]),
+            # Drops that cancel must not end below the sum of the smallest losses.
+            value=np.maximum(np.concatenate([[none], none + np.cumsum(drop)]), least),
         )
 
     def taken(self, lam: Array) -> Array:

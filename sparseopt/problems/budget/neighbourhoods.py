@@ -27,6 +27,9 @@ _BLOCK = 2048
 """Nodes whose losses are evaluated at once."""
 _ENTRIES = 1 << 24
 """Entries of X that are looked at at once."""
+_VANISHED = 1e-14
+"""Loss relative to that of no neighbours whose logarithm is not taken: residuals of 1e-7 of the
+column have lost the digits that the checker compares, 1e-9 of the logarithm."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,8 +200,18 @@ class L0GraphicalModel(BudgetProblem):
         return float(self.node_objectives(x).sum())
 
     def objective_scale(self, x: Array, lam: float | None = None) -> float:
-        """Return the sum of the absolute scaled losses at the coefficients x."""
-        return float(np.abs(self.node_objectives(x)).sum())
+        """Return the sum of the sizes of the nodes' terms at the coefficients x.
+
+        A residual is a difference of terms as large as the column itself, so a loss is known up to
+        rounding errors of the loss without neighbours, however small it is: a node's size is the
+        larger of the two absolute scaled losses, and at least n for the logarithm.
+        """
+        size = np.abs(self.node_objectives(x))
+        if self.scaling == "nlogrss":
+            unit = np.full(len(size), float(self.X.shape[0]))
+        else:
+            unit = self.scaled(self.null_losses(), np.arange(self.X.shape[1]))
+        return float(np.maximum(size, unit).sum())
 
     def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
         """Return by how much the number of nonzero coefficients exceeds the budget `lam`."""
@@ -255,14 +268,16 @@ class L0GraphicalModel(BudgetProblem):
         Raises
         ------
         ProblemError
-            When a loss is 0 and the scaling takes its logarithm.
+            When the scaling takes the logarithm of a loss that is 0, or rounding.
         """
         if self.scaling == "rss":
             return losses
+        null = self.null_losses()[nodes]
         if self.scaling == "standardised":
-            return np.asarray(losses / self.null_losses()[nodes])
-        if (losses <= 0.0).any():
-            j = int(nodes[int(np.argmin(losses))])
+            return np.asarray(losses / null)
+        vanished = losses <= _VANISHED * null
+        if vanished.any():
+            j = int(nodes[int(np.argmax(vanished))])
             raise ProblemError(
                 f"the residuals of node {j} vanish, and scaling 'nlogrss' takes their logarithm: "
                 "give a ridge > 0, or another scaling",

@@ -164,6 +164,21 @@ def test_vanishing_residuals_have_no_logarithm():
     x[0] = 1.0  # node 0 by its copy, node 1
     with pytest.raises(ProblemError, match="residuals of node 0 vanish"):
         problem.objective(x)
+    x[0] = 1.0 + 1e-9  # nor has what rounding leaves of them
+    with pytest.raises(ProblemError, match="residuals of node 0 vanish"):
+        problem.objective(x)
+
+
+@pytest.mark.parametrize("scaling", ["standardised", "rss"])
+def test_the_size_of_the_terms_stays_that_of_the_data_where_nodes_fit_exactly(scaling):
+    exact = X.copy()
+    exact[:, 1] = exact[:, 0]
+    problem = L0GraphicalModel(exact, WINDOW, scaling=scaling)
+    x = np.zeros(problem.total)
+    without = problem.objective(x)
+    x[0] = 1.0
+    assert problem.objective(x) < without
+    assert problem.objective_scale(x) == pytest.approx(without)
 
 
 def test_nodes_without_candidates_are_allowed():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import sparseopt
 from sparseopt import SolveParams, Verdict
 from sparseopt.backend import Control
-from sparseopt.problems import BudgetTables
+from sparseopt.problems import BudgetTables, L0GraphicalModel
 from sparseopt.solvers.l0 import exact_path as driver
 from sparseopt.solvers.l0.exact_path import exact_path
 
@@ -110,3 +110,17 @@ def test_a_limit_leaves_valid_counts_and_bounds(monkeypatch):
         counts = found.path.at(K)
         assert counts.sum() <= K
         assert problem.objective(counts) == pytest.approx(found.path.objective[K])
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e5])
+@pytest.mark.parametrize("scaling", ["standardised", "rss"])
+@pytest.mark.parametrize("backend", ["l0-tables", "spica", "knapsack-dp", "highs-knapsack"])
+def test_nodes_that_fit_exactly_are_verified(backend, scaling, unit):
+    """All losses vanish up to rounding, and what rounding leaves has no digit in common."""
+    X = unit * np.random.default_rng(0).normal(size=(20, 3))
+    X[:, 2] = X[:, 0] - X[:, 1]
+    model = L0GraphicalModel(X, ~np.eye(3, dtype=bool), scaling=scaling)
+    result = sparseopt.solve(model, backend=backend)
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
+    assert (result.path.objective >= 0.0).all()
+    assert result.objective <= 1e-14 * result.path.objective[0]
