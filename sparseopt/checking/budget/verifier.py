@@ -5,15 +5,16 @@ path. By Everett's theorem (1963)
 
 .. math:: Q(\lambda; K) = \sum_j \min_k \left( L_j(k) + \lambda k \right) - \lambda K \le V(K),
 
-which proves every bound up to :math:`Q(\lambda_K; K)`. A budget may have a duality gap: for bounds
-above that, the dynamic program is run again, values only, where its size allows. Beyond that size
-the verdict is ``unproven``.
+which proves every bound up to :math:`Q(\lambda_K; K)`. A budget may have a duality gap: bounds
+above that are proven by dynamic programs over the few nodes that could close it
+(:mod:`sparseopt.checking.budget.gaps`). Beyond some ten seconds the verdict is ``unproven``.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from sparseopt.checking.budget.gaps import Segments, prove_gaps
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import SUM
 from sparseopt.paths.budget import BudgetPath
@@ -24,8 +25,8 @@ from sparseopt.result import Result, Status
 
 __all__ = ["verify", "verify_path"]
 
-_STEPS = 10_000_000_000
-"""Table entries times budgets up to which the dynamic program is recomputed: some ten seconds."""
+_STEPS = 1e10
+"""Additions that the programs for gaps may take: some ten seconds."""
 
 
 def verify(problem: BudgetTables | L0GraphicalModel, result: Result, findings: Findings) -> None:
@@ -64,14 +65,16 @@ def verify_path(
     optimal = result.status is Status.OPTIMAL
     if optimal and (path.objective - path.bound > _asked(result, path, tolerance)).any():
         findings.refute("the status is optimal, but at some budget objective and bound do not meet")
-    dual = _dual_bounds(problem, result, path, findings)
-    if dual is None:
+    multiplier = _multipliers(result, path, findings)
+    if multiplier is None:
         return
+    segments = _hull_segments(problem)
+    dual = _dual_bounds(problem, segments, path.budgets, multiplier)
     short = path.certified & (path.objective - dual > tolerance)
     if short.any():
         K = int(np.argmax(short))
         findings.refute(f"budget {K} is called certified, but its multiplier leaves a gap")
-    _check_bounds(problem, path, dual, tolerance, findings)
+    _check_bounds(problem, path, segments, multiplier, dual, tolerance, findings)
 
 
 def _shapes(problem: BudgetTables, result: Result, path: BudgetPath, findings: Findings) -> bool:
@@ -149,10 +152,8 @@ def _asked(result: Result, path: BudgetPath, tolerance: float) -> Array:
     return np.maximum(np.maximum(params.abs_gap, params.rel_gap * size), tolerance)
 
 
-def _dual_bounds(
-    problem: BudgetTables, result: Result, path: BudgetPath, findings: Findings
-) -> Array | None:
-    """Return Q at the certificate's multipliers, shape (B,), or None."""
+def _multipliers(result: Result, path: BudgetPath, findings: Findings) -> Array | None:
+    """Return the certificate's multipliers, shape (B,), or None."""
     certificate = result.certificate
     if certificate is None or certificate.kind != "budget":
         findings.doubt("there is no certificate 'budget' that could prove the bounds")
@@ -164,18 +165,21 @@ def _dual_bounds(
     if not np.isfinite(multiplier).all():
         findings.refute("a multiplier is not finite")
         return None
-    slope, width, drop = _hull_segments(problem)
-    order = np.argsort(slope, kind="stable")
-    value = np.concatenate([[0.0], np.cumsum(drop[order])])
-    spent = np.concatenate([[0.0], np.cumsum(width[order])])
+    return multiplier
+
+
+def _dual_bounds(problem: BudgetTables, segments: Segments, K: Array, multiplier: Array) -> Array:
+    """Return Q at the certificate's multipliers, shape (B,)."""
+    value = np.concatenate([[0.0], np.cumsum(segments.drop)])
+    spent = np.concatenate([[0.0], np.cumsum(segments.width)])
     # At lam a node takes all of its segments that are steeper than -lam.
-    taken = np.searchsorted(slope[order], -multiplier, side="left")
+    taken = np.searchsorted(segments.slope, -multiplier, side="left")
     none = problem.values[problem.ptr[:-1]].sum()
-    return np.asarray(none + value[taken] + multiplier * (spent[taken] - path.budgets))
+    return np.asarray(none + value[taken] + multiplier * (spent[taken] - K))
 
 
-def _hull_segments(problem: BudgetTables) -> tuple[Array, Array, Array]:
-    """Return (slope, width, drop) of the decreasing hull segments of all tables.
+def _hull_segments(problem: BudgetTables) -> Segments:
+    """Return the decreasing hull segments of all tables, the steepest first.
 
     An entry on or above the line through its neighbours is no vertex of its table's lower convex
     hull, so all such entries can go at once; what is left when none goes is convex.
@@ -194,43 +198,50 @@ def _hull_segments(problem: BudgetTables) -> tuple[Array, Array, Array]:
     same = np.flatnonzero(node[1:] == node[:-1])
     drop, width = loss[same + 1] - loss[same], (k[same + 1] - k[same]).astype(float)
     falls = drop < 0.0
-    return drop[falls] / width[falls], width[falls], drop[falls]
+    same, drop, width = same[falls], drop[falls], width[falls]
+    slope = drop / width
+    # Rounding must not change the order of a node's own segments.
+    while True:
+        back = np.flatnonzero((node[same[1:]] == node[same[:-1]]) & (slope[1:] < slope[:-1]))
+        if len(back) == 0:
+            break
+        slope[back + 1] = slope[back]
+    order = np.argsort(slope, kind="stable")
+    return Segments(*(a[order] for a in (node[same], k[same], slope, width, drop)))
 
 
 def _check_bounds(
-    problem: BudgetTables, path: BudgetPath, dual: Array, tolerance: float, findings: Findings
+    problem: BudgetTables,
+    path: BudgetPath,
+    segments: Segments,
+    multiplier: Array,
+    dual: Array,
+    tolerance: float,
+    findings: Findings,
 ) -> None:
-    """Prove every bound by its multiplier or by the dynamic program."""
+    """Prove every bound by its multiplier, or beyond that by the nodes that could close the gap."""
     B = len(path.budgets)
-    open_ = path.bound > dual + tolerance
-    if not open_.any():
+    beyond = np.flatnonzero(path.bound > dual + tolerance)
+    if len(beyond) == 0:
         findings.prove(f"multipliers prove the bounds of all {B} budgets")
         return
-    if B * len(problem.values) > _STEPS:
-        findings.doubt(
-            f"{int(open_.sum())} of {B} bounds exceed what their multipliers prove, and are too "
-            "many to recompute"
+    gap = path.bound[beyond] - dual[beyond]
+    least = prove_gaps(problem, segments, path.budgets[beyond], multiplier[beyond], gap, _STEPS)
+    false = gap > least + tolerance
+    if false.any():
+        at = int(beyond[int(np.argmax(false))])
+        findings.refute(
+            f"the bound {path.bound[at]:.17g} at budget {at} exceeds "
+            f"{dual[at] + least[int(np.argmax(false))]:.17g}"
         )
         return
-    value = _values(problem, B)
-    false = path.bound > value + tolerance
-    if false.any():
-        K = int(np.argmax(false))
-        findings.refute(f"the bound {path.bound[K]:.17g} at budget {K} exceeds {value[K]:.17g}")
-        return
+    left = int(np.isnan(least).sum())
     findings.prove(
-        f"multipliers prove the bounds of {B - int(open_.sum())} budgets, the dynamic program that "
-        f"was run again those of the other {int(open_.sum())}"
+        f"multipliers prove the bounds of {B - len(beyond)} budgets, dynamic programs over the "
+        f"nodes that could close the gap those of {len(beyond) - left}"
     )
-
-
-def _values(problem: BudgetTables, B: int) -> Array:
-    """Return V(0), ..., V(B - 1)."""
-    value = np.zeros(B)
-    for j in range(len(problem.ptr) - 1):
-        table = problem.table(j)
-        best = value + table[0]
-        for k in range(1, min(len(table), B)):
-            np.minimum(best[k:], value[:-k] + table[k], out=best[k:])
-        value = best
-    return value
+    if left:
+        findings.doubt(
+            f"{left} of {B} bounds exceed what their multipliers prove, and are too much work to "
+            "recompute"
+        )
