@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparseopt.bench.child import announce, begin
 from sparseopt.bench.metrics import measure
+from sparseopt.bench.process import announce, begin
 
 if TYPE_CHECKING:
     from sparseopt.problems.base import Problem

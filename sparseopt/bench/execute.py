@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from sparseopt.bench.environment import environment
+from sparseopt.bench.instances import resolved
 from sparseopt.bench.jobs import Job
-from sparseopt.bench.launch import Ended, Watch, launch
-from sparseopt.bench.outcome import Outcome, classify
-from sparseopt.bench.prepare import resolved
+from sparseopt.bench.process import Ended, Watch, launch
+from sparseopt.bench.records import Outcome, classify
 
 __all__ = ["Stopped", "execute"]
 
@@ -138,7 +138,7 @@ def _prepared(
             limit = float(job.limits["warm_up"])
             spec = {"instance": job.instance, "target": str(target.resolve())}
             spec["python_path"] = job.python_path
-            ended = launch(f"{_PACKAGE}.prepare", spec, inner, Watch(limit, limit), stop)
+            ended = launch(f"{_PACKAGE}.instances", spec, inner, Watch(limit, limit), stop)
             _raise_if_stopped(ended)
             made = inner / "facts.json"
             if not made.is_file():

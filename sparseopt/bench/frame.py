@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sparseopt.bench.evaluate import TOLERANCE, worse
-from sparseopt.bench.outcome import Outcome
+from sparseopt.bench.records import Outcome
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Self
 
-from sparseopt.bench.designs import design_settings
+from sparseopt.bench.instances import design_settings
 from sparseopt.bench.suite import BackendEntry, InstanceEntry, Setting, Suite
 from sparseopt.errors import ParamError
 

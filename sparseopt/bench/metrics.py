@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparseopt.bench.designs import graph_truth, two_sample_draw
+from sparseopt.bench.instances import graph_truth, two_sample_draw
 
 if TYPE_CHECKING:
     from sparseopt.problems.base import Problem

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparseopt.bench.child import announce, begin, current_memory, peak_memory
+from sparseopt.bench.process import announce, begin, current_memory, peak_memory
 
 if TYPE_CHECKING:
     from sparseopt.backend import Backend, Progress

@@ -5,17 +5,27 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import resources
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from sparseopt.bench.fields import Table
-from sparseopt.bench.pictures import Figure, Scaling, read_figure, read_scaling
-from sparseopt.bench.table_spec import TableSpec, read_table
+from sparseopt.bench.figures import Figure, Scaling, read_figure, read_scaling
+from sparseopt.bench.tables import TableSpec, read_table
 from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 
-__all__ = ["BackendEntry", "InstanceEntry", "Limits", "Setting", "Suite", "read_suite"]
+__all__ = [
+    "BackendEntry",
+    "InstanceEntry",
+    "Limits",
+    "Setting",
+    "Suite",
+    "find_suite",
+    "read_suite",
+    "suite_files",
+]
 
 UNSET = "unset"
 """A parameter's value that takes away what a wider table has set."""
@@ -240,7 +250,7 @@ def suite_from(document: Mapping[str, Any], file: str, folder: Path) -> Suite:
 
 
 def _instance(table: Table, folder: Path) -> InstanceEntry:
-    from sparseopt.bench.designs import design_settings
+    from sparseopt.bench.instances import design_settings
     from sparseopt.bench.metrics import METRICS
 
     generator, file = table.text("generator"), table.text("file")
@@ -318,3 +328,34 @@ def _params(table: Table) -> dict[str, Any]:
             except ParamError as error:
                 raise ParamError(f"{table.file}: {table.where}.params: {error}") from error
     return given
+
+
+def suite_files() -> dict[str, Path]:
+    """Return the names of the shipped suites and where they are.
+
+    They are ``instances/suites/*.toml`` in a clone, and installed with the package.
+    """
+    folder = Path(str(resources.files("sparseopt.bench"))) / "suites"
+    return {path.stem: path.resolve() for path in sorted(folder.glob("*.toml"))}
+
+
+def find_suite(name: str) -> Path:
+    """Return the file of a suite: a path that ends in .toml, or the name of a shipped one.
+
+    Raises
+    ------
+    ParamError
+        When there is none.
+    """
+    if name.endswith(".toml"):
+        path = Path(name)
+        if not path.is_file():
+            raise ParamError(f"{path} is not there; expected a suite file")
+        return path
+    known = suite_files()
+    if name not in known:
+        raise ParamError(
+            f"no suite is called {name!r}; there are: {', '.join(known)} (a file of your own ends "
+            "in .toml)"
+        )
+    return known[name]

@@ -1,10 +1,38 @@
-"""Numbers as a person reads them."""
+"""Numbers and columns as a person reads them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
-__all__ = ["bytes_text", "count_text", "number_text", "seconds_text"]
+__all__ = ["bytes_text", "count_text", "name_of", "number_text", "seconds_text"]
+
+
+NAMES: Mapping[str, str] = {
+    "time": "time (s)",
+    "cpu_time": "processor time (s)",
+    "peak_memory": "memory (bytes)",
+    "memory_used": "memory beyond the data (bytes)",
+    "excess": "relative distance from the best",
+    "power": "testing power",
+    "power_dense": "testing power, all variables",
+    "fdp": "FDP",
+    "ndp": "NDP",
+    "fdp_ndp": "mean of FDP and NDP",
+    "error": "squared error",
+    "knots": "knots",
+    "iterations": "iterations",
+    "objective": "objective",
+    "max_violation": "largest violation",
+    "min_violation": "smallest violation",
+    "auc": "area under the ROC curve",
+}
+"""What columns of the data frame are called for a reader."""
+
+
+def name_of(column: str) -> str:
+    """Return what a column of the frame is called for a reader."""
+    return NAMES.get(column, column)
 
 
 def seconds_text(seconds: float) -> str:

@@ -34,9 +34,8 @@ def bench() -> None:
 @_JSON
 def list_suites(suite: str | None, as_json: bool) -> ExitCode:
     """List the suites that come with the package, or what SUITE would solve."""
-    from sparseopt.bench.catalog import find_suite, suite_files
     from sparseopt.bench.jobs import expand
-    from sparseopt.bench.suite import read_suite
+    from sparseopt.bench.suite import find_suite, read_suite, suite_files
     from sparseopt.cli.tables import print_table
 
     if suite is not None:
@@ -110,11 +109,10 @@ def run(
     Records go to DIR (bench-runs/NAME); the same command goes on with a run that was ended, in
     whatever way, and does nothing twice.
     """
-    from sparseopt.bench.catalog import find_suite
     from sparseopt.bench.jobs import Selection
-    from sparseopt.bench.outcome import Outcome
+    from sparseopt.bench.records import Outcome
     from sparseopt.bench.run import plan_run
-    from sparseopt.bench.suite import read_suite
+    from sparseopt.bench.suite import find_suite, read_suite
     from sparseopt.bench.wording import count_text
     from sparseopt.cli.bench_live import run_live
 

@@ -46,7 +46,7 @@ def test_list_keeps_a_suite_whose_files_are_elsewhere(
     path.write_text(
         '[suite]\ntitle = "Far"\n[[instances]]\nfile = "gone.npz"\n[[backends]]\nname = "highs"\n'
     )
-    monkeypatch.setattr("sparseopt.bench.catalog.suite_files", lambda: {"far": path})
+    monkeypatch.setattr("sparseopt.bench.suite.suite_files", lambda: {"far": path})
     code, out, _ = call("list")
     assert code == 0
     assert "Far (its files are not here)" in out

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparseopt.bench.child import peak_memory
-from sparseopt.bench.launch import _by_proc, _by_psutil
+from sparseopt.bench.process import _by_proc, _by_psutil, peak_memory
 
 SIZE = 60_000_000
 BOTH = f"""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparseopt
-from sparseopt.bench.designs import design_problem
+from sparseopt.bench.instances import design_problem
 from sparseopt.bench.metrics import measure
 
 DESIGN = "two-sample-selection"

@@ -7,8 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from sparseopt.bench.catalog import find_suite
-from sparseopt.bench.suite import read_suite
+from sparseopt.bench.suite import find_suite, read_suite
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "paper_tables.py"
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sparseopt.bench.catalog import find_suite, suite_files
 from sparseopt.bench.jobs import Selection, expand
-from sparseopt.bench.suite import read_suite
+from sparseopt.bench.suite import find_suite, read_suite, suite_files
 from sparseopt.errors import ParamError
 
 GOOD = """

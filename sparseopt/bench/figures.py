@@ -1,54 +1,137 @@
-"""The pictures of a report, from the data frame of records and the records' traces."""
+"""Figures of a report: what a suite may ask for, and how each is drawn.
+
+Pictures follow the page: SVG text whose colours and fonts are the page's own variables.
+"""
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparseopt.bench.drawing import drawn, style_of
-from sparseopt.bench.pictures import Figure
+from sparseopt.bench.fields import Table
 from sparseopt.bench.stats import performance_profile, power_law
-from sparseopt.bench.wording import number_text
+from sparseopt.bench.wording import name_of, number_text
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
-__all__ = ["profile", "progress", "roc_curves", "scaling", "suite_figure"]
+__all__ = [
+    "COLOURS",
+    "MARKERS",
+    "Figure",
+    "Scaling",
+    "drawn",
+    "profile",
+    "progress",
+    "read_figure",
+    "read_scaling",
+    "roc_curves",
+    "scaling",
+    "style_of",
+    "suite_figure",
+]
 
-NAMES: Mapping[str, str] = {
-    "time": "time (s)",
-    "cpu_time": "processor time (s)",
-    "peak_memory": "memory (bytes)",
-    "memory_used": "memory beyond the data (bytes)",
-    "excess": "relative distance from the best",
-    "power": "testing power",
-    "power_dense": "testing power, all variables",
-    "fdp": "FDP",
-    "ndp": "NDP",
-    "fdp_ndp": "mean of FDP and NDP",
-    "error": "squared error",
-    "knots": "knots",
-    "iterations": "iterations",
-    "objective": "objective",
-    "max_violation": "largest violation",
-    "min_violation": "smallest violation",
-    "auc": "area under the ROC curve",
-}
-"""What columns of the data frame are called for a reader."""
+KINDS = ("line", "box", "roc")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One picture, or one panel for each value of `panels`.
+
+    Attributes
+    ----------
+    title : str
+    kind : {"line", "box", "roc"}
+        Means with standard errors against x; boxes of y at each x; a mean curve of (FPR, TPR).
+    x, y, series : str
+    panels : tuple of str
+        Columns of the data frame of records.
+    source, note : str
+    """
+
+    title: str
+    kind: str
+    x: str = ""
+    y: str = ""
+    series: str = "backend"
+    panels: tuple[str, ...] = ()
+    log_x: bool = False
+    log_y: bool = False
+    source: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How y grows with x: a power law fitted for each backend, with an interval.
+
+    Each kind of problem is fitted by itself; `kinds` names those that are meant, if not all.
+    """
+
+    x: str
+    y: str = "time"
+    title: str = ""
+    kinds: tuple[str, ...] = ()
+
+
+def read_figure(table: Table) -> Figure:
+    """Read one [[figures]] entry.
+
+    Raises
+    ------
+    ParamError
+        When a key is missing, unknown or wrong.
+    """
+    kind = table.text("kind", "line")
+    if kind not in KINDS:
+        table.refuse("kind", kind, f"one of: {', '.join(KINDS)}")
+    figure = Figure(
+        title=table.text("title", required=True),
+        kind=kind,
+        x=table.text("x", required=kind != "roc"),
+        y=table.text("y", required=kind != "roc"),
+        series=table.text("series", "backend"),
+        panels=table.texts("panels"),
+        log_x=table.flag("log_x", False),
+        log_y=table.flag("log_y", False),
+        source=table.text("source"),
+        note=table.text("note"),
+    )
+    table.end("title, kind, x, y, series, panels, log_x, log_y, source, note")
+    return figure
+
+
+def read_scaling(table: Table) -> Scaling:
+    """Read one [[scaling]] entry.
+
+    Raises
+    ------
+    ParamError
+        When a key is missing, unknown or wrong.
+    """
+    fit = Scaling(
+        table.text("x", required=True),
+        table.text("y", "time"),
+        table.text("title"),
+        table.texts("kinds"),
+    )
+    table.end("x, y, title, kinds")
+    return fit
+
 
 _FEW = 8
 """Places on an axis that are all named."""
 
 _SHARES = ("power", "power_dense", "fdp", "ndp", "fdp_ndp", "auc", "correct")
-
-
-def name_of(column: str) -> str:
-    """Return what a column of the frame is called for a reader."""
-    return NAMES.get(column, column)
 
 
 def profile(table: pd.DataFrame, styles: Mapping[str, int], title: str) -> str:
@@ -246,3 +329,130 @@ def _is_number(value: Any) -> bool:
 
 def _natural(value: Any) -> tuple[int, float, str]:
     return (0, float(value), "") if _is_number(value) else (1, 0.0, str(value))
+
+
+COLOURS = tuple(f"#a0000{k}" for k in range(8))
+"""Stand-ins for the page's series colours --s0 to --s7."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
+_DASHES = ("-", "--", "-.", ":")
+_INK, _FAINT, _PAPER = "#101112", "#131415", "#161718"
+
+
+def style_of(position: int) -> dict[str, Any]:
+    """Return colour, marker and dashes of the series at a position; no two of 32 are alike."""
+    return {
+        "color": COLOURS[position % len(COLOURS)],
+        "marker": MARKERS[position % len(MARKERS)],
+        "linestyle": _DASHES[position // len(COLOURS) % len(_DASHES)],
+    }
+
+
+def drawn(
+    draw: Callable[[Axes], None], title: str = "", size: tuple[float, float] = (5.2, 3.5)
+) -> str:
+    """Return one picture as SVG for a page.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws on the axes that it is given.
+    title : str
+        For readers of the screen.
+    size : (float, float)
+        Inches.
+    """
+    with _style(title):
+        import matplotlib.pyplot as plt
+
+        figure, axes = plt.subplots(figsize=size, layout="constrained")
+        try:
+            draw(axes)
+            _plain_ticks(axes)
+            _legend(figure, axes)
+            return _themed(figure, title)
+        finally:
+            plt.close(figure)
+
+
+@contextmanager
+def _style(salt: str) -> Iterator[None]:
+    import matplotlib
+
+    matplotlib.use("Agg", force=False)
+    with matplotlib.rc_context(
+        {
+            "svg.fonttype": "none",
+            "svg.hashsalt": salt or "picture",
+            "font.size": 10.0,
+            "text.color": _INK,
+            "axes.labelcolor": _INK,
+            "axes.edgecolor": _FAINT,
+            "axes.facecolor": "none",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.color": _PAPER,
+            "grid.linewidth": 0.8,
+            "xtick.color": _INK,
+            "ytick.color": _INK,
+            "lines.linewidth": 1.6,
+            "lines.markersize": 4.5,
+            "legend.frameon": False,
+            "figure.facecolor": "none",
+        }
+    ):
+        yield
+
+
+def _plain_ticks(axes: Axes) -> None:
+    """Few labels; on logarithmic axes 1, 2, 5, 10, ... where they span little, in plain numbers."""
+    from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    for axis, scale, ends in (
+        (axes.xaxis, axes.get_xscale(), axes.get_xlim()),
+        (axes.yaxis, axes.get_yscale(), axes.get_ylim()),
+    ):
+        if scale != "log" or not ends[0] > 0.0:
+            if isinstance(axis.get_major_locator(), AutoLocator):
+                axis.set_major_locator(MaxNLocator(6))
+            continue
+        decades = abs(math.log10(ends[1] / ends[0]))
+        subs = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
+        axis.set_major_locator(LogLocator(subs=subs, numticks=9))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: number_text(float(value))))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _legend(figure: Canvas, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    if len(labels) > 1:
+        columns = min(len(labels), 3 if max(map(len, labels)) < 22 else 2)
+        figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=9.0)
+
+
+def _themed(figure: Canvas, title: str) -> str:
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    text = stream.getvalue()
+    text = text[text.index("<svg") :]
+    for stand_in, variable in (
+        (_INK, "var(--ink)"),
+        (_FAINT, "var(--faint)"),
+        (_PAPER, "var(--line)"),
+        *((colour, f"var(--s{k})") for k, colour in enumerate(COLOURS)),
+    ):
+        text = text.replace(stand_in, variable)
+    text = re.sub(r"font: ([0-9.]+px) [^;\"]*", r"font: \1 var(--font)", text)
+    # Names that every picture has would be there many times on one page.
+    text = re.sub(
+        r" id=\"(?:figure|axes|patch|line2d|text|xtick|ytick|matplotlib|legend|"
+        r"LineCollection|FillBetweenPolyCollection|PathCollection)[^\"]*\"",
+        "",
+        text,
+    )
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    head = text.index(">")
+    opening = re.sub(r" (?:width|height)=\"[^\"]*\"", "", text[:head])
+    label = title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return f'{opening} role="img" aria-label="{label}"{text[head:]}'
