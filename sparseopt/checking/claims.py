@@ -6,51 +6,50 @@ import math
 
 import numpy as np
 
-from sparseopt.checking.parametric.point import objective_scale, primal_point
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import FEASIBILITY, OBJECTIVE, SUM, UNSCALED
+from sparseopt.checking.tolerances import FEASIBILITY, OBJECTIVE, SUM
+from sparseopt.checking.verifiers import Evaluation, evaluate
 from sparseopt.errors import ProblemError, SparseOptError
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.parametric.problem import ParametricProblem
 from sparseopt.result import Limit, Result, Status, relative_gap
 
 __all__ = ["check_claims"]
 
 _POINT = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IMPRECISE})
 """Statuses that state a feasible point."""
-_NO_POINT = frozenset({Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB})
+_NOTHING = frozenset({Status.NO_SOLUTION, Status.NUMERICAL_ERROR, Status.ERROR})
+"""Statuses that answer nothing."""
+_PROBLEM_ENDS = {Status.INFEASIBLE: 1.0, Status.UNBOUNDED: -1.0}
+"""The only value of a minimisation that objective and bound may have, as the sign of infinity."""
 
 
 def check_claims(problem: Problem, result: Result, findings: Findings) -> None:
     """Check what the result states against the problem's own formulas.
 
     - A limit is stated exactly for FEASIBLE and NO_SOLUTION.
-    - OPTIMAL, CONVERGED and FEASIBLE come with a point, and it is feasible.
-    - The stated objective value is that of the point, to 1e-9 of the size of its terms.
+    - OPTIMAL, CONVERGED and FEASIBLE come with a point and its objective value; the point is
+      feasible, and the value is that of the point, to 1e-9 of the size of its terms.
     - The bound lies on the right side of the objective, and for OPTIMAL the two meet within the
       gap that was asked for.
-    - INFEASIBLE does not come with a feasible point.
+    - INFEASIBLE and UNBOUNDED come without a path and without numbers that contradict them.
+    - Nothing in the trace is better than the bound.
     """
     _check_limit(result, findings)
-    _check_numbers(problem, result, findings)
-    if result.x is None:
-        if result.status in (Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE):
-            findings.refute(f"the status is {result.status.value}, but there is no point x")
+    if result.status in _NOTHING or result.status is Status.IMPRECISE:
+        findings.doubt(f"the status {result.status.value} claims nothing that could be proven")
+    evaluation = None if result.x is None else _evaluate(problem, result, findings)
+    _check_numbers(problem, result, evaluation, findings)
+    _check_other_claims(problem, result, findings)
+    _check_trace(problem, result, evaluation, findings)
+    if result.x is None and result.status in _POINT - {Status.IMPRECISE}:
+        findings.refute(f"the status is {result.status.value}, but there is no point x")
+    if evaluation is None:
         return
-    x = _point(result, findings)
-    if x is None:
-        return
-    try:
-        lam = _parameter(result)
-        value = problem.objective(x, lam)
-        violation, where = _violation(problem, x, lam, findings)
-    except (SparseOptError, IndexError, TypeError, ValueError) as error:
-        findings.refute(f"x cannot be evaluated: {error}")
-        return
-    _check_feasibility(result, findings, violation, where)
+    _check_feasibility(result, evaluation, findings)
     if result.objective is None or math.isinf(result.objective):
         return
-    size = max(abs(value), _size(problem, x, lam), np.finfo(float).tiny)
+    value = evaluation.value
+    size = max(abs(value), evaluation.size, np.finfo(float).tiny)
     difference = abs(result.objective - value) / size
     findings.measure("objective", difference)
     if not difference <= OBJECTIVE:
@@ -59,13 +58,30 @@ def check_claims(problem: Problem, result: Result, findings: Findings) -> None:
         )
 
 
+def _evaluate(problem: Problem, result: Result, findings: Findings) -> Evaluation | None:
+    """Evaluate x; None after refuting it."""
+    x = _point(result, findings)
+    if x is None:
+        return None
+    try:
+        evaluation = evaluate(problem, x, _parameter(result))
+    except (SparseOptError, IndexError, TypeError, ValueError) as error:
+        findings.refute(f"x cannot be evaluated: {error}")
+        return None
+    for name, value in evaluation.residuals.items():
+        findings.measure(name, value)
+    return evaluation
+
+
 def _check_limit(result: Result, findings: Findings) -> None:
     limited = result.status in (Status.FEASIBLE, Status.NO_SOLUTION)
     if limited != isinstance(result.limit, Limit):
         findings.refute(f"status {result.status.value} does not go with the limit {result.limit}")
 
 
-def _check_numbers(problem: Problem, result: Result, findings: Findings) -> None:
+def _check_numbers(
+    problem: Problem, result: Result, evaluation: Evaluation | None, findings: Findings
+) -> None:
     """Check objective and bound against each other and against the asked gap."""
     objective, bound = result.objective, result.bound
     for name, value in (("objective", objective), ("bound", bound)):
@@ -77,10 +93,14 @@ def _check_numbers(problem: Problem, result: Result, findings: Findings) -> None
     if objective is not None and math.isinf(objective):
         findings.refute(f"the status is {result.status.value}, but the objective is {objective}")
         return
+    if objective is None and result.status is not Status.IMPRECISE:
+        findings.refute(f"the status is {result.status.value}, but no objective is stated")
+    if bound is None and result.status is Status.OPTIMAL:
+        findings.refute("the status is optimal, but no bound is stated")
     if objective is None or bound is None:
         return
     excess = bound - objective if problem.sense == "min" else objective - bound
-    size = _stated_size(problem, result)
+    size = _stated_size(result, evaluation)
     allowed = max(
         result.params.abs_gap,
         result.params.rel_gap * max(abs(objective), abs(bound), 1e-10 * problem.value_unit),
@@ -97,14 +117,71 @@ def _check_numbers(problem: Problem, result: Result, findings: Findings) -> None
         )
 
 
-def _stated_size(problem: Problem, result: Result) -> float:
+def _stated_size(result: Result, evaluation: Evaluation | None) -> float:
     """Return the size of the objective's terms, or of the stated numbers where x is no help."""
     objective, bound = result.objective or 0.0, result.bound or 0.0
     size = max(abs(objective), abs(bound) if math.isfinite(bound) else 0.0)
-    try:
-        return max(size, _size(problem, np.asarray(result.x, float), _parameter(result)))
-    except (SparseOptError, IndexError, TypeError, ValueError):
-        return size
+    return size if evaluation is None else max(size, evaluation.size)
+
+
+def _check_other_claims(problem: Problem, result: Result, findings: Findings) -> None:
+    """Refute what goes with no status but those that state a point."""
+    word = result.status.value
+    if result.status in _POINT:
+        return
+    if result.path is not None:
+        findings.refute(f"the status is {word}, but there is a path")
+    if result.status in _NOTHING:
+        if result.x is not None or result.objective is not None:
+            findings.refute(f"the status is {word}, but there is a point or its objective")
+        return
+    end = _PROBLEM_ENDS.get(result.status)
+    allowed = [None] if end is None else [None, math.inf * end * _sign(problem)]
+    stated = {"bound": result.bound}
+    if result.x is None:
+        stated["objective"] = result.objective
+    for name, value in stated.items():
+        if value not in allowed:
+            findings.refute(f"the status is {word}, but the {name} is {value}")
+
+
+def _sign(problem: Problem) -> float:
+    """Return 1 for a minimisation and -1 for a maximisation."""
+    return 1.0 if problem.sense == "min" else -1.0
+
+
+def _check_trace(
+    problem: Problem, result: Result, evaluation: Evaluation | None, findings: Findings
+) -> None:
+    """Refute a trace that runs backwards or contradicts what is stated at the end.
+
+    The points and multipliers behind its values are not stored, so the verdict leaves it out.
+    """
+    if not result.trace:
+        return
+    sign = _sign(problem)
+    size = _stated_size(result, evaluation)
+    before = 0.0
+    for entry in result.trace:
+        seconds, objective, bound = entry
+        given = [value for value in (objective, bound) if value is not None]
+        if not before <= seconds < math.inf or any(math.isnan(value) for value in given):
+            findings.refute(f"the trace has the entry {entry}, which cannot be")
+            return
+        before = seconds
+        for value, limit, name in (
+            (objective, result.bound, "objective"),
+            (result.objective, bound, "bound"),
+        ):
+            if value is None or limit is None:
+                continue
+            if sign * (limit - value) > FEASIBILITY * size:
+                findings.refute(
+                    f"the {name} of the trace at {seconds:g} s contradicts what is stated at the "
+                    "end"
+                )
+                return
+    findings.leave_out("trace")
 
 
 def _point(result: Result, findings: Findings) -> Array | None:
@@ -128,37 +205,16 @@ def _parameter(result: Result) -> float | None:
     return lam
 
 
-def _violation(
-    problem: Problem, x: Array, lam: float | None, findings: Findings
-) -> tuple[float, str]:
-    """Return the largest violation in units of its tolerance, and what it violates."""
-    if isinstance(problem, ParametricProblem):
-        if lam is None:
-            raise ProblemError("there is a point, but no single lam that it belongs to")
-        point = primal_point(problem.canonical(), x)
-        ratio, at = point.violation(lam)
-        findings.measure("primal", ratio)
-        return ratio / FEASIBILITY, f"{point.name(at)} by {ratio:.3g} of its scale"
-    residuals = problem.residuals(x, lam)
-    for name, value in residuals.items():
-        findings.measure(name, value)
-    worst = max(residuals, key=lambda name: residuals[name], default="")
-    value = residuals.get(worst, 0.0)
-    size = 1.0 + float(np.max(np.abs(x), initial=0.0))
-    ratio = value / (UNSCALED * size)
-    return (math.inf if math.isnan(ratio) else ratio), f"{worst} by {value:.3g}"
-
-
-def _check_feasibility(result: Result, findings: Findings, violation: float, where: str) -> None:
-    feasible = violation <= 1.0
-    if result.status in _POINT and not feasible:
-        findings.refute(f"x is infeasible: it violates {where}")
-    elif result.status is Status.INFEASIBLE and feasible:
-        findings.refute("the status is infeasible, but x is a feasible point")
-
-
-def _size(problem: Problem, x: Array, lam: float | None) -> float:
-    """Return the sum of the absolute values of the objective's terms."""
-    if isinstance(problem, ParametricProblem) and lam is not None:
-        return objective_scale(primal_point(problem.canonical(), x), lam)
-    return problem.objective_scale(x, lam)
+def _check_feasibility(result: Result, evaluation: Evaluation, findings: Findings) -> None:
+    feasible = evaluation.violation <= 1.0
+    if result.status in _POINT or result.status is Status.UNBOUNDED:
+        if not feasible:
+            findings.refute(f"x is infeasible: it violates {evaluation.where}")
+        elif evaluation.doubt:
+            findings.doubt(evaluation.doubt)
+    elif result.status is Status.INFEASIBLE:
+        findings.refute(
+            "the status is infeasible, but x is a feasible point"
+            if feasible
+            else "the status is infeasible, but there is a point x"
+        )

@@ -29,7 +29,8 @@ class CheckReport:
         (between a path's end and the range that is proven empty), "extended" (a kernel's solution
         against extended precision).
     messages : tuple of str
-        Why: what was refuted first, then what was proven and what was not.
+        Why: what was refuted first, then what was proven and what was not, and what of the result
+        the verdict does not cover.
     """
 
     verdict: Verdict
@@ -59,6 +60,8 @@ class Findings:
         self._refutations: list[str] = []
         self._doubts: list[str] = []
         self._proofs: list[str] = []
+        self._covered: set[str] = set()
+        self._left_out: list[str] = []
 
     @property
     def refuted(self) -> bool:
@@ -87,6 +90,21 @@ class Findings:
         """Record that the claim is proven."""
         self._proofs.append(message)
 
+    def cover(self, *fields: str) -> None:
+        """Record which of the result's optional parts ("path", "duals") were checked.
+
+        A part that is stated and that no verifier covers leaves the result unproven.
+        """
+        self._covered.update(fields)
+
+    def covers(self, field: str) -> bool:
+        """Return whether a part of the result was checked."""
+        return field in self._covered
+
+    def leave_out(self, field: str) -> None:
+        """Record a part of the result that the verdict does not cover."""
+        self._left_out.append(field)
+
     def adopt(self, part: Findings, name: str) -> None:
         """Take over what was found about one part of the claim; its proofs are written once."""
         for key, value in part.residuals.items():
@@ -107,8 +125,9 @@ class Findings:
         shown = list(dict.fromkeys(self._refutations))
         if len(shown) > _MANY:
             shown = [*shown[:_MANY], f"and {len(shown) - _MANY} more"]
+        rest = [f"this does not cover the result's {name}" for name in self._left_out]
         return CheckReport(
             verdict=verdict,
             residuals=dict(self._residuals),
-            messages=(*shown, *self._doubts, *self._proofs),
+            messages=(*shown, *self._doubts, *self._proofs, *rest),
         )

@@ -73,6 +73,9 @@ def _judge(problem: Problem, result: Result, findings: Findings) -> None:
         )
     else:
         verify(problem, result, findings)
+    for name, stated in (("path", result.path is not None), ("duals", bool(result.duals))):
+        if stated and not findings.refuted and not findings.covers(name):
+            findings.doubt(f"the result states {name}, which nothing here checks")
 
 
 def _identify(problem: Problem, result: Result) -> None:

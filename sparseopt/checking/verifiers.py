@@ -3,16 +3,78 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from sparseopt.checking.report import Findings
-from sparseopt.errors import ParamError
+import numpy as np
 
-__all__ = ["Verifier", "register_verifier", "verifier_of"]
+from sparseopt.checking.report import Findings
+from sparseopt.checking.tolerances import UNSCALED
+from sparseopt.errors import ParamError
+from sparseopt.problems.base import Array, Problem
+
+__all__ = ["Evaluation", "Verifier", "evaluate", "register_verifier", "verifier_of"]
 
 Verifier = Callable[[Any, Any, Findings], None]
 """Called with the problem, the result and the findings to write to."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A point in the problem's own terms.
+
+    Attributes
+    ----------
+    value : float
+        Its objective value.
+    size : float
+        What errors of the value are relative to: the size of the objective's terms.
+    violation : float
+        The largest violation in units of its tolerance: above 1 the point is infeasible.
+    where : str
+        What is violated most, and by how much.
+    residuals : mapping of str to float
+        What was measured.
+    doubt : str
+        Why the point proves nothing although no violation is certain; empty where it does.
+    """
+
+    value: float
+    size: float
+    violation: float
+    where: str
+    residuals: Mapping[str, float] = field(default_factory=dict)
+    doubt: str = ""
+
+
+def evaluate(problem: Problem, x: Array, lam: float | None) -> Evaluation:
+    """Evaluate a point by the ``evaluate`` of its family's verifier.
+
+    Where that has none, the problem's own residuals count, relative to 1 + max |x|.
+
+    Raises
+    ------
+    SparseOptError
+        When x does not fit the problem.
+    """
+    own = getattr(verifier_of(problem.family), "evaluate", None)
+    if own is not None:
+        evaluation: Evaluation = own(problem, x, lam)
+        return evaluation
+    residuals = problem.residuals(x, lam)
+    worst = max(residuals, key=lambda name: residuals[name], default="")
+    value = residuals.get(worst, 0.0)
+    ratio = value / (UNSCALED * (1.0 + float(np.max(np.abs(x), initial=0.0))))
+    return Evaluation(
+        value=problem.objective(x, lam),
+        size=problem.objective_scale(x, lam),
+        violation=math.inf if math.isnan(ratio) else ratio,
+        where=f"{worst} by {value:.3g}",
+        residuals=residuals,
+    )
+
 
 _VERIFIERS: dict[str, Verifier | str] = {
     "parametric": "sparseopt.checking.parametric.verifier:verify",
@@ -38,7 +100,9 @@ def register_verifier(family: str, verifier: Verifier | str) -> None:
         The problem class' `family`.
     verifier : callable or str
         ``verifier(problem, result, findings)``, or "module:function", which is
-        imported when it is first needed.
+        imported when it is first needed. Where it has an attribute ``evaluate``, points are
+        judged by ``verifier.evaluate(problem, x, lam)``, which returns an :class:`Evaluation`,
+        instead of by the problem's residuals.
 
     Raises
     ------

@@ -187,9 +187,9 @@ def test_a_feasible_point_is_verified_and_its_bound_needs_a_proof():
     point = point_result(problem, lam)
     feasible = point.with_changes(status=Status.FEASIBLE, limit=Limit.TIME)
     assert check(problem, feasible).verdict is Verdict.VERIFIED
-    bare = feasible.with_changes(certificate=None, bound=None)
+    bare = feasible.with_changes(certificate=None, bound=None, duals={})
     assert check(problem, bare).verdict is Verdict.VERIFIED
-    bounded = feasible.with_changes(certificate=None)
+    bounded = feasible.with_changes(certificate=None, duals={})
     assert check(problem, bounded).verdict is Verdict.UNPROVEN
 
 

@@ -122,7 +122,7 @@ def test_without_multipliers_the_bounds_are_unproven(problem, result):
 
 
 def test_bounds_that_are_too_many_to_recompute_are_unproven(problem, result, monkeypatch):
-    monkeypatch.setattr("sparseopt.checking.budget.verifier._STEPS", 10)
+    monkeypatch.setattr("sparseopt.checking.budget.tables._STEPS", 10)
     report = sparseopt.check(problem, result)
     assert report.verdict is Verdict.UNPROVEN
     assert "1 of 5 bounds" in report.messages[0]

@@ -46,6 +46,7 @@ def verify_columns(
     if not isinstance(problem, ColumnwiseProblem) or not isinstance(path, ColumnwisePath):
         findings.refute("the certificate is for the columns of a matrix problem; this is another")
         return
+    findings.cover("path", "duals")
     if len(path.columns) != problem.columns:
         findings.refute(f"there are {len(path.columns)} paths for {problem.columns} columns")
         return

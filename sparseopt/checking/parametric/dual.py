@@ -74,6 +74,7 @@ def verify_dual(
     if result.x is None:
         return
     nu = numbers(certificate.arrays, "nu", (program.A.shape[0],))
+    findings.cover("duals")
     if "rows" in result.duals and not same_numbers(result.duals["rows"], nu, COPY):
         findings.refute("the stated row multipliers are not those of the certificate")
     point = primal_point(program, np.asarray(result.x, float))
@@ -114,6 +115,7 @@ def verify_grid(
             "the certificate is for a grid of values, but there is no grid of solutions"
         )
         return
+    findings.cover("path", "duals")
     knots = read_grid(program, path)
     _check_grid(program, result, certificate, knots, findings)
     for k, lam in enumerate(knots):

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,6 @@ from sparseopt.checking.parametric.layout import Layout, StoredPath, read_layout
 from sparseopt.checking.parametric.objectives import objective_and_gap
 from sparseopt.checking.parametric.point import coordinate_name
 from sparseopt.checking.parametric.range import check_range
-from sparseopt.checking.parametric.stored import stored_discrepancies
 from sparseopt.checking.parametric.tables import CodeTables
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, OBJECTIVE, ROUNDING, SEGMENT, STORED
@@ -61,6 +61,7 @@ def verify_segments(
     if not isinstance(result.path, ParametricPath):
         findings.refute("the certificate is for a path, but there is no path")
         return
+    findings.cover("path", "duals")
     tables = CodeTables(Pieces.concatenate(program.phi, program.psi))
     layout = read_layout(certificate, tables.last_codes)
     stored = read_path(program, result.path)
@@ -186,7 +187,7 @@ class _Proof:
             self.end = (float(sums.value[0, -1] - sums.gap[0, -1]), float(size))
 
     def _check_stored(self, here: slice, codes: Array, bases: Bases) -> None:
-        for found in stored_discrepancies(self.stored, here, codes, bases):
+        for found in _discrepancies(self.stored, here, codes, bases):
             self.findings.measure("stored", found.error)
             if not found.error <= STORED:
                 self._refute(here, found.segment, found.message)
@@ -222,6 +223,65 @@ class _Proof:
         self.findings.refute(
             f"segment {at} [{self.layout.low[at]:.6g}, {self.layout.high[at]:.6g}]: {message}"
         )
+
+
+@dataclass(frozen=True)
+class _Discrepancy:
+    """By how much stated numbers of a segment are off, to be compared with :data:`STORED`."""
+
+    segment: int
+    error: float
+    message: str
+
+
+def _discrepancies(
+    path: StoredPath, here: slice, codes: Array, bases: Bases
+) -> Iterator[_Discrepancy]:
+    """Compare the stated theta and nu of a chunk of segments with their bases.
+
+    Variables at kinks and multipliers of rows on pieces are known numbers, which are only copied:
+    they agree to 1e-12 of the segment's largest. The others solve the equations of the kernel, to a
+    backward error of 1e-9. Values have rounding errors that come from the rates (at lam = 1000 a
+    value may be the difference of two large numbers), and rates from the values: what changes no
+    value on the segment by more than 1e-12 of such terms is let be.
+    """
+    p = bases.theta[0].shape[1]
+    theta, nu = path.theta.dense(here), path.nu.dense(here)
+    length = path.lengths(here)
+    reach = path.low[here] + length
+    noise = COPY / STORED
+    copied = np.concatenate([(codes[:, :p] & 1) == 1, (codes[:, p:] & 1) == 0], axis=1)
+    largest = np.stack([[np.abs(x).max(axis=1) for x in pair] for pair in (bases.theta, bases.nu)])
+    sizes = (
+        largest[:, 0] + reach * largest[:, 1],
+        largest[:, 1] + largest[:, 0] / length,
+    )
+    for part, name in ((0, "value"), (1, "rate")):
+        size = np.repeat(sizes[part].T, (p, codes.shape[1] - p), axis=1)
+        stated = np.concatenate([theta[part], nu[part]], axis=1)
+        expected = np.concatenate([bases.theta[part], bases.nu[part]], axis=1)
+        wrong = copied & (np.abs(stated - expected) > COPY * size)
+        if wrong.any():
+            s, at = (int(k[0]) for k in np.nonzero(wrong))
+            kind = f"variable {at}" if at < p else f"row {at - p}"
+            yield _Discrepancy(
+                s,
+                np.inf,
+                f"the stated {name} {stated[s, at]:.17g} of {kind} is not {expected[s, at]:.17g}",
+            )
+    for s, system in enumerate(bases.systems):
+        if system is None:
+            continue
+        x = np.stack([part[s, system.columns] for part in theta], axis=1)
+        u = np.stack([part[s, system.rows] for part in nu], axis=1)
+        errors = system.backward_errors(x, u, noise * reach[s], noise / length[s])
+        for name, error in zip(("theta", "nu"), errors, strict=True):
+            yield _Discrepancy(
+                s,
+                error,
+                f"the stated {name} does not solve the equations of its basis (backward error "
+                f"{error:.3g})",
+            )
 
 
 def _check_end(result: Result, proof: _Proof, findings: Findings) -> None:

@@ -23,18 +23,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparseopt.checking.evidence import Malformed
+from sparseopt.checking.evidence import Malformed, same_numbers
 from sparseopt.checking.parametric.columns import verify_columns
-from sparseopt.checking.parametric.dual import verify_dual, verify_grid
-from sparseopt.checking.parametric.point import dual_point, primal_point
+from sparseopt.checking.parametric.dual import read_grid, verify_dual, verify_grid
+from sparseopt.checking.parametric.layout import read_path
+from sparseopt.checking.parametric.point import (
+    PrimalPoint,
+    dual_point,
+    objective_scale,
+    primal_point,
+)
+from sparseopt.checking.parametric.range import check_range
 from sparseopt.checking.parametric.rays import verify_infeasible, verify_unbounded
 from sparseopt.checking.parametric.segments import verify_segments
-from sparseopt.checking.parametric.stated import check_stated_path
 from sparseopt.checking.report import Findings
+from sparseopt.checking.tolerances import COPY, FEASIBILITY, OBJECTIVE
+from sparseopt.checking.verifiers import Evaluation
+from sparseopt.errors import ProblemError
+from sparseopt.paths.columns import ColumnwisePath
+from sparseopt.paths.parametric import GridPath, ParametricPath
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Result, Status
 
-__all__ = ["verify"]
+__all__ = ["ParametricVerifier", "verify"]
 
 _SOLVED = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IMPRECISE})
 _SOLUTION_PROOFS = {
@@ -51,20 +64,54 @@ _PROOFS_OF = {
 }
 
 
-def verify(problem: ParametricProblem, result: Result, findings: Findings) -> None:
-    """Judge the result of a parametric problem; see the table in the module's docstring."""
-    program = problem.canonical()
-    try:
-        if result.status in _SOLVED:
-            _verify_solution(problem, program, result, findings)
-        elif result.status in _PROOFS_OF:
-            _verify_no_optimum(program, result, findings)
-        else:
-            findings.doubt(f"the status {result.status.value} claims nothing")
-    except Malformed as error:
-        findings.refute(f"the evidence is malformed: {error}")
-    if result.status is Status.IMPRECISE:
-        findings.doubt("the status is imprecise: a checker refuted the result before")
+class ParametricVerifier:
+    """Judges results of parametric problems; see the table in the module's docstring."""
+
+    def __call__(self, problem: ParametricProblem, result: Result, findings: Findings) -> None:
+        """Judge a result."""
+        program = problem.canonical()
+        _check_words(problem, result, findings)
+        try:
+            if result.status in _SOLVED:
+                _verify_solution(problem, program, result, findings)
+            elif result.status in _PROOFS_OF:
+                _verify_no_optimum(program, result, findings)
+        except Malformed as error:
+            findings.refute(f"the evidence is malformed: {error}")
+
+    def evaluate(self, problem: ParametricProblem, x: Array, lam: float | None) -> Evaluation:
+        """Evaluate a point of one lam, its violations relative to the size of their terms."""
+        if lam is None:
+            raise ProblemError("there is a point, but no single lam that it belongs to")
+        point = primal_point(problem.canonical(), x)
+        ratio, at = point.violation(lam)
+        return Evaluation(
+            value=problem.objective(x, lam),
+            size=objective_scale(point, lam),
+            violation=ratio / FEASIBILITY,
+            where=f"{point.name(at)} by {ratio:.3g} of its scale",
+            residuals={"primal": ratio},
+        )
+
+
+verify = ParametricVerifier()
+
+
+def _check_words(problem: ParametricProblem, result: Result, findings: Findings) -> None:
+    """Refute multipliers and coefficients under other names than the problem's."""
+    others = sorted(set(result.duals) - {"rows"})
+    if others:
+        findings.refute(f"there are multipliers {others[0]!r}; a parametric problem has 'rows'")
+    path, own = result.path, problem
+    if isinstance(path, ColumnwisePath) and isinstance(problem, ColumnwiseProblem):
+        own = problem.column(0)
+    parts = path.columns if isinstance(path, ColumnwisePath) else [path]
+    expected = own.coefficient_names
+    for part in parts:
+        names = getattr(part, "names", expected)
+        if names is not expected and list(names) != expected:
+            findings.refute("the path's names are not those of the problem's coefficients")
+            return
 
 
 def _verify_solution(
@@ -85,7 +132,7 @@ def _verify_solution(
         else:
             findings.doubt(f"certificates of the kind {certificate.kind!r} are not known here")
     elif result.path is not None:
-        check_stated_path(problem, program, result, findings)
+        _check_stated_path(problem, program, result, findings)
         findings.doubt("there is no certificate that proves the path")
     elif not isinstance(result.params.lam, float):
         findings.refute("a path or a grid was asked for, and there is none")
@@ -129,4 +176,71 @@ def _refute_by_zero(program: PiecewiseLinearProgram, result: Result, findings: F
     if feasible and bounded and result.status is Status.INF_OR_UNB:
         findings.refute(
             f"there is an optimum at lam = {lam:g}: zero is feasible, and nu = 0 a bound"
+        )
+
+
+def _check_stated_path(
+    problem: ParametricProblem,
+    program: PiecewiseLinearProgram,
+    result: Result,
+    findings: Findings,
+) -> None:
+    """Check that the solutions of a path are feasible where it states them, with the value stated.
+
+    Raises
+    ------
+    Malformed
+    """
+    path = result.path
+    findings.cover("path")
+    if isinstance(path, GridPath):
+        knots = read_grid(program, path)
+        for k, lam in enumerate(knots):
+            point = primal_point(program, path.theta[k])
+            stated = float(path.values[k])
+            _check_stated_point(problem, point, stated, abs(stated), float(lam), findings)
+        last = path.theta[-1]
+    elif isinstance(path, ParametricPath):
+        stored = read_path(program, path)
+        check_range(program, result, None, stored, findings)
+        for s, (low, high) in enumerate(zip(stored.low, stored.high, strict=True)):
+            value, rate = stored.theta.dense(slice(s, s + 1))
+            for lam in (low, high) if np.isfinite(high) else (low,):
+                step = lam - low
+                terms = np.abs(value[0]) + step * np.abs(rate[0])
+                point = primal_point(program, value[0] + step * rate[0], terms)
+                parts = stored.objective[s] * [1.0, step, step * step]
+                total, size = float(parts.sum()), float(np.abs(parts).sum())
+                _check_stated_point(problem, point, total, size, float(lam), findings)
+        last = stored.theta.dense(slice(len(stored.low) - 1, len(stored.low)))[0][0]
+    else:
+        findings.doubt(f"paths of the kind {type(path).__name__} are not known here")
+        return
+    if result.x is not None and not same_numbers(result.x, last, COPY):
+        findings.refute("x of the result is not that of the path's end")
+
+
+def _check_stated_point(
+    problem: ParametricProblem,
+    point: PrimalPoint,
+    stated: float,
+    terms: float,
+    lam: float,
+    findings: Findings,
+) -> None:
+    """Check one point and its stated objective, which was added up from terms of that size."""
+    violation, at = point.violation(lam)
+    findings.measure("primal", violation)
+    if not violation <= FEASIBILITY:
+        findings.refute(
+            f"the path at lam = {lam:g} is infeasible: it violates {point.name(at)} by "
+            f"{violation:.3g} of its scale"
+        )
+    value = problem.objective(point.z[: point.program.A.shape[1]], lam)
+    size = max(abs(value), terms, objective_scale(point, lam), np.finfo(float).tiny)
+    error = abs(stated - value) / size
+    findings.measure("objective", error)
+    if not error <= OBJECTIVE:
+        findings.refute(
+            f"the path at lam = {lam:g} states {stated:.17g}; its objective is {value:.17g}"
         )

@@ -33,6 +33,7 @@ def verify(problem: STRSPath, result: Result, findings: Findings) -> None:
     if not isinstance(path, SupportPath):
         findings.doubt("there is no path over the sizes")
         return
+    findings.cover("path")
     if not _is_whole(problem, result, path, findings):
         return
     for k, d in enumerate(path.sizes.tolist()):

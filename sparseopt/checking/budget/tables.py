@@ -1,0 +1,224 @@
+r"""Proof of a path over budgets whose tables are given.
+
+The certificate "budget" holds ``multiplier``, one :math:`\lambda_K \ge 0` for each budget of the
+path. By Everett's theorem (1963)
+
+.. math:: Q(\lambda; K) = \sum_j \min_k \left( L_j(k) + \lambda k \right) - \lambda K \le V(K),
+
+which proves every bound up to :math:`Q(\lambda_K; K)`. A budget may have a duality gap: bounds
+above that are proven by dynamic programs over the few nodes that could close it
+(:mod:`sparseopt.checking.budget.gaps`). Beyond some ten seconds the verdict is ``unproven``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparseopt.checking.budget.gaps import Segments, prove_gaps
+from sparseopt.checking.report import Findings
+from sparseopt.checking.tolerances import SUM
+from sparseopt.paths.budget import BudgetPath
+from sparseopt.problems.base import Array
+from sparseopt.problems.budget.tables import BudgetTables
+from sparseopt.result import Result, Status
+
+__all__ = ["verify_path"]
+
+_STEPS = 1e10
+"""Additions that the programs for gaps may take: some ten seconds."""
+
+
+def verify_path(
+    problem: BudgetTables, result: Result, path: BudgetPath, findings: Findings
+) -> None:
+    """Prove that a path solves given tables."""
+    if not _shapes(problem, result, path, findings):
+        return
+    tolerance = SUM * max(float(np.abs(problem.values).sum()), np.finfo(float).tiny)
+    _check_points(problem, path, tolerance, findings)
+    _check_last(result, path, tolerance, findings)
+    if (path.bound > path.objective + tolerance).any():
+        findings.refute("at some budget the bound lies above the objective")
+    optimal = result.status is Status.OPTIMAL
+    if optimal and (path.objective - path.bound > _asked(result, path, tolerance)).any():
+        findings.refute("the status is optimal, but at some budget objective and bound do not meet")
+    multiplier = _multipliers(result, path, findings)
+    if multiplier is None:
+        return
+    segments = _hull_segments(problem)
+    dual = _dual_bounds(problem, segments, path.budgets, multiplier)
+    short = path.certified & (path.objective - dual > tolerance)
+    if short.any():
+        K = int(np.argmax(short))
+        findings.refute(f"budget {K} is called certified, but its multiplier leaves a gap")
+    _check_bounds(problem, path, segments, multiplier, dual, tolerance, findings)
+
+
+def _shapes(problem: BudgetTables, result: Result, path: BudgetPath, findings: Findings) -> bool:
+    """Refute a path whose arrays do not fit together or do not cover what was asked."""
+    B, J = len(path.budgets), len(problem.ptr) - 1
+    changes = path.changes
+    rising = np.diff(changes.ptr) >= 0
+    fits = (
+        path.nodes == J
+        and all(len(a) == B for a in (path.objective, path.bound, path.certified))
+        and changes.ptr.shape == (B + 1,)
+        and changes.ptr[0] == 0
+        and bool(rising.all())
+        and changes.ptr[-1] == len(changes.node) == len(changes.count)
+        and bool(((changes.node >= 0) & (changes.node < J)).all())
+        and bool(np.isfinite(path.objective).all())
+        and not bool(np.isnan(path.bound).any())
+    )
+    if not fits:
+        findings.refute("the path's arrays do not fit together")
+        return False
+    last = problem.last_budget(result.params.budget)
+    if not np.array_equal(path.budgets, np.arange(last + 1)):
+        findings.refute(f"the path does not have every budget from 0 to {last}")
+        return False
+    return True
+
+
+def _check_points(
+    problem: BudgetTables, path: BudgetPath, tolerance: float, findings: Findings
+) -> None:
+    """Replay the changes: every count in range, every budget kept, every objective right."""
+    J, B, changes = path.nodes, len(path.budgets), path.changes
+    sizes, start = problem.sizes, problem.ptr[:-1]
+    inside = (changes.count >= 0) & (changes.count <= sizes[changes.node])
+    if not inside.all():
+        wrong = int(changes.node[int(np.argmin(inside))])
+        findings.refute(f"a count of node {wrong} is outside 0..{int(sizes[wrong])}")
+        return
+    # The counts before each change, from the change of the same node before it.
+    order = np.lexsort((np.arange(len(changes.node)), changes.node))
+    node, count = changes.node[order], changes.count[order]
+    same = node[1:] == node[:-1]
+    before = np.zeros_like(count)
+    before[1:][same] = count[:-1][same]
+    loss = problem.values[start[node] + count] - problem.values[start[node] + before]
+    place = np.repeat(np.arange(len(path.budgets)), np.diff(changes.ptr))[order]
+    spent = np.cumsum(np.bincount(place, weights=count - before, minlength=B))
+    value = problem.values[start].sum() + np.cumsum(np.bincount(place, weights=loss, minlength=B))
+    over = spent > path.budgets + 0.5
+    if over.any():
+        K = int(np.argmax(over))
+        findings.refute(f"the counts at budget {K} sum to {int(spent[K])}")
+    error = np.abs(value - path.objective)
+    findings.measure("stored", SUM * float(error.max()) / tolerance)
+    if (error > tolerance).any():
+        K = int(np.argmax(error))
+        findings.refute(
+            f"the stated objective at budget {K} is {path.objective[K]:.17g}, that of its counts "
+            f"for {J} nodes is {value[K]:.17g}"
+        )
+
+
+def _check_last(result: Result, path: BudgetPath, tolerance: float, findings: Findings) -> None:
+    for name in ("objective", "bound"):
+        stated = getattr(result, name)
+        if stated is None or not abs(stated - getattr(path, name)[-1]) <= tolerance:
+            findings.refute(f"the {name} {stated} is not the path's at the last budget")
+
+
+def _asked(result: Result, path: BudgetPath, tolerance: float) -> Array:
+    """Return the gap that OPTIMAL may leave at each budget."""
+    size = np.maximum(np.abs(path.objective), np.abs(path.bound))
+    params = result.params
+    return np.maximum(np.maximum(params.abs_gap, params.rel_gap * size), tolerance)
+
+
+def _multipliers(result: Result, path: BudgetPath, findings: Findings) -> Array | None:
+    """Return the certificate's multipliers, shape (B,), or None."""
+    certificate = result.certificate
+    if certificate is None or certificate.kind != "budget":
+        findings.doubt("there is no certificate 'budget' that could prove the bounds")
+        return None
+    multiplier = np.asarray(certificate.arrays.get("multiplier"), dtype=float)
+    if multiplier.shape != path.budgets.shape or not (multiplier >= 0.0).all():
+        findings.refute(f"the certificate has no multiplier >= 0 for each of {len(path)} budgets")
+        return None
+    if not np.isfinite(multiplier).all():
+        findings.refute("a multiplier is not finite")
+        return None
+    return multiplier
+
+
+def _dual_bounds(problem: BudgetTables, segments: Segments, K: Array, multiplier: Array) -> Array:
+    """Return Q at the certificate's multipliers, shape (B,)."""
+    value = np.concatenate([[0.0], np.cumsum(segments.drop)])
+    spent = np.concatenate([[0.0], np.cumsum(segments.width)])
+    # At lam a node takes all of its segments that are steeper than -lam.
+    taken = np.searchsorted(segments.slope, -multiplier, side="left")
+    none = problem.values[problem.ptr[:-1]].sum()
+    return np.asarray(none + value[taken] + multiplier * (spent[taken] - K))
+
+
+def _hull_segments(problem: BudgetTables) -> Segments:
+    """Return the decreasing hull segments of all tables, the steepest first.
+
+    An entry on or above the line through its neighbours is no vertex of its table's lower convex
+    hull, so all such entries can go at once; what is left when none goes is convex.
+    """
+    node = np.repeat(np.arange(len(problem.ptr) - 1), np.diff(problem.ptr))
+    k = np.arange(len(node)) - problem.ptr[node]
+    loss = np.asarray(problem.values)
+    while True:
+        inner = np.flatnonzero(node[2:] == node[:-2]) + 1
+        left = (loss[inner] - loss[inner - 1]) * (k[inner + 1] - k[inner])
+        right = (loss[inner + 1] - loss[inner]) * (k[inner] - k[inner - 1])
+        above = inner[left >= right]
+        if len(above) == 0:
+            break
+        node, k, loss = (np.delete(a, above) for a in (node, k, loss))
+    same = np.flatnonzero(node[1:] == node[:-1])
+    drop, width = loss[same + 1] - loss[same], (k[same + 1] - k[same]).astype(float)
+    falls = drop < 0.0
+    same, drop, width = same[falls], drop[falls], width[falls]
+    slope = drop / width
+    # Rounding must not change the order of a node's own segments.
+    while True:
+        back = np.flatnonzero((node[same[1:]] == node[same[:-1]]) & (slope[1:] < slope[:-1]))
+        if len(back) == 0:
+            break
+        slope[back + 1] = slope[back]
+    order = np.argsort(slope, kind="stable")
+    return Segments(*(a[order] for a in (node[same], k[same], slope, width, drop)))
+
+
+def _check_bounds(
+    problem: BudgetTables,
+    path: BudgetPath,
+    segments: Segments,
+    multiplier: Array,
+    dual: Array,
+    tolerance: float,
+    findings: Findings,
+) -> None:
+    """Prove every bound by its multiplier, or beyond that by the nodes that could close the gap."""
+    B = len(path.budgets)
+    beyond = np.flatnonzero(path.bound > dual + tolerance)
+    if len(beyond) == 0:
+        findings.prove(f"multipliers prove the bounds of all {B} budgets")
+        return
+    gap = path.bound[beyond] - dual[beyond]
+    least = prove_gaps(problem, segments, path.budgets[beyond], multiplier[beyond], gap, _STEPS)
+    false = gap > least + tolerance
+    if false.any():
+        at = int(beyond[int(np.argmax(false))])
+        findings.refute(
+            f"the bound {path.bound[at]:.17g} at budget {at} exceeds "
+            f"{dual[at] + least[int(np.argmax(false))]:.17g}"
+        )
+        return
+    left = int(np.isnan(least).sum())
+    findings.prove(
+        f"multipliers prove the bounds of {B - len(beyond)} budgets, dynamic programs over the "
+        f"nodes that could close the gap those of {len(beyond) - left}"
+    )
+    if left:
+        findings.doubt(
+            f"{left} of {B} bounds exceed what their multipliers prove, and are too much work to "
+            "recompute"
+        )
