@@ -5,18 +5,18 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import signal
-import sys
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache, lru_cache
+from functools import cache
 from types import FrameType
 from typing import Any, ClassVar
 
+from sparseopt.blas import blas_threads
 from sparseopt.errors import (
     BackendError,
     BackendUnavailable,
@@ -427,19 +427,6 @@ def _interruptible(control: Control) -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
 
 
-@contextmanager
-def _threads(count: int | None) -> Iterator[None]:
+def _threads(count: int | None) -> AbstractContextManager[None]:
     """Hold BLAS at `count` threads; backends pass the same number to numba and the solver."""
-    if count is None:
-        yield
-        return
-    with _blas(len(sys.modules)).limit(limits=count):
-        yield
-
-
-@lru_cache(maxsize=1)
-def _blas(loaded: int) -> Any:
-    """Return the controller of all BLAS libraries; they are looked for anew after an import."""
-    import threadpoolctl
-
-    return threadpoolctl.ThreadpoolController()
+    return nullcontext() if count is None else blas_threads(count)

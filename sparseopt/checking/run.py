@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sparseopt.blas import blas_threads
 from sparseopt.checking.claims import check_claims
 from sparseopt.checking.report import CheckReport, Findings
 from sparseopt.checking.verifiers import verifier_of
@@ -16,6 +17,8 @@ __all__ = ["check"]
 
 def check(problem: Problem, result: Result) -> CheckReport:
     """Verify a result against its problem by arithmetic alone; trusts no backend.
+
+    BLAS computes with ``result.params.threads`` threads, one where none are given.
 
     Parameters
     ----------
@@ -56,7 +59,7 @@ def check(problem: Problem, result: Result) -> CheckReport:
     # Evidence is anybody's input. Verifiers look at it with care, and whatever still goes wrong
     # while reading it is the evidence's fault.
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), blas_threads(result.params.threads or 1):
             _judge(problem, result, findings)
     except Exception as error:
         findings.refute(f"the evidence cannot be read: {type(error).__name__}: {error}")
