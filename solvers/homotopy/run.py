@@ -9,6 +9,7 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
+from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import GridPath, ParametricPath
 from sparseopt.problems import ParametricProblem, Pieces, PiecewiseLinearProgram
 from sparseopt.problems.base import Array
@@ -112,16 +113,17 @@ class Run:
         wanted = np.unique(np.array(values))[::-1]
         result = self.path(float(wanted[-1]))
         path = result.path
-        if not isinstance(path, ParametricPath):
-            return result
-        if wanted[0] > path.high[0]:
+        if not isinstance(path, ParametricPath | ColumnwisePath):
+            return self._nowhere(result, wanted)
+        top = _top(path)
+        covered = wanted[(wanted >= path.low[-1]) & (wanted <= top)]
+        if len(covered) == 0:
+            return self._nowhere(result, wanted)
+        if wanted[0] > top:
             raise ParamError(
                 f"lam = {wanted[0]:g} has no optimal solution, as all values above "
-                f"{path.high[0]:g}: ask for smaller ones"
+                f"{top:g}: ask for smaller ones"
             )
-        covered = wanted[wanted >= path.low[-1]]
-        if len(covered) == 0:
-            return self._stopped_early(path.stopped_by)
         objective = np.array([path.objective_at(lam) for lam in covered])
         grid = GridPath(
             knots=covered,
@@ -129,7 +131,7 @@ class Run:
             nu=np.array([path.dual_at(lam) for lam in covered]),
             values=objective,
             bounds=objective.copy(),
-            names=path.names,
+            names=self.problem.coefficient_names,
             stopped_by="grid" if len(covered) == len(wanted) else path.stopped_by,
         )
         return result.with_changes(
@@ -138,16 +140,56 @@ class Run:
             objective=float(objective[-1]),
             bound=float(objective[-1]),
             duals={"rows": grid.nu[-1]},
-            certificate=self._grid_certificate(result.certificate),
+            certificate=self._grid_certificate(result.certificate, path),
         )
 
-    @staticmethod
-    def _grid_certificate(of_path: Certificate | None) -> Certificate:
+    def _grid_certificate(
+        self, of_path: Certificate | None, path: ParametricPath | ColumnwisePath
+    ) -> Certificate:
         """Keep the proof that there is no optimum below, for a grid that ends before its last."""
-        arrays = {} if of_path is None else of_path.arrays
+        if of_path is None:
+            return Certificate("dual-grid", {}, {})
+        arrays = of_path.arrays
         proofs = {name: arrays[name] for name in ("farkas", "ray") if name in arrays}
-        values = {} if of_path is None else of_path.values
-        return Certificate("dual-grid", proofs, values)
+        if isinstance(path, ColumnwisePath):
+            proofs = {}
+            ends = [float(column.low[-1]) for column in path.columns]
+            # What is infeasible in the column that ends first is infeasible in the whole.
+            for i, part in zip(
+                arrays.get("farkas_columns", ()), arrays.get("farkas", ()), strict=True
+            ):
+                if ends[i] == path.low[-1]:
+                    nu = np.zeros((len(ends), len(part)))
+                    nu[i] = part
+                    proofs["farkas"] = nu.ravel()
+        return Certificate("dual-grid", proofs, of_path.values)
+
+    def _nowhere(self, of_path: Result, wanted: Array) -> Result:
+        """Answer for a grid without an optimum: each value with a proof of its own."""
+        if of_path.limit is not None and of_path.raw_status not in _NO_OPTIMUM:
+            return of_path
+        found = []
+        for lam in wanted:
+            found.append(self.single(float(lam)))
+            if found[-1].status not in (Status.INFEASIBLE, Status.UNBOUNDED):
+                return self._stopped_early(found[-1].raw_status)
+        if len({result.status for result in found}) > 1:
+            raise ParamError(
+                f"the problem is {found[0].status.value} at lam = {wanted[0]:g} and otherwise at "
+                "smaller values of the grid: ask for single values"
+            )
+        certificates = [result.certificate for result in found if result.certificate is not None]
+        rows = {
+            name: np.array([certificate.arrays[name] for certificate in certificates])
+            for name in certificates[0].arrays
+        }
+        return Result(
+            status=found[0].status,
+            raw_status=found[0].raw_status,
+            certificate=Certificate(certificates[0].kind, rows),
+            iterations=self.pivots,
+            notes=("no optimal solution at any value of the grid",),
+        )
 
     # ---- steps
 
@@ -246,6 +288,13 @@ class Run:
             raw_status=reason,
             iterations=self.pivots,
         )
+
+
+def _top(path: ParametricPath | ColumnwisePath) -> float:
+    """Return the lam above which nothing is known, inf as a rule."""
+    if isinstance(path, ColumnwisePath):
+        return min(float(column.high[0]) for column in path.columns)
+    return float(path.high[0])
 
 
 @cache

@@ -174,7 +174,7 @@ def grid(
     common: dict[str, Any] = {"raw_status": raw, "iterations": engine.spent.iterations}
     if not done:
         if ended is not None:
-            return _nothing_on(values, ended, problem, **common)
+            return _nothing_on(values, ended, engine, control, problem, **common)
         return Result(status=Status.NO_SOLUTION, limit=limit, **common)
     return _grid_result(problem, engine.program, done, stopped_by, limit, ended, **common)
 
@@ -214,19 +214,52 @@ def _grid_result(
 
 
 def _nothing_on(
-    values: list[float], ended: Ended, problem: ParametricProblem, **common: Any
+    values: list[float],
+    first: Ended,
+    engine: Engine,
+    control: Control,
+    problem: ParametricProblem,
+    **common: Any,
 ) -> Result:
-    """Answer for a grid whose largest value has no optimum, if the proof covers all values."""
-    covered = all(ended.proof.at(lam) < 0.0 for lam in values)
-    if ended.point is not None:
-        covered &= all(_feasible(problem, ended.point, lam) for lam in values)
-    if not covered:
-        raise ParamError(
-            f"the problem is {ended.outcome.value} at lam = {values[0]:g}, the largest value of "
-            f"the grid, and not proven so at all others: ask for values below "
-            f"{ended.proof.root:g}, or for single values"
-        )
-    return without_optimum(ended, **common)
+    """Answer for a grid whose largest value has no optimum, where no other value has one.
+
+    The first proof may hold for all values; else each value gets its own, one row of the
+    certificate's arrays.
+
+    Raises
+    ------
+    ParamError
+        When another value has an optimum, or none for another reason.
+    """
+    everywhere = all(first.proof.at(lam) < 0.0 for lam in values)
+    if first.point is not None:
+        everywhere &= all(_feasible(problem, first.point, lam) for lam in values)
+    if everywhere:
+        return without_optimum(first, **common)
+    proofs = [without_optimum(first, **common)]
+    for lam in values[1:]:
+        found = single(problem, lam, engine, control)
+        if found.status in (Status.NO_SOLUTION, Status.FEASIBLE, Status.NUMERICAL_ERROR):
+            limit = found.limit or Limit.SLOW_PROGRESS
+            return Result(status=Status.NO_SOLUTION, limit=limit, **common)
+        if found.status is not proofs[0].status:
+            falls = first.proof.rate < 0.0
+            smaller = f"values below {first.proof.root:g}" if falls else "smaller values"
+            raise ParamError(
+                f"the problem is {first.outcome.value} at lam = {values[0]:g}, the largest value "
+                f"of the grid, and {found.status.value} at lam = {lam:g}: ask for {smaller}, or "
+                "for single ones"
+            )
+        proofs.append(found)
+    certificates = [proof.certificate for proof in proofs if proof.certificate is not None]
+    rows = {
+        name: np.array([certificate.arrays[name] for certificate in certificates])
+        for name in certificates[0].arrays
+    }
+    common["iterations"] = engine.spent.iterations
+    return Result(
+        status=proofs[0].status, certificate=Certificate(certificates[0].kind, rows), **common
+    )
 
 
 def evidence(ended: Ended | None, suffix: str = "") -> dict[str, Array]:

@@ -11,6 +11,9 @@ FEASIBLE        as above, or none                 a point: it is feasible, and i
                                                   if it has one; a part of a path: it is proven
 INFEASIBLE      "farkas": nu                      sigma(lam) < 0
 UNBOUNDED       "ray": ray, x                     rho(lam) < 0 from a feasible x
+INFEASIBLE,     the same with one row for each    the same at each value of the grid
+UNBOUNDED       value of a grid, the largest
+                first
 ==============  ================================  ================================================
 
 Evidence that does not prove the claim it is offered for refutes the result, a claim of
@@ -20,6 +23,8 @@ feasible, nu = 0 bounds the objective) refutes it.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -45,7 +50,7 @@ from sparseopt.paths.parametric import GridPath, ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
-from sparseopt.result import Result, Status
+from sparseopt.result import Certificate, Result, Status
 
 __all__ = ["ParametricVerifier", "verify"]
 
@@ -151,12 +156,30 @@ def _verify_no_optimum(program: PiecewiseLinearProgram, result: Result, findings
         _refute_by_zero(program, result, findings)
         findings.doubt(f"there is no certificate that proves the problem {result.status.value}")
     elif certificate.kind in kinds:
-        _NO_OPTIMUM_PROOFS[certificate.kind](program, result, certificate, findings)
+        for part, proof in _single_claims(result, certificate):
+            _NO_OPTIMUM_PROOFS[certificate.kind](program, part, proof, findings)
     else:
         findings.refute(
             f"the status is {result.status.value}, but the certificate is of the kind "
             f"{certificate.kind}; expected {' or '.join(kinds)}"
         )
+
+
+def _single_claims(result: Result, certificate: Certificate) -> list[tuple[Result, Certificate]]:
+    """Take the rows of a certificate for a grid apart: one for each value, the largest first."""
+    arrays, lam = certificate.arrays, result.params.lam
+    if all(array.ndim != 2 for array in arrays.values()):
+        return [(result, certificate)]
+    values = sorted(set(lam), reverse=True) if isinstance(lam, tuple) else []
+    if not values or any(array.shape[:1] != (len(values),) for array in arrays.values()):
+        raise Malformed(f"a proof with rows has one for each of the {len(values)} values of a grid")
+    return [
+        (
+            result.with_changes(params=replace(result.params, lam=value)),
+            Certificate(certificate.kind, {name: arrays[name][k] for name in arrays}),
+        )
+        for k, value in enumerate(values)
+    ]
 
 
 def _refute_by_zero(program: PiecewiseLinearProgram, result: Result, findings: Findings) -> None:
