@@ -92,7 +92,7 @@ class BudgetBackend(Backend):
 
 def _result(problem: L0GraphicalModel, tables: ModelTables, answer: Result) -> Result:
     """Turn an answer about tables into one about the model."""
-    from .gaussian_point import gaussian_point
+    from .gaussian import gaussian_point
 
     found = answer.path
     assert isinstance(found, BudgetPath)

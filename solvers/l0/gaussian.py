@@ -14,13 +14,12 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit
 
 from .blocks import block_data, node_blocks
-from .gaussian_point import gaussian_point
-from .subset_block import enumerate_block, search_block
+from .subset_block import enumerate_block, search_block, solve_block
 from .subset_lanes import WIDEST, LaneSpace, lane_space
 from .subset_orthogonal import improve
 from .subset_tree import SearchSpace, search_space
 
-__all__ = ["NodeTables", "gaussian_tables", "least_squares", "warm_up"]
+__all__ = ["NodeTables", "gaussian_point", "gaussian_tables", "warm_up"]
 
 _QUOTA = 20_000
 """Tree nodes between two looks at the clock: some milliseconds."""
@@ -139,7 +138,7 @@ def _sharpen(
         bits = np.arange(len(index))
         for at in range(int(candidates.ptr[j] + j), int(candidates.ptr[j + 1] + j) + 1):
             chosen = index[(mask[at] >> bits & 1).astype(bool)]
-            loss[at] = least_squares(problem, int(j), chosen)[1]
+            loss[at] = _least_squares(problem, int(j), chosen)[1]
     for j in nodes[sine < _DOUBTFUL]:
         here = slice(int(candidates.ptr[j] + j), int(candidates.ptr[j + 1] + j) + 1)
         _improve(problem, int(j), loss[here], mask[here])
@@ -164,12 +163,29 @@ def _improve(problem: L0GraphicalModel, node: int, loss: Array, mask: Array) -> 
         if k <= d and found[k] >= 0:
             chosen = np.sort(order[(found[k] >> np.arange(d) & 1).astype(bool)])
             mask[k] = int(sum(1 << int(i) for i in chosen))
-            loss[k] = least_squares(problem, node, problem.candidates.of(node)[chosen])[1]
+            loss[k] = _least_squares(problem, node, problem.candidates.of(node)[chosen])[1]
         if loss[k] > loss[k - 1]:
             loss[k], mask[k] = loss[k - 1], mask[k - 1]
 
 
-def least_squares(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[Array, float]:
+def gaussian_point(problem: L0GraphicalModel, selected: Array) -> Array:
+    """Return the coefficients of the selected candidates, shape (total,); zero elsewhere."""
+    x = np.zeros(problem.total)
+    hard = np.zeros(problem.X.shape[1], dtype=bool)
+    D = int(problem.candidates.sizes.max(initial=0)) + 1
+    factor, norm, chosen = np.empty((D, D)), np.empty(D), np.empty(D, dtype=np.int64)
+    for first, last in node_blocks(problem):
+        data = block_data(problem, first, last)
+        here = slice(problem.candidates.ptr[first], problem.candidates.ptr[last])
+        solve_block(factor, norm, chosen, *data, selected[here], x[here], hard[first:last])
+    for j in np.flatnonzero(hard):
+        here = slice(problem.candidates.ptr[j], problem.candidates.ptr[j + 1])
+        chosen = problem.candidates.of(j)[selected[here]]
+        x[here][selected[here]] = _least_squares(problem, int(j), chosen)[0]
+    return x
+
+
+def _least_squares(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[Array, float]:
     """Return the coefficients of some neighbours and the loss, from X itself."""
     n = problem.X.shape[0]
     columns, target = _stacked(problem, node, chosen)

@@ -12,7 +12,7 @@ from ..common.compiled import compiled
 from .subset_lanes import LaneSpace, enumerate_subsets, first_entry
 from .subset_tree import SearchSpace, finish, pursue, start
 
-__all__ = ["enumerate_block", "product", "search_block"]
+__all__ = ["enumerate_block", "search_block", "solve_block"]
 
 _SAFE = 1e-8
 """Squared sine of an angle between candidates below which a node is not enumerated."""
@@ -27,7 +27,7 @@ def _dot(a: Array, b: Array) -> Any:
 
 
 @compiled
-def product(rows: Array, known: Array, a: int, b: int) -> Any:
+def _product(rows: Array, known: Array, a: int, b: int) -> Any:
     """Return the inner product of two rows; each is computed once where it can be remembered."""
     if a > b:
         a, b = b, a
@@ -45,13 +45,13 @@ def _load(
     """Fill in the correlations of one node; return its squared norm."""
     d = len(local)
     norm = space.spare[0]
-    yy = product(rows, known, own, own)
+    yy = _product(rows, known, own, own)
     for i in range(d):
-        norm[i] = 1.0 / np.sqrt(product(rows, known, local[i], local[i]) + shift)
-        space.c[i] = product(rows, known, local[i], own) * norm[i] / np.sqrt(yy)
+        norm[i] = 1.0 / np.sqrt(_product(rows, known, local[i], local[i]) + shift)
+        space.c[i] = _product(rows, known, local[i], own) * norm[i] / np.sqrt(yy)
         space.R[i, i] = 1.0
         for k in range(i):
-            r = product(rows, known, local[i], local[k]) * norm[i] * norm[k]
+            r = _product(rows, known, local[i], local[k]) * norm[i] * norm[k]
             space.R[i, k] = r
             space.R[k, i] = r
     return yy
@@ -74,19 +74,19 @@ def _load_lane(
     A candidate that is not there explains nothing.
     """
     d, M = len(local), space.matrix
-    yy = product(rows, known, own, own)
+    yy = _product(rows, known, own, own)
     scale = 1.0 / np.sqrt(yy)
     for i in range(d):
-        norm[i] = 1.0 / np.sqrt(product(rows, known, local[i], local[i]) + shift)
+        norm[i] = 1.0 / np.sqrt(_product(rows, known, local[i], local[i]) + shift)
     entry = first_entry(D)
     for i in range(D):
         M[entry, lane] = 1.0
         for k in range(i + 1, D):
             r = 0.0
             if k < d:
-                r = product(rows, known, local[i], local[k]) * norm[i] * norm[k]
+                r = _product(rows, known, local[i], local[k]) * norm[i] * norm[k]
             M[entry + k - i, lane] = r
-        c = product(rows, known, local[i], own) * norm[i] * scale if i < d else 0.0
+        c = _product(rows, known, local[i], own) * norm[i] * scale if i < d else 0.0
         M[entry + D - i, lane] = c
         entry += D + 1 - i
     M[entry, lane] = 1.0
@@ -215,3 +215,60 @@ def search_block(
             mask[first + k] = space.mask[k]
         place[0] += 1
         place[1] = 0
+
+
+@compiled
+def solve_block(
+    factor: Array,
+    norm: Array,
+    chosen: Array,
+    rows: Array,
+    known: Array,
+    own: Array,
+    local: Array,
+    ptr: Array,
+    ridge: float,
+    selected: Array,
+    x: Array,
+    hard: Array,
+) -> None:
+    """Solve the normal equations of each node by Cholesky's method; flag those near dependence."""
+    shift = rows.shape[1] * ridge
+    for b in range(len(own)):
+        k = 0
+        for a in range(ptr[b], ptr[b + 1]):
+            if selected[a]:
+                chosen[k] = a
+                k += 1
+        for i in range(k):
+            r = local[chosen[i]]
+            norm[i] = 1.0 / np.sqrt(_product(rows, known, r, r) + shift)
+            for j in range(i):
+                factor[i, j] = _product(rows, known, r, local[chosen[j]]) * norm[i] * norm[j]
+        for i in range(k):
+            value = 1.0
+            for j in range(i):
+                entry = factor[i, j]
+                for l in range(j):
+                    entry -= factor[i, l] * factor[j, l]
+                entry /= factor[j, j]
+                factor[i, j] = entry
+                value -= entry * entry
+            if not value >= _SAFE:
+                hard[b] = True
+                break
+            factor[i, i] = np.sqrt(value)
+        if hard[b]:
+            continue
+        for i in range(k):
+            entry = _product(rows, known, local[chosen[i]], own[b]) * norm[i]
+            for l in range(i):
+                entry -= factor[i, l] * x[chosen[l]]
+            x[chosen[i]] = entry / factor[i, i]
+        for i in range(k - 1, -1, -1):
+            entry = x[chosen[i]]
+            for l in range(i + 1, k):
+                entry -= factor[l, i] * x[chosen[l]]
+            x[chosen[i]] = entry / factor[i, i]
+        for i in range(k):
+            x[chosen[i]] *= norm[i]

@@ -1,4 +1,17 @@
-"""Coefficients of neighbours that are already chosen."""
+"""Coefficients of neighbours that are already chosen: the point of a path of graphs.
+
+A path states supports; its point at a budget is by definition the minimiser of every node's loss on
+these supports, and this module is where that minimiser is computed. Shared are :func:`refit` and
+:func:`support_losses`, by
+
+- :meth:`sparseopt.paths.graph.GraphPath.at`, which evaluates a path;
+- selection: criteria, and losses on other observations;
+- backends whose own method returns nothing but supports (``l1-neighbourhood``, the peers).
+
+The engine's tables and coefficients (:mod:`sparseopt.solvers.l0`) are not computed here, nor does
+the checker use anything of this module: it has fits of its own
+(:mod:`sparseopt.checking.budget.fits`), and a test compares the three.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +25,8 @@ __all__ = ["logistic_fits", "refit", "support_losses"]
 
 _ENTRIES = 1 << 22
 """Entries of X that are gathered at once."""
+_NARROW = 1e-6
+"""Squared sine of an angle between columns below which inner products are not inverted."""
 _NEWTON = 60
 _PRECISION = 1e-13
 """Half the squared Newton decrement at which a logistic fit ends: about the error of its loss.
@@ -88,20 +103,29 @@ def _solve(problem: L0GraphicalModel, nodes: Array, neighbours: Array) -> Array:
 
 
 def _least_squares(columns: Array, target: Array, shift: float) -> Array:
-    """Minimise squared residuals plus shift times the squared coefficients, node by node."""
+    """Minimise squared residuals plus shift times the squared coefficients, node by node.
+
+    Columns are scaled to one length, else the small ones drown. Then 1 / V_ii of the inverse V is
+    the squared sine of the angle between column i and the others.
+    """
     gram = columns @ columns.transpose(0, 2, 1)
     k = gram.shape[1]
     gram[:, np.arange(k), np.arange(k)] += shift
-    # Columns of one length: else the small ones drown.
     length = np.sqrt(gram[:, np.arange(k), np.arange(k)])
     gram /= length[:, :, None] * length[:, None, :]
     right = columns @ target[:, :, None] / length[:, :, None]
     try:
-        solution = np.linalg.solve(gram, right)
+        inverse = np.linalg.inv(gram)
     except np.linalg.LinAlgError:
-        pairs = zip(gram, right, strict=True)
-        solution = np.array([np.linalg.lstsq(g, r, rcond=None)[0] for g, r in pairs])
-    return np.asarray(solution[:, :, 0] / length)
+        inverse = np.full_like(gram, np.nan)
+    beta = np.asarray((inverse @ right)[:, :, 0] / length)
+    share = inverse[:, np.arange(k), np.arange(k)]
+    for at in np.flatnonzero(~((share > 0.0) & (share < 1.0 / _NARROW)).all(axis=1)):
+        # Inner products have lost the digits that matter: the columns themselves have them.
+        A = np.vstack([columns[at].T, np.sqrt(shift) * np.eye(k)]) / length[at]
+        y = np.append(target[at], np.zeros(k))
+        beta[at] = np.linalg.lstsq(A, y, rcond=None)[0] / length[at]
+    return beta
 
 
 def logistic_fits(Z: Array, ridge: float) -> tuple[Array, Array]:

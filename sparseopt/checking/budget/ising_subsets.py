@@ -23,9 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from sparseopt.checking.budget.fits import logistic_fits
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
-from sparseopt.proofs.neighbours import logistic_fits
 
 __all__ = ["IsingProof", "prove_tables"]
 

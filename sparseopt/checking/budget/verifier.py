@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.checking.budget import gaussian_subsets, ising_subsets
+from sparseopt.checking.budget.fits import support_losses
 from sparseopt.checking.budget.tables import verify_path
 from sparseopt.checking.report import Findings
 from sparseopt.paths.budget import BudgetPath
@@ -24,7 +25,6 @@ from sparseopt.paths.graph import GraphPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.budget.tables import BudgetTables
-from sparseopt.proofs.neighbours import support_losses
 from sparseopt.result import Result, Status
 
 __all__ = ["verify"]

@@ -1,0 +1,133 @@
+r"""The smallest losses of stated neighbours, for the checker alone.
+
+No engine and no path uses these functions; theirs are others, and a test compares them. Squares are
+minimised by Householder's QR of the columns themselves, so that no inner products square the
+condition of nearly dependent neighbours: with :math:`[A\; y] = Q R`, A holding the k chosen
+columns, the residual sum of squares is :math:`R_{k+1,k+1}^2`. Logistic losses are minimised by
+Newton's method.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+from sparseopt.problems.base import Array
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+
+__all__ = ["logistic_fits", "support_losses"]
+
+_ENTRIES = 1 << 21
+"""Entries of X that are gathered at once."""
+_DEPENDENT = 1e-8
+"""Sine of the angle between a column and those before it below which a column may be their
+combination up to rounding: such sets are solved by their singular values."""
+_STEPS = 80
+"""Newton steps at most; separated neighbours need some 40 until their losses vanish."""
+_HALVINGS = 40
+"""Bisections of a step at most."""
+_LEFT = 2e-13
+"""Newton decrement, squared, at which a fit ends: twice what it may still gain."""
+
+
+def support_losses(problem: L0GraphicalModel, supports: Array) -> Array:
+    """Return the loss of every entry of a path's supports, not scaled, ridge included.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    supports : int64 array of shape (total + d,)
+        Candidates as bits, as in :class:`~sparseopt.paths.graph.GraphPath`.
+
+    Returns
+    -------
+    array of shape (total + d,)
+    """
+    candidates, n = problem.candidates, problem.X.shape[0]
+    node = np.repeat(np.arange(candidates.nodes), candidates.sizes + 1)
+    out = np.asarray(problem.null_losses()[node])
+    used = np.bitwise_count(supports)
+    bit = np.arange(int(candidates.sizes.max()))
+    for k in np.unique(used[used > 0]).astype(int):
+        same = np.flatnonzero(used == k)
+        step = max(1, _ENTRIES // (n * (k + 1)))
+        for start in range(0, len(same), step):
+            some = same[start : start + step]
+            place = np.nonzero(supports[some][:, None] >> bit & 1)[1].reshape(-1, k)
+            chosen = candidates.index[candidates.ptr[node[some]][:, None] + place]
+            columns = np.asarray(problem.X[:, chosen], dtype=float).transpose(1, 2, 0)
+            target = np.asarray(problem.X[:, node[some]], dtype=float).T
+            if problem.loss == "ising":
+                out[some] = logistic_fits(columns * target[:, None, :], problem.ridge)[1]
+            else:
+                out[some] = _squares(columns, target, problem.ridge * n) / n
+    return out
+
+
+def _squares(columns: Array, target: Array, shift: float) -> Array:
+    """Return the residual sums of squares, plus shift times the squared coefficients.
+
+    Parameters
+    ----------
+    columns, target : arrays of shapes (sets, k, n) and (sets, n)
+    shift : float
+    """
+    count, k, n = columns.shape
+    rows = np.zeros((count, n + (k if shift > 0.0 else 0), k + 1))
+    rows[:, :n, :k], rows[:, :n, k] = columns.transpose(0, 2, 1), target
+    if shift > 0.0:
+        rows[:, n + np.arange(k), np.arange(k)] = np.sqrt(shift)
+    # Columns of one length: sines of angles are then the diagonal of R.
+    rows[:, :, :k] /= np.linalg.norm(rows[:, :, :k], axis=1, keepdims=True)
+    diagonal = np.abs(np.diagonal(np.linalg.qr(rows, mode="r"), axis1=1, axis2=2))
+    out = np.asarray(np.square(diagonal[:, k]))
+    for at in np.flatnonzero(diagonal[:, :k].min(axis=1) < _DEPENDENT):
+        A, y = rows[at, :, :k], rows[at, :, k]
+        out[at] = np.square(y - A @ np.linalg.lstsq(A, y, rcond=None)[0]).sum()
+    return out
+
+
+def logistic_fits(Z: Array, ridge: float) -> tuple[Array, Array]:
+    """Minimise mean log(1 + exp(-z beta)) + ridge |beta|^2 for many sets at once.
+
+    Parameters
+    ----------
+    Z : array of shape (sets, k, n)
+        Neighbours times the node.
+    ridge : float
+
+    Returns
+    -------
+    beta, loss : arrays of shapes (sets, k) and (sets,)
+        Where the neighbours separate the node's values, those at which the loss all but vanishes.
+    """
+    count, k, n = Z.shape
+    beta, loss = np.zeros((count, k)), np.full(count, np.log(2.0))
+    left = np.arange(count)
+    for _ in range(_STEPS):
+        z, b = Z[left], beta[left]
+        p = expit(-(b[:, None, :] @ z)[:, 0])
+        slope = (z @ p[:, :, None])[:, :, 0] / n - 2.0 * ridge * b
+        curvature = (z * (p - p * p)[:, None, :]) @ z.transpose(0, 2, 1) / n
+        # A copy of other neighbours, or a separating set, leaves some direction flat.
+        flat = 2.0 * ridge + 1e-13 * np.trace(curvature, axis1=1, axis2=2) / k + 1e-300
+        curvature += flat[:, None, None] * np.eye(k)
+        step = np.linalg.solve(curvature, slope[:, :, None])[:, :, 0]
+        gain = (slope * step).sum(axis=1)
+        going = gain > _LEFT
+        left, z, b, step, gain = (a[going] for a in (left, z, b, step, gain))
+        if len(left) == 0:
+            break
+        length = np.ones(len(left))
+        for _ in range(_HALVINGS):
+            trial = b + length[:, None] * step
+            new = np.logaddexp(0.0, -(trial[:, None, :] @ z)[:, 0]).mean(axis=1)
+            new += ridge * np.square(trial).sum(axis=1)
+            short = new > loss[left] - 1e-4 * length * gain
+            if not short.any():
+                break
+            length[short] *= 0.5
+        better = new < loss[left]
+        left = left[better]
+        beta[left], loss[left] = trial[better], new[better]
+    return beta, loss

@@ -1,0 +1,64 @@
+"""The checker's fits, against those of paths and of the engine: three codes for one formula."""
+
+import numpy as np
+import pytest
+
+from sparseopt import SolveParams
+from sparseopt.backend import Control
+from sparseopt.checking.budget import fits
+from sparseopt.problems import Candidates, L0GraphicalModel
+from sparseopt.proofs import neighbours
+from sparseopt.solvers.l0.gaussian import gaussian_tables
+from sparseopt.solvers.l0.ising import ising_tables
+
+
+def gaussian(rng: np.random.Generator) -> L0GraphicalModel:
+    X = rng.normal(size=(30, 8)) * 10.0 ** rng.integers(-3, 4, size=8)
+    if rng.random() < 0.5:
+        X[:, 2] = X[:, 1] - 3.0 * X[:, 4]
+        X[:, 6] = X[:, 7] + 10.0 ** rng.uniform(-4, -2) * X[:, 6]
+    ridge = float(rng.choice([0.0, 1e-3]))
+    return L0GraphicalModel(X, Candidates.window(8, int(rng.integers(1, 7))), ridge=ridge)
+
+
+def ising(rng: np.random.Generator) -> L0GraphicalModel:
+    X = rng.choice([-1, 1], size=(25, 8))
+    X[:2] = [[1] * 8, [-1] * 8]
+    if rng.random() < 0.5:
+        X[:, 2] = X[:, 1]
+    ridge = float(rng.choice([0.0, 1e-2]))
+    candidates = Candidates.window(8, int(rng.integers(1, 6)))
+    return L0GraphicalModel(X, candidates, loss="ising", ridge=ridge)
+
+
+@pytest.mark.parametrize("draw", [gaussian, ising])
+@pytest.mark.parametrize("seed", range(15))
+def test_the_three_agree(draw, seed):
+    problem = draw(np.random.default_rng(seed))
+    search = gaussian_tables if draw is gaussian else ising_tables
+    found = search(problem, Control(SolveParams()), 1)
+    assert found.done.all()
+    null = problem.null_losses().repeat(problem.candidates.sizes + 1)
+    by_checker = fits.support_losses(problem, found.mask)
+    by_path = neighbours.support_losses(problem, found.mask)
+    np.testing.assert_allclose(by_checker / null, found.loss / null, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(by_checker / null, by_path / null, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.05])
+def test_squares_are_the_smallest_of_dependent_neighbours_too(ridge):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 5))
+    for combined in (X[:, 0], X[:, 0] - X[:, 1], X[:, 0] + 1e-9 * X[:, 3]):
+        X[:, 2] = combined
+        problem = L0GraphicalModel(X, ~np.eye(5, dtype=bool), ridge=ridge)
+        supports = np.zeros(25, dtype=np.int64)
+        supports[[4, 9, 14, 19, 24]] = 15
+        losses = fits.support_losses(problem, supports)
+        for j in range(5):
+            A = np.delete(X, j, axis=1)
+            A = np.vstack([A, np.sqrt(20 * ridge) * np.eye(4)])
+            y = np.append(X[:, j], np.zeros(4))
+            rest = y - A @ np.linalg.lstsq(A, y, rcond=None)[0]
+            assert losses[5 * j + 4] == pytest.approx(rest @ rest / 20, rel=1e-9, abs=1e-12)
+            assert losses[5 * j] == pytest.approx(np.square(X[:, j]).mean())
