@@ -34,6 +34,14 @@ API_VERSION = 1
 """Version of this contract; a third-party backend states the one it was written for."""
 
 
+_QUESTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "lam": (("lam", "lam_min", "max_knots", "max_nonzeros"), "parametric problems"),
+    "budget": (("budget",), "problems with a budget"),
+    "size": (("size",), "problems with a number of nonzeros"),
+}
+"""Fields of SolveParams about each parameter, and which problems have it."""
+
+
 class Feature(StrEnum):
     """What a backend can do with the problems of its families."""
 
@@ -300,7 +308,7 @@ class Backend(ABC):
             else:
                 control.notes.append(f"{self.name} takes no warm start; it was ignored")
         with _interruptible(control), _threads(params.threads):
-            result = self._guarded(problem, params, chosen, control)
+            result = self._guarded(problem.posed(params), params, chosen, control)
         versions = {"sparseopt": _installed_version("sparseopt") or "not installed"}
         if availability.version and self.requires:
             versions[self.requires[0]] = availability.version
@@ -347,25 +355,21 @@ class Backend(ABC):
 
     def _check_question(self, problem: Problem, params: SolveParams) -> None:
         """Refuse a question about a path, a grid or a value that the features do not cover."""
-        if problem.family != "parametric":
-            for name in ("lam", "lam_min", "max_knots", "max_nonzeros"):
-                if getattr(params, name) is not None:
-                    raise ParamError(f"{name} is for parametric problems, not for {problem.kind}")
-        else:
-            asked = _asked(params)
-            if asked not in self.features:
-                raise UnsupportedProblem(self._unasked(asked))
-        if params.budget is not None and problem.family != "budget":
-            raise ParamError(f"budget is for problems with a budget, not for {problem.kind}")
+        for parameter, (names, problems) in _QUESTIONS.items():
+            for name in names:
+                if parameter != problem.parameter and getattr(params, name) is not None:
+                    raise ParamError(f"{name} is for {problems}, not for {problem.kind}")
+        missing = self._missing(problem, params)
+        if missing:
+            raise UnsupportedProblem(missing)
 
     def answers(self, problem: Problem, params: SolveParams) -> tuple[bool, str]:
         """Return whether the backend takes the problem and the question, and if not, why."""
         supported, reason = self.supports(problem)
-        if supported and problem.family == "parametric":
-            asked = _asked(params)
-            if asked not in self.features:
-                return False, self._unasked(asked)
-        return supported, reason
+        if not supported:
+            return False, reason
+        missing = self._missing(problem, params)
+        return not missing, missing
 
     def takes_family(self, problem: Problem) -> bool:
         """Return whether it takes other problems of this family."""
@@ -378,8 +382,19 @@ class Backend(ABC):
         """
         return ""
 
-    def _unasked(self, asked: Feature) -> str:
-        return f"{self.name} does not solve for a {asked.value} of lam"
+    def _missing(self, problem: Problem, params: SolveParams) -> str:
+        """Return why the features do not cover the question about the parameter; "" if they do."""
+        asked = problem.asked(params)
+        if problem.parameter == "lam":
+            single = Feature.SINGLE if isinstance(asked, float) else Feature.GRID
+            needed = Feature.PATH if asked is None else single
+        elif problem.parameter == "size" and isinstance(asked, tuple):
+            needed = Feature.PATH
+        else:
+            return ""
+        if needed in self.features:
+            return ""
+        return f"{self.name} does not solve for a {needed.value} of {problem.parameter}"
 
     def _convert_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(given, Mapping):
@@ -399,13 +414,6 @@ def _installed_version(distribution: str) -> str | None:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _asked(params: SolveParams) -> Feature:
-    """Return what a parametric problem is asked for."""
-    if params.lam is None:
-        return Feature.PATH
-    return Feature.SINGLE if isinstance(params.lam, float) else Feature.GRID
 
 
 @contextmanager

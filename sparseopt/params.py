@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -31,6 +32,9 @@ class SolveParams:
         Stop the path before the model has more nonzero coefficients than this.
     budget : int, optional
         Total cardinality budget (problems with a budget path).
+    size : int or sequence of int, optional
+        The largest number of nonzeros of a point, >= 1 (:class:`~sparseopt.problems.STRS`), or
+        increasing numbers, such as ``range(1, 11)``, for a path over them. Default: the problem's.
     time_limit : float, optional
         Seconds of wall time; imports and compilation are not counted.
     rel_gap : float, default 1e-6
@@ -66,6 +70,7 @@ class SolveParams:
     max_knots: int | None = None
     max_nonzeros: int | None = None
     budget: int | None = None
+    size: int | tuple[int, ...] | None = None
     time_limit: float | None = None
     rel_gap: float = 1e-6
     abs_gap: float = 0.0
@@ -80,6 +85,8 @@ class SolveParams:
             object.__setattr__(self, "lam", _grid(self.lam))
         elif self.lam is not None:
             object.__setattr__(self, "lam", _number("lam", self.lam, low=0.0))
+        if self.size is not None:
+            object.__setattr__(self, "size", _sizes(self.size))
         for name in ("lam_min", "time_limit", "rel_gap", "abs_gap"):
             value = getattr(self, name)
             if value is not None:
@@ -137,10 +144,24 @@ def _integer(name: str, value: object, low: int) -> int:
 
 
 def _grid(value: object) -> tuple[float, ...]:
+    return tuple(_number("lam", item, low=0.0) for item in _items("lam", value))
+
+
+def _sizes(value: object) -> int | tuple[int, ...]:
+    if isinstance(value, Integral):
+        return _integer("size", value, 1)
+    sizes = tuple(_integer("size", item, 1) for item in _items("size", value))
+    if any(after <= before for before, after in pairwise(sizes)):
+        raise ParamError(f"size must be an integer or increasing integers, got {value!r}")
+    return sizes
+
+
+def _items(name: str, value: object) -> Sequence[Any]:
+    """Return the items of a list, a tuple, a range or an array, at least one."""
     tolist = getattr(value, "tolist", None)
     items = tolist() if callable(tolist) else value
     if not isinstance(items, Sequence) or isinstance(items, str | bytes):
-        raise ParamError(f"lam must be a number or a sequence of numbers, got {value!r}")
+        raise ParamError(f"{name} must be a number or a sequence of numbers, got {value!r}")
     if not items:
-        raise ParamError("lam is an empty sequence: give at least one value")
-    return tuple(_number("lam", item, low=0.0) for item in items)
+        raise ParamError(f"{name} is an empty sequence: give at least one value")
+    return items

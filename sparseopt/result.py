@@ -196,11 +196,11 @@ class Result:
 
     @property
     def last_lam(self) -> float | None:
-        """The value of the parameter that `x` belongs to, where there is one."""
+        """The value of the parameter (lam, or a size) that `x` belongs to, where there is one."""
         if self.path is not None:
             return float(self.path.knots[-1])
-        lam = self.params.lam
-        return lam if isinstance(lam, float) else None
+        value = self.params.lam if self.params.size is None else self.params.size
+        return float(value) if isinstance(value, float | int) else None
 
     def raise_for_status(self) -> Self:
         """Return the result itself when it answers the question.

@@ -155,8 +155,8 @@ def first_incumbent(
         How many of the best truncations are improved by swaps.
     control : Control
         With the warm start, a result or a point.
-    smaller : int array of shape (d - 1,), optional
-        A support to which the best variable is added.
+    smaller : int array of shape (k,) with k < d, optional
+        A support to which the best variables are added, one after the other.
     """
     found = refit(A, a, truncations(A, a, d))[:starts]
     given = _warm(control.warm_start, len(a))
@@ -164,9 +164,12 @@ def first_incumbent(
         support = np.sort(np.argsort(-np.abs(given), kind="stable")[:d])
         found = [refit(A, a, support[None])[0], *found]
     if smaller is not None:
-        more = np.setdiff1d(np.arange(len(a)), smaller)
-        grown = np.column_stack([np.broadcast_to(smaller, (len(more), d - 1)), more])
-        found = [refit(A, a, np.sort(grown, axis=1))[0], *found]
+        while len(smaller) < d:
+            more = np.setdiff1d(np.arange(len(a)), smaller)
+            each = np.column_stack([np.broadcast_to(smaller, (len(more), len(smaller))), more])
+            grown = refit(A, a, np.sort(each, axis=1))[0]
+            smaller = grown.support
+        found = [grown, *found]
     best = max(found, key=lambda each: each.value)
     for start in found:
         if control.limit() is not None:

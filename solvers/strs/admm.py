@@ -22,7 +22,7 @@ from .leaves import pack_leaves, pack_pairs
 if TYPE_CHECKING:
     from .multipliers import Multipliers
 
-__all__ = ["Relaxation"]
+__all__ = ["SphereRelaxation"]
 
 _SMALLEST = 1e-2
 """Values smaller than this part of the largest entry count as being of this size."""
@@ -33,7 +33,7 @@ _WORK = 2e7
 """Cubes of the size that are done between two looks at the clock, about 50 ms."""
 
 
-class Relaxation(Backend):
+class SphereRelaxation(Backend):
     r"""Solve the relaxation (20) of Wang, Dey and Xie with the perspective rows; bound and round.
 
     .. math:: \max \; \langle A, Z \rangle + a'z \quad\text{subject to}\quad

@@ -18,7 +18,7 @@ from sparseopt.result import Limit, Result, Status
 
 from ..common.supports import refit, swap, truncations
 from .annealing_search import Annealing, Schedule, Subproblem, sparsest
-from .bnb import BranchAndBound
+from .bnb import SphereBranchAndBound
 
 __all__ = ["AnnealedSelection"]
 
@@ -175,7 +175,7 @@ def _exact(
     problem: KernelSelection, equivalent: STRS, params: SolveParams, control: Control
 ) -> Result:
     """Solve the equivalent subproblem; objective and bound are the selection's."""
-    engine = BranchAndBound()
+    engine = SphereBranchAndBound()
     defaults = {name: option.default for name, option in engine.options.items()}
     result = engine._solve(equivalent, params, defaults, control)
     if result.x is None or result.bound is None:
@@ -199,7 +199,7 @@ def _subproblem(
             return swap(A, a, found[0], control.limit).point(len(a))
 
         return truncate
-    engine = BranchAndBound()
+    engine = SphereBranchAndBound()
     defaults = {name: option.default for name, option in engine.options.items()}
     defaults["certificate_numbers"] = 0
 

@@ -196,6 +196,7 @@ class Annealing:
             value = self._evaluate(kept)
             if value >= self.value - _ROUNDING * abs(self.value):
                 self.best, self.value = kept, value
+                self.trace[-1] = (self.trace[-1][0], value, None)
                 return
 
     def _best(self) -> Array:

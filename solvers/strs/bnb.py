@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
-from sparseopt.problems.base import Problem
-from sparseopt.problems.strs.path import STRSPath
-from sparseopt.problems.strs.problem import STRS
-from sparseopt.result import Result
+from sparseopt.paths.supports import SupportPath
+from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.strs.problem import STRS, SphereProblem
+from sparseopt.result import Certificate, Limit, Result, Status, relative_gap
 
-from .exact import solve_exactly
-from .sizes import solve_sizes
+from .exact import Solved, solve_exactly
 
-__all__ = ["BranchAndBound"]
+__all__ = ["SphereBranchAndBound"]
 
 
-class BranchAndBound(Backend):
+class SphereBranchAndBound(Backend):
     r"""Truncation and swaps, the Lagrangian row bound, fixing by reduced costs, best-first tree.
 
     1. An incumbent: truncations refitted by a trust-region subproblem, then swap search.
@@ -31,16 +32,18 @@ class BranchAndBound(Backend):
     Incumbent and bound are valid at any interruption. The certificate lists the leaves with their
     multipliers, up to a size beyond which there is none.
 
-    An :class:`~sparseopt.problems.STRSPath` is solved size by size: the incumbent starts from the
-    support before with one variable more, the root from the multipliers there.
+    Where several sizes are asked (``size=range(1, 11)``, :class:`~sparseopt.problems.STRSPath`),
+    they are solved one after the other: the incumbent starts from the support before with more
+    variables, the root from the multipliers there. Limits of nodes are for each size.
     """
 
     name: ClassVar[str] = "strs-bnb"
     summary: ClassVar[str] = "own branch and bound with the Lagrangian row bound, exact"
-    families: ClassVar[frozenset[str]] = frozenset({"strs", "strs-path"})
+    families: ClassVar[frozenset[str]] = frozenset({"strs"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
             Feature.EXACT,
+            Feature.PATH,
             Feature.WARM_START,
             Feature.DUAL_BOUND,
             Feature.CERTIFICATE,
@@ -66,7 +69,80 @@ class BranchAndBound(Backend):
             from .descent import warm_up
 
             warm_up()
-        if isinstance(problem, STRSPath):
-            return solve_sizes(problem, params, options, control)
-        assert isinstance(problem, STRS)
-        return solve_exactly(problem, params, options, control).result
+        if isinstance(problem, STRS) and isinstance(problem.asked(params), int):
+            return solve_exactly(problem, params, options, control).result
+        assert isinstance(problem, SphereProblem)
+        return _solve_sizes(problem, params, options, control)
+
+
+def _solve_sizes(
+    problem: SphereProblem, params: SolveParams, options: Mapping[str, Any], control: Control
+) -> Result:
+    """Solve for the sizes that were asked, from the first on, until the last one or a limit."""
+    sizes = problem.asked(params)
+    assert isinstance(sizes, tuple)
+    solved: list[Solved] = []
+    for d in sizes:
+        solved.append(
+            solve_exactly(problem.at(d), params, options, control, solved[-1] if solved else None)
+        )
+        last = solved[-1].result
+        control.progress(
+            f"d = {d}",
+            fraction=len(solved) / len(sizes),
+            objective=last.objective,
+            bound=last.bound,
+        )
+        if len(solved) < len(sizes) and control.limit() is not None:
+            break
+    results = [each.result for each in solved]
+    arrays: dict[str, Array] = {}
+    for d, result in zip(sizes, results, strict=False):
+        if result.certificate is not None:
+            arrays |= {f"{name}_{d}": array for name, array in result.certificate.arrays.items()}
+    ended = control.limit() if len(results) < len(sizes) else None
+    limit = ended or next((each.limit for each in results if each.limit is not None), None)
+    path = _path(problem, params, sizes, results, ended)
+    return Result(
+        status=Status.OPTIMAL if limit is None else Status.FEASIBLE,
+        limit=limit,
+        raw_status=f"{int(path.certified.sum())} of {len(sizes)} sizes proven",
+        x=results[-1].x,
+        objective=results[-1].objective,
+        bound=results[-1].bound,
+        path=path,
+        certificate=Certificate(kind="leaves-by-size", arrays=arrays),
+        iterations=sum(result.iterations or 0 for result in results),
+        nodes=sum(result.nodes or 0 for result in results),
+        notes=tuple(dict.fromkeys(note for result in results for note in result.notes)),
+    )
+
+
+def _path(
+    problem: SphereProblem,
+    params: SolveParams,
+    sizes: tuple[int, ...],
+    results: list[Result],
+    ended: Limit | None,
+) -> SupportPath:
+    points = np.array([result.x for result in results])
+    rows, columns = np.nonzero(points)
+    objective = np.array([result.objective for result in results])
+    bound = np.array([result.bound for result in results])
+    gaps = [
+        relative_gap(value, above, problem.value_unit) or 0.0
+        for value, above in zip(objective.tolist(), bound.tolist(), strict=True)
+    ]
+    proven = np.array([result.status is Status.OPTIMAL for result in results])
+    met = (np.array(gaps) <= params.rel_gap) | (bound - objective <= params.abs_gap)
+    return SupportPath(
+        sizes=np.array(sizes[: len(results)]),
+        objective=objective,
+        bound=bound,
+        certified=proven | met,
+        ptr=np.searchsorted(rows, np.arange(len(results) + 1)).astype(np.int64),
+        index=columns.astype(np.int64),
+        value=points[rows, columns],
+        variables=points.shape[1],
+        stopped_by="d_max" if ended is None else ended.value,
+    )

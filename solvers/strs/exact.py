@@ -1,4 +1,4 @@
-"""One exact solve by the tree, from which the next size of a path can start."""
+"""One exact solve by the tree, from which the next size can start."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def solve_exactly(
     params, options : of the backend strs-bnb
     control : Control
     before : Solved, optional
-        Of the same data with one nonzero less: the incumbent and the multipliers start there.
+        Of the same data with fewer nonzeros: the incumbent and the multipliers start there.
     """
     from .nodes import Settings
     from .tree import Tree

@@ -18,13 +18,13 @@ from sparseopt.result import Limit, Result, Status
 from ..common.supports import first_incumbent
 from .leaves import certificate_of
 
-__all__ = ["OuterApproximation"]
+__all__ = ["SphereOuterApproximation"]
 
 _ROUNDING = 1e-12
 """The smallest gap that is worth closing, of the size of the largest entry of A and a."""
 
 
-class OuterApproximation(Backend):
+class SphereOuterApproximation(Backend):
     r"""Algorithm 3 of Wang, Dey and Xie, with cuts in closed form and its stopping test mended.
 
     The value of a support is bounded by functions that are linear in its indicator q. At the root

@@ -137,7 +137,7 @@ def _recomputed(problem: Problem, result: Result) -> tuple[float | None, float |
     """Return objective and largest violation of the point, from the problem's data alone."""
     if result.x is None:
         return None, None
-    lam = result.last_lam if problem.family == "parametric" else None
+    lam = result.last_lam if problem.parameter in ("lam", "size") else None
     residuals = problem.residuals(result.x, lam)
     violation = max((abs(float(value)) for value in residuals.values()), default=0.0)
     return float(problem.objective(result.x, lam)), violation

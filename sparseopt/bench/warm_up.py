@@ -76,4 +76,6 @@ def _small(
     elif lam is not None:
         lam = 1.0
     budget = None if params.budget is None else 4
-    return problem, replace(params, lam=lam, lam_min=None, max_nonzeros=None, budget=budget)
+    size = params.size if params.size is None else (2 if isinstance(params.size, int) else (1, 2))
+    question = {"lam": lam, "lam_min": None, "max_nonzeros": None, "budget": budget, "size": size}
+    return problem, replace(params, **question)

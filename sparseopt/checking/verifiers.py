@@ -79,7 +79,6 @@ def evaluate(problem: Problem, x: Array, lam: float | None) -> Evaluation:
 _VERIFIERS: dict[str, Verifier | str] = {
     "parametric": "sparseopt.checking.parametric.verifier:verify",
     "strs": "sparseopt.checking.strs.verifier:verify",
-    "strs-path": "sparseopt.checking.strs.path:verify",
     "twosample": "sparseopt.checking.twosample.verifier:verify",
     "budget": "sparseopt.checking.budget.verifier:verify",
     "misdp": "sparseopt.checking.misdp.verifier:verify",

@@ -16,7 +16,7 @@ from sparseopt.cli.settings import settings_option
 from sparseopt.errors import ParamError
 
 if TYPE_CHECKING:
-    from sparseopt import Problem, Result
+    from sparseopt import Problem, Result, SolveParams
 
 __all__ = ["solve"]
 
@@ -36,6 +36,10 @@ _FILE = click.Path(path_type=Path)
 @click.option("--max-knots", type=int, metavar="N", help="End the path after N knots.")
 @click.option(
     "--max-nonzeros", type=int, metavar="N", help="End the path before more than N coefficients."
+)
+@click.option("--size", type=int, metavar="D", help="Largest number of nonzeros of a point.")
+@click.option(
+    "--sizes", metavar="A:B", help="The path over these numbers of nonzeros; or with commas, 1,2,5."
 )
 @click.option("--budget", type=int, metavar="K", help="Total cardinality (budget problems).")
 @click.option("--time-limit", type=float, metavar="S", help="Seconds of wall time.")
@@ -62,6 +66,7 @@ def solve(
     instance: Path,
     backend: str,
     lam: tuple[str, ...],
+    sizes: str | None,
     settings: dict[str, str],
     output: Path | None,
     as_json: bool,
@@ -80,8 +85,13 @@ def solve(
     asked = {key: value for key, value in question.items() if value is not None}
     if lam:
         asked["lam"] = _values(lam)
+    if sizes is not None:
+        if "size" in asked:
+            raise ParamError("--size asks for one number of nonzeros and --sizes for several")
+        asked["size"] = _sizes(sizes)
     params = sparseopt.SolveParams(**asked, verbose=verbose)
-    _check_targets(instance, output, plot, single=isinstance(params.lam, float))
+    single = isinstance(params.lam, float) or isinstance(params.size, int)
+    _check_targets(instance, output, plot, single=single)
 
     trouble: list[BaseException] = []
     show = not as_json and not verbose
@@ -90,7 +100,7 @@ def solve(
         stdout_kept_clean(as_json),
     ):
         problem = sparseopt.load(instance)
-        style = {} if plot is None else _style(problem, plot_x)
+        style = {} if plot is None else _style(problem, params, plot_x)
         progress.text = "solving"
         result = sparseopt.solve(
             problem,
@@ -129,6 +139,17 @@ def _values(texts: tuple[str, ...]) -> float | list[float]:
     return values[0] if len(values) == 1 else values
 
 
+def _sizes(text: str) -> list[int]:
+    """Parse --sizes: the ends of a range, or numbers with commas."""
+    try:
+        if ":" in text:
+            first, last = map(int, text.split(":"))
+            return list(range(first, last + 1))
+        return [int(item) for item in text.split(",")]
+    except ValueError:
+        raise ParamError(f"--sizes is {text!r}; expected 1:10, or numbers with commas") from None
+
+
 def _check_targets(instance: Path, output: Path | None, plot: Path | None, single: bool) -> None:
     """Refuse what could not be written afterwards, before any time is spent."""
     if output is not None:
@@ -142,8 +163,8 @@ def _check_targets(instance: Path, output: Path | None, plot: Path | None, singl
         check_picture(plot)
         if single:
             raise ParamError(
-                "--plot draws a path, and a single --lam asks for a point: give several values, "
-                "or --lam-min"
+                "--plot draws a path, and a single --lam or --size asks for a point: give several "
+                "values, --lam-min, or --sizes"
             )
 
 
@@ -171,13 +192,14 @@ def _print(result: Result, problem: Problem, as_json: bool) -> None:
     print_result(result, problem)
 
 
-def _style(problem: Problem, x: str) -> dict[str, Any]:
+def _style(problem: Problem, params: SolveParams, x: str) -> dict[str, Any]:
     """Return how the path is drawn; refuse, before any work is done, what has none."""
-    if problem.family == "parametric":
+    if problem.parameter == "lam":
         return {"x": x}
-    if problem.kind != "strs-path":
+    if problem.parameter != "size" or not isinstance(problem.asked(params), tuple):
         raise ParamError(
             f"--plot draws paths of lam and of numbers of nonzeros, and a {problem.kind} has none"
+            + (": give --sizes" if problem.parameter == "size" else "")
         )
     if x != "auto":
         raise ParamError(f"--plot-x is {x}, but this path is drawn against the nonzeros alone")

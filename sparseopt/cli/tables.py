@@ -119,7 +119,8 @@ def _facts(result: Result) -> Iterable[tuple[str, object]]:
         covered = f"{_parameter(result.path)} {knots[0]:.6g} to {knots[-1]:.6g}"
         yield "path", f"{len(knots)} knots, {covered}, stopped by {result.path.stopped_by}"
     elif result.last_lam is not None:
-        yield "lam", _number(result.last_lam, 12)
+        name = "lam" if result.params.size is None else "size"
+        yield name, _number(result.last_lam, 12)
     if result.x is not None:
         yield "nonzeros", f"{np.count_nonzero(result.x)} of {result.x.size}"
     yield "iterations", result.iterations

@@ -1,4 +1,4 @@
-"""The best unit vectors with 1, 2, 3, ... nonzeros: :class:`SupportPath`."""
+"""The best unit vectors with given numbers of nonzeros: :class:`SupportPath`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SupportPath(IntegerPath):
     Attributes
     ----------
     sizes : int array of shape (K,)
-        1, 2, ..., the largest.
+        Those that were asked, increasing; after a limit the first of them.
     objective, bound : arrays of shape (K,)
         The value of the point of each size, and a proven upper bound on the optimum.
     certified : bool array of shape (K,)
@@ -34,7 +34,7 @@ class SupportPath(IntegerPath):
     variables : int
         D, the length of the points.
     stopped_by : str
-        "d_max" at the largest size; "time", "node", "interrupted" where a limit came first.
+        "d_max" at the largest size that was asked; "time" or "interrupted" where that came first.
     """
 
     sizes: Array

@@ -25,8 +25,7 @@ from sparseopt.problems.parametric.regression import (
     LADLasso,
     QuantileLasso,
 )
-from sparseopt.problems.strs.path import STRSPath
-from sparseopt.problems.strs.problem import STRS
+from sparseopt.problems.strs.problem import STRS, STRSPath
 from sparseopt.problems.strs.semidefinite import strs_as_misdp
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
 from sparseopt.problems.twosample.user_kernels import register_kernel

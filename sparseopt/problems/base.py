@@ -9,12 +9,15 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
+
+if TYPE_CHECKING:
+    from sparseopt.params import SolveParams
 
 __all__ = ["Array", "Problem", "as_matrix", "as_vector", "problem_class", "problem_kinds"]
 
@@ -36,6 +39,8 @@ class Problem(ABC):
     kind: ClassVar[str]
     family: ClassVar[str]
     sense: ClassVar[Literal["min", "max"]] = "min"
+    parameter: ClassVar[str | None] = None
+    """The parameter over which there are paths: "lam", "budget", "size"; None for no such."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -67,6 +72,17 @@ class Problem(ABC):
     @abstractmethod
     def size(self) -> Mapping[str, int]:
         """The dimensions that people quote, by name."""
+
+    def asked(self, params: SolveParams) -> Any:
+        """Return what `params` ask about the parameter: a value, several, or None for all."""
+        return None if self.parameter is None else getattr(params, self.parameter, None)
+
+    def posed(self, params: SolveParams) -> Problem:
+        """Return the problem that a backend is given for the question in `params`.
+
+        It is this one, except where the parameter is part of the data and another value is asked.
+        """
+        return self
 
     @abstractmethod
     def objective(self, x: Array, lam: float | None = None) -> float:

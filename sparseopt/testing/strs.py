@@ -9,8 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.strs.path import STRSPath
-from sparseopt.problems.strs.problem import STRS
+from sparseopt.problems.strs.problem import STRS, STRSPath
 from sparseopt.testing.behaviour import FamilySamples
 from sparseopt.testing.samples import Sample
 
@@ -67,12 +66,14 @@ def strs_samples(rng: np.random.Generator) -> FamilySamples:
 
 
 def strs_path_samples(rng: np.random.Generator) -> FamilySamples:
-    """Return the same problems for all sizes up to theirs, whose last value is known."""
+    """Return the same problems for several sizes up to theirs, whose last value is known."""
     single = strs_samples(rng)
     samples = []
     for sample in single.samples:
         assert isinstance(sample.problem, STRS)
         samples.append(replace(sample, problem=STRSPath.of(sample.problem)))
+        some = sorted({1, (1 + sample.problem.d) // 2, sample.problem.d})
+        samples.append(replace(sample, name=f"some-of-{sample.name}", question={"size": some}))
     assert isinstance(single.large, STRS)
     return FamilySamples(
         samples=tuple(samples), large=STRSPath.of(single.large), invalid=_path_without_support

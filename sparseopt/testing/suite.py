@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparseopt.backend import Backend
+from sparseopt.backend import Backend, Feature
 from sparseopt.testing.behaviour import FamilySamples, behaviour_cases
 from sparseopt.testing.budget import budget_cases
 from sparseopt.testing.cases import ConformanceCase, ConformanceOutcome, select
@@ -21,7 +21,6 @@ __all__ = ["conformance_cases", "run_conformance"]
 
 _SAMPLES: Mapping[str, Callable[[np.random.Generator], FamilySamples]] = {
     "strs": strs_samples,
-    "strs-path": strs_path_samples,
     "misdp": misdp_samples,
     "twosample": kernel_selection_samples,
 }
@@ -57,6 +56,9 @@ def conformance_cases(
         cases += parametric_cases(backend, np.random.default_rng(rng))
     if "budget" in backend.families:
         cases += budget_cases(backend, np.random.default_rng(rng))
+    if "strs" in backend.families and Feature.PATH in backend.features:
+        sizes = strs_path_samples(np.random.default_rng(rng))
+        cases += _family_cases("strs-path", backend, sizes)
     for family, build in _SAMPLES.items():
         if family in backend.families:
             cases += _family_cases(family, backend, build(np.random.default_rng(rng)))

@@ -22,7 +22,8 @@ from sparseopt import Feature, Limit, Option, Status, registry
 from sparseopt.backend import Backend
 from sparseopt.cli import main
 from sparseopt.errors import BackendUnavailable
-from sparseopt.problems import BudgetTables, DantzigSelector, LADLasso, STRSPath
+from sparseopt.io.results import load_result
+from sparseopt.problems import STRS, BudgetTables, DantzigSelector, LADLasso, STRSPath
 
 ROOT = Path(sparseopt.__file__).parents[1]
 LEAST_KEYS = {
@@ -227,6 +228,31 @@ def test_a_path_over_the_nonzeros_is_drawn(tmp_path):
         [3, 0, 1, 2],
     ]
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_sizes_are_asked(tmp_path):
+    problem = STRS(A=np.diag([3.0, 2.0, 1.0]) + 0.5, d=1)
+    sparseopt.save(problem, tmp_path / "one.npz")
+    asked = ("solve", tmp_path / "one.npz", "-o", tmp_path / "r.json")
+    one = run(*asked, "--size", "2", "--json")
+    assert json.loads(one.stdout)["verdict"] == "verified"
+    assert np.count_nonzero(load_result(tmp_path / "r.json").x) == 2
+    for sizes in ("1:3", "1,2,3"):
+        assert run(*asked, "--sizes", sizes).exit_code == 0
+        result = load_result(tmp_path / "r.json")
+        assert result.params.size == (1, 2, 3)
+        assert result.path.sizes.tolist() == [1, 2, 3]
+        assert sparseopt.check(problem, result).verdict == "verified"
+    for wrong, words in (
+        (("--sizes", "3:1"), "empty"),
+        (("--sizes", "x"), "--sizes is 'x'; expected 1:10"),
+        (("--sizes", "2,1"), "increasing"),
+        (("--size", "4"), "at most the number of variables, 3"),
+        (("--size", "2", "--sizes", "1:2"), "for several"),
+        (("--size", "2", "--plot", tmp_path / "p.png"), "a single --lam or --size"),
+        (("--plot", tmp_path / "p.png"), "give --sizes"),
+    ):
+        assert words in refused(run(*asked, *wrong))
 
 
 def test_a_budget_path_is_told_by_its_budgets(tmp_path):

@@ -74,6 +74,18 @@ def test_what_is_no_grid(grid):
         SolveParams(lam=grid)
 
 
+@pytest.mark.parametrize("size", [range(2, 5), [2, 3, 4], (2, 3, 4), np.array([2, 3, 4])])
+def test_sizes_may_be_a_range_or_any_sequence(size):
+    assert SolveParams(size=size).size == (2, 3, 4)
+    assert SolveParams(size=np.int64(3)).size == 3
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.0, "3", True, [], [2, 2], [3, 1], [0, 1], [1.5], {1: 2}])
+def test_what_is_no_size(size):
+    with pytest.raises(ParamError, match="size"):
+        SolveParams(size=size)
+
+
 @pytest.mark.parametrize("name", ["lam_min", "max_knots", "max_nonzeros"])
 @pytest.mark.parametrize("lam", [1.0, [1.0, 0.5]])
 def test_single_values_and_paths_exclude_each_other(name, lam):

@@ -17,8 +17,8 @@ import math
 import numpy as np
 
 from sparseopt.checking.report import Findings
+from sparseopt.checking.strs.leaves import Leaves, bound_tolerance, unproven_leaf
 from sparseopt.checking.strs.row_bounds import RowPairs
-from sparseopt.checking.strs.verifier import Leaves, bound_tolerance, unproven_leaf
 from sparseopt.problems.base import Array
 from sparseopt.problems.strs.problem import STRS
 

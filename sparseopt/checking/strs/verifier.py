@@ -1,344 +1,226 @@
-r"""The verifier of the sparse trust-region subproblem.
+r"""The verifier of the sparse trust-region subproblem, for one size and for a path over sizes.
 
-The certificate "leaves" lists the leaves of a search tree over supports, in CSR form: ``in_ptr,
-in_index`` (the variables that a leaf fixes in), ``out_ptr, out_index`` (fixed out), and ``mu``, a
-multiplier for each leaf. A leaf may also name a pair of row multipliers: ``pair`` (L,), -1 for
-none, with the pool in ``pair_ptr, pair_index`` (the variables of each pair, increasing), ``pair_l``
-and ``pair_L`` (the vectors, and the square matrices by rows, one after the other). It proves that
-U bounds the optimum if
+The sizes that were asked are those of ``result.params.size``, by default the problem's own.
 
-1. every support of size d belongs to a leaf. A tree over the variables is rebuilt from the leaves:
-   a variable that all leaves of a node fix splits them; a node is closed by a leaf that fixes
-   nothing more, or by holding no support of size d;
-2. U bounds z'Az + a'z over the unit vectors that live on a leaf's candidates F (all that is not
-   fixed out). Tested on (1, z), this follows from
+- One size. The certificate "leaves" (:mod:`sparseopt.checking.strs.leaves`) proves the bound; a
+  bound without a certificate is proven by all supports, where these are few
+  (:mod:`sparseopt.checking.strs.supports`).
+- Several. The path's sizes are those that were asked, from the first on; the last point is the
+  result's. The certificate "leaves-by-size" has, for each size d, the arrays of a certificate
+  "leaves" under the names ``mu_d, in_ptr_d``, and so on. Every point is evaluated, every bound is
+  proven by its own leaves, and a size is certified exactly if objective and bound meet.
 
-   .. math:: N = \begin{pmatrix} U - \mu & -a_F'/2 \\ -a_F/2 & \mu I - A_F \end{pmatrix} \succeq 0,
-
-   which one Cholesky factorisation shows, with a shift that covers its rounding (Rump 2006). With
-   a pair (l, L) the data are A - (L + L')/2 and a - l there, and U is less what the rows can add
-   (:mod:`sparseopt.checking.strs.row_bounds`).
-
-Both are shown for U + 1e-9 s, where s is the size of the largest entry of A, a and U. A bound
-without a certificate is proven by all supports, where these are few
-(:mod:`sparseopt.checking.strs.supports`).
+Points are normalised before their values are compared: a vector that is a little too long would
+have a value that no unit vector attains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+import math
+from typing import Any
 
 import numpy as np
 
 from sparseopt.checking.report import Findings
-from sparseopt.checking.strs.row_bounds import RowPairs, row_sum
-from sparseopt.checking.tolerances import SUM
-from sparseopt.problems.base import Array
-from sparseopt.problems.strs.problem import STRS
+from sparseopt.checking.strs.leaves import judge
+from sparseopt.checking.strs.supports import verify_by_supports
+from sparseopt.checking.tolerances import FEASIBILITY, OBJECTIVE, SUM, UNSCALED
+from sparseopt.checking.verifiers import Evaluation
+from sparseopt.paths.supports import SupportPath
+from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.strs.problem import STRS, SphereProblem
 from sparseopt.result import Certificate, Result, Status
 
-__all__ = ["Judgement", "judge", "verify"]
+__all__ = ["SphereVerifier", "verify", "verify_size"]
 
-_CELLS = 200_000_000
-"""Leaves times variables beyond which the certificate is not read."""
-_CHUNK = 1_000_000
-"""Matrix entries that are factorised at once."""
-_SMALLEST = 1e-200
-_UNIT = float(np.finfo(float).eps) / 2.0
+_IMPOSSIBLE = frozenset({Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB})
 
 
-class Malformed(ValueError):
-    """The certificate's arrays do not describe leaves."""
+class SphereVerifier:
+    """What is judged alike for all problems whose points are unit vectors with few nonzeros."""
 
+    def __call__(self, problem: Any, result: Result, findings: Findings) -> None:
+        """Prove the bounds of a result; its point and numbers were compared before."""
+        if result.status in _IMPOSSIBLE:
+            findings.refute(
+                f"the status is {result.status.value}, but a continuous function has a maximum on "
+                "the unit vectors with at most d nonzeros"
+            )
+        else:
+            self.prove(problem, result, findings)
 
-class Unreadable(ValueError):
-    """The certificate may be right, but this checker cannot follow it."""
+    def prove(self, problem: Any, result: Result, findings: Findings) -> None:
+        """Prove the bounds of a result whose status is possible."""
+        raise NotImplementedError
 
+    def evaluate(self, problem: Problem, x: Array, lam: float | None) -> Evaluation:
+        """Evaluate the unit vector in the direction of x.
 
-def verify(problem: STRS, result: Result, findings: Findings) -> None:
-    """Prove the bound of a result; point, objective and gap were checked before."""
-    if result.status in (Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB):
-        findings.refute(
-            f"the status is {result.status.value}, but a continuous function has a maximum on the "
-            "unit vectors with at most d nonzeros"
+        Parameters
+        ----------
+        problem : Problem
+        x : array of shape (D,)
+        lam : float, optional
+            The size that was asked, where it is not the problem's own.
+        """
+        residuals = problem.residuals(x, lam)
+        # A count is violated or not; the length may be a little off, since x itself has no value.
+        worst = "cardinality" if residuals["cardinality"] else "norm"
+        allowed = UNSCALED * (1.0 + float(np.abs(x).max()))
+        length = float(np.linalg.norm(x))
+        z = x / length if 0.0 < length < math.inf else x
+        return Evaluation(
+            value=problem.objective(z),
+            size=problem.objective_scale(z),
+            violation=residuals[worst] / allowed,
+            where=f"{worst} by {residuals[worst]:.3g}",
+            residuals=residuals,
         )
-        return
+
+
+class STRSVerifier(SphereVerifier):
+    """Judges results of sparse trust-region subproblems, of one size or several."""
+
+    def prove(self, problem: SphereProblem, result: Result, findings: Findings) -> None:
+        """Prove the bound of each size that was asked."""
+        asked = problem.asked(result.params)
+        findings.cover("path")
+        if isinstance(asked, int):
+            if result.path is not None:
+                findings.refute(f"the size {asked} alone was asked, but there is a path")
+            verify_size(problem.at(asked), result, findings)
+        elif isinstance(result.path, SupportPath):
+            _verify_path(problem, asked, result, result.path, findings)
+        elif result.path is not None or result.status is Status.OPTIMAL:
+            findings.refute(f"{len(asked)} sizes were asked, but there is no path over the sizes")
+        else:
+            findings.doubt("there is no path over the sizes")
+
+
+verify = STRSVerifier()
+
+
+def verify_size(problem: STRS, result: Result, findings: Findings) -> None:
+    """Prove the bound of one size by leaves, or by all supports."""
     certificate, bound = result.certificate, result.bound
     if bound is None or np.isposinf(bound):
         findings.doubt("there is no bound that a certificate could prove")
-        return
-    if certificate is None:
-        from sparseopt.checking.strs.supports import verify_by_supports
-
+    elif certificate is None:
         if not verify_by_supports(problem, bound, findings):
             findings.doubt("there is no certificate that could prove the bound")
-        return
-    if certificate.kind != "leaves":
+    elif certificate.kind != "leaves":
         findings.doubt(f"a certificate {certificate.kind!r} proves nothing here, 'leaves' would")
+    else:
+        judge(problem, certificate, bound).write(findings)
+        for name in sorted(certificate.values):
+            findings.leave_out(f"certificate value {name!r}")
+
+
+def _verify_path(
+    problem: SphereProblem,
+    asked: tuple[int, ...],
+    result: Result,
+    path: SupportPath,
+    findings: Findings,
+) -> None:
+    if not _is_whole(problem, asked, result, path, findings):
         return
-    judge(problem, certificate, bound).write(findings)
+    for k, d in enumerate(path.sizes.tolist()):
+        _check_size(problem, result, path, k, d, findings)
+    certificate = result.certificate
+    if certificate is None or certificate.kind != "leaves-by-size":
+        findings.doubt("there is no certificate 'leaves-by-size' that could prove the bounds")
+    else:
+        _prove_sizes(problem, certificate, path, findings)
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """What leaves say about a bound: "prove", "refute" or "doubt", and why."""
-
-    word: Literal["prove", "refute", "doubt"]
-    message: str
-
-    def write(self, findings: Findings, prefix: str = "") -> None:
-        """Pass it on."""
-        getattr(findings, self.word)(prefix + self.message)
-
-
-def judge(problem: STRS, certificate: Certificate, bound: float) -> Judgement:
-    """Tell whether the leaves of a certificate prove a bound on the optimum."""
-    D, d = problem.A.shape[0], problem.d
-    try:
-        leaves = Leaves.read(certificate, D, d)
-        if not covers(leaves, d):
-            return Judgement(
-                "refute", "the leaves do not hold all supports: some are in none of them"
-            )
-        gap = unproven_leaf(problem, leaves, bound, bound_tolerance(problem, bound))
-    except Malformed as error:
-        return Judgement("refute", f"the leaves are malformed: {error}")
-    except Unreadable as error:
-        return Judgement("doubt", str(error))
-    if gap is not None:
-        return Judgement("refute", gap)
-    return Judgement(
-        "prove",
-        f"{len(leaves.mu)} leaves hold every support of {d} among {D} variables, and none of them "
-        f"exceeds {bound:.12g}",
-    )
-
-
-def bound_tolerance(problem: STRS, bound: float) -> float:
-    """Return by how much a bound may be missed."""
-    size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()), abs(bound))
-    # All may be zero; a factorisation needs a shift that is not.
-    return SUM * max(size, _SMALLEST)
-
-
-@dataclass(frozen=True, eq=False)
-class Leaves:
-    """Leaves of a search tree over the supports of size d among D variables.
-
-    Attributes
-    ----------
-    state : int8 array of shape (L, D)
-        1 fixed in, -1 fixed out, 0 free; what the size d implies is filled in.
-    mu : array of shape (L,)
-    pair : int array of shape (L,)
-        Which pair of row multipliers a leaf uses, -1 for none.
-    pairs : RowPairs
-    """
-
-    state: Array
-    mu: Array
-    pair: Array
-    pairs: RowPairs
-
-    @classmethod
-    def read(cls, certificate: Certificate, D: int, d: int) -> Leaves:
-        """Unpack a certificate; leaves without a support of size d are dropped.
-
-        Raises
-        ------
-        Malformed, Unreadable
-        """
-        arrays = certificate.arrays
-        missing = {"in_ptr", "in_index", "out_ptr", "out_index", "mu"} - set(arrays)
-        if missing:
-            raise Malformed(f"the certificate has no entry {sorted(missing)[0]}")
-        mu = np.asarray(arrays["mu"], dtype=float)
-        if mu.ndim != 1 or not np.isfinite(mu).all():
-            raise Malformed("mu is not a vector of finite numbers")
-        if len(mu) * D > _CELLS:
-            raise Unreadable(f"{len(mu)} leaves over {D} variables are too many to check")
-        pair, pairs = _pairs(arrays, len(mu), D)
-        state = np.zeros((len(mu), D), dtype=np.int8)
-        for name, sign in (("in", 1), ("out", -1)):
-            row, index = _csr(arrays[f"{name}_ptr"], arrays[f"{name}_index"], len(mu), D, name)
-            np.add.at(state, (row, index), np.int8(sign))
-            if np.count_nonzero(state == sign) != len(index):
-                raise Malformed("a leaf fixes a variable twice")
-        inside, outside = (state > 0).sum(axis=1), (state < 0).sum(axis=1)
-        some = (inside <= d) & (D - outside >= d)
-        state, mu, pair = state[some], mu[some], pair[some]
-        full, spent = inside[some] == d, outside[some] == D - d
-        state[full] = np.where(state[full] > 0, 1, -1)
-        state[spent] = np.where(state[spent] < 0, -1, 1)
-        return cls(state=state, mu=mu, pair=pair, pairs=pairs)
-
-
-def _pairs(arrays: Mapping[str, Array], rows: int, D: int) -> tuple[Array, RowPairs]:
-    """Return which pair each leaf uses, and the pool."""
-    if "pair" not in arrays:
-        return np.full(rows, -1), RowPairs([], [], [])
-    pair = np.asarray(arrays["pair"])
-    if pair.dtype.kind not in "iu" or pair.shape != (rows,):
-        raise Malformed(f"pair is not an integer for each of the {rows} multipliers")
-    try:
-        pairs = RowPairs.read(arrays, D)
-    except ValueError as error:
-        raise Malformed(str(error)) from error
-    if rows and not -1 <= int(pair.min()) <= int(pair.max()) < len(pairs.l):
-        raise Malformed(f"pair names others than the {len(pairs.l)} pairs of the pool")
-    return pair.astype(np.int64), pairs
-
-
-def _csr(ptr: Array, index: Array, rows: int, D: int, name: str) -> tuple[Array, Array]:
-    """Return (row, index) of each entry after checking the layout."""
-    ptr, index = np.asarray(ptr), np.asarray(index)
-    if ptr.dtype.kind not in "iu" or index.dtype.kind not in "iu":
-        raise Malformed(f"{name}_ptr and {name}_index must be integers")
-    if ptr.shape != (rows + 1,) or index.ndim != 1:
-        raise Malformed(f"{name}_ptr has shape {ptr.shape}; there are {rows} multipliers")
-    counts: Array = np.diff(ptr.astype(np.int64))
-    if ptr[0] != 0 or ptr[-1] != len(index) or (counts < 0).any():
-        raise Malformed(f"{name}_ptr does not divide the {len(index)} entries of {name}_index")
-    if len(index) and not 0 <= int(index.min()) <= int(index.max()) < D:
-        raise Malformed(f"{name}_index names variables outside 0..{D - 1}")
-    return np.repeat(np.arange(rows), counts), index.astype(np.int64)
-
-
-def covers(leaves: Leaves, d: int) -> bool:
-    """Tell whether every support of size d belongs to a leaf, level by level of the tree.
-
-    O(L D) for each level, at most D levels.
-
-    Raises
-    ------
-    Unreadable
-        When the leaves are not those of a tree that branches on one variable at a time.
-    """
-    left = leaves.state.copy()
-    D = left.shape[1]
-    # Leaves are kept in the order of their nodes; node k holds left[start[k]:start[k + 1]].
-    start = np.array([0])
-    inside, outside = np.array([0]), np.array([0])
-    if len(left) == 0:
+def _is_whole(
+    problem: SphereProblem,
+    asked: tuple[int, ...],
+    result: Result,
+    path: SupportPath,
+    findings: Findings,
+) -> bool:
+    """Check sizes, shapes, why the path ends, and that the last point is the result's own."""
+    D, count = problem.A.shape[0], len(path.sizes)
+    if not count or not np.array_equal(path.sizes, asked[:count]):
+        findings.refute(
+            f"the sizes are not the {len(asked)} that were asked, {asked[0]} to {asked[-1]}, or "
+            "the first of them"
+        )
         return False
-    while len(left):
-        closed = np.logical_or.reduceat(~left.any(axis=1), start)
-        common = np.logical_and.reduceat(left != 0, start, axis=0)
-        if not (closed | common.any(axis=1)).all():
-            raise Unreadable("the leaves are not those of a tree that branches on variables")
-        node = np.repeat(np.arange(len(start)), np.diff(np.append(start, len(left))))
-        open_ = ~closed[node]
-        left, node = left[open_], node[open_]
-        variable = common.argmax(axis=1)
-        rows = np.arange(len(left))
-        out = left[rows, variable[node]] < 0
-        left[rows, variable[node]] = 0
-        child = 2 * node + out
-        child_inside = np.repeat(inside, 2) + np.tile([1, 0], len(inside))
-        child_outside = np.repeat(outside, 2) + np.tile([0, 1], len(outside))
-        needed = (child_inside <= d) & (D - child_outside >= d) & np.repeat(~closed, 2)
-        present = np.bincount(child, minlength=len(needed)) > 0
-        if (needed & ~present).any():
-            return False
-        keep = needed[child]
-        left, child = left[keep], child[keep]
-        order = np.argsort(child, kind="stable")
-        left, child = left[order], child[order]
-        numbers, start = np.unique(child, return_index=True)
-        inside, outside = child_inside[numbers], child_outside[numbers]
+    shapes = {np.shape(v) for v in (path.objective, path.bound, path.certified)}
+    if path.variables != D or shapes != {(count,)}:
+        findings.refute(f"the path is not one of {count} sizes among {D} variables")
+        return False
+    whole, limit = count == len(asked), result.limit
+    if result.status is Status.OPTIMAL and not whole:
+        findings.refute(f"the status is optimal, but the path has {count} of {len(asked)} sizes")
+    end = "d_max" if whole else (None if limit is None else limit.value)
+    if path.stopped_by != end:
+        findings.refute(
+            f"the path says that {path.stopped_by!r} ended it, after {count} of {len(asked)} "
+            f"sizes with the limit {limit}"
+        )
+    last = int(path.sizes[-1])
+    if result.x is None or not np.array_equal(result.x, path.at(last)):
+        findings.refute("x is not the path's point of the last size")
+    for name in ("objective", "bound"):
+        if getattr(result, name) != getattr(path, f"{name}_at")(last):
+            findings.refute(f"the {name} is not the path's at the last size")
     return True
 
 
-def unproven_leaf(problem: STRS, leaves: Leaves, bound: float, tolerance: float) -> str | None:
-    """Prove bound + tolerance on every leaf; return None, or name a leaf where that fails.
-
-    Parameters
-    ----------
-    problem : STRS
-    leaves : Leaves
-    bound : float
-    tolerance : float
-        Must exceed the rounding of a factorisation, about n^2 1e-16 of the entries' size.
-    """
-    in_candidates = leaves.state >= 0
-    sizes = in_candidates.sum(axis=1)
-    for size in np.unique(sizes):
-        which = np.flatnonzero(sizes == size)
-        rows = max(1, _CHUNK // int(size + 1) ** 2)
-        for begin in range(0, len(which), rows):
-            chunk = which[begin : begin + rows]
-            F = np.nonzero(in_candidates[chunk])[1].reshape(len(chunk), size)
-            N = _bordered(problem, F, leaves.mu[chunk], bound)
-            shift = tolerance / 2.0 - _subtract_rows(N, leaves, chunk, F, problem.d)
-            good = _positive(N, shift)
-            if not good.all():
-                at = int(chunk[int(np.argmin(good))])
-                return (
-                    f"leaf {at} ({int((leaves.state[at] > 0).sum())} in, "
-                    f"{int((leaves.state[at] < 0).sum())} out) with mu = {leaves.mu[at]:.17g} does "
-                    f"not prove the bound {bound:.17g}"
-                )
-    return None
-
-
-def _bordered(problem: STRS, F: Array, mu: Array, bound: float) -> Array:
-    """Return the matrices N of the module's docstring, shape (K, n + 1, n + 1)."""
-    K, n = F.shape
-    N = np.empty((K, n + 1, n + 1))
-    N[:, 0, 0] = bound - mu
-    N[:, 0, 1:] = N[:, 1:, 0] = -problem.linear[F] / 2.0
-    N[:, 1:, 1:] = -problem.A[F[:, :, None], F[:, None, :]]
-    here = np.arange(1, n + 1)
-    N[:, here, here] += mu[:, None]
-    return N
-
-
-def _subtract_rows(N: Array, leaves: Leaves, chunk: Array, F: Array, d: int) -> Array:
-    """Change the matrices of leaves with row multipliers; return bounds of the rounding errors."""
-    rounding = np.zeros(len(chunk))
-    inside = leaves.state > 0
-    for k, leaf in enumerate(chunk.tolist()):
-        if leaves.pair[leaf] < 0:
-            continue
-        try:
-            l, L = leaves.pairs.on(int(leaves.pair[leaf]), F[k])
-        except ValueError as error:
-            raise Malformed(str(error)) from error
-        before = np.abs(N[k]).max()
-        rows = row_sum(l, L, inside[leaf, F[k]], d)
-        N[k, 0, 0] -= rows
-        N[k, 0, 1:] += l / 2.0
-        N[k, 1:, 0] += l / 2.0
-        N[k, 1:, 1:] += L / 2.0 + L.T / 2.0
-        # Each entry is rounded to its size before the terms cancelled.
-        largest = before + rows + np.abs(l).max() + np.abs(L).max()
-        rounding[k] = 4.0 * _UNIT * N.shape[1] * largest
-    return rounding
-
-
-def _positive(N: Array, shift: Array) -> Array:
-    """Tell which of the symmetric matrices N + shift I are surely positive semidefinite.
-
-    If the Cholesky factorisation of M - c I runs to its end in floating point for
-    c >= (n + 1) u / (1 - 2 (n + 1) u) tr M, then M is positive definite (Rump 2006). Twice that
-    also covers the rounding of the entries of M.
-    """
-    n = N.shape[1]
-    here = np.arange(n)
-    M = N.copy()
-    M[:, here, here] += shift[:, None]
-    trace = np.abs(M[:, here, here]).sum(axis=1)
-    rounding = 2.0 * (n + 2) * _UNIT / (1.0 - 2.0 * (n + 2) * _UNIT) * trace
-    M[:, here, here] -= rounding[:, None]
-    try:
-        np.linalg.cholesky(M)
-    except np.linalg.LinAlgError:
-        if len(M) == 1:
-            return np.zeros(1, dtype=bool)
-        half = len(M) // 2
-        return np.concatenate(
-            [_positive(N[:half], shift[:half]), _positive(N[half:], shift[half:])]
+def _check_size(
+    problem: SphereProblem, result: Result, path: SupportPath, k: int, d: int, findings: Findings
+) -> None:
+    """Evaluate one point, and compare objective and bound."""
+    x = path.at(d)
+    objective, bound = float(path.objective[k]), float(path.bound[k])
+    if not np.isfinite(x).all() or not np.isfinite(objective) or np.isnan(bound):
+        findings.refute(f"d = {d}: the point or its values are not finite")
+        return
+    point = verify.evaluate(problem, x, d)
+    if point.violation > 1.0 or point.residuals["norm"] > FEASIBILITY:
+        findings.refute(f"d = {d}: the point is infeasible: it violates {point.where}")
+    params, size = result.params, max(point.size, abs(objective), np.finfo(float).tiny)
+    if not abs(objective - point.value) <= OBJECTIVE * size:
+        findings.refute(
+            f"d = {d}: the stated objective {objective:.17g} is not that of the point, "
+            f"{point.value:.17g}"
         )
-    return np.ones(len(M), dtype=bool)
+    asked = max(
+        params.abs_gap,
+        params.rel_gap * max(abs(objective), abs(bound), 1e-10 * problem.value_unit),
+    )
+    if objective - bound > FEASIBILITY * size:
+        findings.refute(f"d = {d}: the bound {bound:.17g} lies below the objective")
+    certified = bool(path.certified[k])
+    meet = bound - objective <= max(asked, SUM * max(size, abs(bound)))
+    if (certified or result.status is Status.OPTIMAL) and not meet:
+        findings.refute(f"d = {d} is called proven, but objective and bound do not meet")
+    if not certified and bound - objective <= asked:
+        findings.refute(f"d = {d} is called not proven, but objective and bound meet")
+
+
+def _prove_sizes(
+    problem: SphereProblem, certificate: Certificate, path: SupportPath, findings: Findings
+) -> None:
+    """Prove the bound of every size by its leaves."""
+    proven = 0
+    for k, d in enumerate(path.sizes.tolist()):
+        own = {
+            name.removesuffix(f"_{d}"): array
+            for name, array in certificate.arrays.items()
+            if name.endswith(f"_{d}")
+        }
+        if not own:
+            findings.doubt(f"d = {d}: there are no leaves that could prove the bound")
+            continue
+        found = judge(problem.at(d), Certificate("leaves", own), float(path.bound[k]))
+        if found.word == "prove":
+            proven += 1
+        else:
+            found.write(findings, f"d = {d}: ")
+    if proven == len(path.sizes):
+        findings.prove(f"leaves prove the bounds of all {proven} sizes")

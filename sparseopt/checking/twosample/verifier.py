@@ -1,9 +1,9 @@
 """The verifier of variable selection for kernel two-sample tests.
 
-Point, objective and gap are checked as for every problem. Where the problem is a sparse
-trust-region subproblem (linear kernel, or quadratic without the variance) its own verifier reads
-the certificate "leaves" against the matrices built here anew. Otherwise nothing proves a global
-maximum; measured is how far the point is from a stationary one on its support,
+Point, objective and gap are checked as for every problem on the unit sphere. Where the problem is a
+sparse trust-region subproblem (linear kernel, or quadratic without the variance) its own verifier
+reads the certificate "leaves" against the matrices built here anew. Otherwise nothing proves a
+global maximum; measured is how far the point is from a stationary one on its support,
 
     stationarity = |grad - (z'grad) z| / |grad|      (both restricted to the support of z).
 """
@@ -13,32 +13,34 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.checking.report import Findings
-from sparseopt.checking.strs.verifier import verify as verify_strs
+from sparseopt.checking.strs.verifier import SphereVerifier, verify_size
 from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
-from sparseopt.result import Result, Status
+from sparseopt.result import Result
 
 __all__ = ["verify"]
 
 
-def verify(problem: KernelSelection, result: Result, findings: Findings) -> None:
-    """Prove the bound where there is a certificate; else measure stationarity."""
-    if result.status in (Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB):
-        findings.refute(
-            f"the status is {result.status.value}, but a continuous function has a maximum on the "
-            "unit vectors with at most d nonzeros"
-        )
-        return
-    if result.x is not None and not findings.refuted:
-        findings.measure("stationarity", _stationarity(problem, np.asarray(result.x, dtype=float)))
-    equivalent = problem.as_strs()
-    if equivalent is None:
-        findings.doubt(
-            f"for the kernel {getattr(problem.kernel, 'name', problem.kernel)} nothing proves a "
-            "global maximum; the value was recomputed, and stationarity on the support measured"
-        )
-        return
-    verify_strs(equivalent, result, findings)
+class KernelSelectionVerifier(SphereVerifier):
+    """Judges selections of variables."""
+
+    def prove(self, problem: KernelSelection, result: Result, findings: Findings) -> None:
+        """Prove the bound where there is a certificate; else measure stationarity."""
+        if result.x is not None and not findings.refuted:
+            x = np.asarray(result.x, dtype=float)
+            findings.measure("stationarity", _stationarity(problem, x))
+        equivalent = problem.as_strs()
+        if equivalent is None:
+            name = getattr(problem.kernel, "name", problem.kernel)
+            findings.doubt(
+                f"for the kernel {name} nothing proves a global maximum; the value was recomputed, "
+                "and stationarity on the support measured"
+            )
+            return
+        verify_size(equivalent, result, findings)
+
+
+verify = KernelSelectionVerifier()
 
 
 def _stationarity(problem: KernelSelection, z: Array) -> float:

@@ -15,6 +15,7 @@ class BudgetProblem(Problem):
     """A problem with a field `budget`, the largest K of interest, and a `total` to be spent."""
 
     family: ClassVar[str] = "budget"
+    parameter: ClassVar[str | None] = "budget"
     budget: int | None
 
     @property

@@ -32,6 +32,7 @@ class ParametricProblem(Problem):
     """
 
     family: ClassVar[str] = "parametric"
+    parameter: ClassVar[str | None] = "lam"
 
     @abstractmethod
     def canonical(self) -> PiecewiseLinearProgram:

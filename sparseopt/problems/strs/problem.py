@@ -2,24 +2,151 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from sparseopt.errors import ProblemError
+from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
 from sparseopt.problems.fields import as_symmetric
 from sparseopt.problems.twosample.linear import automatic_lam, linear_terms
 from sparseopt.problems.twosample.statistics import TwoSample
 
-__all__ = ["STRS"]
+if TYPE_CHECKING:
+    from sparseopt.params import SolveParams
+
+__all__ = ["STRS", "STRSPath", "SphereProblem"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class STRS(Problem):
+class SphereProblem(Problem):
+    """What :class:`STRS` and :class:`STRSPath` share: the data, and a question about sizes.
+
+    The parameter of the family is the size, the largest number of nonzeros. A solve asks for one
+    size or for several by ``SolveParams.size``; the default is the problem's own.
+    """
+
+    A: Array
+    a: Array | None = None
+
+    family: ClassVar[str] = "strs"
+    parameter: ClassVar[str | None] = "size"
+    sense: ClassVar[Literal["min", "max"]] = "max"
+
+    @property
+    @abstractmethod
+    def last(self) -> int:
+        """The largest size of the problem's own question."""
+
+    def asked(self, params: SolveParams) -> int | tuple[int, ...]:
+        """Return the size that is asked, or the sizes, increasing.
+
+        Raises
+        ------
+        ParamError
+            When one is larger than the number of variables D.
+        """
+        size = params.size if params.size is not None else self._default_size()
+        largest, D = (size if isinstance(size, int) else size[-1]), self.A.shape[0]
+        if largest > D:
+            raise ParamError(f"size is {largest}; expected at most the number of variables, {D}")
+        return size
+
+    @abstractmethod
+    def _default_size(self) -> int | tuple[int, ...]:
+        """Return what is asked without ``SolveParams.size``."""
+
+    def posed(self, params: SolveParams) -> SphereProblem:
+        """Return the problem of the size that is asked; itself where several are."""
+        size = self.asked(params)
+        if params.size is None or not isinstance(size, int):
+            return self
+        return self.at(size)
+
+    def at(self, d: int) -> STRS:
+        """Return the problem of one size.
+
+        Parameters
+        ----------
+        d : int
+            Largest number of nonzeros, 1 <= d <= D.
+
+        Raises
+        ------
+        ProblemError
+            When d is out of range.
+        """
+        return STRS(A=self.A, a=self.linear, d=d)
+
+    @property
+    def linear(self) -> Array:
+        """The linear term a, shape (D,)."""
+        assert self.a is not None  # set by _coerce
+        return self.a
+
+    @property
+    def magnitude(self) -> float:
+        """The largest absolute entry of A and a, which rounding errors are proportional to."""
+        return max(float(np.abs(self.A).max()), float(np.abs(self.linear).max()))
+
+    def _coerce(self) -> None:
+        self._set("A", as_symmetric("A", self.A))
+        D = self.A.shape[0]
+        self._set("a", np.zeros(D) if self.a is None else as_vector("a", self.a, D))
+
+    def _coerce_count(self, name: str) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            D = self.A.shape[0]
+            raise ProblemError(f"{name} is {value!r}; expected an integer from 1 to {D}", name)
+        self._set(name, int(value))
+
+    def _check_count(self, name: str) -> None:
+        D, value = self.A.shape[0], getattr(self, name)
+        if not 1 <= value <= D:
+            raise ProblemError(
+                f"{name} is {value}; expected the largest number of nonzeros, from 1 to {D}", name
+            )
+
+    def objective(self, x: Array, lam: float | None = None) -> float:
+        """Return x'Ax + a'x of a point of shape (D,)."""
+        z = as_vector("x", x, self.A.shape[0])
+        return float(z @ self.A @ z + self.linear @ z)
+
+    def objective_scale(self, x: Array, lam: float | None = None) -> float:
+        """Return the sum of the absolute terms of x'Ax + a'x."""
+        z = np.abs(as_vector("x", x, self.A.shape[0]))
+        return float(z @ np.abs(self.A) @ z + np.abs(self.linear) @ z)
+
+    @property
+    def value_unit(self) -> float:
+        """The largest entry of A and a where it is below 1: the size that the values have."""
+        size = self.magnitude
+        return min(1.0, size) if size > 0.0 else 1.0
+
+    def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
+        """Return abs(norm - 1) and by how many nonzeros x exceeds the size.
+
+        Parameters
+        ----------
+        x : array of shape (D,)
+        lam : float, optional
+            The size that was asked. Default: that of the problem.
+        """
+        z = as_vector("x", x, self.A.shape[0])
+        size = self.last if lam is None else int(lam)
+        return {
+            "norm": abs(float(np.linalg.norm(z)) - 1.0),
+            "cardinality": float(max(0, int(np.count_nonzero(z)) - size)),
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class STRS(SphereProblem):
     r"""The sparse trust-region subproblem on the sphere.
 
     .. math:: \max_{z \in R^D} \; z'Az + a'z \quad\text{subject to}\quad
@@ -33,7 +160,9 @@ class STRS(Problem):
     a : array of shape (D,), optional
         Default 0: sparse principal component analysis.
     d : int
-        Largest number of nonzero entries, 1 <= d <= D; there is no default.
+        Largest number of nonzero entries, 1 <= d <= D; there is no default. A solve asks for other
+        sizes, or for several, by ``size=...``: ``size=range(1, 11)`` gives a path
+        (:class:`~sparseopt.paths.supports.SupportPath`).
 
     Raises
     ------
@@ -54,13 +183,9 @@ class STRS(Problem):
     4.0
     """
 
-    A: Array
-    a: Array | None = None
     d: int = 0
 
     kind: ClassVar[str] = "strs"
-    family: ClassVar[str] = "strs"
-    sense: ClassVar[Literal["min", "max"]] = "max"
 
     @classmethod
     def from_covariance(cls, S: Array, d: int) -> Self:
@@ -198,51 +323,93 @@ class STRS(Problem):
         return problem.with_changes(A=-weight * V)
 
     @property
-    def linear(self) -> Array:
-        """The linear term a, shape (D,)."""
-        assert self.a is not None  # set by _coerce
-        return self.a
+    def last(self) -> int:
+        return self.d
+
+    def _default_size(self) -> int:
+        return self.d
 
     def _coerce(self) -> None:
-        self._set("A", as_symmetric("A", self.A))
-        D = self.A.shape[0]
-        self._set("a", np.zeros(D) if self.a is None else as_vector("a", self.a, D))
-        if isinstance(self.d, bool) or not isinstance(self.d, Integral):
-            raise ProblemError(f"d is {self.d!r}; expected an integer from 1 to {D}", "d")
-        self._set("d", int(self.d))
+        super()._coerce()
+        self._coerce_count("d")
 
     def validate(self) -> None:
         """Check the range of d; the arrays were checked on the way in."""
-        D = self.A.shape[0]
-        if not 1 <= self.d <= D:
-            raise ProblemError(
-                f"d is {self.d}; expected the largest number of nonzeros, from 1 to {D}", "d"
-            )
+        self._check_count("d")
 
     @property
     def size(self) -> Mapping[str, int]:
         return {"D": self.A.shape[0], "d": self.d}
 
-    def objective(self, x: Array, lam: float | None = None) -> float:
-        """Return x'Ax + a'x of a point of shape (D,)."""
-        z = as_vector("x", x, self.A.shape[0])
-        return float(z @ self.A @ z + self.linear @ z)
 
-    def objective_scale(self, x: Array, lam: float | None = None) -> float:
-        """Return the sum of the absolute terms of x'Ax + a'x."""
-        z = np.abs(as_vector("x", x, self.A.shape[0]))
-        return float(z @ np.abs(self.A) @ z + np.abs(self.linear) @ z)
+@dataclass(frozen=True, eq=False, repr=False)
+class STRSPath(SphereProblem):
+    r"""The sparse trust-region subproblem whose default question is every size 1, ..., d_max.
+
+    The same as :class:`STRS` with ``size=range(1, d_max + 1)``, for files that ask for a path by
+    themselves. The optimal value does not decrease with the size. The answer is a path
+    (:class:`~sparseopt.paths.supports.SupportPath`); point, objective and bound of the result are
+    those of its last size.
+
+    Parameters
+    ----------
+    A : array of shape (D, D)
+        Symmetric, as for :class:`STRS`.
+    a : array of shape (D,), optional
+        Default 0: sparse principal component analysis.
+    d_max : int, optional
+        Largest number of nonzeros, 1 <= d_max <= D. Default D.
+
+    Raises
+    ------
+    ProblemError
+        When A is not square or not symmetric, shapes disagree, an entry is not finite, or d_max is
+        out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparseopt
+    >>> S = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 2.5]])
+    >>> result = sparseopt.solve(sparseopt.problems.STRSPath(S))
+    >>> result.path.objective.round(9).tolist(), result.path.supports()
+    ([2.5, 3.0, 3.0], [[2], [0, 1], [0, 1]])
+    """
+
+    d_max: int | None = None
+
+    kind: ClassVar[str] = "strs-path"
+
+    @classmethod
+    def of(cls, problem: STRS, d_max: int | None = None) -> Self:
+        """Return the path of a problem, whose builders make covariances and two-sample data.
+
+        Parameters
+        ----------
+        problem : STRS
+        d_max : int, optional
+            Default: the problem's own d.
+        """
+        return cls(A=problem.A, a=problem.linear, d_max=problem.d if d_max is None else d_max)
 
     @property
-    def value_unit(self) -> float:
-        """The largest entry of A and a where it is below 1: the size that the values have."""
-        size = max(float(np.abs(self.A).max()), float(np.abs(self.linear).max()))
-        return min(1.0, size) if size > 0.0 else 1.0
+    def last(self) -> int:
+        assert self.d_max is not None  # set by _coerce
+        return self.d_max
 
-    def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
-        """Return abs(norm - 1) and by how many nonzeros x exceeds d."""
-        z = as_vector("x", x, self.A.shape[0])
-        return {
-            "norm": abs(float(np.linalg.norm(z)) - 1.0),
-            "cardinality": float(max(0, int(np.count_nonzero(z)) - self.d)),
-        }
+    def _default_size(self) -> tuple[int, ...]:
+        return tuple(range(1, self.last + 1))
+
+    def _coerce(self) -> None:
+        super()._coerce()
+        if self.d_max is None:
+            self._set("d_max", self.A.shape[0])
+        self._coerce_count("d_max")
+
+    def validate(self) -> None:
+        """Check the range of d_max; the arrays were checked on the way in."""
+        self._check_count("d_max")
+
+    @property
+    def size(self) -> Mapping[str, int]:
+        return {"D": self.A.shape[0], "d_max": self.last}

@@ -1,16 +1,21 @@
 """The path over the number of nonzeros: every size proven, warm starts, limits, lies."""
 
 import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sparseopt
 from sparseopt import Limit, Status, Verdict
-from sparseopt.errors import ParamError, ProblemError
+from sparseopt.errors import ParamError, ProblemError, UnsupportedProblem
 from sparseopt.io.results import load_result
-from sparseopt.problems import STRS, STRSPath
+from sparseopt.problems import STRS, BudgetTables, STRSPath
 from sparseopt.solvers.common.supports import refit
+
+INSTANCES = Path(__file__).parents[3] / "instances"
 
 
 def random_path(D=9, linear=True, seed=0):
@@ -49,6 +54,61 @@ def test_it_agrees_with_single_solves():
     for d in (1, 4, 8, 14):
         single = sparseopt.solve(problem.at(d), backend="strs-bnb")
         assert path.objective_at(d) == pytest.approx(single.objective, rel=1e-12)
+
+
+def test_sizes_are_a_question_to_one_problem():
+    whole = random_path(8)
+    problem = STRS(whole.A, whole.a, d=3)
+    path = sparseopt.solve(whole).path
+    few = sparseopt.solve(problem, size=[2, 5, 6])
+    assert (few.status, few.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert few.path.sizes.tolist() == [2, 5, 6] and few.path.stopped_by == "d_max"
+    for d in (2, 5, 6):
+        assert few.path.objective_at(d) == pytest.approx(path.objective_at(d), rel=1e-12)
+    for backend in ("strs-bnb", "brute-force", "strs-oa", "strs-admm", "truncation"):
+        one = sparseopt.solve(problem, backend=backend, size=5)
+        assert one.path is None and one.verdict is Verdict.VERIFIED
+        assert np.count_nonzero(one.x) <= 5 and one.residuals()["cardinality"] == 0.0
+        assert one.bound >= path.objective_at(5) - 1e-9
+    default = sparseopt.solve(problem)
+    assert default.objective == pytest.approx(path.objective_at(3), rel=1e-12)
+    assert sparseopt.solve(whole, size=5).objective == pytest.approx(one.objective, rel=1e-12)
+
+
+def test_a_question_about_sizes_that_cannot_be_answered():
+    problem = STRS(np.eye(4), d=2)
+    with pytest.raises(ParamError, match="size is 5; expected at most the number of variables, 4"):
+        sparseopt.solve(problem, size=5)
+    with pytest.raises(UnsupportedProblem, match="brute-force does not solve for a path of size"):
+        sparseopt.solve(problem, backend="brute-force", size=[1, 2])
+    with pytest.raises(UnsupportedProblem, match="a path of size"):
+        sparseopt.solve(STRSPath(np.eye(4)), backend="truncation")
+    with pytest.raises(ParamError, match="size is for problems with a number of nonzeros"):
+        sparseopt.solve(BudgetTables([[1.0, 0.5]]), size=2)
+
+
+def test_the_answer_to_one_size_is_not_one_to_another():
+    problem = random_path(6).at(2)
+    five = sparseopt.solve(problem, size=5, check=False)
+    assert sparseopt.check(problem, five).verdict is Verdict.VERIFIED
+    for size in (None, 4, (4, 5), (5,)):
+        other = five.with_changes(params=replace(five.params, size=size))
+        assert sparseopt.check(problem, other).verdict is Verdict.REFUTED
+
+
+def test_old_results_of_a_path_are_still_verified(tmp_path):
+    """Files of version 0.1: the kind strs-path, and no size among the parameters."""
+    problem = random_path(5)
+    sparseopt.save(problem, tmp_path / "path.npz")
+    result = sparseopt.solve(problem)
+    result.save(tmp_path / "result.json")
+    stored = json.loads((tmp_path / "result.json").read_text())
+    assert stored["kind"] == "strs-path" and "size" not in stored["params"]
+    assert sparseopt.load(tmp_path / "path.npz").fingerprint() == problem.fingerprint()
+    pitprops = sparseopt.load(INSTANCES / "pitprops.npz")
+    assert pitprops.fingerprint() == (
+        "4597d9b1cf4b81893fbcd8233dbbab56ee43dcfafc3b85f38e83aca4d6906c39"
+    )
 
 
 def test_the_default_is_every_size():
@@ -91,8 +151,6 @@ def solved():
 
 
 def lie(result, **changes):
-    from dataclasses import replace
-
     return result.with_changes(path=replace(result.path, **changes))
 
 
@@ -111,6 +169,10 @@ def test_lies_about_a_size_are_refuted(solved):
         lie(result, value=path.value * 1.01),
         lie(result, sizes=path.sizes + 1),
         lie(result, variables=8),
+        lie(result, stopped_by="time"),
+        lie(result, certified=path.certified & (path.sizes != 3)),
+        result.with_changes(path=None),
+        result.with_changes(objective=None),
         result.with_changes(certificate=swapped),
     ):
         assert sparseopt.check(problem, tampered).verdict is Verdict.REFUTED

@@ -1,0 +1,314 @@
+r"""Leaves of a search tree over supports, and what they prove.
+
+The certificate "leaves" lists them in CSR form: ``in_ptr, in_index`` (the variables that a leaf
+fixes in), ``out_ptr, out_index`` (fixed out), and ``mu``, a multiplier for each leaf. A leaf may
+also name a pair of row multipliers: ``pair`` (L,), -1 for none, with the pool in ``pair_ptr,
+pair_index`` (the variables of each pair, increasing), ``pair_l`` and ``pair_L`` (the vectors, and
+the square matrices by rows, one after the other). It proves that U bounds the optimum if
+
+1. every support of size d belongs to a leaf. A tree over the variables is rebuilt from the leaves:
+   a variable that all leaves of a node fix splits them; a node is closed by a leaf that fixes
+   nothing more, or by holding no support of size d;
+2. U bounds z'Az + a'z over the unit vectors that live on a leaf's candidates F (all that is not
+   fixed out). Tested on (1, z), this follows from
+
+   .. math:: N = \begin{pmatrix} U - \mu & -a_F'/2 \\ -a_F/2 & \mu I - A_F \end{pmatrix} \succeq 0,
+
+   which one Cholesky factorisation shows, with a shift that covers its rounding (Rump 2006). With
+   a pair (l, L) the data are A - (L + L')/2 and a - l there, and U is less what the rows can add
+   (:mod:`sparseopt.checking.strs.row_bounds`).
+
+Both are shown for U + 1e-9 s, where s is the size of the largest entry of A, a and U.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sparseopt.checking.evidence import Malformed
+from sparseopt.checking.report import Findings
+from sparseopt.checking.strs.row_bounds import RowPairs, row_sum
+from sparseopt.checking.tolerances import SUM
+from sparseopt.problems.base import Array
+from sparseopt.problems.strs.problem import STRS
+from sparseopt.result import Certificate
+
+__all__ = ["Judgement", "Leaves", "bound_tolerance", "judge", "unproven_leaf"]
+
+_CELLS = 200_000_000
+"""Leaves times variables beyond which the certificate is not read."""
+_CHUNK = 1_000_000
+"""Matrix entries that are factorised at once."""
+_SMALLEST = 1e-200
+_UNIT = float(np.finfo(float).eps) / 2.0
+
+
+class Unreadable(ValueError):
+    """The certificate may be right, but this checker cannot follow it."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What leaves say about a bound: "prove", "refute" or "doubt", and why."""
+
+    word: Literal["prove", "refute", "doubt"]
+    message: str
+
+    def write(self, findings: Findings, prefix: str = "") -> None:
+        """Record it among the findings."""
+        getattr(findings, self.word)(prefix + self.message)
+
+
+def judge(problem: STRS, certificate: Certificate, bound: float) -> Judgement:
+    """Tell whether the leaves of a certificate prove a bound on the optimum."""
+    D, d = problem.A.shape[0], problem.d
+    try:
+        leaves = Leaves.read(certificate, D, d)
+        if not covers(leaves, d):
+            return Judgement(
+                "refute", "the leaves do not hold all supports: some are in none of them"
+            )
+        gap = unproven_leaf(problem, leaves, bound, bound_tolerance(problem, bound))
+    except Malformed as error:
+        return Judgement("refute", f"the leaves are malformed: {error}")
+    except Unreadable as error:
+        return Judgement("doubt", str(error))
+    if gap is not None:
+        return Judgement("refute", gap)
+    return Judgement(
+        "prove",
+        f"{len(leaves.mu)} leaves hold every support of {d} among {D} variables, and none of them "
+        f"exceeds {bound:.12g}",
+    )
+
+
+def bound_tolerance(problem: STRS, bound: float) -> float:
+    """Return by how much a bound may be missed."""
+    size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()), abs(bound))
+    # All may be zero; a factorisation needs a shift that is not.
+    return SUM * max(size, _SMALLEST)
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """Leaves of a search tree over the supports of size d among D variables.
+
+    Attributes
+    ----------
+    state : int8 array of shape (L, D)
+        1 fixed in, -1 fixed out, 0 free; what the size d implies is filled in.
+    mu : array of shape (L,)
+    pair : int array of shape (L,)
+        Which pair of row multipliers a leaf uses, -1 for none.
+    pairs : RowPairs
+    """
+
+    state: Array
+    mu: Array
+    pair: Array
+    pairs: RowPairs
+
+    @classmethod
+    def read(cls, certificate: Certificate, D: int, d: int) -> Leaves:
+        """Unpack a certificate; leaves without a support of size d are dropped.
+
+        Raises
+        ------
+        Malformed, Unreadable
+        """
+        arrays = certificate.arrays
+        missing = {"in_ptr", "in_index", "out_ptr", "out_index", "mu"} - set(arrays)
+        if missing:
+            raise Malformed(f"the certificate has no entry {sorted(missing)[0]}")
+        mu = np.asarray(arrays["mu"], dtype=float)
+        if mu.ndim != 1 or not np.isfinite(mu).all():
+            raise Malformed("mu is not a vector of finite numbers")
+        if len(mu) * D > _CELLS:
+            raise Unreadable(f"{len(mu)} leaves over {D} variables are too many to check")
+        pair, pairs = _pairs(arrays, len(mu), D)
+        state = np.zeros((len(mu), D), dtype=np.int8)
+        for name, sign in (("in", 1), ("out", -1)):
+            row, index = _csr(arrays[f"{name}_ptr"], arrays[f"{name}_index"], len(mu), D, name)
+            np.add.at(state, (row, index), np.int8(sign))
+            if np.count_nonzero(state == sign) != len(index):
+                raise Malformed("a leaf fixes a variable twice")
+        inside, outside = (state > 0).sum(axis=1), (state < 0).sum(axis=1)
+        some = (inside <= d) & (D - outside >= d)
+        state, mu, pair = state[some], mu[some], pair[some]
+        full, spent = inside[some] == d, outside[some] == D - d
+        state[full] = np.where(state[full] > 0, 1, -1)
+        state[spent] = np.where(state[spent] < 0, -1, 1)
+        return cls(state=state, mu=mu, pair=pair, pairs=pairs)
+
+
+def _pairs(arrays: Mapping[str, Array], rows: int, D: int) -> tuple[Array, RowPairs]:
+    """Return which pair each leaf uses, and the pool."""
+    if "pair" not in arrays:
+        return np.full(rows, -1), RowPairs([], [], [])
+    pair = np.asarray(arrays["pair"])
+    if pair.dtype.kind not in "iu" or pair.shape != (rows,):
+        raise Malformed(f"pair is not an integer for each of the {rows} multipliers")
+    try:
+        pairs = RowPairs.read(arrays, D)
+    except ValueError as error:
+        raise Malformed(str(error)) from error
+    if rows and not -1 <= int(pair.min()) <= int(pair.max()) < len(pairs.l):
+        raise Malformed(f"pair names others than the {len(pairs.l)} pairs of the pool")
+    return pair.astype(np.int64), pairs
+
+
+def _csr(ptr: Array, index: Array, rows: int, D: int, name: str) -> tuple[Array, Array]:
+    """Return (row, index) of each entry after checking the layout."""
+    ptr, index = np.asarray(ptr), np.asarray(index)
+    if ptr.dtype.kind not in "iu" or index.dtype.kind not in "iu":
+        raise Malformed(f"{name}_ptr and {name}_index must be integers")
+    if ptr.shape != (rows + 1,) or index.ndim != 1:
+        raise Malformed(f"{name}_ptr has shape {ptr.shape}; there are {rows} multipliers")
+    counts: Array = np.diff(ptr.astype(np.int64))
+    if ptr[0] != 0 or ptr[-1] != len(index) or (counts < 0).any():
+        raise Malformed(f"{name}_ptr does not divide the {len(index)} entries of {name}_index")
+    if len(index) and not 0 <= int(index.min()) <= int(index.max()) < D:
+        raise Malformed(f"{name}_index names variables outside 0..{D - 1}")
+    return np.repeat(np.arange(rows), counts), index.astype(np.int64)
+
+
+def covers(leaves: Leaves, d: int) -> bool:
+    """Tell whether every support of size d belongs to a leaf, level by level of the tree.
+
+    O(L D) for each level, at most D levels.
+
+    Raises
+    ------
+    Unreadable
+        When the leaves are not those of a tree that branches on one variable at a time.
+    """
+    left = leaves.state.copy()
+    D = left.shape[1]
+    # Leaves are kept in the order of their nodes; node k holds left[start[k]:start[k + 1]].
+    start = np.array([0])
+    inside, outside = np.array([0]), np.array([0])
+    if len(left) == 0:
+        return False
+    while len(left):
+        closed = np.logical_or.reduceat(~left.any(axis=1), start)
+        common = np.logical_and.reduceat(left != 0, start, axis=0)
+        if not (closed | common.any(axis=1)).all():
+            raise Unreadable("the leaves are not those of a tree that branches on variables")
+        node = np.repeat(np.arange(len(start)), np.diff(np.append(start, len(left))))
+        open_ = ~closed[node]
+        left, node = left[open_], node[open_]
+        variable = common.argmax(axis=1)
+        rows = np.arange(len(left))
+        out = left[rows, variable[node]] < 0
+        left[rows, variable[node]] = 0
+        child = 2 * node + out
+        child_inside = np.repeat(inside, 2) + np.tile([1, 0], len(inside))
+        child_outside = np.repeat(outside, 2) + np.tile([0, 1], len(outside))
+        needed = (child_inside <= d) & (D - child_outside >= d) & np.repeat(~closed, 2)
+        present = np.bincount(child, minlength=len(needed)) > 0
+        if (needed & ~present).any():
+            return False
+        keep = needed[child]
+        left, child = left[keep], child[keep]
+        order = np.argsort(child, kind="stable")
+        left, child = left[order], child[order]
+        numbers, start = np.unique(child, return_index=True)
+        inside, outside = child_inside[numbers], child_outside[numbers]
+    return True
+
+
+def unproven_leaf(problem: STRS, leaves: Leaves, bound: float, tolerance: float) -> str | None:
+    """Prove bound + tolerance on every leaf; return None, or name a leaf where that fails.
+
+    Parameters
+    ----------
+    problem : STRS
+    leaves : Leaves
+    bound : float
+    tolerance : float
+        Must exceed the rounding of a factorisation, about n^2 1e-16 of the entries' size.
+    """
+    in_candidates = leaves.state >= 0
+    sizes = in_candidates.sum(axis=1)
+    for size in np.unique(sizes):
+        which = np.flatnonzero(sizes == size)
+        rows = max(1, _CHUNK // int(size + 1) ** 2)
+        for begin in range(0, len(which), rows):
+            chunk = which[begin : begin + rows]
+            F = np.nonzero(in_candidates[chunk])[1].reshape(len(chunk), size)
+            N = _bordered(problem, F, leaves.mu[chunk], bound)
+            shift = tolerance / 2.0 - _subtract_rows(N, leaves, chunk, F, problem.d)
+            good = _positive(N, shift)
+            if not good.all():
+                at = int(chunk[int(np.argmin(good))])
+                return (
+                    f"leaf {at} ({int((leaves.state[at] > 0).sum())} in, "
+                    f"{int((leaves.state[at] < 0).sum())} out) with mu = {leaves.mu[at]:.17g} does "
+                    f"not prove the bound {bound:.17g}"
+                )
+    return None
+
+
+def _bordered(problem: STRS, F: Array, mu: Array, bound: float) -> Array:
+    """Return the matrices N of the module's docstring, shape (K, n + 1, n + 1)."""
+    K, n = F.shape
+    N = np.empty((K, n + 1, n + 1))
+    N[:, 0, 0] = bound - mu
+    N[:, 0, 1:] = N[:, 1:, 0] = -problem.linear[F] / 2.0
+    N[:, 1:, 1:] = -problem.A[F[:, :, None], F[:, None, :]]
+    here = np.arange(1, n + 1)
+    N[:, here, here] += mu[:, None]
+    return N
+
+
+def _subtract_rows(N: Array, leaves: Leaves, chunk: Array, F: Array, d: int) -> Array:
+    """Change the matrices of leaves with row multipliers; return bounds of the rounding errors."""
+    rounding = np.zeros(len(chunk))
+    inside = leaves.state > 0
+    for k, leaf in enumerate(chunk.tolist()):
+        if leaves.pair[leaf] < 0:
+            continue
+        try:
+            l, L = leaves.pairs.on(int(leaves.pair[leaf]), F[k])
+        except ValueError as error:
+            raise Malformed(str(error)) from error
+        before = np.abs(N[k]).max()
+        rows = row_sum(l, L, inside[leaf, F[k]], d)
+        N[k, 0, 0] -= rows
+        N[k, 0, 1:] += l / 2.0
+        N[k, 1:, 0] += l / 2.0
+        N[k, 1:, 1:] += L / 2.0 + L.T / 2.0
+        # Each entry is rounded to its size before the terms cancelled.
+        largest = before + rows + np.abs(l).max() + np.abs(L).max()
+        rounding[k] = 4.0 * _UNIT * N.shape[1] * largest
+    return rounding
+
+
+def _positive(N: Array, shift: Array) -> Array:
+    """Tell which of the symmetric matrices N + shift I are surely positive semidefinite.
+
+    If the Cholesky factorisation of M - c I runs to its end in floating point for
+    c >= (n + 1) u / (1 - 2 (n + 1) u) tr M, then M is positive definite (Rump 2006). Twice that
+    also covers the rounding of the entries of M.
+    """
+    n = N.shape[1]
+    here = np.arange(n)
+    M = N.copy()
+    M[:, here, here] += shift[:, None]
+    trace = np.abs(M[:, here, here]).sum(axis=1)
+    rounding = 2.0 * (n + 2) * _UNIT / (1.0 - 2.0 * (n + 2) * _UNIT) * trace
+    M[:, here, here] -= rounding[:, None]
+    try:
+        np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        if len(M) == 1:
+            return np.zeros(1, dtype=bool)
+        half = len(M) // 2
+        return np.concatenate(
+            [_positive(N[:half], shift[:half]), _positive(N[half:], shift[half:])]
+        )
+    return np.ones(len(M), dtype=bool)
