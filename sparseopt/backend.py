@@ -228,6 +228,8 @@ class Backend(ABC):
         One line for listings.
     requires : tuple of str
         Import names of packages that must be there.
+    distribution : str or None
+        The first of them as package registries call it, where that is another name.
     extra : str or None
         The extra of sparseopt that installs them.
     families : frozenset of str
@@ -241,6 +243,7 @@ class Backend(ABC):
     name: ClassVar[str]
     summary: ClassVar[str] = ""
     requires: ClassVar[tuple[str, ...]] = ()
+    distribution: ClassVar[str | None] = None
     extra: ClassVar[str | None] = None
     families: ClassVar[frozenset[str]] = frozenset()
     features: ClassVar[frozenset[Feature]]
@@ -263,7 +266,8 @@ class Backend(ABC):
         return "open source, no licence needed"
 
     def _version(self) -> str | None:
-        return _installed_version(self.requires[0]) if self.requires else None
+        name = self.distribution or (self.requires[0] if self.requires else None)
+        return None if name is None else _installed_version(name)
 
     def supports(self, problem: Problem) -> tuple[bool, str]:
         """Return whether the backend takes the problem, and if not, why."""

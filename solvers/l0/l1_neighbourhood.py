@@ -44,6 +44,7 @@ class L1Neighbourhood(Backend):
     name: ClassVar[str] = "l1-neighbourhood"
     summary: ClassVar[str] = "the lasso at every node, one penalty for all: the convex competitor"
     requires: ClassVar[tuple[str, ...]] = ("sklearn",)
+    distribution: ClassVar[str | None] = "scikit-learn"
     extra: ClassVar[str] = "estimators"
     families: ClassVar[frozenset[str]] = frozenset({"budget"})
     features: ClassVar[frozenset[Feature]] = frozenset({Feature.HEURISTIC, Feature.PATH})

@@ -41,6 +41,7 @@ class SklearnGraphicalLasso(SupportsBackend):
     name: ClassVar[str] = "sklearn-glasso"
     summary: ClassVar[str] = "scikit-learn's graphical lasso: neighbours by precision matrices"
     requires: ClassVar[tuple[str, ...]] = ("sklearn",)
+    distribution: ClassVar[str | None] = "scikit-learn"
     extra: ClassVar[str | None] = "peers"
     families: ClassVar[frozenset[str]] = frozenset({"budget"})
     features: ClassVar[frozenset[Feature]] = frozenset({Feature.HEURISTIC, Feature.PATH})

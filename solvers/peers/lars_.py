@@ -30,6 +30,7 @@ class SklearnLars(SupportsBackend):
     name: ClassVar[str] = "sklearn-lars"
     summary: ClassVar[str] = "scikit-learn's lars_path for each node: neighbourhoods by the lasso"
     requires: ClassVar[tuple[str, ...]] = ("sklearn",)
+    distribution: ClassVar[str | None] = "scikit-learn"
     extra: ClassVar[str | None] = "peers"
     families: ClassVar[frozenset[str]] = frozenset({"budget"})
     features: ClassVar[frozenset[Feature]] = frozenset({Feature.HEURISTIC, Feature.PATH})

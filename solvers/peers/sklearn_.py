@@ -32,6 +32,7 @@ class SklearnQuantile(Backend):
     name = "sklearn-quantile"
     summary = "scikit-learn's QuantileRegressor (by HiGHS): LAD- and quantile lasso, given lam"
     requires = ("sklearn",)
+    distribution = "scikit-learn"
     extra = "peers"
     families = frozenset({"parametric"})
     features = frozenset({Feature.EXACT, Feature.SINGLE, Feature.GRID})
@@ -52,11 +53,6 @@ class SklearnQuantile(Backend):
         if np.any(free) and not np.all(free):
             return False, f"{self.name} penalises all coefficients; some weights are 0"
         return True, ""
-
-    def _version(self) -> str | None:
-        import importlib.metadata
-
-        return importlib.metadata.version("scikit-learn")
 
     def _solve(
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control

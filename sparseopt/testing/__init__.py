@@ -13,12 +13,13 @@ In a test file of your own backend::
 Or, for a table, ``run_conformance(MyBackend())``. After MathOptInterface's ``Test.runtests``.
 """
 
-from sparseopt.testing.behaviour import FamilySamples
 from sparseopt.testing.cases import ConformanceCase, ConformanceOutcome, NotMet
-from sparseopt.testing.samples import Sample
+from sparseopt.testing.samples import Answer, AnswerCheck, FamilySamples, Sample
 from sparseopt.testing.suite import conformance_cases, run_conformance
 
 __all__ = [
+    "Answer",
+    "AnswerCheck",
     "ConformanceCase",
     "ConformanceOutcome",
     "FamilySamples",

@@ -10,8 +10,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,45 +22,23 @@ from sparseopt.errors import ParamError, ProblemError, SparseOptError, Unsupport
 from sparseopt.problems.base import Problem
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Limit, Result, Status, Verdict
-from sparseopt.testing.cases import ConformanceCase, require
-from sparseopt.testing.samples import Sample, close, same_array
+from sparseopt.testing.cases import Check, ConformanceCase, require
+from sparseopt.testing.samples import FamilySamples, Sample, close, same_array
 
-__all__ = ["FamilySamples", "behaviour_cases"]
+__all__ = ["behaviour_cases"]
 
 _GRACE = 0.5
 """Seconds by which a solve may exceed its time limit."""
 _LIMIT = 0.05
 _TRIES = 4
-"""Solves of which the shortest must keep the limit: a busy machine holds up one or another."""
+"""Solves of which the quickest counts: a busy machine holds up one or another."""
 _REACTION = 2.0
 """Seconds that a solve may take to end after Ctrl-C."""
 _ANSWERED = {Status.OPTIMAL, Status.CONVERGED}
 
 
-@dataclass(frozen=True)
-class FamilySamples:
-    """What the suite asks about one family of problems.
-
-    Attributes
-    ----------
-    samples : tuple of Sample
-        Small ones, with known answers.
-    large : Problem or None
-        One that takes a naive solver longer than 0.1 s, for limits and interruptions.
-    large_question : mapping
-        Fields of SolveParams for `large`.
-    invalid : callable or None
-        Returns a problem of the family whose content was made invalid after construction.
-    """
-
-    samples: tuple[Sample, ...]
-    large: Problem | None = None
-    large_question: Mapping[str, Any] = field(default_factory=dict)
-    invalid: Callable[[], Problem] | None = None
-
-
 class _Alien(STRS):
-    """A problem of a family that no backend knows (of no kind of its own: it has no files)."""
+    """A problem of a family that no backend declares; it has no kind of its own, and no files."""
 
     family = "conformance"
 
@@ -68,65 +46,89 @@ class _Alien(STRS):
 def behaviour_cases(
     family: str, backend: Backend, given: FamilySamples
 ) -> Iterator[ConformanceCase]:
-    """Yield the cases that are about behaviour rather than about an answer."""
-    sample = given.samples[0]
+    """Yield the cases that are about behaviour rather than about an answer.
+
+    Parameters
+    ----------
+    family : str
+    backend : Backend
+    given : FamilySamples
+        What the backend takes, at least one sample.
+    """
+    usual = _Usual(backend, given.samples[0])
     cases: dict[str, tuple[str, Callable[[], None]]] = {
         "unknown-option": (
             "an option that it does not have raises ParamError and names it",
-            lambda: _unknown_option(backend, sample),
+            lambda: _unknown_option(usual),
         ),
         "unsupported": (
             "a problem of a family that it does not declare raises UnsupportedProblem",
             lambda: _unsupported(backend),
         ),
-        "unchanged": (
-            "a solve leaves the problem as it was",
-            lambda: _unchanged(backend, sample),
-        ),
+        "unchanged": ("a solve leaves the problem as it was", lambda: _unchanged(usual)),
         "deterministic": (
             "two solves with one seed return the same, bit by bit",
-            lambda: _deterministic(backend, sample),
+            lambda: _deterministic(usual),
         ),
         "warm-start": (
             "a warm start is used, or ignored with a note; the answer stays the same",
-            lambda: _warm_start(backend, sample),
+            lambda: _warm_start(usual),
         ),
-        "one-thread": (
-            "threads=1 gives the same optimum",
-            lambda: _one_thread(backend, sample),
-        ),
+        "one-thread": ("threads=1 gives the same optimum", lambda: _one_thread(usual)),
         "other-thread": (
             "a solve outside the main thread works",
-            lambda: _other_thread(backend, sample),
+            lambda: _other_thread(usual),
         ),
-        "quiet": (
-            "a solve that is not verbose prints nothing",
-            lambda: _quiet(backend, sample),
-        ),
+        "quiet": ("a solve that is not verbose prints nothing", lambda: _quiet(usual)),
     }
+    for sample in given.refused:
+        cases[sample.name] = (
+            "a question that cannot be meant so raises ParamError",
+            partial(_refused, backend, sample),
+        )
     if given.invalid is not None:
         make = given.invalid
         cases["invalid"] = (
             "a problem whose content became invalid raises ProblemError",
             lambda: _invalid(backend, make()),
         )
-    if given.large is not None:
-        large, question = given.large, given.large_question
+    if given.large:
+        large = given.large[0]
         cases["time-limit"] = (
             "within 0.5 s of a tiny time limit it returns Limit.TIME and a valid part, or is done; "
             "the shortest of four solves counts",
-            lambda: _time_limit(backend, sample, large, question),
+            lambda: _time_limit(usual, large),
         )
         cases["interrupt"] = (
-            "Ctrl-C ends it with Limit.INTERRUPTED and what is known, or it is done",
-            lambda: _interrupt(backend, sample, large, question),
+            "within 2 s of Ctrl-C it returns Limit.INTERRUPTED and what is known, or it is done; "
+            "the quickest of four solves counts",
+            lambda: _interrupt(usual, large),
         )
         cases["progress"] = (
             "a listener gets Progress objects with growing times, and does not change the status",
-            lambda: _progress(backend, large, question),
+            lambda: _progress(backend, large),
         )
     for key, (asserts, run) in cases.items():
-        yield ConformanceCase(f"{family}/{key}", asserts, run)
+        name = f"{family}/{key}"
+        yield ConformanceCase(name, (Check(name, asserts, run),))
+
+
+class _Usual:
+    """A backend, a sample, and the answer to it when nothing special is asked."""
+
+    def __init__(self, backend: Backend, sample: Sample) -> None:
+        self.backend = backend
+        self.sample = sample
+
+    def solve(self, **special: Any) -> Result:
+        """Solve the sample anew, unchecked, with `special` keywords of :func:`sparseopt.solve`."""
+        given = {"check": False, **self.sample.question, **special}
+        return solve(self.sample.problem, backend=self.backend, **given)
+
+    @cached_property
+    def result(self) -> Result:
+        """The plain answer, unchecked; it is solved once, by who asks first."""
+        return self.solve()
 
 
 def _raises(expected: type[SparseOptError], call: Callable[[], object]) -> SparseOptError:
@@ -138,10 +140,10 @@ def _raises(expected: type[SparseOptError], call: Callable[[], object]) -> Spars
     raise AssertionError  # pragma: no cover - require has raised
 
 
-def _unknown_option(backend: Backend, sample: Sample) -> None:
+def _unknown_option(usual: _Usual) -> None:
     error = _raises(
         ParamError,
-        lambda: backend.solve(sample.problem, options={"no_such_option": 1}),
+        lambda: usual.backend.solve(usual.sample.problem, options={"no_such_option": 1}),
     )
     require("no_such_option" in str(error), f"the message does not name the option: {error}")
 
@@ -150,55 +152,57 @@ def _unsupported(backend: Backend) -> None:
     _raises(UnsupportedProblem, lambda: backend.solve(_Alien(A=np.eye(1), d=1)))
 
 
+def _refused(backend: Backend, sample: Sample) -> None:
+    _raises(
+        ParamError, lambda: solve(sample.problem, backend=backend, check=False, **sample.question)
+    )
+
+
 def _invalid(backend: Backend, problem: Problem) -> None:
     _raises(ProblemError, lambda: backend.solve(problem))
 
 
-def _unchanged(backend: Backend, sample: Sample) -> None:
-    before = sample.problem.fingerprint()
-    solve(sample.problem, backend=backend, check=False, **sample.question)
-    require(sample.problem.fingerprint() == before, "the solve changed the problem's content")
+def _unchanged(usual: _Usual) -> None:
+    before = usual.sample.problem.fingerprint()
+    usual.solve()
+    require(usual.sample.problem.fingerprint() == before, "the solve changed the problem's content")
 
 
-def _deterministic(backend: Backend, sample: Sample) -> None:
-    first, second = (
-        solve(sample.problem, backend=backend, seed=7, check=False, **sample.question)
-        for _ in range(2)
-    )
+def _deterministic(usual: _Usual) -> None:
+    first, second = usual.solve(seed=7), usual.solve(seed=7)
     for name in ("status", "objective", "bound", "iterations", "nodes"):
         a, b = getattr(first, name), getattr(second, name)
         require(a == b, f"{name} was {a!r}, then {b!r}")
     require(same_array(first.x, second.x), "x differs between the two solves")
 
 
-def _warm_start(backend: Backend, sample: Sample) -> None:
-    cold = solve(sample.problem, backend=backend, check=False, **sample.question)
-    warm = solve(sample.problem, backend=backend, warm_start=cold, **sample.question)
+def _warm_start(usual: _Usual) -> None:
+    cold = usual.result
+    warm = usual.solve(warm_start=cold, check=True)
     require(
-        close(warm.objective, cold.objective, cold.params.rel_gap, sample.scale)
+        close(warm.objective, cold.objective, cold.params.rel_gap, usual.sample.scale)
         and warm.status is cold.status,
         f"cold {cold.status.value} {cold.objective!r}, warm {warm.status.value} {warm.objective!r}",
     )
     noted = any("warm start" in note for note in warm.notes)
-    if Feature.WARM_START not in backend.features:
+    if Feature.WARM_START not in usual.backend.features:
         require(noted, "the warm start was ignored without a note")
 
 
-def _one_thread(backend: Backend, sample: Sample) -> None:
-    plain = solve(sample.problem, backend=backend, check=False, **sample.question)
-    single = solve(sample.problem, backend=backend, check=False, threads=1, **sample.question)
+def _one_thread(usual: _Usual) -> None:
+    plain, single = usual.result, usual.solve(threads=1)
     require(
-        close(plain.objective, single.objective, plain.params.rel_gap, sample.scale),
+        close(plain.objective, single.objective, plain.params.rel_gap, usual.sample.scale),
         f"{plain.objective!r} with default threads, {single.objective!r} with one",
     )
 
 
-def _other_thread(backend: Backend, sample: Sample) -> None:
+def _other_thread(usual: _Usual) -> None:
     outcome: list[Result | BaseException] = []
 
     def work() -> None:
         try:
-            outcome.append(solve(sample.problem, backend=backend, **sample.question))
+            outcome.append(usual.solve(check=True))
         except BaseException as error:
             outcome.append(error)
 
@@ -208,26 +212,26 @@ def _other_thread(backend: Backend, sample: Sample) -> None:
     result = outcome[0]
     if isinstance(result, BaseException):
         raise result
-    require(result.status in {*_ANSWERED, sample.status}, f"status is {result.status.value}")
+    require(result.status in {*_ANSWERED, usual.sample.status}, f"status is {result.status.value}")
 
 
-def _quiet(backend: Backend, sample: Sample) -> None:
+def _quiet(usual: _Usual) -> None:
     with _captured() as texts:
-        solve(sample.problem, backend=backend, check=False, **sample.question)
+        usual.solve()
     require(texts == [""], f"it printed {texts[0][:200]!r}")
 
 
-def _time_limit(
-    backend: Backend, sample: Sample, large: Problem, question: Mapping[str, Any]
-) -> None:
+def _time_limit(usual: _Usual, large: Sample) -> None:
     # The first solve imports and compiles, which the limit does not count.
-    solve(sample.problem, backend=backend, check=False, **sample.question)
+    assert usual.result is not None
     took: list[float] = []
     while len(took) < _TRIES and min(took, default=np.inf) > _LIMIT + _GRACE:
         begin = time.perf_counter()
-        result = solve(large, backend=backend, time_limit=_LIMIT, check=False, **question)
+        result = solve(
+            large.problem, backend=usual.backend, time_limit=_LIMIT, check=False, **large.question
+        )
         took.append(time.perf_counter() - begin)
-        _partial(large, result, Limit.TIME)
+        _partial(large.problem, result, Limit.TIME)
     seconds = min(took)
     require(
         seconds <= _LIMIT + _GRACE,
@@ -235,14 +239,24 @@ def _time_limit(
     )
 
 
-def _interrupt(
-    backend: Backend, sample: Sample, large: Problem, question: Mapping[str, Any]
-) -> None:
+def _interrupt(usual: _Usual, large: Sample) -> None:
     require(
         threading.current_thread() is threading.main_thread(),
         "this case needs the main thread: Python delivers signals there only",
     )
-    solve(sample.problem, backend=backend, check=False, **sample.question)
+    assert usual.result is not None
+    reactions: list[float] = []
+    while len(reactions) < _TRIES and min(reactions, default=np.inf) > _REACTION:
+        reactions.append(_reaction(usual.backend, large))
+    seconds = min(reactions)
+    require(
+        seconds <= _REACTION,
+        f"it returned {seconds:.2f} s after Ctrl-C at best of {_TRIES} solves",
+    )
+
+
+def _reaction(backend: Backend, large: Sample) -> float:
+    """Return how many seconds after Ctrl-C a solve returns; 0 where it is done before."""
     # A Ctrl-C that comes after the solve must not end the test run.
     previous = signal.signal(signal.SIGINT, lambda *_: None)
     pressed: list[float] = []
@@ -254,17 +268,19 @@ def _interrupt(
     timer = threading.Timer(_LIMIT, press)
     try:
         timer.start()
-        result = solve(large, backend=backend, time_limit=30.0, check=False, **question)
+        result = solve(
+            large.problem, backend=backend, time_limit=30.0, check=False, **large.question
+        )
         ended = time.perf_counter()
     finally:
         timer.cancel()
         timer.join()
         signal.signal(signal.SIGINT, previous)
-    if result.status not in _ANSWERED:
-        require(bool(pressed), "it ended before Ctrl-C, without an answer")
-        seconds = ended - pressed[0]
-        require(seconds <= _REACTION, f"it returned {seconds:.2f} s after Ctrl-C")
-    _partial(large, result, Limit.INTERRUPTED)
+    _partial(large.problem, result, Limit.INTERRUPTED)
+    if result.status in _ANSWERED:
+        return 0.0
+    require(bool(pressed), "it ended before Ctrl-C, without an answer")
+    return ended - pressed[0]
 
 
 def _partial(problem: Problem, result: Result, limit: Limit) -> None:
@@ -281,15 +297,20 @@ def _partial(problem: Problem, result: Result, limit: Limit) -> None:
     )
 
 
-def _progress(backend: Backend, large: Problem, question: Mapping[str, Any]) -> None:
-    heard: list[Progress] = []
+def _progress(backend: Backend, large: Sample) -> None:
+    sent: list[Progress] = []
     result = solve(
-        large, backend=backend, time_limit=1.0, on_progress=heard.append, check=False, **question
+        large.problem,
+        backend=backend,
+        time_limit=1.0,
+        on_progress=sent.append,
+        check=False,
+        **large.question,
     )
-    require(all(isinstance(sign, Progress) for sign in heard), "it sent something else")
-    times = [sign.seconds for sign in heard]
+    require(all(isinstance(sign, Progress) for sign in sent), "it sent something else")
+    times = [sign.seconds for sign in sent]
     require(times == sorted(times), f"the times do not grow: {times}")
-    fractions = [sign.fraction for sign in heard if sign.fraction is not None]
+    fractions = [sign.fraction for sign in sent if sign.fraction is not None]
     require(all(0.0 <= f <= 1.0 for f in fractions), f"fractions outside [0, 1]: {fractions}")
     require(
         result.status in _ANSWERED or result.limit is Limit.TIME,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from sparseopt.errors import ParamError
+from sparseopt.errors import BackendUnavailable, ParamError
 
-__all__ = ["ConformanceCase", "ConformanceOutcome", "NotMet", "require", "select"]
+__all__ = ["Check", "ConformanceCase", "ConformanceOutcome", "NotMet", "require", "select"]
 
 
 class NotMet(AssertionError):
@@ -23,17 +23,39 @@ def require(condition: bool, message: str) -> None:
 
 
 @dataclass(frozen=True)
+class Check:
+    """One statement about a backend, or about one of its answers.
+
+    Attributes
+    ----------
+    name : str
+        ``family/sample/check`` for an answer, ``family/behaviour`` for a backend.
+    asserts : str
+        One sentence.
+    run : callable
+        Raises when the statement is false.
+    """
+
+    name: str
+    asserts: str
+    run: Callable[[], None]
+
+
+@dataclass(frozen=True)
 class ConformanceOutcome:
-    """The outcome of one case.
+    """The outcome of one check.
 
     Attributes
     ----------
     name, asserts : str
-        Of the case.
+        Of the check.
     passed : bool
     detail : str
-        What was seen instead, for a case that failed.
+        What was seen instead, for a check that failed.
     seconds : float
+        Of the check; the first one of a case includes the case's solve.
+    error : Exception or None
+        What a check that failed has raised.
     """
 
     name: str
@@ -41,54 +63,104 @@ class ConformanceOutcome:
     passed: bool
     detail: str
     seconds: float
+    error: Exception | None = None
 
 
 @dataclass(frozen=True)
 class ConformanceCase:
-    """One thing that a backend must do.
+    """One solve with all that is checked of its answer, or one behaviour.
 
     Attributes
     ----------
     name : str
-        ``family/sample/behaviour``, or ``family/behaviour``.
-    asserts : str
-        One sentence.
-    check : callable
-        Raises when the backend does not do it. For pytest, parametrise over the cases and call
-        this; for a table, call :meth:`run`.
+        ``family/sample``, or ``family/behaviour``.
+    checks : tuple of Check
+    solve : callable, optional
+        Called before the checks; where it raises, no check is run.
     """
 
     name: str
-    asserts: str
-    check: Callable[[], None]
+    checks: tuple[Check, ...]
+    solve: Callable[[], object] | None = None
 
-    def run(self) -> ConformanceOutcome:
-        """Check, and return the outcome instead of raising."""
+    def check(self) -> None:
+        """Run all checks; for pytest, parametrise over the cases and call this.
+
+        Raises
+        ------
+        NotMet
+            When checks fail: the message lists each by name with what was seen.
+        SparseOptError
+            What the solve itself raises; a missing licence, whoever raises it.
+        """
+        if self.solve is not None:
+            self.solve()
+        failed = [outcome for outcome in self.run() if not outcome.passed]
+        if not failed:
+            return
+        for outcome in failed:
+            if isinstance(outcome.error, BackendUnavailable):
+                raise outcome.error
+        lines = [f"{one.name}: {one.asserts}\n    {one.detail}" for one in failed]
+        raise NotMet(
+            "\n".join([f"{len(failed)} of {len(self.checks)} checks failed", *lines])
+        ) from failed[0].error
+
+    def run(self) -> list[ConformanceOutcome]:
+        """Run all checks, and return their outcomes instead of raising."""
+        outcomes: list[ConformanceOutcome] = []
         begin = time.perf_counter()
-        detail = ""
-        passed = True
-        try:
-            self.check()
-        except Exception as error:
-            passed, detail = False, f"{type(error).__name__}: {error}"
-        return ConformanceOutcome(
-            self.name, self.asserts, passed, detail, time.perf_counter() - begin
-        )
+        refused: Exception | None = None
+        if self.solve is not None:
+            try:
+                self.solve()
+            except Exception as error:
+                refused = error
+        for check in self.checks:
+            found = refused
+            if found is None:
+                try:
+                    check.run()
+                except Exception as error:
+                    found = error
+            detail = "" if found is None else _detail(found)
+            end = time.perf_counter()
+            outcomes.append(
+                ConformanceOutcome(
+                    check.name, check.asserts, found is None, detail, end - begin, found
+                )
+            )
+            begin = end
+        return outcomes
+
+
+def _detail(error: Exception) -> str:
+    return str(error) if isinstance(error, NotMet) else f"{type(error).__name__}: {error}"
 
 
 def select(cases: Sequence[ConformanceCase], exclude: Sequence[str]) -> list[ConformanceCase]:
-    """Leave out the cases whose names match a pattern of `exclude` (as in fnmatch).
+    """Leave out the checks whose names match a pattern of `exclude` (as in fnmatch).
+
+    A case without checks is left out, too.
 
     Raises
     ------
     ParamError
-        When a pattern matches no case: it is misspelt, or no longer needed.
+        When a pattern matches no check: it is misspelt, or no longer needed.
     """
+    names = [check.name for case in cases for check in case.checks]
     for pattern in exclude:
-        if not any(fnmatchcase(case.name, pattern) for case in cases):
+        if not any(fnmatchcase(name, pattern) for name in names):
             raise ParamError(
-                f"exclude: {pattern!r} matches no case; the names look like {cases[0].name!r}"
+                f"exclude: {pattern!r} matches no check; the names look like {names[0]!r}"
             )
-    return [
-        case for case in cases if not any(fnmatchcase(case.name, pattern) for pattern in exclude)
-    ]
+    kept = []
+    for case in cases:
+        checks = tuple(
+            check
+            for check in case.checks
+            if not any(fnmatchcase(check.name, pattern) for pattern in exclude)
+        )
+        if checks:
+            kept.append(replace(case, checks=checks))
+    return kept

@@ -14,8 +14,7 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.problems.strs.semidefinite import strs_as_misdp
 from sparseopt.result import Status
-from sparseopt.testing.behaviour import FamilySamples
-from sparseopt.testing.samples import Sample
+from sparseopt.testing.samples import FamilySamples, Sample
 from sparseopt.testing.strs import best_by_supports
 
 __all__ = ["misdp_samples"]
@@ -43,7 +42,7 @@ def misdp_samples(rng: np.random.Generator) -> FamilySamples:
             _unbounded(),
             {},
             status=Status.UNBOUNDED,
-            known_by="x may grow for ever",
+            known_by="x is unbounded above",
         ),
     ]
     B, a = rng.normal(size=(5, 5)), rng.normal(size=5)
@@ -63,7 +62,7 @@ def misdp_samples(rng: np.random.Generator) -> FamilySamples:
     )
     return FamilySamples(
         samples=tuple(samples),
-        large=cardinality_least_squares(seed=1, n=24, d=30, k=8, sigma=2.0),
+        large=(Sample("large", cardinality_least_squares(seed=1, n=24, d=30, k=8, sigma=2.0)),),
         invalid=_crossed,
     )
 

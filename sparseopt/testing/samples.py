@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from sparseopt.api import check, solve
 from sparseopt.backend import Backend, Feature
+from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Result, Status, Verdict
-from sparseopt.testing.cases import ConformanceCase, require
+from sparseopt.testing.cases import Check, ConformanceCase, NotMet, require
 
-__all__ = ["FEASIBILITY", "Answer", "Sample", "answer_cases", "close", "same_array"]
+__all__ = [
+    "FEASIBILITY",
+    "Answer",
+    "AnswerCheck",
+    "FamilySamples",
+    "Sample",
+    "answer_case",
+    "close",
+    "same_array",
+]
 
 FEASIBILITY = 1e-7
 """Largest violation of a constraint, relative to the sample's scale. It is the same for all
@@ -25,8 +35,28 @@ backends: one that cannot meet it declares RELAXATION or HEURISTIC instead of EX
 
 
 @dataclass(frozen=True)
+class AnswerCheck:
+    """One statement about an answer.
+
+    Attributes
+    ----------
+    asserts : str
+        One sentence.
+    run : callable
+        Takes an :class:`Answer`, and raises :class:`~sparseopt.testing.NotMet` when the statement
+        is false.
+    needs : Feature, optional
+        Backends without this feature are not asked.
+    """
+
+    asserts: str
+    run: Callable[[Answer], None]
+    needs: Feature | None = None
+
+
+@dataclass(frozen=True)
 class Sample:
-    """A problem and a question about it, whose answer is known.
+    """A problem and a question about it, whose answer is known: one solve of the suite.
 
     Attributes
     ----------
@@ -42,6 +72,11 @@ class Sample:
         Where the answer comes from.
     scale : float, default 1
         Size of the constraints' values; violations are measured relative to it.
+    checks : mapping of str to AnswerCheck, optional
+        What the answer must be, by name, where it is no single point: a path, a grid. By default
+        the checks of single answers.
+    needs : Feature, optional
+        Backends without this feature are not asked.
     """
 
     name: str
@@ -51,6 +86,62 @@ class Sample:
     status: Status = Status.OPTIMAL
     known_by: str = ""
     scale: float = 1.0
+    checks: Mapping[str, AnswerCheck] | None = None
+    needs: Feature | None = None
+
+    def suits(self, backend: Backend) -> bool:
+        """Return whether the backend takes the problem and the question."""
+        if self.needs is not None and self.needs not in backend.features:
+            return False
+        return backend.answers(self.problem, SolveParams(**self.question))[0]
+
+
+@dataclass(frozen=True)
+class FamilySamples:
+    """What the suite asks about one family of problems.
+
+    Attributes
+    ----------
+    samples : tuple of Sample
+        Small ones, with known answers. Behaviour is tried on the first that a backend takes.
+    large : tuple of Sample
+        What takes a naive solver longer than 0.1 s, for limits and interruptions; no answer need be
+        known. The first that a backend takes is used.
+    refused : tuple of Sample
+        Questions that cannot be meant so: the backend must raise ParamError.
+    invalid : callable or None
+        Returns a problem of the family whose content was made invalid after construction.
+    apart : mapping of str to FamilySamples
+        Further samples by a word, such as "path", on which behaviour is tried, too; their names
+        begin with ``family-word/``.
+    """
+
+    samples: tuple[Sample, ...]
+    large: tuple[Sample, ...] = ()
+    refused: tuple[Sample, ...] = ()
+    invalid: Callable[[], Problem] | None = None
+    apart: Mapping[str, FamilySamples] = field(default_factory=dict)
+
+    def suiting(self, backend: Backend) -> FamilySamples:
+        """Return the part that the backend takes, without those apart."""
+        samples, large, refused = (
+            tuple(sample for sample in group if sample.suits(backend))
+            for group in (self.samples, self.large, self.refused)
+        )
+        return FamilySamples(samples, large, refused, self.invalid)
+
+    def and_also(self, other: FamilySamples) -> FamilySamples:
+        """Return both together, these first."""
+        return FamilySamples(
+            (*self.samples, *other.samples),
+            (*self.large, *other.large),
+            (*self.refused, *other.refused),
+            self.invalid or other.invalid,
+            {**self.apart, **other.apart},
+        )
+
+
+_Path = TypeVar("_Path")
 
 
 class Answer:
@@ -70,38 +161,43 @@ class Answer:
         """Whether the backend claims to find and prove optima."""
         return Feature.EXACT in self.backend.features
 
+    def path(self, expected: type[_Path]) -> _Path:
+        """Return the result's path, which must be of the expected type."""
+        path = self.result.path
+        if not isinstance(path, expected):
+            raise NotMet(f"result.path is {type(path).__name__}, expected a {expected.__name__}")
+        return path
+
 
 def close(a: float | None, b: float | None, rel_gap: float, scale: float = 1.0) -> bool:
-    """Tell whether two values agree within the gap that was asked, or within 1e-9 of the scale."""
+    """Return whether two values agree within the gap asked for, or within 1e-9 of the scale."""
     if a is None or b is None:
         return False
     return abs(a - b) <= max(rel_gap * max(abs(a), abs(b)), 1e-9 * scale)
 
 
 def same_array(a: Array | None, b: Array | None) -> bool:
-    """Tell whether two arrays are both absent or equal bit by bit."""
+    """Return whether two arrays are both absent or equal bit by bit."""
     if a is None or b is None:
         return a is b
     return np.array_equal(a, b)
 
 
-def answer_cases(prefix: str, answer: Answer) -> Iterator[ConformanceCase]:
-    """Yield what must be true of every answer, whatever the family."""
-    statements: dict[str, tuple[str, Callable[[Answer], None]]] = {
-        "status": ("without a limit the status is the known one, and no limit is set", _status),
-        "objective": ("the objective is the problem's own objective of x", _objective),
-        "feasible": ("x violates no constraint by more than 1e-7 of the scale", _feasible),
-        "optimum": ("the objective is the known optimum, or no better where inexact", _optimum),
-        "bound": ("the bound is on the right side of the known optimum", _bound),
-        "gap": ("an exact backend with a dual bound closes the gap that was asked", _gap),
-        "verdict": ("the checker refutes nothing, and verifies a certificate", _verdict),
-        "filled": ("backend, params, versions, kind, times and instance are filled in", _filled),
-        "saved": ("saved and loaded, the result states the same and checks the same", _saved),
-    }
-    if answer.sample.status is not Status.OPTIMAL:
-        statements = {key: statements[key] for key in ("status", "verdict", "filled", "saved")}
-    for key, (asserts, statement) in statements.items():
-        yield ConformanceCase(f"{prefix}/{key}", asserts, partial(statement, answer))
+def answer_case(family: str, backend: Backend, sample: Sample) -> ConformanceCase:
+    """Return the case that solves a sample and checks the answer."""
+    answer, name = Answer(backend, sample), f"{family}/{sample.name}"
+    checks = _SINGLE if sample.checks is None else sample.checks
+    if sample.checks is None and sample.status is not Status.OPTIMAL:
+        checks = {key: _SINGLE[key] for key in ("status", "verdict", "filled", "saved")}
+    return ConformanceCase(
+        name,
+        tuple(
+            Check(f"{name}/{key}", statement.asserts, partial(statement.run, answer))
+            for key, statement in checks.items()
+            if statement.needs is None or statement.needs in backend.features
+        ),
+        solve=lambda: answer.result,
+    )
 
 
 def _status(answer: Answer) -> None:
@@ -218,3 +314,25 @@ def _saved(answer: Answer) -> None:
         report.verdict is result.verdict,
         f"{report.verdict} after loading ({'; '.join(report.messages)}), was {result.verdict}",
     )
+
+
+_SINGLE: Mapping[str, AnswerCheck] = {
+    "status": AnswerCheck(
+        "without a limit the status is the known one, and no limit is set", _status
+    ),
+    "objective": AnswerCheck("the objective is the problem's own objective of x", _objective),
+    "feasible": AnswerCheck("x violates no constraint by more than 1e-7 of the scale", _feasible),
+    "optimum": AnswerCheck(
+        "the objective is the known optimum, or no better where inexact", _optimum
+    ),
+    "bound": AnswerCheck("the bound is on the right side of the known optimum", _bound),
+    "gap": AnswerCheck("an exact backend with a dual bound closes the gap that was asked", _gap),
+    "verdict": AnswerCheck("the checker refutes nothing, and verifies a certificate", _verdict),
+    "filled": AnswerCheck(
+        "backend, params, versions, kind, times and instance are filled in", _filled
+    ),
+    "saved": AnswerCheck(
+        "saved and loaded, the result states the same and checks the same", _saved
+    ),
+}
+"""What must be true of every single answer, whatever the family."""

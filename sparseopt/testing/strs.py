@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import brentq
 
+from sparseopt.backend import Feature
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.strs.problem import STRS, STRSPath
-from sparseopt.testing.behaviour import FamilySamples
-from sparseopt.testing.samples import Sample
+from sparseopt.testing.samples import FamilySamples, Sample
 
 __all__ = ["best_by_supports", "strs_samples"]
 
@@ -58,26 +59,27 @@ def strs_samples(rng: np.random.Generator) -> FamilySamples:
             Sample(name, problem, {}, best_by_supports(problem), known_by="all supports")
         )
     A = rng.normal(size=(20, 20))
+    large = STRS(A=A + A.T, a=rng.normal(size=20), d=8)
+    paths = FamilySamples(
+        samples=tuple(path for sample in samples for path in _sizes(sample)),
+        large=(Sample("large", STRSPath.of(large), needs=Feature.PATH),),
+        invalid=_path_without_support,
+    )
     return FamilySamples(
         samples=tuple(samples),
-        large=STRS(A=A + A.T, a=rng.normal(size=20), d=8),
+        large=(Sample("large", large),),
         invalid=_without_support,
+        apart={"path": paths},
     )
 
 
-def strs_path_samples(rng: np.random.Generator) -> FamilySamples:
-    """Return the same problems for several sizes up to theirs, whose last value is known."""
-    single = strs_samples(rng)
-    samples = []
-    for sample in single.samples:
-        assert isinstance(sample.problem, STRS)
-        samples.append(replace(sample, problem=STRSPath.of(sample.problem)))
-        some = sorted({1, (1 + sample.problem.d) // 2, sample.problem.d})
-        samples.append(replace(sample, name=f"some-of-{sample.name}", question={"size": some}))
-    assert isinstance(single.large, STRS)
-    return FamilySamples(
-        samples=tuple(samples), large=STRSPath.of(single.large), invalid=_path_without_support
-    )
+def _sizes(sample: Sample) -> Iterator[Sample]:
+    """Yield questions about all sizes up to the sample's, and some; the last value is known."""
+    assert isinstance(sample.problem, STRS)
+    every = replace(sample, problem=STRSPath.of(sample.problem), needs=Feature.PATH)
+    yield every
+    some = tuple(sorted({1, (1 + sample.problem.d) // 2, sample.problem.d}))
+    yield replace(every, name=f"some-of-{sample.name}", question={"size": some})
 
 
 def _path_without_support() -> Problem:

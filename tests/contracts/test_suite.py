@@ -1,4 +1,4 @@
-"""The conformance suite finds what it is there to find: each fault fails the case that names it."""
+"""The conformance suite finds its target: each fault of a backend fails the check that names it."""
 
 import time
 from dataclasses import replace
@@ -6,18 +6,32 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sparseopt import Feature, ParamError
+from sparseopt import Feature, LicenseError, ParamError, solve
 from sparseopt.paths.parametric import ParametricPath
-from sparseopt.registry import get_backend
+from sparseopt.problems import STRS
+from sparseopt.registry import backend_names, get_backend
 from sparseopt.solvers.l0.knapsack_dp import KnapsackDP
 from sparseopt.solvers.strs.brute_force import BruteForce
-from sparseopt.testing import conformance_cases, run_conformance
+from sparseopt.testing import (
+    FamilySamples,
+    NotMet,
+    Sample,
+    conformance_cases,
+    run_conformance,
+)
+from sparseopt.testing.budget import budget_samples
+from sparseopt.testing.parametric_samples import path_samples, vertex_optimum
 
 
 def _failed(backend, *names):
-    """Return which of the named cases fail, and that the rest of the list exists."""
-    cases = {case.name: case for case in conformance_cases(backend)}
-    return [name for name in names if not cases[name].run().passed]
+    """Return which of the named checks fail; all of them must exist."""
+    passed = {
+        outcome.name: outcome.passed
+        for case in conformance_cases(backend)
+        if any(check.name in names for check in case.checks)
+        for outcome in case.run()
+    }
+    return [name for name in names if not passed[name]]
 
 
 class Overstated(BruteForce):
@@ -224,23 +238,124 @@ def test_an_honest_heuristic_passes_without_finding_optima():
     assert [(o.name, o.detail) for o in outcomes if not o.passed] == []
 
 
-def test_cases_can_be_left_out_by_name():
-    names = {case.name for case in conformance_cases(BruteForce())}
-    kept = {case.name for case in conformance_cases(BruteForce(), exclude=["strs/random/*"])}
-    assert names - kept == {name for name in names if name.startswith("strs/random/")}
-    assert len(kept) < len(names)
+def _checks(backend, **options):
+    return [check for case in conformance_cases(backend, **options) for check in case.checks]
+
+
+def test_checks_can_be_left_out_by_name():
+    every = [check.name for check in _checks(BruteForce())]
+    kept = [check.name for check in _checks(BruteForce(), exclude=["strs/random/*", "*/bound"])]
+    assert kept == [
+        name for name in every if not name.startswith("strs/random/") and not name.endswith("bound")
+    ]
+    assert len(kept) < len(every)
+    # A case of which nothing is left is not solved.
+    names = [case.name for case in conformance_cases(BruteForce(), exclude=["strs/random/*"])]
+    assert "strs/random" not in names
+    assert "strs/diagonal" in names
 
 
 def test_leaving_out_what_does_not_exist_is_an_error():
-    with pytest.raises(ParamError, match=r"'strs/rnadom/\*' matches no case"):
+    with pytest.raises(ParamError, match=r"'strs/rnadom/\*' matches no check"):
         conformance_cases(BruteForce(), exclude=["strs/rnadom/*"])
 
 
-def test_every_case_says_what_it_asserts():
+def test_a_backend_without_cases_is_an_error():
+    class Foreign(BruteForce):
+        name = "foreign"
+        families = frozenset({"elastic"})
+
+    with pytest.raises(ParamError, match=r"foreign declares the families elastic, .* of elastic"):
+        conformance_cases(Foreign())
+    with pytest.raises(ParamError, match=r"there are samples of budget, .*, strs"):
+        conformance_cases(Foreign())
+
+    class Choosy(BruteForce):
+        """Takes no sample of a family that it declares."""
+
+        name = "choosy"
+        families = frozenset({"strs", "budget"})
+
+        def supports(self, problem):
+            return problem.family == "strs", "only that"
+
+    with pytest.raises(ParamError, match="takes no sample of budget;"):
+        conformance_cases(Choosy())
+
+    class Silent(BruteForce):
+        name = "silent"
+        families = frozenset()
+
+    with pytest.raises(ParamError, match=r"families \(none\), and takes no sample of any"):
+        conformance_cases(Silent())
+
+
+def test_every_registered_backend_has_cases():
+    for name in backend_names():
+        assert conformance_cases(get_backend(name)), name
+
+
+def test_samples_can_be_added_to_a_family():
+    sample = Sample("mine", STRS(A=np.diag([1.0, 2.0]), d=1), optimum=2.0, known_by="the diagonal")
+    cases = conformance_cases(BruteForce(), families={"strs": FamilySamples((sample,))})
+    (case,) = (case for case in cases if case.name == "strs/mine")
+    case.check()
+    assert len(cases) == len(conformance_cases(BruteForce())) + 1
+
+
+def test_a_case_reports_all_checks_that_failed_with_what_was_seen():
+    (case,) = (c for c in conformance_cases(Lax()) if c.name == "strs/random")
+    with pytest.raises(NotMet) as error:
+        case.check()
+    lines = str(error.value).splitlines()
+    # The closed gap of an optimum and the certificate are wrong with the bound.
+    assert lines[0] == f"{(len(lines) - 1) // 2} of 9 checks failed"
+    seen = dict(zip(lines[1::2], lines[2::2], strict=True))
+    (bound,) = (seen[line] for line in seen if line.startswith("strs/random/bound: the bound is"))
+    assert "the optimum is" in bound
+    assert any(line.startswith("strs/random/gap: ") for line in seen)
+    assert not any(line.startswith("strs/random/objective: ") for line in seen)
+
+
+def test_a_solve_that_raises_fails_every_check_and_is_not_repeated():
+    class Broken(BruteForce):
+        calls = 0
+
+        def _solve(self, problem, params, options, control):
+            type(self).calls += 1
+            raise LicenseError("no licence was found")
+
+    (case,) = (c for c in conformance_cases(Broken()) if c.name == "strs/random")
+    outcomes = case.run()
+    assert {outcome.detail for outcome in outcomes} == {"LicenseError: no licence was found"}
+    assert len(outcomes) == len(case.checks)
+    assert Broken.calls == 1
+    with pytest.raises(LicenseError, match="no licence was found"):
+        case.check()
+
+
+def test_every_check_says_what_it_asserts():
     for backend in (BruteForce(), KnapsackDP(), PARAMETRIC()):
+        checks = _checks(backend)
+        assert len({check.name for check in checks}) == len(checks)
+        assert all(len(check.asserts.split()) > 3 for check in checks)
         cases = conformance_cases(backend)
         assert len({case.name for case in cases}) == len(cases)
-        assert all(len(case.asserts.split()) > 3 for case in cases)
+
+
+def test_one_solve_for_each_case():
+    class Counting(BruteForce):
+        calls = 0
+
+        def _solve(self, problem, params, options, control):
+            type(self).calls += 1
+            return super()._solve(problem, params, options, control)
+
+    for case in conformance_cases(Counting()):
+        if case.solve is not None:
+            before = Counting.calls
+            case.check()
+            assert Counting.calls == before + 1, case.name
 
 
 def test_other_seeds_ask_other_questions():
@@ -248,4 +363,22 @@ def test_other_seeds_ask_other_questions():
         {case.name: case for case in conformance_cases(BruteForce(), rng=seed)} for seed in (0, 1)
     )
     assert one.keys() == two.keys()
-    assert all(case.run().passed for name, case in two.items() if "random" in name)
+    outcomes = [o for name, case in two.items() if "random" in name for o in case.run()]
+    assert outcomes
+    assert all(outcome.passed for outcome in outcomes)
+
+
+def test_the_values_of_graphs_are_those_of_the_exact_engine():
+    """The samples' values and ours come from different searches and different Newton methods."""
+    for sample in budget_samples(np.random.default_rng(5)).samples:
+        if sample.problem.kind == "l0-graphical-model" and sample.optimum is not None:
+            found = solve(sample.problem, backend="l0-tables", **sample.question).objective
+            assert found == pytest.approx(sample.optimum, rel=1e-9), sample.name
+
+
+def test_vertices_agree_with_the_problems_own_values():
+    """The least of a closed form, and of all vertices: two ways to the same optimum."""
+    for sample in path_samples(np.random.default_rng(5)):
+        for lam in (sample.end, (sample.end + sample.top) / 2.0, 1.1 * sample.top):
+            by_vertices = vertex_optimum(sample.problem, lam)
+            assert sample.optimum(lam) == pytest.approx(by_vertices, rel=1e-9, abs=1e-9)

@@ -20,7 +20,7 @@ LEFT_OUT = {
         "tests/solvers/adapters/test_adapter_promises.py asks for a smaller such problem"
     ),
 }
-"""Cases that are not run, and why."""
+"""Checks that are not run, and why."""
 
 # While they set up, Xpress and COPT leave Ctrl-C to the system for a moment, and it ends the
 # process: these cases run in one of their own, and once more where they met that moment.

@@ -175,7 +175,7 @@ def samples():
                 status=Status.INFEASIBLE,
             ),
         ),
-        large=ToyMISDP(c=np.arange(1.0, 15.0), A=large, A0=large.sum(axis=0) * 0.9),
+        large=(Sample("large", ToyMISDP(np.arange(1.0, 15.0), large, large.sum(axis=0) * 0.9)),),
         invalid=_invalid,
     )
 

@@ -7,9 +7,9 @@ import sparseopt
 from sparseopt import Limit, Status, Verdict
 from sparseopt.errors import ParamError
 from sparseopt.problems import KernelSelection
-from sparseopt.testing.kernel_selection import kernel_selection_samples
+from sparseopt.testing.twosample import twosample_samples
 
-SAMPLES = kernel_selection_samples(np.random.default_rng(3)).samples
+SAMPLES = twosample_samples(np.random.default_rng(3)).samples
 BY_NAME = {sample.name: sample for sample in SAMPLES}
 
 

@@ -10,15 +10,14 @@ from scipy.optimize import minimize_scalar
 
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
-from sparseopt.testing.behaviour import FamilySamples
-from sparseopt.testing.samples import Sample
+from sparseopt.testing.samples import FamilySamples, Sample
 
-__all__ = ["kernel_selection_samples"]
+__all__ = ["twosample_samples"]
 
 _ANGLES = 60
 
 
-def kernel_selection_samples(rng: np.random.Generator) -> FamilySamples:
+def twosample_samples(rng: np.random.Generator) -> FamilySamples:
     """Return small selections of one or two variables, and a larger one for limits."""
     x, y = rng.normal(size=(12, 3)), rng.normal(size=(12, 3)) * [1.0, 2.0, 1.0] + [0.8, 0.0, 0.2]
     few = y[:9]
@@ -37,7 +36,7 @@ def kernel_selection_samples(rng: np.random.Generator) -> FamilySamples:
     x, y = rng.normal(size=(150, 60)), rng.normal(size=(150, 60))
     return FamilySamples(
         samples=tuple(samples),
-        large=KernelSelection(x, y + 0.1, "quadratic", d=10, lam=0.1),
+        large=(Sample("large", KernelSelection(x, y + 0.1, "quadratic", d=10, lam=0.1)),),
         invalid=_without_variable,
     )
 

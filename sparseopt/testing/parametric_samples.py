@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
+from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import (
     ParametricLP,
@@ -15,9 +18,11 @@ from sparseopt.problems.parametric.problem import (
     PiecewiseLinearProgram,
 )
 from sparseopt.problems.parametric.regression import DantzigSelector, LADLasso
-from sparseopt.testing.vertices import vertex_optimum
 
-__all__ = ["PathSample", "ending_samples", "path_samples"]
+__all__ = ["PathSample", "path_samples", "short_samples", "vertex_optimum"]
+
+_FEASIBLE = 1e-9
+"""Violation of a vertex that counts as rounding, relative to the kinks."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class PathSample:
         Where the path to lam = 0 ends: below, there is no optimum.
     stopped_by : str, default "lam_min"
         Why it ends there.
+    lam_min : float, default 0
+        Where the question ends the path.
     """
 
     name: str
@@ -44,6 +51,7 @@ class PathSample:
     value: Callable[[float], float] | None = None
     end: float = 0.0
     stopped_by: str = "lam_min"
+    lam_min: float = 0.0
 
     def optimum(self, lam: float) -> float:
         """Return the optimal value at lam."""
@@ -66,7 +74,15 @@ class PathSample:
 
 def path_samples(rng: np.random.Generator) -> tuple[PathSample, ...]:
     """Return closed forms, random and degenerate problems, and paths that end early."""
-    return (*_closed_forms(rng), *_random(rng), *_degenerate(), *ending_samples())
+    return (*_closed_forms(rng), *_random(rng), *_degenerate(), *_ending())
+
+
+def short_samples(rng: np.random.Generator) -> Iterator[PathSample]:
+    """Yield paths that the question ends half way."""
+    for sample in _closed_forms(rng):
+        if sample.name in ("dantzig-orthonormal", "lad-identity"):
+            half = sample.top / 2.0
+            yield replace(sample, name=f"{sample.name}-half", end=half, lam_min=half)
 
 
 def _closed_forms(rng: np.random.Generator) -> Iterator[PathSample]:
@@ -134,7 +150,7 @@ def _degenerate() -> Iterator[PathSample]:
     )
 
 
-def ending_samples() -> Iterator[PathSample]:
+def _ending() -> Iterator[PathSample]:
     """Yield a program that is infeasible below lam = 1, and one that is unbounded there."""
     one = np.ones(1)
     yield PathSample(
@@ -200,3 +216,63 @@ def _production(rng: np.random.Generator, form: Literal["inequality", "equality"
         c_bar=np.concatenate([c_bar, slack]),
         form="equality",
     )
+
+
+def vertex_optimum(problem: ParametricProblem, lam: float) -> float:
+    """Return the optimal value at lam, in the problem's own sense.
+
+    A bounded problem attains its optimum where p linearly independent ones of its p + m
+    coordinates (theta, A theta) are at kinks, provided the kinks have a vertex at all. All such
+    points are tried: for p + m up to about 12.
+
+    Parameters
+    ----------
+    problem : ParametricProblem
+        Feasible and bounded at `lam`.
+    lam : float
+    """
+    program = problem.canonical()
+    m, p = program.A.shape
+    rows = np.vstack([np.eye(p), program.A.matvec(np.eye(p))])
+    kinks = [*_distinct(program.phi, lam), *_distinct(program.psi, lam)]
+    low, high = (
+        np.concatenate(pair)
+        for pair in zip(program.phi.domain(lam), program.psi.domain(lam), strict=True)
+    )
+    slack = _FEASIBLE * (1.0 + max(float(np.abs(t).max()) for t in kinks))
+    chosen = np.array(list(itertools.combinations(range(p + m), p)))
+    regular = np.linalg.matrix_rank(rows[chosen]) == p
+    vertices = []
+    for basis, inverse in zip(chosen[regular], np.linalg.inv(rows[chosen[regular]]), strict=True):
+        sides = np.array(list(itertools.product(*(kinks[i] for i in basis)))).T
+        vertices.append(inverse @ sides)
+    z = rows @ np.concatenate(vertices, axis=1)
+    z = z[:, ((z >= low[:, None] - slack) & (z <= high[:, None] + slack)).all(axis=0)]
+    o = program.offset
+    value = _sums(program.phi, z[:p], lam) + _sums(program.psi, z[p:], lam)
+    best = value.min(initial=np.inf) + o[0] + lam * (o[1] + lam * o[2])
+    return float(problem.canonical_sign * best)
+
+
+def _distinct(pieces: Pieces, lam: float) -> list[Array]:
+    """Return the different kinks of each function."""
+    kinks = pieces.kinks_at(lam)
+    return [np.unique(kinks[begin:end]) for begin, end in pairwise(pieces.ptr)]
+
+
+def _sums(pieces: Pieces, z: Array, lam: float) -> Array:
+    """Return the sum over the functions i of f_i(z_i) for every column of z, shape (points,).
+
+    From the definition: f_i is zero at its first kink, and its slopes are added up from there.
+    Points outside a domain are moved to its end.
+    """
+    total = np.zeros(z.shape[1])
+    for zi, (begin, end), first in zip(z, pairwise(pieces.ptr), pieces.slope_ptr, strict=False):
+        kinks = pieces.kinks_at(lam)[begin:end]
+        slopes = pieces.slopes_at(lam)[first : first + len(kinks) + 1]
+        if np.isfinite(slopes[0]):
+            total += slopes[0] * np.minimum(zi - kinks[0], 0.0)
+        for left, right, slope in zip(kinks, [*kinks[1:], np.inf], slopes[1:], strict=True):
+            if np.isfinite(slope):
+                total += slope * (np.clip(zi, left, right) - left)
+    return total
