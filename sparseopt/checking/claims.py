@@ -99,6 +99,9 @@ def _check_numbers(
         findings.refute("the status is optimal, but no bound is stated")
     if objective is None or bound is None:
         return
+    if result.status is Status.OPTIMAL and math.isinf(bound):
+        findings.refute(f"the status is optimal, but the bound is {bound}")
+        return
     excess = bound - objective if problem.sense == "min" else objective - bound
     size = _stated_size(result, evaluation)
     allowed = max(

@@ -77,6 +77,10 @@ def _shapes(problem: BudgetTables, result: Result, path: BudgetPath, findings: F
     if not np.array_equal(path.budgets, np.arange(last + 1)):
         findings.refute(f"the path does not have every budget from 0 to {last}")
         return False
+    expected = "budget" if result.limit is None else result.limit.value
+    if path.stopped_by != expected:
+        findings.refute(f"the path ends by {path.stopped_by!r}; expected {expected!r}")
+        return False
     return True
 
 
@@ -125,6 +129,7 @@ def _check_last(result: Result, path: BudgetPath, tolerance: float, findings: Fi
 def _asked(result: Result, path: BudgetPath, tolerance: float) -> Array:
     """Return the gap that OPTIMAL may leave at each budget."""
     size = np.maximum(np.abs(path.objective), np.abs(path.bound))
+    size = np.where(np.isfinite(size), size, 0.0)
     params = result.params
     return np.maximum(np.maximum(params.abs_gap, params.rel_gap * size), tolerance)
 

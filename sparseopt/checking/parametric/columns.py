@@ -113,6 +113,11 @@ def _check_end(
 ) -> None:
     """Compare what the result states with the columns' paths at their common end."""
     lam = float(path.low[-1])
+    reasons = {column.stopped_by for column in path.columns if float(column.low[-1]) == lam}
+    if path.stopped_by not in reasons:
+        findings.refute(
+            f"the path ends by {path.stopped_by!r}, its columns by {', '.join(sorted(reasons))}"
+        )
     for name, stated, expected in (
         ("x", result.x, path.at(lam)),
         ("the row multipliers", result.duals.get("rows"), path.dual_at(lam)),

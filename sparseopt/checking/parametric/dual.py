@@ -9,7 +9,7 @@ is recomputed, and the two ends have to meet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from sparseopt.checking.parametric.point import (
     offset_at,
     primal_point,
 )
+from sparseopt.checking.parametric.range import check_reason
 from sparseopt.checking.parametric.rays import no_optimum_at
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, FEASIBILITY, OBJECTIVE, SUM
@@ -30,7 +31,10 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result, Status
 
-__all__ = ["verify_dual", "verify_grid"]
+__all__ = ["read_grid", "verify_dual", "verify_grid"]
+
+_ENDS = {"infeasible_below": "farkas", "unbounded_below": "ray"}
+"""Which evidence proves that a grid ends for this reason."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class _Proof:
 
     def meets(self, result: Result) -> bool:
         """Tell whether value and bound meet within the gap that was asked for."""
-        size = max(abs(self.value), abs(self.bound))
+        size = min(max(abs(self.value), abs(self.bound)), np.finfo(float).max)
         asked = max(result.params.abs_gap, result.params.rel_gap * size)
         return abs(self.value - self.bound) <= max(asked, SUM * self.terms)
 
@@ -130,7 +134,10 @@ def verify_grid(
         proof = _prove(program, point, path.nu[k], lam, findings, here)
         if proof is None:
             continue
-        _judge_bound(problem, float(path.bounds[k]), proof, findings, here)
+        bound = float(path.bounds[k])
+        _judge_bound(problem, bound, proof, findings, here)
+        if not replace(proof, bound=problem.canonical_sign * bound).meets(result):
+            findings.refute(f"the stated bound {bound:.17g} {here} leaves a gap")
         if not proof.meets(result):
             findings.refute(f"the multipliers {here} leave a gap of {proof.gap:.3g}")
     _check_end(result, path, findings)
@@ -238,9 +245,16 @@ def _check_grid(
             "the values of lam that were solved are not the largest of those that were asked for"
         )
         return
-    missing = wanted[len(knots) :]
-    if len(missing) == 0 or result.status is not Status.OPTIMAL:
+    missing, reason = wanted[len(knots) :], str(result.path.stopped_by)  # type: ignore[union-attr]
+    if len(missing) == 0:
+        if reason != "grid":
+            check_reason(result, reason, findings)
         return
+    if reason not in _ENDS:
+        check_reason(result, reason, findings)
+        return
+    if _ENDS[reason] not in certificate.arrays and set(_ENDS.values()) & set(certificate.arrays):
+        findings.refute(f"the grid ends by {reason}, its certificate proves another end")
     proven = no_optimum_at(program, certificate, missing, findings)
     if proven is None:
         findings.doubt(

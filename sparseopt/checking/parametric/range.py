@@ -11,7 +11,7 @@ from sparseopt.checking.tolerances import COPY
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result, Status
 
-__all__ = ["check_range"]
+__all__ = ["check_range", "check_reason"]
 
 _NO_OPTIMUM = ("infeasible_below", "unbounded_below")
 
@@ -33,7 +33,8 @@ def check_range(
     max_nonzeros            no segment (but the first) has more nonzeros in its middle
     infeasible_below,       ``farkas`` or ``ray`` proves that there is no optimum below
     unbounded_below
-    another reason          the status is not OPTIMAL, or the whole range is covered
+    the result's limit      the status is FEASIBLE
+    another reason          the status is CONVERGED
     ======================  ==================================================================
 
     A path that ends below the range that was asked for is wrong, one that begins at a finite lam
@@ -60,10 +61,23 @@ def check_range(
         _check_knots(result, path, findings)
     elif reason == "max_nonzeros":
         _check_nonzeros(result, path, findings)
-    elif end != wanted and (reason == "lam_min" or result.status is Status.OPTIMAL):
+    elif reason == "lam_min":
+        if end != wanted:
+            findings.refute(
+                f"the path ends at lam = {end:.17g} by {reason}; the range that was asked for goes "
+                f"down to {wanted:.17g}"
+            )
+    else:
+        check_reason(result, reason, findings)
+
+
+def check_reason(result: Result, reason: str, findings: Findings) -> None:
+    """Refute a path that is said to end by something else than the limit of its result."""
+    limit = None if result.limit is None else result.limit.value
+    if result.status is not Status.CONVERGED and reason != limit:
         findings.refute(
-            f"the path ends at lam = {end:.17g} by {reason}; the range that was asked for goes "
-            f"down to {wanted:.17g}"
+            f"the path ends by {reason!r}, but the status is {result.status.value} and the limit "
+            f"{limit}"
         )
 
 
