@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from brute_paths import Basis, brute_path, path_result, point_result, solve_basis
@@ -169,7 +171,9 @@ def test_a_grid_is_verified_at_each_of_its_values():
     first = points[0].with_changes(
         path=short, certificate=Certificate("dual-grid"), params=SolveParams(lam=lams)
     )
-    assert check(problem, first).verdict is Verdict.UNPROVEN
+    assert check(problem, first).verdict is Verdict.REFUTED  # the grid is not whole
+    ended = first.with_changes(path=replace(short, stopped_by="infeasible_below"))
+    assert check(problem, ended).verdict is Verdict.UNPROVEN
 
 
 def test_part_of_a_path_is_verified_for_what_it_covers():
