@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import pickle
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -10,16 +11,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.backend import Control
-from sparseopt.errors import LicenseError, ParamError
+from sparseopt.errors import LicenseError, ParamError, SparseOptError
+from sparseopt.params import SolveParams
+from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle
 from sparseopt.result import Limit
 
+from ..common.child import PythonChild
 from ..common.outcome import Answer, Outcome, Request
 from ..common.output import captured_output
 from ..common.program import Program, PSDBlock
+from ..common.served import needs
 from ..common.watch import watched
 from .adapter import Adapter
-from .child import in_child
 
 __all__ = ["Copt"]
 
@@ -68,7 +72,7 @@ class Copt(Adapter):
         if (program.psd or program.cones) and not len(program.integers):
             # The interior-point method of COPT 8.0.7 ends the process by an illegal instruction
             # where Gurobi 13 has run in it.
-            return in_child(self, program, request, control)
+            return _in_child(program, request, control)
         return self.run_here(program, request, control)
 
     def run_here(self, program: Program, request: Request, control: Control) -> Answer:
@@ -107,6 +111,41 @@ def _environment() -> tuple[Any, str]:
     if any("size limitations" in text for text in said):
         return environment, "none: size-limited, from the package coptpy, not for commercial use"
     return environment, "licensed"
+
+
+_CHILD = PythonChild()
+
+
+def _in_child(program: Program, request: Request, control: Control) -> Answer:
+    """Call COPT in a process of its own; a limit ends it, and no answer is known then.
+
+    Raises
+    ------
+    SparseOptError
+        What COPT raised there.
+    """
+    job = np.frombuffer(pickle.dumps((program, request)), np.uint8)
+    found = _CHILD.run(solve_pickled, control, {"job": job}, remaining=control.remaining)
+    if isinstance(found, Limit):
+        return Answer(outcome=Outcome.LIMIT, raw="ended", limit=found)
+    answer = pickle.loads(found["answer"].tobytes())
+    if isinstance(answer, SparseOptError):
+        raise answer
+    assert isinstance(answer, Answer)
+    return answer
+
+
+@needs("coptpy")
+def solve_pickled(job: Array, remaining: float | None) -> dict[str, Any]:
+    """Run in the child: answer a pickled program and request by a pickled answer, or error."""
+    program, request = pickle.loads(job.tobytes())
+    answer: Answer | SparseOptError
+    try:
+        control = Control(params=SolveParams(time_limit=remaining))
+        answer = Copt().run_here(program, request, control)
+    except SparseOptError as error:
+        answer = error
+    return {"answer": np.frombuffer(pickle.dumps(answer), np.uint8)}
 
 
 def _brake(model: Any, program: Program) -> Callable[[], object]:

@@ -1,8 +1,9 @@
-"""A process that runs somebody else's code, and that can be ended at any moment.
+"""Processes that run somebody else's code, and that can be ended at any moment.
 
-The peers' code does not look at our clock, does not hear Ctrl-C, and may crash. It runs in a child
-that stays there for the next solve, since to start R or to import scikit-learn takes longer than
-most solves. Data goes through files in a temporary folder, words through the child's pipes.
+Such code does not look at our clock, ignores Ctrl-C, and may crash. It runs in a child that stays
+for the next solve, since to start R or to import scikit-learn takes longer than most solves. Data
+goes through files in a temporary folder, requests and their outcome through the child's pipes.
+What runs in the child is in :mod:`sparseopt.solvers.common.served`.
 """
 
 from __future__ import annotations
@@ -12,27 +13,27 @@ import contextlib
 import json
 import os
 import queue
+import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from sparseopt.backend import Control
+from sparseopt.backend import Availability, Control
 from sparseopt.errors import BackendError
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
-__all__ = ["LOG", "MARK", "PYTHON", "Child", "PythonWorker"]
+from .served import LOG, MARK, R_LOOP, needed
 
-MARK = "@sparseopt "
-"""What the lines of the protocol begin with; all else that a child prints is not for us."""
-LOG = "log.txt"
-"""Where a child keeps what a verbose solve prints."""
+__all__ = ["PYTHON", "Child", "PythonChild", "R", "RChild", "r_package"]
+
 _LOOK = 0.02
 """Seconds between two looks at the clock."""
 
@@ -66,7 +67,9 @@ class Child:
         """Whether it runs, and is ours: a fork of this process must not use its pipes."""
         return self.owner == os.getpid() and self._process.poll() is None
 
-    def call(self, line: str, control: Control, *, work: str = "") -> Limit | None:
+    def call(
+        self, line: str, control: Control, *, work: str = "", counted: bool = True
+    ) -> Limit | None:
         """Send a line and wait for the answer; at a limit the child is killed.
 
         Parameters
@@ -74,7 +77,9 @@ class Child:
         line : str
         control : Control
         work : str
-            What to tell the listener meanwhile; nothing by default.
+            What to report meanwhile; nothing by default.
+        counted : bool, default True
+            Whether the time limit applies; Ctrl-C always does.
 
         Raises
         ------
@@ -86,15 +91,14 @@ class Child:
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
         except OSError:
-            raise BackendError(f"the process of the solver died: {self._obituary()}") from None
+            raise BackendError(f"the process of the solver died: {self._how_it_ended()}") from None
         while True:
             try:
                 answer = self._lines.get(timeout=_LOOK)
             except queue.Empty:
-                limit = control.limit()
-                if limit is not None:
+                if control.interrupted or (counted and control.limit() is not None):
                     self.end()
-                    return limit
+                    return control.limit()
                 if work:
                     control.progress(work)
                 continue
@@ -105,7 +109,7 @@ class Child:
                 # Ctrl-C in a terminal reaches the child, too.
                 if control.limit() is Limit.INTERRUPTED:
                     return Limit.INTERRUPTED
-                raise BackendError(f"the process of the solver died: {self._obituary()}")
+                raise BackendError(f"the process of the solver died: {self._how_it_ended()}")
             if answer == MARK + "done":
                 return None
             if answer.startswith(MARK + "failed"):
@@ -130,43 +134,54 @@ class Child:
                 self._lines.put(line.rstrip("\n"))
         self._lines.put(None)
 
-    def _obituary(self) -> str:
+    def _how_it_ended(self) -> str:
         code = self._process.wait()
         return f"exit code {code}" if code >= 0 else f"signal {-code}"
 
 
-class PythonWorker:
-    """Functions of :mod:`sparseopt.solvers.peers.jobs` in another Python."""
+class PythonChild:
+    """Functions in another Python process."""
 
     def __init__(self) -> None:
         self._child: Child | None = None
         self._turn = threading.Lock()
 
     def run(
-        self, function: str, control: Control, arrays: Mapping[str, Array], **values: Any
+        self,
+        function: Callable[..., dict[str, Any]],
+        control: Control,
+        arrays: Mapping[str, Array],
+        **values: Any,
     ) -> dict[str, Array] | Limit:
         """Call a function with arrays and JSON values.
 
         Parameters
         ----------
-        function : str
-            Its name in ``jobs``; it takes the arrays and values by name, and returns arrays.
+        function : callable
+            One of a module; it takes the arrays and values by name, and returns arrays. What
+            :func:`~sparseopt.solvers.common.served.needs` names is imported before the time counts.
         control : Control
         arrays : mapping of str to array
 
         Returns
         -------
         dict of str to array, or the Limit that ended it
+
+        Raises
+        ------
+        BackendError
+            With the message of the function's exception, or when the process died.
         """
+        request: dict[str, Any] = {"module": function.__module__, "name": function.__name__}
         with self._turn, TemporaryDirectory(prefix="sparseopt-") as name:
             folder = Path(name)
             with control.uncounted():
-                child = self._ready(function, control, folder)
+                child = self._ready({**request, "import": needed(function)}, control)
             if isinstance(child, Limit):
                 return child
-            np.savez(folder / "in.npz", **_named(arrays))
-            request = {
-                "function": function,
+            named: dict[str, Any] = {key: np.asarray(array) for key, array in arrays.items()}
+            np.savez(folder / "in.npz", **named)
+            request |= {
                 "folder": name,
                 "values": values,
                 "threads": control.params.threads,
@@ -180,19 +195,113 @@ class PythonWorker:
             with np.load(folder / "out.npz", allow_pickle=False) as out:
                 return dict(out)
 
-    def _ready(self, function: str, control: Control, folder: Path) -> Child | Limit:
+    def _ready(self, request: Mapping[str, Any], control: Control) -> Child | Limit:
         """Return a child that has imported what the function needs."""
         if self._child is None or not self._child.usable:
             start = f"import sys; sys.path[:] = {sys.path!r}\n"
-            start += "from sparseopt.solvers.peers.serve import serve; serve()"
+            start += "from sparseopt.solvers.common.served import serve; serve()"
             self._child = Child([sys.executable, "-c", start])
-        warm = json.dumps({"function": function, "folder": str(folder), "import": True})
-        return self._child.call(warm, control) or self._child
+        return self._child.call(json.dumps(request), control, counted=False) or self._child
 
 
-def _named(arrays: Mapping[str, Array]) -> dict[str, Any]:
-    return {name: np.asarray(array) for name, array in arrays.items()}
+class RChild:
+    """One R process for all peers that are R packages, started when it is first needed.
+
+    Arrays go through files of raw doubles, the columns of a matrix one after another.
+    """
+
+    def __init__(self) -> None:
+        self._child: Child | None = None
+        self._sources: set[str] = set()
+        self._turn = threading.Lock()
+        self._home: TemporaryDirectory[str] | None = None
+
+    def run(
+        self, package: str, source: str, function: str, control: Control, **arrays: Array | float
+    ) -> dict[str, Array] | Limit:
+        """Call an R function.
+
+        Parameters
+        ----------
+        package : str
+            What its R code needs.
+        source : str
+            R code that defines the function, and that reads no file.
+        function : str
+            Its name; it takes the arrays by name and returns a list of numeric vectors.
+        control : Control
+
+        Returns
+        -------
+        dict of str to vectors, or the Limit that ended it
+
+        Raises
+        ------
+        BackendError
+            With R's own message.
+        """
+        with self._turn, TemporaryDirectory(prefix="sparseopt-") as name:
+            folder = Path(name)
+            with control.uncounted():
+                child = self._ready(package, source, control)
+            if isinstance(child, Limit):
+                return child
+            _write_for_r(folder, arrays)
+            limit = child.call(f"{function}\t{folder.as_posix()}", control, work="solving in R")
+            if limit is not None:
+                return limit
+            return {file.stem: np.fromfile(file, "<f8") for file in folder.glob("*.out")}
+
+    def _ready(self, package: str, source: str, control: Control) -> Child | Limit:
+        """Return an R that has loaded the package and the code."""
+        if self._child is None or not self._child.usable or source not in self._sources:
+            if self._child is not None:
+                self._child.end()
+            self._sources.add(source)
+            self._home = TemporaryDirectory(prefix="sparseopt-")
+            script = Path(self._home.name) / "session.R"
+            script_parts = [f'MARK <- "{MARK}"', *sorted(self._sources), R_LOOP]
+            script.write_text("\n".join(script_parts), encoding="utf-8")
+            self._child = Child(["Rscript", "--vanilla", str(script)])
+        return self._child.call(f"library\t{package}", control, counted=False) or self._child
 
 
-PYTHON = PythonWorker()
-"""The one child for all peers that are Python packages."""
+def _write_for_r(folder: Path, arrays: Mapping[str, Any]) -> None:
+    lines = []
+    for name, value in arrays.items():
+        array = np.asarray(value, dtype="<f8")
+        shape = array.shape if array.ndim == 2 else (array.size, 0)
+        lines.append(f"{name} {shape[0]} {shape[1]}")
+        (folder / f"{name}.in").write_bytes(array.tobytes("F"))
+    (folder / "index.txt").write_text("\n".join(lines) + "\n", encoding="ascii")
+
+
+PYTHON = PythonChild()
+"""The one child for all libraries that are Python packages."""
+R = RChild()
+"""The one R process."""
+
+
+@cache
+def r_package(name: str) -> Availability:
+    """Tell whether Rscript and an R package are there; Rscript is asked once, 0.2 s."""
+    if shutil.which("Rscript") is None:
+        return Availability(
+            False, "Rscript is not on the PATH: install R (https://www.r-project.org)"
+        )
+    asked = f'cat(tryCatch(as.character(packageVersion("{name}")), error = function(e) ""))'
+    try:
+        said = subprocess.run(
+            ["Rscript", "--vanilla", "-e", asked],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Availability(False, f"Rscript does not run: {error}")
+    version = said.stdout.strip()
+    if said.returncode != 0 or not version:
+        how = f"install.packages('{name}') in R"
+        return Availability(False, f"the R package {name} is not installed: {how}")
+    return Availability(True, version=version)

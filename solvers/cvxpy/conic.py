@@ -23,6 +23,7 @@ from ..common.child import PYTHON
 from ..common.outcome import Outcome
 from ..misdp.conic import NodeProgram
 from ..misdp.relaxation import Raw
+from .job import solve_conic
 
 __all__ = ["OPTIONS", "STATUS_MAP", "CvxpyConic"]
 
@@ -181,7 +182,7 @@ class CvxpyConic:
         sizes: Sequence[int],
     ) -> Any:
         return PYTHON.run(
-            "conic",
+            solve_conic,
             self._control,
             {
                 "q": q,

@@ -13,6 +13,7 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit
 
 from ..common.child import PYTHON
+from . import jobs
 from .supports import SupportsBackend, augmented
 
 __all__ = ["Abess"]
@@ -47,5 +48,5 @@ class Abess(SupportsBackend):
             y = (X > 0.0).astype(float)
         arrays = {"X": X, "y": y, "ptr": problem.candidates.ptr, "index": problem.candidates.index}
         model = "linear" if problem.loss == "gaussian" else "logistic"
-        found = PYTHON.run("abess", control, arrays, model=model)
+        found = PYTHON.run(jobs.abess, control, arrays, model=model)
         return found if isinstance(found, Limit) else (found["node"], found["support"])

@@ -13,6 +13,7 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit
 
 from ..common.child import PYTHON
+from . import jobs
 from .supports import SupportsBackend, augmented
 
 __all__ = ["SklearnGraphicalLasso"]
@@ -76,6 +77,6 @@ class SklearnGraphicalLasso(SupportsBackend):
             "index": problem.candidates.index,
         }
         found = PYTHON.run(
-            "glasso", control, arrays, alphas=options["alphas"], ratio=options["ratio"]
+            jobs.glasso, control, arrays, alphas=options["alphas"], ratio=options["ratio"]
         )
         return found if isinstance(found, Limit) else (found["node"], found["support"])

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from sparseopt.problems.base import Array
 
-from .conic_job import solve_conic
+from ..common.served import needs
 
-__all__ = ["JOBS", "Job", "load"]
+__all__ = ["abess", "glasso", "lars", "pyprimal", "quant_reg", "quantile_regressor"]
 
 Arrays = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Job:
-    """A function and the modules that it imports."""
-
-    run: Callable[..., Arrays]
-    modules: tuple[str, ...]
-
-
-def load(job: Job) -> None:
-    """Import what a job needs."""
-    for name in job.modules:
-        importlib.import_module(name)
-
-
-def _pyprimal(X: Array, y: Array, solver: str, pivots: int, stop: float, **extra: float) -> Arrays:
+@needs("pyprimal")
+def pyprimal(X: Array, y: Array, solver: str, pivots: int, stop: float, **extra: float) -> Arrays:
     """Follow a path; lam is the peer's own."""
     import pyprimal
 
@@ -50,7 +35,8 @@ def _pyprimal(X: Array, y: Array, solver: str, pivots: int, stop: float, **extra
     return out
 
 
-def _quantile_regressor(
+@needs("sklearn.linear_model")
+def quantile_regressor(
     X: Array, y: Array, tau: float, alpha: float, intercept: bool, solver: str
 ) -> Arrays:
     """Fit scikit-learn's QuantileRegressor; what it warns of is its word for how it ended."""
@@ -64,7 +50,8 @@ def _quantile_regressor(
     return {"theta": theta, "iterations": model.n_iter_, "warning": _words(caught)}
 
 
-def _quant_reg(X: Array, y: Array, tau: float, iterations: int, tolerance: float) -> Arrays:
+@needs("statsmodels.regression.quantile_regression")
+def quant_reg(X: Array, y: Array, tau: float, iterations: int, tolerance: float) -> Arrays:
     """Fit statsmodels' QuantReg (iteratively reweighted least squares)."""
     from statsmodels.regression.quantile_regression import QuantReg
 
@@ -78,7 +65,8 @@ def _quant_reg(X: Array, y: Array, tau: float, iterations: int, tolerance: float
     }
 
 
-def _lars(X: Array, y: Array, ptr: Array, index: Array, method: str) -> Arrays:
+@needs("sklearn.linear_model")
+def lars(X: Array, y: Array, ptr: Array, index: Array, method: str) -> Arrays:
     """Return for each node the order of its candidates on scikit-learn's path: supports as rows."""
     from sklearn.linear_model import lars_path
 
@@ -91,7 +79,8 @@ def _lars(X: Array, y: Array, ptr: Array, index: Array, method: str) -> Arrays:
     return _by_node(X, y, ptr, index, supports)
 
 
-def _abess(X: Array, y: Array, ptr: Array, index: Array, model: str) -> Arrays:
+@needs("abess.linear")
+def abess(X: Array, y: Array, ptr: Array, index: Array, model: str) -> Arrays:
     """Return for each node the supports of all sizes that abess chooses."""
     from abess.linear import LinearRegression, LogisticRegression
 
@@ -108,7 +97,8 @@ def _abess(X: Array, y: Array, ptr: Array, index: Array, model: str) -> Arrays:
     return _by_node(X, y, ptr, index, supports)
 
 
-def _glasso(R: Array, ptr: Array, index: Array, alphas: int, ratio: float) -> Arrays:
+@needs("sklearn.covariance")
+def glasso(R: Array, ptr: Array, index: Array, alphas: int, ratio: float) -> Arrays:
     """Return for each node its candidates among the nonzeros of scikit-learn's matrices."""
     from sklearn.covariance import graphical_lasso
 
@@ -154,14 +144,3 @@ def _by_node(
 def _words(caught: Any) -> Array:
     """Return what was warned of, as an array of bytes that needs no pickle."""
     return np.array(" ".join("; ".join(str(w.message) for w in caught).split())[:500])
-
-
-JOBS: Mapping[str, Job] = {
-    "pyprimal": Job(_pyprimal, ("pyprimal",)),
-    "quantile_regressor": Job(_quantile_regressor, ("sklearn.linear_model",)),
-    "quant_reg": Job(_quant_reg, ("statsmodels.regression.quantile_regression",)),
-    "lars": Job(_lars, ("sklearn.linear_model",)),
-    "glasso": Job(_glasso, ("sklearn.covariance",)),
-    "abess": Job(_abess, ("abess.linear",)),
-    "conic": Job(solve_conic, ("cvxpy",)),
-}

@@ -11,6 +11,7 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit
 
 from ..common.child import PYTHON
+from . import jobs
 from .supports import SupportsBackend, augmented
 
 __all__ = ["SklearnLars"]
@@ -51,5 +52,5 @@ class SklearnLars(SupportsBackend):
     ) -> tuple[Array, Array] | Limit:
         X, y = augmented(problem)
         arrays = {"X": X, "y": y, "ptr": problem.candidates.ptr, "index": problem.candidates.index}
-        found = PYTHON.run("lars", control, arrays, method=options["method"])
+        found = PYTHON.run(jobs.lars, control, arrays, method=options["method"])
         return found if isinstance(found, Limit) else (found["node"], found["support"])

@@ -14,7 +14,7 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit, Result
 
-from .r_session import R, r_package
+from ..common.child import R, r_package
 from .supports import SupportsBackend, augmented
 
 __all__ = ["Leaps"]

@@ -72,7 +72,8 @@ def _single(problem: ParametricProblem, point: Point) -> Result:
     if point.theta is None:
         return _nothing(point)
     objective = problem.objective(point.theta, point.lam)
-    known: dict[str, Any] = {}
+    # An exact method without multipliers claims that its objective is the optimum.
+    known: dict[str, Any] = {"bound": objective} if point.exact else {}
     if point.nu is not None:
         bound = problem.canonical_sign * problem.canonical().dual_value(point.nu, point.lam)
         known = {
@@ -114,7 +115,7 @@ def _grid(problem: ParametricProblem, done: list[Point], ended: Point | None) ->
         names=problem.coefficient_names,
         stopped_by="grid" if limit is None else limit.value,
     )
-    known: dict[str, Any] = {}
+    known: dict[str, Any] = {"bound": float(path.values[-1])} if status is Status.OPTIMAL else {}
     if proven:
         known = {
             "bound": bounds[-1],

@@ -23,6 +23,7 @@ from sparseopt.problems.parametric.regression import (
 from sparseopt.result import Limit, Result, Status
 
 from ..common.child import PYTHON
+from . import jobs
 from .knots import Knots, constrained, cut, norm_bounded, penalised
 from .points import Point, answer
 
@@ -114,12 +115,14 @@ def _path(problem: ParametricProblem, params: SolveParams, pivots: int, control:
     complete = path.stopped_by in ("lam_min", "max_knots", "max_nonzeros")
     complete &= bool(np.isinf(path.high[0]))
     last = float(path.low[-1])
+    objective = path.objective_at(last)
     return Result(
         status=Status.OPTIMAL if complete else Status.FEASIBLE,
         limit=None if complete else Limit.ITERATION,
         raw_status=f"{len(found.low) - 1} pivots",
         x=path.at(last),
-        objective=path.objective_at(last),
+        objective=objective,
+        bound=objective if complete else None,
         path=path,
         iterations=len(found.low) - 1,
     )
@@ -132,7 +135,7 @@ def _follow(
     with control.building():
         call = _Call.of(problem)
     found = PYTHON.run(
-        "pyprimal",
+        jobs.pyprimal,
         control,
         {"X": call.X, "y": call.y},
         solver=call.solver,

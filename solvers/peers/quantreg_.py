@@ -14,9 +14,9 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.parametric.regression import LADLasso, QuantileLasso
 from sparseopt.result import Limit, Result
 
+from ..common.child import R, r_package
 from .pinball import Pinball
 from .points import Point, answer
-from .r_session import R, r_package
 
 __all__ = ["Quantreg"]
 

@@ -14,6 +14,7 @@ from sparseopt.problems.parametric.regression import LADLasso, QuantileLasso
 from sparseopt.result import Limit, Result
 
 from ..common.child import PYTHON
+from . import jobs
 from .pinball import Pinball
 from .points import Point, answer
 
@@ -72,7 +73,7 @@ def _fit(problem: Problem, lam: float, solver: str, control: Control) -> Point:
     largest = float(cost.max())
     scale = largest / cost if largest > 0.0 else np.ones(d)
     found = PYTHON.run(
-        "quantile_regressor",
+        jobs.quantile_regressor,
         control,
         {"X": asked.X[:, :d] * scale, "y": asked.y},
         tau=asked.tau,

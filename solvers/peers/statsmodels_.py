@@ -13,6 +13,7 @@ from sparseopt.problems.parametric.regression import LADLasso, QuantileLasso
 from sparseopt.result import Limit, Result
 
 from ..common.child import PYTHON
+from . import jobs
 from .pinball import Pinball
 from .points import Point, answer
 
@@ -64,7 +65,7 @@ class StatsmodelsQuantReg(Backend):
         def solve(lam: float) -> Point:
             asked = Pinball.at(problem, lam)
             found = PYTHON.run(
-                "quant_reg",
+                jobs.quant_reg,
                 control,
                 {"X": asked.X, "y": asked.y},
                 tau=asked.tau,

@@ -152,6 +152,7 @@ def test_a_peer_that_died_is_started_again():
     need("pyprimal")
     from sparseopt.backend import Control
     from sparseopt.solvers.common.child import PYTHON
+    from sparseopt.solvers.peers import jobs
 
     before = sparseopt.solve(PATHS["lad"], backend="pyprimal", lam=1.0)
     PYTHON._child._process.kill()
@@ -161,11 +162,11 @@ def test_a_peer_that_died_is_started_again():
     with pytest.raises(BackendError, match="no_such_solver"):
         arrays = {"X": X, "y": Y}
         control = Control(sparseopt.SolveParams())
-        PYTHON.run("pyprimal", control, arrays, solver="no_such_solver", pivots=1, stop=0.0)
+        PYTHON.run(jobs.pyprimal, control, arrays, solver="no_such_solver", pivots=1, stop=0.0)
 
 
 def test_what_is_missing_of_r_is_said(monkeypatch):
-    from sparseopt.solvers.peers.r_session import r_package
+    from sparseopt.solvers.common.child import r_package
 
     if r_package("quantreg").available:
         missing = r_package.__wrapped__("no.such.package")

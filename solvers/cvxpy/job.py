@@ -1,4 +1,4 @@
-r"""A conic program in CVXPY, by any of its solvers; runs in the peers' child process.
+r"""A conic program in CVXPY, by any of its solvers; runs in a child process.
 
 .. math:: \min\; q'x \quad\text{subject to}\quad b - C x \in \{0\}^z \times R_+^l \times
           Q_{k_1} \times \dots \times S_{n_1} \times \dots
@@ -19,9 +19,12 @@ import scipy.sparse as sp
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle
 
+from ..common.served import needs
+
 __all__ = ["solve_conic"]
 
 
+@needs("cvxpy")
 def solve_conic(
     q: Array,
     data: Array,
