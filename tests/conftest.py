@@ -1,11 +1,48 @@
-"""What the test run tells about the backends."""
+"""The option ``--thorough``, and what the test run reports about the backends.
 
+Tests that take long and repeat what others show on more cases carry the mark `thorough`: long
+random sweeps, the outside solvers' whole conformance, kills, timings. They run with ``--thorough``
+(``-m thorough --thorough`` runs them alone, as .ci/run does after the others).
+"""
+
+import os
 import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+# Several test processes share the cores, and their problems are small.
+for _library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+_WAITING = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--thorough", action="store_true", help="run the tests marked thorough, too")
+
+
+@pytest.hookimpl(trylast=True)  # after -k and -m
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--thorough"):
+        return
+    waiting = [item for item in items if item.get_closest_marker("thorough")]
+    config.stash[_WAITING] = len(waiting)
+    config.hook.pytest_deselected(items=waiting)
+    items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:  # of a worker of xdist: all of them have collected the same
+        output["waiting"] = session.config.stash.get(_WAITING, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[_WAITING] = getattr(node, "workeroutput", {}).get("waiting", 0)
 
 
 @pytest.fixture
@@ -29,7 +66,16 @@ def in_time() -> Callable[[float, Callable[[], Any]], Any]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say of each backend on which kinds of problems it was tested, and if not, why.
+    """Report the backends, and how many tests wait for the option."""
+    _report_backends(terminalreporter)
+    waiting = terminalreporter.config.stash.get(_WAITING, 0)
+    if waiting:
+        terminalreporter.section("thorough tests")
+        terminalreporter.line(f"{waiting} tests were not run: they wait for --thorough")
+
+
+def _report_backends(terminalreporter: pytest.TerminalReporter) -> None:
+    """Report of each backend on which kinds of problems it was tested, and if not, why.
 
     Tests record the property "backend" as "NAME KIND", "backend not tested" as "NAME: REASON", and
     "backend left out" as "NAME: CASES: REASON".

@@ -302,7 +302,7 @@ def _progress(backend: Backend, large: Sample) -> None:
     result = solve(
         large.problem,
         backend=backend,
-        time_limit=1.0,
+        time_limit=0.5,
         on_progress=sent.append,
         check=False,
         **large.question,
