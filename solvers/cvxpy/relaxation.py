@@ -58,11 +58,10 @@ class CvxpyRelaxation(Backend):
 
 def relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Result:
     """Bound a MISDP by its continuous relaxation, and round; exact where there are no integers."""
-    from sparseopt.proofs.misdp.propagation import Propagation
-
     from ..misdp.bounding import ConicBounding
     from ..misdp.node import Leaf, Leaves
     from ..misdp.points import Points
+    from ..misdp.propagation import Propagation
     from ..misdp.unbounded import find_ray, unbounded
 
     conic = CvxpyConic.of(control, options)

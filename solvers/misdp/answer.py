@@ -8,15 +8,17 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.result import Limit, Result, Status
+from sparseopt.result import Certificate, Limit, Result, Status
 
+from .bounding import Box
+from .bounds import SafeBounds
 from .curves import CurveFinder
-from .far import out_of_reach
 from .node import Leaf, Node
 from .points import Points
 from .rank_one import ranked_blocks
 from .rank_tree import RankTree
 from .search import Search
+from .settings import DISPROOF_RECHECKED, RECOMPUTATIONS, UNCHARGED, UNREACHED
 from .tree import Tree
 from .unbounded import bends, find_ray, unbounded
 
@@ -104,48 +106,44 @@ def _feasible(search: Search) -> tuple[Array | None, Result | None]:
 
 
 def answer(search: Search, tree: Tree, limit: Limit | None, **more: Any) -> Result:
-    """Return the result of a tree, with its certificate."""
-    if (
-        limit is None
-        and not tree.closed()
-        and tree.bound < np.inf
-        and ranked_blocks(search.problem)
-    ):
-        return _ranked(search, tree, **more)
-    problem, points = search.problem, search.points
-    notes = []
-    nothing = tree.bound == np.inf and points.best is None
+    """Return the result of a tree, with its certificate.
+
+    Parameters
+    ----------
+    search : Search
+    tree : Tree
+    limit : Limit or None
+        What ended it; None where it came to its end.
+    more
+        Fields of the result that replace the tree's own.
+    """
+    points = search.points
+    unsettled = limit is None and not tree.closed() and tree.bound < np.inf
+    if unsettled and ranked_blocks(search.problem):
+        return _by_ranks(search, tree, **more)
+    notes: list[str] = []
+    infeasible = tree.bound == np.inf and points.best is None
     common: dict[str, Any] = {
         "raw_status": f"{tree.nodes} nodes, {search.conic.solves} relaxations",
         "nodes": tree.nodes,
         "iterations": search.conic.solves,
         "trace": tuple(tree.trace),
+        "certificate": _certificate(search, tree, infeasible, notes),
         **more,
     }
-    if nothing:
-        certificate = tree.leaves.pack([]) if not tree.open else None
-        if not tree.leaves.kept:
-            notes.append(_too_large(search))
-        return Result(
-            status=Status.INFEASIBLE, certificate=certificate, notes=tuple(notes), **common
-        )
-    certificate = None
-    if tree.floor <= tree.leaf_bound:
-        certificate = tree.leaves.pack([_open(node) for node in tree.open])
-        if certificate is None:
-            notes.append(_too_large(search))
-    closed = points.best is not None and tree.closed()
+    if infeasible:
+        return Result(status=Status.INFEASIBLE, notes=tuple(notes), **common)
     if limit is Limit.SLOW_PROGRESS:
         notes.append(
             f"after {tree.nodes} nodes there is no bound yet, for integer variables have none; "
             "give them bounds, however wide"
         )
-    bound = _bound(tree, points.value, closed)
-    far = bound is not None and out_of_reach(
-        problem, search.propagation, _leaves(tree), points.best, bound
-    )
-    if far:
-        closed, bound, limit = False, None, limit or Limit.SLOW_PROGRESS
+    closed = points.best is not None and tree.closed()
+    least = _lower_bound(tree, points.value, closed)
+    proven = _recomputed(search, tree, least)
+    closed = closed and proven >= points.value - 2.0 * tree.slack
+    if proven == -np.inf < least:
+        limit = limit or Limit.SLOW_PROGRESS
         notes.append(
             "the bound that was found holds near the origin only: the problem may be unbounded; "
             "give the variables bounds, however wide"
@@ -157,27 +155,117 @@ def answer(search: Search, tree: Tree, limit: Limit | None, **more: Any) -> Resu
             "was asked: their relaxations have no interior; ask for a larger rel_gap, or take "
             "another relaxation"
         )
-    if points.best is None:
-        status = Status.NO_SOLUTION
-    else:
-        status = Status.OPTIMAL if closed else Status.FEASIBLE
+    if np.isinf(proven):
+        common["certificate"] = None
+    return _with_point(search, tree, closed, limit, proven, notes=tuple(notes), **common)
+
+
+def _with_point(
+    search: Search, tree: Tree, closed: bool, limit: Limit | None, bound: float, **common: Any
+) -> Result:
+    """Return the result of the incumbent and a bound (of a minimisation, without the offset)."""
+    x = search.points.best
+    status = Status.OPTIMAL if closed else Status.FEASIBLE
     return Result(
-        status=status,
+        status=Status.NO_SOLUTION if x is None else status,
         limit=None if closed else limit,
-        x=points.best,
-        objective=None if points.best is None else problem.objective(points.best),
-        bound=bound,
-        certificate=None if bound is None else certificate,
-        notes=tuple(notes),
+        x=x,
+        objective=None if x is None else search.problem.objective(x),
+        bound=None if np.isinf(bound) else float(tree.judge.safe.bound(np.array(bound))),
         **common,
     )
 
 
-def _ranked(search: Search, tree: Tree, **more: Any) -> Result:
+def _certificate(
+    search: Search, tree: Tree, infeasible: bool, notes: list[str]
+) -> Certificate | None:
+    """Return the leaves and open nodes, None where they do not prove the bound or are too many."""
+    if infeasible:
+        certificate = tree.leaves.pack([]) if not tree.open else None
+        too_large = not tree.leaves.kept
+    elif tree.floor <= tree.leaf_bound:
+        certificate = tree.leaves.pack([_open(node) for node in tree.open])
+        too_large = certificate is None
+    else:
+        return None
+    if too_large:
+        notes.append(
+            f"the leaves take more than {search.options['certificate_numbers']} numbers, so they "
+            "were not kept; raise the option certificate_numbers for a certificate"
+        )
+    return certificate
+
+
+def _lower_bound(tree: Tree, value: float, closed: bool) -> float:
+    """Return the bound as a minimisation; rounding beside an optimum is no gap."""
+    bound = min(tree.bound, value)
+    return value if closed and value - bound <= 1.5 * tree.rounding else bound
+
+
+def _recomputed(search: Search, tree: Tree, bound: float) -> float:
+    """Return what the leaves prove of a bound, with the bounds of variables that it implies.
+
+    While the tree is searched a small reduced cost of a variable without an end is taken for zero.
+    At the end the bound is a cutoff that gives most variables ends, which such costs are charged
+    at. Where they do not, the incumbent says how far the variables reach; without one, or where the
+    costs are worth more than rounding there, the bound holds near the origin only.
+
+    Returns
+    -------
+    float
+        The bound or less; -inf where it holds near the origin only.
+    """
+    problem, x = search.problem, search.points.best
+    if np.isinf(bound) or np.isfinite(np.concatenate([problem.lower, problem.upper])).all():
+        return bound
+    near = tree.judge.scale
+    reach = np.full(len(problem.c), UNREACHED)
+    if x is not None:
+        reach = np.maximum(1.0, np.abs(x))
+        near = max(near, problem.objective_scale(x))
+    safe, whole = SafeBounds(problem, reach), problem.integer
+    leaves = [*tree.leaves.found, *(_open(node) for node in tree.open)]
+    for _ in range(RECOMPUTATIONS):
+        cutoff = float(safe.bound(np.array(bound)))
+        box = search.propagation.tighten(cutoff=cutoff)
+        if box is None:
+            return bound
+        least = bound
+        for leaf in leaves:
+            low, high = (end.copy() for end in box)
+            low[whole] = np.maximum(low[whole], leaf.lower)
+            high[whole] = np.minimum(high[whole], leaf.upper)
+            crossed = (low > high).any()
+            tight = None if crossed else search.propagation.tighten(low, high, cutoff)
+            if tight is not None:
+                least = min(least, _leaf_bound(safe, leaf, tight, near))
+        if least >= bound - tree.rounding:
+            return bound
+        bound = least
+        if np.isinf(bound):
+            break
+    return bound
+
+
+def _leaf_bound(safe: SafeBounds, leaf: Leaf, box: Box, near: float) -> float:
+    """Return what a leaf proves on its box: inf that it is empty, -inf nothing."""
+    found = safe.evaluate(*box, leaf.multipliers or safe.zero(), leaf.infeasible)
+    value, nearly, uncharged = (
+        float(part[0]) for part in (found.value, found.nearly, found.uncharged)
+    )
+    if leaf.infeasible:
+        least = DISPROOF_RECHECKED * float(found.size[0])
+        nearly_proven = nearly >= least and uncharged <= UNCHARGED * nearly
+        return np.inf if value >= least or nearly_proven else -np.inf
+    if value > -np.inf:
+        return value
+    return nearly if uncharged <= UNCHARGED * near else -np.inf
+
+
+def _by_ranks(search: Search, tree: Tree, **more: Any) -> Result:
     """Go on by branching on matrices whose rank keeps the gap open."""
     ranks, points = RankTree(search, tree), search.points
     limit = ranks.run()
-    closed = points.best is not None and ranks.closed()
     common: dict[str, Any] = {
         "raw_status": f"{tree.nodes} nodes, then {ranks.nodes} boxes for the ranks",
         "nodes": tree.nodes + ranks.nodes,
@@ -188,50 +276,16 @@ def _ranked(search: Search, tree: Tree, **more: Any) -> Result:
     }
     if points.best is None and ranks.bound == np.inf:
         return Result(status=Status.INFEASIBLE, **common)
+    closed = points.best is not None and ranks.closed()
     bound = min(ranks.bound, points.value)
-    if closed and points.value - bound <= tree.rounding * 1.5:
+    if closed and points.value - bound <= 1.5 * tree.rounding:
         bound = points.value
-    notes: tuple[str, ...] = ()
     if limit is Limit.SLOW_PROGRESS:
-        notes = ("matrices of rank one: no box can be split further; ask for a larger rel_gap",)
-    found = Status.NO_SOLUTION if points.best is None else Status.FEASIBLE
-    return Result(
-        status=Status.OPTIMAL if closed else found,
-        limit=None if closed else limit,
-        x=points.best,
-        objective=None if points.best is None else search.problem.objective(points.best),
-        bound=None
-        if np.isinf(bound)
-        else float(tree.judge.safe.sign * bound + tree.problem.offset),
-        notes=notes,
-        **common,
-    )
-
-
-def _bound(tree: Tree, value: float, closed: bool) -> float | None:
-    """Return the bound in the problem's sense; rounding beside an optimum is no gap."""
-    bound = min(tree.bound, value)
-    if np.isinf(bound):
-        return None
-    if closed and value - bound <= tree.rounding * 1.5:
-        bound = value
-    return _stated(tree, bound)
-
-
-def _stated(tree: Tree, bound: float) -> float:
-    return float(tree.judge.safe.sign * bound + tree.problem.offset)
-
-
-def _leaves(tree: Tree) -> list[Leaf]:
-    return [*tree.leaves.found, *(_open(node) for node in tree.open)]
+        common["notes"] = (
+            "matrices of rank one: no box can be split further; ask for a larger rel_gap",
+        )
+    return _with_point(search, tree, closed, limit, bound, **common)
 
 
 def _open(node: Node) -> Leaf:
     return Leaf(node.lower, node.upper, node.multipliers, False, node.bound)
-
-
-def _too_large(search: Search) -> str:
-    return (
-        f"the leaves take more than {search.options['certificate_numbers']} numbers, so they were "
-        "not kept; raise the option certificate_numbers for a certificate"
-    )

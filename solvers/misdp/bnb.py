@@ -12,7 +12,7 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Result
 
 from .answer import answer, start_points, without_optimum
-from .relaxation import RELAXATIONS
+from .conic_solvers import RELAXATIONS
 
 __all__ = ["BranchAndBound"]
 
@@ -22,7 +22,7 @@ class BranchAndBound(Backend):
 
     1. Bounds of all variables are propagated through rows, diagonals and 2 x 2 minors.
     2. The relaxation is solved by a conic solver, and its multipliers are turned into a bound that
-       holds whatever their errors are (:mod:`sparseopt.proofs.misdp.bounds`). Where they prove
+       holds whatever their errors are (:mod:`sparseopt.solvers.misdp.bounds`). Where they prove
        nothing (no interior, numerical trouble), the penalty form is asked for a disproof; failing
        that, the node is branched on, down to fixed integers.
     3. Rounding and diving fix integers and solve for the rest; ends of variables that the

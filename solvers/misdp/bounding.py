@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle_weights
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.bounds import Multipliers, SafeBounds
 
+from .bounds import Multipliers, SafeBounds
 from .conic import ConicForm, NodeProgram, relaxed
 from .polish import polished
 from .relaxation import ConicSolver, Raw
@@ -89,12 +89,15 @@ class Judge:
         return np.asarray(self._costs - dual @ self._forms)
 
     def value(self, box: Box, multipliers: Multipliers) -> float:
-        """Return the proven lower bound of the costs on the box."""
+        """Return the proven lower bound of the costs on the box.
+
+        Where rounding in variables without bounds leaves none, that up to rounding.
+        """
         found = self.safe.evaluate(*box, multipliers)
         value, nearly = float(found.value[0]), float(found.nearly[0])
         allowed = _NEARLY * self.scale
         # Beyond that a small reduced cost may hide a point that is far away.
-        if value < nearly <= _FAR * self.scale and float(found.uncharged[0]) <= allowed:
+        if value == -np.inf and nearly <= _FAR * self.scale and found.uncharged[0] <= allowed:
             return nearly
         return value
 

@@ -21,8 +21,8 @@ from sparseopt.problems.misdp.cones import (
     triangle_weights,
 )
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.bounds import Multipliers
 
+from .bounds import Multipliers
 from .faces import common_range, compressed, expanded
 
 __all__ = ["ConicForm", "NodeProgram", "Stack", "relaxed"]

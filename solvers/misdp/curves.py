@@ -25,19 +25,18 @@ from sparseopt.problems.misdp.cones import (
     unpack_symmetric,
 )
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.curves import curve_residuals, recession, with_cones_as_matrices
 from sparseopt.result import Certificate, Result, Status
 
 from .bounding import ConicBounding
+from .recession import curve_residuals, recession, with_cones_as_matrices
 from .relaxation import ConicSolver
+from .settings import RAY_DIGITS, RAY_EXACT, RAY_NEARLY
 from .unbounded import integer_parts
 
 __all__ = ["Curve", "CurveFinder"]
 
 _LARGEST = 3000
 """Variables of the program up to which it is tried."""
-_EXACT = 5e-9
-"""Residuals of a curve."""
 _FALLS = 1e-4
 """By how much the objective must improve along a ray of length 1, relative to the largest cost."""
 _RANGE = 1e-6
@@ -52,6 +51,10 @@ class Curve:
     ray: Array
     bend: Array
     cross: Array
+
+    def rounded(self, digits: int) -> Curve:
+        """Return the curve from the same point with so many digits behind the point."""
+        return Curve(self.x, *(np.round(v, digits) for v in (self.ray, self.bend, self.cross)))
 
     def result(self, raw_status: str) -> Result:
         """Return the result that says that the problem is unbounded."""
@@ -107,11 +110,25 @@ class CurveFinder:
                 curve = self._solve(x, first, second)
                 if curve is None:
                     continue
-                for tidy in (_rounded(curve), curve):
-                    missed = curve_residuals(self._problem, tidy.x, tidy.ray, tidy.bend, tidy.cross)
-                    if self._falls(tidy.ray) and max(missed.values()) <= _EXACT:
-                        return tidy
+                found = self._tidiest(curve)
+                if found is not None:
+                    return found
         return None
+
+    def _tidiest(self, curve: Curve) -> Curve | None:
+        """Return the curve with few digits if it is exact then, else as good as it gets.
+
+        The checker decides signs in rational arithmetic: what is off by rounding proves nothing.
+        """
+        best, least = None, RAY_NEARLY
+        for digits in RAY_DIGITS:
+            tidy = curve if digits is None else curve.rounded(digits)
+            missed = curve_residuals(self._problem, tidy.x, tidy.ray, tidy.bend, tidy.cross)
+            if self._falls(tidy.ray) and max(missed.values()) <= least:
+                best, least = tidy, max(missed.values())
+            if least <= RAY_EXACT:
+                break
+        return best
 
     def _falls(self, ray: Array) -> bool:
         largest = float(np.abs(self._costs).max(initial=0.0))
@@ -148,7 +165,7 @@ class CurveFinder:
         for digits in (3, 5, 7):
             rounded = np.round(direction, digits)
             size = float(np.abs(rounded).max(initial=0.0))
-            if size and max(self._away.residuals(rounded / size).values()) <= _EXACT / 50.0:
+            if size and max(self._away.residuals(rounded / size).values()) <= RAY_NEARLY / 50.0:
                 return np.asarray(rounded)
         return direction
 
@@ -282,7 +299,3 @@ def _complement(V: Array, size: int) -> Array:
     """Return an orthonormal basis of what is orthogonal to the columns of V."""
     values, vectors = np.linalg.eigh(np.eye(size) - V @ V.T)
     return np.asarray(vectors[:, values > 0.5])
-
-
-def _rounded(curve: Curve) -> Curve:
-    return Curve(curve.x, *(np.round(part, 6) for part in (curve.ray, curve.bend, curve.cross)))

@@ -15,8 +15,8 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import pack_symmetric, triangle_weights, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.bounds import Multipliers
 
+from .bounds import Multipliers
 from .witness import cone_normal
 
 __all__ = ["CutPool"]

@@ -8,11 +8,11 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.proofs.misdp.propagation import Propagation
 
 from .bounding import Bounding, Box, Relaxed
 from .exchange import improve
 from .points import Points
+from .propagation import Propagation
 
 __all__ = ["Heuristics"]
 

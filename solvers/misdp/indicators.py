@@ -30,9 +30,9 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import SecondOrderCone, SemidefiniteBlock, triangle
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.propagation import Propagation
 
 from .bounding import Box
+from .propagation import Propagation
 from .witness import cone_normal
 
 __all__ = ["Indicators"]

@@ -8,8 +8,9 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.bounds import Multipliers
 from sparseopt.result import Certificate
+
+from .bounds import Multipliers
 
 __all__ = ["Leaf", "Leaves", "Node"]
 

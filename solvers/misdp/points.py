@@ -7,9 +7,9 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.propagation import Propagation
 
 from .bounding import Box, ConicBounding, Relaxed
+from .propagation import Propagation
 from .rank_one import lower_rank
 
 __all__ = ["Points"]

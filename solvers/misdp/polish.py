@@ -20,13 +20,14 @@ import scipy.sparse as sp
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import (
     SecondOrderCone,
+    matrix_variable,
     pack_symmetric,
     triangle_weights,
     unpack_symmetric,
 )
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.bounds import Multipliers
-from sparseopt.proofs.misdp.propagation import matrix_variable
+
+from .bounds import Multipliers
 
 __all__ = ["polished"]
 
@@ -55,7 +56,7 @@ def polished(
     lower, upper : array of shape (n,)
         Bounds of the variables in the box, as tight as they are known.
     rows, cones, psd : arrays
-        The multipliers, as vectors; see :class:`~sparseopt.proofs.misdp.bounds.Multipliers`.
+        The multipliers, as vectors; see :class:`~sparseopt.solvers.misdp.bounds.Multipliers`.
     infeasible : bool, default False
         Whether they are Farkas multipliers (for the costs zero).
 
@@ -67,7 +68,7 @@ def polished(
     Notes
     -----
     O(k sum s^3 + k^3) for k variables without a bound. Columns of matrix variables are left to
-    :class:`~sparseopt.proofs.misdp.bounds.SafeBounds`, which moves their costs into Z.
+    :class:`~sparseopt.solvers.misdp.bounds.SafeBounds`, which moves their costs into Z.
     """
     sign = 1.0 if problem.sense == "min" else -1.0
     costs = np.zeros(len(problem.c)) if infeasible else sign * problem.c

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.proofs.misdp.rank_one import RankOneBoxes
 from sparseopt.result import Certificate, Limit
 
 from .bounding import Relaxed
+from .rank_boxes import RankOneBoxes
 from .search import Search
 from .tree import Tree
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from sparseopt.backend import Control
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.propagation import Propagation
 
 from .bounding import Bounding, ConicBounding
+from .conic_solvers import conic_solver
 from .points import Points
-from .relaxation import conic_solver
+from .propagation import Propagation
 from .tree import Settings, Tree
 
 __all__ = ["Search"]

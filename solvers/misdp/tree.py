@@ -9,7 +9,6 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.propagation import Propagation
 from sparseopt.result import Limit
 
 from .bounding import Bounding, Box, Judge, Relaxed
@@ -18,12 +17,13 @@ from .frontier import Frontier
 from .heuristics import Heuristics
 from .node import Leaf, Leaves, Node
 from .points import Points
+from .propagation import Propagation
 from .pseudo_costs import PseudoCosts
 
 __all__ = ["Settings", "Tree"]
 
 _SUM = 5e-10
-"""A gap below this, relative to the objective's size, is rounding; the checker allows twice."""
+"""A gap below this, relative to the largest cost, is rounding; the checker allows twice as much."""
 _ENDLESS = 5000
 """Nodes after which a tree over integers without bounds must have got somewhere."""
 
@@ -158,11 +158,8 @@ class Tree:
 
     @property
     def rounding(self) -> float:
-        """The gap that is nothing but rounding."""
-        size = self.judge.scale
-        if self.points.best is not None:
-            size = max(size, self.problem.objective_scale(self.points.best))
-        return _SUM * size
+        """The gap that is nothing but rounding, in the unit of the costs."""
+        return _SUM * self.judge.scale
 
     def closed(self) -> bool:
         """Tell whether the bound meets the incumbent within the gap that was asked."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,15 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.curves import recession
 from sparseopt.result import Certificate, Result, Status
 
 from .bounding import ConicBounding
+from .recession import recession
 from .relaxation import ConicSolver
+from .settings import RAY_DIGITS, RAY_EXACT, RAY_NEARLY
 
 __all__ = ["bends", "find_ray", "integer_parts", "unbounded"]
 
-_EXACT = 5e-9
-"""Residuals of a ray of length 1."""
 _RANK = 4e-7
 _FALLS = 1e-4
 """By how much the objective must improve along a ray of length 1, relative to the largest cost:
@@ -72,11 +71,24 @@ def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | N
         low_k[whole] = high_k[whole] = integers
         for margin in (0.0, 1e-7):
             ray = conic.relax((low_k, high_k), np.inf, margin=margin).x
-            for tidy in () if ray is None else (np.round(ray, 6), ray):
-                unit = tidy / max(float(np.abs(tidy).max()), 1e-300)
-                if falls(tidy) and max(cone.residuals(unit).values()) <= _EXACT:
-                    return np.asarray(tidy)
+            tidy = None if ray is None else _tidiest(cone, ray, falls)
+            if tidy is not None:
+                return tidy
     return None
+
+
+def _tidiest(cone: MISDP, ray: Array, falls: Callable[[Array], bool]) -> Array | None:
+    """Return a ray with few digits if it is exact then, else as good as it gets."""
+    best, least = None, RAY_NEARLY
+    for digits in RAY_DIGITS:
+        tidy = ray if digits is None else np.round(ray, digits)
+        unit = tidy / max(float(np.abs(tidy).max()), 1e-300)
+        missed = max(cone.residuals(unit).values())
+        if falls(tidy) and missed <= least:
+            best, least = tidy, missed
+        if least <= RAY_EXACT:
+            break
+    return best
 
 
 def bends(problem: MISDP, x: Array, ray: Array) -> bool:

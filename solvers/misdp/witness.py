@@ -9,7 +9,8 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import pack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.bounds import Multipliers
+
+from .bounds import Multipliers
 
 __all__ = ["cone_normal", "witness"]
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.builder import MISDPBuilder
-from sparseopt.proofs.misdp.bounds import Multipliers
+
+from ..misdp.bounds import Multipliers
 
 __all__ = ["StrongRelaxation"]
 

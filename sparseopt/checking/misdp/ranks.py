@@ -1,33 +1,161 @@
 """Proofs by boxes of the entries of matrices that must have rank one.
 
 **"rank-one-leaves"** is a binary tree of N boxes. Node 0 is the box ``root_lower, root_upper`` (E,)
-of all entries of those matrices; it must hold all that follow from the constraints (and the claimed
-bound as a cutoff). ``entry`` (N,) says which entry a node is split at, at ``value`` (N,), into its
-``children`` (N, 2): below and above; -1 in a leaf. In each leaf the problem with the rows of
-:class:`~sparseopt.proofs.misdp.rank_one.RankOneBoxes` in place of the ranks has a certificate
-"misdp-leaves" of its own: the entries of ``lower, upper, rows, cones, psd, infeasible`` whose
-``owner`` (L,) is the leaf. One that the rank empties needs none.
+of all entries of those matrices; it must contain all that follow from the constraints (and the
+claimed bound as a cutoff). ``entry`` (N,) says which entry a node is split at, at ``value`` (N,),
+into its ``children`` (N, 2): below and above; -1 in a leaf. In each leaf the problem with the rows
+of :class:`RankBoxes` in place of the ranks has a certificate "misdp-leaves" of its own: the entries
+of ``lower, upper, rows, cones, psd, infeasible`` whose ``owner`` (L,) is the leaf. One that the
+rank empties needs none.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
+from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.checking.misdp.rays import Malformed
 from sparseopt.checking.report import Findings
 from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.cones import triangle
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.propagation import Propagation
-from sparseopt.proofs.misdp.rank_one import RankOneBoxes
 from sparseopt.result import Certificate, Result, Verdict
 
-__all__ = ["verify_boxes"]
+__all__ = ["RankBoxes", "verify_boxes"]
 
 _OWN = ("lower", "upper", "rows", "cones", "psd", "infeasible")
 
+_OUT = 1e-14
+"""Derived numbers are moved outwards by this part of their terms: fifty rounding errors."""
+_EMPTY = 1e-9
+"""An interval is empty where its ends cross by more than this, relative to their size (at least
+1)."""
+_ROUNDS = 4
+"""How often the bounds of entries are derived from each other."""
+
 Verifier = Callable[[MISDP, Result, float | None, Findings], None]
+
+
+class RankBoxes:
+    r"""The entries of the matrices that must have rank one, in boxes: the checker's own rules.
+
+    X semidefinite has a rank of at most one exactly where :math:`X_{ij}^2 = X_{ii} X_{jj}` for all
+    i > j. With :math:`X_{ij} \in [l, u]` and :math:`X_{ii} \in [L_i, U_i]`, the secant of the
+    square and McCormick's bounds of the product give
+
+    .. math:: E_i X_{jj} + E_j X_{ii} - E_i E_j \le (l + u) X_{ij} - l u
+              \qquad\text{for } E = L \text{ and } E = U .
+
+    Parameters
+    ----------
+    problem : MISDP
+
+    Attributes
+    ----------
+    F : csr array of shape (E, n)
+    F0 : array of shape (E,)
+        The packed entries of all those matrices are F x + F0.
+    pairs : int array of shape (P, 3)
+        The places of X_ij, X_ii and X_jj.
+    """
+
+    def __init__(self, problem: MISDP) -> None:
+        self._problem = problem
+        n = len(problem.c)
+        blocks = [block for block in problem.blocks if block.rank_one and block.size > 1]
+        self.F = sp.csr_array(sp.vstack([sp.csr_array((0, n)), *(block.F for block in blocks)]))
+        self.F0 = np.concatenate([np.zeros(0), *(block.F0 for block in blocks)])
+        pairs, diagonal, begin = [np.zeros((0, 3), dtype=np.int64)], [], 0
+        for block in blocks:
+            i, j = triangle(block.size)
+            places = begin + np.arange(block.dimension)
+            own = places[i == j]
+            diagonal += own.tolist()
+            pairs.append(np.stack([places, own[i], own[j]], axis=1)[i != j])
+            begin += block.dimension
+        self.pairs = np.concatenate(pairs)
+        self._diagonal = np.array(diagonal, dtype=np.int64)
+
+    def box(self, lower: Array, upper: Array) -> tuple[Array, Array] | None:
+        """Return bounds (E,) of the entries that follow from bounds of x; None where none do."""
+        low, high = np.empty_like(self.F0), np.empty_like(self.F0)
+        for e in range(len(self.F0)):
+            here = slice(self.F.indptr[e], self.F.indptr[e + 1])
+            a, k = self.F.data[here], self.F.indices[here]
+            ends = np.stack([a * lower[k], a * upper[k]])
+            size = float(np.abs(np.where(np.isfinite(ends), ends, 0.0)).sum()) + abs(self.F0[e])
+            low[e] = ends.min(axis=0).sum() + self.F0[e] - _OUT * size
+            high[e] = ends.max(axis=0).sum() + self.F0[e] + _OUT * size
+        return self.tightened(low, high)
+
+    def tightened(self, lower: Array, upper: Array) -> tuple[Array, Array] | None:
+        """Return bounds (E,) that also follow from the rank; None where the box is empty."""
+        low, high = lower.copy(), upper.copy()
+        low[self._diagonal] = np.maximum(low[self._diagonal], 0.0)
+        for _ in range(_ROUNDS):
+            for k, i, j in self.pairs.tolist():
+                # |X_ij| = sqrt(X_ii X_jj)
+                top = _product(high[i], high[j], math.inf) ** 0.5 * (1.0 + _OUT)
+                bottom = _product(low[i], low[j], 0.0) ** 0.5 * (1.0 - _OUT)
+                low[k], high[k] = max(low[k], -top), min(high[k], top)
+                if low[k] >= 0.0:
+                    low[k] = max(low[k], bottom)
+                if high[k] <= 0.0:
+                    high[k] = min(high[k], -bottom)
+            for k, i, j in self.pairs.tolist():
+                # X_ii = X_ij^2 / X_jj
+                least = max(low[k], -high[k], 0.0) ** 2 * (1.0 - _OUT)
+                most = max(high[k], -low[k], 0.0) ** 2 * (1.0 + _OUT)
+                for a, b in ((i, j), (j, i)):
+                    if least > 0.0 and high[b] > 0.0:
+                        low[a] = max(low[a], least / high[b] * (1.0 - _OUT))
+                    if low[b] > 0.0:
+                        high[a] = min(high[a], most / low[b] * (1.0 + _OUT))
+            size = np.maximum(1.0, np.minimum(np.abs(low), np.abs(high)))
+            if (low > high + _EMPTY * size).any():
+                return None
+            low, high = np.minimum(low, high), np.maximum(low, high)
+        return low, high
+
+    def relaxed(self, lower: Array, upper: Array) -> MISDP:
+        """Return the problem without the ranks, with E rows for the box and 2 P for the products.
+
+        Parameters
+        ----------
+        lower, upper : array of shape (E,)
+        """
+        problem, count = self._problem, len(self.pairs)
+        rows, low, high = [self.F], [lower - self.F0], [upper - self.F0]
+        for end in (lower, upper):
+            matrix, side = sp.lil_array((count, len(self.F0))), np.full(count, np.inf)
+            for p, (k, i, j) in enumerate(self.pairs.tolist()):
+                ends = end[i], end[j], lower[k], upper[k]
+                if not np.isfinite(ends).all():
+                    continue
+                matrix[p, j], matrix[p, i], matrix[p, k] = end[i], end[j], -(lower[k] + upper[k])
+                terms = abs(end[i] * end[j]) + (abs(lower[k]) + abs(upper[k])) ** 2
+                side[p] = end[i] * end[j] - lower[k] * upper[k] + _OUT * terms
+            products = sp.csr_array(matrix)
+            rows.append(sp.csr_array(products @ self.F))
+            low.append(np.full(count, -np.inf))
+            high.append(side - products @ self.F0 + _OUT * (abs(products) @ np.abs(self.F0)))
+        return problem.with_changes(
+            A=sp.vstack([problem.A, *rows], format="csr"),
+            row_lower=np.concatenate([problem.row_lower, *low]),
+            row_upper=np.concatenate([problem.row_upper, *high]),
+            blocks=[replace(block, rank_one=False) for block in problem.blocks],
+        )
+
+
+def _product(a: float, b: float, unknown: float) -> float:
+    """Return a b of numbers >= 0; `unknown` where an infinite one meets 0."""
+    value = max(a, 0.0) * max(b, 0.0)
+    return unknown if math.isnan(value) else value
 
 
 def verify_boxes(
@@ -46,10 +174,10 @@ def verify_boxes(
         Judges a certificate "misdp-leaves" of one leaf.
     """
     assert result.certificate is not None
-    boxes, arrays = RankOneBoxes(problem), result.certificate.arrays
+    boxes, arrays = RankBoxes(problem), result.certificate.arrays
     count = len(boxes.F0)
     root = tuple(_vector(arrays, name, count) for name in ("root_lower", "root_upper"))
-    implied = Propagation(problem).tighten(cutoff=bound)
+    implied = ImpliedBounds(problem).tighten(cutoff=bound)
     derived = None if implied is None else boxes.box(*implied)
     claim = "nothing is feasible" if bound is None else f"nothing is better than {bound:.12g}"
     if derived is None:

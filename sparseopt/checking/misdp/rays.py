@@ -1,124 +1,203 @@
-"""The points of mixed-integer semidefinite programs, and rays along which they improve for ever."""
+r"""Proofs that a MISDP is unbounded: rays and curves along which it improves without end.
+
+Signs are decided in rational arithmetic: a direction that leaves a constraint by 1e-8 per step
+proves nothing, since the steps have no end. With the feasible point x and M' the matrices without
+their constants,
+
+- a **ray** r keeps each row and bound with a finite side in its sign, :math:`F r` in its cone and
+  :math:`M'(r) \succeq 0`;
+- a **curve** :math:`x + s r + s^2 b` does so for r and b in rows and bounds, and keeps
+  :math:`Q(s) = M(x) + s M'(r) + s^2 M'(b)` semidefinite by a matrix B with
+
+  .. math:: \begin{pmatrix} M(x) & B \\ B' & M'(b) \end{pmatrix} \succeq 0, \qquad
+            M'(r) - B - B' \succeq 0,
+
+  for :math:`Q(s) = (I, s I) (\cdot) (I, s I)' + s (M'(r) - B - B')`. M(x) may be semidefinite up to
+  the tolerance of points. A second-order cone is the matrix
+  :math:`((u_0, w'), (w, u_0 I))` here, a rotated one :math:`((2 u_0, w'), (w, u_1 I))`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 import numpy as np
 
+from sparseopt.checking.misdp.points import check_point, semidefinite_margin
+from sparseopt.checking.misdp.rational import (
+    Sign,
+    images,
+    packed_matrix,
+    rationals,
+    semidefinite,
+    sign_of,
+)
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import CONIC, FEASIBILITY, RANK_ONE
+from sparseopt.checking.tolerances import RANK_ONE
 from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.cones import SecondOrderCone
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.curves import curve_residuals, recession, with_cones_as_matrices
 from sparseopt.result import Certificate
 
-__all__ = ["Malformed", "check_point", "verify_ray"]
-
-
-_STEEP = 1e-4
-"""What a ray of length 1 must improve by, relative to the largest cost. An entry beside a zero of
-a matrix may be the root of what its eigenvalues are allowed to miss."""
-_ROUNDING = 1e-14
-"""Costs of s^2 below this, relative to their terms, are rounding: they would win in the end."""
+__all__ = ["Malformed", "verify_ray"]
 
 
 class Malformed(ValueError):
     """The certificate's arrays do not describe leaves, or a ray."""
 
 
-def check_point(problem: MISDP, x: Array, findings: Findings) -> None:
-    """Refute a point that misses a constraint by more than the tolerances of this family."""
-    if x.shape != problem.c.shape or not np.isfinite(x).all():
-        return
-    for name, value in problem.residuals(x).items():
-        tolerance = RANK_ONE if name == "rank_one" else CONIC
-        if not value <= tolerance:
-            findings.refute(
-                f"x misses the constraints {name} by {value:.3g} of their scale (allowed: "
-                f"{tolerance:g})"
-            )
-
-
 def verify_ray(problem: MISDP, certificate: Certificate | None, findings: Findings) -> None:
     """Prove that the objective improves without end."""
-    if certificate is not None and certificate.kind == "curve":
-        _verify_curve(problem, certificate, findings)
-        return
-    if certificate is None or certificate.kind != "ray":
+    if certificate is None or certificate.kind not in ("ray", "curve"):
         findings.doubt("there is no certificate 'ray' or 'curve' that could prove it unbounded")
         return
-    x, ray = (_vector(certificate.arrays, name, len(problem.c)) for name in ("x", "ray"))
-    check_point(problem, x, findings)
-    size = float(np.abs(ray).max())
-    if size == 0.0:
+    n, arrays = len(problem.c), certificate.arrays
+    x, ray = (_vector(arrays, name, n) for name in ("x", "ray"))
+    point = check_point(problem, x, findings)
+    if not ray.any():
         findings.refute("the ray is zero")
         return
-    moving = ray[problem.integer]
-    if (moving != np.rint(moving)).any():
-        findings.refute("the ray moves an integer variable by a fraction")
-        return
-    unit = ray / size
-    for name, value in recession(problem).residuals(unit).items():
-        findings.measure(f"ray_{name}", value)
-        if not value <= FEASIBILITY:
-            findings.refute(f"the ray leaves the constraints {name}: {value:.3g} of their scale")
-    if _bends(problem, x, unit):
-        findings.refute("the ray leaves the matrices of rank one")
-    sign = 1.0 if problem.sense == "min" else -1.0
-    cost, terms = sign * float(problem.c @ unit), float(np.abs(problem.c) @ np.abs(unit))
-    if not cost < -CONIC * terms:
-        findings.refute(f"the ray does not improve the objective: {cost:.6g} per step")
-    elif -cost < _STEEP * float(np.abs(problem.c).max()):
-        findings.doubt(
-            f"the ray improves by {-cost:.3g} per step only: a matrix that is singular up to "
-            "rounding allows as much"
+    directions = {"ray": ray}
+    if certificate.kind == "curve":
+        directions["bend"] = _vector(arrays, "bend", n)
+        length = sum(size**2 for size in _matrix_sizes(problem))
+        cross = _vector(arrays, "cross", length)
+    for name, direction in directions.items():
+        _check_linear(problem, name, direction, findings)
+    sign = 1 if problem.sense == "min" else -1
+    costs = rationals(problem.c) * sign
+    steps = [costs @ rationals(direction) for direction in directions.values()]
+    if not (steps[0] < 0 and all(step <= 0 for step in steps[1:])):
+        findings.refute(
+            "the objective does not improve: " + ", ".join(f"{float(s):.6g}" for s in steps)
         )
-    elif not findings.refuted:
-        findings.prove(f"from a feasible point the ray improves by {-cost:.6g} per step, for ever")
+        return
+    if point is None or findings.refuted:
+        return
+    if certificate.kind == "ray":
+        _check_ray(problem, point, ray, findings)
+    else:
+        _check_curve(problem, point, ray, directions["bend"], cross, findings)
+    if not findings.refuted:
+        what = f"a {certificate.kind}"
+        findings.prove(f"from a feasible point {what} improves by {-float(steps[0]):.6g} per step")
 
 
-def _verify_curve(problem: MISDP, certificate: Certificate, findings: Findings) -> None:
-    """Prove that the objective improves without end along x + s ray + s^2 bend, s = 0, 1, ..."""
-    n = len(problem.c)
-    x, ray, bend = (_vector(certificate.arrays, name, n) for name in ("x", "ray", "bend"))
-    plain = with_cones_as_matrices(problem)
-    length = sum(block.size**2 for block in plain.blocks)
-    cross = _vector(certificate.arrays, "cross", length)
-    check_point(problem, x, findings)
+def _check_linear(problem: MISDP, name: str, direction: Array, findings: Findings) -> None:
+    """Check integrality, bounds and rows of a direction, exactly."""
+    moving = direction[problem.integer]
+    if (moving != np.rint(moving)).any():
+        findings.refute(f"the {name} moves an integer variable by a fraction")
+    size = np.abs(direction)
+    largest = np.full(len(size), float(size.max(initial=0.0)))
+    for what, value, terms, low, high in (
+        ("bound", direction, largest, problem.lower, problem.upper),
+        (
+            "row",
+            images(problem.A, direction),
+            abs(problem.A) @ size,
+            problem.row_lower,
+            problem.row_upper,
+        ),
+    ):
+        wrong = (np.isfinite(low) & (value < 0)) | (np.isfinite(high) & (value > 0))
+        for at in np.flatnonzero(wrong.astype(bool)).tolist():
+            decided = sign_of(-abs(value[at]), float(terms[at]))
+            _conclude(decided, f"the {name}", f"{what} {at}", findings)
+
+
+def _check_ray(problem: MISDP, x: Array, ray: Array, findings: Findings) -> None:
+    for k, cone in enumerate(problem.cones):
+        u = images(cone.F, ray)
+        heads = u[:2] if cone.rotated else u[:1]
+        product = 2 * u[0] * u[1] if cone.rotated else u[0] ** 2
+        tail = sum((entry**2 for entry in u[len(heads) :]), Fraction(0))
+        size = float(np.abs(u.astype(float)).max())
+        _conclude(sign_of(min(heads), size), "the ray", f"cone {k}", findings)
+        _conclude(sign_of(product - tail, size**2), "the ray", f"cone {k}", findings)
+    for k, block in enumerate(problem.blocks):
+        entries = images(block.F, ray)
+        decided = semidefinite(packed_matrix(entries, block.size))
+        _conclude(decided, "the ray", f"matrix {k}", findings)
+        if block.rank_one and block.size > 1 and not findings.refuted:
+            _check_rank(block.matrix(x), entries, k, findings)
+
+
+def _check_rank(at: Array, entries: Array, k: int, findings: Findings) -> None:
+    """Check that M(x) + s M'(r) keeps rank one for all s."""
+    slope = packed_matrix(entries, len(at))
+    if not (slope != 0).any():
+        return
+    minors = slope * slope.T != np.outer(np.diagonal(slope), np.diagonal(slope))
+    # A semidefinite matrix has rank one where its principal minors of order 2 are zero.
+    if minors.any():
+        findings.refute(f"the ray leaves the matrices of rank one in matrix {k}")
+        return
+    _, vectors = np.linalg.eigh(slope.astype(float))
+    rest = vectors[:, :-1].T @ at @ vectors[:, :-1]
+    # The second eigenvalue of a sum with a matrix of rank one in v is at most the largest beside v.
+    if np.linalg.eigvalsh(rest)[-1] > RANK_ONE * max(1.0, float(np.abs(at).max())):
+        findings.refute(f"the ray leaves the matrices of rank one in matrix {k}")
+
+
+def _matrix_sizes(problem: MISDP) -> list[int]:
+    """Return the orders of the matrices that a curve's B belongs to: cones first."""
+    return [
+        *(len(_arrow(np.zeros(cone.dimension), cone.rotated)) for cone in problem.cones),
+        *(block.size for block in problem.blocks),
+    ]
+
+
+def _arrow(u: Array, rotated: bool) -> Array:
+    """Return the matrix that is semidefinite exactly where u lies in the cone."""
+    if rotated:
+        tail, head, corner = u[2:], 2 * u[0], u[1]
+        # Without a tail only the signs are left.
+        size = max(2, 1 + len(tail))
+    else:
+        tail, head, corner = u[1:], u[0], u[0]
+        size = 1 + len(tail)
+    matrix = np.array(
+        [[corner if i == j else 0 * corner for i in range(size)] for j in range(size)]
+    )
+    matrix[0, 0] = head
+    matrix[0, 1 : 1 + len(tail)] = matrix[1 : 1 + len(tail), 0] = tail
+    return matrix
+
+
+def _check_curve(
+    problem: MISDP, x: Array, ray: Array, bend: Array, cross: Array, findings: Findings
+) -> None:
     if any(block.rank_one and block.size > 1 for block in problem.blocks):
         findings.doubt("a curve proves nothing where matrices must have rank one")
         return
-    moving = np.concatenate([ray[problem.integer], bend[problem.integer]])
-    if (moving != np.rint(moving)).any():
-        findings.refute("the curve moves an integer variable by a fraction")
-        return
-    for name, value in curve_residuals(problem, x, ray, bend, cross).items():
-        findings.measure(f"curve_{name}", value)
-        if not value <= FEASIBILITY:
-            findings.refute(f"the curve leaves the constraints ({name}): {value:.3g} of their size")
-    sign = 1.0 if problem.sense == "min" else -1.0
-    steps = [sign * float(problem.c @ part) for part in (ray, bend)]
-    terms = [float(np.abs(problem.c) @ np.abs(part)) for part in (ray, bend)]
-    if not (steps[0] < -CONIC * terms[0] and steps[1] <= _ROUNDING * terms[1]):
-        findings.refute(
-            f"the curve does not improve the objective: {steps[0]:.6g} s {steps[1]:+.6g} s^2"
+    begin = 0
+    for k, part in enumerate((*problem.cones, *problem.blocks)):
+        value = [images(part.F, direction) for direction in (x, ray, bend)]
+        constant = part.g if isinstance(part, SecondOrderCone) else part.F0
+        value[0] = value[0] + rationals(constant)
+        at, slope, last = (
+            _arrow(entries, part.rotated)
+            if isinstance(part, SecondOrderCone)
+            else packed_matrix(entries, part.size)
+            for entries in value
         )
-    elif -steps[0] < _STEEP * float(np.abs(problem.c).max()) * float(np.abs(ray).max()):
-        findings.doubt(f"the curve improves by {-steps[0]:.3g} s only, which rounding may allow")
-    elif not findings.refuted:
-        findings.prove(f"from a feasible point a curve improves by {-steps[0]:.6g} s for all s")
+        s = len(at)
+        B = rationals(cross[begin : begin + s * s].reshape(s, s))
+        begin += s * s
+        at = at + np.diag([Fraction(semidefinite_margin(problem, part))] * s)
+        whole = np.block([[at, B], [B.T, last]])
+        name = f"constraint {k} of cones and matrices"
+        _conclude(semidefinite(whole), "the curve", name, findings)
+        _conclude(semidefinite(slope - B - B.T), "the curve", f"{name} by its slope", findings)
 
 
-def _bends(problem: MISDP, x: Array, ray: Array) -> bool:
-    """Tell whether x + t ray loses rank one, which one t > 0 tells: both are semidefinite."""
-    for block in problem.blocks:
-        if block.rank_one and block.size > 1:
-            moved = block.matrix(x + max(1.0, float(np.abs(x).max())) * ray)
-            values = np.linalg.eigvalsh(moved)
-            if values[-2] > RANK_ONE * max(1.0, float(np.abs(values).max())):
-                return True
-    return False
+def _conclude(decided: Sign, who: str, what: str, findings: Findings) -> None:
+    if decided is Sign.NEARLY:
+        findings.doubt(f"{who} leaves {what}, by rounding perhaps: that proves nothing")
+    elif decided is Sign.FAILS:
+        findings.refute(f"{who} leaves {what}")
 
 
 def _vector(arrays: Mapping[str, Array], name: str, length: int) -> Array:

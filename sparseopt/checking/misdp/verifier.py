@@ -1,7 +1,7 @@
 r"""The verifier of the mixed-integer semidefinite program.
 
-The point is held to 1e-7 of the size of its terms (rank one to 1e-6). What else is claimed needs a
-certificate.
+The point is held to 1e-7 in the units of the problem's numbers, its integers exactly:
+:mod:`sparseopt.checking.misdp.points`. What else is claimed needs a certificate.
 
 **"misdp-leaves"** proves a bound, or that nothing is feasible. For L leaves, with q integer
 variables in the order of their indices, m rows, and the problem written as a minimisation (of -c'x
@@ -23,54 +23,59 @@ where the maximum is asked), its arrays are
 
 1. the leaves cover all integer points of the box of the integer variables. Bounds that follow from
    the constraints, and from the claimed bound U as a cutoff (only points better than U could
-   refute it), are taken off that box first (:mod:`sparseopt.proofs.misdp.propagation`);
-2. on each leaf weak duality gives U or better. Multipliers are repaired before and every repair is
-   charged, so they need not be exact (:mod:`sparseopt.proofs.misdp.bounds`): in general with the
-   bounds of all variables that were derived for the whole box, and where those do not do, with
-   those derived for the leaf. U may be missed by 1e-9 of the objective's size.
+   refute it), are taken off that box first (:mod:`sparseopt.checking.misdp.implied`);
+2. on each leaf weak duality gives U or better. Multipliers are moved to where they are valid and
+   every move is charged, so they need not be exact (:mod:`sparseopt.checking.misdp.duality`): in
+   general with the bounds of all variables that were derived for the whole box, and where those do
+   not do, with those derived for the leaf. U may be missed by 1e-9 of the largest of the costs, the
+   offset and U.
 
-A variable without any bound, not even a derived one, must have a reduced cost of zero. One of at
-most 1e-8 of its terms is accepted if all of them together, times max(1, abs(x_j)), stay below 1e-7
-of the objective's size (of the positive value, on an infeasible leaf); the message counts those
-leaves.
+A variable without any bound, not even a derived one, must have a reduced cost that is exactly zero,
+or has the right sign. Where only rounding is in the way the bound is unproven.
 
 **"rank-one-leaves"** does the same for matrices of rank one, by boxes of their entries:
 :mod:`sparseopt.checking.misdp.ranks`.
 
 **"ray"** proves that the problem is unbounded, with ``x``, a feasible point, and ``ray``, a
 direction in which every constraint stays met and the objective improves; integer variables move by
-integers. **"curve"** does so where there is no ray, by ``x``, ``ray``, ``bend`` and ``cross``
-(:mod:`sparseopt.proofs.misdp.curves`): x + s ray + s^2 bend is feasible for s = 0, 1, 2, ...
+integers. **"curve"** does so where there is no ray, by ``x``, ``ray``, ``bend`` and ``cross``:
+x + s ray + s^2 bend is feasible for s = 0, 1, 2, ... (:mod:`sparseopt.checking.misdp.rays`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from sparseopt.checking.misdp.boxes import TooEntangled, uncovered
+from sparseopt.checking.misdp.duality import LeafBound, WeakDuality
+from sparseopt.checking.misdp.implied import ImpliedBounds
+from sparseopt.checking.misdp.points import check_point
 from sparseopt.checking.misdp.ranks import verify_boxes
-from sparseopt.checking.misdp.rays import Malformed, check_point, verify_ray
+from sparseopt.checking.misdp.rays import Malformed, verify_ray
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import CONIC, SEGMENT, SUM
+from sparseopt.checking.tolerances import OBJECTIVE, SEGMENT, SUM
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.bounds import Multipliers, SafeBounds
-from sparseopt.proofs.misdp.propagation import Propagation
 from sparseopt.result import Result, Status
 
 __all__ = ["verify"]
 
-_CELLS = 4_000_000
-"""Numbers that are worked on at once."""
+_EPS = float(np.finfo(float).eps)
+_POINT = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IMPRECISE})
+"""Statuses that state a feasible point."""
 
 
 def verify(problem: MISDP, result: Result, findings: Findings) -> None:
-    """Check the point, and prove what the result claims beyond it."""
+    """Check the point and its objective, and prove what the result claims beyond it."""
     if result.x is not None and result.status is not Status.INFEASIBLE:
-        check_point(problem, np.asarray(result.x, dtype=float), findings)
+        x = np.asarray(result.x, dtype=float)
+        point = check_point(problem, x, findings)
+        if point is not None:
+            _check_objective(problem, result, point, findings)
     try:
         if result.status is Status.UNBOUNDED:
             verify_ray(problem, result.certificate, findings)
@@ -88,26 +93,52 @@ def verify(problem: MISDP, result: Result, findings: Findings) -> None:
         findings.doubt(str(error))
 
 
+def _unit(problem: MISDP, value: float = 0.0) -> float:
+    """Return what objective values are measured by: costs, offset and the value itself."""
+    return max(float(np.abs(problem.c).max()), abs(problem.offset), abs(value))
+
+
+def _check_objective(problem: MISDP, result: Result, point: Array, findings: Findings) -> None:
+    """Check the stated objective, and the gap that OPTIMAL claims, in the units of the costs."""
+    if result.status not in _POINT:
+        return
+    if result.objective is None:
+        findings.refute(f"the status is {result.status.value}, but no objective is stated")
+        return
+    terms = problem.c * point
+    value = math.fsum([*terms.tolist(), problem.offset])
+    error = 2.0 * _EPS * float(np.abs(terms).sum())
+    unit = _unit(problem, value)
+    missed = abs(result.objective - value)
+    if missed + error > OBJECTIVE * unit:
+        findings.doubt(
+            f"the objective of x with its integers rounded is {value:.17g}, known to {error:.1g}; "
+            f"{result.objective:.17g} is stated"
+        )
+    if result.status is not Status.OPTIMAL or result.bound is None:
+        return
+    params, gap = result.params, abs(result.objective - result.bound)
+    size = max(abs(result.objective), abs(result.bound))
+    if gap > max(params.abs_gap, params.rel_gap * size, SUM * _unit(problem)):
+        findings.doubt(f"objective and bound differ by {gap:.3g}, which the costs do not explain")
+
+
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """The arrays of a certificate, read and checked."""
+    """The arrays of a certificate, read and checked; `dual` has all multipliers side by side."""
 
     lower: Array
     upper: Array
-    multipliers: Multipliers
+    dual: Array
     infeasible: Array
 
     def __len__(self) -> int:
         return len(self.lower)
 
-    def take(self, which: Array) -> tuple[Array, Array, Multipliers, Array]:
-        """Return the parts of some leaves."""
-        given = self.multipliers
-        part = Multipliers(given.rows[which], given.cones[which], given.psd[which])
-        return self.lower[which], self.upper[which], part, self.infeasible[which]
-
     @classmethod
-    def read(cls, problem: MISDP, safe: SafeBounds, arrays: Mapping[str, Array]) -> Leaves:
+    def read(
+        cls, problem: MISDP, widths: tuple[int, int, int], arrays: Mapping[str, Array]
+    ) -> Leaves:
         """Check types, shapes and finiteness.
 
         Raises
@@ -124,16 +155,12 @@ class Leaves:
         if np.isnan(lower).any() or np.isnan(upper).any():
             raise Malformed("a box has the end NaN")
         parts = []
-        for name, width in (
-            ("rows", problem.A.shape[0]),
-            ("cones", safe.cone_length),
-            ("psd", safe.psd_length),
-        ):
+        for name, width in zip(("rows", "cones", "psd"), widths, strict=True):
             part = _matrix(arrays, name, L, width)
             if not np.isfinite(part).all():
                 raise Malformed(f"{name} holds numbers that are not finite")
             parts.append(part)
-        return cls(np.ceil(lower), np.floor(upper), Multipliers(*parts), infeasible)
+        return cls(np.ceil(lower), np.floor(upper), np.concatenate(parts, axis=1), infeasible)
 
 
 def _matrix(arrays: Mapping[str, Array], name: str, rows: int, columns: int) -> Array:
@@ -153,8 +180,8 @@ def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings
     if result.certificate is not None and result.certificate.kind == "rank-one-leaves":
         verify_boxes(problem, result, bound, findings, _verify_leaves)
         return
-    propagation = Propagation(problem)
-    box = propagation.tighten(cutoff=bound)
+    implied = ImpliedBounds(problem)
+    box = implied.tighten(cutoff=bound)
     claim = "nothing is feasible" if bound is None else f"nothing is better than {bound:.12g}"
     if box is None:
         findings.prove(f"{claim}: the bounds that follow from the constraints cross")
@@ -164,16 +191,8 @@ def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings
         what = "no certificate" if certificate is None else f"only a {certificate.kind!r}"
         findings.doubt(f"there is {what}; 'misdp-leaves' would prove that {claim}")
         return
-    x = None if result.x is None else np.asarray(result.x, dtype=float)
-    reach = np.ones(len(problem.c))
-    near = max(float(np.abs(problem.c).max()), abs(problem.offset))
-    located = x is not None and x.shape == reach.shape and bound is not None
-    if x is not None and located:
-        reach = np.maximum(reach, np.abs(x))
-        near = max(near, problem.objective_scale(x))
-    size = max(near, abs(bound or 0.0))
-    safe = SafeBounds(problem, reach)
-    leaves = Leaves.read(problem, safe, certificate.arrays)
+    duality = WeakDuality(problem)
+    leaves = Leaves.read(problem, duality.widths, certificate.arrays)
     if bound is None and not leaves.infeasible.all():
         findings.refute(
             f"leaf {int(np.argmin(leaves.infeasible))} is not said to be infeasible, the problem is"
@@ -184,101 +203,65 @@ def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings
     if hole is not None:
         findings.refute(f"the leaves leave out integer points: {_described(problem, *hole)}")
         return
-    proof = _Proof(problem, safe, propagation, box, bound, size, near)
-    failed = proof.first_failure(leaves)
-    if failed is not None:
-        findings.refute(failed)
+    target = -math.inf
+    if bound is not None:
+        target = duality.sign * (bound - problem.offset) - SUM * _unit(problem, bound)
+    proof = _Proof(problem, duality, implied, box, bound, target)
+    for k in range(len(leaves)):
+        found = proof.failure(leaves, k)
+        if found is None:
+            continue
+        message, only_rounding = found
+        if only_rounding:
+            findings.doubt(f"{message}: only rounding in variables without bounds is in the way")
+        else:
+            findings.refute(message)
         return
-    if proof.nearly and bound is not None and not located:
-        findings.doubt(
-            f"{claim} only up to rounding in unbounded variables, and there is no point that tells "
-            "how far they reach"
-        )
-        return
-    nearly = f", {proof.nearly} of them up to rounding in unbounded variables" * bool(proof.nearly)
-    findings.prove(f"{claim}: {len(leaves)} leaves cover all integers{nearly}")
+    findings.prove(f"{claim}: {len(leaves)} leaves cover all integers")
 
 
+@dataclass(frozen=True, eq=False)
 class _Proof:
-    """Proves the leaves of one claim, some at a time."""
+    """Proves the leaves of one claim."""
 
-    def __init__(
-        self,
-        problem: MISDP,
-        safe: SafeBounds,
-        propagation: Propagation,
-        box: tuple[Array, Array],
-        bound: float | None,
-        size: float,
-        near: float,
-    ) -> None:
-        self._problem, self._safe, self._propagation = problem, safe, propagation
-        self._box, self._bound, self._size = box, bound, size
-        self._near = near
-        """What small reduced costs are measured by; a stated bound, maybe far off, is no part."""
-        self.nearly = 0
-        """Leaves whose unbounded variables have reduced costs that are only nearly zero."""
+    problem: MISDP
+    duality: WeakDuality
+    implied: ImpliedBounds
+    box: tuple[Array, Array]
+    bound: float | None
+    target: float
+    """What costs, as a minimisation and without the offset, must reach on leaves with points."""
 
-    def first_failure(self, leaves: Leaves) -> str | None:
-        """Return what is wrong with the first leaf that proves nothing, or None."""
-        problem = self._problem
-        lengths = (problem.A.shape[0], self._safe.cone_length, self._safe.psd_length)
-        for which in _chunks(len(leaves), 4 * len(problem.c) + sum(lengths)):
-            proven, _ = self._prove(leaves, which, self._box)
-            for k in which[~proven].tolist():
-                failed = self._again(leaves, k)
-                if failed is not None:
-                    return failed
-        return None
-
-    def _again(self, leaves: Leaves, k: int) -> str | None:
-        """Try one leaf with the bounds that are derived for it."""
-        whole = self._problem.integer
-        low, high = (end.copy() for end in self._box)
+    def failure(self, leaves: Leaves, k: int) -> tuple[str, bool] | None:
+        """Return what is wrong with a leaf, and whether only rounding is; None if it is proven."""
+        whole = self.problem.integer
+        low, high = (end.copy() for end in self.box)
         low[whole] = np.maximum(low[whole], leaves.lower[k])
         high[whole] = np.minimum(high[whole], leaves.upper[k])
         if (low > high).any():
             return None
-        box = self._propagation.tighten(low, high, self._bound)
-        if box is None:
+        farkas = bool(leaves.infeasible[k])
+        found = self.duality.bound(low, high, leaves.dual[k], farkas)
+        if self._enough(found, found.value, farkas):
             return None
-        proven, value = self._prove(leaves, np.array([k]), box)
-        if proven[0]:
+        tight = self.implied.tighten(low, high, self.bound)
+        if tight is None:
             return None
-        if leaves.infeasible[k]:
-            return f"leaf {k} is not proven infeasible: its multipliers give {value:.6g}, not > 0"
-        stated = float(self._safe.bound(np.array(value)))
-        return f"leaf {k} proves {stated:.12g}, not the bound {self._bound:.12g}"
-
-    def _prove(self, leaves: Leaves, which: Array, box: tuple[Array, Array]) -> tuple[Array, float]:
-        """Return which of the leaves are proven, and the value of the last one."""
-        lower, upper, multipliers, infeasible = leaves.take(which)
-        low, high = (np.tile(end, (len(which), 1)) for end in box)
-        whole = self._problem.integer
-        low[:, whole] = np.maximum(low[:, whole], lower)
-        high[:, whole] = np.minimum(high[:, whole], upper)
-        empty = (low > high).any(axis=1)
-        found = self._safe.evaluate(low, np.maximum(low, high), multipliers, infeasible)
-        if self._bound is None:
-            needed = np.zeros(len(which))
+        found = self.duality.bound(*tight, leaves.dual[k], farkas)
+        if self._enough(found, found.value, farkas):
+            return None
+        only_rounding = self._enough(found, found.nearly, farkas)
+        if farkas:
+            message = f"leaf {k} is not proven infeasible: its multipliers give {found.value:.6g}"
         else:
-            problem = self._problem
-            allowed = SUM * self._size
-            target = self._safe.sign * (self._bound - problem.offset) - allowed
-            needed = np.where(infeasible, 0.0, target)
-        margin = np.where(infeasible, SEGMENT * found.size, 0.0)
-        least = np.where(infeasible, np.maximum(margin, np.finfo(float).tiny), needed)
-        proven = empty | (found.value >= least)
-        scale = np.where(infeasible, found.nearly, self._near)
-        nearly = ~proven & (found.nearly >= least) & (found.uncharged <= CONIC * scale)
-        self.nearly += int(nearly.sum())
-        return proven | nearly, float(found.nearly[-1])
+            stated = self.duality.sign * found.value + self.problem.offset
+            message = f"leaf {k} proves {stated:.12g}, not the bound {self.bound:.12g}"
+        return message, only_rounding
 
-
-def _chunks(count: int, width: int) -> Iterator[Array]:
-    rows = max(1, _CELLS // max(width, 1))
-    for begin in range(0, count, rows):
-        yield np.arange(begin, min(begin + rows, count))
+    def _enough(self, found: LeafBound, value: float, farkas: bool) -> bool:
+        if farkas:
+            return value >= max(SEGMENT * found.size, np.finfo(float).tiny)
+        return value >= self.target
 
 
 def _described(problem: MISDP, low: Array, high: Array) -> str:

@@ -14,8 +14,7 @@ from sparseopt.io.linear_rows import OneSided, split_rows
 from sparseopt.io.strict_json import dumps
 from sparseopt.problems import MISDP
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp.cones import triangle, triangle_weights
-from sparseopt.proofs.misdp.propagation import matrix_variable
+from sparseopt.problems.misdp.cones import matrix_variable, triangle, triangle_weights
 
 __all__ = ["format_cbf"]
 

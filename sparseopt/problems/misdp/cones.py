@@ -23,6 +23,7 @@ __all__ = [
     "SecondOrderCone",
     "SemidefiniteBlock",
     "as_sparse",
+    "matrix_variable",
     "pack_symmetric",
     "triangle",
     "triangle_weights",
@@ -201,6 +202,29 @@ class SemidefiniteBlock:
             Packed.
         """
         return np.asarray(self.F.T @ (triangle_weights(self.size) * Z))
+
+
+def matrix_variable(block: SemidefiniteBlock) -> Array | None:
+    """Return the columns of the variables that are the entries of M(x), in packed order.
+
+    Parameters
+    ----------
+    block : SemidefiniteBlock
+
+    Returns
+    -------
+    int array of shape (s (s + 1) / 2,), or None
+        None where M(x) is not a matrix of different variables.
+    """
+    F = block.F
+    plain = (
+        F.nnz == F.shape[0]
+        and bool((np.diff(F.indptr) == 1).all())
+        and bool((F.data == 1.0).all())
+        and not block.F0.any()
+        and len(np.unique(F.indices)) == F.nnz
+    )
+    return np.asarray(F.indices, dtype=np.int64) if plain else None
 
 
 def as_sparse(field: str, value: Any) -> sp.csr_array:

@@ -23,7 +23,7 @@ from sparseopt.problems.misdp.cones import (
     triangle_weights,
     unpack_symmetric,
 )
-from sparseopt.proofs.misdp.propagation import Propagation
+from sparseopt.solvers.misdp.propagation import Propagation
 from sparseopt.testing.strs import best_by_supports
 
 

@@ -8,8 +8,8 @@ import pytest
 import sparseopt
 from sparseopt import Certificate, Limit, Status, Verdict
 from sparseopt.problems import MISDPBuilder
-from sparseopt.proofs.misdp.propagation import Propagation
-from sparseopt.proofs.misdp.rank_one import RankOneBoxes
+from sparseopt.solvers.misdp.propagation import Propagation
+from sparseopt.solvers.misdp.rank_boxes import RankOneBoxes
 
 pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
 

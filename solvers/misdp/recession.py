@@ -63,8 +63,11 @@ def with_cones_as_matrices(problem: MISDP) -> MISDP:
 
 
 def _arrow(cone: SecondOrderCone) -> SemidefiniteBlock:
-    """Return [[u_0, w'], [w, u_1 I]]; u_1 = u_0 and w the tail for a plain cone."""
-    begin, scale = (2, np.sqrt(0.5)) if cone.rotated else (1, 1.0)
+    """Return [[u_0, w'], [w, u_0 I]] for a plain cone, [[2 u_0, w'], [w, u_1 I]] for a rotated one.
+
+    All coefficients are whole, so that the matrix is exact where the cone is.
+    """
+    begin, top = (2, 2.0) if cone.rotated else (1, 1.0)
     size = max(1, cone.dimension - begin + 1)
     rows, columns = triangle(size)
     entries = np.arange(len(rows))
@@ -73,11 +76,11 @@ def _arrow(cone: SecondOrderCone) -> SemidefiniteBlock:
     tail = entries[first & (rows > 0)]
     places = np.concatenate([head, corner, tail])
     taken = [np.zeros(1), np.full(len(corner), begin - 1.0), begin + np.arange(len(tail))]
-    values = np.concatenate([np.ones(1 + len(corner)), np.full(len(tail), scale)])
+    values = np.concatenate([[top], np.ones(len(corner) + len(tail))])
     if cone.rotated and not len(corner):
         # Without a tail only the signs are left.
         size, places, taken = 2, np.array([0, 2]), [np.array([0, 1])]
-        entries, values = np.arange(3), np.ones(2)
+        entries, values = np.arange(3), np.array([top, 1.0])
     shape = (len(entries), cone.dimension)
     T = sp.csr_array((values, (places, np.concatenate(taken).astype(int))), shape=shape)
     return SemidefiniteBlock(T @ cone.F, T @ cone.g, size)

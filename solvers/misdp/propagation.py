@@ -23,14 +23,14 @@ import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import (
-    SemidefiniteBlock,
+    matrix_variable,
     triangle,
     triangle_weights,
     unpack_symmetric,
 )
 from sparseopt.problems.misdp.problem import MISDP
 
-__all__ = ["Propagation", "matrix_variable"]
+__all__ = ["Propagation"]
 
 _EPS = float(np.finfo(float).eps)
 _EMPTY = 1e-9
@@ -38,19 +38,6 @@ _EMPTY = 1e-9
 rows may be off by rounding errors of whoever wrote them."""
 _WHOLE = 1e-7
 """A bound of an integer variable is moved outwards by this before it is rounded."""
-
-
-def matrix_variable(block: SemidefiniteBlock) -> Array | None:
-    """Return the columns of a block whose entries are variables; None for any other block."""
-    F = block.F
-    plain = (
-        F.nnz == F.shape[0]
-        and bool((np.diff(F.indptr) == 1).all())
-        and bool((F.data == 1.0).all())
-        and not block.F0.any()
-        and len(np.unique(F.indices)) == F.nnz
-    )
-    return np.asarray(F.indices, dtype=np.int64) if plain else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ What the repair changes is charged where it belongs: in r, against the bounds of
 (Jansson, Chaykin and Keil 2007). Rounding errors of r and of the sum are charged, too. So any
 finite value is a true bound; a variable without a bound, whose reduced cost is more than rounding
 on that side, makes it -inf. Bounds that
-:class:`~sparseopt.proofs.misdp.propagation.Propagation` derives help, also those from a cutoff:
+:class:`~sparseopt.solvers.misdp.propagation.Propagation` derives help, also those from a cutoff:
 to prove that nothing is better than U, only points better than U matter.
 """
 
@@ -32,9 +32,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp.cones import triangle_weights, unpack_symmetric
+from sparseopt.problems.misdp.cones import matrix_variable, triangle_weights, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
-from sparseopt.proofs.misdp.propagation import matrix_variable
 
 __all__ = ["NEARLY", "DualBounds", "Multipliers", "SafeBounds"]
 

@@ -1,0 +1,91 @@
+"""Which conic solvers the relaxations can have, and the default among them."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+
+from sparseopt.backend import Control
+from sparseopt.errors import BackendUnavailable
+
+from .barrier import Barrier
+from .clarabel_ import Clarabel
+from .conic import NodeProgram
+from .relaxation import ConicSolver, Raw
+from .scs_ import Scs
+from .settings import BARRIER_ORDER, BARRIER_VARIABLES
+
+__all__ = ["RELAXATIONS", "conic_solver"]
+
+
+class BySize:
+    """Chooses for each program; what fails in one of the two is tried in the other."""
+
+    name = "auto"
+
+    def __init__(self, control: Control, tolerance: float) -> None:
+        self._clarabel = Clarabel(control, tolerance)
+        self._barrier = Barrier(control, tolerance)
+
+    def solve(self, program: NodeProgram, cutoff: float) -> Raw:
+        """Solve by the one that is faster for the size."""
+        large = (
+            max(program.sizes, default=0) >= BARRIER_ORDER and len(program.q) <= BARRIER_VARIABLES
+        )
+        # Where Clarabel panicked at one node it would at many of the same tree.
+        large = large or self._clarabel.panicked
+        first, second = (
+            (self._barrier, self._clarabel) if large else (self._clarabel, self._barrier)
+        )
+        raw = first.solve(program, cutoff)
+        if raw.dual is None and raw.direction is None:
+            again = second.solve(program, cutoff)
+            if again.dual is not None or again.direction is not None:
+                return again
+        return raw
+
+
+def _mosek(control: Control, tolerance: float) -> ConicSolver:
+    from .mosek_ import Mosek
+
+    return Mosek(control, tolerance)
+
+
+_SOLVERS: dict[str, tuple[str | None, Callable[[Control, float], ConicSolver]]] = {
+    "auto": (None, BySize),
+    "clarabel": ("misdp", Clarabel),
+    "scs": ("misdp", Scs),
+    "mosek": ("mosek", _mosek),
+    "barrier": (None, Barrier),
+}
+"""For each solver the extra of its package, None where it needs none, and what makes one."""
+
+RELAXATIONS = tuple(_SOLVERS)
+"""Values of the option `relaxation`."""
+
+
+def conic_solver(name: str, control: Control, tolerance: float) -> ConicSolver:
+    """Return the solver of that name.
+
+    Parameters
+    ----------
+    name : str
+        One of `RELAXATIONS`. "auto" without Clarabel installed is "barrier".
+    control : Control
+    tolerance : float
+        Relative, of residuals and gap.
+
+    Raises
+    ------
+    BackendUnavailable
+        When its package is not installed; a LicenseError where MOSEK has no licence.
+    """
+    extra, make = _SOLVERS[name]
+    if extra is not None and importlib.util.find_spec(name) is None:
+        raise BackendUnavailable(
+            f"relaxation={name!r} needs the package {name}, which is not installed: "
+            f"pip install 'sparseopt[{extra}]', or take relaxation='barrier'"
+        )
+    if name == "auto" and importlib.util.find_spec("clarabel") is None:
+        make = Barrier
+    return make(control, tolerance)

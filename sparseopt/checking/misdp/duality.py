@@ -1,0 +1,235 @@
+r"""Weak duality of a MISDP, for multipliers of any quality: the checker's own arithmetic.
+
+For the minimisation of c'x and for x in a box [l, u], multipliers y of the rows, z of the cones and
+Z of the matrices prove
+
+.. math:: c'x \;\ge\; \sum_i \min(y_i \underline{a}_i, y_i \bar a_i) - z'g - \langle Z, M_0\rangle
+          + \sum_j \min(r_j l_j, r_j u_j), \qquad r = c - A'y - F'z - \mathcal{M}^*(Z),
+
+if z lies in the cone and Z is positive semidefinite (Jansson, Chaykin and Keil 2007). Multipliers
+that are not quite so are moved: an entry of y that would need an open side of its row becomes 0, z
+is lifted along the head of its cone, Z is shifted by a multiple of the identity. What was moved
+shows in r, and is charged there.
+
+Rounding errors are bounded as they are made. A variable without an end on the side that r needs
+leaves no room for them: there the sign of r is decided in rational arithmetic. Where a matrix is
+made of variables, the multiplier Z may absorb their reduced costs, whatever they are exactly; the
+proof is tried with and without that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.cones import matrix_variable, triangle, unpack_symmetric
+from sparseopt.problems.misdp.problem import MISDP
+
+__all__ = ["LeafBound", "WeakDuality"]
+
+_EPS = float(np.finfo(float).eps)
+_NEARLY = 1e-8
+"""A reduced cost of the wrong sign, of a variable without an end, that is at most this part of its
+terms may come from rounding: the leaf is then not proven, but not called wrong either."""
+_EXACT = 200_000
+"""Coefficients that are added in rational arithmetic for one problem; no sign is decided beyond."""
+
+
+@dataclass(frozen=True)
+class LeafBound:
+    """What multipliers prove on one box, for the minimisation and without the offset.
+
+    Attributes
+    ----------
+    value : float
+        No feasible point of the box costs less; -inf where nothing is proven.
+    nearly : float
+        The same if reduced costs of at most 1e-8 of their terms were zero where a variable has no
+        end. Proves nothing.
+    size : float
+        The sum of the absolute terms.
+    """
+
+    value: float
+    nearly: float
+    size: float
+
+
+class WeakDuality:
+    """One problem's constraints, stacked: rows, cones, matrices (entries off the diagonal twice).
+
+    Parameters
+    ----------
+    problem : MISDP
+    """
+
+    def __init__(self, problem: MISDP) -> None:
+        self._problem = problem
+        self.sign = 1.0 if problem.sense == "min" else -1.0
+        weights = [
+            np.where(i == j, 1.0, 2.0) for i, j in (triangle(b.size) for b in problem.blocks)
+        ]
+        parts = [problem.A, *(cone.F for cone in problem.cones)]
+        constants = [np.zeros(problem.A.shape[0]), *(cone.g for cone in problem.cones)]
+        for block, weight in zip(problem.blocks, weights, strict=True):
+            parts.append(sp.csr_array(sp.diags_array(weight) @ block.F))
+            constants.append(weight * block.F0)
+        self._F = sp.csc_array(sp.vstack(parts, format="csc"))
+        self._absolute = abs(self._F)
+        self._g = np.concatenate(constants)
+        self._rounding = _EPS * (np.diff(self._F.indptr) + 8.0)
+        self._exact_left = _EXACT
+        begin = problem.A.shape[0]
+        self._cones, self._blocks = [], []
+        for cone in problem.cones:
+            self._cones.append((slice(begin, begin + cone.dimension), cone.rotated))
+            begin += cone.dimension
+        taken = np.zeros(len(problem.c), dtype=bool)
+        for block, weight in zip(problem.blocks, weights, strict=True):
+            columns = matrix_variable(block)
+            if columns is not None and taken[columns].any():
+                columns = None
+            if columns is not None:
+                taken[columns] = True
+            here = slice(begin, begin + block.dimension)
+            self._blocks.append((here, block.size, weight, columns))
+            begin += block.dimension
+
+    @property
+    def widths(self) -> tuple[int, int, int]:
+        """How many multipliers a leaf has: of rows, cones and matrices."""
+        problem = self._problem
+        cones = sum(cone.dimension for cone in problem.cones)
+        return problem.A.shape[0], cones, sum(block.dimension for block in problem.blocks)
+
+    def bound(self, lower: Array, upper: Array, given: Array, farkas: bool = False) -> LeafBound:
+        """Return what multipliers prove on the box.
+
+        Parameters
+        ----------
+        lower, upper : array of shape (n,)
+        given : array of shape (sum(widths),)
+            Multipliers of rows, cones, matrices, one after the other.
+        farkas : bool, default False
+            For costs zero: a positive value proves that the box holds no feasible point.
+        """
+        costs = np.zeros(len(lower)) if farkas else self.sign * self._problem.c
+        dual = self._in_the_cones(given)
+        found = self._bound(lower, upper, costs, dual, absorb=False)
+        if any(columns is not None for *_, columns in self._blocks):
+            second = self._bound(lower, upper, costs, dual, absorb=True)
+            found = max(found, second, key=lambda bound: (bound.value, bound.nearly))
+        return found
+
+    def _in_the_cones(self, given: Array) -> Array:
+        """Drop multipliers of open sides, and lift those of cones."""
+        problem, dual = self._problem, given.copy()
+        m = problem.A.shape[0]
+        y = dual[:m]
+        y[np.isinf(np.where(y > 0.0, problem.row_lower, problem.row_upper))] = 0.0
+        for here, rotated in self._cones:
+            u = dual[here]
+            if rotated:
+                head = (u[0] + u[1]) / math.sqrt(2.0)
+                tail = math.hypot((u[0] - u[1]) / math.sqrt(2.0), *u[2:].tolist())
+            else:
+                head, tail = u[0], math.hypot(*u[1:].tolist())
+            safe = tail * (1.0 + _EPS * (len(u) + 4.0)) + 4.0 * _EPS * abs(head)
+            lacking = max(0.0, safe - head)
+            u[: 2 if rotated else 1] += lacking / math.sqrt(2.0) if rotated else lacking
+        return dual
+
+    def _bound(
+        self, lower: Array, upper: Array, costs: Array, dual: Array, absorb: bool
+    ) -> LeafBound:
+        problem, dual = self._problem, dual.copy()
+        absorbed: dict[int, float] = {}
+        if absorb:
+            r, error, _ = self._reduced_costs(costs, dual)
+        for here, size, weight, columns in self._blocks:
+            entries, unsure = dual[here], 0.0
+            own: list[int] = []
+            if absorb and columns is not None:
+                part = r[columns]
+                ends = np.where(part > 0.0, problem.lower[columns], problem.upper[columns])
+                free = np.isinf(ends)
+                entries += np.where(free, part / weight, 0.0)
+                doubt = np.where(free, (error[columns] + 4.0 * _EPS * np.abs(part)) / weight, 0.0)
+                unsure = math.sqrt(float(weight @ doubt**2))
+                own = columns[free].tolist()
+            values = np.linalg.eigvalsh(unpack_symmetric(entries, size))
+            # Errors of computed eigenvalues are of the order of s eps |Z|.
+            least = float(values[0]) - 6.0 * size * _EPS * float(np.abs(values).max()) - unsure
+            shift = max(0.0, -least)
+            i, j = triangle(size)
+            entries[i == j] += shift
+            if columns is not None:
+                diagonal = set(columns[i == j].tolist())
+                absorbed |= {k: -shift if k in diagonal else 0.0 for k in own}
+        r, error, terms = self._reduced_costs(costs, dual)
+        for k, value in absorbed.items():
+            r[k], error[k] = value, 4.0 * _EPS * abs(value)
+        m = problem.A.shape[0]
+        y = dual[:m]
+        ends = np.where(y > 0.0, problem.row_lower, problem.row_upper)
+        constant = np.concatenate([y * np.where(y == 0.0, 0.0, ends), -dual[m:] * self._g[m:]])
+        charges, unsure_ones = self._charges(r, error, terms, lower, upper)
+        for k in unsure_ones:
+            charges[k] = self._exact_charge(k, costs, dual, lower[k], upper[k])
+        small = np.isinf(charges) & (np.abs(r) <= _NEARLY * terms)
+        value, size_of_terms = _sum_down(constant, charges)
+        nearly, size_of_nearly = _sum_down(constant, np.where(small, 0.0, charges))
+        return LeafBound(value, nearly, min(size_of_terms, size_of_nearly))
+
+    def _reduced_costs(self, costs: Array, dual: Array) -> tuple[Array, Array, Array]:
+        """Return r, a bound of its rounding errors, and the sums of its absolute terms."""
+        terms = np.abs(costs) + np.abs(dual) @ self._absolute
+        return costs - dual @ self._F, self._rounding * terms, terms
+
+    def _charges(
+        self, r: Array, error: Array, terms: Array, lower: Array, upper: Array
+    ) -> tuple[Array, list[int]]:
+        """Return min(r_j x_j) over the box, -inf where that is or may be, and where it only may."""
+        low, high = r - error, r + error
+        # A term r x with x at an infinite end is 0 only where r is exactly 0.
+        with np.errstate(invalid="ignore"):
+            products = [np.where(a == 0.0, 0.0, a * b) for a in (low, high) for b in (lower, upper)]
+        charges = np.min(products, axis=0)
+        charges = np.where(np.isnan(charges), -np.inf, charges)
+        decided = (low > 0.0) | (high < 0.0)
+        unsure = np.isneginf(charges) & ~decided & (terms > 0.0)
+        return charges, np.flatnonzero(unsure).tolist()
+
+    def _exact_charge(self, k: int, costs: Array, dual: Array, lower: float, upper: float) -> float:
+        """Return min(r_k x_k) with r_k in rational arithmetic."""
+        here = slice(self._F.indptr[k], self._F.indptr[k + 1])
+        rows, values = self._F.indices[here], self._F.data[here]
+        self._exact_left -= len(rows)
+        if self._exact_left < 0:
+            return -math.inf
+        r = Fraction(float(costs[k])) - sum(
+            (Fraction(a) * Fraction(b) for a, b in zip(values, dual[rows], strict=True)),
+            Fraction(0),
+        )
+        if r == 0:
+            return 0.0
+        end = lower if r > 0 else upper
+        if math.isinf(end):
+            return -math.inf
+        product = float(r * Fraction(end))
+        return product - 4.0 * _EPS * abs(product)
+
+
+def _sum_down(constant: Array, charges: Array) -> tuple[float, float]:
+    """Return the sum of all terms rounded down, and that of their absolute values."""
+    terms = [*constant.tolist(), *charges.tolist()]
+    size = float(np.abs(terms).sum())
+    if not math.isfinite(size):
+        return -math.inf, size
+    # The sum is exact; each term is a product of few factors.
+    return math.fsum(terms) - 8.0 * _EPS * size, size

@@ -1,0 +1,240 @@
+r"""Whether a point of a MISDP is feasible: integers exactly, the rest to 1e-7 in the data's units.
+
+Integer variables are rounded, and all other variables are moved into their bounds. With the
+integers fixed each constraint has a **unit** that the problem's numbers give, never the point: the
+least, over its continuous variables, of the largest coefficient of that variable in it. The point
+
+- **holds** where it misses each constraint by at most 1e-7 units, rounding errors of the evaluation
+  included;
+- **fails** where it misses one by more than 1e-7 of the largest of its terms, after the integers
+  were put in;
+- is neither in between: nothing is claimed of it.
+
+Constraints of integers only must hold up to rounding errors of the data, 1e-12 of their terms
+(matrices: 1e-9 after a scaling to a diagonal of ones). And the bounds that follow from the fixed
+integers must leave room for the rest.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparseopt.checking.misdp.implied import ImpliedBounds
+from sparseopt.checking.report import Findings
+from sparseopt.checking.tolerances import CONIC, RANK_ONE
+from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.cones import SecondOrderCone, SemidefiniteBlock
+from sparseopt.problems.misdp.problem import MISDP
+
+__all__ = ["check_point", "semidefinite_margin"]
+
+_EPS = float(np.finfo(float).eps)
+_DATA = 1e-12
+"""Rounding errors in the data of a row of integers, relative to its terms."""
+_INTEGER_MATRIX = 1e-9
+"""The same for the eigenvalues of a matrix of integers, scaled to a diagonal of ones."""
+_RANK_NOISE = 1e-9
+"""A second eigenvalue below this, in the unit of the matrix, is rounding."""
+
+
+def check_point(problem: MISDP, x: Array, findings: Findings) -> Array | None:
+    """Judge a point; return it with integers rounded and bounds met, None where that is far off.
+
+    Parameters
+    ----------
+    problem : MISDP
+    x : array of shape (n,)
+    findings : Findings
+        A failed constraint is a refutation, one that is neither held nor failed a doubt.
+    """
+    if x.shape != problem.c.shape or not np.isfinite(x).all():
+        return None
+    point = x.copy()
+    whole = problem.integer
+    point[whole] = np.rint(point[whole])
+    point[~whole] = np.clip(x, problem.lower, problem.upper)[~whole]
+    judge = _Judge(findings)
+    _judge_variables(problem, x, point, judge)
+    if findings.refuted:
+        return None
+    _judge_rows(problem, point, judge)
+    for k, cone in enumerate(problem.cones):
+        _judge_cone(problem, cone, point, f"cone {k}", judge)
+    for k, block in enumerate(problem.blocks):
+        _judge_block(problem, block, point, f"matrix {k}", judge)
+    if whole.any() and not findings.refuted:
+        low, high = problem.lower.copy(), problem.upper.copy()
+        low[whole] = high[whole] = point[whole]
+        if ImpliedBounds(problem).tighten(low, high) is None:
+            findings.doubt(
+                "x is feasible up to its tolerance only: with its integers the bounds that the "
+                "constraints imply cross"
+            )
+    return point
+
+
+def semidefinite_margin(problem: MISDP, part: SecondOrderCone | SemidefiniteBlock) -> float:
+    """Return by how much eigenvalues of a matrix, or the head of a cone, may be too small."""
+    return CONIC * _unit(part.F, problem.integer)
+
+
+class _Judge:
+    """Compares violations with tolerances."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+
+    def compare(
+        self, what: str, missed: Array | float, error: Array | float, held: Array, failed: Array
+    ) -> None:
+        """Judge violations, known up to `error`: fine up to `held`, wrong above `failed`.
+
+        A negative violation is room that is left.
+        """
+        missed, error, held, failed = np.broadcast_arrays(
+            *map(np.atleast_1d, (missed, error, held, failed))
+        )
+        if not len(missed):
+            return
+        self._findings.measure(what.split()[0].rstrip(":"), max(0.0, float(missed.max())))
+        wrong = missed - error > np.maximum(held, failed)
+        if wrong.any() or np.isnan(missed).any():
+            at = int(np.argmax(wrong | np.isnan(missed)))
+            self._findings.refute(
+                f"x misses {what}{f' {at}' if len(missed) > 1 else ''} by {missed[at]:.3g} "
+                f"(allowed: {held[at]:.3g})"
+            )
+            return
+        unsure = missed + error > held
+        if unsure.any():
+            at = int(np.argmax(unsure))
+            self._findings.doubt(
+                f"x misses {what}{f' {at}' if len(missed) > 1 else ''} by {missed[at]:.3g}, known "
+                f"to {error[at]:.1g}; {held[at]:.3g} would be feasible in the unit of the data"
+            )
+
+
+def _judge_variables(problem: MISDP, x: Array, point: Array, judge: _Judge) -> None:
+    whole = problem.integer
+    low, high = problem.lower, problem.upper
+    ends = np.maximum(
+        np.where(np.isfinite(low), np.abs(low), 0.0), np.where(np.isfinite(high), np.abs(high), 0.0)
+    )
+    size = np.maximum(1.0, ends)
+    continuous, moved = ~whole, np.abs(point - x)
+    judge.compare(
+        "bounds of variable", moved[continuous], 0.0, np.array(CONIC), CONIC * size[continuous]
+    )
+    judge.compare("integrality", moved[whole], 0.0, np.array(CONIC), np.array(CONIC))
+    outside = np.maximum(np.maximum(low - point, point - high), 0.0)[whole]
+    judge.compare("bounds of integer", outside, 0.0, _DATA * ends[whole], _DATA * ends[whole])
+
+
+def _judge_rows(problem: MISDP, x: Array, judge: _Judge) -> None:
+    A, whole = problem.A, problem.integer
+    if not A.shape[0]:
+        return
+    value, error, size = _evaluated(A, x, np.zeros(A.shape[0]))
+    low, high = problem.row_lower, problem.row_upper
+    missed = np.maximum(low - value, value - high)
+    ends = np.maximum(
+        np.where(np.isfinite(low), np.abs(low), 0.0), np.where(np.isfinite(high), np.abs(high), 0.0)
+    )
+    error = error + 2.0 * _EPS * ends
+    absolute = abs(sp.csr_array(A[:, ~whole]))
+    least, largest = _least_and_largest(absolute)
+    has = largest > 0.0
+    # What the integers leave of the row: sides and terms of the continuous variables.
+    fixed = A[:, whole] @ x[whole]
+    net = np.minimum(
+        np.abs(np.where(np.isfinite(low), low - fixed, np.inf)),
+        np.abs(np.where(np.isfinite(high), high - fixed, np.inf)),
+    )
+    terms = np.maximum(absolute @ np.abs(x[~whole]), np.where(np.isfinite(net), net, 0.0))
+    rounding = _DATA * (size + ends)
+    limit = CONIC * np.where(has, 0.0, _least_and_largest(abs(A))[0])
+    judge.compare(
+        "rows number",
+        missed,
+        error,
+        np.where(has, CONIC * least, np.minimum(rounding, limit)),
+        np.where(has, CONIC * np.maximum(largest, terms), rounding),
+    )
+
+
+def _judge_cone(problem: MISDP, cone: SecondOrderCone, x: Array, name: str, judge: _Judge) -> None:
+    u, error, _ = _evaluated(cone.F, x, cone.g)
+    unit = _unit(cone.F, problem.integer)
+    slip = 2.0 * float(error.sum()) + 8.0 * _EPS * cone.dimension * float(np.abs(u).max())
+    largest = max(unit, float(np.abs(u).max()))
+    held = CONIC * unit if unit else _INTEGER_MATRIX * largest
+    judge.compare(
+        f"cones: {name}", _beyond(u, cone.rotated), slip, np.array(held), np.array(CONIC * largest)
+    )
+
+
+def _beyond(u: Array, rotated: bool) -> float:
+    """Return by how much the norm of the tail exceeds the head; negative inside the cone."""
+    if not rotated:
+        return float(np.linalg.norm(u[1:]) - u[0])
+    turned = math.hypot((u[0] - u[1]) / math.sqrt(2.0), float(np.linalg.norm(u[2:])))
+    return turned - float(u[0] + u[1]) / math.sqrt(2.0)
+
+
+def _judge_block(
+    problem: MISDP, block: SemidefiniteBlock, x: Array, name: str, judge: _Judge
+) -> None:
+    _, error, _ = _evaluated(block.F, x, block.F0)
+    matrix = block.matrix(x)
+    unit = _unit(block.F, problem.integer)
+    slip = math.sqrt(2.0 * float(error @ error))
+    if not unit:
+        # Nothing can be moved: the matrix is what it is, and each line has its own scale.
+        beside = np.abs(matrix).max(axis=1)
+        scale = np.sqrt(np.maximum(np.diagonal(matrix), _INTEGER_MATRIX * beside))
+        scale[scale == 0.0] = 1.0
+        matrix = matrix / np.outer(scale, scale)
+        slip /= float(scale.min()) ** 2
+        unit = _INTEGER_MATRIX / CONIC
+    values = np.linalg.eigvalsh(matrix)
+    top = float(np.abs(values).max())
+    slip += 8.0 * block.size * _EPS * top
+    judge.compare(
+        f"psd: {name}",
+        -float(values[0]),
+        slip,
+        np.array(CONIC * unit),
+        np.array(CONIC * max(unit, float(np.abs(matrix).max()))),
+    )
+    if block.rank_one and block.size > 1:
+        own = np.linalg.eigvalsh(block.matrix(x))
+        second, first = max(0.0, float(own[-2])), max(0.0, float(own[-1]))
+        noise = _RANK_NOISE * _unit(block.F, problem.integer)
+        held = max(RANK_ONE * first, noise)
+        judge.compare(f"rank_one: {name}", second, 0.0, np.array(held), np.array(held))
+
+
+def _evaluated(F: sp.csr_array, x: Array, constant: Array) -> tuple[Array, Array, Array]:
+    """Return F x + constant, a bound of its rounding errors, and the sums of absolute terms."""
+    size = np.asarray(abs(F) @ np.abs(x)) + np.abs(constant)
+    return F @ x + constant, _EPS * (np.diff(F.indptr) + 2.0) * size, size
+
+
+def _least_and_largest(absolute: sp.csr_array) -> tuple[Array, Array]:
+    """Return the least and the largest coefficient of each row; 0 in empty ones."""
+    m = absolute.shape[0]
+    least, largest = np.full(m, np.inf), np.zeros(m)
+    rows = np.repeat(np.arange(m), np.diff(absolute.indptr))
+    np.minimum.at(least, rows, absolute.data)
+    np.maximum.at(largest, rows, absolute.data)
+    return np.where(np.isfinite(least), least, 0.0), largest
+
+
+def _unit(F: sp.csr_array, whole: Array) -> float:
+    """Return the least, over continuous variables, of the largest coefficient; 0 without such."""
+    columns = sp.csr_array(abs(F).T)[~whole]
+    _, largest = _least_and_largest(sp.csr_array(columns))
+    return float(largest[largest > 0.0].min(initial=np.inf)) if largest.any() else 0.0

@@ -1,0 +1,104 @@
+"""Exact arithmetic on floating-point numbers: signs of sums, and semidefinite matrices."""
+
+from __future__ import annotations
+
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparseopt.problems.base import Array
+
+__all__ = ["Sign", "images", "packed_matrix", "rationals", "semidefinite", "sign_of"]
+
+LARGEST = 24
+"""Order of the largest matrix that is decided in rational arithmetic (seconds)."""
+NEARLY = 1e-8
+"""What misses a condition by at most this part of its terms may do so by rounding."""
+_EPS = float(np.finfo(float).eps)
+
+
+def rationals(values: Array) -> Array:
+    """Return finite floating-point numbers as an object array of fractions."""
+    return np.array([Fraction(float(v)) for v in np.ravel(values)], dtype=object).reshape(
+        np.shape(values)
+    )
+
+
+def images(F: sp.csr_array, x: Array) -> Array:
+    """Return F x exactly, as an object array of shape (m,).
+
+    Parameters
+    ----------
+    F : csr array of shape (m, n)
+    x : array of shape (n,)
+    """
+    F = sp.csr_array(F)
+    found = np.array([Fraction(0)] * F.shape[0], dtype=object)
+    rows = np.repeat(np.arange(F.shape[0]), np.diff(F.indptr))
+    moving = x[F.indices] != 0.0
+    for i, a, j in zip(
+        rows[moving].tolist(), F.data[moving].tolist(), F.indices[moving].tolist(), strict=True
+    ):
+        found[i] += Fraction(a) * Fraction(float(x[j]))
+    return found
+
+
+def packed_matrix(entries: Array, size: int) -> Array:
+    """Return the symmetric matrix (s, s) of a packed lower triangle, of any type of numbers."""
+    columns, rows = np.triu_indices(size)
+    matrix = np.zeros((size, size), dtype=entries.dtype)
+    matrix[rows, columns] = matrix[columns, rows] = entries
+    return matrix
+
+
+class Sign(Enum):
+    """What is known of a condition."""
+
+    HOLDS = "holds"
+    NEARLY = "holds up to rounding only"
+    FAILS = "fails"
+
+
+def sign_of(value: Fraction | float, scale: float) -> Sign:
+    """Judge a number that must be >= 0, of terms of the size `scale`."""
+    if value >= 0:
+        return Sign.HOLDS
+    return Sign.NEARLY if float(value) >= -NEARLY * scale else Sign.FAILS
+
+
+def semidefinite(matrix: Array) -> Sign:
+    """Decide whether a symmetric matrix of fractions is positive semidefinite.
+
+    Lines of zeros are left out. What is definite by a clear margin, or clearly indefinite, is seen
+    in floating point; the rest by elimination, up to the order `LARGEST`.
+
+    Returns
+    -------
+    Sign
+        NEARLY also where the matrix is too large for an exact answer.
+    """
+    used = [i for i in range(len(matrix)) if any(entry != 0 for entry in matrix[i])]
+    matrix = matrix[np.ix_(used, used)]
+    if not used:
+        return Sign.HOLDS
+    values = np.linalg.eigvalsh(matrix.astype(float))
+    top = float(np.abs(values).max())
+    error = 16.0 * len(used) * _EPS * top
+    near = sign_of(float(values[0]), top)
+    if abs(values[0]) > error or len(used) > LARGEST:
+        return Sign.NEARLY if near is Sign.HOLDS and values[0] <= error else near
+    rest: Any = matrix.tolist()
+    while rest:
+        pivot, *line = rest[0]
+        if pivot < 0 or (pivot == 0 and any(entry != 0 for entry in line)):
+            return Sign.NEARLY
+        rest = [
+            [entry - row[0] * other / pivot for entry, other in zip(row[1:], line, strict=True)]
+            if pivot != 0
+            else row[1:]
+            for row in rest[1:]
+        ]
+    return Sign.HOLDS

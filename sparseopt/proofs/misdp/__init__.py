@@ -1,1 +1,0 @@
-"""Bounds, propagation, curves and rank one of mixed-integer semidefinite programs."""

@@ -1,0 +1,302 @@
+"""Results that are false in ways that tolerances hide: none may be verified.
+
+Each builds a problem whose true value is plain, and a result that states another one as well as it
+can be stated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sparseopt import Certificate, Limit, Result, SolveParams, Status, check
+from sparseopt.checking.misdp.implied import ImpliedBounds
+from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
+
+MANY = 20
+
+
+def leaf(problem: MISDP, infeasible: bool = False, **multipliers: Any) -> Certificate:
+    """A single leaf over all integers, with the multipliers that are given."""
+    q = int(problem.integer.sum())
+    widths = {
+        "rows": problem.A.shape[0],
+        "cones": sum(cone.dimension for cone in problem.cones),
+        "psd": sum(block.dimension for block in problem.blocks),
+    }
+    arrays = {
+        "lower": np.full((1, q), -np.inf),
+        "upper": np.full((1, q), np.inf),
+        "infeasible": np.array([infeasible]),
+        **{name: np.zeros((1, width)) for name, width in widths.items()},
+        **{name: np.array([given], dtype=float) for name, given in multipliers.items()},
+    }
+    return Certificate("misdp-leaves", arrays)
+
+
+def optimal(problem: MISDP, x: Any, bound: float | None = None, **multipliers: Any) -> Result:
+    x = np.array(x, dtype=float)
+    value = problem.objective(x)
+    return Result(
+        status=Status.OPTIMAL,
+        x=x,
+        objective=value,
+        bound=value if bound is None else bound,
+        certificate=leaf(problem, **multipliers),
+    )
+
+
+def verdict(problem: MISDP, result: Result) -> str:
+    return str(check(problem, result).verdict)
+
+
+# ---- scale inflation: terms that the result chooses are no measure
+
+
+@pytest.mark.parametrize("value", [900.0, -900.0])
+@pytest.mark.parametrize("size", [1e9, 1e12, 1e15])
+def test_terms_that_cancel_do_not_widen_the_objective(value: float, size: float) -> None:
+    """Minimise x + s - t with s = t, x >= 0: the minimum is 0."""
+    problem = MISDP(
+        c=[1.0, 1.0, -1.0],
+        A=[[0.0, 1.0, -1.0]],
+        row_lower=[0.0],
+        row_upper=[0.0],
+        lower=[0.0, -np.inf, -np.inf],
+    )
+    honest = optimal(problem, [0.0, 0.0, 0.0], rows=[1.0])
+    assert verdict(problem, honest) == "verified"
+    for x in ([0.0, size, size], [abs(value), size, size]):
+        false = honest.with_changes(x=np.array(x), objective=value, bound=value)
+        assert verdict(problem, false) != "verified"
+
+
+@pytest.mark.parametrize("size", [1e8, 1e10, 1e12])
+def test_terms_that_cancel_do_not_widen_a_row(size: float) -> None:
+    """Minimise x with x + s - t >= 1 and s = t: x = 0 misses the row by 1."""
+    problem = MISDP(
+        c=[1.0, 0.0, 0.0],
+        A=[[1.0, 1.0, -1.0], [0.0, 1.0, -1.0]],
+        row_lower=[1.0, 0.0],
+        row_upper=[np.inf, 0.0],
+        lower=[0.0, -np.inf, -np.inf],
+    )
+    assert verdict(problem, optimal(problem, [1.0, 0.0, 0.0], rows=[1.0, -1.0])) == "verified"
+    false = optimal(problem, [0.0, size, size])
+    assert verdict(problem, false) != "verified"
+
+
+def test_a_large_entry_does_not_widen_a_matrix() -> None:
+    """[[t, s], [s, x]] with t <= 1e8 and s >= 1e3 needs x >= .01; the same in a cone."""
+    F = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    problem = MISDP(
+        c=[0.0, 0.0, 1.0],
+        lower=[0.0, 1e3, 0.0],
+        upper=[1e8, np.inf, np.inf],
+        blocks=[SemidefiniteBlock(F)],
+    )
+    assert verdict(problem, optimal(problem, [1e8, 1e3, 0.0])) != "verified"
+    cone = SecondOrderCone([[1.0, 0.0], [0.0, 1.0]], [1e9, 1e9 + 1.0])
+    shifted = MISDP(c=[1.0, 0.0], lower=[-2.0, 0.0], upper=[5.0, 5.0], cones=[cone])
+    assert verdict(shifted, optimal(shifted, [-2.0, 0.0])) != "verified"
+
+
+# ---- big-M rows and integrality
+
+
+def fixed_charge(M: float, cost: float = 0.0) -> MISDP:
+    """Minimise x + cost y with y <= M x, y >= 1, x integer: the minimum is 1 + cost."""
+    return MISDP(
+        c=[1.0, cost],
+        A=[[M, -1.0]],
+        row_lower=[0.0],
+        lower=[0.0, 1.0],
+        upper=[10.0, np.inf],
+        integer=[True, False],
+    )
+
+
+@pytest.mark.parametrize("cost", [0.0, 1.0])
+@pytest.mark.parametrize("M", [1e3, 1e7, 1e9, 1e12])
+def test_a_large_m_does_not_excuse_an_integer(M: float, cost: float) -> None:
+    problem = fixed_charge(M, cost)
+    assert verdict(problem, optimal(problem, [1.0, 1.0])) == "verified"
+    for x in (0.0, 1.0 / M, 1e-7, 1e-8):
+        assert verdict(problem, optimal(problem, [x, 1.0])) != "verified"
+        # ... nor if the bound is stated as low as that.
+        assert verdict(problem, optimal(problem, [x, 1.0], bound=cost)) != "verified"
+
+
+@pytest.mark.parametrize("M", [1e7, 1e9])
+def test_nor_does_it_through_a_continuous_variable(M: float) -> None:
+    """y <= M z, z <= x: z = 0 or 1e-7 is within rounding of each row, x = 0 is not feasible."""
+    problem = MISDP(
+        c=[1.0, 0.0, 0.0],
+        A=[[0.0, M, -1.0], [1.0, -1.0, 0.0]],
+        row_lower=[0.0, 0.0],
+        lower=[0.0, 0.0, 1.0],
+        upper=[1.0, 1.0, np.inf],
+        integer=[True, False, False],
+    )
+    assert verdict(problem, optimal(problem, [1.0, 1.0, 1.0])) == "verified"
+    for z in (0.0, 1.0 / M):
+        assert verdict(problem, optimal(problem, [0.0, z, 1.0])) != "verified"
+
+
+@pytest.mark.parametrize("M", [1e7, 1e9])
+def test_nor_does_it_in_a_matrix(M: float) -> None:
+    """[[M k, 1], [1, 1]] needs k >= 1, also where an entry is continuous."""
+    block = SemidefiniteBlock([[M], [0.0], [0.0]], [0.0, 1.0, 1.0])
+    problem = MISDP(c=[1.0], lower=[0.0], upper=[5.0], integer=[True], blocks=[block])
+    mixed = MISDP(
+        c=[1.0, 0.0],
+        lower=[0.0, 0.0],
+        upper=[5.0, 1.0],
+        integer=[True, False],
+        blocks=[SemidefiniteBlock([[M, 0.0], [0.0, 0.0], [0.0, 1.0]], [0.0, 1.0, 0.0])],
+    )
+    for k in (0.0, 1.0 / M):
+        assert verdict(problem, optimal(problem, [k])) != "verified"
+        assert verdict(mixed, optimal(mixed, [k, 1.0])) != "verified"
+
+
+@pytest.mark.parametrize("M", [1e7, 1e9, 1e11])
+def test_a_problem_is_not_both_infeasible_and_solved(M: float) -> None:
+    """M k = 1 has no integer solution."""
+    problem = MISDP(
+        c=[1.0],
+        A=[[M]],
+        row_lower=[1.0],
+        row_upper=[1.0],
+        lower=[-5.0],
+        upper=[5.0],
+        integer=[True],
+    )
+    infeasible = Result(status=Status.INFEASIBLE, certificate=leaf(problem, True))
+    assert verdict(problem, infeasible) == "verified"
+    for k in (0.0, 1.0 / M):
+        assert verdict(problem, optimal(problem, [k])) != "verified"
+
+
+def test_rank_one_is_judged_by_the_eigenvalues() -> None:
+    """diag(1, 1) is no matrix of rank one, however large a bound of an entry is."""
+    F = np.eye(3)
+    row = {"A": [[1.0, 0.0, 1.0]], "row_lower": [2.0], "row_upper": [2e6]}
+    for F0 in ([0.0, 0.0, 0.0], [-2e6, 0.0, 0.0]):
+        block = SemidefiniteBlock(F, F0, rank_one=True)
+        problem = MISDP(c=[0.0, 0.0, 1.0], upper=[4e6, 2e6, 2e6], blocks=[block], **row)
+        x = np.array([1.0, 0.0, 1.0]) - F0
+        result = Result(
+            status=Status.FEASIBLE, limit=Limit.TIME, x=x, objective=problem.objective(x)
+        )
+        assert verdict(problem, result) == "refuted"
+
+
+# ---- rays and Farkas proofs up to rounding
+
+
+def unbounded(x: Any, ray: Any) -> Result:
+    arrays = {"x": np.array(x, dtype=float), "ray": np.array(ray, dtype=float)}
+    return Result(status=Status.UNBOUNDED, certificate=Certificate("ray", arrays))
+
+
+@pytest.mark.parametrize("M", [1e8, 1e9, 1e12])
+def test_a_ray_must_have_exact_signs(M: float) -> None:
+    """Maximise x with x <= M z, z <= 1: the maximum is M."""
+    problem = MISDP(
+        c=[1.0, 0.0],
+        A=[[-1.0, M]],
+        row_lower=[0.0],
+        lower=[0.0, 0.0],
+        upper=[np.inf, 1.0],
+        sense="max",
+    )
+    for ray in ([1.0, 0.0], [1.0, 1.0 / M], [1.0, 1e-9]):
+        assert verdict(problem, unbounded([0.0, 0.0], ray)) != "verified"
+    false = optimal(problem, [M * (1.0 - 2.7e-8), 1.0], rows=[1.0])
+    assert verdict(problem, false) != "verified"
+    free = problem.with_changes(upper=[np.inf, np.inf])
+    assert verdict(free, unbounded([0.0, 0.0], [M, 1.0])) == "verified"
+
+
+@pytest.mark.parametrize("miss", [1e-8, 1e-12, 1e-15])
+def test_a_ray_out_of_a_matrix_or_cone_by_rounding(miss: float) -> None:
+    """The largest t with [[1, t], [t, m t + 1]] semidefinite, or |t| <= (1 - m) t + 1."""
+    block = SemidefiniteBlock([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], [0.0, 0.0, 0.0])
+    problem = MISDP(c=[0.0, 1.0], blocks=[block], sense="max")
+    assert verdict(problem, unbounded([0.0, 0.0], [1.0, 1.0])) == "verified"
+    assert verdict(problem, unbounded([0.0, 0.0], [1.0, 1.0 + miss])) != "verified"
+    cone = SecondOrderCone([[1.0, 0.0], [0.0, 1.0]])
+    conic = MISDP(c=[0.0, 1.0], cones=[cone], sense="max")
+    assert verdict(conic, unbounded([0.0, 0.0], [1.0, 1.0])) == "verified"
+    assert verdict(conic, unbounded([0.0, 0.0], [1.0, 1.0 + miss])) != "verified"
+    turned = MISDP(c=[0.0, 0.0, 1.0], cones=[SecondOrderCone(np.eye(3), rotated=True)], sense="max")
+    assert verdict(turned, unbounded([0.0, 0.0, 0.0], [1.0, 2.0, 2.0])) == "verified"
+    assert verdict(turned, unbounded([0.0, 0.0, 0.0], [1.0, 2.0, 2.0 + miss])) != "verified"
+
+
+@pytest.mark.parametrize("slope", [1e-8, 1e-9, 1e-12])
+def test_a_small_reduced_cost_of_an_unbounded_variable_counts(slope: float) -> None:
+    """x >= 1 and slope x <= 1.5e8 slope is feasible; a combination of the rows leaves slope x."""
+    problem = MISDP(
+        c=[0.0, 0.0],
+        A=[[1.0, slope], [-1.0, 0.0]],
+        row_lower=[1.0, 0.0],
+        lower=[-np.inf, -np.inf],
+    )
+    assert problem.residuals(np.array([0.0, 1.0 / slope]))["rows"] < 1e-15
+    assert ImpliedBounds(problem).tighten() is not None
+    claim = Result(status=Status.INFEASIBLE, certificate=leaf(problem, True, rows=[1.0, 1.0]))
+    assert verdict(problem, claim) != "verified"
+    # As a cost: minimise y + slope x with y >= 0, where x has no end below.
+    priced = MISDP(c=[1.0, slope], lower=[0.0, -np.inf], upper=[np.inf, 0.0])
+    assert verdict(priced, optimal(priced, [0.0, 0.0])) != "verified"
+
+
+@pytest.mark.parametrize("size", [1e8, 1e12, 1e16, 1e100])
+def test_multipliers_that_cancel_hide_no_reduced_cost(size: float) -> None:
+    """Equal rows with opposite multipliers: minimise -x with x = y, both free."""
+    problem = MISDP(c=[-1.0, 0.0], A=[[1.0, -1.0]] * 2, row_lower=[0.0, 0.0], row_upper=[0.0, 0.0])
+    assert verdict(problem, optimal(problem, [0.0, 0.0], rows=[size, -size])) != "verified"
+
+
+def test_random_attacks_of_scale() -> None:
+    """A knapsack of one integer beside variables that cancel: no false value is verified."""
+    rng = np.random.default_rng(11)
+    for _ in range(MANY):
+        M = 10.0 ** rng.uniform(2.0, 13.0)
+        need, cost = rng.uniform(0.5, 3.0, 2)
+        problem = MISDP(
+            c=[cost, 0.0, 1.0, -1.0],
+            A=[[M, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0]],
+            row_lower=[0.0, 0.0],
+            row_upper=[np.inf, 0.0],
+            lower=[0.0, need, -np.inf, -np.inf],
+            upper=[10.0, np.inf, np.inf, np.inf],
+            integer=[True, False, False, False],
+        )
+        rows = [0.0, 1.0]
+        assert verdict(problem, optimal(problem, [1.0, need, 0.0, 0.0], rows=rows)) == "verified"
+        far = 10.0 ** rng.uniform(3.0, 16.0)
+        for x in ([0.0, need, far, far], [need / M, need, 0.0, 0.0], [0.0, need, far, far + cost]):
+            false = optimal(problem, x, rows=rows)
+            assert verdict(problem, false) != "verified"
+            stated = false.with_changes(objective=0.0, bound=0.0)
+            assert verdict(problem, stated) != "verified"
+
+
+# ---- statements without proof
+
+
+def test_an_objective_must_be_stated() -> None:
+    problem = fixed_charge(10.0)
+    good = optimal(problem, [1.0, 1.0])
+    assert verdict(problem, good) == "verified"
+    assert verdict(problem, good.with_changes(objective=None)) == "refuted"
+    for gap in (1e-3, 1.0):
+        wide = good.with_changes(bound=1.0 - gap)
+        assert verdict(problem, wide) != "verified"
+    loose = SolveParams(rel_gap=0.01)
+    assert verdict(problem, good.with_changes(bound=0.995, params=loose)) == "verified"

@@ -1,0 +1,120 @@
+"""The checker's arithmetic and the engine's: written apart, equal on random cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("clarabel", reason="the random problems come with a solver of their own")
+
+from small_misdps import draw
+
+from sparseopt.checking.misdp.duality import WeakDuality
+from sparseopt.checking.misdp.implied import ImpliedBounds
+from sparseopt.checking.misdp.ranks import RankBoxes
+from sparseopt.checking.misdp.rays import _arrow
+from sparseopt.problems import MISDP, MISDPBuilder, SecondOrderCone
+from sparseopt.solvers.misdp.bounds import Multipliers, SafeBounds
+from sparseopt.solvers.misdp.propagation import Propagation
+from sparseopt.solvers.misdp.rank_boxes import RankOneBoxes
+from sparseopt.solvers.misdp.recession import with_cones_as_matrices
+
+
+def with_a_matrix_variable(seed: int) -> MISDP:
+    """A matrix variable below a definite form, an integer, and a cone of both."""
+    rng = np.random.default_rng(seed)
+    model = MISDPBuilder("min")
+    k = model.variable(lower=0.0, upper=3.0, integer=True)
+    X = model.matrix(3)
+    C = rng.normal(size=(3, 3))
+    model.row((X, C @ C.T + 0.1 * np.eye(3)), (k, -1.0), upper=2.0)
+    model.cone([[(X[0, 0], 1.0)], [(X[1, 0], 1.0)], [(k, 0.5)]], constant=[1.0, 0.0, 0.0])
+    D = rng.normal(size=(3, 3))
+    model.objective((X, D + D.T), (k, float(rng.normal())))
+    return model.build()
+
+
+PROBLEMS = [*(draw(seed) for seed in range(12)), *(with_a_matrix_variable(s) for s in range(4))]
+
+each_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=range(len(PROBLEMS)))
+
+
+@each_problem
+def test_implied_bounds(problem: MISDP) -> None:
+    rng = np.random.default_rng(5)
+    for cutoff in (None, float(rng.normal())):
+        for _ in range(3):
+            low, high = problem.lower.copy(), problem.upper.copy()
+            whole = np.flatnonzero(problem.integer)
+            fixed = whole[rng.random(len(whole)) < 0.4]
+            low[fixed] = high[fixed] = np.floor(problem.lower[fixed])
+            own = ImpliedBounds(problem).tighten(low, high, cutoff)
+            engine = Propagation(problem).tighten(low, high, cutoff)
+            assert (own is None) == (engine is None)
+            if own is not None and engine is not None:
+                for mine, theirs in zip(own, engine, strict=True):
+                    np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+
+
+@each_problem
+def test_weak_duality(problem: MISDP) -> None:
+    """Equal up to what each of the two allows for rounding errors."""
+    rng = np.random.default_rng(6)
+    duality, safe = WeakDuality(problem), SafeBounds(problem)
+    m, cones, psd = duality.widths
+    box = Propagation(problem).tighten()
+    if box is None:
+        return
+    finite = 0
+    for size in (0.1, 1.0, 1e3):
+        for farkas in (False, True):
+            given = size * rng.normal(size=m + cones + psd)
+            own = duality.bound(*box, given, farkas)
+            parts = (part[None] for part in np.split(given, [m, m + cones]))
+            engine = safe.evaluate(*box, Multipliers(*parts), farkas)
+            # Random multipliers of a variable without ends prove nothing, for either.
+            assert np.isinf(own.value) == np.isinf(engine.value[0])
+            if np.isfinite(own.value):
+                finite += 1
+                assert abs(own.value - engine.value[0]) <= 1e-11 * own.size
+    assert finite or np.isinf(np.concatenate(box)).any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_boxes_of_rank_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model = MISDPBuilder("min")
+    X = model.matrix(3, rank_one=True)
+    y = model.variable(lower=-1.0, upper=2.0)
+    for j in range(3):
+        model.row((X[j, j], 1.0), (y, float(rng.normal())), lower=0.5, upper=1.5)
+    model.objective((X, np.ones((3, 3))))
+    problem = model.build()
+    own, engine = RankBoxes(problem), RankOneBoxes(problem)
+    box = Propagation(problem).tighten()
+    assert box is not None
+    first, second = own.box(*box), engine.box(*box)
+    assert first is not None and second is not None
+    for _ in range(20):
+        np.testing.assert_allclose(first, second, rtol=1e-11, atol=1e-11)
+        rows, others = own.relaxed(*first), engine.relaxed(*second)
+        np.testing.assert_allclose(rows.A.toarray(), others.A.toarray(), atol=1e-9)
+        np.testing.assert_allclose(rows.row_lower, others.row_lower, atol=1e-9)
+        np.testing.assert_allclose(rows.row_upper, others.row_upper, atol=1e-9)
+        e = int(rng.integers(len(own.F0)))
+        end = int(rng.integers(2))
+        for low_high in (first, second):
+            low_high[end][e] = 0.5 * (low_high[0][e] + low_high[1][e])
+        first, second = own.tightened(*first), engine.tightened(*second)
+        assert (first is None) == (second is None)
+        if first is None or second is None:
+            break
+
+
+def test_cones_as_matrices() -> None:
+    rng = np.random.default_rng(7)
+    for rotated, k in ((False, 1), (False, 2), (False, 4), (True, 2), (True, 3), (True, 5)):
+        cone = SecondOrderCone(np.eye(k), rotated=rotated)
+        matrix = with_cones_as_matrices(MISDP(c=np.ones(k), cones=[cone])).blocks[0]
+        u = rng.normal(size=k)
+        np.testing.assert_array_equal(matrix.matrix(u), _arrow(u, rotated))
