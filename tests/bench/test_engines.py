@@ -15,6 +15,7 @@ from sparseopt.bench.suite import read_suite
 from sparseopt.errors import ParamError
 
 
+@pytest.mark.thorough
 def test_a_dask_worker_dies_and_nothing_is_lost(
     suite_file: Callable[..., Path], tmp_path: Path
 ) -> None:

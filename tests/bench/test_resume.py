@@ -42,6 +42,7 @@ def still_running(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_ten_kills_change_nothing(suite_file: Callable[..., Path], tmp_path: Path) -> None:
     suite = suite_file("Good", "WrongObjective", instances=2, time_limit=5)
@@ -81,6 +82,7 @@ def test_ten_kills_change_nothing(suite_file: Callable[..., Path], tmp_path: Pat
     assert all((hurt / r["answer"]).is_file() for r in found)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_ctrl_c_ends_everything_and_says_how_to_go_on(
     suite_file: Callable[..., Path], tmp_path: Path
