@@ -95,6 +95,7 @@ BEFORE = {"by_call": 22.0, "by_constant": 15.0, "by_attribute": 17.0, "later": -
 NONE = dict.fromkeys(BEFORE, 0)
 
 
+@pytest.mark.thorough
 def test_a_change_in_another_file_is_seen(kernels: Path) -> None:
     both = [start(kernels), start(kernels)]
     for process in both:

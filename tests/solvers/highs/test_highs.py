@@ -47,7 +47,15 @@ def solve(problem, options=None, **question):
 SEEDS = range(3)
 every_problem = pytest.mark.parametrize(
     "problem",
-    [pytest.param(kind(seed), id=f"{kind.__name__}-{seed}") for kind in KINDS for seed in SEEDS],
+    [
+        pytest.param(
+            kind(seed),
+            id=f"{kind.__name__}-{seed}",
+            marks=[pytest.mark.thorough] if seed else [],
+        )
+        for kind in KINDS
+        for seed in SEEDS
+    ],
 )
 
 

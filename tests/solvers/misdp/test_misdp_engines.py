@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -118,7 +119,7 @@ def test_the_optimum_of_a_trust_region_subproblem(backend, D, d, formulation):
         ("misdp-bnb", {}, 8, 2, "strong"),
         ("misdp-bnb", {}, 12, 3, "weak"),
         ("misdp-oa", {}, 9, 2, "strong"),
-        ("misdp-oa", {}, 10, 3, "weak"),
+        pytest.param("misdp-oa", {}, 10, 3, "weak", marks=pytest.mark.thorough),
         ("misdp-oa", {"master": "scip"}, 8, 2, "weak"),
     ],
 )
@@ -205,6 +206,7 @@ def test_node_limits_leave_valid_bounds(backend, nodes):
         assert result.limit is Limit.NODE
 
 
+@cache
 def _isometry_optimum():
     """Return the least squared singular value of three columns, by all of them."""
     import itertools
