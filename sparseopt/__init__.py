@@ -1,11 +1,63 @@
 """Sparse statistical optimization: exact engines, interchangeable backends, checked answers."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sparseopt import problems
-from sparseopt.api import BackendInfo, backends, check, load, save, solve
-from sparseopt.backend import Availability, Backend, Feature, Option, Progress
-from sparseopt.errors import (
+from sparseopt.installed import resolve
+from sparseopt.verbs import lend
+
+# The free verbs that serve as methods, too. The types are defined below: a data type does not know
+# the layers above it.
+_DRAW = "Draw it; see :func:`sparseopt.plot` (needs matplotlib)."
+_CHOOSE = "Choose the parameter by a rule; see :func:`sparseopt.select`."
+for _type in (
+    "sparseopt.result:Result",
+    "sparseopt.paths.parametric:ParametricPath",
+    "sparseopt.paths.columns:ColumnwisePath",
+    "sparseopt.paths.graph:GraphPath",
+):
+    lend(_type, "select", "sparseopt.selection.rules:select", _CHOOSE)
+for _type in (
+    "sparseopt.result:Result",
+    "sparseopt.paths.parametric:ParametricPath",
+    "sparseopt.paths.parametric:GridPath",
+    "sparseopt.paths.supports:SupportPath",
+    "sparseopt.paths.l1_bound:L1BoundPath",
+    "sparseopt.selection.criteria:CriterionResult",
+    "sparseopt.selection.cross_validation:CVResult",
+    "sparseopt.selection.stability:StabilityResult",
+    "sparseopt.selection.graphs.choice:GraphSelection",
+    "sparseopt.selection.graphs.stability:GraphStabilityResult",
+    "sparseopt.selection.graphs.roc:ROC",
+    "sparseopt.two_sample.result:TwoSampleTest",
+):
+    lend(_type, "plot", "sparseopt.pictures:plot", _DRAW)
+lend(
+    "sparseopt.two_sample.result:TwoSampleTest",
+    "plot_witness",
+    "sparseopt.pictures:plot_witness",
+    "Draw the witness function; see :func:`sparseopt.pictures.plot_witness`.",
+)
+lend(
+    "sparseopt.result:Result",
+    "save",
+    "sparseopt.io:save_result",
+    "Write it as versioned JSON; see :func:`sparseopt.save`.",
+)
+del _type
+
+from sparseopt import problems  # noqa: E402
+from sparseopt.api import (  # noqa: E402
+    BackendInfo,
+    backends,
+    check,
+    load,
+    save,
+    solve,
+    with_verdict,
+)
+from sparseopt.backend import Availability, Backend, Feature, Option, Progress  # noqa: E402
+from sparseopt.errors import (  # noqa: E402
     BackendError,
     BackendNotFound,
     BackendUnavailable,
@@ -15,13 +67,16 @@ from sparseopt.errors import (
     SparseOptError,
     UnsupportedProblem,
 )
-from sparseopt.params import SolveParams
-from sparseopt.paths.parametric import PathResult
-from sparseopt.problems import Problem
-from sparseopt.result import Certificate, Limit, Result, Status, Verdict
+from sparseopt.families import Family  # noqa: E402
+from sparseopt.params import SolveParams  # noqa: E402
+from sparseopt.paths.base import PathResult  # noqa: E402
+from sparseopt.problems import Problem  # noqa: E402
+from sparseopt.result import Certificate, Limit, Result, Status, Verdict  # noqa: E402
 
 if TYPE_CHECKING:
     from sparseopt.bench.api import compare
+    from sparseopt.pictures import plot
+    from sparseopt.selection import select
 
 __version__ = "0.1.0"
 
@@ -33,6 +88,7 @@ __all__ = [
     "BackendNotFound",
     "BackendUnavailable",
     "Certificate",
+    "Family",
     "Feature",
     "LicenseError",
     "Limit",
@@ -53,20 +109,26 @@ __all__ = [
     "check",
     "compare",
     "load",
+    "plot",
     "problems",
     "save",
+    "select",
     "solve",
+    "with_verdict",
 ]
+
+
+_AT_FIRST_USE = {
+    "compare": "sparseopt.bench.api:compare",
+    "plot": "sparseopt.pictures:plot",
+    "select": "sparseopt.selection:select",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import what few programs need at its first use."""
-    if name == "compare":
-        from sparseopt.bench.api import compare
-
-        return compare
+    if name in _AT_FIRST_USE:
+        return resolve(_AT_FIRST_USE[name])
     if name == "cvxpy":
-        import importlib
-
-        return importlib.import_module("sparseopt.modelling.cvxpy")
+        return import_module("sparseopt.cvxpy")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,13 +9,15 @@ from os import PathLike
 from typing import Any
 
 from sparseopt.backend import Backend, Feature, Progress
+from sparseopt.checking.run import check as run_check
 from sparseopt.errors import BackendError, ParamError, UnsupportedProblem
+from sparseopt.io import load_problem, save_problem, save_result
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
 from sparseopt.registry import backend_names, get_backend
 from sparseopt.result import Result, Status, Verdict
 
-__all__ = ["BackendInfo", "backends", "check", "checked", "load", "save", "solve"]
+__all__ = ["BackendInfo", "backends", "check", "load", "save", "solve", "with_verdict"]
 
 
 def load(path: str | PathLike[str]) -> Problem:
@@ -26,24 +28,37 @@ def load(path: str | PathLike[str]) -> Problem:
     ProblemError
         When the file is unreadable, damaged, of an unknown version, or holds no valid problem.
     """
-    from sparseopt.io import load_problem
-
     return load_problem(path)
 
 
-def save(problem: Problem, path: str | PathLike[str], **header: Any) -> None:
-    """Write a problem to a file; the format is chosen by the ending (.npz, .mps, .cbf, .dat-s).
+def save(what: Problem | Result, path: str | PathLike[str], **header: Any) -> None:
+    """Write a problem or a result to a file.
 
     Parameters
     ----------
-    problem : Problem
+    what : Problem or Result
     path : path
+        Of a problem the ending chooses the format: .npz, .mps, .cbf, .dat-s. A result is written
+        as versioned JSON, with the ending .json.
     **header
-        Facts for the file's header: name, license, citation, generator, reference.
-    """
-    from sparseopt.io import save_problem
+        Facts for the header of a problem's file: name, license, citation, generator, reference.
 
-    save_problem(problem, path, **header)
+    Raises
+    ------
+    ProblemError
+        When the ending or a header entry is unknown, the format cannot hold it, or the file
+        cannot be written.
+    ParamError
+        When `what` is neither, or header facts are given for a result.
+    """
+    if isinstance(what, Result):
+        if header:
+            raise ParamError(f"a result's file has no header entry {next(iter(header))!r}")
+        save_result(what, path)
+    elif isinstance(what, Problem):
+        save_problem(what, path, **header)
+    else:
+        raise ParamError(f"save takes a Problem or a Result, got {type(what).__name__}")
 
 
 def check(problem: Problem, result: Result) -> Any:
@@ -54,9 +69,7 @@ def check(problem: Problem, result: Result) -> Any:
     CheckReport
         With `verdict`, `residuals` and `messages`.
     """
-    from sparseopt.checking import check as run
-
-    return run(problem, result)
+    return run_check(problem, result)
 
 
 def solve(
@@ -121,7 +134,7 @@ def solve(
     result = engine.solve(problem, asked, options, warm_start, on_progress)
     if notes:
         result = result.with_changes(notes=(*notes, *result.notes))
-    return checked(problem, result) if check else result
+    return with_verdict(problem, result) if check else result
 
 
 def _params(params: SolveParams | None, question: Mapping[str, Any]) -> SolveParams:
@@ -167,8 +180,26 @@ def _choose(problem: Problem, params: SolveParams) -> tuple[Backend, str]:
     raise UnsupportedProblem(f"no backend can solve {problem.kind}: " + "; ".join(reasons))
 
 
-def checked(problem: Problem, result: Result) -> Result:
-    """Return the result with the checker's verdict; a refuted one gets the status IMPRECISE."""
+def with_verdict(problem: Problem, result: Result) -> Result:
+    """Run the checker and return the result with its verdict.
+
+    Parameters
+    ----------
+    problem : Problem
+        The one that was solved.
+    result : Result
+
+    Returns
+    -------
+    Result
+        With `verdict`, `check_messages` and `check_time`. A refuted one has the status IMPRECISE
+        and no limit.
+
+    Raises
+    ------
+    ProblemError
+        When the result belongs to another instance.
+    """
     begin = time.perf_counter()
     report = check(problem, result)
     status, limit = result.status, result.limit

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
-import importlib.metadata
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 from sparseopt.backend import API_VERSION, Backend
 from sparseopt.errors import BackendError, BackendNotFound
+from sparseopt.installed import entry_points, resolve
 
 __all__ = ["ENTRY_POINT_GROUP", "backend_names", "get_backend"]
 
@@ -54,27 +50,7 @@ _OWN: Mapping[str, str] = {
 
 
 def _registered() -> Mapping[str, str]:
-    return _with_entry_points(_installation())
-
-
-def _installation() -> tuple[tuple[str, int], ...]:
-    """Tell in some microseconds whether packages were installed or removed since the last time."""
-    found = []
-    for folder in sys.path:
-        try:
-            found.append((folder, Path(folder or ".").stat().st_mtime_ns))
-        except OSError:
-            found.append((folder, 0))
-    return tuple(found)
-
-
-@functools.lru_cache(maxsize=4)
-def _with_entry_points(installation: tuple[tuple[str, int], ...]) -> Mapping[str, str]:
-    """Scan the metadata of all packages, which takes milliseconds."""
-    found = dict(_OWN)
-    for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
-        found.setdefault(entry.name, entry.value)
-    return found
+    return {**_OWN, **{k: v for k, v in entry_points(ENTRY_POINT_GROUP).items() if k not in _OWN}}
 
 
 def backend_names() -> tuple[str, ...]:
@@ -98,10 +74,8 @@ def get_backend(name: str) -> Backend:
         raise BackendNotFound(
             f"no backend is called {name!r}; there are: {', '.join(backend_names())}"
         )
-    module_name, _, class_name = target.partition(":")
     try:
-        backend_class = getattr(importlib.import_module(module_name), class_name)
-        backend = backend_class()
+        backend = resolve(target)()
     except Exception as error:
         raise BackendError(f"backend {name} cannot be loaded from {target!r}: {error}") from error
     if not isinstance(backend, Backend):

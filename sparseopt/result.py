@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from sparseopt.errors import ParamError, SparseOptError
+from sparseopt.errors import SparseOptError
 from sparseopt.params import SolveParams
-from sparseopt.paths.parametric import PathResult
+from sparseopt.paths.base import PathResult
 from sparseopt.problems.base import Array
+from sparseopt.verbs import borrows
 
 __all__ = ["Certificate", "Limit", "Result", "Status", "Verdict", "relative_gap"]
 
@@ -100,6 +101,7 @@ def relative_gap(objective: float | None, bound: float | None, unit: float = 1.0
     return abs(objective - bound) / max(abs(objective), abs(bound), 1e-10 * unit)
 
 
+@borrows
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Result:
     """The answer of one solve, whoever gave it.
@@ -215,28 +217,6 @@ class Result:
             raise SparseOptError(f"{self.backend}: {self.status.value} ({detail})")
         return self
 
-    def select(self, by: str = "ebic", **options: Any) -> Any:
-        """Choose lam on the path; see :func:`sparseopt.selection.select`.
-
-        Raises
-        ------
-        ParamError
-            When there is no path, or the result was read without its problem.
-        """
-        from sparseopt.selection import select
-
-        if self.problem is None:
-            raise ParamError(
-                "the result does not hold its problem: use sparseopt.selection.select(problem, ...)"
-            )
-        return select(self.problem, by, result=self, **options)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the result as versioned JSON; see :func:`sparseopt.io.results.save_result`."""
-        from sparseopt.io.results import save_result
-
-        save_result(self, path)
-
     def summary(self) -> dict[str, Any]:
         """Return the facts that a person or a script asks for first, ready for JSON."""
         return {
@@ -270,6 +250,14 @@ class Result:
             for key, value in shown.items()
         )
         return f"<table><caption>Result</caption>{rows}</table>"
+
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
+
+        def save(self, path: str | PathLike[str]) -> None: ...
+
+        def select(self, by: str = "ebic", problem: Any = None, **options: Any) -> Any: ...
+
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...
 
 
 def _json_number(value: float | None) -> float | str | None:

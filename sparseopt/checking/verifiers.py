@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,8 @@ import numpy as np
 
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import UNSCALED
-from sparseopt.errors import ParamError
+from sparseopt.families import Family, family_of, register
+from sparseopt.installed import resolve
 from sparseopt.problems.base import Array, Problem
 
 __all__ = ["Evaluation", "Verifier", "evaluate", "register_verifier", "verifier_of"]
@@ -76,19 +76,11 @@ def evaluate(problem: Problem, x: Array, lam: float | None) -> Evaluation:
     )
 
 
-_VERIFIERS: dict[str, Verifier | str] = {
-    "parametric": "sparseopt.checking.parametric.verifier:verify",
-    "strs": "sparseopt.checking.strs.verifier:verify",
-    "twosample": "sparseopt.checking.twosample.verifier:verify",
-    "budget": "sparseopt.checking.budget.verifier:verify",
-    "misdp": "sparseopt.checking.misdp.verifier:verify",
-}
-
-
 def register_verifier(family: str, verifier: Verifier | str) -> None:
-    """Let `verifier` judge the results of a family of problems.
+    """Let `verifier` judge the results of a family of problems, in this process.
 
-    It is called after the checks that all families share (the objective value is recomputed, the
+    A package states the verifier in its :class:`~sparseopt.families.Family`. It is called after
+    the checks that all families share (the objective value is recomputed, the
     residuals are within tolerance, bound and objective are on their right sides) and writes
     what it finds to a :class:`~sparseopt.checking.report.Findings`: ``prove`` what
     the certificate proves, ``refute`` what is false. An exception that it raises is a refutation.
@@ -115,17 +107,12 @@ def register_verifier(family: str, verifier: Verifier | str) -> None:
     ...     findings.prove("there is nothing to prove")
     >>> register_verifier("my-family", verify)
     """
-    if isinstance(verifier, str) and ":" not in verifier:
-        raise ParamError(
-            f"verifier is {verifier!r}; expected a callable or a string 'module:function'"
-        )
-    _VERIFIERS[family] = verifier
+    known = family_of(family) or Family(name=family, problems={})
+    register(known.with_changes(verifier=verifier))
 
 
 def verifier_of(family: str) -> Verifier | None:
     """Return the verifier of a family, or None where there is none."""
-    verifier = _VERIFIERS.get(family)
-    if isinstance(verifier, str):
-        module, _, name = verifier.partition(":")
-        verifier = getattr(importlib.import_module(module), name)
+    known = family_of(family)
+    verifier: Verifier | None = None if known is None else resolve(known.verifier)
     return verifier

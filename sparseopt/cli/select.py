@@ -85,7 +85,7 @@ def select(
             name = "-n" if key == "n" else f"--{key.replace('_', '-')}"
             raise ParamError(f"{name} is for --by {' | '.join(_TAKES[key])}, not for {by}")
     if plot is not None:
-        from sparseopt.pictures.paths import check_picture
+        from sparseopt.pictures import check_picture
 
         check_target("--plot", plot, instance)
         check_picture(plot)
@@ -102,9 +102,9 @@ def select(
     else:
         _print(chosen, fitted)
     if plot is not None:
-        from sparseopt.pictures.selection import save_selection_picture
+        from sparseopt.pictures import save_picture
 
-        save_selection_picture(chosen, plot, title=f"{instance.stem} ({chosen.problem.kind})")
+        save_picture(chosen, plot, title=f"{instance.stem} ({chosen.problem.kind})")
     return ExitCode.ANSWER
 
 
@@ -119,7 +119,8 @@ def _choose(
     listener: dict[str, Any] = {}
     if by in ("cv", "stability"):
         listener["on_progress"] = progress.report
-    return choose(problem, by, backend=backend, **asked, **listener)
+    chosen: Chosen = choose(problem, by, backend=backend, **asked, **listener)
+    return chosen
 
 
 def _refit(chosen: Chosen) -> dict[str, float]:

@@ -157,7 +157,7 @@ def _check_targets(instance: Path, output: Path | None, plot: Path | None, singl
         if output.suffix.lower() != ".json":
             raise ParamError(f"-o {output}: a result is a JSON file; give a name ending in .json")
     if plot is not None:
-        from sparseopt.pictures.paths import check_picture
+        from sparseopt.pictures import check_picture
 
         check_target("--plot", plot, instance)
         check_picture(plot)
@@ -178,9 +178,9 @@ def _kept(trouble: list[BaseException]) -> Iterator[None]:
 
 
 def _judge(problem: Problem, result: Result) -> Result:
-    from sparseopt.api import checked
+    from sparseopt.api import with_verdict
 
-    return checked(problem, result)
+    return with_verdict(problem, result)
 
 
 def _print(result: Result, problem: Problem, as_json: bool) -> None:
@@ -210,9 +210,9 @@ def _draw(result: Result, plot: Path, *, title: str, **style: Any) -> None:
     if result.path is None or not len(result.path):
         say("warning", f"there is no path to draw: {plot} was not written")
         return
-    from sparseopt.pictures.paths import save_path_picture
+    from sparseopt.pictures import save_picture
 
-    save_path_picture(result.path, plot, title=title, **style)
+    save_picture(result, plot, title=title, **style)
 
 
 def _exit_code(result: Result, trouble: list[BaseException]) -> ExitCode:

@@ -116,7 +116,7 @@ def _facts(result: Result) -> Iterable[tuple[str, object]]:
         yield "note", note
     if result.path is not None and len(result.path):
         knots = result.path.knots
-        covered = f"{_parameter(result.path)} {knots[0]:.6g} to {knots[-1]:.6g}"
+        covered = f"{result.path.parameter} {knots[0]:.6g} to {knots[-1]:.6g}"
         yield "path", f"{len(knots)} knots, {covered}, stopped by {result.path.stopped_by}"
     elif result.last_lam is not None:
         name = "lam" if result.params.size is None else "size"
@@ -133,10 +133,6 @@ def _number(value: float | None, digits: int) -> str | None:
     return None if value is None else f"{value:.{digits}g}"
 
 
-def _parameter(path: PathResult) -> str:
-    return {"budget": "budget", "supports": "d"}.get(path.kind, "lam")
-
-
 def _print_path(path: PathResult) -> None:
     """Print some knots, evenly chosen, the first and the last among them."""
     sizes = path.kind == "supports"
@@ -148,7 +144,7 @@ def _print_path(path: PathResult) -> None:
         support = np.flatnonzero(path.at(knot))
         told = " ".join(map(str, support)) if sizes else len(support)
         rows.append((f"{knot:.6g}", f"{path.objective_at(knot):.8g}", told))
-    heads = (_parameter(path), "objective", "variables" if sizes else "nonzeros")
+    heads = (path.parameter, "objective", "variables" if sizes else "nonzeros")
     print_table(heads, rows, left=0, words_last=sizes)
 
 

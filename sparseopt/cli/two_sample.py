@@ -77,7 +77,7 @@ def two_sample(
     sample chooses the variables that differ most, a permutation test on the rest decides.
     """
     if plot is not None:
-        from sparseopt.pictures.paths import check_picture
+        from sparseopt.pictures import check_picture
 
         check_target("--plot", plot, x, y)
         check_picture(plot)
@@ -109,9 +109,9 @@ def two_sample(
     else:
         _print(test)
     if plot is not None:
-        from sparseopt.pictures.two_sample import save_test_picture
+        from sparseopt.pictures import save_picture
 
-        save_test_picture(test, plot, title=f"{x.name} and {y.name}")
+        save_picture(test, plot, title=f"{x.name} and {y.name}")
     return ExitCode.ANSWER
 
 

@@ -28,6 +28,7 @@ import numpy as np
 
 from sparseopt.backend import Option
 from sparseopt.errors import ParamError
+from sparseopt.families import families
 from sparseopt.generators.classification import l1_svm, lpd, two_classes
 from sparseopt.generators.draws import valid_seed
 from sparseopt.generators.graphs import (
@@ -76,6 +77,7 @@ from sparseopt.generators.two_samples import (
     mean_shift,
     two_samples,
 )
+from sparseopt.installed import resolve
 from sparseopt.problems import Problem
 
 __all__ = [
@@ -129,7 +131,7 @@ __all__ = [
 
 def names() -> list[str]:
     """Return the names of all generators."""
-    return list(_DESIGNS)
+    return list(_designs())
 
 
 def describe(name: str) -> str:
@@ -222,10 +224,17 @@ def provenance(name: str, *, seed: int = 0, **chosen: Any) -> dict[str, Any]:
     return record
 
 
+def _designs() -> dict[str, Any]:
+    """Return the generators of all families by name."""
+    return {name: make for one in families().values() for name, make in one.generators.items()}
+
+
 def _design(name: str) -> Callable[..., Problem]:
-    if name not in _DESIGNS:
-        raise ParamError(f"no generator is called {name!r}; there are: {', '.join(_DESIGNS)}")
-    return _DESIGNS[name]
+    designs = _designs()
+    if name not in designs:
+        raise ParamError(f"no generator is called {name!r}; there are: {', '.join(designs)}")
+    design: Callable[..., Problem] = resolve(designs[name])
+    return design
 
 
 def _converted(name: str, chosen: dict[str, Any]) -> dict[str, Any]:
@@ -242,37 +251,6 @@ def _converted(name: str, chosen: dict[str, Any]) -> dict[str, Any]:
     except ParamError as error:
         raise ParamError(f"generator {name}: {error}; its settings are: {known}") from error
 
-
-_DESIGNS: dict[str, Callable[..., Problem]] = {
-    "dantzig-4.1": dantzig_41,
-    "dantzig-4.3": dantzig_43,
-    "lad-4.1": lad_41,
-    "lad-4.3": lad_43,
-    "quantile-4.3": quantile_43,
-    "compressed-sensing": compressed_sensing,
-    "parametric-lp": parametric_lp,
-    "piecewise-linear": piecewise_linear,
-    "lpd": lpd,
-    "l1-svm": l1_svm,
-    "clime": clime,
-    "differential-network-4.4": differential_network_44,
-    "scale-free-graph": scale_free_graph,
-    "block-graph": block_graph,
-    "band-graph": band_graph,
-    "sensor-field": sensor_field,
-    "ising-lattice": ising_lattice,
-    "mean-shift": mean_shift,
-    "covariance-shift": covariance_shift,
-    "gaussian-laplace": gaussian_laplace,
-    "gaussian-mixture": gaussian_mixture,
-    "kernel-selection": kernel_selection,
-    "strs-misdp": strs_misdp,
-    "cardinality-least-squares": cardinality_least_squares,
-    "k-partitioning": k_partitioning,
-    "truss-topology": truss_topology,
-    "restricted-isometry": restricted_isometry,
-    "random-misdp": random_misdp,
-}
 
 _PAPER_FACTOR = {"dantzig-4.1": 1.0, "dantzig-4.3": 2.0, "lad-4.1": 1.0, "lad-4.3": 2.0}
 """The `factor` of the paper's stopping rules."""

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sparseopt.paths.parametric import ParametricPath, PathResult, Side, SparseRows
+from sparseopt.paths.base import PathResult
+from sparseopt.paths.parametric import ParametricPath, Side, SparseRows
 from sparseopt.problems.base import Array
+from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ColumnwisePath", "StackedPaths"]
 
 
+@borrows
 @dataclass(frozen=True, eq=False)
 class ColumnwisePath(PathResult):
     """One exact path for each column of a matrix problem; all have the same end.
@@ -79,6 +82,10 @@ class ColumnwisePath(PathResult):
                 ),
             }
         )
+
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
+
+        def select(self, by: str = "ebic", problem: Any = None, **options: Any) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)

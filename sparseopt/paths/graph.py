@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.errors import ParamError
 from sparseopt.paths.budget import BudgetPath
-from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.base import Array
 from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+from sparseopt.verbs import borrows
 
 __all__ = ["GraphPath", "Rule"]
 
 Rule = Literal["and", "or"]
 
 
+@borrows
 @dataclass(frozen=True, eq=False)
 class GraphPath(BudgetPath):
     """The best neighbours of all nodes for every budget K.
@@ -63,21 +65,6 @@ class GraphPath(BudgetPath):
         """Return how many neighbours are chosen at each budget, shape (B,); at most K."""
         sizes = np.bitwise_count(self.supports.astype(np.int64)).astype(float)
         return np.rint(self.sums(sizes, self.ptr)).astype(np.int64)
-
-    def select(self, by: str, problem: Problem | None = None, **options: Any) -> Any:
-        """Choose K on this path; see :func:`sparseopt.selection.select_graph`.
-
-        Parameters
-        ----------
-        by : {"cv", "aic", "bic", "ebic", "stability"}
-        problem : L0GraphicalModel, optional
-            Needed for a path that was read from a file.
-        """
-        if problem is None and self.problem is None:
-            raise ParamError(
-                "this path was read from a file and knows no data: give the problem, too"
-            )
-        return super().select(by, problem or self.problem, **options)  # type: ignore[arg-type]
 
     def selected(self, budget: int) -> Array:
         """Return which candidates are chosen at the budget K, as truth values, shape (total,)."""
@@ -146,3 +133,7 @@ class GraphPath(BudgetPath):
         )
         matrix.eliminate_zeros()
         return matrix
+
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
+
+        def select(self, by: str = "ebic", problem: Any = None, **options: Any) -> Any: ...

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparseopt.errors import ParamError
-from sparseopt.paths.parametric import PathResult
+from sparseopt.paths.base import PathResult
 from sparseopt.problems.base import Array
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ class IntegerPath(PathResult):
     objective: Array
     bound: Array
     certified: Array
-
-    parameter: ClassVar[str]
-    """What the whole numbers are called: "budget", "d"."""
 
     @property
     @abstractmethod

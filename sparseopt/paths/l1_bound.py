@@ -20,19 +20,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sparseopt.errors import ParamError
-from sparseopt.paths.parametric import ParametricPath, PathResult
+from sparseopt.paths.base import PathResult
+from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.l1 import PenalisedL1
+from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["L1BoundPath"]
 
 _EXPECTED = "the whole path of this problem, sparseopt.solve(problem).path"
 
 
+@borrows
 @dataclass(frozen=True, eq=False)
 class L1BoundPath(PathResult):
     r"""Solutions of :math:`\min L(\theta)` subject to :math:`\sum_j w_j |\theta_j| \le t`.
@@ -76,6 +78,7 @@ class L1BoundPath(PathResult):
     _segments: Array = field(init=False)
 
     kind: ClassVar[str] = "l1-bound"
+    parameter: ClassVar[str] = "bound"
 
     def __post_init__(self) -> None:
         problem, path = self.problem, self.path
@@ -143,10 +146,6 @@ class L1BoundPath(PathResult):
         names = self.problem.coefficient_names
         return pd.concat([head, pd.DataFrame(coefficients, columns=names)], axis=1)
 
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Axes:
-        """Draw the coefficients over their l1 norm; see ``plot_path``."""
-        return self.path.plot(ax, **{"x": "l1norm", **kwargs})
-
     def _corner(self, k: int) -> Array:
         return self.path.theta.dense(int(self._segments[k]), 0.0, self.path.shape[1])
 
@@ -162,3 +161,7 @@ class L1BoundPath(PathResult):
                 f"lam = {lam:g}: solve it down to a smaller lam"
             )
         return int(np.searchsorted(self.knots, t, side="right")) - 1
+
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
+
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...

@@ -1,8 +1,7 @@
-"""Solutions as a function of the regularization parameter: :class:`PathResult`."""
+"""Exact paths and grids of parametric problems: solutions as functions of lam."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -10,60 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from sparseopt.errors import ParamError
-from sparseopt.problems.base import Array, Problem
+from sparseopt.paths.base import PathResult
+from sparseopt.problems.base import Array
+from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
-__all__ = ["GridPath", "ParametricPath", "PathResult", "Side", "SparseRows"]
+__all__ = ["GridPath", "ParametricPath", "Side", "SparseRows"]
 
 Side = Literal["above", "below", "both"]
-
-
-class PathResult(ABC):
-    """Solutions for a range of a parameter.
-
-    Attributes
-    ----------
-    knots : array of shape (K,)
-        The parameter's values at which something changes, in the order of the solve (decreasing
-        for lam, increasing for a budget). The last one is where the path ends.
-    stopped_by : str
-        Why it ends there: "lam_min", "max_knots", "max_nonzeros", "infeasible_below",
-        "unbounded_below", "time", "interrupted", "slow_progress", ...
-    """
-
-    kind: ClassVar[str]
-    knots: Array
-    stopped_by: str
-
-    def __len__(self) -> int:
-        return len(self.knots)
-
-    @abstractmethod
-    def at(self, value: float) -> Any:
-        """Return the solution at a value of the parameter."""
-
-    @abstractmethod
-    def objective_at(self, value: float) -> float:
-        """Return the objective value at a value of the parameter."""
-
-    @abstractmethod
-    def to_frame(self) -> pd.DataFrame:
-        """Return the path as a table with one row for each knot (needs pandas)."""
-
-    def select(self, by: str, problem: Problem, **options: Any) -> Any:
-        """Choose lam on this path of `problem`; see :func:`sparseopt.selection.select`."""
-        from sparseopt.selection import select
-
-        return select(problem, by, path=self, **options)
-
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Axes:
-        """Draw the path; see :func:`sparseopt.pictures.paths.plot_path` (needs matplotlib)."""
-        from sparseopt.pictures.paths import plot_path
-
-        return plot_path(self, ax=ax, **kwargs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +74,7 @@ class SparseRows:
         )
 
 
+@borrows
 @dataclass(frozen=True, eq=False)
 class ParametricPath(PathResult):
     r"""The exact solution path of a parametric problem.
@@ -234,7 +190,14 @@ class ParametricPath(PathResult):
         s = self._segment(lam, side)
         return rows.dense(s, self._step(s, lam), length)
 
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 
+        def select(self, by: str = "ebic", problem: Any = None, **options: Any) -> Any: ...
+
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...
+
+
+@borrows
 @dataclass(frozen=True, eq=False)
 class GridPath(PathResult):
     """Solutions at single values of lam, each with its own multipliers; nothing in between.
@@ -288,3 +251,7 @@ class GridPath(PathResult):
             }
         )
         return pd.concat([head, pd.DataFrame(self.theta, columns=list(self.names))], axis=1)
+
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
+
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...

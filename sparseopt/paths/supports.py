@@ -9,14 +9,15 @@ import numpy as np
 
 from sparseopt.paths.integer import IntegerPath
 from sparseopt.problems.base import Array
+from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["SupportPath"]
 
 
+@borrows
 @dataclass(frozen=True, eq=False)
 class SupportPath(IntegerPath):
     """The best point of every size d.
@@ -83,38 +84,6 @@ class SupportPath(IntegerPath):
         frame["support"] = self.supports()
         return frame
 
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Axes:
-        """Draw objective and bound against the number of nonzeros (needs matplotlib).
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw. Default: the only axes of a new pyplot figure.
-        **kwargs
-            Of the line of the objective.
-        """
-        from sparseopt.pictures.paths import require_matplotlib
-
-        require_matplotlib()
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            _, ax = plt.subplots(layout="constrained")
-        from matplotlib.ticker import MaxNLocator
-
-        (line,) = ax.plot(self.sizes, self.objective, **{"marker": "o", "ms": 4.0, **kwargs})
-        open_ = ~np.asarray(self.certified)
-        if open_.any():
-            ax.vlines(
-                self.sizes[open_],
-                self.objective[open_],
-                self.bound[open_],
-                colors=line.get_color(),
-                alpha=0.5,
-                label="not proven: up to the bound",
-            )
-            ax.legend(frameon=False)
-        ax.set_xlabel("nonzeros d")
-        ax.set_ylabel("objective")
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        return ax
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...

@@ -10,19 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.errors import ParamError
-from sparseopt.pictures.paths import require_matplotlib
+from sparseopt.pictures.style import BLUE, COLOURS, GREY, RED, axes
 from sparseopt.problems.base import Array
+from sparseopt.selection.graphs.choice import GraphSelection
 from sparseopt.selection.graphs.roc import ROC
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sparseopt.selection.graphs.choice import GraphSelection
-
 __all__ = ["plot_budgets", "plot_graph", "plot_roc"]
-
-_COLOURS = ("#332288", "#CC6677", "#117733", "#AA4499", "#88CCEE", "#999933")
-_BLUE, _RED, _GREY = "#332288", "#CC6677", "#BBBBBB"
 
 
 def plot_roc(
@@ -37,18 +33,18 @@ def plot_roc(
     limit : float, default 1.0
         The largest false positive rate that is shown.
     """
-    ax = _axes(ax)
+    ax = axes(ax)
     for i, (name, curve) in enumerate(curves.items()):
         fpr, tpr = (curve.fpr, curve.tpr) if isinstance(curve, ROC) else curve
         ax.plot(
             fpr,
             tpr,
-            color=_COLOURS[i % len(_COLOURS)],
+            color=COLOURS[i % len(COLOURS)],
             linestyle="-" if i % 2 == 0 else "--",
             linewidth=1.6,
             label=name,
         )
-    ax.plot([0.0, 1.0], [0.0, 1.0], color=_GREY, linewidth=0.8, zorder=1)
+    ax.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linewidth=0.8, zorder=1)
     ax.set_xlim(0.0, limit)
     ax.set_ylim(0.0, 1.01)
     ax.set_xlabel("false positive rate")
@@ -80,16 +76,16 @@ def plot_graph(
     points = np.asarray(coordinates, dtype=float)
     if points.shape != (d, 2):
         raise ParamError(f"coordinates has shape {points.shape}; a picture needs ({d}, 2)")
-    ax = _axes(ax)
+    ax = axes(ax)
     from matplotlib.collections import LineCollection
 
-    kinds: list[tuple[Any, str, str, str]] = [(matrix, _BLUE, "solid", "chosen")]
+    kinds: list[tuple[Any, str, str, str]] = [(matrix, BLUE, "solid", "chosen")]
     if truth is not None:
         real = sp.csr_array(truth, dtype=bool)
         kinds = [
-            (matrix.multiply(real), _BLUE, "solid", "true"),
-            (matrix > real, _RED, "solid", "false"),
-            (real > matrix, _GREY, "dotted", "missed"),
+            (matrix.multiply(real), BLUE, "solid", "true"),
+            (matrix > real, RED, "solid", "false"),
+            (real > matrix, GREY, "dotted", "missed"),
         ]
     for some, colour, style, label in kinds:
         upper = sp.triu(sp.csr_array(some), 1).tocoo()
@@ -112,24 +108,15 @@ def plot_graph(
 
 def plot_budgets(chosen: GraphSelection, ax: Axes | None = None) -> Axes:
     """Draw the criterion of a selection against the budget, with standard errors if it has them."""
-    ax = _axes(ax)
+    ax = axes(ax)
     spread = getattr(chosen, "standard_errors", None)
     if spread is not None:
         low, high = chosen.values - spread, chosen.values + spread
-        ax.fill_between(chosen.budgets, low, high, color=_BLUE, alpha=0.15, linewidth=0)
-    ax.plot(chosen.budgets, chosen.values, color=_BLUE, linewidth=1.4, label=chosen.by.upper())
-    ax.axvline(chosen.budget, color=_RED, linewidth=1.0, label=f"K = {chosen.budget}")
+        ax.fill_between(chosen.budgets, low, high, color=BLUE, alpha=0.15, linewidth=0)
+    ax.plot(chosen.budgets, chosen.values, color=BLUE, linewidth=1.4, label=chosen.by.upper())
+    ax.axvline(chosen.budget, color=RED, linewidth=1.0, label=f"K = {chosen.budget}")
     ax.set_xlim(0, max(int(chosen.budgets[-1]), 1))
     ax.set_xlabel("budget K")
     ax.set_ylabel("error" if chosen.by == "cv" else chosen.by.upper())
     ax.legend(fontsize="small")
     return ax
-
-
-def _axes(ax: Axes | None) -> Axes:
-    require_matplotlib()
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained")[1]

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sparseopt.errors import BackendUnavailable, ParamError
-from sparseopt.paths.parametric import GridPath, ParametricPath, PathResult
+from sparseopt.errors import ParamError
+from sparseopt.paths.base import PathResult
+from sparseopt.paths.l1_bound import L1BoundPath
+from sparseopt.paths.parametric import GridPath, ParametricPath
+from sparseopt.paths.supports import SupportPath
 from sparseopt.pictures.curves import Curves, Scale, exact_curves, fitting_scale, grid_curves
+from sparseopt.pictures.style import COLOURS, GREY, axes, require_matplotlib
 from sparseopt.problems.base import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["check_picture", "plot_path", "require_matplotlib", "save_path_picture"]
-
-_COLOURS = (
-    "#332288",
-    "#CC6677",
-    "#117733",
-    "#AA4499",
-    "#44AA99",
-    "#882255",
-    "#999933",
-    "#88CCEE",
-)
-"""Paul Tol's "muted" scheme, safe for colour-blind readers, without its sand: too pale for text."""
-_GREY = "#BBBBBB"
+__all__ = ["plot_l1_bound", "plot_path", "plot_sizes"]
 
 
 def plot_path(
@@ -124,67 +112,47 @@ def plot_path(
     candidates = np.flatnonzero((curves.final != 0.0) & shown)
     order = candidates[np.argsort(-np.abs(curves.final[candidates]), kind="stable")]
     named = order[: min(max_labels, _room(ax))]
-    colour = {int(j): _COLOURS[i % len(_COLOURS)] for i, j in enumerate(named)}
+    colour = {int(j): COLOURS[i % len(COLOURS)] for i, j in enumerate(named)}
     _draw(ax, curves, colour, linewidth)
     _label(ax, curves, colour, names)
     return ax
 
 
-def check_picture(file: str | PathLike[str]) -> None:
-    """Make sure that a picture can be made under this name, before any work is spent on it.
-
-    Raises
-    ------
-    BackendUnavailable
-        When matplotlib is not installed.
-    ParamError
-        When the ending of the name is not that of a picture format.
-    """
-    require_matplotlib()
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    known = FigureCanvasBase.get_supported_filetypes()
-    ending = Path(file).suffix.lower().removeprefix(".")
-    if ending not in known:
-        raise ParamError(
-            f"{file} is not the name of a picture: the ending must be one of "
-            f"{', '.join('.' + name for name in sorted(known))}"
-        )
+def plot_l1_bound(path: L1BoundPath, ax: Axes | None = None, **style: Any) -> Axes:
+    """Draw the coefficients over their l1 norm; `style` as of :func:`plot_path`."""
+    return plot_path(path.path, ax, **{"x": "l1norm", **style})
 
 
-def save_path_picture(
-    path: PathResult, file: str | PathLike[str], *, title: str = "", **style: Any
-) -> None:
-    """Draw a path into a picture file; its ending chooses the format.
-
-    No display is needed, and no state of pyplot is touched.
+def plot_sizes(path: SupportPath, ax: Axes | None = None, **style: Any) -> Axes:
+    """Draw objective and bound against the number of nonzeros.
 
     Parameters
     ----------
-    path : PathResult
-        One that can be drawn.
-    file : path
-    title : str, optional
+    path : SupportPath
+    ax : matplotlib Axes, optional
+        Where to draw. Default: the only axes of a new pyplot figure.
     **style
-        Passed to the path's own ``plot``.
+        Of the line of the objective.
     """
-    check_picture(file)
-    from matplotlib.figure import Figure
+    ax = axes(ax)
+    from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(8.0, 5.0), dpi=150, layout="constrained")
-    ax = path.plot(figure.add_subplot(), **style)
-    if title:
-        # A dollar sign in a name is not mathematics.
-        ax.set_title(title, parse_math=False)
-    figure.savefig(file)
-
-
-def require_matplotlib() -> None:
-    """Raise BackendUnavailable, with the way to install it, where matplotlib is missing."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise BackendUnavailable(
-            "plotting needs matplotlib, which is not installed: pip install 'sparseopt[plot]'"
+    (line,) = ax.plot(path.sizes, path.objective, **{"marker": "o", "ms": 4.0, **style})
+    open_ = ~np.asarray(path.certified)
+    if open_.any():
+        ax.vlines(
+            path.sizes[open_],
+            path.objective[open_],
+            path.bound[open_],
+            colors=line.get_color(),
+            alpha=0.5,
+            label="not proven: up to the bound",
         )
+        ax.legend(frameon=False)
+    ax.set_xlabel("nonzeros d")
+    ax.set_ylabel("objective")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return ax
 
 
 def _set_axes(ax: Axes, curves: Curves, x: Scale) -> None:
@@ -256,13 +224,13 @@ def _draw(ax: Axes, curves: Curves, colour: dict[int, str], linewidth: float) ->
     rank = {j: len(colour) - i for i, j in enumerate(colour)}
     order = sorted(range(len(curves.lines)), key=lambda i: rank.get(int(curves.owner[i]), 0))
     lines = [curves.lines[i] for i in order]
-    paint = [colour.get(int(curves.owner[i]), _GREY) for i in order]
+    paint = [colour.get(int(curves.owner[i]), GREY) for i in order]
     full = linewidth if exact else 0.4 * linewidth
     ax.add_collection(
         LineCollection(
             lines,
             colors=paint,
-            linewidths=[0.6 * full if shade == _GREY else full for shade in paint],
+            linewidths=[0.6 * full if shade == GREY else full for shade in paint],
             linestyles="solid" if exact else "dotted",
             joinstyle="round",
             zorder=2,

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparseopt.pictures.paths import check_picture
+from sparseopt.pictures.style import BLUE, GREY, RED, axes
 from sparseopt.problems.base import Array
-from sparseopt.selection.choice import Selection
 from sparseopt.selection.criteria import CriterionResult
 from sparseopt.selection.cross_validation import CVResult
 from sparseopt.selection.curve import Curve
-from sparseopt.selection.graphs.choice import GraphSelection
-from sparseopt.selection.graphs.stability import GraphStabilityResult
 from sparseopt.selection.stability import StabilityResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_criterion", "plot_cross_validation", "plot_stability", "save_selection_picture"]
+__all__ = ["plot_criterion", "plot_cross_validation", "plot_stability"]
 
-_BLUE, _GREY, _RED = "#332288", "#BBBBBB", "#CC6677"
 _SQUEEZED = 0.1
 _BEYOND = 0.05
 """A logarithmic axis ends at this fraction of the choice, or at the end of the path."""
@@ -35,18 +30,18 @@ def plot_cross_validation(cv: CVResult, ax: Axes | None = None) -> Axes:
 
     The model grows from left to right: lam decreases. Lines are exact: jumps are vertical.
     """
-    ax = _axes(ax)
+    ax = axes(ax)
     for curve in cv.fold_curves:
-        ax.plot(*_points(curve), color=_GREY, linewidth=0.5, zorder=1)
+        ax.plot(*_points(curve), color=GREY, linewidth=0.5, zorder=1)
     lam, error = _points(cv.curve)
     errors = np.array([_points(curve)[1] for curve in cv.fold_curves])
     size = np.array([len(test) for _, test in cv.folds], dtype=float)
     spread = np.tensordot(size / size.sum(), (errors - error) ** 2, axes=1)
     half = np.sqrt(spread / (len(size) - 1))
-    ax.fill_between(lam, error - half, error + half, color=_BLUE, alpha=0.15, linewidth=0, zorder=2)
-    ax.plot(lam, error, color=_BLUE, linewidth=1.4, zorder=3, label=f"mean {cv.loss} error")
-    _mark(ax, cv.lam_min, cv.curve, "minimum", _RED, "-")
-    _mark(ax, cv.lam_1se, cv.curve, "within one standard error", _RED, "--")
+    ax.fill_between(lam, error - half, error + half, color=BLUE, alpha=0.15, linewidth=0, zorder=2)
+    ax.plot(lam, error, color=BLUE, linewidth=1.4, zorder=3, label=f"mean {cv.loss} error")
+    _mark(ax, cv.lam_min, cv.curve, "minimum", RED, "-")
+    _mark(ax, cv.lam_1se, cv.curve, "within one standard error", RED, "--")
     low, high = float((error - half).min()), float((error + half).max())
     ax.set_ylim(low - 0.1 * (high - low or 1.0), high + 0.1 * (high - low or 1.0))
     ax.set_ylabel(f"{cv.loss} error")
@@ -55,23 +50,23 @@ def plot_cross_validation(cv: CVResult, ax: Axes | None = None) -> Axes:
 
 def plot_criterion(chosen: CriterionResult, ax: Axes | None = None) -> Axes:
     """Draw the criterion, which jumps where a coefficient enters or leaves, and the choice."""
-    ax = _axes(ax)
+    ax = axes(ax)
     lam, loss = _points(chosen.loss)
     df = np.repeat(chosen.piece_df, _FINE)
     value = chosen.formula(loss, df)
     if chosen.max_df is not None:
         value = np.where(df <= chosen.max_df, value, np.nan)
-    ax.plot(lam, value, color=_BLUE, linewidth=1.4, label=chosen.by.upper())
+    ax.plot(lam, value, color=BLUE, linewidth=1.4, label=chosen.by.upper())
     shown = np.isfinite(chosen.values)
-    ax.plot(chosen.knots[shown], chosen.values[shown], ".", color=_BLUE, markersize=4)
-    ax.axvline(chosen.lam, color=_RED, linewidth=1.0, label=f"lam = {chosen.lam:.4g}")
+    ax.plot(chosen.knots[shown], chosen.values[shown], ".", color=BLUE, markersize=4)
+    ax.axvline(chosen.lam, color=RED, linewidth=1.0, label=f"lam = {chosen.lam:.4g}")
     ax.set_ylabel(chosen.by.upper())
     return _finish(ax, lam, chosen.lam)
 
 
 def plot_stability(result: StabilityResult, ax: Axes | None = None) -> Axes:
     """Draw each coefficient's selection frequency; the chosen ones are coloured and named."""
-    ax = _axes(ax)
+    ax = axes(ax)
     variable, place, count = result.runs.counts(result.runs.end)
     share = count / result.subsamples
     start = float(place[np.isfinite(place)].max(initial=result.lam))
@@ -81,42 +76,16 @@ def plot_stability(result: StabilityResult, ax: Axes | None = None) -> Axes:
         mine = variable == j
         lam = np.concatenate([[start], np.minimum(place[mine], start), [result.runs.end]])
         height = np.concatenate([[0.0], share[mine], share[mine][-1:]])
-        style: dict[str, Any] = {"color": _GREY, "linewidth": 0.6}
+        style: dict[str, Any] = {"color": GREY, "linewidth": 0.6}
         if int(j) in chosen:
             style = {"linewidth": 1.4, "label": names[j], "zorder": 3}
         # A count holds from its place down to the next one.
         ax.step(lam, height, where="post", **style)
     ax.axhline(result.threshold, color="black", linewidth=0.8, linestyle=":")
-    ax.axvline(result.lam, color=_RED, linewidth=1.0, label=f"lam = {result.lam:.4g}")
+    ax.axvline(result.lam, color=RED, linewidth=1.0, label=f"lam = {result.lam:.4g}")
     ax.set_ylim(0.0, 1.02)
     ax.set_ylabel("selection frequency")
     return _finish(ax, np.array([start, result.runs.end]), result.lam)
-
-
-def save_selection_picture(
-    chosen: Selection | StabilityResult | GraphSelection | GraphStabilityResult,
-    file: str | PathLike[str],
-    *,
-    title: str = "",
-) -> None:
-    """Draw a selection into a picture file; its ending chooses the format. No display is needed."""
-    check_picture(file)
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.0, 5.0), dpi=150, layout="constrained")
-    ax = chosen.plot(figure.add_subplot())
-    if title:
-        # A dollar sign in a name is not mathematics.
-        ax.set_title(title, parse_math=False)
-    figure.savefig(file)
-
-
-def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained")[1]
 
 
 def _points(curve: Curve) -> tuple[Array, Array]:

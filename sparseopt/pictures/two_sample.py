@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sparseopt.errors import BackendUnavailable
+from sparseopt.pictures.style import BLUE, GREY, RED, axes
 from sparseopt.problems.base import Array
+from sparseopt.two_sample.result import TwoSampleTest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sparseopt.two_sample.result import TwoSampleTest
+__all__ = ["plot_null", "plot_witness"]
 
-__all__ = ["plot_null", "plot_witness", "save_test_picture"]
-
-_BLUE, _GREY, _RED = "#332288", "#BBBBBB", "#CC6677"
 _GRID = 60
-_MISSING = "pictures need matplotlib: pip install 'sparseopt[plot]'"
 
 
-def plot_null(test: TwoSampleTest, ax: Axes | None) -> Axes:
+def plot_null(test: TwoSampleTest, ax: Axes | None = None) -> Axes:
     """Draw a histogram of the permutations with the threshold and the statistic."""
-    ax = _axes(ax)
-    ax.hist(test.null, bins=40, color=_GREY)
+    ax = axes(ax)
+    ax.hist(test.null, bins=40, color=GREY)
     if np.isfinite(test.threshold):
         label = f"threshold, alpha = {test.alpha:g}"
-        ax.axvline(test.threshold, color=_BLUE, linestyle="--", label=label)
-    ax.axvline(test.statistic, color=_RED, label=f"statistic, p = {test.p_value:.3g}")
+        ax.axvline(test.threshold, color=BLUE, linestyle="--", label=label)
+    ax.axvline(test.statistic, color=RED, label=f"statistic, p = {test.p_value:.3g}")
     ax.set_xlabel("difference of mean scores" if test.kernel == "scores" else "squared MMD")
     ax.set_ylabel("permutations")
     ax.legend(framealpha=0.85)
@@ -38,14 +34,14 @@ def plot_null(test: TwoSampleTest, ax: Axes | None) -> Axes:
 
 def plot_witness(test: TwoSampleTest, ax: Axes | None, variables: list[int]) -> Axes:
     """Draw the witness function over one or two variables with the test samples."""
-    ax = _axes(ax)
+    ax = axes(ax)
     pooled = np.concatenate([test.x_test, test.y_test])
     grids = [_around(pooled[:, s]) for s in variables]
     if len(variables) == 1:
         points = np.tile(pooled.mean(axis=0), (_GRID, 1))
         points[:, variables[0]] = grids[0]
-        ax.plot(grids[0], test.witness(points), color=_GREY, linewidth=2.0, label="witness")
-        for sample, colour, name in ((test.x_test, _BLUE, "x"), (test.y_test, _RED, "y")):
+        ax.plot(grids[0], test.witness(points), color=GREY, linewidth=2.0, label="witness")
+        for sample, colour, name in ((test.x_test, BLUE, "x"), (test.y_test, RED, "y")):
             here = np.full((len(sample), pooled.shape[1]), pooled.mean(axis=0))
             here[:, variables[0]] = sample[:, variables[0]]
             ax.plot(
@@ -61,7 +57,7 @@ def plot_witness(test: TwoSampleTest, ax: Axes | None, variables: list[int]) -> 
         levels = np.linspace(-largest, largest, 21)
         field = ax.contourf(first, second, value, levels=levels, cmap="RdBu", alpha=0.8)
         ax.figure.colorbar(field, ax=ax, label="witness: x denser > 0 > y denser")
-        for sample, colour, name in ((test.x_test, _BLUE, "x"), (test.y_test, _RED, "y")):
+        for sample, colour, name in ((test.x_test, BLUE, "x"), (test.y_test, RED, "y")):
             ax.plot(*sample[:, variables].T, "o", color=colour, markeredgecolor="white", label=name)
         ax.set_ylabel(test.names[variables[1]])
     ax.set_xlabel(test.names[variables[0]])
@@ -69,37 +65,7 @@ def plot_witness(test: TwoSampleTest, ax: Axes | None, variables: list[int]) -> 
     return ax
 
 
-def save_test_picture(test: TwoSampleTest, path: str | PathLike[str], title: str) -> None:
-    """Write one picture of both.
-
-    Raises
-    ------
-    BackendUnavailable
-        When matplotlib is missing.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise BackendUnavailable(_MISSING) from error
-    figure = Figure(figsize=(10.0, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    plot_null(test, left)
-    plot_witness(test, right, [int(s) for s in test.selected[:2]])
-    figure.suptitle(title)
-    figure.savefig(path, dpi=150)
-
-
 def _around(values: Array) -> Array:
     low, high = float(values.min()), float(values.max())
     margin = 0.05 * (high - low) or 0.5
     return np.linspace(low - margin, high + margin, _GRID)
-
-
-def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise BackendUnavailable(_MISSING) from error
-    return pyplot.subplots(layout="constrained")[1]

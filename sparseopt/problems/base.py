@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import html
-import importlib.metadata
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -14,7 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sparseopt.errors import ProblemError
+from sparseopt.errors import ProblemError, SparseOptError
+from sparseopt.families import Family, families
+from sparseopt.installed import resolve
 
 if TYPE_CHECKING:
     from sparseopt.params import SolveParams
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["Array", "Problem", "as_matrix", "as_vector", "problem_class", "problem_kinds"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
-ENTRY_POINT_GROUP = "sparseopt.problems"
 
 _KINDS: dict[str, type[Problem]] = {}
 
@@ -32,8 +32,9 @@ class Problem(ABC):
     """What is to be solved: arrays and scalars, ``objective``, ``residuals``, ``validate``.
 
     A subclass is a frozen dataclass whose fields are numpy arrays, scipy.sparse matrices, or
-    values that JSON can hold. It sets `kind` (its name in files) and `family` (which engines
-    take it), and it holds no algorithm. A problem that exists is valid: construction validates.
+    values that JSON can hold. It sets `kind` (its name in files) and `family` (the name of its
+    :class:`~sparseopt.families.Family`), and it holds no algorithm. A problem that exists is
+    valid: construction validates.
     """
 
     kind: ClassVar[str]
@@ -185,32 +186,38 @@ def problem_kinds() -> Mapping[str, type[Problem]]:
 def problem_class(kind: str) -> type[Problem]:
     """Return the problem class of a kind, ours or one that an installed package brings.
 
-    A package names its kinds as entry points of the group "sparseopt.problems" (``kind =
-    module:Class``), so that files that hold them can be read; it is imported only then.
+    A package names its kinds in its :class:`~sparseopt.families.Family`, so that files that hold
+    them can be read; a problem class is imported only then.
 
     Raises
     ------
     ProblemError
-        When nobody knows the kind, or the package that does cannot be imported.
+        When nobody brings the kind, or the package that does cannot be imported.
     """
     if kind in _KINDS:
         return _KINDS[kind]
-    entries = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP, name=kind)
-    for entry in entries:
-        try:
-            found = entry.load()
-        except Exception as error:
-            raise ProblemError(
-                f"problems of the kind {kind!r} come from {entry.value!r}, which cannot be "
-                f"imported: {error}",
-                "kind",
-            ) from error
-        if isinstance(found, type) and issubclass(found, Problem) and found.kind == kind:
-            return found
-        raise ProblemError(f"{entry.value!r} is no problem class of the kind {kind!r}", "kind")
-    raise ProblemError(
-        f"the problem's kind is {kind!r}; this sparseopt knows: {', '.join(sorted(_KINDS))}", "kind"
-    )
+    known = {key: value for family in _families() for key, value in family.problems.items()}
+    if kind not in known:
+        kinds = ", ".join(sorted({*_KINDS, *known}))
+        raise ProblemError(f"the problem's kind is {kind!r}; this sparseopt knows: {kinds}", "kind")
+    try:
+        found = resolve(known[kind])
+    except Exception as error:
+        raise ProblemError(
+            f"problems of the kind {kind!r} come from {known[kind]!r}, which cannot be imported: "
+            f"{error}",
+            "kind",
+        ) from error
+    if isinstance(found, type) and issubclass(found, Problem) and found.kind == kind:
+        return found
+    raise ProblemError(f"{known[kind]!r} is no problem class of the kind {kind!r}", "kind")
+
+
+def _families() -> list[Family]:
+    try:
+        return list(families().values())
+    except SparseOptError as error:
+        raise ProblemError(str(error), "kind") from error
 
 
 def as_matrix(field: str, value: Any, *, allow_sparse: bool = False) -> Any:

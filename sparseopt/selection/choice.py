@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from sparseopt.errors import SparseOptError
+from sparseopt.paths.base import PathResult
 from sparseopt.paths.columns import ColumnwisePath
-from sparseopt.paths.parametric import ParametricPath, PathResult, Side
+from sparseopt.paths.parametric import ParametricPath, Side
 from sparseopt.problems.base import Array
 from sparseopt.result import Result
 from sparseopt.selection.refitting import refit
 from sparseopt.selection.solving import rounded_off
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["Selection", "coefficients_at"]
 
@@ -100,7 +97,3 @@ class Selection:
             "notes": list(self.notes),
             "instance": self.result.instance,
         }
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the criterion against lam (needs matplotlib)."""
-        raise SparseOptError(f"there is no picture of the rule {self.by}")

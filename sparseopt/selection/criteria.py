@@ -19,10 +19,10 @@ from sparseopt.selection.likelihood import Criterion, Formula, formula_of
 from sparseopt.selection.path_loss import path_loss
 from sparseopt.selection.samples import design, penalised, traits
 from sparseopt.selection.solving import exact_path, nonzero_entries, path_result
+from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["CriterionResult", "information_criterion"]
 
@@ -30,6 +30,7 @@ _STEP = 1e-6
 """How far from the end of a piece a minimum is taken that is not attained there."""
 
 
+@borrows
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CriterionResult(Selection):
     """The minimum of an information criterion; see :class:`~sparseopt.selection.Selection`.
@@ -71,11 +72,9 @@ class CriterionResult(Selection):
         """Return the facts that a person or a script asks for first, ready for JSON."""
         return {**super().summary(), "knots": len(self.knots), "max_df": self.max_df}
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the criterion; see `sparseopt.pictures.selection`."""
-        from sparseopt.pictures.selection import plot_criterion
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 
-        return plot_criterion(self, ax)
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...
 
 
 def information_criterion(

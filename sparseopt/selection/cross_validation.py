@@ -22,16 +22,17 @@ from sparseopt.selection.path_loss import path_loss
 from sparseopt.selection.samples import design, traits
 from sparseopt.selection.solving import exact_path, path_result, settled, solve_path
 from sparseopt.selection.training import training_problems
+from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["CVResult", "cross_validate"]
 
 Rule = Literal["min", "1se"]
 
 
+@borrows
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CVResult(Selection):
     """The outcome of a cross-validation; see :class:`~sparseopt.selection.Selection`.
@@ -113,11 +114,9 @@ class CVResult(Selection):
             "knots": len(self.knots),
         }
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the error with its standard errors; see `sparseopt.pictures.selection`."""
-        from sparseopt.pictures.selection import plot_cross_validation
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 
-        return plot_cross_validation(self, ax)
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...
 
 
 def cross_validate(

@@ -9,21 +9,20 @@ from typing import Any
 
 from sparseopt.backend import Backend
 from sparseopt.errors import ParamError
-from sparseopt.paths.parametric import PathResult
+from sparseopt.families import family_of
+from sparseopt.installed import resolve
+from sparseopt.paths.base import PathResult
 from sparseopt.problems.base import Problem
 from sparseopt.result import Result, Status
 from sparseopt.selection.choice import Selection
 from sparseopt.selection.criteria import information_criterion
 from sparseopt.selection.cross_validation import cross_validate
-from sparseopt.selection.graphs.choice import GraphSelection
-from sparseopt.selection.graphs.rules import select_graph
-from sparseopt.selection.graphs.stability import GraphStabilityResult
 from sparseopt.selection.network import network_criterion
 from sparseopt.selection.solving import exact_path, path_result
 from sparseopt.selection.stability import StabilityResult, stability_selection
 from sparseopt.selection.theory import noise_level, theoretical_lam
 
-__all__ = ["TheoryResult", "select", "select_by_theory"]
+__all__ = ["TheoryResult", "select", "select_by_theory", "select_parametric"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,18 +51,21 @@ class TheoryResult(Selection):
 
 
 def select(
-    problem: Problem,
+    what: Problem | Result | PathResult,
     by: str = "ebic",
+    problem: Problem | None = None,
     *,
     result: Result | None = None,
     path: PathResult | None = None,
     **options: Any,
-) -> Selection | StabilityResult | GraphSelection | GraphStabilityResult:
+) -> Any:
     """Choose lam, the coefficients, or the budget of a graph, by a rule.
 
     Parameters
     ----------
-    problem : Problem
+    what : Problem, Result or PathResult
+        A result or a path saves the solve. A path, and a result that was read without its
+        problem, need `problem`, too.
     by : {"cv", "aic", "bic", "ebic", "theory", "stability"}, default "ebic"
     result : Result, optional
         The path of the problem, if there is one already; or the bare `path`.
@@ -80,6 +82,7 @@ def select(
     Raises
     ------
     ParamError
+        When there is no such rule, or the problem is missing.
 
     Examples
     --------
@@ -89,10 +92,28 @@ def select(
     >>> select(problem, "theory", sigma=1.0).support.tolist()
     [0, 1]
     """
+    if isinstance(what, Problem):
+        problem = what
+    elif isinstance(what, Result):
+        result, problem = what, problem or what.problem
+    elif isinstance(what, PathResult):
+        path, problem = what, problem or getattr(what, "problem", None)
+    if problem is None:
+        raise ParamError(
+            f"a {type(what).__name__} without its problem, which has the data: give problem=, too"
+        )
     if path is not None and result is None:
         result = Result(status=Status.OPTIMAL, path=path, problem=problem, kind=problem.kind)
-    if problem.family == "budget":
-        return select_graph(problem, by, result=result, **options)
+    family = family_of(problem.family)
+    if family is None or family.select is None:
+        raise ParamError(f"there is no rule that chooses anything for a {problem.kind}")
+    return resolve(family.select)(problem, by, result=result, **options)
+
+
+def select_parametric(
+    problem: Problem, by: str, *, result: Result | None = None, **options: Any
+) -> Selection | StabilityResult:
+    """Choose lam, or the coefficients, of a parametric problem; as :func:`select`."""
     if by == "cv":
         return cross_validate(problem, result=result, **options)
     if by in ("aic", "bic", "ebic"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparseopt.api import solve
+from sparseopt.api import solve, with_verdict
 from sparseopt.backend import Backend
 from sparseopt.errors import BackendError, ParamError
 from sparseopt.paths.columns import ColumnwisePath
@@ -70,9 +70,7 @@ def path_result(
         solved = solve_path(problem, "the problem", backend, options, **question)
         if not check:
             return solved
-        from sparseopt.api import checked
-
-        judged = checked(problem, solved)
+        judged = with_verdict(problem, solved)
         if not judged.status.has_answer:
             raise BackendError(f"the checker refutes the path: {'; '.join(judged.check_messages)}")
         return judged

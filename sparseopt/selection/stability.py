@@ -19,16 +19,17 @@ from sparseopt.selection.refitting import refit
 from sparseopt.selection.runs import Runs
 from sparseopt.selection.samples import lam_growth, penalised, take_rows
 from sparseopt.selection.solving import exact_path, settled, solve_path
+from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["StabilityResult", "error_bound", "stability_selection"]
 
 Bound = Literal["unimodal", "general"]
 
 
+@borrows
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StabilityResult:
     """What is chosen again and again.
@@ -118,11 +119,9 @@ class StabilityResult:
             "instance": self.problem.fingerprint(),
         }
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the frequencies against lam; see `sparseopt.pictures.selection`."""
-        from sparseopt.pictures.selection import plot_stability
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 
-        return plot_stability(self, ax)
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...
 
 
 def error_bound(

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparseopt.api import checked
+from sparseopt.api import with_verdict
 from sparseopt.backend import Progress
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array
@@ -152,7 +152,7 @@ def two_sample_test(
         best = candidates[0]
         chosen = choose(method, x[train_x], y[train_y], best.d, best.lam)
     if check and chosen.result is not None:
-        chosen = replace(chosen, result=checked(chosen.result.problem, chosen.result))
+        chosen = replace(chosen, result=with_verdict(chosen.result.problem, chosen.result))
     notes = (*chosen.notes, *_too_few(n_permutations, float(alpha)))
     x_test, y_test = x[test_x], y[test_y]
     value, p, null = permutation_test(chosen.statistic(x_test, y_test), n_permutations, streams[2])

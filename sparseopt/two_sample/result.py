@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +13,14 @@ from sparseopt.problems.base import Array, as_matrix
 from sparseopt.result import Result
 from sparseopt.two_sample.selecting import Chosen
 from sparseopt.two_sample.tuning import Candidate
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sparseopt.verbs import borrows
 
 __all__ = ["TwoSampleTest"]
 
 _SHOWN = 10
 
 
+@borrows
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TwoSampleTest:
     """The outcome of :func:`~sparseopt.two_sample.two_sample_test`.
@@ -120,38 +118,14 @@ class TwoSampleTest:
             )
         return self.chosen.witness(self.x_test, self.y_test, points)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the permutations' values, the threshold and the statistic (needs matplotlib)."""
-        from sparseopt.pictures.two_sample import plot_null
-
-        return plot_null(self, ax)
-
-    def plot_witness(
-        self, ax: Axes | None = None, variables: Sequence[int | str] | None = None
-    ) -> Axes:
-        """Draw the witness function over one or two variables, and the test samples.
-
-        All other variables are held at their pooled mean.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        variables : one or two indices or names, optional
-            By default the two selected ones with the largest weights.
+    def index_of(self, variable: int | str) -> int:
+        """Return the index of a variable that is given by its name or its index.
 
         Raises
         ------
         ParamError
-            When there is no such variable, or more than two are asked for.
+            When there is no such variable.
         """
-        from sparseopt.pictures.two_sample import plot_witness
-
-        given = list(self.selected[:2] if variables is None else variables)
-        if not 1 <= len(given) <= 2:
-            raise ParamError(f"variables is {variables!r}; expected one or two")
-        return plot_witness(self, ax, [self._index(one) for one in given])
-
-    def _index(self, variable: int | str) -> int:
         if isinstance(variable, str):
             if variable not in self.names:
                 raise ParamError(f"no variable is called {variable!r}")
@@ -228,3 +202,9 @@ class TwoSampleTest:
             for name, text in self.facts().items()
         )
         return f"<table><caption>Two-sample test</caption>{rows}</table>"
+
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
+
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...
+
+        def plot_witness(self, ax: Any = None, variables: Any = None) -> Any: ...

@@ -21,7 +21,8 @@ from matplotlib.colors import to_hex  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.text import Text  # noqa: E402
 
-from sparseopt.pictures.paths import check_picture, plot_path, save_path_picture  # noqa: E402
+from sparseopt.pictures import check_picture, save_picture  # noqa: E402
+from sparseopt.pictures.paths import plot_path  # noqa: E402
 
 ROOT = Path(sparseopt.__file__).parents[1]
 
@@ -331,13 +332,13 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
 
 def test_a_picture_file(tmp_path):
     path = random_path(5)
-    save_path_picture(path, tmp_path / "path.png", title="costs 5$ or 6$", x="log")
+    save_picture(path, tmp_path / "path.png", title="costs 5$ or 6$", x="log")
     assert (tmp_path / "path.png").read_bytes().startswith(b"\x89PNG")
-    save_path_picture(path, tmp_path / "path.SVG")
+    save_picture(path, tmp_path / "path.SVG")
     assert b"<svg" in (tmp_path / "path.SVG").read_bytes()
     for name in ("path", "path.foo", "path.json"):
         with pytest.raises(ParamError, match=r"\.png"):
-            save_path_picture(path, tmp_path / name)
+            save_picture(path, tmp_path / name)
         assert not (tmp_path / name).exists()
 
 
@@ -346,10 +347,10 @@ def test_a_picture_file_needs_no_display_and_no_pyplot(tmp_path):
         "import os, sys; os.environ.pop('DISPLAY', None)\n"
         "import numpy as np\n"
         "from sparseopt.paths.parametric import GridPath\n"
-        "from sparseopt.pictures.paths import save_path_picture\n"
+        "from sparseopt.pictures import save_picture\n"
         "z = np.zeros(2)\n"
         "path = GridPath(np.array([2.0, 1.0]), np.eye(2), np.eye(2), z, z, ['a', 'b'], 'grid')\n"
-        f"save_path_picture(path, {str(tmp_path / 'x.png')!r})\n"
+        f"save_picture(path, {str(tmp_path / 'x.png')!r})\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     done = subprocess.run(

@@ -1,27 +1,30 @@
 """Paths in result files: how each kind of ``PathResult`` is written.
 
-A new kind of path adds a :class:`PathFormat` to :data:`FORMATS` under its ``kind``.
+A family states the format of its paths in :attr:`sparseopt.families.Family.paths`, by their kinds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sparseopt.errors import ProblemError
+from sparseopt.families import families
+from sparseopt.installed import resolve
 from sparseopt.io.fields import Fields
+from sparseopt.paths.base import PathResult
 from sparseopt.paths.budget import BudgetPath, CountChanges
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.graph import GraphPath
-from sparseopt.paths.parametric import GridPath, ParametricPath, PathResult, SparseRows
+from sparseopt.paths.parametric import GridPath, ParametricPath, SparseRows
 from sparseopt.paths.supports import SupportPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.candidates import Candidates
 
-__all__ = ["FORMATS", "PathFormat", "decode_path", "encode_path"]
+__all__ = ["PathFormat", "decode_path", "encode_path", "path_schemas"]
 
 _LARGEST = 2**62
 _LONGEST = 10**9
@@ -38,10 +41,23 @@ class PathFormat:
     decode : callable
         From the fields of that object to the path; it makes sure of shapes and index ranges, so
         that using the path cannot fail. Whether the path is true is the checker's question.
+    schema : mapping
+        The JSON schema of the object, with "kind". It may refer to the definitions of
+        schema/result-v1.json, such as ``{"$ref": "#/$defs/array"}``.
     """
 
     encode: Callable[[Any], dict[str, Any]]
     decode: Callable[[Fields], PathResult]
+    schema: Mapping[str, Any]
+
+
+def _formats() -> dict[str, Any]:
+    return {kind: format for family in families().values() for kind, format in family.paths.items()}
+
+
+def path_schemas() -> dict[str, Mapping[str, Any]]:
+    """Return the JSON schema of each kind of path."""
+    return {kind: resolve(reference).schema for kind, reference in _formats().items()}
 
 
 def encode_path(path: PathResult) -> dict[str, Any]:
@@ -52,9 +68,10 @@ def encode_path(path: PathResult) -> dict[str, Any]:
     ProblemError
         For a kind of path that has no format.
     """
-    if path.kind not in FORMATS:
+    formats = _formats()
+    if path.kind not in formats:
         raise ProblemError(f"a path of the kind {path.kind!r} cannot be saved: it has no format")
-    return {"kind": path.kind, **FORMATS[path.kind].encode(path)}
+    return {"kind": path.kind, **resolve(formats[path.kind]).encode(path)}
 
 
 def decode_path(fields: Fields) -> PathResult:
@@ -65,8 +82,8 @@ def decode_path(fields: Fields) -> PathResult:
     ProblemError
         For an unknown kind, or fields that do not fit together.
     """
-    kind = fields.choice("kind", sorted(FORMATS))
-    path = FORMATS[kind].decode(fields)
+    formats = _formats()
+    path: PathResult = resolve(formats[fields.choice("kind", sorted(formats))]).decode(fields)
     fields.end()
     return path
 
@@ -301,11 +318,9 @@ def _decode_supports(fields: Fields) -> SupportPath:
     return path
 
 
-FORMATS: dict[str, PathFormat] = {
-    ColumnwisePath.kind: PathFormat(_encode_columnwise, _decode_columnwise),
-    ParametricPath.kind: PathFormat(_encode_parametric, _decode_parametric),
-    GridPath.kind: PathFormat(_encode_grid, _decode_grid),
-    BudgetPath.kind: PathFormat(_encode_budget, _decode_budget),
-    GraphPath.kind: PathFormat(_encode_graph, _decode_graph),
-    SupportPath.kind: PathFormat(_encode_supports, _decode_supports),
-}
+PARAMETRIC = PathFormat(_encode_parametric, _decode_parametric, {"$ref": "#/$defs/parametricPath"})
+GRID = PathFormat(_encode_grid, _decode_grid, {"$ref": "#/$defs/gridPath"})
+COLUMNWISE = PathFormat(_encode_columnwise, _decode_columnwise, {"$ref": "#/$defs/columnwisePath"})
+BUDGET = PathFormat(_encode_budget, _decode_budget, {"$ref": "#/$defs/budgetPath"})
+GRAPH = PathFormat(_encode_graph, _decode_graph, {"$ref": "#/$defs/graphPath"})
+SUPPORTS = PathFormat(_encode_supports, _decode_supports, {"$ref": "#/$defs/supportPath"})

@@ -16,14 +16,15 @@ from sparseopt.paths.graph import GraphPath, Rule
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit, Result
+from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["GraphSelection", "graph_model", "graph_path", "graph_result"]
 
 
+@borrows
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphSelection:
     """The budget that a rule chose.
@@ -103,11 +104,9 @@ class GraphSelection:
             "instance": self.result.instance,
         }
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the criterion against the budget (needs matplotlib)."""
-        from sparseopt.pictures.graphs import plot_budgets
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 
-        return plot_budgets(self, ax)
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...
 
 
 def graph_model(problem: Problem) -> L0GraphicalModel:

@@ -11,14 +11,15 @@ import scipy.sparse as sp
 from sparseopt.errors import ParamError
 from sparseopt.paths.graph import GraphPath, Rule
 from sparseopt.problems.base import Array
+from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["ROC", "roc"]
 
 
+@borrows
 @dataclass(frozen=True, eq=False)
 class ROC:
     """True and false edges at every budget.
@@ -95,11 +96,9 @@ class ROC:
             {"budget": self.budgets, **{name: getattr(self, name) for name in names}}
         )
 
-    def plot(self, ax: Axes | None = None, label: str | None = None) -> Axes:
-        """Draw the curve; see :func:`sparseopt.pictures.graphs.plot_roc` (needs matplotlib)."""
-        from sparseopt.pictures.graphs import plot_roc
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 
-        return plot_roc({label or "path": self}, ax=ax)
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...
 
 
 def roc(

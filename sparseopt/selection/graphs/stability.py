@@ -19,14 +19,15 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.selection.graphs.choice import graph_model, graph_path
 from sparseopt.selection.solving import settled
 from sparseopt.selection.stability import Bound, error_bound
+from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 __all__ = ["GraphStabilityResult", "graph_stability"]
 
 
+@borrows
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphStabilityResult:
     """Edges that are chosen again and again.
@@ -95,11 +96,9 @@ class GraphStabilityResult:
             "instance": self.problem.fingerprint(),
         }
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the chosen edges on the nodes' coordinates (needs matplotlib)."""
-        from sparseopt.pictures.graphs import plot_graph
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 
-        return plot_graph(self.graph(), self.problem.candidates.coordinates, ax=ax)
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...
 
 
 def graph_stability(

@@ -1,0 +1,51 @@
+"""Solutions as a function of a parameter: :class:`PathResult`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sparseopt.problems.base import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["PathResult"]
+
+
+class PathResult(ABC):
+    """Solutions for a range of a parameter.
+
+    Attributes
+    ----------
+    kind : str
+        Which :class:`~sparseopt.io.results.PathFormat` writes it.
+    parameter : str
+        What it is a path over: "lam", "budget", "size", "bound".
+    knots : array of shape (K,)
+        The parameter's values at which something changes, in the order of the solve (decreasing
+        for lam, increasing for a budget). The last one is where the path ends.
+    stopped_by : str
+        Why it ends there: "lam_min", "max_knots", "max_nonzeros", "infeasible_below",
+        "unbounded_below", "time", "interrupted", "slow_progress", ...
+    """
+
+    kind: ClassVar[str]
+    parameter: ClassVar[str] = "lam"
+    knots: Array
+    stopped_by: str
+
+    def __len__(self) -> int:
+        return len(self.knots)
+
+    @abstractmethod
+    def at(self, value: float) -> Any:
+        """Return the solution at a value of the parameter."""
+
+    @abstractmethod
+    def objective_at(self, value: float) -> float:
+        """Return the objective value at a value of the parameter."""
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """Return the path as a table with one row for each knot (needs pandas)."""

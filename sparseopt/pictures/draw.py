@@ -1,0 +1,174 @@
+"""The verb :func:`plot`, whatever is drawn, and pictures in files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from sparseopt.errors import ParamError
+from sparseopt.families import families
+from sparseopt.installed import resolve
+from sparseopt.paths.base import PathResult
+from sparseopt.pictures.graphs import plot_budgets, plot_graph, plot_roc
+from sparseopt.pictures.selection import plot_criterion, plot_cross_validation, plot_stability
+from sparseopt.pictures.style import check_picture
+from sparseopt.pictures.two_sample import plot_null
+from sparseopt.pictures.two_sample import plot_witness as draw_witness
+from sparseopt.problems.base import Problem
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+from sparseopt.result import Result
+from sparseopt.selection.criteria import CriterionResult
+from sparseopt.selection.cross_validation import CVResult
+from sparseopt.selection.graphs.choice import GraphSelection
+from sparseopt.selection.graphs.roc import ROC
+from sparseopt.selection.graphs.stability import GraphStabilityResult
+from sparseopt.selection.stability import StabilityResult
+from sparseopt.two_sample.result import TwoSampleTest
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot", "plot_witness", "save_picture"]
+
+
+@singledispatch
+def plot(shown: Any, ax: Axes | None = None, **style: Any) -> Axes:
+    """Draw a result, a path, a problem, a selection, an ROC curve or a two-sample test.
+
+    Parameters
+    ----------
+    shown : object
+        Of a Result its path is drawn, by the family's picture of that kind of path. Of a graphical
+        model that is not solved yet: its candidate edges.
+    ax : matplotlib Axes, optional
+        Where to draw. Default: the only axes of a new pyplot figure.
+    **style
+        Of the picture; see :mod:`sparseopt.pictures.paths` for those of paths over lam.
+
+    Returns
+    -------
+    matplotlib Axes
+        Nothing is shown or saved: that is the caller's choice.
+
+    Raises
+    ------
+    ParamError
+        When there is no picture of it.
+    BackendUnavailable
+        When matplotlib is not installed.
+    """
+    raise ParamError(
+        f"there is no picture of a {type(shown).__name__}; draw a result with a path, a path, a "
+        "selection, an ROC curve or a two-sample test"
+    )
+
+
+@plot.register
+def _result(shown: Result, ax: Axes | None = None, **style: Any) -> Axes:
+    if shown.path is None or not len(shown.path):
+        raise ParamError(
+            f"a picture shows a path, and this result has none (status {shown.status.value})"
+        )
+    return plot(shown.path, ax, **style)
+
+
+@plot.register
+def _path(shown: PathResult, ax: Axes | None = None, **style: Any) -> Axes:
+    for family in families().values():
+        if shown.kind in family.pictures:
+            drawn: Axes = resolve(family.pictures[shown.kind])(shown, ax=ax, **style)
+            return drawn
+    raise ParamError(f"there is no picture of a path of the kind {shown.kind!r}")
+
+
+@plot.register
+def _problem(shown: Problem, ax: Axes | None = None, **style: Any) -> Axes:
+    raise ParamError(f"there is no picture of a {shown.kind} before it is solved: plot its result")
+
+
+@plot.register
+def _model(shown: L0GraphicalModel, ax: Axes | None = None, **style: Any) -> Axes:
+    candidates = shown.candidates
+    return plot_graph(candidates.adjacency(), candidates.coordinates, ax=ax, **style)
+
+
+@plot.register
+def _edges(shown: GraphStabilityResult, ax: Axes | None = None, **style: Any) -> Axes:
+    return plot_graph(shown.graph(), shown.problem.candidates.coordinates, ax=ax, **style)
+
+
+@plot.register
+def _roc(shown: ROC, ax: Axes | None = None, label: str | None = None, **style: Any) -> Axes:
+    return plot_roc({label or "path": shown}, ax=ax, **style)
+
+
+plot.register(CVResult)(plot_cross_validation)
+plot.register(CriterionResult)(plot_criterion)
+plot.register(StabilityResult)(plot_stability)
+plot.register(GraphSelection)(plot_budgets)
+plot.register(TwoSampleTest)(plot_null)
+
+
+def plot_witness(
+    test: TwoSampleTest, ax: Axes | None = None, variables: Sequence[int | str] | None = None
+) -> Axes:
+    """Draw the witness function over one or two variables, and the test samples.
+
+    All other variables are held at their pooled mean.
+
+    Parameters
+    ----------
+    test : TwoSampleTest
+    ax : matplotlib Axes, optional
+    variables : one or two indices or names, optional
+        By default the two selected ones with the largest weights.
+
+    Raises
+    ------
+    ParamError
+        When there is no such variable, or more than two are asked for.
+    """
+    given = list(test.selected[:2] if variables is None else variables)
+    if not 1 <= len(given) <= 2:
+        raise ParamError(f"variables is {variables!r}; expected one or two")
+    return draw_witness(test, ax, [test.index_of(one) for one in given])
+
+
+def save_picture(shown: Any, file: str | PathLike[str], *, title: str = "", **style: Any) -> None:
+    """Draw into a picture file; its ending chooses the format.
+
+    No display is needed, and no state of pyplot is touched.
+
+    Parameters
+    ----------
+    shown : object
+        What :func:`plot` takes; of a two-sample test the permutations and the witness function.
+    file : path
+    title : str, optional
+    **style
+        Passed to :func:`plot`.
+
+    Raises
+    ------
+    ParamError, BackendUnavailable
+        As :func:`plot` and :func:`~sparseopt.pictures.check_picture`.
+    """
+    check_picture(file)
+    from matplotlib.figure import Figure
+
+    if isinstance(shown, TwoSampleTest):
+        figure = Figure(figsize=(10.0, 4.2), dpi=150, layout="constrained")
+        left, right = figure.subplots(1, 2)
+        plot_null(shown, left)
+        plot_witness(shown, right)
+        if title:
+            figure.suptitle(title, parse_math=False)
+    else:
+        figure = Figure(figsize=(8.0, 5.0), dpi=150, layout="constrained")
+        ax = plot(shown, figure.add_subplot(), **style)
+        if title:
+            # A dollar sign in a name is not mathematics.
+            ax.set_title(title, parse_math=False)
+    figure.savefig(file)
