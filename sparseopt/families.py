@@ -6,6 +6,8 @@ only problem classes and path formats, the command line only pictures, and so on
 
 Ours and those of third parties are found in the same way, by the entry-point group
 ``sparseopt.families`` (``name = module:FAMILY``); :func:`register` adds one in a running process.
+Ours are listed at the end of this file once more, since the metadata of a development checkout
+may be older than its code.
 """
 
 from __future__ import annotations
@@ -108,7 +110,7 @@ def families() -> Mapping[str, Family]:
     SparseOptError
         When a package's entry point cannot be loaded, or is no Family of that name.
     """
-    names = entry_points(ENTRY_POINT_GROUP)
+    names = {**_OWN, **entry_points(ENTRY_POINT_GROUP)}
     return {**{name: _load(name, value) for name, value in names.items()}, **_REGISTERED}
 
 
@@ -116,7 +118,7 @@ def family_of(name: str) -> Family | None:
     """Return the family of a name, or None where nobody brings it; loads no other."""
     if name in _REGISTERED:
         return _REGISTERED[name]
-    value = entry_points(ENTRY_POINT_GROUP).get(name)
+    value = _OWN.get(name) or entry_points(ENTRY_POINT_GROUP).get(name)
     return None if value is None else _load(name, value)
 
 
@@ -272,3 +274,9 @@ MISDP = Family(
         "random-misdp": "sparseopt.generators.random_misdp:random_misdp",
     },
 )
+
+_OWN = {
+    family.name: f"sparseopt.families:{constant}"
+    for constant, family in tuple(globals().items())
+    if isinstance(family, Family)
+}

@@ -7,29 +7,15 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from sparseopt.families import families
+
 if TYPE_CHECKING:
     from sparseopt.backend import Backend
     from sparseopt.params import SolveParams
     from sparseopt.problems.base import Problem
 
-__all__ = ["SMALL", "warm_up"]
+__all__ = ["warm_up"]
 
-SMALL: Mapping[str, tuple[str, dict[str, Any]]] = {
-    "dantzig-selector": ("dantzig-4.1", {"n": 20, "d": 30, "s": 3}),
-    "lad-lasso": ("lad-4.1", {"n": 20, "d": 30, "s": 3}),
-    "quantile-lasso": ("quantile-4.3", {"n": 20, "d": 30, "density": 0.1}),
-    "compressed-sensing": ("compressed-sensing", {"n": 15, "d": 30, "s": 3}),
-    "lpd": ("lpd", {"n": 20, "d": 15, "s": 3}),
-    "l1-svm": ("l1-svm", {"n": 20, "d": 15, "s": 3}),
-    "clime": ("clime", {"n": 30, "d": 6}),
-    "differential-network": ("differential-network-4.4", {"n": 30, "d": 5, "sparsity": 0.2}),
-    "parametric-lp": ("parametric-lp", {"m": 6, "n": 8}),
-    "piecewise-linear-program": ("piecewise-linear", {}),
-    "strs": ("mean-shift", {"n": 60, "D": 8, "d": 3}),
-    "misdp": ("strs-misdp", {"D": 4, "d": 2}),
-    "kernel-selection": ("kernel-selection", {"n": 30, "D": 4, "d": 2}),
-    "l0-graphical-model": ("band-graph", {"n": 30, "d": 20, "d0": 6}),
-}
 _BRIEF = 0.1
 """Seconds of the warm-up where the instance itself has to serve."""
 
@@ -62,12 +48,13 @@ def _small(
 ) -> tuple[Problem, SolveParams]:
     from sparseopt import generators
 
-    if kind not in SMALL:
+    small = {key: made for one in families().values() for key, made in one.small.items()}
+    if kind not in small:
         limit = _BRIEF if params.time_limit is None else min(_BRIEF, params.time_limit)
         from sparseopt.api import load
 
         return load(path), replace(params, time_limit=limit)
-    name, settings = SMALL[kind]
+    name, settings = small[kind]
     problem = generators.generate(name, seed=0, **settings)
     # Values of lam and K belong to the instance; what is asked (a value, a grid, a path) stays.
     lam: Any = params.lam

@@ -65,7 +65,7 @@ def plot(shown: Any, ax: Axes | None = None, **style: Any) -> Axes:
     )
 
 
-@plot.register
+@plot.register(Result)
 def _result(shown: Result, ax: Axes | None = None, **style: Any) -> Axes:
     if shown.path is None or not len(shown.path):
         raise ParamError(
@@ -74,7 +74,7 @@ def _result(shown: Result, ax: Axes | None = None, **style: Any) -> Axes:
     return plot(shown.path, ax, **style)
 
 
-@plot.register
+@plot.register(PathResult)
 def _path(shown: PathResult, ax: Axes | None = None, **style: Any) -> Axes:
     for family in families().values():
         if shown.kind in family.pictures:
@@ -83,23 +83,23 @@ def _path(shown: PathResult, ax: Axes | None = None, **style: Any) -> Axes:
     raise ParamError(f"there is no picture of a path of the kind {shown.kind!r}")
 
 
-@plot.register
+@plot.register(Problem)
 def _problem(shown: Problem, ax: Axes | None = None, **style: Any) -> Axes:
     raise ParamError(f"there is no picture of a {shown.kind} before it is solved: plot its result")
 
 
-@plot.register
+@plot.register(L0GraphicalModel)
 def _model(shown: L0GraphicalModel, ax: Axes | None = None, **style: Any) -> Axes:
     candidates = shown.candidates
     return plot_graph(candidates.adjacency(), candidates.coordinates, ax=ax, **style)
 
 
-@plot.register
+@plot.register(GraphStabilityResult)
 def _edges(shown: GraphStabilityResult, ax: Axes | None = None, **style: Any) -> Axes:
     return plot_graph(shown.graph(), shown.problem.candidates.coordinates, ax=ax, **style)
 
 
-@plot.register
+@plot.register(ROC)
 def _roc(shown: ROC, ax: Axes | None = None, label: str | None = None, **style: Any) -> Axes:
     return plot_roc({label or "path": shown}, ax=ax, **style)
 

@@ -142,7 +142,8 @@ def test_the_suite_of_the_docs_is_valid(tmp_path: Path) -> None:
 
 def test_every_kind_with_a_generator_has_a_small_relative_to_warm_up_with() -> None:
     from sparseopt import generators
-    from sparseopt.bench.warm_up import SMALL
+    from sparseopt.families import families
 
-    for kind, (name, settings) in SMALL.items():
+    small = {kind: made for one in families().values() for kind, made in one.small.items()}
+    for kind, (name, settings) in small.items():
         assert generators.generate(name, **settings).kind == kind

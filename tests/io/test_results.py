@@ -17,6 +17,7 @@ from io_examples import PROBLEMS, RESULTS, budget_result, grid_result, path_resu
 import sparseopt
 from sparseopt import Certificate, ProblemError, Result, Status
 from sparseopt.io import load_result, read_header, save_problem, save_result
+from sparseopt.io.results import result_schema
 from sparseopt.paths.parametric import ParametricPath
 
 
@@ -310,7 +311,7 @@ def schema(name: str) -> dict[str, Any]:
 def test_the_schema_describes_what_is_written(name: str, tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     document = document_of(RESULTS[name](), tmp_path)
-    jsonschema.Draft202012Validator(schema("result-v1.json")).validate(document)
+    jsonschema.Draft202012Validator(result_schema()).validate(document)
 
 
 @pytest.mark.parametrize("name", RESULTS)

@@ -8,9 +8,11 @@ types, shapes and ranges; whether a result is *true* is the question of :func:`s
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import resources
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,15 +24,24 @@ from sparseopt.io.fields import Fields
 from sparseopt.io.files import naming, open_read, replacing
 from sparseopt.io.header import checked_version
 from sparseopt.io.results.document import FORMAT, VERSION, decode_result, result_tree
+from sparseopt.io.results.paths import PathFormat, path_schemas
 from sparseopt.io.strict_json import dumps, loads_object
 from sparseopt.problems import Problem
 from sparseopt.problems.base import Array
 from sparseopt.result import Result
 
-__all__ = ["load_result", "read_result_header", "save_result"]
+__all__ = ["PathFormat", "load_result", "read_result_header", "result_schema", "save_result"]
 
 _INLINE = 20_000
 _MAX_DOCUMENT = 2**28
+
+
+def result_schema() -> dict[str, Any]:
+    """Return the JSON schema of result files, with the paths of all installed families."""
+    text = resources.files("sparseopt.io").joinpath("schema", "result-v1.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    schema["properties"]["path"]["anyOf"] = [*path_schemas().values(), {"type": "null"}]
+    return schema
 
 
 def save_result(result: Result, path: str | PathLike[str]) -> None:
