@@ -45,8 +45,9 @@ class Family:
         false. Without one only objective and residuals are checked: `unproven`.
     paths : mapping of str to reference
         How each kind of path is written: :class:`~sparseopt.io.results.PathFormat`.
-    cases : reference, optional
-        ``cases(backend, rng)``: the conformance cases of a backend that takes the family.
+    samples : reference, optional
+        ``samples(rng)``: problems with known answers for the conformance suite, a
+        :class:`~sparseopt.testing.FamilySamples`.
     small : mapping of str to (str, mapping)
         For each kind a generator and its settings: an instance that is solved in milliseconds.
     generators : mapping of str to reference
@@ -62,7 +63,7 @@ class Family:
     parameter: str = ""
     verifier: Reference = None
     paths: Mapping[str, Reference] = field(default_factory=dict)
-    cases: Reference = None
+    samples: Reference = None
     small: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     generators: Mapping[str, Reference] = field(default_factory=dict)
     select: Reference = None
@@ -93,7 +94,7 @@ def register(family: Family) -> None:
         raise ParamError(f"a family must be a Family, got {type(family).__name__}")
     tables = (family.problems, family.paths, family.generators, family.pictures)
     named = [reference for table in tables for reference in table.values()]
-    for reference in (*named, family.verifier, family.cases, family.select):
+    for reference in (*named, family.verifier, family.samples, family.select):
         if isinstance(reference, str) and ":" not in reference:
             raise ParamError(
                 f"family {family.name}: a reference is {reference!r}; expected an object or a "
@@ -169,7 +170,7 @@ PARAMETRIC = Family(
         "grid": f"{_PATHS}:GRID",
         "columnwise": f"{_PATHS}:COLUMNWISE",
     },
-    cases="sparseopt.testing.parametric:parametric_cases",
+    samples="sparseopt.testing.parametric:parametric_samples",
     small={
         "dantzig-selector": ("dantzig-4.1", {"n": 20, "d": 30, "s": 3}),
         "lad-lasso": ("lad-4.1", {"n": 20, "d": 30, "s": 3}),
@@ -213,7 +214,7 @@ BUDGET = Family(
     },
     verifier="sparseopt.checking.budget.verifier:verify",
     paths={"budget": f"{_PATHS}:BUDGET", "graph": f"{_PATHS}:GRAPH"},
-    cases="sparseopt.testing.budget:budget_cases",
+    samples="sparseopt.testing.budget:budget_samples",
     small={"l0-graphical-model": ("band-graph", {"n": 30, "d": 20, "d0": 6})},
     generators={
         "scale-free-graph": f"{_GRAPHS}:scale_free_graph",
@@ -228,10 +229,13 @@ BUDGET = Family(
 STRS = Family(
     name="strs",
     parameter="size",
-    problems={"strs": "sparseopt.problems.strs.problem:STRS"},
+    problems={
+        "strs": "sparseopt.problems.strs.problem:STRS",
+        "strs-path": "sparseopt.problems.strs.problem:STRSPath",
+    },
     verifier="sparseopt.checking.strs.verifier:verify",
     paths={"supports": f"{_PATHS}:SUPPORTS"},
-    cases="sparseopt.testing.strs:strs_cases",
+    samples="sparseopt.testing.strs:strs_samples",
     small={"strs": ("mean-shift", {"n": 60, "D": 8, "d": 3})},
     generators={
         "mean-shift": f"{_SAMPLES}:mean_shift",
@@ -242,19 +246,11 @@ STRS = Family(
     pictures={"supports": "sparseopt.pictures.paths:plot_sizes"},
 )
 
-STRS_PATH = Family(
-    name="strs-path",
-    problems={"strs-path": "sparseopt.problems.strs.path:STRSPath"},
-    verifier="sparseopt.checking.strs.path:verify",
-    cases="sparseopt.testing.strs:strs_path_cases",
-    pictures={"supports": "sparseopt.pictures.paths:plot_sizes"},
-)
-
 TWOSAMPLE = Family(
     name="twosample",
     problems={"kernel-selection": "sparseopt.problems.twosample.kernel_selection:KernelSelection"},
     verifier="sparseopt.checking.twosample.verifier:verify",
-    cases="sparseopt.testing.kernel_selection:kernel_selection_cases",
+    samples="sparseopt.testing.kernel_selection:kernel_selection_samples",
     small={"kernel-selection": ("kernel-selection", {"n": 30, "D": 4, "d": 2})},
     generators={"kernel-selection": f"{_SAMPLES}:kernel_selection"},
 )
@@ -263,7 +259,7 @@ MISDP = Family(
     name="misdp",
     problems={"misdp": "sparseopt.problems.misdp.problem:MISDP"},
     verifier="sparseopt.checking.misdp.verifier:verify",
-    cases="sparseopt.testing.misdp:misdp_cases",
+    samples="sparseopt.testing.misdp:misdp_samples",
     small={"misdp": ("strs-misdp", {"D": 4, "d": 2})},
     generators={
         "strs-misdp": f"{_MISDP}:strs_misdp",

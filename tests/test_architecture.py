@@ -222,5 +222,7 @@ def test_checking_a_result_loads_no_solver(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     verdict, loaded = json.loads(done.stdout)
     assert verdict == "verified"
-    solvers = [name for name in loaded if name.startswith(("sparseopt.solvers", "highspy", "cvxpy"))]
+    solvers = [
+        name for name in loaded if name.startswith(("sparseopt.solvers", "highspy", "cvxpy"))
+    ]
     assert solvers == []

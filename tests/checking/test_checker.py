@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 import sparseopt
-from sparseopt import Limit, ParamError, ProblemError, Result, SolveParams, Status, Verdict
+from sparseopt import (
+    Limit,
+    ParamError,
+    ProblemError,
+    Result,
+    SolveParams,
+    Status,
+    Verdict,
+    families,
+)
 from sparseopt.checking import CheckReport, check, register_verifier
 from sparseopt.problems import DantzigSelector, LADLasso, Problem
 
@@ -46,9 +55,7 @@ DANTZIG = DantzigSelector(X=np.eye(2), y=[3.0, 1.0])
 @pytest.fixture
 def verifiers(monkeypatch):
     """Forget the verifiers that a test registers."""
-    from sparseopt.checking import verifiers
-
-    monkeypatch.setattr(verifiers, "_VERIFIERS", dict(verifiers._VERIFIERS))
+    monkeypatch.setattr(families, "_REGISTERED", dict(families._REGISTERED))
 
 
 def test_a_family_without_a_verifier_gets_the_checks_that_all_share():
@@ -104,7 +111,7 @@ def test_a_verifier_by_name_is_imported_when_it_is_needed(verifiers):
     report = check(KNAPSACK, CHOICE)
     assert report.verdict is Verdict.REFUTED
     assert "no_such_module" in report.messages[0]
-    with pytest.raises(ParamError, match="module:function"):
+    with pytest.raises(ParamError, match="module:object"):
         register_verifier("toy-knapsack", "no_such_module.verify")
 
 

@@ -58,7 +58,7 @@ def test_a_rule_or_a_problem_that_is_not_there() -> None:
     with pytest.raises(ParamError, match="no rule 'gcv'"):
         select(problem, "gcv")
     result = sparseopt.solve(problem).with_changes(problem=None)
-    with pytest.raises(ParamError, match="does not hold its problem"):
+    with pytest.raises(ParamError, match="without its problem"):
         result.select("bic")
     path = sparseopt.solve(problem).path
     with pytest.raises(ParamError, match="9 coefficients and the problem 8"):

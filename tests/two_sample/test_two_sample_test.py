@@ -247,7 +247,7 @@ def test_backends_of_the_subproblem_select(backend):
     assert other.result.backend == backend and other.result.problem.kind == "strs"
     np.testing.assert_allclose(other.z, own.z, atol=1e-8)
     assert other.p_value == own.p_value
-    with pytest.raises(UnsupportedProblem, match=f"{backend} does not take kernel-selection"):
+    with pytest.raises(UnsupportedProblem, match=f"{backend} does not take twosample"):
         two_sample_test(x, y, "gaussian", d=2, backend=backend)
 
 

@@ -156,7 +156,7 @@ def test_what_cannot_be_chosen_is_refused(gaussian):
     path = sparseopt.solve(gaussian, check=False).path
     with pytest.raises(ParamError, match="no rule 'theory' for graphs"):
         path.select("theory")
-    with pytest.raises(ParamError, match="knows no data"):
+    with pytest.raises(ParamError, match="without its problem"):
         path.with_problem(None).select("bic")
     with pytest.raises(ParamError, match="have data"):
         select(BudgetTables([[1.0, 0.0]]), "bic")
