@@ -36,10 +36,7 @@ class Family:
     name : str
         The `family` of its problem classes, and a word in `Backend.families`.
     problems : mapping of str to reference
-        The problem class of each kind.
-    parameter : str, default ""
-        What an answer may be a function of: "lam", "budget", "size"; "" for none. The fields of
-        :class:`~sparseopt.params.SolveParams` that ask about it go with this word.
+        The problem class of each kind. Its `parameter` is what an answer may be a function of.
     verifier : reference, optional
         ``verify(problem, result, findings)``: writes what the certificate proves and what is
         false. Without one only objective and residuals are checked: `unproven`.
@@ -60,7 +57,6 @@ class Family:
 
     name: str
     problems: Mapping[str, Reference]
-    parameter: str = ""
     verifier: Reference = None
     paths: Mapping[str, Reference] = field(default_factory=dict)
     samples: Reference = None
@@ -148,7 +144,6 @@ _PATHS = "sparseopt.io.results.paths"
 
 PARAMETRIC = Family(
     name="parametric",
-    parameter="lam",
     problems={
         "dantzig-selector": "sparseopt.problems.parametric.regression:DantzigSelector",
         "lad-lasso": "sparseopt.problems.parametric.regression:LADLasso",
@@ -207,7 +202,6 @@ PARAMETRIC = Family(
 
 BUDGET = Family(
     name="budget",
-    parameter="budget",
     problems={
         "l0-graphical-model": "sparseopt.problems.budget.neighbourhoods:L0GraphicalModel",
         "budget-tables": "sparseopt.problems.budget.tables:BudgetTables",
@@ -228,7 +222,6 @@ BUDGET = Family(
 
 STRS = Family(
     name="strs",
-    parameter="size",
     problems={
         "strs": "sparseopt.problems.strs.problem:STRS",
         "strs-path": "sparseopt.problems.strs.problem:STRSPath",
@@ -250,7 +243,7 @@ TWOSAMPLE = Family(
     name="twosample",
     problems={"kernel-selection": "sparseopt.problems.twosample.kernel_selection:KernelSelection"},
     verifier="sparseopt.checking.twosample.verifier:verify",
-    samples="sparseopt.testing.kernel_selection:kernel_selection_samples",
+    samples="sparseopt.testing.twosample:twosample_samples",
     small={"kernel-selection": ("kernel-selection", {"n": 30, "D": 4, "d": 2})},
     generators={"kernel-selection": f"{_SAMPLES}:kernel_selection"},
 )

@@ -19,9 +19,9 @@ PACKAGE = Path(sparseopt.__file__).parent
 
 LAYERS = (
     ("errors",),
-    ("installed",),
-    ("families", "verbs"),
-    ("problems", "params"),
+    ("installed", "blas"),
+    ("families", "params", "verbs"),
+    ("problems",),
     ("proofs",),
     ("paths",),
     ("result",),

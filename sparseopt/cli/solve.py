@@ -14,6 +14,7 @@ from sparseopt.cli.outputs import check_target, print_json, stdout_kept_clean
 from sparseopt.cli.progress import ProgressLine
 from sparseopt.cli.settings import settings_option
 from sparseopt.errors import ParamError
+from sparseopt.families import family_of
 
 if TYPE_CHECKING:
     from sparseopt import Problem, Result, SolveParams
@@ -194,15 +195,18 @@ def _print(result: Result, problem: Problem, as_json: bool) -> None:
 
 def _style(problem: Problem, params: SolveParams, x: str) -> dict[str, Any]:
     """Return how the path is drawn; refuse, before any work is done, what has none."""
+    family = family_of(problem.family)
+    if family is None or not family.pictures:
+        raise ParamError(f"--plot draws a path, and there is no picture of one of a {problem.kind}")
     if problem.parameter == "lam":
         return {"x": x}
-    if problem.parameter != "size" or not isinstance(problem.asked(params), tuple):
+    if isinstance(problem.asked(params), int):
+        more = ": give --sizes" if problem.parameter == "size" else ""
         raise ParamError(
-            f"--plot draws paths of lam and of numbers of nonzeros, and a {problem.kind} has none"
-            + (": give --sizes" if problem.parameter == "size" else "")
+            f"--plot draws a path, and this question about a {problem.kind} has none{more}"
         )
     if x != "auto":
-        raise ParamError(f"--plot-x is {x}, but this path is drawn against the nonzeros alone")
+        raise ParamError(f"--plot-x is {x}, but this path is drawn against the {problem.parameter}")
     return {}
 
 

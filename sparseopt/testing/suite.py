@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from sparseopt.backend import Backend
 from sparseopt.errors import ParamError
+from sparseopt.families import families as known_families
+from sparseopt.installed import resolve
 from sparseopt.testing.behaviour import behaviour_cases
-from sparseopt.testing.budget import budget_samples
 from sparseopt.testing.cases import ConformanceCase, ConformanceOutcome, select
-from sparseopt.testing.misdp import misdp_samples
-from sparseopt.testing.parametric import parametric_samples
 from sparseopt.testing.samples import FamilySamples, answer_case
-from sparseopt.testing.strs import strs_samples
-from sparseopt.testing.twosample import twosample_samples
 
 __all__ = ["conformance_cases", "run_conformance"]
-
-_SAMPLES: Mapping[str, Callable[[np.random.Generator], FamilySamples]] = {
-    "parametric": parametric_samples,
-    "budget": budget_samples,
-    "strs": strs_samples,
-    "misdp": misdp_samples,
-    "twosample": twosample_samples,
-}
-"""The samples of each family."""
 
 
 def conformance_cases(
@@ -58,15 +47,16 @@ def conformance_cases(
         pattern of `exclude` matches nothing.
     """
     given = families or {}
-    known = sorted({*_SAMPLES, *given})
+    own = {name: one.samples for name, one in known_families().items() if one.samples is not None}
+    known = sorted({*own, *given})
     cases: list[ConformanceCase] = []
     for family in known:
         if family not in backend.families and family not in given:
             continue
         samples = given.get(family, FamilySamples(()))
-        if family in _SAMPLES:
+        if family in own:
             # Everyone gets problems of their own: a backend may spoil them, which is a case.
-            samples = deepcopy(_samples(family, rng)).and_also(samples)
+            samples = deepcopy(_samples(own[family], rng)).and_also(samples)
         cases += _family_cases(family, backend, samples)
     missing = sorted(
         family
@@ -96,8 +86,9 @@ def run_conformance(
 
 
 @lru_cache(maxsize=32)
-def _samples(family: str, seed: int) -> FamilySamples:
-    return _SAMPLES[family](np.random.default_rng(seed))
+def _samples(reference: Any, seed: int) -> FamilySamples:
+    samples: FamilySamples = resolve(reference)(np.random.default_rng(seed))
+    return samples
 
 
 def _family_cases(family: str, backend: Backend, given: FamilySamples) -> Iterator[ConformanceCase]:

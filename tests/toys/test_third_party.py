@@ -1,7 +1,7 @@
-"""A family, a backend and a verifier of somebody else, installed beside sparseopt.
+"""A family, a path and a backend of somebody else, installed beside sparseopt.
 
 The toy is put on sys.path with the metadata that an installer would write, so discovery, files,
-checker, suite and command line meet it by the real mechanism.
+checker, suite, command line, pictures and benchmarks meet it by the real mechanism.
 """
 
 import json
@@ -15,22 +15,33 @@ import numpy as np
 import pytest
 
 import sparseopt
-from sparseopt import ProblemError, Status, Verdict
+from sparseopt import ProblemError, Status, Verdict, generators
 from sparseopt.testing import conformance_cases, run_conformance
 
-METADATA = "Metadata-Version: 2.1\nName: toy-misdp\nVersion: 1.0\n"
+METADATA = "Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n"
 ENTRY_POINTS = """
 [sparseopt.backends]
-toy-enumeration = toy_misdp:ToyEnumeration
-[sparseopt.problems]
-toy-misdp = toy_misdp:ToyMISDP
+toy-enumeration = toy_cover:Enumeration
+[sparseopt.families]
+toy = toy_cover:TOY
 """
-TOY = Path(__file__).with_name("toy_misdp.py")
+TOY = Path(__file__).with_name("toy_cover.py")
+SUITE = """
+[suite]
+name = "toy"
+time_limit = 10
+[[instances]]
+generator = "toy-cover"
+settings = { n = [2, 3] }
+seeds = [1]
+[[backends]]
+name = "toy-enumeration"
+"""
 
 
 def _install(folder: Path, entry_points: str = ENTRY_POINTS) -> None:
     shutil.copy(TOY, folder)
-    info = folder / "toy_misdp-1.0.dist-info"
+    info = folder / "toy-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(METADATA)
     (info / "entry_points.txt").write_text(entry_points)
@@ -41,105 +52,146 @@ def toy(tmp_path, monkeypatch):
     """The toy's module, installed."""
     _install(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    import toy_misdp
+    import toy_cover
 
-    return toy_misdp
-
-
-def _cases():
-    # At collection the toy is imported from here; discovery is another test's question.
-    import toy_misdp
-
-    families = {"toy-misdp": toy_misdp.samples()}
-    return conformance_cases(toy_misdp.ToyEnumeration(), families=families)
+    return toy_cover
 
 
-@pytest.mark.parametrize("case", _cases(), ids=lambda case: case.name)
-def test_it_conforms(case):
-    case.check()
+@pytest.fixture
+def command(toy, tmp_path):
+    """The command line in a fresh process that has imported nothing of the toy."""
+    paths = [str(tmp_path), str(Path(sparseopt.__file__).parents[1])]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        code = "from sparseopt.cli import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", code, *map(str, arguments)],
+            env=env,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+def test_it_takes_less_than_150_lines():
+    assert sum(bool(line.strip()) for line in TOY.read_text().splitlines()) < 150
+
+
+def test_it_conforms(toy):
+    cases = conformance_cases(toy.Enumeration())
+    assert {case.name.split("/")[1] for case in cases} >= {"pair", "none"}
+    for case in cases:
+        case.check()
 
 
 def test_it_is_listed_and_chosen(toy):
-    problem = toy.samples().samples[0].problem
+    problem = toy.random_cover()
     rows = {row.name: row for row in sparseopt.backends(problem)}
     assert rows["toy-enumeration"].supports
     assert not rows["brute-force"].supports
+    result = sparseopt.solve(problem, budget=6)
+    assert result.backend == "toy-enumeration"
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+
+
+def test_its_paths_are_solved_saved_checked_and_drawn(toy, tmp_path):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    problem = toy.random_cover()
     result = sparseopt.solve(problem)
-    assert (result.backend, result.objective) == ("toy-enumeration", 3.0)
-    assert result.verdict is Verdict.VERIFIED
+    assert result.verdict is Verdict.VERIFIED and result.path.parameter == "budget"
+    result.save(tmp_path / "path.json")
+    again = sparseopt.io.load_result(tmp_path / "path.json", problem)
+    np.testing.assert_array_equal(again.path.at(6.0), result.path.at(6.0))
+    assert sparseopt.check(problem, again).verdict is Verdict.VERIFIED
+    assert sparseopt.plot(result, plt.subplots()[1]).get_xlabel() == "budget"
+    plt.close("all")
+
+
+def test_its_files_follow_the_schema_of_results(toy, tmp_path):
+    jsonschema = pytest.importorskip("jsonschema")
+    sparseopt.solve(toy.random_cover()).save(tmp_path / "path.json")
+    document = json.loads((tmp_path / "path.json").read_text())
+    schema = sparseopt.io.results.result_schema()
+    jsonschema.Draft202012Validator(schema).validate(document)
+    del document["path"]["knots"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema).validate(document)
 
 
 def test_its_lies_are_refuted_by_its_verifier(toy):
-    problem = toy.samples().samples[1].problem
-    result = sparseopt.solve(problem, backend="toy-enumeration")
-    worse = np.array([4.0, 4.0])
-    lie = result.with_changes(x=worse, objective=8.0, bound=8.0)
-    report = sparseopt.check(problem, lie)
-    assert report.verdict is Verdict.REFUTED
-    infeasible = result.with_changes(status=Status.INFEASIBLE, x=None)
+    problem = toy.samples(None).samples[0].problem
+    result = sparseopt.solve(problem, budget=2)
+    lie = result.with_changes(x=np.array([1.0, 0.0, 1.0]), objective=6.0, bound=6.0)
+    assert sparseopt.check(problem, lie).verdict is Verdict.REFUTED
+    infeasible = result.with_changes(status=Status.INFEASIBLE, x=None, objective=None, bound=None)
     assert sparseopt.check(problem, infeasible).verdict is Verdict.REFUTED
 
 
 def test_the_suite_finds_its_faults(toy):
-    class Hasty(toy.ToyEnumeration):
+    class Hasty(toy.Enumeration):
         """Takes any feasible point for the best."""
 
         name = "toy-hasty"
 
         def _solve(self, problem, params, options, control):
             result = super()._solve(problem, params, options, control)
-            x = np.full(len(problem.c), float(problem.upper))
-            value = problem.objective(x)
-            return result.with_changes(x=x, objective=value, bound=value)
+            x = np.array([1.0, 0.0, 1.0])[: len(problem.c)]
+            if result.x is None or len(problem.c) != 3:
+                return result
+            return result.with_changes(x=x, objective=6.0, bound=6.0)
 
-    outcomes = run_conformance(Hasty(), families={"toy-misdp": toy.samples()})
+    outcomes = run_conformance(Hasty())
     failed = {outcome.name for outcome in outcomes if not outcome.passed}
-    assert {"toy-misdp/cover/optimum", "toy-misdp/cover/bound", "toy-misdp/cover/verdict"} <= failed
-    passed = {outcome.name for outcome in outcomes if outcome.passed}
-    assert "toy-misdp/unknown-option" in passed
+    assert {"toy/pair/optimum", "toy/pair/verdict"} <= failed
+    assert "toy/unknown-option" in {outcome.name for outcome in outcomes if outcome.passed}
 
 
-def test_a_fresh_process_reads_solves_and_checks_its_files(toy, tmp_path):
-    """Nothing is imported beforehand: the file names the kind, the kind names the package."""
-    instance, result = tmp_path / "toy.npz", tmp_path / "result.json"
-    sparseopt.save(toy.samples().samples[1].problem, instance)
-    paths = [str(tmp_path), str(Path(sparseopt.__file__).parents[1])]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-
-    def sparseopt_command(*arguments: object) -> subprocess.CompletedProcess[str]:
-        code = "from sparseopt.cli import main; main()"
-        command = [sys.executable, "-c", code, *map(str, arguments)]
-        return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-
-    solved = sparseopt_command("solve", instance, "--json", "-o", result)
-    assert solved.returncode == 0, solved.stderr
+def test_a_fresh_process_generates_solves_and_checks_its_files(command, tmp_path):
+    command("generate", "toy-cover", "--seed", 3, "-o", "toy.npz")
+    solved = command("solve", "toy.npz", "--json", "-o", "path.json", "--plot", "path.png")
     answer = json.loads(solved.stdout)
-    assert (answer["backend"], answer["objective"], answer["verdict"]) == (
-        "toy-enumeration",
-        4.0,
-        "verified",
-    )
-    checked = sparseopt_command("check", instance, result)
-    assert checked.returncode == 0, checked.stderr
+    assert (answer["backend"], answer["verdict"]) == ("toy-enumeration", "verified")
+    assert answer["knots"] > 1 and (tmp_path / "path.png").stat().st_size > 1000
+    command("check", "toy.npz", "path.json")
+    assert "budget" in command("solve", "toy.npz").stdout
+
+
+def test_it_is_benchmarked(command, tmp_path):
+    (tmp_path / "toy.toml").write_text(SUITE)
+    command("bench", "run", "toy.toml", "-o", "run")
+    records = [json.loads(line) for line in next((tmp_path / "run").glob("*.jsonl")).open()]
+    solves = [record for record in records if record.get("backend") == "toy-enumeration"]
+    assert [record["verdict"] for record in solves] == ["verified", "verified"]
+
+
+def test_its_generator_is_listed(toy):
+    assert "toy-cover" in generators.names()
+    assert isinstance(generators.generate("toy-cover", seed=1, n=4), toy.Cover)
 
 
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("toy_no_such_module:ToyMISDP", "cannot be imported"),
-        ("toy_misdp:ToyEnumeration", "is no problem class"),
+        ("toy_no_such_module:TOY", "cannot be imported"),
+        ("toy_cover:Enumeration", "is no Family"),
     ],
 )
-def test_a_broken_promise_to_read_a_kind_says_so(tmp_path, monkeypatch, value, words):
+def test_a_broken_family_says_so(tmp_path, monkeypatch, value, words):
     from sparseopt.problems.base import problem_class
 
-    _install(tmp_path, f"[sparseopt.problems]\nother-toy = {value}\n")
+    _install(tmp_path, f"[sparseopt.families]\nother-toy = {value}\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ProblemError, match=words):
-        problem_class("other-toy")
+        problem_class("no-such-kind")
 
 
-def test_kinds_that_nobody_knows():
+def test_kinds_that_nobody_brings():
     from sparseopt.problems.base import problem_class
 
     with pytest.raises(ProblemError, match="'no-such-kind'; this sparseopt knows: budget-tables, "):
