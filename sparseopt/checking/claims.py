@@ -50,11 +50,17 @@ def check_claims(problem: Problem, result: Result, findings: Findings) -> None:
         return
     value = evaluation.value
     size = max(abs(value), evaluation.size, np.finfo(float).tiny)
+    data_size = min(evaluation.size, evaluation.data_size)
     difference = abs(result.objective - value) / size
     findings.measure("objective", difference)
     if not difference <= OBJECTIVE:
         findings.refute(
             f"the stated objective {result.objective:.17g} is not that of x, {value:.17g}"
+        )
+    elif not difference * size <= OBJECTIVE * max(abs(value), data_size, np.finfo(float).tiny):
+        findings.doubt(
+            f"the stated objective {result.objective:.17g} is that of x, {value:.17g}, only up to "
+            "the size of terms that cancel"
         )
 
 
@@ -103,12 +109,12 @@ def _check_numbers(
         findings.refute(f"the status is optimal, but the bound is {bound}")
         return
     excess = bound - objective if problem.sense == "min" else objective - bound
-    size = _stated_size(result, evaluation)
-    allowed = max(
+    size, data_size = _stated_sizes(result, evaluation)
+    asked = max(
         result.params.abs_gap,
         result.params.rel_gap * max(abs(objective), abs(bound), 1e-10 * problem.value_unit),
-        SUM * size,
     )
+    allowed = max(asked, SUM * size)
     if excess > max(FEASIBILITY * size, allowed if result.status is Status.OPTIMAL else 0.0):
         side = "above" if problem.sense == "min" else "below"
         findings.refute(f"the bound {bound:.17g} lies {side} the objective {objective:.17g}")
@@ -118,13 +124,21 @@ def _check_numbers(
             f"gap of {relative_gap(objective, bound, problem.value_unit):.3g} "
             f"(asked: {result.params.rel_gap:g})"
         )
+    elif result.status is Status.OPTIMAL and abs(objective - bound) > max(asked, SUM * data_size):
+        findings.doubt("objective and bound meet only up to the size of terms that cancel")
 
 
-def _stated_size(result: Result, evaluation: Evaluation | None) -> float:
-    """Return the size of the objective's terms, or of the stated numbers where x is no help."""
+def _stated_sizes(result: Result, evaluation: Evaluation | None) -> tuple[float, float]:
+    """Return the size of the objective's terms, and what the data explain of it.
+
+    Those of the stated numbers where x is no help.
+    """
     objective, bound = result.objective or 0.0, result.bound or 0.0
-    size = max(abs(objective), abs(bound) if math.isfinite(bound) else 0.0)
-    return size if evaluation is None else max(size, evaluation.size)
+    stated = max(abs(value) for value in (objective, bound, 0.0) if math.isfinite(value))
+    if evaluation is None:
+        return stated, stated
+    data_size = min(evaluation.size, evaluation.data_size)
+    return max(stated, evaluation.size), max(stated, data_size)
 
 
 def _check_other_claims(problem: Problem, result: Result, findings: Findings) -> None:
@@ -163,7 +177,7 @@ def _check_trace(
     if not result.trace:
         return
     sign = _sign(problem)
-    size = _stated_size(result, evaluation)
+    size, _ = _stated_sizes(result, evaluation)
     before = 0.0
     for entry in result.trace:
         seconds, objective, bound = entry

@@ -20,6 +20,7 @@ __all__ = [
     "SEGMENT",
     "STORED",
     "SUM",
+    "SUMMATION",
     "UNSCALED",
 ]
 
@@ -52,6 +53,10 @@ COPY = 1e-12
 NOISE = 1e-14
 """Rounding errors relative to the largest kink or slope: where all terms are smaller, as those of
 a slack that costs nothing, this is their scale."""
+
+SUMMATION = 2e-14
+"""Bound of the rounding errors of a sum, relative to the absolute values of its terms: that of 100
+terms in the worst order, where no more are known."""
 
 RANK = 1e-15
 """Reciprocal condition number, after equilibration, at which a kernel counts as singular."""

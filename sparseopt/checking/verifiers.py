@@ -39,6 +39,9 @@ class Evaluation:
         What was measured.
     doubt : str
         Why the point proves nothing although no violation is certain; empty where it does.
+    data_size : float
+        How much of `size` the problem's data explain, default all of it: what is off by more than
+        the tolerance of this, but not of `size`, proves nothing either way.
     """
 
     value: float
@@ -47,6 +50,7 @@ class Evaluation:
     where: str
     residuals: Mapping[str, float] = field(default_factory=dict)
     doubt: str = ""
+    data_size: float = math.inf
 
 
 def evaluate(problem: Problem, x: Array, lam: float | None) -> Evaluation:

@@ -7,10 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 from attacks import damages, lies
+from brute_paths import Basis, path_result
 from small_misdps import draw
 
 import sparseopt
-from sparseopt import Verdict
+from sparseopt import Certificate, Result, SolveParams, Status, Verdict
 from sparseopt.checking import check
 from sparseopt.problems import (
     CLIME,
@@ -18,6 +19,7 @@ from sparseopt.problems import (
     STRS,
     BudgetTables,
     Candidates,
+    CompressedSensing,
     DantzigSelector,
     KernelSelection,
     L0GraphicalModel,
@@ -143,3 +145,197 @@ def test_no_damage_raises(name):
         assert check(problem, damaged).verdict in Verdict
         count += 1
     assert count >= 2
+
+
+# ---- Scale inflation: terms that the result itself chooses.
+
+
+def statement(problem, lam, x, nu, objective=None, bound=None):
+    """Return a claim of optimality by a point and multipliers."""
+    x, nu = np.asarray(x, float), np.asarray(nu, float)
+    objective = problem.objective(x, lam) if objective is None else objective
+    return Result(
+        status=Status.OPTIMAL,
+        x=x,
+        objective=objective,
+        bound=objective if bound is None else bound,
+        duals={"rows": nu},
+        certificate=Certificate("dual", {"nu": nu}),
+        params=SolveParams(lam=lam),
+        kind=problem.kind,
+        problem=problem,
+    )
+
+
+def believed(problem, result):
+    return check(problem, result).verdict is Verdict.VERIFIED
+
+
+HUGE = [1e8, 1e10, 1e12, 1e14]
+
+
+@pytest.mark.parametrize("t", HUGE)
+def test_cancelling_coordinates_prove_no_larger_maximum(t):
+    """max x0 with x0 + u - v <= 1000, u - v = 0: 1000, but u = v = t hides x0 = 2000."""
+    problem = ParametricLP(
+        A=[[1.0, 1.0, -1.0], [0.0, 1.0, -1.0], [0.0, -1.0, 1.0]],
+        b=[1000.0, 0.0, 0.0],
+        b_bar=[0.0, 0.0, 0.0],
+        c=[1.0, 0.0, 0.0],
+        c_bar=[0.0, 0.0, 0.0],
+    )
+    true = statement(problem, 0.0, [1000.0, 0.0, 0.0], [1.0, 0.0, 1.0])
+    assert believed(problem, true)
+    assert not believed(problem, statement(problem, 0.0, [2000.0, t, t], [2.0, t, t + 2.0]))
+    for bound in (1000.0, 2000.0):
+        lie = statement(problem, 0.0, [2000.0, t, t], [1.0, 0.0, 1.0], bound=bound)
+        assert not believed(problem, lie)
+
+
+@pytest.mark.parametrize("t", HUGE)
+def test_cancelling_terms_prove_no_smaller_maximum(t):
+    """The gap of 1000 drowns in the terms t of two multipliers, or of two coordinates."""
+    problem = ParametricLP(
+        A=[[1.0, 0.0, 0.0], [0.0, 1.0, -1.0], [0.0, -1.0, 1.0]],
+        b=[1000.0, 1.0, -1.0],
+        b_bar=[0.0, 0.0, 0.0],
+        c=[1.0, 1.0, -1.0],
+        c_bar=[0.0, 0.0, 0.0],
+    )
+    true = statement(problem, 0.0, [1000.0, 1.0, 0.0], [1.0, 1.0, 0.0])
+    assert believed(problem, true)
+    for x in ([0.0, t + 1.0, t], [0.0, 1.0, 0.0]):
+        for nu in ([0.0, t + 1.0, t], [1.0, t + 1.0, t], [1.0, 1.0, 0.0]):
+            assert not believed(problem, statement(problem, 0.0, x, nu)), (x, nu)
+
+
+@pytest.mark.parametrize("t", HUGE)
+def test_collinear_columns_do_not_hide_the_residuals_of_least_absolute_deviations(t):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=12)
+    y = rng.normal(size=12)
+    problem = LADLasso(X=np.column_stack([x, x]), y=y)
+    true = sparseopt.solve(problem, lam=0.0)
+    assert true.verdict is Verdict.VERIFIED, true.check_messages
+    nu = true.certificate.arrays["nu"]
+    for shift in (0.0, 0.5):
+        lie = statement(problem, 0.0, [t + true.x.sum() + shift, -t], nu)
+        assert lie.objective > true.objective * (1.0 + 1e-3) or shift == 0.0
+        if shift:
+            assert not believed(problem, lie)
+            assert not believed(problem, lie.with_changes(bound=true.objective))
+            assert not believed(
+                problem, lie.with_changes(objective=true.objective, bound=true.objective)
+            )
+
+
+@pytest.mark.parametrize("couple", [0.0, 1e-15])
+def test_a_large_coefficient_hides_no_negative_one_on_a_path(couple):
+    """x1 = 1e12, x2 = -500 < 0 solves the equations of a basis, and is no solution."""
+    problem = ParametricLP(
+        A=[[1.0, couple], [couple, 1.0]],
+        b=[1e12, -500.0 + couple * 1e12],
+        b_bar=[0.0, 0.0],
+        c=[1.0, 1.0],
+        c_bar=[0.0, 0.0],
+        form="equality",
+    )
+    theta, nu = np.zeros((2, 2)), np.zeros((2, 2))
+    theta[:, 0] = np.linalg.solve(problem.A, problem.b)
+    nu[:, 0] = np.linalg.solve(problem.A.T, problem.c)
+    assert theta[1, 0] < -499.0
+    for rows in ([1, 1], [3, 1], [1, 3], [3, 3]):
+        basis = Basis(np.array([2, 2, *rows]), theta, nu, 0.0, np.inf)
+        assert not believed(problem, path_result(problem, [basis]))
+    assert not believed(problem, statement(problem, 0.0, theta[:, 0], nu[:, 0]))
+
+
+# ---- Right answers that were refuted.
+
+
+@pytest.mark.parametrize("backend", ["homotopy", "highs"])
+def test_right_answers_near_zero_are_not_refuted(backend):
+    """At lam = 0 all that is left are rounding errors: x = -1e-17 for 0."""
+    problem = ParametricLP([[-0.37]], b=[0.0], b_bar=[-0.31], c=[-2.0], c_bar=[1.5])
+    for question in ({}, {"lam": 0.0}, {"lam": 0.7}, {"lam": (0.9, 0.1, 0.0)}):
+        result = sparseopt.solve(problem, backend=backend, **question)
+        assert result.verdict is Verdict.VERIFIED, (question, result.check_messages)
+    tiny = sparseopt.solve(problem, lam=0.0)
+    for x in (1e-17, -1e-17):
+        off = tiny.with_changes(x=np.array([x]), objective=-2.0 * x)
+        assert check(problem, off).verdict is Verdict.VERIFIED
+    for x in (1e-6, -1e-6):
+        off = tiny.with_changes(x=np.array([x]), objective=-2.0 * x)
+        assert check(problem, off).verdict is Verdict.REFUTED
+
+
+def test_a_grid_without_an_optimum_anywhere_is_not_refuted():
+    problem = ParametricLP([[-1.0]], [0.0], [0.0], [1.0], [0.0])
+    for backend in ("homotopy", "highs"):
+        result = sparseopt.solve(problem, backend=backend, lam=[3.0, 1.0])
+        assert result.verdict is not Verdict.REFUTED, (backend, result.check_messages)
+        assert result.status is Status.UNBOUNDED
+        assert result.verdict is Verdict.VERIFIED, (backend, result.check_messages)
+    nothing = sparseopt.solve(CompressedSensing([[0.0]], [1.0]), lam=[0.5, 0.2], backend="highs")
+    assert nothing.verdict is Verdict.VERIFIED
+    assert nothing.status is Status.INFEASIBLE
+
+
+# ---- Proofs up to rounding where nothing bounds what is rounded.
+
+
+def test_a_direction_that_a_small_coefficient_ends_is_no_ray():
+    """max x with x <= 1e9 z, z <= 1: the optimum is 1e9, however small x's row is."""
+    problem = ParametricLP([[1e-9, -1.0], [0.0, 1.0]], [0.0, 1.0], [0.0] * 2, [1.0, 0.0], [0.0] * 2)
+    for ray in ([1.0, 0.0], [1.0, 1e-9], [1e9, 1.0]):
+        claim = Result(
+            status=Status.UNBOUNDED,
+            certificate=Certificate("ray", {"x": np.zeros(2), "ray": np.array(ray)}),
+            params=SolveParams(lam=0.0),
+        )
+        assert not believed(problem, claim), ray
+    result = sparseopt.solve(problem, lam=0.0)
+    assert result.verdict is Verdict.VERIFIED
+    assert result.objective == pytest.approx(1e9)
+
+
+@pytest.mark.parametrize("small", [1e-8, 1e-9, 1e-10, 1e-12])
+def test_a_coefficient_that_is_small_is_not_zero_for_farkas(small):
+    """-x0 <= -1 and x0 - small x1 <= 0: x1 = 1 / small is feasible."""
+    problem = ParametricLP(
+        [[-1.0, 0.0], [1.0, -small]], [-1.0, 0.0], [0.0, 0.0], [-1.0, -1.0], [0.0, 0.0]
+    )
+    claim = Result(
+        status=Status.INFEASIBLE,
+        certificate=Certificate("farkas", {"nu": np.array([1.0, 1.0])}),
+        params=SolveParams(lam=0.0),
+    )
+    assert not believed(problem, claim)
+    result = sparseopt.solve(problem, lam=0.0)
+    assert result.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("small", [1e-8, 1e-9, 1e-10])
+def test_reduced_costs_of_a_large_variable_count(small):
+    """min x0 with -small x1 as a cost and x1 <= 1e2 / small by a row: -100, not 0."""
+    problem = ParametricLP(
+        A=[[1.0, 1.0], [-1.0, -1.0], [0.0, small]],
+        b=[1e10, 0.0, 100.0],
+        b_bar=[0.0] * 3,
+        c=[-1.0, -1.0 + small],
+        c_bar=[0.0, 0.0],
+    )
+    lie = statement(problem, 0.0, [0.0, 0.0], [0.0, 1.0, 0.0])
+    assert lie.objective == 0.0
+    assert sparseopt.solve(problem, lam=0.0).verdict is Verdict.VERIFIED
+    other = ParametricLP(
+        A=[[-1.0, 1.0], [1.0, -1.0], [0.0, small]],
+        b=[0.0, 0.0, 100.0],
+        b_bar=[0.0] * 3,
+        c=[-1.0, 1.0 + small],
+        c_bar=[0.0, 0.0],
+    )
+    # x0 = x1, profit small x1 <= 100; nu prices the equation and leaves small of x1's profit.
+    zero = statement(other, 0.0, [0.0, 0.0], [1.0, 0.0, 0.0])
+    assert zero.objective == 0.0
+    assert not believed(other, zero)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from sparseopt.checking.parametric.bases import Bases, Pair
 from sparseopt.checking.parametric.point import ratio_of
 from sparseopt.checking.parametric.tables import CodeTables, Line, sizes_at
+from sparseopt.checking.parametric.units import Units
 from sparseopt.checking.tolerances import NOISE, SEGMENT
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import LinearMap
@@ -41,12 +43,18 @@ class Breach:
 
 
 def breaches(
-    A: LinearMap, tables: CodeTables, bases: Bases, low: Array, high: Array, rounding: Array
+    A: LinearMap,
+    tables: CodeTables,
+    bases: Bases,
+    low: Array,
+    high: Array,
+    rounding: Array,
+    units: Units,
 ) -> tuple[Breach, Breach]:
     """Return the worst primal and the worst dual violation of a chunk.
 
     `rounding` (q,) is what rounding errors of each segment's kernel may amount to, relative to the
-    scale.
+    scale; `units` are those of the data.
     """
     p = A.shape[1]
     finite = np.isfinite(high)
@@ -65,7 +73,8 @@ def breaches(
         bases.theta,
         slice(p),
         rows_size,
-        _noise(tables.kink_size, low, step),
+        _noise(tables.kink_size, low, step, units),
+        partial(_conditioned, bases),
     )
     dual = _Side(
         "dual",
@@ -74,7 +83,8 @@ def breaches(
         bases.nu,
         slice(p, None),
         columns_size,
-        _noise(tables.slope_size, low, step),
+        _noise(tables.slope_size, low, step, units),
+        partial(_conditioned_multiplier, bases, p),
     )
     return (
         primal.worst(bases.slots, low, step, ~finite, rounding),
@@ -82,10 +92,42 @@ def breaches(
     )
 
 
-def _noise(size: tuple[float, float], low: Array, step: Array) -> Array:
+def _noise(size: tuple[float, float], low: Array, step: Array, units: Units) -> Array:
     """Return the part of the scale that is the same for all coordinates, by place and segment."""
-    at_low, rate = sizes_at(size, low)
-    return NOISE / SEGMENT * np.stack([at_low, sizes_at(size, low + step)[0], rate])
+    at_low, rate = sizes_at(size, np.maximum(low, units.lam))
+    at_high, _ = sizes_at(size, np.maximum(low + step, units.lam))
+    return NOISE / SEGMENT * np.stack([at_low, at_high, rate])
+
+
+def _conditioned(bases: Bases, segment: int, coordinate: int, theta: Array) -> float:
+    r"""Return :math:`e_j'|B^{-1}| (|B| |\theta_C| + \text{terms})`: what changes of the data do.
+
+    Relative changes of the equations by omega move the coordinate by omega times this, whatever the
+    size of the others; 0 for a coordinate that is no unknown of the segment's kernel.
+    """
+    system = bases.systems[segment]
+    if system is None:
+        return 0.0
+    place = np.flatnonzero(system.columns == coordinate)
+    unit = np.zeros((len(system.columns), 1))
+    unit[place] = 1.0
+    row = np.abs(system.kernel.solve_transposed(unit)[:, 0])
+    terms = np.abs(system.kernel.B) @ theta[system.columns] + system.target_terms.max(axis=1)
+    return float(row @ terms)
+
+
+def _conditioned_multiplier(
+    bases: Bases, p: int, segment: int, coordinate: int, nu: Array
+) -> float:
+    """Return the same for a multiplier."""
+    system = bases.systems[segment]
+    if system is None:
+        return 0.0
+    unit = np.zeros((len(system.rows), 1))
+    unit[np.flatnonzero(system.rows == coordinate - p)] = 1.0
+    row = np.abs(system.kernel.solve(unit)[:, 0])
+    terms = np.abs(system.kernel.B).T @ nu[system.rows] + system.slopes_terms.max(axis=1)
+    return float(row @ terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +135,9 @@ class _Side:
     """The primal conditions (x = z, of theta) or the dual ones (x = v, of nu).
 
     The entries `own` of x are the vector itself, the others are its products with A. Its own
-    entries have the scale of the vector's largest entry, since a bound at zero has none.
+    entries have the scale of the vector's largest entry, since a bound at zero has none; what is
+    within the tolerance of that only, and not of what changes of the data would do to the entry
+    itself (`conditioned`), is in doubt.
     """
 
     name: str
@@ -103,6 +147,7 @@ class _Side:
     own: slice
     product_size: Callable[[Array], Array]
     noise: Array
+    conditioned: Callable[[int, int, Array], float]
 
     def worst(
         self, slots: Array, low: Array, step: Array, endless: Array, rounding: Array
@@ -110,8 +155,9 @@ class _Side:
         """Return the worst violation at the ends of a chunk's segments."""
         worst = Breach(self.name, 0.0, (0, 0, _PLACES[0]), False)
         for found in self._violations(slots, low, step, endless):
-            ratio = self._relative(found)
+            ratio, strict = self._relative(found)
             certain = ratio > np.maximum(SEGMENT, rounding[found.segment])
+            ratio = np.where(certain, ratio, strict)
             for kind in (certain, ~certain):
                 for at in np.flatnonzero(kind)[np.argsort(ratio[kind])[-1:]]:
                     place = (
@@ -155,15 +201,24 @@ class _Side:
                 falling = (slack_rate < 0.0) & np.isfinite(slack) & endless[:, None]
                 yield found(2, slack_rate, np.ones(len(low)), falling)
 
-    def _relative(self, found: _Violations) -> Array:
-        """Divide violations by their scales; products of absolute values are made where needed."""
+    def _relative(self, found: _Violations) -> tuple[Array, Array]:
+        """Divide violations by their scales, and by those of the entries themselves.
+
+        Products of absolute values are made where they are needed.
+        """
         own = np.zeros(self.x[0].shape[1], dtype=bool)
         own[self.own] = True
         is_own = own[found.coordinate]
         scale = found.size + self.noise[found.place, found.segment]
+        strict = scale.copy()
         for s in np.unique(found.segment[is_own]):
-            here = is_own & (found.segment == s)
-            scale[here] += self._terms(s, found).max(initial=0.0)
+            here = np.flatnonzero(is_own & (found.segment == s))
+            terms = self._terms(s, found)
+            scale[here] += terms.max(initial=0.0)
+            # Only what is not small anyway needs a look at its own condition.
+            for at in here[found.amount[here] > SEGMENT * strict[here]]:
+                strict[at] += self.conditioned(int(s), int(found.coordinate[at]), terms)
+        strict = np.minimum(strict, scale)
         ratio = ratio_of(found.amount, scale)
         doubtful = ~is_own & (ratio > _CLEAR)
         first = 0 if self.own.start else self.own.stop
@@ -173,7 +228,7 @@ class _Side:
             size = found.size[here] + terms[found.coordinate[here] - first]
             size += self.noise[found.place, s]
             ratio[here] = ratio_of(found.amount[here], size)
-        return ratio
+        return ratio, np.where(is_own, ratio_of(found.amount, strict), ratio)
 
     def _terms(self, segment: int, found: _Violations) -> Array:
         """Return the sizes of the terms of theta or nu at one place of a segment."""

@@ -15,9 +15,11 @@ import numpy as np
 
 from sparseopt.checking.evidence import Malformed, numbers, same_numbers
 from sparseopt.checking.parametric.point import (
+    DualPoint,
     PrimalPoint,
     coordinate_name,
     dual_point,
+    feasibility_doubt,
     objective_scale,
     offset_at,
     primal_point,
@@ -35,6 +37,7 @@ __all__ = ["read_grid", "verify_dual", "verify_grid"]
 
 _ENDS = {"infeasible_below": "farkas", "unbounded_below": "ray"}
 """Which evidence proves that a grid ends for this reason."""
+_DOUBT = "primal and dual meet only up to the size of terms that cancel"
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,21 @@ class _Proof:
     value: float
     bound: float
     terms: float
+    data_terms: float
+    charge: float = 0.0
 
     def meets(self, result: Result) -> bool:
-        """Tell whether value and bound meet within the gap that was asked for."""
+        """Return whether value and bound meet within the gap that was asked for."""
+        return abs(self.value - self.bound) <= max(self._asked(result), SUM * self.terms)
+
+    def doubtful(self, result: Result) -> bool:
+        """Return whether they do so only because of terms that cancel, or of what is charged."""
+        gap = abs(self.value - self.bound) + self.charge
+        return not gap <= max(self._asked(result), SUM * self.data_terms)
+
+    def _asked(self, result: Result) -> float:
         size = min(max(abs(self.value), abs(self.bound)), np.finfo(float).max)
-        asked = max(result.params.abs_gap, result.params.rel_gap * size)
-        return abs(self.value - self.bound) <= max(asked, SUM * self.terms)
+        return max(result.params.abs_gap, result.params.rel_gap * size)
 
     @property
     def gap(self) -> float:
@@ -87,6 +99,8 @@ def verify_dual(
         return
     _judge_bound(problem, result.bound, proof, findings, f"at lam = {lam:g}")
     if proof.meets(result):
+        if result.status is Status.OPTIMAL and proof.doubtful(result):
+            findings.doubt(f"{_DOUBT} at lam = {lam:g}")
         findings.prove(f"optimal at lam = {lam:g}: primal and dual meet within {proof.gap:.2g}")
     elif result.status is Status.OPTIMAL:
         findings.refute(
@@ -134,6 +148,8 @@ def verify_grid(
         proof = _prove(program, point, path.nu[k], lam, findings, here)
         if proof is None:
             continue
+        if proof.doubtful(result):
+            findings.doubt(f"{_DOUBT} {here}")
         bound = float(path.bounds[k])
         _judge_bound(problem, bound, proof, findings, here)
         if not replace(proof, bound=problem.canonical_sign * bound).meets(result):
@@ -203,15 +219,61 @@ def _prove(
             f"slopes by {violation:.3g} of its scale"
         )
         return None
+    doubt = feasibility_doubt(point, lam)
+    if doubt:
+        findings.doubt(doubt)
     f = point.pieces.value(point.z, lam)
     conjugate = dual.pieces.conjugate(dual.v, lam)
     constant, size = offset_at(program, lam)
     terms = np.abs(f).sum() + np.abs(conjugate).sum() + np.abs(point.z * dual.v).sum() + size
     # Residuals that vanish, as in a saturated fit, are differences of larger numbers.
     terms = max(terms, objective_scale(point, lam))
-    proof = _Proof(float(f.sum()) + constant, constant - float(conjugate.sum()), float(terms))
+    value, bound = float(f.sum()) + constant, constant - float(conjugate.sum())
+    data_terms = max(abs(value), abs(bound), objective_scale(point, lam, strict=True))
+    charge, unbounded = _charge(point, dual, lam, value)
+    if unbounded is not None:
+        findings.doubt(
+            f"the multipliers {here} are outside the slopes of {point.name(unbounded)}, which "
+            "nothing bounds"
+        )
+    proof = _Proof(value, bound, float(terms), data_terms, charge)
     findings.measure("gap", proof.gap)
     return proof
+
+
+def _charge(
+    point: PrimalPoint, dual: DualPoint, lam: float, value: float
+) -> tuple[float, int | None]:
+    r"""Return what multipliers outside their slopes may cost, and a coordinate without a bound.
+
+    D is the bound of the multipliers moved to the ends of their slopes, by e, so that the true one
+    is smaller by at most :math:`\sum_i e_i \max |z_i - t_i|`. Bounds of z follow from the domains,
+    and for points that are no worse than this one from their own costs:
+    :math:`f_i(z_i) \le P - \sum_{k \ne i} \min f_k`. A coordinate without any may be off by
+    rounding errors only.
+    """
+    excess, rounding = dual.excess(lam)
+    wrong = excess > 0.0
+    if not wrong.any():
+        return 0.0, None
+    pieces = point.pieces
+    kinks = pieces.kinks_at(lam)
+    low, high = pieces.domain(lam)
+    first, last = kinks[pieces.ptr[:-1]], kinks[pieces.ptr[1:] - 1]
+    reach = np.maximum(last - low, high - first)
+    left, right = pieces.slope_range(lam)
+    least = -pieces.conjugate(np.zeros(len(pieces)), lam)
+    if ((left <= 0.0) & (right >= 0.0)).all():
+        room = max(value - offset_at(point.program, lam)[0] - float(least.sum()), 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.minimum(-left, right)
+            own = (last - first) + np.where(slope > 0.0, room / slope, np.inf)
+        reach = np.minimum(reach, own)
+    unbounded = wrong & ~np.isfinite(reach)
+    certain = unbounded & (excess > rounding)
+    where = int(np.argmax(certain)) if certain.any() else None
+    bounded = wrong & ~unbounded
+    return float(excess[bounded] @ reach[bounded]), where
 
 
 def _judge_bound(
@@ -220,7 +282,12 @@ def _judge_bound(
     if bound is None:
         return
     sign = problem.canonical_sign
-    if not sign * bound <= proof.bound + SUM * max(abs(proof.bound), proof.terms):
+    beyond = sign * bound - proof.bound
+    if SUM * max(abs(proof.bound), proof.data_terms) < beyond <= SUM * proof.terms:
+        findings.doubt(
+            f"the stated bound {here} is proven up to the size of terms that cancel only"
+        )
+    if not beyond <= SUM * max(abs(proof.bound), proof.terms):
         findings.refute(
             f"the stated bound {bound:.17g} {here} is not proven: the multipliers give "
             f"{sign * proof.bound:.17g}"

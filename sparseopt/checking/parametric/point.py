@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparseopt.checking.tolerances import FEASIBILITY, NOISE, OBJECTIVE
+from sparseopt.checking.parametric.units import units_of
+from sparseopt.checking.tolerances import FEASIBILITY, NOISE, OBJECTIVE, SUMMATION
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
@@ -21,6 +22,7 @@ __all__ = [
     "PrimalPoint",
     "coordinate_name",
     "dual_point",
+    "feasibility_doubt",
     "largest",
     "objective_scale",
     "offset_at",
@@ -44,11 +46,26 @@ class PrimalPoint:
 
     def violation(self, lam: float) -> tuple[float, int]:
         """Return the largest violation of a domain relative to its scale, and its coordinate."""
+        amount = _outside(self.z, *self.pieces.domain(lam))
+        units = units_of(self.program).z(lam)
+        return _worst(amount, self._kinks(lam) + self.size + _noise(units))
+
+    def strict_violation(self, lam: float) -> tuple[float, int]:
+        """Return the same with the errors of the arithmetic, and a scale that the data allow.
+
+        Terms count up to the coordinate's unit only. What is within the tolerance here is so
+        whatever size the point has.
+        """
+        units = units_of(self.program).z(lam)
         low, high = self.pieces.domain(lam)
-        amount = np.maximum(np.maximum(low - self.z, self.z - high), 0.0)
-        kinks = largest(np.abs(self.pieces.kinks_at(lam)), self.pieces)
-        noise = NOISE / FEASIBILITY * kinks.max(initial=0.0)
-        return _worst(amount, kinks + self.size + noise)
+        error = _errors(self.size)
+        error[: self.program.A.shape[1]] = 0.0
+        amount = _outside(self.z, low + error, high - error)
+        size = np.minimum(_own_units(self, slice(self.program.A.shape[1])), units)
+        return _worst(amount, self._kinks(lam) + size + _noise(units))
+
+    def _kinks(self, lam: float) -> Array:
+        return largest(np.abs(self.pieces.kinks_at(lam)), self.pieces)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +83,16 @@ class DualPoint:
 
     def violation(self, lam: float) -> tuple[float, int]:
         """Return how far v is outside the outer slopes relative to its scale, and where."""
+        amount = _outside(self.v, *self.pieces.slope_range(lam))
+        units = units_of(self.program).v(lam)
+        return _worst(amount, _slope_sizes(self.pieces, lam) + self.size + _noise(units))
+
+    def excess(self, lam: float) -> tuple[Array, Array]:
+        """Return how far v may be outside the outer slopes, and how much of it is rounding."""
         low, high = self.pieces.slope_range(lam)
-        amount = np.maximum(np.maximum(low - self.v, self.v - high), 0.0)
-        slopes = _slope_sizes(self.pieces, lam)
-        noise = NOISE / FEASIBILITY * slopes.max(initial=0.0)
-        return _worst(amount, slopes + self.size + noise)
+        error = _errors(self.size + _slope_sizes(self.pieces, lam))
+        error[self.program.A.shape[1] :] = 0.0
+        return _outside(self.v, low + error, high - error), 2.0 * error
 
 
 def primal_point(
@@ -123,14 +145,16 @@ def dual_point(program: PiecewiseLinearProgram, nu: Array) -> DualPoint:
     )
 
 
-def objective_scale(point: PrimalPoint, lam: float) -> float:
+def objective_scale(point: PrimalPoint, lam: float, *, strict: bool = False) -> float:
     r"""Return the sum of the absolute terms of the objective.
 
     That is :math:`\sum_i |f_i(z_i)| + |s_i| \sigma_i` with sigma_i the size of the terms of z_i and
     s_i the largest slope at z_i, or as close to it as rounding brings a value that is at a kink: a
-    residual that vanishes has rounding errors too.
+    residual that vanishes has rounding errors too. With `strict`, sizes count up to the unit of
+    their coordinate only.
     """
     pieces, z = point.pieces, point.z
+    units = units_of(point.program)
     low, high = pieces.domain(lam)
     inside = np.repeat(np.clip(z, low, high), pieces.counts)
     kinks, slopes = pieces.kinks_at(lam), np.abs(pieces.slopes_at(lam))
@@ -141,8 +165,22 @@ def objective_scale(point: PrimalPoint, lam: float) -> float:
     upto = np.add.reduceat((kinks <= inside + near).astype(np.int64), pieces.ptr[:-1])
     first = pieces.slope_ptr[:-1]
     slope = np.maximum(slopes[first + below], slopes[first + upto])
-    return float(
-        np.abs(pieces.value(z, lam)).sum() + slope @ size + offset_at(point.program, lam)[1]
+    values = np.abs(pieces.value(z, lam))
+    if strict:
+        size = np.minimum(size, units.z(lam) + largest(np.abs(kinks), pieces))
+        values = np.minimum(values, slope * size)
+    noise = NOISE / OBJECTIVE * units.objective(lam)
+    return float(values.sum() + slope @ size + offset_at(point.program, lam)[1] + noise)
+
+
+def feasibility_doubt(point: PrimalPoint, lam: float) -> str:
+    """Return why a point whose violations are within the tolerance may be infeasible, or ""."""
+    ratio, at = point.strict_violation(lam)
+    if ratio <= FEASIBILITY:
+        return ""
+    return (
+        f"the point at lam = {lam:g} may be infeasible: {point.name(at)} is off by {ratio:.3g} of "
+        "its unit, which only the size of terms that cancel allows"
     )
 
 
@@ -167,6 +205,27 @@ def ratio_of(amount: Array, scale: Array) -> Array:
     """Return amount / scale, 0 where the amount is 0, inf where only the scale is."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(amount == 0.0, 0.0, amount / scale)
+
+
+def _outside(values: Array, low: Array, high: Array) -> Array:
+    return np.asarray(np.maximum(np.maximum(low - values, values - high), 0.0))
+
+
+def _errors(size: Array) -> Array:
+    """Return bounds of the rounding errors of sums whose terms have this size."""
+    return max(SUMMATION, len(size) * float(np.finfo(float).eps)) * size
+
+
+def _noise(units: Array) -> Array:
+    return np.where(np.isfinite(units), NOISE / FEASIBILITY * units, 0.0)
+
+
+def _own_units(point: PrimalPoint, own: slice) -> Array:
+    """Return the sizes of the terms, that of a variable being the largest of all, rescaled."""
+    factor = units_of(point.program).factor
+    size = point.size.copy()
+    size[own] = (np.abs(point.z[own]) * factor[own]).max(initial=0.0) / factor[own]
+    return size
 
 
 def _slope_sizes(pieces: Pieces, lam: float) -> Array:

@@ -25,6 +25,7 @@ from sparseopt.checking.parametric.objectives import objective_and_gap
 from sparseopt.checking.parametric.point import coordinate_name
 from sparseopt.checking.parametric.range import check_range
 from sparseopt.checking.parametric.tables import CodeTables
+from sparseopt.checking.parametric.units import units_of
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, OBJECTIVE, ROUNDING, SEGMENT, STORED
 from sparseopt.paths.parametric import ParametricPath
@@ -104,6 +105,7 @@ class _Proof:
     ) -> None:
         self.sign = problem.canonical_sign
         self.program = program
+        self.units = units_of(program)
         self.tables = tables
         self.layout = layout
         self.stored = stored
@@ -142,7 +144,7 @@ class _Proof:
         rounding = np.array([1.0 if k is None else k.kernel.rcond for k in bases.systems])
         rounding = ROUNDING / rounding
         before = self.count
-        for breach in breaches(self.program.A, self.tables, bases, low, high, rounding):
+        for breach in breaches(self.program.A, self.tables, bases, low, high, rounding, self.units):
             self.findings.measure(breach.side, breach.ratio)
             if breach.ratio > SEGMENT:
                 self._judge(here, breach)
@@ -159,8 +161,8 @@ class _Proof:
             self._refute(here, s, message)
         else:
             self.findings.doubt(
-                f"segment {here.start + s}: {message}, which the rounding errors of its "
-                "ill-conditioned kernel may explain"
+                f"segment {here.start + s}: {message}, which its "
+                "ill-conditioned kernel or the size of other coordinates may explain"
             )
 
     def _check_objectives(self, here: slice, bases: Bases, low: Array, high: Array) -> None:

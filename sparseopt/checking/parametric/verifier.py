@@ -35,6 +35,7 @@ from sparseopt.checking.parametric.layout import read_path
 from sparseopt.checking.parametric.point import (
     PrimalPoint,
     dual_point,
+    feasibility_doubt,
     objective_scale,
     primal_point,
 )
@@ -93,9 +94,11 @@ class ParametricVerifier:
         return Evaluation(
             value=problem.objective(x, lam),
             size=objective_scale(point, lam),
+            data_size=objective_scale(point, lam, strict=True),
             violation=ratio / FEASIBILITY,
             where=f"{point.name(at)} by {ratio:.3g} of its scale",
             residuals={"primal": ratio},
+            doubt=feasibility_doubt(point, lam),
         )
 
 
@@ -259,6 +262,9 @@ def _check_stated_point(
             f"the path at lam = {lam:g} is infeasible: it violates {point.name(at)} by "
             f"{violation:.3g} of its scale"
         )
+    doubt = feasibility_doubt(point, lam)
+    if doubt:
+        findings.doubt(doubt)
     value = problem.objective(point.z[: point.program.A.shape[1]], lam)
     size = max(abs(value), terms, objective_scale(point, lam), np.finfo(float).tiny)
     error = abs(stated - value) / size
