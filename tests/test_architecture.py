@@ -41,7 +41,8 @@ SOLVERS = (
     ("common",),
     ("l0", "lp"),
     ("adapters", "highs", "homotopy"),
-    ("misdp", "peers", "strs"),
+    ("misdp", "peers"),
+    ("strs",),
     ("cvxpy",),
 )
 """The same inside solvers/."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.twosample.pairs import Objective
+from sparseopt.problems.twosample.statistics.pairs import Objective
 
 from ..common.sphere import maximise_on_sphere
 

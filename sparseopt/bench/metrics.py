@@ -68,7 +68,7 @@ def power(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str
     train, test = (two_sample_draw(name, s, chosen) for s in (seed, seed + _TEST_SEED))
     if train is None or test is None or result.x is None:
         return {}
-    from sparseopt.problems.twosample.statistics import TwoSample
+    from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 
     bandwidth = TwoSample.of(train.x, train.y, "linear").bandwidth
     dense = np.full(train.x.shape[1], 1.0)

@@ -28,7 +28,7 @@ from sparseopt.problems.parametric.regression import (
 from sparseopt.problems.strs.problem import STRS, STRSPath
 from sparseopt.problems.strs.semidefinite import strs_as_misdp
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
-from sparseopt.problems.twosample.user_kernels import register_kernel
+from sparseopt.problems.twosample.statistics.user_kernels import register_kernel
 
 __all__ = [
     "CLIME",

@@ -14,8 +14,8 @@ from sparseopt.api import with_verdict
 from sparseopt.backend import Progress
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array
-from sparseopt.problems.twosample.statistics import TwoSample
-from sparseopt.problems.twosample.user_kernels import UserKernel
+from sparseopt.problems.twosample.statistics.two_samples import TwoSample
+from sparseopt.problems.twosample.statistics.user_kernels import UserKernel
 from sparseopt.two_sample.permutation import permutation_test
 from sparseopt.two_sample.result import TwoSampleTest
 from sparseopt.two_sample.samples import FEWEST, as_samples

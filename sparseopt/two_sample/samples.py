@@ -10,7 +10,7 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix
 from sparseopt.problems.fields import as_names
-from sparseopt.problems.twosample.statistics import require_scale
+from sparseopt.problems.twosample.statistics.two_samples import require_scale
 
 __all__ = ["FEWEST", "as_samples", "require_same_names"]
 

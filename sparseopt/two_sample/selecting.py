@@ -13,8 +13,8 @@ from sparseopt.backend import Progress
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
-from sparseopt.problems.twosample.linear import share_of_variance
-from sparseopt.problems.twosample.statistics import TwoSample
+from sparseopt.problems.twosample.statistics.linear import share_of_variance
+from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 from sparseopt.registry import get_backend
 from sparseopt.result import Limit, Result
 from sparseopt.two_sample.permutation import GramStatistic, ScoreStatistic, Statistic

@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from sparseopt.errors import ParamError, ProblemError, UnsupportedProblem
 from sparseopt.problems import KernelSelection
-from sparseopt.problems.twosample.statistics import TwoSample
+from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 from sparseopt.two_sample import (
     false_discovery_proportion,
     non_discovery_proportion,

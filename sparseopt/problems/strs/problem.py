@@ -13,8 +13,8 @@ import numpy as np
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
 from sparseopt.problems.fields import as_symmetric
-from sparseopt.problems.twosample.linear import automatic_lam, linear_terms
-from sparseopt.problems.twosample.statistics import TwoSample
+from sparseopt.problems.twosample.statistics.linear import automatic_lam, linear_terms
+from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 
 if TYPE_CHECKING:
     from sparseopt.params import SolveParams
@@ -275,7 +275,7 @@ class STRS(SphereProblem):
         The squared MMD of two samples is a'z, its variance z'Vz, and to be maximised is
         :math:`a'z - \lambda z'Vz`: the quadratic form is A = -lam V, negative semidefinite. (The
         paper's formula after (13) lost the sign.) The estimators, also for samples of unequal
-        size, are those of :mod:`sparseopt.problems.twosample.statistics`.
+        size, are those of :mod:`sparseopt.problems.twosample.statistics.two_samples`.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class STRS(SphereProblem):
             maximise the squared MMD alone, as for :func:`~sparseopt.two_sample.two_sample_test`.
         bandwidth : "median", float, or array of shape (D,), default "median"
             tau_s^2 of the scalar kernels; see
-            :meth:`~sparseopt.problems.twosample.statistics.TwoSample.of`.
+            :meth:`~sparseopt.problems.twosample.statistics.two_samples.TwoSample.of`.
 
         Raises
         ------

@@ -12,9 +12,9 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
 from sparseopt.problems.strs.problem import STRS
-from sparseopt.problems.twosample.linear import linear_terms
-from sparseopt.problems.twosample.statistics import TwoSample
-from sparseopt.problems.twosample.user_kernels import PREFIX, UserKernel
+from sparseopt.problems.twosample.statistics.linear import linear_terms
+from sparseopt.problems.twosample.statistics.two_samples import TwoSample
+from sparseopt.problems.twosample.statistics.user_kernels import PREFIX, UserKernel
 
 __all__ = ["KernelSelection"]
 
@@ -29,8 +29,8 @@ class KernelSelection(Problem):
     .. math:: \max_{z \in R^D} \; \widehat{MMD}^2(x, y; K_z) - \lambda\, \hat\sigma^2(x, y; K_z)
               \quad\text{subject to}\quad \|z\|_2 = 1,\; \|z\|_0 \le d
 
-    with the estimators that :mod:`sparseopt.problems.twosample.statistics` states, also for
-    samples of unequal
+    with the estimators that :mod:`sparseopt.problems.twosample.statistics.two_samples` states,
+    also for samples of unequal
     size. The linear kernel, and the quadratic one without the variance (lam = 0), give a sparse
     trust-region subproblem (:meth:`as_strs`), which is solved to proven optimality; for all others
     there is a heuristic, and no certificate.
@@ -41,8 +41,8 @@ class KernelSelection(Problem):
         At least 4 observations each, not both the same.
     kernel : {"linear", "quadratic", "gaussian"} or a user's, default "linear"
         A user brings a function k(u, v) of observations, whose variables z scales, or an object
-        with ``gram(z, u, v)``: see :mod:`sparseopt.problems.twosample.user_kernels`. A file holds
-        only its
+        with ``gram(z, u, v)``: see :mod:`sparseopt.problems.twosample.statistics.user_kernels`. A
+        file holds only its
         name and some of its values; call ``register_kernel(name, kernel)`` before reading one.
     d : int
         Largest number of variables, 1 <= d <= D; there is no default.

@@ -6,8 +6,8 @@ import pytest
 import sparseopt
 from sparseopt.errors import ProblemError
 from sparseopt.problems import KernelSelection, register_kernel
-from sparseopt.problems.twosample import user_kernels
-from sparseopt.problems.twosample.pairs import PairObjective
+from sparseopt.problems.twosample.statistics import user_kernels
+from sparseopt.problems.twosample.statistics.pairs import PairObjective
 
 
 def samples(n=8, m=8, D=4, seed=0):
@@ -94,8 +94,8 @@ def test_pairs_that_are_computed_anew_give_the_same(kernel, monkeypatch):
     z = np.array([0.6, 0.0, -0.8, 0.0])
     kept = problem.samples.objective_function()
     assert isinstance(kept, PairObjective)
-    monkeypatch.setattr("sparseopt.problems.twosample.pairs._KEPT", 0)
-    monkeypatch.setattr("sparseopt.problems.twosample.pairs._CHUNK", 500)
+    monkeypatch.setattr("sparseopt.problems.twosample.statistics.pairs._KEPT", 0)
+    monkeypatch.setattr("sparseopt.problems.twosample.statistics.pairs._CHUNK", 500)
     blocks = problem.samples.objective_function()
     assert blocks.value(z, 0.3) == pytest.approx(kept.value(z, 0.3), abs=1e-14)
     np.testing.assert_allclose(blocks.gradient(z, 0.3), kept.gradient(z, 0.3), atol=1e-12)
@@ -141,7 +141,7 @@ def test_tables_of_the_quadratic_kernel_give_what_pairs_give(n, m, z, monkeypatc
     monkeypatch.setattr(tables, "_blocks", None)
     assert tables.value(z, 0.3) == pytest.approx(pairs.value(z, 0.3), abs=1e-13)
     np.testing.assert_allclose(tables.gradient(z, 0.3), pairs.gradient(z, 0.3), atol=1e-12)
-    monkeypatch.setattr("sparseopt.problems.twosample.quadratic._LARGEST", 0)
+    monkeypatch.setattr("sparseopt.problems.twosample.statistics.quadratic._LARGEST", 0)
     pairs.hessian(z, 0.3)
     np.testing.assert_allclose(pairs.hessian(z, 0.3), by_pairs, atol=1e-12)
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems import STRS
-from sparseopt.problems.twosample.hermite import features, order
-from sparseopt.problems.twosample.linear import linear_terms
-from sparseopt.problems.twosample.median_distance import median_distance
-from sparseopt.problems.twosample.statistics import TwoSample
+from sparseopt.problems.twosample.statistics.hermite import features, order
+from sparseopt.problems.twosample.statistics.linear import linear_terms
+from sparseopt.problems.twosample.statistics.median_distance import median_distance
+from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 from sparseopt.two_sample.selecting import Method, automatic_lam
 
 KERNELS = ["linear", "quadratic", "gaussian"]

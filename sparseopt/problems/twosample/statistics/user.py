@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.twosample.pairs import Design
-from sparseopt.problems.twosample.user_kernels import UserKernel
+from sparseopt.problems.twosample.statistics.pairs import Design
+from sparseopt.problems.twosample.statistics.user_kernels import UserKernel
 
 __all__ = ["UserObjective"]
 

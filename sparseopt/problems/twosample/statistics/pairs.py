@@ -1,7 +1,7 @@
 r"""Squared MMD less lam times its variance, as a function of the weights z, with derivatives.
 
-Both statistics of :mod:`sparseopt.problems.twosample.statistics` depend on the pooled Gram matrix
-K of the
+Both statistics of :mod:`sparseopt.problems.twosample.statistics.two_samples` depend on the pooled
+Gram matrix K of the
 N = n + m observations only: the squared MMD is linear, :math:`\langle W^0, K \rangle`, and the
 variance is :math:`\sum_g f_g Var(g)` with the rows g linear in :math:`r = K v`, where v is 1/n on x
 and -1/m on y. So with :math:`U = \partial \sum f Var / \partial r`,

@@ -31,12 +31,12 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
-from sparseopt.problems.twosample.linear import blocks
-from sparseopt.problems.twosample.median_distance import median_distance
-from sparseopt.problems.twosample.pairs import Objective, PairObjective
-from sparseopt.problems.twosample.quadratic import QuadraticObjective
-from sparseopt.problems.twosample.user import UserObjective
-from sparseopt.problems.twosample.user_kernels import PREFIX, UserKernel, user_kernel
+from sparseopt.problems.twosample.statistics.linear import blocks
+from sparseopt.problems.twosample.statistics.median_distance import median_distance
+from sparseopt.problems.twosample.statistics.pairs import Objective, PairObjective
+from sparseopt.problems.twosample.statistics.quadratic import QuadraticObjective
+from sparseopt.problems.twosample.statistics.user import UserObjective
+from sparseopt.problems.twosample.statistics.user_kernels import PREFIX, UserKernel, user_kernel
 
 __all__ = ["Kernel", "TwoSample", "require_scale"]
 
@@ -86,7 +86,8 @@ class TwoSample:
         x, y : arrays of shapes (n, D) and (m, D)
             At least 4 observations each, not both the same.
         kernel : {"linear", "quadratic", "gaussian"} or a user's, default "linear"
-            What a user may bring is described in :mod:`sparseopt.problems.twosample.user_kernels`.
+            What a user may bring is described in
+            :mod:`sparseopt.problems.twosample.statistics.user_kernels`.
         bandwidth : "median", float, or array of shape (D,), default "median"
             tau_s^2, or sigma^2 of the Gaussian kernel (a number). The median is that of the squared
             distances between x and y in a column; where more than half of a column's are 0, that of

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.twosample.pairs import PairObjective
+from sparseopt.problems.twosample.statistics.pairs import PairObjective
 
 __all__ = ["QuadraticObjective"]
 

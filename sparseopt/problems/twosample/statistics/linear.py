@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.twosample.hermite import features, order
+from sparseopt.problems.twosample.statistics.hermite import features, order
 
 __all__ = ["automatic_lam", "blocks", "linear_terms", "share_of_variance"]
 
