@@ -83,6 +83,11 @@ def test_it_takes_less_than_150_lines():
     assert sum(bool(line.strip()) for line in TOY.read_text().splitlines()) < 150
 
 
+def test_the_page_of_the_docs_is_this_family():
+    page = Path(__file__).parents[2] / "docs" / "new-family.md"
+    assert f"```python\n{TOY.read_text()}```" in page.read_text(encoding="utf-8")
+
+
 def test_it_conforms(toy):
     cases = conformance_cases(toy.Enumeration())
     assert {case.name.split("/")[1] for case in cases} >= {"pair", "none"}
