@@ -17,7 +17,6 @@ from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from ..l0.budget_backend import BudgetBackend
-from ..l0.hull import solve_dual
 
 __all__ = ["HighsKnapsack"]
 
@@ -62,6 +61,10 @@ class HighsKnapsack(BudgetBackend):
                 f"max_budgets allows {options['max_budgets']}: raise it, ask for a smaller budget, "
                 "or take another backend"
             )
+        with control.uncounted():
+            from ..l0.hull import solve_dual, warm_up
+
+            warm_up()
         dual = solve_dual(tables, last)
         with control.building():
             program = _Program(tables, control)

@@ -17,7 +17,6 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Result, Status
 
-from .hull import solve_dual
 from .model_tables import MOST, ModelTables, model_tables
 
 __all__ = ["BudgetBackend"]
@@ -148,6 +147,8 @@ def _result(problem: L0GraphicalModel, tables: ModelTables, answer: Result) -> R
 
 def _bound_without(tables: ModelTables, path: BudgetPath) -> Array:
     """Return Everett's bound when nodes whose search is not complete may have no loss at all."""
+    from .hull import solve_dual
+
     lower = np.where(tables.done, tables.problem.values, tables.least)
     if not np.isfinite(lower).all():
         return np.full(len(path.budgets), -np.inf)

@@ -17,23 +17,25 @@ from sparseopt.result import Limit
 
 from .core_path import (
     CHANGES,
+    COUNT,
     DONE,
     MORE,
+    NODE,
     ROOMS,
+    SEGMENT,
+    SPENT,
     SUMS,
+    WIDEST,
+    WRITTEN,
+    Answer,
     Core,
-    Hull,
     core_memory,
-    hull_segments,
     spend,
 )
+from .hull import BudgetDual, Hull, steepest_first
+from .settings import FIRST_ROOMS, FIRST_SUMS, SEGMENTS_PER_CALL
 
 __all__ = ["ExactPath", "exact_path", "warm_up"]
-
-_QUOTA = 20_000
-"""Segments between two looks at the clock."""
-_ROOMS, _SUMS = 64, 256
-"""First sizes of the small dynamic programs: nodes, and sums to either side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,113 +50,78 @@ class ExactPath:
 def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
     """Solve for the budgets 0, ..., last; after a limit the others repeat the last solution."""
     values, ptr = problem.values, problem.ptr
-    J = len(ptr) - 1
-    hull = _steepest_first(hull_segments(values, ptr))
-    objective, bound, multiplier = np.empty(last + 1), np.empty(last + 1), np.zeros(last + 1)
-    objective[0] = bound[0] = values[ptr[:-1]].sum()
-    if len(hull.slope):
-        multiplier[0] = -hull.slope[0]
-    certified = np.zeros(last + 1, dtype=bool)
-    certified[0] = True
-    change_ptr = np.zeros(last + 2, dtype=np.int64)
-    room = last + last // 2 + 1024
-    node, count = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
-    widest = int(problem.sizes.max())
-    core = core_memory(J, widest, _ROOMS, _SUMS)
+    J, widest = len(ptr) - 1, int(problem.sizes.max())
+    hull = steepest_first(problem)
+    answer = _memory(last)
+    answer.objective[0] = answer.bound[0] = values[ptr[:-1]].sum()
+    answer.multiplier[0] = -hull.slope[0] if len(hull.slope) else 0.0
+    answer.certified[0] = True
+    core = core_memory(J, widest, FIRST_ROOMS, FIRST_SUMS)
     limit: Limit | None = None
-    while True:
-        told = spend(
-            core,
-            hull,
-            values,
-            ptr,
-            last,
-            _QUOTA,
-            objective,
-            multiplier,
-            bound,
-            certified,
-            change_ptr,
-            node,
-            count,
-        )
-        if told == DONE:
-            break
-        if told == CHANGES:
-            more = len(node) // 2 + 2 * len(core.entered) * (widest + 2)
-            node, count = (np.append(a, np.empty(more, dtype=np.int32)) for a in (node, count))
-        elif told in (ROOMS, SUMS):
-            core = _larger(core, J, widest, told)
-        elif told != MORE:
-            raise BackendError(f"the compiled core returned {told}")
+    while (lacking := spend(core, hull, values, ptr, answer, last, SEGMENTS_PER_CALL)) != DONE:
+        if lacking == CHANGES:
+            room = answer.changes.shape[1] // 2 + 2 * len(core.entered) * (widest + 2)
+            more = np.empty((2, room), dtype=np.int32)
+            answer = answer._replace(changes=np.hstack([answer.changes, more]))
+        elif lacking in (ROOMS, SUMS):
+            core = _larger(core, J, widest, lacking)
+        elif lacking != MORE:
+            raise BackendError(f"the compiled core returned {lacking}")
         limit = control.limit()
         if limit is not None:
-            _stay(core, hull, last, objective, multiplier, bound, change_ptr)
+            _repeat_last(core, hull, last, answer)
             break
-        control.progress("budgets", fraction=int(core.state[1]) / max(last, 1))
+        control.progress("budgets", fraction=int(core.state[SPENT]) / max(last, 1))
+    written = int(core.state[WRITTEN])
     # The segments' drops were added up: what cancels must not fall below what is possible.
-    objective = np.maximum(objective, np.minimum.reduceat(values, ptr[:-1]).sum())
-    written = int(core.state[2])
+    objective = np.maximum(answer.objective, np.minimum.reduceat(values, ptr[:-1]).sum())
     path = BudgetPath(
         budgets=np.arange(last + 1),
         objective=objective,
         # What was proven by the programs of the core; Everett's bound where a limit ended them.
-        bound=objective if limit is None else bound,
-        certified=certified,
-        changes=CountChanges(change_ptr, node[:written], count[:written]),
+        bound=objective if limit is None else answer.bound,
+        certified=answer.certified,
+        changes=CountChanges(
+            answer.ptr, answer.changes[NODE, :written], answer.changes[COUNT, :written]
+        ),
         nodes=J,
         stopped_by="budget" if limit is None else limit.value,
     )
-    return ExactPath(path, multiplier, limit)
+    return ExactPath(path, answer.multiplier, limit)
 
 
-def _steepest_first(hull: Hull) -> Hull:
-    """Sort the segments by slope; those of one node stay in order."""
-    # A stable sort is several times slower. Two nodes that explain each other tie, so ties are
-    # there, but few: they are put in order afterwards.
-    order = np.argsort(hull.slope)
-    slope = hull.slope[order]
-    again = slope[1:] == slope[:-1]
-    tied = np.flatnonzero(np.append(again, False) | np.append(False, again))
-    segment = order[tied]
-    order[tied] = segment[np.lexsort((segment, slope[tied]))]
-    return Hull(*(array[order] for array in hull))
+def _memory(last: int) -> Answer:
+    """Return the memory for the budgets 0, ..., last, and for the changes of most problems."""
+    return Answer(
+        objective=np.empty(last + 1),
+        multiplier=np.empty(last + 1),
+        bound=np.empty(last + 1),
+        certified=np.zeros(last + 1, dtype=bool),
+        ptr=np.zeros(last + 2, dtype=np.int64),
+        changes=np.empty((2, last + last // 2 + 1024), dtype=np.int32),
+    )
 
 
-def _larger(core: Core, J: int, widest: int, told: int) -> Core:
+def _larger(core: Core, J: int, widest: int, lacking: int) -> Core:
     """Return the same state with room for more nodes, or wider sums, in the programs."""
     rooms, H = len(core.entered), len(core.price) // 2
     new = (
         core_memory(J, widest, 2 * rooms, H)
-        if told == ROOMS
+        if lacking == ROOMS
         else core_memory(J, widest, rooms, 2 * H)
     )
-    new.state[:5] = core.state[:5]
+    new.state[:WIDEST] = core.state[:WIDEST]
     new.past[:, : core.past.shape[1]] = core.past
     return new._replace(stamp=core.stamp, counts=core.counts)
 
 
-def _stay(
-    core: Core,
-    hull: Hull,
-    last: int,
-    objective: Array,
-    multiplier: Array,
-    bound: Array,
-    change_ptr: Array,
-) -> None:
+def _repeat_last(core: Core, hull: Hull, last: int, answer: Answer) -> None:
     """Repeat the last solution for all budgets beyond it, with the dual's bounds."""
-    e, K0 = int(core.state[0]), int(core.state[1])
-    slope, width = hull.slope[e:], hull.width[e:]
-    spent = np.append(K0, K0 + np.cumsum(width))
-    value = objective[K0] + np.append(0.0, np.cumsum(slope * width))
-    K = np.arange(K0 + 1, last + 1)
-    hand = np.searchsorted(spent, K, side="left") - 1
-    rate = np.append(slope, 0.0)[hand]
-    objective[K] = objective[K0]
-    multiplier[K] = -rate
-    bound[K] = value[hand] + rate * (K - spent[hand])
-    change_ptr[K0 + 2 :] = core.state[2]
+    e, K = int(core.state[SEGMENT]), int(core.state[SPENT])
+    dual = BudgetDual.beyond(hull, e, K, float(answer.objective[K]), last)
+    answer.objective[K + 1 :] = answer.objective[K]
+    answer.multiplier[K + 1 :], answer.bound[K + 1 :] = dual.multiplier[1:], dual.bound[1:]
+    answer.ptr[K + 2 :] = core.state[WRITTEN]
 
 
 @cache

@@ -1,4 +1,4 @@
-r"""The Lagrangian dual of a budget problem, exact from the tables.
+r"""The Lagrangian dual of a budget problem, exact from the lower convex hulls of its tables.
 
 .. math:: Q(\lambda; K) = \sum_j \min_k \left( L_j(k) + \lambda k \right) - \lambda K \le V(K),
           \quad \lambda \ge 0
@@ -6,20 +6,90 @@ r"""The Lagrangian dual of a budget problem, exact from the tables.
 The minimum of node j is attained on the lower convex hull of its table. All the decreasing hull
 segments of all nodes, steepest first, spend the budget one after another: the slope of the segment
 that spends the K-th unit is the best multiplier of K, and where a segment ends exactly at K the
-dual has no gap (Everett 1963).
+dual has no gap (Everett 1963). Source: SPICA, (3.1).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 
-__all__ = ["BudgetDual", "solve_dual"]
+from ..common.compiled import compiled
+
+__all__ = ["BudgetDual", "Hull", "hull_segments", "solve_dual", "steepest_first", "warm_up"]
+
+
+class Hull(NamedTuple):
+    """The decreasing hull segments of all tables, node by node or the steepest first.
+
+    Attributes
+    ----------
+    node, start, width : int arrays of shape (S,)
+        Segment s takes its node from the count `start` to `start + width`.
+    slope, drop : arrays of shape (S,)
+        Negative; the drop is the loss's change over the whole segment.
+    """
+
+    node: Array
+    start: Array
+    width: Array
+    slope: Array
+    drop: Array
+
+
+@compiled
+def hull_segments(values: Array, ptr: Array) -> Hull:
+    """Return the segments of the lower convex hulls node by node, in O(N) for N table entries."""
+    J, N = len(ptr) - 1, len(values)
+    node, start, width = np.empty(N, np.int32), np.empty(N, np.int32), np.empty(N, np.int32)
+    slope, decrease = np.empty(N), np.empty(N)
+    # Andrew's monotone chain: the counts of the vertices so far.
+    chain = np.empty(N, np.int64)
+    count = 0
+    for j in range(J):
+        first = ptr[j]
+        top = -1
+        for k in range(ptr[j + 1] - first):
+            while top >= 1:
+                a, b = chain[top - 1], chain[top]
+                left = (values[first + b] - values[first + a]) * (k - b)
+                if left < (values[first + k] - values[first + b]) * (b - a):
+                    break
+                top -= 1
+            top += 1
+            chain[top] = k
+        for i in range(top):
+            a, b = chain[i], chain[i + 1]
+            drop = values[first + b] - values[first + a]
+            if drop >= 0.0:
+                break
+            node[count], start[count], width[count] = j, a, b - a
+            slope[count], decrease[count] = drop / (b - a), drop
+            # Rounding must not change the order of a node's own segments.
+            if i > 0:
+                slope[count] = max(slope[count], slope[count - 1])
+            count += 1
+    return Hull(node[:count], start[:count], width[:count], slope[:count], decrease[:count])
+
+
+def steepest_first(tables: BudgetTables) -> Hull:
+    """Return the segments sorted by slope, those of one node in their order; O(N log N)."""
+    hull = hull_segments(tables.values, tables.ptr)
+    # A stable sort is several times slower. Two nodes that explain each other tie, so ties are
+    # there, but few: they are put in order afterwards.
+    order = np.argsort(hull.slope)
+    slope = hull.slope[order]
+    again = slope[1:] == slope[:-1]
+    tied = np.flatnonzero(np.append(again, False) | np.append(False, again))
+    segment = order[tied]
+    order[tied] = segment[np.lexsort((segment, slope[tied]))]
+    return Hull(*(array[order] for array in hull))
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,40 +104,35 @@ class BudgetDual:
     multiplier: Array
     bound: Array
 
+    @classmethod
+    def beyond(cls, hull: Hull, first: int, spent: int, value: float, last: int) -> BudgetDual:
+        """Return it for the budgets spent, ..., last.
+
+        Parameters
+        ----------
+        hull : Hull
+            The steepest segments first.
+        first, spent, value : int, int, float
+            The segments that are taken, the units that they spent, and the loss then.
+        last : int
+        """
+        ends = np.append(spent, spent + np.cumsum(hull.width[first:], dtype=np.int64))
+        values = np.append(value, value + np.cumsum(hull.drop[first:]))
+        # The segment in hand at K is the one that spends the K-th unit; beyond the last,
+        # lambda is 0.
+        K = np.arange(spent, last + 1)
+        hand = np.maximum(np.searchsorted(ends, K, side="left") - 1, 0)
+        slope = np.append(hull.slope[first:], 0.0)[hand]
+        return cls(multiplier=-slope, bound=values[hand] + slope * (K - ends[hand]))
+
 
 def solve_dual(problem: BudgetTables, last: int) -> BudgetDual:
     """Maximise the dual for the budgets 0, ..., last, in O(N log N) for N table entries."""
-    steps: list[tuple[float, int, float]] = []
-    for j in range(len(problem.ptr) - 1):
-        steps += _segments(problem.table(j))
-    # Steepest first; Python's sort keeps a node's segments in order, for their slopes increase.
-    steps.sort(key=lambda step: step[0])
-    slope = np.array([step[0] for step in steps])
-    spent = np.cumsum([0, *(step[1] for step in steps)])
-    start = float(problem.values[problem.ptr[:-1]].sum())
-    value = np.cumsum([start, *(step[2] for step in steps)])
-    # The segment in hand at K is the one that spends the K-th unit; beyond the last, lambda is 0.
-    budgets = np.arange(last + 1)
-    hand = np.maximum(np.searchsorted(spent, budgets, side="left") - 1, 0)
-    rate = np.append(slope, 0.0)[hand]
-    multiplier = -rate
-    bound = value[hand] + rate * (budgets - spent[hand])
-    return BudgetDual(multiplier=multiplier, bound=bound)
+    none = float(problem.values[problem.ptr[:-1]].sum())
+    return BudgetDual.beyond(steepest_first(problem), 0, 0, none, last)
 
 
-def _segments(table: Array) -> list[tuple[float, int, float]]:
-    """Return (slope, width, drop) of the decreasing part of a table's lower convex hull."""
-    hull: list[int] = []
-    for k in range(len(table)):
-        while len(hull) >= 2:
-            a, b = hull[-2], hull[-1]
-            if (table[b] - table[a]) * (k - b) < (table[k] - table[b]) * (b - a):
-                break
-            hull.pop()
-        hull.append(k)
-    steps = []
-    for a, b in pairwise(hull):
-        drop = float(table[b] - table[a])
-        if drop < 0.0:
-            steps.append((drop / (b - a), b - a, drop))
-    return steps
+@cache
+def warm_up() -> None:
+    """Compile."""
+    solve_dual(BudgetTables([[1.0, 0.0]]), 1)

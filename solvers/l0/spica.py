@@ -16,6 +16,7 @@ from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from .budget_backend import BudgetBackend
+from .settings import SPENDING_ROUNDING
 
 __all__ = ["Spica"]
 
@@ -62,7 +63,7 @@ class Spica(BudgetBackend):
         control: Control,
     ) -> Result:
         with control.uncounted():
-            from .exact_path import warm_up
+            from .hull import warm_up
 
             warm_up()
         dual = _Dual.of(tables)
@@ -73,7 +74,7 @@ class Spica(BudgetBackend):
         objective = dual.value[taken]
         bound = np.minimum(search.bound, objective)
         multiplier = search.multiplier
-        rounding = 1e-12 * np.abs(tables.values).sum()
+        rounding = SPENDING_ROUNDING * np.abs(tables.values).sum()
         path = BudgetPath(
             budgets=K,
             objective=objective,
@@ -129,23 +130,18 @@ class _Dual:
 
     @classmethod
     def of(cls, tables: BudgetTables) -> _Dual:
-        from .core_path import hull_segments
+        from .hull import steepest_first
 
-        hull = hull_segments(tables.values, tables.ptr)
-        order = np.argsort(hull.slope, kind="stable")
-        node, width = hull.node[order], hull.width[order].astype(np.int64)
-        count = hull.start[order] + width
-        at = tables.ptr[node]
-        drop = tables.values[at + count] - tables.values[at + hull.start[order]]
+        hull = steepest_first(tables)
         none = tables.values[tables.ptr[:-1]].sum()
         least = np.minimum.reduceat(tables.values, tables.ptr[:-1]).sum()
         return cls(
-            node=node.astype(np.int64),
-            count=count.astype(np.int64),
-            slope=hull.slope[order],
-            spent=np.concatenate([[0], np.cumsum(width)]),
+            node=hull.node.astype(np.int64),
+            count=hull.start.astype(np.int64) + hull.width,
+            slope=hull.slope,
+            spent=np.concatenate([[0], np.cumsum(hull.width, dtype=np.int64)]),
             # Drops that cancel must not end below the sum of the smallest losses.
-            value=np.maximum(np.concatenate([[none], none + np.cumsum(drop)]), least),
+            value=np.maximum(np.concatenate([[none], none + np.cumsum(hull.drop)]), least),
         )
 
     def taken(self, lam: Array) -> Array:

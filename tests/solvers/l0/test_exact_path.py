@@ -88,8 +88,8 @@ def test_small_memory_grows(monkeypatch):
     grown = []
     larger = driver._larger
     monkeypatch.setattr(driver, "_larger", lambda *a: grown.append(a[-1]) or larger(*a))
-    monkeypatch.setattr(driver, "_ROOMS", 1)
-    monkeypatch.setattr(driver, "_SUMS", 1)
+    monkeypatch.setattr(driver, "FIRST_ROOMS", 1)
+    monkeypatch.setattr(driver, "FIRST_SUMS", 1)
     np.testing.assert_allclose(path_of(problem).objective, plain.objective, rtol=1e-13)
     assert set(grown) == {driver.ROOMS, driver.SUMS}
 
@@ -97,7 +97,7 @@ def test_small_memory_grows(monkeypatch):
 def test_a_limit_leaves_valid_counts_and_bounds(monkeypatch):
     rng = np.random.default_rng(3)
     problem = BudgetTables([np.sort(rng.exponential(size=11))[::-1] for _ in range(200)])
-    monkeypatch.setattr(driver, "_QUOTA", 10)
+    monkeypatch.setattr(driver, "SEGMENTS_PER_CALL", 10)
     control = Control(SolveParams())
     control.interrupted = True
     found = exact_path(problem, problem.total, control)
