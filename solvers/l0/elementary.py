@@ -13,7 +13,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled
+from ..common.compiled import compiled_in_place
 
 __all__ = ["entropy", "exp_minus"]
 
@@ -24,10 +24,12 @@ _FAR = 700.0
 """Beyond it exp(-x) is taken for exp(-700), about 1e-304."""
 
 
-@compiled
-def exp_minus(x: Array, out: Array, bits: Array) -> None:
-    """Set out to exp(-x) for x >= 0; `bits` is int64 scratch of the same length."""
-    power = bits.view(np.float64)
+@compiled_in_place
+def exp_minus(x: Array, out: Array, bits: Array, power: Array) -> None:
+    """Set out to exp(-x) for x >= 0.
+
+    `bits` and `power` are scratch of the same length: one memory seen as int64 and as float64.
+    """
     for i in range(len(x)):
         a = min(x[i], _FAR)
         k = np.floor(a * _PER_LOG2 + 0.5)
@@ -51,20 +53,20 @@ def exp_minus(x: Array, out: Array, bits: Array) -> None:
         out[i] *= power[i]
 
 
-@compiled
-def _plus_log_terms(p: Array, bits: Array, mantissa: Array) -> Any:
+@compiled_in_place
+def _plus_log_terms(sample: Array, bits: Array, p: int, low: int, high: int) -> Any:
     """Return the sum of p log p for p in (0, 1)."""
-    own = p.view(np.int64)
-    fraction = mantissa.view(np.float64)
-    for i in range(len(p)):
-        bits[i] = (own[i] >> 52) - 1022
+    own, exponent, mantissa = bits[p], bits[low], bits[high]
+    value, fraction = sample[p], sample[high]
+    for i in range(len(own)):
+        exponent[i] = (own[i] >> 52) - 1022
         mantissa[i] = (own[i] & ((1 << 52) - 1)) | (1022 << 52)
     total = 0.0
-    for i in range(len(p)):
+    for i in range(len(own)):
         # The fraction lies in [1/2, 1); its double, where it is small, in [1, sqrt 2).
         m = fraction[i]
         small = m < _HALF
-        e = np.float64(bits[i]) - (1.0 if small else 0.0)
+        e = np.float64(exponent[i]) - (1.0 if small else 0.0)
         m = 2.0 * m if small else m
         s = (m - 1.0) / (m + 1.0)
         t = s * s
@@ -78,20 +80,28 @@ def _plus_log_terms(p: Array, bits: Array, mantissa: Array) -> Any:
         y = 1.0 / 5.0 + t * y
         y = 1.0 / 3.0 + t * y
         y = 1.0 + t * y
-        total += p[i] * (e * _LOG2 + 2.0 * s * y)
+        total += value[i] * (e * _LOG2 + 2.0 * s * y)
     return total
 
 
-@compiled
-def entropy(p: Array, other: Array, bits: Array) -> Any:
+@compiled_in_place
+def entropy(sample: Array, bits: Array, p: int, other: int, low: int, high: int) -> Any:
     """Return the sum of -p log p - (1 - p) log(1 - p); minus infinity where a p is not in (0, 1).
 
-    `other` and `bits`, of shapes (n,) and (2, n), are scratch.
+    Parameters
+    ----------
+    sample, bits : arrays of shape (rows, n)
+        One memory seen as float64 and as int64.
+    p : int
+        The row of the p.
+    other, low, high : int
+        Rows of scratch.
     """
-    low, high = 1.0, 0.0
-    for i in range(len(p)):
-        low, high = min(low, p[i]), max(high, p[i])
-        other[i] = 1.0 - p[i]
-    if not (low > 0.0 and high < 1.0):
+    least, most = 1.0, 0.0
+    for i in range(sample.shape[1]):
+        least, most = min(least, sample[p, i]), max(most, sample[p, i])
+        sample[other, i] = 1.0 - sample[p, i]
+    if not (least > 0.0 and most < 1.0):
         return -np.inf
-    return -_plus_log_terms(p, bits[0], bits[1]) - _plus_log_terms(other, bits[0], bits[1])
+    whole = _plus_log_terms(sample, bits, p, low, high)
+    return -whole - _plus_log_terms(sample, bits, other, low, high)

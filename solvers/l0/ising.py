@@ -12,12 +12,10 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
 from .gaussian import NodeTables
-from .ising_tree import ising_space, pursue, start
+from .ising_tree import FITS, ising_space, pursue
+from .settings import FITS_PER_CALL
 
 __all__ = ["ising_tables", "warm_up"]
-
-_QUOTA = 500
-"""Fits between two looks at the clock: some milliseconds."""
 
 
 def ising_tables(problem: L0GraphicalModel, control: Control, threads: int) -> NodeTables:
@@ -65,16 +63,14 @@ def _search(
     X = problem.X
     Z = np.asarray(X[:, problem.candidates.of(node)], dtype=np.float64).T * X[:, node]
     space = ising_space(Z)
-    start(space, problem.ridge)
-    while not pursue(space, problem.ridge, _QUOTA):
+    while not pursue(space, problem.ridge, FITS_PER_CALL):
         if control.limit() is not None:
             return None
-    return space.best, space.mask, space.separated, int(space.state[1])
+    return space.best, space.mask, space.separated, int(space.state[FITS])
 
 
 @cache
 def warm_up() -> None:
     """Compile."""
     space = ising_space(np.array([[1.0, -1.0, 1.0, 1.0], [1.0, 1.0, -1.0, 1.0]]))
-    start(space, 0.1)
-    pursue(space, 0.1, _QUOTA)
+    pursue(space, 0.1, FITS_PER_CALL)

@@ -72,6 +72,9 @@ LOSS_TIE = 1e-10
 SMALLEST_CHANCE, LARGEST_CHANCE = 1e-300, 1.0 - 1e-16
 """The range of the dual's points: their logarithms are finite."""
 
+TINY = 1e-300
+"""Keeps quotients of a vanishing curvature finite."""
+
 # ---- All budgets: prices of deviations
 
 FREE = 1e-13
