@@ -1,27 +1,23 @@
-"""Blocks of Gaussian nodes: the part of X that a block needs, so that X is never read as a whole.
+"""Blocks of Gaussian nodes: the part of X that a block needs, and its inner products.
 
-X may be a memory-mapped file, or anything else that gives columns. A block holds its own columns
-and those of its candidates, and room for their inner products.
+X is never read as a whole: it may be a memory-mapped file, or anything else that gives columns. A
+block holds its own columns and those of its candidates, and room for their inner products.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
-__all__ = ["BlockData", "block_data", "node_blocks"]
+from ..common.compiled import compiled_in_place
+from .settings import BLOCK_ENTRIES, BLOCK_NODES, BLOCK_PRODUCTS, NOT_ENUMERATED
 
-_BLOCK = 512
-"""Nodes at once; fewer where they have many candidates."""
-_ENTRIES = 1 << 22
-"""Entries of X that a block may hold."""
-_PRODUCTS = 1500 * 1500
-"""Inner products of a block's columns that are remembered."""
+__all__ = ["BlockData", "block_data", "node_blocks", "product", "solve_block"]
 
 
 class BlockData(NamedTuple):
@@ -51,13 +47,13 @@ class BlockData(NamedTuple):
 def node_blocks(problem: L0GraphicalModel) -> Iterator[tuple[int, int]]:
     """Yield ranges of nodes whose columns fit into memory together."""
     n, d = problem.X.shape
-    room = max(1, _ENTRIES // n)
+    room = max(1, BLOCK_ENTRIES // n)
     # Each node brings itself and, at worst, all of its candidates.
     columns = problem.candidates.ptr + np.arange(d + 1)
     first = 0
     while first < d:
         last = int(np.searchsorted(columns, columns[first] + room, "right")) - 1
-        last = min(max(last, first + 1), first + _BLOCK, d)
+        last = min(max(last, first + 1), first + BLOCK_NODES, d)
         yield first, last
         first = last
 
@@ -86,4 +82,86 @@ def _memory(columns: int, own: Array, local: Array, ptr: Array) -> Array:
     np.minimum.at(low, node, local)
     np.maximum.at(high, node, local)
     reach = int((high - low).max()) + 1
-    return np.full((columns, reach if columns * reach <= _PRODUCTS else 0), np.nan)
+    return np.full((columns, reach if columns * reach <= BLOCK_PRODUCTS else 0), np.nan)
+
+
+@compiled_in_place
+def product(rows: Array, known: Array, a: int, b: int) -> Any:
+    """Return the inner product of two rows; each is computed once where it can be remembered."""
+    if a > b:
+        a, b = b, a
+    far = b - a >= known.shape[1]
+    if not far and not np.isnan(known[a, b - a]):
+        return known[a, b - a]
+    total = 0.0
+    for i in range(rows.shape[1]):
+        total += rows[a, i] * rows[b, i]
+    if not far:
+        known[a, b - a] = total
+    return total
+
+
+@compiled_in_place
+def solve_block(
+    factor: Array,
+    norm: Array,
+    chosen: Array,
+    block: BlockData,
+    selected: Array,
+    x: Array,
+    hard: Array,
+) -> None:
+    """Solve the normal equations of each node by Cholesky's method; flag those near dependence.
+
+    Parameters
+    ----------
+    factor, norm, chosen : arrays of shapes (D, D), (D,), (D,)
+        Scratch for up to D neighbours.
+    block : BlockData
+    selected : bool array of shape (ptr[B],)
+        The neighbours of each node.
+    x : array of shape (ptr[B],), changed
+        Their coefficients.
+    hard : bool array of shape (B,), changed
+        Nodes whose equations are nearly dependent: they get no coefficients here.
+    """
+    rows, known, local, ptr = block.rows, block.known, block.local, block.ptr
+    shift = rows.shape[1] * block.ridge
+    for b in range(len(block.own)):
+        k = 0
+        for a in range(ptr[b], ptr[b + 1]):
+            if selected[a]:
+                chosen[k] = a
+                k += 1
+        for i in range(k):
+            r = local[chosen[i]]
+            norm[i] = 1.0 / np.sqrt(product(rows, known, r, r) + shift)
+            for j in range(i):
+                factor[i, j] = product(rows, known, r, local[chosen[j]]) * norm[i] * norm[j]
+        for i in range(k):
+            value = 1.0
+            for j in range(i):
+                entry = factor[i, j]
+                for l in range(j):
+                    entry -= factor[i, l] * factor[j, l]
+                entry /= factor[j, j]
+                factor[i, j] = entry
+                value -= entry * entry
+            if not value >= NOT_ENUMERATED:
+                hard[b] = True
+                break
+            factor[i, i] = np.sqrt(value)
+        if hard[b]:
+            continue
+        for i in range(k):
+            entry = product(rows, known, local[chosen[i]], block.own[b]) * norm[i]
+            for l in range(i):
+                entry -= factor[i, l] * x[chosen[l]]
+            x[chosen[i]] = entry / factor[i, i]
+        for i in range(k - 1, -1, -1):
+            entry = x[chosen[i]]
+            for l in range(i + 1, k):
+                entry -= factor[l, i] * x[chosen[l]]
+            x[chosen[i]] = entry / factor[i, i]
+        for i in range(k):
+            x[chosen[i]] *= norm[i]

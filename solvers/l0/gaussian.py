@@ -13,28 +13,22 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit
 
-from .blocks import block_data, node_blocks
-from .subset_block import enumerate_block, search_block, solve_block
-from .subset_lanes import WIDEST, LaneSpace, lane_space
+from .blocks import block_data, node_blocks, solve_block
+from .settings import (
+    DEPENDENT,
+    REFITTED_BY_LOSS,
+    REFITTED_BY_SINE,
+    SEARCHED_AGAIN,
+    SECOND_SEARCH,
+    SHARING,
+    TREE_NODES_PER_CALL,
+    WIDEST_LANE,
+)
+from .subset_lanes import LaneSpace, enumerate_block, lane_space
 from .subset_orthogonal import improve
-from .subset_tree import SearchSpace, search_space
+from .subset_tree import NODE, TOTAL, SearchSpace, Tables, search_block, search_space
 
-__all__ = ["NodeTables", "gaussian_point", "gaussian_tables", "warm_up"]
-
-_QUOTA = 20_000
-"""Tree nodes between two looks at the clock: some milliseconds."""
-_PERFECT = 1e-5
-"""Relative residuals below which losses are computed from X: in the Gram matrix they cancel."""
-_NARROW = 1e-4
-"""Squared sines of angles between candidates below which they are, too."""
-_DOUBTFUL = 1e-6
-"""Squared sines below which the best subsets are searched again, too."""
-_COPY = 1e-10
-"""Squared sine of the angle between a candidate and its copy."""
-_SHARED = 1e-6
-"""A trace of a ridge, by which copies share what one of them explains."""
-_WORK = 3e9
-"""Multiplications that the second search of one node may take: some seconds."""
+__all__ = ["NodeTables", "gaussian_point", "gaussian_tables", "least_squares", "warm_up"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +70,7 @@ def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -
     visited = [0] * threads
 
     def work(worker: int) -> None:
-        spaces = lane_space(min(widest, WIDEST)), search_space(widest)
+        spaces = lane_space(min(widest, WIDEST_LANE)), search_space(widest)
         # The clock comes first: a block that was taken is a block that is searched.
         while control.limit() is None and (block := next(blocks, None)) is not None:
             visited[worker] += _search(problem, spaces, block, control, loss, mask, done)
@@ -110,20 +104,20 @@ def _search(
     start = int(problem.candidates.ptr[first]) + first
     end = int(problem.candidates.ptr[last]) + last
     sine = np.ones(len(nodes))
-    tables = loss[start:end], mask[start:end], sine
+    tables = Tables(loss[start:end], mask[start:end], sine)
     # Nodes of about the same size go together: all lanes take the time of the widest.
     order = np.argsort(np.diff(data.ptr), kind="stable")
-    small = int((np.diff(data.ptr) <= WIDEST).sum())
-    left = enumerate_block(spaces[0], *data, order[:small], *tables)
+    small = int((np.diff(data.ptr) <= WIDEST_LANE).sum())
+    left = enumerate_block(spaces[0], data, order[:small], tables)
     todo = np.concatenate([order[:left], order[small:]])
-    place = np.zeros(3, dtype=np.int64)
-    while place[0] < len(todo) and control.limit() is None:
-        search_block(spaces[1], *data, todo, place, _QUOTA, *tables)
-    missing = todo[int(place[0]) :]
+    progress = np.zeros(3, dtype=np.int64)
+    while progress[NODE] < len(todo) and control.limit() is None:
+        search_block(spaces[1], data, todo, progress, TREE_NODES_PER_CALL, tables)
+    missing = todo[int(progress[NODE]) :]
     finished = np.delete(nodes, missing)
     done[finished] = True
     _sharpen(problem, finished, np.delete(sine, missing), loss, mask)
-    return small + int(place[2])
+    return small + int(progress[TOTAL])
 
 
 def _sharpen(
@@ -133,13 +127,13 @@ def _sharpen(
     candidates = problem.candidates
     starts = candidates.ptr[nodes] + nodes
     ends = candidates.ptr[nodes + 1] + nodes
-    for j in nodes[(loss[ends] < _PERFECT * loss[starts]) | (sine < _NARROW)]:
+    for j in nodes[(loss[ends] < REFITTED_BY_LOSS * loss[starts]) | (sine < REFITTED_BY_SINE)]:
         index = candidates.of(j)
         bits = np.arange(len(index))
         for at in range(int(candidates.ptr[j] + j), int(candidates.ptr[j + 1] + j) + 1):
             chosen = index[(mask[at] >> bits & 1).astype(bool)]
-            loss[at] = _least_squares(problem, int(j), chosen)[1]
-    for j in nodes[sine < _DOUBTFUL]:
+            loss[at] = least_squares(problem, int(j), chosen)[1]
+    for j in nodes[sine < SEARCHED_AGAIN]:
         here = slice(int(candidates.ptr[j] + j), int(candidates.ptr[j + 1] + j) + 1)
         _improve(problem, int(j), loss[here], mask[here])
 
@@ -150,20 +144,20 @@ def _improve(problem: L0GraphicalModel, node: int, loss: Array, mask: Array) -> 
     null = float(target @ target)
     columns = columns / np.linalg.norm(columns, axis=0)
     R, c = columns.T @ columns, columns.T @ target
-    near = np.tril(1.0 - np.square(R) < _COPY, -1).any(axis=1)
-    V = np.linalg.inv(R + _SHARED * np.eye(len(R)))
+    near = np.tril(1.0 - np.square(R) < DEPENDENT, -1).any(axis=1)
+    V = np.linalg.inv(R + SHARING * np.eye(len(R)))
     order = np.argsort(-np.square(V @ c) / np.diag(V), kind="stable")
     order = order[~near[order]]
     triangle = np.linalg.qr(np.column_stack([columns[:, order], target / np.sqrt(null)]), mode="r")
     rows = np.ascontiguousarray(np.asarray(triangle).T)
     n, d = problem.X.shape[0], len(order)
     best, found = loss[: d + 1] * (n / null), np.full(d + 1, -1)
-    improve(rows, best, found, _WORK)
+    improve(rows, best, found, SECOND_SEARCH)
     for k in range(1, len(loss)):
         if k <= d and found[k] >= 0:
             chosen = np.sort(order[(found[k] >> np.arange(d) & 1).astype(bool)])
             mask[k] = int(sum(1 << int(i) for i in chosen))
-            loss[k] = _least_squares(problem, node, problem.candidates.of(node)[chosen])[1]
+            loss[k] = least_squares(problem, node, problem.candidates.of(node)[chosen])[1]
         if loss[k] > loss[k - 1]:
             loss[k], mask[k] = loss[k - 1], mask[k - 1]
 
@@ -177,15 +171,15 @@ def gaussian_point(problem: L0GraphicalModel, selected: Array) -> Array:
     for first, last in node_blocks(problem):
         data = block_data(problem, first, last)
         here = slice(problem.candidates.ptr[first], problem.candidates.ptr[last])
-        solve_block(factor, norm, chosen, *data, selected[here], x[here], hard[first:last])
+        solve_block(factor, norm, chosen, data, selected[here], x[here], hard[first:last])
     for j in np.flatnonzero(hard):
         here = slice(problem.candidates.ptr[j], problem.candidates.ptr[j + 1])
         chosen = problem.candidates.of(j)[selected[here]]
-        x[here][selected[here]] = _least_squares(problem, int(j), chosen)[0]
+        x[here][selected[here]] = least_squares(problem, int(j), chosen)[0]
     return x
 
 
-def _least_squares(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[Array, float]:
+def least_squares(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[Array, float]:
     """Return the coefficients of some neighbours and the loss, from X itself."""
     n = problem.X.shape[0]
     columns, target = _stacked(problem, node, chosen)
@@ -216,9 +210,9 @@ def warm_up() -> None:
         np.array([[1.0, 0, 1], [0, 1, 1], [1, 1, 0]]), ~np.eye(3, dtype=bool)
     )
     data = block_data(problem, 0, 1)
-    tables = np.empty(3), np.empty(3, dtype=np.int64), np.empty(1)
-    todo = np.zeros(1, dtype=np.int64)
-    enumerate_block(lane_space(2), *data, todo, *tables)
-    search_block(search_space(2), *data, todo, np.zeros(3, dtype=np.int64), _QUOTA, *tables)
+    tables = Tables(np.empty(3), np.empty(3, dtype=np.int64), np.empty(1))
+    todo, progress = np.zeros(1, dtype=np.int64), np.zeros(3, dtype=np.int64)
+    enumerate_block(lane_space(2), data, todo, tables)
+    search_block(search_space(2), data, todo, progress, TREE_NODES_PER_CALL, tables)
     improve(np.eye(3), np.ones(3), np.zeros(3, dtype=np.int64), 1.0)
     gaussian_point(problem, np.ones(6, dtype=bool))

@@ -134,7 +134,7 @@ def ising_space(Z: Array) -> IsingSpace:
 
 
 @compiled_in_place
-def pursue(space: IsingSpace, ridge: float, quota: int) -> bool:
+def pursue(space: IsingSpace, ridge: float, quota: int) -> Any:
     """Go on for at most `quota` fits; return whether the search is complete.
 
     One fit takes O(n k^2) for each of a handful of Newton steps.
@@ -206,10 +206,10 @@ def _list(members: int, chosen: Array) -> int:
 @compiled_in_place
 def _separates(margin: Array) -> bool:
     """Return whether a margin is so large that coefficients go to infinity."""
+    most = 0.0
     for i in range(len(margin)):
-        if abs(margin[i]) > SEPARATING_MARGIN:
-            return True
-    return False
+        most = max(most, abs(margin[i]))
+    return most > SEPARATING_MARGIN
 
 
 @compiled_in_place

@@ -22,14 +22,19 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled
+from ..common.compiled import compiled_in_place
+from .blocks import BlockData, product
+from .settings import LANES, NOT_ENUMERATED
+from .subset_tree import Tables
 
-__all__ = ["LANES", "WIDEST", "LaneSpace", "enumerate_subsets", "first_entry", "lane_space"]
+__all__ = ["LaneSpace", "enumerate_block", "lane_space"]
 
-LANES = 128
-"""Nodes side by side: enough for the work on each row to outweigh its start."""
-WIDEST = 13
-"""The largest number of candidates for which this is the faster way."""
+AT, SIZE, STACK, MEMBERS = range(4)
+"""Rows of ``LaneSpace.level``: the candidate of a level to be added next, the size of its sets, the
+stack of levels, and the members as bits."""
+
+INVERSE, FACTOR, NULL = range(3)
+"""Rows of ``LaneSpace.scratch``, one number for each lane; NULL is the squared norm of its node."""
 
 
 class LaneSpace(NamedTuple):
@@ -46,20 +51,19 @@ class LaneSpace(NamedTuple):
         The subsets that attain them.
     least : array of shape (LANES,)
         The smallest squared sine of an angle between a candidate and those before it.
-    factor : array of shape (2, LANES)
-    at, size, stack, members : int arrays of shape (D + 1,)
-        One entry for each level, by the level's u.
+    scratch : array of shape (3, LANES)
+    norm : array of shape (D + 1,)
+    level : int64 array of shape (4, D + 1)
+        By the level's u.
     """
 
     matrix: Array
     best: Array
     mask: Array
     least: Array
-    factor: Array
-    at: Array
-    size: Array
-    stack: Array
-    members: Array
+    scratch: Array
+    norm: Array
+    level: Array
 
 
 def lane_space(D: int) -> LaneSpace:
@@ -70,33 +74,106 @@ def lane_space(D: int) -> LaneSpace:
         best=np.empty((levels, LANES)),
         mask=np.empty((levels, LANES), np.int64),
         least=np.empty(LANES),
-        factor=np.empty((2, LANES)),
-        at=np.empty(levels, np.int64),
-        size=np.empty(levels, np.int64),
-        stack=np.empty(levels, np.int64),
-        members=np.empty(levels, np.int64),
+        scratch=np.empty((3, LANES)),
+        norm=np.empty(levels),
+        level=np.empty((4, levels), np.int64),
     )
 
 
-@compiled
-def first_entry(u: int) -> int:
+@compiled_in_place
+def enumerate_block(space: LaneSpace, block: BlockData, todo: Array, tables: Tables) -> int:
+    """Enumerate the subsets of some nodes of a block.
+
+    Parameters
+    ----------
+    space : LaneSpace
+    block : BlockData
+    todo : int array, changed
+        The nodes, by their place in the block, best sorted by their numbers of candidates. Those
+        that are left to the tree come first afterwards.
+    tables : Tables, changed
+
+    Returns
+    -------
+    int
+        How many are left.
+    """
+    n, ptr, lanes = block.rows.shape[1], block.ptr, len(space.least)
+    left = 0
+    for begin in range(0, len(todo), lanes):
+        count, D = min(lanes, len(todo) - begin), 0
+        for v in range(count):
+            b = todo[begin + v]
+            D = max(D, ptr[b + 1] - ptr[b])
+        for v in range(count):
+            _load_lane(space, v, D, block, todo[begin + v])
+        _enumerate(space, D)
+        for v in range(count):
+            b = todo[begin + v]
+            tables.sine[b] = space.least[v]
+            if not space.least[v] >= NOT_ENUMERATED:
+                todo[left] = b
+                left += 1
+                continue
+            first, d = ptr[b] + b, ptr[b + 1] - ptr[b]
+            smallest, chosen = 1.0, 0
+            for k in range(d + 1):
+                if space.best[k, v] < smallest:
+                    smallest, chosen = space.best[k, v], space.mask[k, v] & ((1 << d) - 1)
+                tables.loss[first + k] = space.scratch[NULL, v] / n * max(smallest, 0.0)
+                tables.mask[first + k] = chosen
+    return left
+
+
+@compiled_in_place
+def _load_lane(space: LaneSpace, lane: int, D: int, block: BlockData, b: int) -> None:
+    """Fill in the correlations of the b-th node, zeros beyond its candidates; O(n d^2).
+
+    A candidate that is not there explains nothing.
+    """
+    rows, known, local, norm, M = block.rows, block.known, block.local, space.norm, space.matrix
+    start, own, d = block.ptr[b], block.own[b], block.ptr[b + 1] - block.ptr[b]
+    shift = rows.shape[1] * block.ridge
+    yy = product(rows, known, own, own)
+    space.scratch[NULL, lane] = yy
+    scale = 1.0 / np.sqrt(yy)
+    for i in range(d):
+        a = local[start + i]
+        norm[i] = 1.0 / np.sqrt(product(rows, known, a, a) + shift)
+    entry = _first_entry(D)
+    for i in range(D):
+        M[entry, lane] = 1.0
+        for k in range(i + 1, D):
+            r = 0.0
+            if k < d:
+                r = product(rows, known, local[start + i], local[start + k]) * norm[i] * norm[k]
+            M[entry + k - i, lane] = r
+        c = product(rows, known, local[start + i], own) * norm[i] * scale if i < d else 0.0
+        M[entry + D - i, lane] = c
+        entry += D + 1 - i
+    M[entry, lane] = 1.0
+
+
+@compiled_in_place
+def _first_entry(u: int) -> int:
     """Return where the triangle of level u starts: behind those of 0, ..., u - 1."""
     return u * (u + 1) * (u + 2) // 6
 
 
-@compiled
-def enumerate_subsets(space: LaneSpace, D: int) -> None:
-    """Find the best subset of every size of the nodes whose products are at level D of `space`.
+@compiled_in_place
+def _enumerate(space: LaneSpace, D: int) -> None:
+    """Find the best subset of every size of the nodes whose products are at level D; O(4 2^D).
 
     The diagonal is 1, also of the response: sums of squares are relative to that of no candidate.
     """
     M, best, mask, least = space.matrix, space.best, space.mask, space.least
-    inverse, factor = space.factor[0], space.factor[1]
-    at, size, stack, members = space.at, space.size, space.stack, space.members
-    lanes = M.shape[1]
-    best[1 : D + 1] = np.inf
-    mask[: D + 1] = 0
-    best[0], least[:] = 1.0, 1.0
+    inverse, factor, lanes = space.scratch[INVERSE], space.scratch[FACTOR], M.shape[1]
+    at, size, stack = space.level[AT], space.level[SIZE], space.level[STACK]
+    members = space.level[MEMBERS]
+    for v in range(lanes):
+        least[v] = 1.0
+        for k in range(D + 1):
+            best[k, v], mask[k, v] = 1.0 if k == 0 else np.inf, 0
     stack[0], at[D], size[D], members[D] = D, 0, 0, 0
     top = 0
     while top >= 0:
@@ -108,9 +185,9 @@ def enumerate_subsets(space: LaneSpace, D: int) -> None:
         at[u] = f + 1
         w, k = u - f - 1, size[u] + 1
         chosen = members[u] | 1 << (D - 1 - w)
-        base, target = first_entry(u), first_entry(w)
+        base, target = _first_entry(u), _first_entry(w)
         row = base + f * (u + 1) - f * (f - 1) // 2
-        own, rest, left = row + w + 1, first_entry(u + 1) - 1, first_entry(w + 1) - 1
+        own, rest, left = row + w + 1, _first_entry(u + 1) - 1, _first_entry(w + 1) - 1
         for v in range(lanes):
             pivot = M[row, v]
             least[v] = min(least[v], pivot)

@@ -16,14 +16,10 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled
+from ..common.compiled import compiled, compiled_in_place
+from .settings import DEPENDENT, TIE
 
 __all__ = ["improve"]
-
-_DEPENDENT = 1e-10
-"""Squared sine of the angle to the chosen columns below which a column adds nothing."""
-_TIE = 1e-12
-"""Improvements relative to the best that are not looked for."""
 
 
 @compiled
@@ -51,7 +47,7 @@ def improve(columns: Array, best: Array, mask: Array, work: float) -> Any:
     taken, step = np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64)
     members = np.zeros(d + 1, np.int64)
     scratch = np.empty((d + 1, m))
-    left[0] = columns
+    _copy(columns, 0, left[0])
     level = 0
     while level >= 0:
         if work < 0.0:
@@ -70,7 +66,7 @@ def improve(columns: Array, best: Array, mask: Array, work: float) -> Any:
             rss = _squared(following[d])
             chosen = members[level] | (1 << level)
             for k in range(size, d + 1):
-                if rss < best[k] * (1.0 - _TIE):
+                if rss < best[k] * (1.0 - TIE):
                     best[k], mask[k] = rss, chosen
             members[level + 1] = chosen
         else:
@@ -78,23 +74,23 @@ def improve(columns: Array, best: Array, mask: Array, work: float) -> Any:
             if level + 1 == d:
                 continue
             work -= float((d - level) * (d - level) * m)
-            scratch[level + 1 :] = here[level + 1 :]
+            _copy(here, level + 1, scratch)
             for i in range(level + 1, d):
                 _take(scratch, i, scratch)
-            if _squared(scratch[d]) >= best[size + 1] * (1.0 - _TIE):
+            if _squared(scratch[d]) >= best[size + 1] * (1.0 - TIE):
                 continue
-            following[level + 1 :] = here[level + 1 :]
+            _copy(here, level + 1, following)
             members[level + 1] = members[level]
         taken[level + 1], step[level + 1] = size, 0
         level += 1
     return True
 
 
-@compiled
+@compiled_in_place
 def _take(here: Array, i: int, out: Array) -> bool:
     """Project column i out of those behind it; False where there is nothing left of it."""
     length = _squared(here[i])
-    if length <= _DEPENDENT:
+    if length <= DEPENDENT:
         return False
     for o in range(i + 1, len(here)):
         product = 0.0
@@ -106,9 +102,17 @@ def _take(here: Array, i: int, out: Array) -> bool:
     return True
 
 
-@compiled
+@compiled_in_place
 def _squared(x: Array) -> float:
     total = 0.0
     for k in range(len(x)):
         total += x[k] * x[k]
     return total
+
+
+@compiled_in_place
+def _copy(rows: Array, first: int, out: Array) -> None:
+    """Copy the rows from `first` on."""
+    for i in range(first, len(rows)):
+        for k in range(rows.shape[1]):
+            out[i, k] = rows[i, k]

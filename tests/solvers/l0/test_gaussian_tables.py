@@ -59,9 +59,9 @@ def scales(rng, n, d):
 @pytest.mark.parametrize(
     "design", [normal, correlated, integers, copies, combinations, explained, scales]
 )
-@pytest.mark.parametrize("widest", [0, gaussian.WIDEST])
+@pytest.mark.parametrize("widest", [0, gaussian.WIDEST_LANE])
 def test_the_tables_are_those_of_all_subsets(design, ridge, widest, monkeypatch):
-    monkeypatch.setattr(gaussian, "WIDEST", widest)
+    monkeypatch.setattr(gaussian, "WIDEST_LANE", widest)
     for seed in range(3):
         X = design(np.random.default_rng(seed), 15, 9)
         problem = L0GraphicalModel(X, Candidates.window(9, 7), ridge=ridge)
@@ -103,9 +103,9 @@ def test_enumeration_and_trees_agree_on_neighbourhoods_of_all_sizes(monkeypatch)
     mask[50, 49] = mask[120, 119] = mask[120, 121] = True
     problem = L0GraphicalModel(X, mask)
     assert problem.candidates.sizes.min() == 0
-    assert problem.candidates.sizes.max() > gaussian.WIDEST
+    assert problem.candidates.sizes.max() > gaussian.WIDEST_LANE
     found = tables(problem)
-    monkeypatch.setattr(gaussian, "WIDEST", 0)
+    monkeypatch.setattr(gaussian, "WIDEST_LANE", 0)
     searched = tables(problem)
     null = np.repeat(problem.null_losses(), problem.candidates.sizes + 1)
     np.testing.assert_allclose(found.loss / null, searched.loss / null, rtol=1e-10, atol=1e-13)
@@ -119,9 +119,9 @@ def test_blocks_threads_and_storage_change_nothing(monkeypatch):
     whole = tables(problem)
     double = tables(L0GraphicalModel(X.astype(float), problem.candidates))
     threaded = tables(problem, threads=3)
-    monkeypatch.setattr(blocks, "_BLOCK", 7)
-    monkeypatch.setattr(blocks, "_PRODUCTS", 0)
-    monkeypatch.setattr(gaussian, "_QUOTA", 3)
+    monkeypatch.setattr(blocks, "BLOCK_NODES", 7)
+    monkeypatch.setattr(blocks, "BLOCK_PRODUCTS", 0)
+    monkeypatch.setattr(gaussian, "TREE_NODES_PER_CALL", 3)
     for other in (double, threaded, tables(problem), tables(problem, threads=2)):
         np.testing.assert_allclose(other.loss, whole.loss, rtol=1e-13)
         np.testing.assert_array_equal(other.mask, whole.mask)
