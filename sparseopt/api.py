@@ -23,6 +23,15 @@ __all__ = ["BackendInfo", "backends", "check", "load", "save", "solve", "with_ve
 def load(path: str | PathLike[str]) -> Problem:
     """Read a problem from a file; the format is chosen by the ending (.npz, .mps, .cbf, .dat-s).
 
+    Parameters
+    ----------
+    path : path
+        Its ending may be followed by .gz, save for .npz.
+
+    Returns
+    -------
+    Problem
+
     Raises
     ------
     ProblemError
@@ -63,6 +72,12 @@ def save(what: Problem | Result, path: str | PathLike[str], **header: Any) -> No
 
 def check(problem: Problem, result: Result) -> Any:
     """Verify a result against its problem by arithmetic alone; trusts no backend.
+
+    Parameters
+    ----------
+    problem : Problem
+    result : Result
+        Hostile input: whatever is wrong with its evidence is a refutation, not an exception.
 
     Returns
     -------

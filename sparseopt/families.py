@@ -112,7 +112,17 @@ def families() -> Mapping[str, Family]:
 
 
 def family_of(name: str) -> Family | None:
-    """Return the family of a name, or None where nobody brings it; loads no other."""
+    """Return the family of a name, or None where nobody brings it; loads no other.
+
+    Parameters
+    ----------
+    name : str
+        The `family` of a problem class.
+
+    Returns
+    -------
+    Family or None
+    """
     if name in _REGISTERED:
         return _REGISTERED[name]
     value = _OWN.get(name) or entry_points(ENTRY_POINT_GROUP).get(name)

@@ -18,12 +18,30 @@ def entry_points(group: str) -> Mapping[str, str]:
 
     The scan of all packages' metadata takes milliseconds and is repeated only when a folder of
     ``sys.path`` has changed.
+
+    Parameters
+    ----------
+    group : str
+        The name of the group, such as "sparseopt.backends".
+
+    Returns
+    -------
+    mapping of str to str
     """
     return _scanned(group, _installation())
 
 
 def resolve(reference: Any) -> Any:
-    """Return what a reference names: "module:object" is imported, anything else is itself."""
+    """Return what a reference names: "module:object" is imported, anything else is itself.
+
+    Parameters
+    ----------
+    reference : object or str
+
+    Returns
+    -------
+    object
+    """
     if not isinstance(reference, str):
         return reference
     module, _, name = reference.partition(":")

@@ -61,6 +61,15 @@ def backend_names() -> tuple[str, ...]:
 def get_backend(name: str) -> Backend:
     """Return the backend of that name.
 
+    Parameters
+    ----------
+    name : str
+        One of :func:`backend_names`.
+
+    Returns
+    -------
+    Backend
+
     Raises
     ------
     BackendNotFound

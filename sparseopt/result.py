@@ -93,6 +93,18 @@ def relative_gap(objective: float | None, bound: float | None, unit: float = 1.0
     """Return abs(objective - bound) / max(abs(objective), abs(bound), 1e-10 unit).
 
     The unit is the problem's ``value_unit``, 1 for most kinds.
+
+    Parameters
+    ----------
+    objective, bound : float or None
+        Where one of them is None there is no gap.
+    unit : float, default 1.0
+        What values are relative to where they are smaller, see the formula.
+
+    Returns
+    -------
+    float or None
+        0 to infinity.
     """
     if objective is None or bound is None:
         return None

@@ -64,7 +64,17 @@ def lend(owner: str, name: str, reference: str, doc: str) -> None:
 
 
 def borrows(cls: T) -> T:
-    """Attach the methods that were lent to the class (a class decorator)."""
+    """Attach the methods that were lent to the class (a class decorator).
+
+    Parameters
+    ----------
+    cls : type
+
+    Returns
+    -------
+    type
+        The same class.
+    """
     for name, verb in _LENT.get(f"{cls.__module__}:{cls.__qualname__}", {}).items():
         setattr(cls, name, verb)
     return cls

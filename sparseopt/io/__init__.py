@@ -57,6 +57,14 @@ def load_problem(path: str | PathLike[str]) -> Problem:
     .npz is native and holds any kind; .mps parametric linear programs; .cbf and .dat-s (SDPA)
     mixed-integer semidefinite programs. The last three may be packed (.gz).
 
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    Problem
+
     Raises
     ------
     ProblemError
@@ -88,6 +96,15 @@ def save_problem(problem: Problem, path: str | PathLike[str], **header: Any) -> 
 def read_header(path: str | PathLike[str]) -> dict[str, Any]:
     """Return what a file says about itself: an instance, or a result (.json).
 
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict
+        JSON values: format, version, kind, name, sizes of arrays, ...
+
     Raises
     ------
     ProblemError
@@ -102,14 +119,33 @@ def read_header(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def load_result(path: str | PathLike[str], problem: Problem | None = None) -> Result:
-    """Read a result (.json); see :func:`sparseopt.io.results.load_result`."""
+    """Read a result (.json); see :func:`sparseopt.io.results.load_result`.
+
+    Parameters
+    ----------
+    path : path
+        Must end in .json.
+    problem : Problem, optional
+        The problem that the result is of; it must have the stated fingerprint.
+
+    Returns
+    -------
+    Result
+    """
     from sparseopt.io.results import load_result as read
 
     return read(path, problem)
 
 
 def save_result(result: Result, path: str | PathLike[str]) -> None:
-    """Write a result (.json); see :func:`sparseopt.io.results.save_result`."""
+    """Write a result (.json); see :func:`sparseopt.io.results.save_result`.
+
+    Parameters
+    ----------
+    result : Result
+    path : path
+        Must end in .json.
+    """
     from sparseopt.io.results import save_result as write
 
     write(result, path)

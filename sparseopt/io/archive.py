@@ -35,6 +35,13 @@ _CHUNK = 2**24
 def write_archive(stream: BinaryIO, arrays: Mapping[str, Array]) -> None:
     """Write arrays in the order given; the bytes depend on nothing but them (and zlib's version).
 
+    Parameters
+    ----------
+    stream : binary file
+        Open for writing, and seekable.
+    arrays : mapping of str to array
+        Plain numbers or truth values, by the names of their entries.
+
     Raises
     ------
     ProblemError
@@ -234,7 +241,19 @@ class Archive:
 
 @contextmanager
 def open_archive(path: str | PathLike[str], stream: BinaryIO) -> Iterator[Archive]:
-    """Open a zip of arrays from a stream that the caller closes."""
+    """Open a zip of arrays from a stream that the caller closes.
+
+    Parameters
+    ----------
+    path : path
+        For messages.
+    stream : binary file
+        Open for reading, and seekable.
+
+    Returns
+    -------
+    context manager of an Archive
+    """
     archive = Archive(path, stream)
     try:
         yield archive

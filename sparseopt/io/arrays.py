@@ -19,7 +19,16 @@ _MOST_DIMENSIONS = 8
 
 
 def collect(tree: Any) -> list[Array]:
-    """Return all arrays in a tree of dicts and lists, in its order."""
+    """Return all arrays in a tree of dicts and lists, in its order.
+
+    Parameters
+    ----------
+    tree : dict, list, array or JSON value
+
+    Returns
+    -------
+    list of array
+    """
     if isinstance(tree, np.ndarray):
         return [tree]
     children = tree.values() if isinstance(tree, Mapping) else tree
@@ -29,7 +38,18 @@ def collect(tree: Any) -> list[Array]:
 
 
 def fill(tree: Any, encode: Callable[[Array], Any]) -> Any:
-    """Return the tree with each array replaced by its encoding, in the order of :func:`collect`."""
+    """Return the tree with each array replaced by its encoding, in the order of :func:`collect`.
+
+    Parameters
+    ----------
+    tree : dict, list, array or JSON value
+    encode : callable
+        From an array to a JSON value.
+
+    Returns
+    -------
+    dict, list or JSON value
+    """
     if isinstance(tree, np.ndarray):
         return encode(tree)
     if isinstance(tree, Mapping):
@@ -41,6 +61,17 @@ def fill(tree: Any, encode: Callable[[Array], Any]) -> Any:
 
 def encode_array(array: Array, entry: str | None = None) -> dict[str, Any]:
     """Return the JSON object of an array: its numbers, or the name of its entry in the other file.
+
+    Parameters
+    ----------
+    array : array
+        Of numbers or truth values, at most 8 dimensions.
+    entry : str, optional
+        The name of its entry in the other file. Default: the numbers stay inside.
+
+    Returns
+    -------
+    dict
 
     Raises
     ------
@@ -60,6 +91,18 @@ def encode_array(array: Array, entry: str | None = None) -> dict[str, Any]:
 
 def decode_array(node: Any, where: str, entries: Callable[[str], Array]) -> Array:
     """Return the array that :func:`encode_array` wrote.
+
+    Parameters
+    ----------
+    node : JSON value
+    where : str
+        The place in the document, for messages.
+    entries : callable
+        From the name of an entry in the other file to its array.
+
+    Returns
+    -------
+    array
 
     Raises
     ------

@@ -31,13 +31,31 @@ FLOOR_BYTES = 64 * 2**20
 
 
 def expansion_limit(compressed: int) -> int:
-    """Return how many bytes a file of `compressed` bytes may unpack to."""
+    """Return how many bytes a file of `compressed` bytes may unpack to.
+
+    Parameters
+    ----------
+    compressed : int
+        Size of the file in bytes.
+
+    Returns
+    -------
+    int
+    """
     return min(MAX_BYTES, max(FLOOR_BYTES, LARGEST_RATIO * compressed))
 
 
 @contextmanager
 def open_read(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """Open a regular file for reading.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    context manager of a binary file
 
     Raises
     ------
@@ -64,6 +82,14 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """Write (and read) a file beside `path` that takes its place when the block ends well.
 
     A full disk, an error or Ctrl-C leaves the old file as it was and nothing else.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    context manager of a binary file, open for writing and reading
 
     Raises
     ------
@@ -92,7 +118,16 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextmanager
 def naming(path: str | PathLike[str]) -> Iterator[None]:
-    """Put the file's name before the message of a ProblemError."""
+    """Put the file's name before the message of a ProblemError.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    context manager
+    """
     try:
         yield
     except ProblemError as error:

@@ -100,6 +100,16 @@ def _checked_reference(given: Any) -> dict[str, Any]:
 def checked_header(header: Mapping[str, Any]) -> tuple[type[Problem], dict[str, Any]]:
     """Return the problem class that a header names, and the header.
 
+    Parameters
+    ----------
+    header : mapping
+        As it was read.
+
+    Returns
+    -------
+    problem_class : subclass of Problem
+    header : dict
+
     Raises
     ------
     ProblemError
@@ -132,6 +142,13 @@ def checked_header(header: Mapping[str, Any]) -> tuple[type[Problem], dict[str, 
 
 def checked_version(header: Mapping[str, Any], newest: int) -> None:
     """Raise unless the file's version is one that this code reads.
+
+    Parameters
+    ----------
+    header : mapping
+        As it was read; its entry "version" is looked at.
+    newest : int
+        The newest version that this code reads.
 
     Raises
     ------

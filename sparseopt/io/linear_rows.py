@@ -30,7 +30,17 @@ class OneSided:
 
 
 def row_types(problem: MISDP) -> str:
-    """Return one letter for each row: G (from below), L (from above), E, R (a range), N (open)."""
+    """Return one letter for each row: G (from below), L (from above), E, R (a range), N (open).
+
+    Parameters
+    ----------
+    problem : MISDP
+
+    Returns
+    -------
+    str
+        One letter for each of its rows.
+    """
     below, above = np.isfinite(problem.row_lower), np.isfinite(problem.row_upper)
     equal = problem.row_lower == problem.row_upper
     letters = np.where(

@@ -79,6 +79,14 @@ def _entries(name: str, array: Any) -> dict[str, Array]:
 def read_npz(path: str | PathLike[str]) -> Problem:
     """Read a native instance file.
 
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    Problem
+
     Raises
     ------
     ProblemError
@@ -92,7 +100,16 @@ def read_npz(path: str | PathLike[str]) -> Problem:
 
 
 def read_npz_header(path: str | PathLike[str]) -> dict[str, Any]:
-    """Return the header, with the shape and type of every array under "arrays"; reads no array."""
+    """Return the header, with the shape and type of every array under "arrays"; reads no array.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict
+    """
     with open_read(path) as stream, open_archive(path, stream) as archive:
         _, header = _header(archive)
         described = archive.describe()
@@ -108,6 +125,18 @@ def build_problem(
     problem_class: type[Problem], params: Mapping[str, Any], arrays: Mapping[str, Any]
 ) -> Problem:
     """Build a problem from what a file said.
+
+    Parameters
+    ----------
+    problem_class : subclass of Problem
+    params : mapping
+        JSON values by the names of fields.
+    arrays : mapping
+        Arrays and sparse matrices by the names of fields.
+
+    Returns
+    -------
+    Problem
 
     Raises
     ------

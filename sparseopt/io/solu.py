@@ -78,6 +78,14 @@ class KnownValue:
 def read_solu(path: str | PathLike[str]) -> list[KnownValue]:
     """Read the lines of a .solu file, in their order.
 
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    list of KnownValue
+
     Raises
     ------
     ProblemError
@@ -109,6 +117,11 @@ def read_solu(path: str | PathLike[str]) -> list[KnownValue]:
 
 def write_solu(entries: Iterable[KnownValue], path: str | PathLike[str]) -> None:
     """Write known values in the order given, numbers in their shortest exact form.
+
+    Parameters
+    ----------
+    entries : iterable of KnownValue
+    path : path
 
     Raises
     ------

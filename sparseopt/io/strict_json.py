@@ -15,6 +15,14 @@ __all__ = ["dumps", "loads_object"]
 def dumps(value: Any) -> str:
     """Return compact JSON; the same text each time, floats by their shortest exact form.
 
+    Parameters
+    ----------
+    value : JSON value
+
+    Returns
+    -------
+    str
+
     Raises
     ------
     ProblemError
@@ -28,6 +36,16 @@ def dumps(value: Any) -> str:
 
 def loads_object(raw: bytes, where: str) -> dict[str, Any]:
     """Return the JSON object that UTF-8 bytes hold.
+
+    Parameters
+    ----------
+    raw : bytes
+    where : str
+        What is read, for messages.
+
+    Returns
+    -------
+    dict
 
     Raises
     ------

@@ -22,6 +22,14 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 def read_text(path: str | PathLike[str]) -> str:
     """Return the text of a file; one whose name ends in .gz is unpacked.
 
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    str
+
     Raises
     ------
     ProblemError
@@ -51,13 +59,27 @@ def read_text(path: str | PathLike[str]) -> str:
 
 
 def numbered(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (number from 1, line) without keeping all lines at once."""
+    """Yield (number from 1, line) without keeping all lines at once.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    iterator of (int, str)
+    """
     for number, line in enumerate(StringIO(text), start=1):
         yield number, line.rstrip("\r\n")
 
 
 def write_text(path: str | PathLike[str], text: str) -> None:
     """Write a text file, packed where the name ends in .gz; the same bytes each time.
+
+    Parameters
+    ----------
+    path : path
+    text : str
 
     Raises
     ------

@@ -263,6 +263,14 @@ def from_cvxpy(problem: cvxpy.Problem) -> misdp.MISDP:
     triangle, and whatever the reductions add. To get values back into the CVXPY problem, solve it
     with :class:`MISDP`.
 
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+
+    Returns
+    -------
+    MISDP
+
     Raises
     ------
     ProblemError
@@ -287,6 +295,14 @@ def to_cvxpy(problem: misdp.MISDP) -> cvxpy.Problem:
     """Return the problem in CVXPY, over the variables "x" and "x_integer".
 
     They hold the continuous and the integer variables, each in the problem's order.
+
+    Parameters
+    ----------
+    problem : MISDP
+
+    Returns
+    -------
+    cvxpy.Problem
 
     Raises
     ------

@@ -31,6 +31,16 @@ def fitting_scale(path: ParametricPath | GridPath, shown: Array) -> Scale:
     A grid over more than a factor of 20 is spread on the logarithmic scale. Along an exact path
     whose l1 norm grows by more than 40% of its final value in the last 5% of the range of lam,
     that norm is the better axis, as long as it never shrinks.
+
+    Parameters
+    ----------
+    path : ParametricPath or GridPath
+    shown : bool array of shape (p,)
+        Which coefficients are drawn.
+
+    Returns
+    -------
+    {"lam", "log", "l1norm"}
     """
     first, last = float(path.knots[0]), float(path.knots[-1])
     if isinstance(path, GridPath):
@@ -72,7 +82,20 @@ class Curves:
 
 
 def exact_curves(path: ParametricPath, shown: Array, x: Scale) -> Curves:
-    """Collect the runs of nonzero pieces of a parametric path, coefficient by coefficient."""
+    """Collect the runs of nonzero pieces of a parametric path, coefficient by coefficient.
+
+    Parameters
+    ----------
+    path : ParametricPath
+    shown : bool array of shape (p,)
+        Which coefficients are drawn.
+    x : {"lam", "log", "l1norm"}
+        The horizontal axis.
+
+    Returns
+    -------
+    Curves
+    """
     base, low, top = path.low, path.low.astype(float), path.high.astype(float)
     last = len(low) - 1
     top[0] = _shown_top(low, top[0])
@@ -146,7 +169,20 @@ def _curve(xs: Array, ys: Array) -> Array:
 
 
 def grid_curves(path: GridPath, shown: Array, x: Scale) -> Curves:
-    """Collect the solutions on a grid, one polyline for each coefficient that is ever nonzero."""
+    """Collect the solutions on a grid, one polyline for each coefficient that is ever nonzero.
+
+    Parameters
+    ----------
+    path : GridPath
+    shown : bool array of shape (p,)
+        Which coefficients are drawn.
+    x : {"lam", "log", "l1norm"}
+        The horizontal axis.
+
+    Returns
+    -------
+    Curves
+    """
     theta = np.asarray(path.theta, dtype=float)
     keep = path.knots > 0.0 if x == "log" else np.ones(len(path.knots), bool)
     if not keep.any():

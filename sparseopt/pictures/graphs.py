@@ -107,7 +107,18 @@ def plot_graph(
 
 
 def plot_budgets(chosen: GraphSelection, ax: Axes | None = None) -> Axes:
-    """Draw the criterion of a selection against the budget, with standard errors if it has them."""
+    """Draw the criterion of a selection against the budget, with standard errors if it has them.
+
+    Parameters
+    ----------
+    chosen : GraphSelection
+    ax : matplotlib Axes, optional
+        Where to draw. Default: the only axes of a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
     ax = axes(ax)
     spread = getattr(chosen, "standard_errors", None)
     if spread is not None:

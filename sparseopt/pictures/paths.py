@@ -119,7 +119,20 @@ def plot_path(
 
 
 def plot_l1_bound(path: L1BoundPath, ax: Axes | None = None, **style: Any) -> Axes:
-    """Draw the coefficients over their l1 norm; `style` as of :func:`plot_path`."""
+    """Draw the coefficients over their l1 norm; `style` as of :func:`plot_path`.
+
+    Parameters
+    ----------
+    path : L1BoundPath
+    ax : matplotlib Axes, optional
+        Where to draw. Default: the only axes of a new pyplot figure.
+    **style
+        Arguments of :func:`plot_path`.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
     return plot_path(path.path, ax, **{"x": "l1norm", **style})
 
 

@@ -29,6 +29,16 @@ def plot_cross_validation(cv: CVResult, ax: Axes | None = None) -> Axes:
     """Draw the mean error, a band of one standard error, the folds, and both choices of lam.
 
     The model grows from left to right: lam decreases. Lines are exact: jumps are vertical.
+
+    Parameters
+    ----------
+    cv : CVResult
+    ax : matplotlib Axes, optional
+        Where to draw. Default: the only axes of a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     ax = axes(ax)
     for curve in cv.fold_curves:
@@ -49,7 +59,18 @@ def plot_cross_validation(cv: CVResult, ax: Axes | None = None) -> Axes:
 
 
 def plot_criterion(chosen: CriterionResult, ax: Axes | None = None) -> Axes:
-    """Draw the criterion, which jumps where a coefficient enters or leaves, and the choice."""
+    """Draw the criterion, which jumps where a coefficient enters or leaves, and the choice.
+
+    Parameters
+    ----------
+    chosen : CriterionResult
+    ax : matplotlib Axes, optional
+        Where to draw. Default: the only axes of a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
     ax = axes(ax)
     lam, loss = _points(chosen.loss)
     df = np.repeat(chosen.piece_df, _FINE)
@@ -65,7 +86,18 @@ def plot_criterion(chosen: CriterionResult, ax: Axes | None = None) -> Axes:
 
 
 def plot_stability(result: StabilityResult, ax: Axes | None = None) -> Axes:
-    """Draw each coefficient's selection frequency; the chosen ones are coloured and named."""
+    """Draw each coefficient's selection frequency; the chosen ones are coloured and named.
+
+    Parameters
+    ----------
+    result : StabilityResult
+    ax : matplotlib Axes, optional
+        Where to draw. Default: the only axes of a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
     ax = axes(ax)
     variable, place, count = result.runs.counts(result.runs.end)
     share = count / result.subsamples

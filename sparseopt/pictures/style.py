@@ -39,6 +39,14 @@ def require_matplotlib() -> None:
 def axes(ax: Axes | None) -> Axes:
     """Return the axes to draw on: those given, or the only ones of a new pyplot figure.
 
+    Parameters
+    ----------
+    ax : matplotlib Axes or None
+
+    Returns
+    -------
+    matplotlib Axes
+
     Raises
     ------
     BackendUnavailable
@@ -54,6 +62,11 @@ def axes(ax: Axes | None) -> Axes:
 
 def check_picture(file: str | PathLike[str]) -> None:
     """Make sure that a picture can be made under this name, before any work is spent on it.
+
+    Parameters
+    ----------
+    file : path
+        Its ending chooses the format: .png, .svg, .pdf, ...
 
     Raises
     ------

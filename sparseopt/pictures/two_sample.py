@@ -19,7 +19,18 @@ _GRID = 60
 
 
 def plot_null(test: TwoSampleTest, ax: Axes | None = None) -> Axes:
-    """Draw a histogram of the permutations with the threshold and the statistic."""
+    """Draw a histogram of the permutations with the threshold and the statistic.
+
+    Parameters
+    ----------
+    test : TwoSampleTest
+    ax : matplotlib Axes, optional
+        Where to draw. Default: the only axes of a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
     ax = axes(ax)
     ax.hist(test.null, bins=40, color=GREY)
     if np.isfinite(test.threshold):
@@ -33,7 +44,20 @@ def plot_null(test: TwoSampleTest, ax: Axes | None = None) -> Axes:
 
 
 def plot_witness(test: TwoSampleTest, ax: Axes | None, variables: list[int]) -> Axes:
-    """Draw the witness function over one or two variables with the test samples."""
+    """Draw the witness function over one or two variables with the test samples.
+
+    Parameters
+    ----------
+    test : TwoSampleTest
+    ax : matplotlib Axes or None
+        Where to draw. None: the only axes of a new pyplot figure.
+    variables : list of one or two int
+        Indices of the variables on the axes; all others are held at their pooled mean.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
     ax = axes(ax)
     pooled = np.concatenate([test.x_test, test.y_test])
     grids = [_around(pooled[:, s]) for s in variables]

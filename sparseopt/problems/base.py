@@ -189,6 +189,15 @@ def problem_class(kind: str) -> type[Problem]:
     A package names its kinds in its :class:`~sparseopt.families.Family`, so that files that hold
     them can be read; a problem class is imported only then.
 
+    Parameters
+    ----------
+    kind : str
+        The problem's name in files, such as "dantzig-selector".
+
+    Returns
+    -------
+    subclass of Problem
+
     Raises
     ------
     ProblemError
@@ -223,6 +232,18 @@ def _families() -> list[Family]:
 def as_matrix(field: str, value: Any, *, allow_sparse: bool = False) -> Any:
     """Return `value` as a read-only float64 matrix, or as a CSR array where that is allowed.
 
+    Parameters
+    ----------
+    field : str
+        The name of the field, for messages.
+    value : array_like of shape (m, n), or scipy.sparse matrix
+    allow_sparse : bool, default False
+        Whether a sparse matrix may stay one.
+
+    Returns
+    -------
+    array or csr_array of shape (m, n)
+
     Raises
     ------
     ProblemError
@@ -252,6 +273,19 @@ def as_matrix(field: str, value: Any, *, allow_sparse: bool = False) -> Any:
 
 def as_vector(field: str, value: object, length: int, *, finite: bool = True) -> Array:
     """Return `value` as a read-only float64 vector of the given length.
+
+    Parameters
+    ----------
+    field : str
+        The name of the field, for messages.
+    value : array_like of shape (length,)
+    length : int
+    finite : bool, default True
+        Whether infinities are refused.
+
+    Returns
+    -------
+    array of shape (length,)
 
     Raises
     ------

@@ -19,6 +19,17 @@ _ASYMMETRY = 1e-10
 def as_weights(field: str, value: object, length: int) -> Array | None:
     """Return weights >= 0 of the given length; None stays None.
 
+    Parameters
+    ----------
+    field : str
+        The name of the field, for messages.
+    value : array_like of shape (length,), or None
+    length : int
+
+    Returns
+    -------
+    array of shape (length,) or None
+
     Raises
     ------
     ProblemError
@@ -28,6 +39,17 @@ def as_weights(field: str, value: object, length: int) -> Array | None:
 
 def as_weight_matrix(field: str, value: object, shape: tuple[int, int]) -> Array | None:
     """Return weights >= 0 of the given shape; None stays None.
+
+    Parameters
+    ----------
+    field : str
+        The name of the field, for messages.
+    value : array_like of that shape, or None
+    shape : (int, int)
+
+    Returns
+    -------
+    array of that shape or None
 
     Raises
     ------
@@ -51,6 +73,16 @@ def _nonnegative(field: str, weights: Array) -> Array:
 
 def as_symmetric(field: str, value: object) -> Array:
     """Return a symmetric matrix; an asymmetry of rounding is averaged away.
+
+    Parameters
+    ----------
+    field : str
+        The name of the field, for messages.
+    value : array_like of shape (n, n)
+
+    Returns
+    -------
+    array of shape (n, n)
 
     Raises
     ------
@@ -81,6 +113,15 @@ def as_symmetric(field: str, value: object) -> Array:
 def as_names(given: object, length: int) -> list[str] | None:
     """Return a list of `length` strings; None stays None.
 
+    Parameters
+    ----------
+    given : sequence of str, or None
+    length : int
+
+    Returns
+    -------
+    list of str, or None
+
     Raises
     ------
     ProblemError
@@ -98,6 +139,13 @@ def as_names(given: object, length: int) -> list[str] | None:
 
 
 def check_flag(field: str, value: object) -> None:
-    """Raise a ProblemError unless the value is True or False."""
+    """Raise a ProblemError unless the value is True or False.
+
+    Parameters
+    ----------
+    field : str
+        The name of the field, for the message.
+    value : object
+    """
     if not isinstance(value, bool):
         raise ProblemError(f"{field} is {value!r}; expected True or False", field)

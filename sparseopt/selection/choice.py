@@ -19,7 +19,19 @@ __all__ = ["Selection", "coefficients_at"]
 
 
 def coefficients_at(path: PathResult, lam: float, side: Side) -> Array:
-    """Return the solution at lam with exact zeros where rounding left something else."""
+    """Return the solution at lam with exact zeros where rounding left something else.
+
+    Parameters
+    ----------
+    path : PathResult
+    lam : float
+    side : {"above", "below"}
+        Which limit is taken at a jump.
+
+    Returns
+    -------
+    array of shape (p,)
+    """
     if isinstance(path, ColumnwisePath):
         return np.concatenate([coefficients_at(column, lam, side) for column in path.columns])
     assert isinstance(path, ParametricPath)

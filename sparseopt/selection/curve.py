@@ -192,7 +192,20 @@ def lowest(low: Array, high: Array, step: Array, value: Array, flat: Array) -> M
 
 
 def aligned(curves: Sequence[Curve], end: float, top: float, also: float) -> list[Curve]:
-    """Return the curves over [end, top] with the breakpoints of all of them, and `also`."""
+    """Return the curves over [end, top] with the breakpoints of all of them, and `also`.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+    end, top : float
+        The range of lam that all of them cover.
+    also : float
+        One more breakpoint.
+
+    Returns
+    -------
+    list of Curve
+    """
     every = np.append(np.concatenate([curve.low for curve in curves]), also)
     low = np.unique(np.append(every[(every > end) & (every < top)], end))[::-1]
     return [curve.on(low, top) for curve in curves]

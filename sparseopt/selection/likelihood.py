@@ -76,6 +76,19 @@ class Formula:
 def formula_of(problem: Problem, kind: Criterion, gamma: float, sigma: float | None) -> Formula:
     """Return the criterion of a problem.
 
+    Parameters
+    ----------
+    problem : Problem
+    kind : {"aic", "bic", "ebic"}
+    gamma : float
+        Of the EBIC, 0 to 1.
+    sigma : float or None
+        The standard deviation of the errors, where it is known.
+
+    Returns
+    -------
+    Formula
+
     Raises
     ------
     ParamError

@@ -81,7 +81,17 @@ MISCLASSIFICATION = Loss(
 
 
 def check_loss(tau: float) -> Loss:
-    """Return tau (y - f)_+ + (1 - tau) (f - y)_+, the loss of the quantile at level tau."""
+    """Return tau (y - f)_+ + (1 - tau) (f - y)_+, the loss of the quantile at level tau.
+
+    Parameters
+    ----------
+    tau : float
+        The level, strictly between 0 and 1.
+
+    Returns
+    -------
+    Loss
+    """
     if not 0.0 < tau < 1.0:
         raise ParamError(f"tau is {tau!r}; expected a level strictly between 0 and 1")
     name = f"check({tau:g})"
@@ -93,6 +103,16 @@ _NAMED = {loss.name: loss for loss in (SQUARED, ABSOLUTE, HINGE, MISCLASSIFICATI
 
 def named_loss(name: str, tau: float | None = None) -> Loss:
     """Return the loss of a name; "check" is at the level `tau`.
+
+    Parameters
+    ----------
+    name : {"squared", "absolute", "check", "hinge", "zero-one"}
+    tau : float, optional
+        The level of "check".
+
+    Returns
+    -------
+    Loss
 
     Raises
     ------

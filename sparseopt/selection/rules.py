@@ -113,7 +113,21 @@ def select(
 def select_parametric(
     problem: Problem, by: str, *, result: Result | None = None, **options: Any
 ) -> Selection | StabilityResult:
-    """Choose lam, or the coefficients, of a parametric problem; as :func:`select`."""
+    """Choose lam, or the coefficients, of a parametric problem; as :func:`select`.
+
+    Parameters
+    ----------
+    problem : ParametricProblem
+    by : {"cv", "aic", "bic", "ebic", "theory", "stability"}
+    result : Result, optional
+        Its path, if there is one already.
+    **options
+        Of the rule.
+
+    Returns
+    -------
+    Selection or StabilityResult
+    """
     if by == "cv":
         return cross_validate(problem, result=result, **options)
     if by in ("aic", "bic", "ebic"):

@@ -59,6 +59,14 @@ _MODELS = {
 def traits(problem: Problem) -> Traits:
     """Return what selection knows of the problem's kind.
 
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    Traits
+
     Raises
     ------
     ParamError
@@ -73,7 +81,18 @@ def traits(problem: Problem) -> Traits:
 
 
 def take_rows(problem: Any, rows: Array) -> Any:
-    """Return the problem of some of the observations."""
+    """Return the problem of some of the observations.
+
+    Parameters
+    ----------
+    problem : Problem
+        With observations in the rows of X.
+    rows : int or bool array
+
+    Returns
+    -------
+    Problem
+    """
     fields = {name: getattr(problem, name) for name in ("X", "y", *traits(problem).by_row)}
     return replace(
         problem, **{name: value[rows] for name, value in fields.items() if value is not None}
@@ -81,7 +100,20 @@ def take_rows(problem: Any, rows: Array) -> Any:
 
 
 def take_columns(problem: Any, columns: Array, **changes: Any) -> Any:
-    """Return the problem of some of the columns, with other fields replaced."""
+    """Return the problem of some of the columns, with other fields replaced.
+
+    Parameters
+    ----------
+    problem : Problem
+        With variables in the columns of X.
+    columns : int or bool array
+    **changes
+        Other fields by name.
+
+    Returns
+    -------
+    Problem
+    """
     fields = {name: getattr(problem, name) for name in traits(problem).by_column}
     some = {
         name: [value[j] for j in columns] if name == "names" else value[columns]
@@ -92,7 +124,17 @@ def take_columns(problem: Any, columns: Array, **changes: Any) -> Any:
 
 
 def design(problem: Any) -> Array:
-    """Return the rows whose products with a solution are the linear predictors, shape (n, p)."""
+    """Return the rows whose products with a solution are the linear predictors, shape (n, p).
+
+    Parameters
+    ----------
+    problem : Problem
+        With observations in the rows of X.
+
+    Returns
+    -------
+    array of shape (n, p)
+    """
     X = np.asarray(problem.X)
     if not getattr(problem, "fit_intercept", False):
         return X
@@ -100,7 +142,17 @@ def design(problem: Any) -> Array:
 
 
 def penalised(problem: Any) -> Array:
-    """Return which of the p coefficients carry a penalty; an intercept does not."""
+    """Return which of the p coefficients carry a penalty; an intercept does not.
+
+    Parameters
+    ----------
+    problem : Problem
+        With observations in the rows of X.
+
+    Returns
+    -------
+    bool array of shape (p,)
+    """
     weights = problem.weights
     mask = np.ones(problem.X.shape[1], bool) if weights is None else weights > 0.0
     return np.append(mask, False) if getattr(problem, "fit_intercept", False) else mask
@@ -111,5 +163,17 @@ def lam_growth(problem: Any, observations: int) -> float:
 
     Where lam is on the scale of a sum over the observations it is the share of them that is
     left, so that the penalty for each observation stays what it was; elsewhere 1.
+
+    Parameters
+    ----------
+    problem : Problem
+        With observations in the rows of X.
+    observations : int
+        Size of the smaller sample.
+
+    Returns
+    -------
+    float
+        At most 1.
     """
     return observations / len(problem.y) if traits(problem).grows(problem) else 1.0

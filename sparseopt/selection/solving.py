@@ -31,6 +31,21 @@ def solve_path(
 ) -> Result:
     """Solve for a path without the checker.
 
+    Parameters
+    ----------
+    problem : Problem
+    what : str
+        Whose path it is, for messages.
+    backend : str or Backend
+    options : mapping, optional
+        Of the backend.
+    **question
+        Fields of SolveParams.
+
+    Returns
+    -------
+    Result
+
     Raises
     ------
     BackendError
@@ -52,6 +67,17 @@ def settled(backend: str | Backend, result: Result) -> Backend:
     """Return the backend that gave the result, for more solves of the same kind.
 
     Looking a name up reads the entry points of all installed packages, about a millisecond.
+
+    Parameters
+    ----------
+    backend : str or Backend
+        What the user asked for.
+    result : Result
+        Of the first solve.
+
+    Returns
+    -------
+    Backend
     """
     return get_backend(result.backend) if isinstance(backend, str) else backend
 
@@ -64,7 +90,25 @@ def path_result(
     lam_min: float | None,
     check: bool,
 ) -> Result:
-    """Return the path of the whole data: the one that is given, or a new one."""
+    """Return the path of the whole data: the one that is given, or a new one.
+
+    Parameters
+    ----------
+    problem : Problem
+    result : Result, optional
+        With the problem's path.
+    backend : str or Backend
+    options : mapping, optional
+        Of the backend.
+    lam_min : float, optional
+        Where a new path ends.
+    check : bool
+        Whether a new path is checked.
+
+    Returns
+    -------
+    Result
+    """
     if result is None:
         question = {} if lam_min is None else {"lam_min": lam_min}
         solved = solve_path(problem, "the problem", backend, options, **question)
@@ -90,6 +134,14 @@ def path_result(
 def exact_path(result: Result) -> ParametricPath:
     """Return the result's path.
 
+    Parameters
+    ----------
+    result : Result
+
+    Returns
+    -------
+    ParametricPath
+
     Raises
     ------
     ParamError
@@ -108,6 +160,14 @@ def rounded_off(path: ParametricPath) -> Array:
     """Return the sizes up to which each coefficient is rounding for zero, shape (p,).
 
     A coefficient that reaches zero at a knot is there what is left of a subtraction.
+
+    Parameters
+    ----------
+    path : ParametricPath
+
+    Returns
+    -------
+    array of shape (p,)
     """
     largest = np.zeros(path.shape[1])
     np.maximum.at(largest, path.theta.index, np.abs(path.theta.value))
@@ -116,6 +176,10 @@ def rounded_off(path: ParametricPath) -> Array:
 
 def nonzero_entries(path: ParametricPath) -> tuple[Array, Array, Array]:
     """Tell which entries of ``path.theta`` are nonzero.
+
+    Parameters
+    ----------
+    path : ParametricPath
 
     Returns
     -------

@@ -28,6 +28,17 @@ def training_problems(problem: Any, folds: Sequence[Fold]) -> Iterator[tuple[Any
     factorised once, and a training part's factor comes from the stacked factors of the other
     folds: all K of them cost about as much as one. Subtracting the folds' shares from X'X would
     cost as little and lose half of the digits when columns are nearly dependent.
+
+    Parameters
+    ----------
+    problem : Problem
+        With observations in the rows of X.
+    folds : sequence of (train, test)
+        Indices of observations.
+
+    Returns
+    -------
+    iterator of (Problem, float)
     """
     if problem.kind == "dantzig-selector" and len(problem.y) >= _TALL * problem.X.shape[1]:
         yield from _compressed(problem, folds)

@@ -15,6 +15,18 @@ __all__ = ["false_discovery_proportion", "non_discovery_proportion"]
 def false_discovery_proportion(selected: Iterable[int], truth: Iterable[int]) -> float:
     """Return the share of the selected variables that are not true; 0 where none is selected.
 
+    Parameters
+    ----------
+    selected : iterable of int
+        Indices of the selected variables.
+    truth : iterable of int
+        Indices of the variables by which the samples differ.
+
+    Returns
+    -------
+    float
+        0 to 1.
+
     Raises
     ------
     ParamError
@@ -31,6 +43,18 @@ def false_discovery_proportion(selected: Iterable[int], truth: Iterable[int]) ->
 
 def non_discovery_proportion(selected: Iterable[int], truth: Iterable[int]) -> float:
     """Return the share of the true variables that are not selected; 0 where none is true.
+
+    Parameters
+    ----------
+    selected : iterable of int
+        Indices of the selected variables.
+    truth : iterable of int
+        Indices of the variables by which the samples differ.
+
+    Returns
+    -------
+    float
+        0 to 1.
 
     Raises
     ------

@@ -22,6 +22,17 @@ _SHOWN = 10
 def as_samples(x: Any, y: Any, names: Sequence[str] | None) -> tuple[Array, Array, list[str]]:
     """Return both samples and the names of their variables.
 
+    Parameters
+    ----------
+    x, y : arrays of shapes (n, D) and (m, D), lists of rows, or data frames
+    names : sequence of D str, or None
+        Default: the columns of the data frames, else x0, x1, ...
+
+    Returns
+    -------
+    x, y : arrays of shapes (n, D) and (m, D)
+    names : list of D str
+
     Raises
     ------
     ProblemError

@@ -139,6 +139,20 @@ class Chosen:
 def choose(method: Method, x: Array, y: Array, d: int, lam: float) -> Chosen:
     """Choose weights on the training samples x and y; not for the selection "none".
 
+    Parameters
+    ----------
+    method : Method
+    x, y : arrays of shapes (n, D) and (m, D)
+        The training samples.
+    d : int
+        The largest number of variables.
+    lam : float
+        The weight of the variance.
+
+    Returns
+    -------
+    Chosen
+
     Raises
     ------
     ProblemError, ParamError
@@ -163,6 +177,18 @@ def automatic_lam(method: Method, x: Array, y: Array, d: int) -> float:
     lam must scale as the kernel does. But the selection sees estimates, and among D variables it
     finds some whose variance is small by chance: in samples of 30 to 100 that full lam lost power
     in every case of the paper, and an eighth of it did not (docs/two-sample.md).
+
+    Parameters
+    ----------
+    method : Method
+    x, y : arrays of shapes (n, D) and (m, D)
+        The training samples.
+    d : int
+        The largest number of variables.
+
+    Returns
+    -------
+    float
     """
     problem = _problem(method, x, y, d, 0.0)
     # The ratio needs no proof, which may take long.

@@ -22,6 +22,17 @@ def sparse_logistic(x: Array, y: Array, d: int) -> Array:
     The penalty is the weakest that leaves at most d, by bisection; the coefficients on these are
     then fitted again with a weak ridge. (The paper bounds the number itself, which scikit-learn
     does not.) Columns are scaled to unit variance.
+
+    Parameters
+    ----------
+    x, y : arrays of shapes (n, D) and (m, D)
+    d : int
+        The largest number of variables.
+
+    Returns
+    -------
+    array of shape (D,)
+        Of unit norm.
     """
     try:
         from sklearn.exceptions import ConvergenceWarning

@@ -49,6 +49,25 @@ def tune(
 
     The order is by p-value, as in Wang, Dey and Xie, section 3.1, and by the standardised
     statistic where p-values tie. All settings see the same halves and the same permutations.
+
+    Parameters
+    ----------
+    method : Method
+    x, y : arrays of shapes (n, D) and (m, D)
+        The training samples.
+    ds : sequence of int
+        Numbers of variables to compare.
+    lams : sequence of float
+        Weights of the variance to compare.
+    relative : bool
+        Whether `lams` are multiples of the automatic one.
+    permutations : int
+        Of each test.
+    rng : numpy Generator
+
+    Returns
+    -------
+    list of Candidate
     """
     order_x, order_y = rng.permutation(len(x)), rng.permutation(len(y))
     half_x, half_y = len(x) // 2, len(y) // 2

@@ -32,6 +32,14 @@ _FORMAT = TextFormat(
 def read_cbf(path: str | PathLike[str]) -> MISDP:
     """Read a CBF file.
 
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    MISDP
+
     Raises
     ------
     ProblemError
@@ -41,7 +49,16 @@ def read_cbf(path: str | PathLike[str]) -> MISDP:
 
 
 def read_cbf_header(path: str | PathLike[str]) -> dict[str, Any]:
-    """Return what a CBF file says about itself."""
+    """Return what a CBF file says about itself.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict
+    """
     return _FORMAT.header(path)
 
 

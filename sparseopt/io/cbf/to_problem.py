@@ -18,6 +18,14 @@ __all__ = ["misdp_of"]
 def misdp_of(model: CbfModel) -> MISDP:
     """Return the problem: scalar variables first, then the entries of the matrix variables.
 
+    Parameters
+    ----------
+    model : CbfModel
+
+    Returns
+    -------
+    MISDP
+
     Raises
     ------
     ProblemError

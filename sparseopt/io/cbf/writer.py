@@ -27,6 +27,16 @@ def format_cbf(problem: MISDP, facts: Mapping[str, Any]) -> str:
 
     Blocks at the beginning whose entries are the last variables, in their order, and in no other
     block, become PSDVAR; every other block PSDCON.
+
+    Parameters
+    ----------
+    problem : MISDP
+    facts : mapping
+        The header's entries, written as comments.
+
+    Returns
+    -------
+    str
     """
     return "\n".join(_lines(problem, facts)) + "\n"
 

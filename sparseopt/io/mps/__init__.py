@@ -50,6 +50,14 @@ __all__ = ["read_mps", "read_mps_header", "write_mps"]
 def read_mps(path: str | PathLike[str]) -> ParametricLP | PiecewiseLinearProgram:
     """Read an MPS file, fixed or free, ``.mps`` or ``.mps.gz``.
 
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    ParametricLP or PiecewiseLinearProgram
+
     Raises
     ------
     ProblemError
@@ -61,7 +69,16 @@ def read_mps(path: str | PathLike[str]) -> ParametricLP | PiecewiseLinearProgram
 
 
 def read_mps_header(path: str | PathLike[str]) -> dict[str, Any]:
-    """Return what an MPS file says about itself, and what it becomes when it is read."""
+    """Return what an MPS file says about itself, and what it becomes when it is read.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict
+    """
     model = _read_model(path)
     with naming(path):
         facts = checked_facts({key: model.header[key] for key in FACTS if key in model.header})

@@ -23,7 +23,16 @@ __all__ = ["model_of"]
 
 
 def model_of(problem: ParametricProblem) -> MpsModel:
-    """Return the problem as an MPS model, as it is or through :func:`as_parametric_lp`."""
+    """Return the problem as an MPS model, as it is or through :func:`as_parametric_lp`.
+
+    Parameters
+    ----------
+    problem : ParametricProblem
+
+    Returns
+    -------
+    MpsModel
+    """
     if isinstance(problem, ParametricLP):
         return _model_of_lp(problem, np.zeros(3))
     if isinstance(problem, PiecewiseLinearProgram):

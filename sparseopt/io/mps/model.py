@@ -65,5 +65,15 @@ class MpsModel:
 
 
 def default_names(count: int) -> list[str]:
-    """Return the names of columns that have none: x0, x1, ..."""
+    """Return the names of columns that have none: x0, x1, ...
+
+    Parameters
+    ----------
+    count : int
+        Number of columns.
+
+    Returns
+    -------
+    list of str
+    """
     return [f"x{j}" for j in range(count)]

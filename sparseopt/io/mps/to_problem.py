@@ -19,7 +19,16 @@ _LARGEST_DENSE = 2**27
 
 
 def is_parametric_lp(model: MpsModel) -> bool:
-    """Tell whether the model is max (c + lam c_bar)'x, A x <= b + lam b_bar or all =, x >= 0."""
+    """Tell whether the model is max (c + lam c_bar)'x, A x <= b + lam b_bar or all =, x >= 0.
+
+    Parameters
+    ----------
+    model : MpsModel
+
+    Returns
+    -------
+    bool
+    """
     return (
         model.maximize
         and len(set(model.senses)) == 1
@@ -33,6 +42,14 @@ def is_parametric_lp(model: MpsModel) -> bool:
 
 def problem_of(model: MpsModel) -> ParametricLP | PiecewiseLinearProgram:
     """Build the problem; one that is not a ParametricLP minimises, so MAX objectives are negated.
+
+    Parameters
+    ----------
+    model : MpsModel
+
+    Returns
+    -------
+    ParametricLP or PiecewiseLinearProgram
 
     Raises
     ------

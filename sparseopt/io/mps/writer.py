@@ -14,12 +14,31 @@ __all__ = ["format_mps", "writable"]
 
 
 def writable(name: str) -> bool:
-    """Tell whether free MPS can hold a name: no blanks, and no sign of a comment or marker."""
+    """Tell whether free MPS can hold a name: no blanks, and no sign of a comment or marker.
+
+    Parameters
+    ----------
+    name : str
+        Of a row or a column.
+
+    Returns
+    -------
+    bool
+    """
     return name.split() == [name] and name.isprintable() and name[0] not in "*$'\""
 
 
 def format_mps(model: MpsModel) -> str:
-    """Return the text of the model; the same text each time."""
+    """Return the text of the model; the same text each time.
+
+    Parameters
+    ----------
+    model : MpsModel
+
+    Returns
+    -------
+    str
+    """
     return "\n".join(_lines(model)) + "\n"
 
 

@@ -122,7 +122,17 @@ def load_result(path: str | PathLike[str], problem: Problem | None = None) -> Re
 
 
 def read_result_header(path: str | PathLike[str]) -> dict[str, Any]:
-    """Return what a result says of itself, without its arrays."""
+    """Return what a result says of itself, without its arrays.
+
+    Parameters
+    ----------
+    path : path
+        Must end in .json.
+
+    Returns
+    -------
+    dict
+    """
     document = _document(_json_path(path))
     left_out = ("x", "duals", "certificate", "path", "trace", "arrays")
     header = {key: value for key, value in document.items() if key not in left_out}

@@ -28,6 +28,14 @@ _BROKEN = (Status.IMPRECISE, Status.NUMERICAL_ERROR, Status.ERROR)
 def result_tree(result: Result) -> dict[str, Any]:
     """Return the document as a tree of JSON values and arrays, in the order of the file.
 
+    Parameters
+    ----------
+    result : Result
+
+    Returns
+    -------
+    dict
+
     Raises
     ------
     ProblemError

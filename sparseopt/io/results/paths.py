@@ -63,6 +63,14 @@ def path_schemas() -> dict[str, Mapping[str, Any]]:
 def encode_path(path: PathResult) -> dict[str, Any]:
     """Return a tree of JSON values and arrays.
 
+    Parameters
+    ----------
+    path : PathResult
+
+    Returns
+    -------
+    dict
+
     Raises
     ------
     ProblemError
@@ -76,6 +84,15 @@ def encode_path(path: PathResult) -> dict[str, Any]:
 
 def decode_path(fields: Fields) -> PathResult:
     """Return the path.
+
+    Parameters
+    ----------
+    fields : Fields
+        Of the object "path" of the document.
+
+    Returns
+    -------
+    PathResult
 
     Raises
     ------

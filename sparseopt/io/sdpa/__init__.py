@@ -35,6 +35,14 @@ __all__ = ["read_sdpa", "read_sdpa_header", "write_sdpa"]
 def read_sdpa(path: str | PathLike[str]) -> MISDP:
     """Read an SDPA file.
 
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    MISDP
+
     Raises
     ------
     ProblemError
@@ -44,7 +52,16 @@ def read_sdpa(path: str | PathLike[str]) -> MISDP:
 
 
 def read_sdpa_header(path: str | PathLike[str]) -> dict[str, Any]:
-    """Return what an SDPA file says about itself."""
+    """Return what an SDPA file says about itself.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict
+    """
     return _FORMAT.header(path)
 
 

@@ -18,7 +18,18 @@ __all__ = ["format_sdpa"]
 
 
 def format_sdpa(problem: MISDP, facts: Mapping[str, Any]) -> str:
-    """Return the text of the problem; the same text each time."""
+    """Return the text of the problem; the same text each time.
+
+    Parameters
+    ----------
+    problem : MISDP
+    facts : mapping
+        The header's entries, written as comments.
+
+    Returns
+    -------
+    str
+    """
     return "\n".join(_lines(problem, facts)) + "\n"
 
 

@@ -15,6 +15,18 @@ __all__ = ["covariance", "pooled_covariance", "samples"]
 def samples(field: str, value: object, columns: int | None = None) -> Array:
     """Return a matrix of observations, one in each row.
 
+    Parameters
+    ----------
+    field : str
+        The name of the field, for messages.
+    value : array_like of shape (n, d)
+    columns : int, optional
+        The number d that is expected. Default: any.
+
+    Returns
+    -------
+    array of shape (n, d)
+
     Raises
     ------
     ProblemError
@@ -31,6 +43,18 @@ def samples(field: str, value: object, columns: int | None = None) -> Array:
 def covariance(field: str, data: Array, ddof: int = 0) -> Array:
     r"""Return :math:`\frac{1}{n - ddof} \sum_i (x_i - \bar x)(x_i - \bar x)'`, shape (d, d).
 
+    Parameters
+    ----------
+    field : str
+        The name of the field, for messages.
+    data : array of shape (n, d)
+    ddof : int, default 0
+        0 for the maximum likelihood estimate, 1 for the unbiased one.
+
+    Returns
+    -------
+    array of shape (d, d)
+
     Raises
     ------
     ProblemError
@@ -46,6 +70,17 @@ def covariance(field: str, data: Array, ddof: int = 0) -> Array:
 
 def pooled_covariance(x: Array, y: Array, ddof: int = 0) -> Array:
     """Return the two samples' scatter about their own means, divided by n1 + n2 - ddof.
+
+    Parameters
+    ----------
+    x : array of shape (n1, d)
+    y : array of shape (n2, d)
+    ddof : int, default 0
+        2 makes the estimate unbiased.
+
+    Returns
+    -------
+    array of shape (d, d)
 
     Raises
     ------

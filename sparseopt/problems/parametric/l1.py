@@ -18,12 +18,33 @@ __all__ = ["ConstrainedL1", "L1Problem", "PenalisedL1", "column_names", "ones_or
 
 
 def ones_or(weights: Array | None, shape: int | tuple[int, ...]) -> Array:
-    """Return the weights, or ones where none are given."""
+    """Return the weights, or ones where none are given.
+
+    Parameters
+    ----------
+    weights : array of that shape, or None
+    shape : int or tuple of int
+
+    Returns
+    -------
+    array
+    """
     return np.ones(shape) if weights is None else weights
 
 
 def column_names(names: Sequence[str] | None, d: int) -> list[str]:
-    """Return the names, or x0, x1, ... where none are given."""
+    """Return the names, or x0, x1, ... where none are given.
+
+    Parameters
+    ----------
+    names : sequence of str, or None
+    d : int
+        Number of columns.
+
+    Returns
+    -------
+    list of d str
+    """
     return [f"x{j}" for j in range(d)] if names is None else list(names)
 
 

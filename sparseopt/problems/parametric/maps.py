@@ -318,7 +318,16 @@ def _equilibrate(
 
 
 def as_linear_map(matrix: Any) -> LinearMap:
-    """Wrap a dense or sparse matrix; a :class:`LinearMap` is returned as it is."""
+    """Wrap a dense or sparse matrix; a :class:`LinearMap` is returned as it is.
+
+    Parameters
+    ----------
+    matrix : array of shape (m, p), scipy.sparse matrix, or LinearMap
+
+    Returns
+    -------
+    LinearMap
+    """
     if isinstance(matrix, LinearMap):
         return matrix
     return SparseMap(matrix) if sp.issparse(matrix) else DenseMap(matrix)

@@ -19,6 +19,15 @@ __all__ = ["MatrixDantzig", "as_columns", "entry_names"]
 def as_columns(theta: Array, rows: int, columns: int) -> Array:
     """Return the matrix whose columns, one below the other, are theta.
 
+    Parameters
+    ----------
+    theta : array of shape (rows * columns,)
+    rows, columns : int
+
+    Returns
+    -------
+    array of shape (rows, columns)
+
     Raises
     ------
     ProblemError
@@ -28,7 +37,16 @@ def as_columns(theta: Array, rows: int, columns: int) -> Array:
 
 
 def entry_names(rows: list[str], columns: list[str]) -> list[str]:
-    """Return the names "row,column" of a matrix's entries, column by column."""
+    """Return the names "row,column" of a matrix's entries, column by column.
+
+    Parameters
+    ----------
+    rows, columns : list of str
+
+    Returns
+    -------
+    list of len(rows) * len(columns) str
+    """
     return [f"{row},{column}" for column in columns for row in rows]
 
 

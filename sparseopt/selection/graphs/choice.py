@@ -112,6 +112,14 @@ class GraphSelection:
 def graph_model(problem: Problem) -> L0GraphicalModel:
     """Return the problem as a graphical model.
 
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    L0GraphicalModel
+
     Raises
     ------
     ParamError
@@ -133,6 +141,21 @@ def graph_path(
 ) -> Result:
     """Solve for a path of graphs, without the checker.
 
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    what : str
+        Whose path it is, for messages.
+    backend : str or Backend
+    options : mapping, optional
+        Of the backend.
+    budget : int, optional
+        The largest budget. Default: all.
+
+    Returns
+    -------
+    Result
+
     Raises
     ------
     BackendError
@@ -152,7 +175,21 @@ def graph_result(
     backend: str | Backend,
     options: Mapping[str, Any] | None,
 ) -> Result:
-    """Return the path of the whole data: the one that is given, or a new one."""
+    """Return the path of the whole data: the one that is given, or a new one.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    result : Result, optional
+        With the problem's path.
+    backend : str or Backend
+    options : mapping, optional
+        Of the backend.
+
+    Returns
+    -------
+    Result
+    """
     if result is None:
         return graph_path(problem, "the problem", backend, options)
     path = result.path
