@@ -26,6 +26,7 @@ CLASSES = {
 }
 
 
+@pytest.mark.thorough
 def test_each_misbehaviour_has_its_class(suite_file: Callable[..., Path], tmp_path: Path) -> None:
     pytest.importorskip("pandas", reason="the frame of records needs pandas")
     path = suite_file(*CLASSES, time_limit=0.5, grace=4, memory='"300 MB"')

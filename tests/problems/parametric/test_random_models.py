@@ -4,7 +4,7 @@ import pytest
 from random_models import MODELS, complaints
 from thorough import first
 
-BLOCKS = [range(20), range(20, 50), range(50, 100), range(100, 150), range(150, 200)]
+BLOCKS = [range(10), range(10, 50), range(50, 100), range(100, 150), range(150, 200)]
 
 # infeasible at every lam (rows of weight 0 that contradict each other), or feasible only from some
 # lam on that is larger than what the data's size suggests: the first basis must be searched for

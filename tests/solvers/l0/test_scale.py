@@ -118,6 +118,7 @@ def test_workers_search_ising_nodes():
     np.testing.assert_array_equal(pooled.path.separated, alone.path.separated)
 
 
+@pytest.mark.thorough
 def test_a_limit_stops_the_workers():
     pytest.importorskip("joblib", reason="needs joblib")
     X = np.random.default_rng(0).normal(size=(60, 3000))

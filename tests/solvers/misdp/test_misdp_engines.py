@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from small_misdps import draw, enumerated, faults
+from thorough import first
 
 import sparseopt
 from sparseopt import Limit, Status, Verdict
@@ -193,7 +194,7 @@ def test_a_tree_without_end_honours_the_limit(backend, in_time):
 
 
 @each_engine
-@pytest.mark.parametrize("nodes", [1, 3, 10])
+@pytest.mark.parametrize("nodes", first(1, [3, 1, 10]))
 def test_node_limits_leave_valid_bounds(backend, nodes):
     problem = restricted_isometry(seed=2, m=6, n=7, k=3)
     optimum = _isometry_optimum()
@@ -323,6 +324,7 @@ FILES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "backend"), [(name, backend) for name, who in FILES.items() for backend in who]
 )

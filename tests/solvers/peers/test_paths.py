@@ -148,6 +148,7 @@ def test_auto_takes_no_peer():
         assert sparseopt.solve(problem, lam=1.0).backend == "homotopy"
 
 
+@pytest.mark.thorough
 def test_a_peer_that_died_is_started_again():
     need("pyprimal")
     from sparseopt.backend import Control
