@@ -249,7 +249,7 @@ def backends(problem: Problem | None = None, *, licenses: bool = False) -> list[
     Parameters
     ----------
     problem : Problem, optional
-        Tell for each whether it takes this problem.
+        State for each whether it takes this problem.
     licenses : bool, default False
         Ask those that are available for the state of their licences, which does import them.
     """
@@ -278,8 +278,8 @@ def backends(problem: Problem | None = None, *, licenses: bool = False) -> list[
 
 
 def _license(engine: Backend) -> str:
-    """Return the state of a backend's licence, or why it cannot be told."""
+    """Return the state of a backend's licence, or why it is unknown."""
     try:
         return engine.license_status()
     except Exception as error:
-        return f"cannot be told: {type(error).__name__}: {error}"
+        return f"unknown: {type(error).__name__}: {error}"

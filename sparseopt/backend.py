@@ -186,7 +186,7 @@ class Control:
         return None
 
     def progress(self, text: str, every: float = 0.2, **details: Any) -> None:
-        """Tell the listener, at most once in `every` seconds."""
+        """Report to the listener, at most once in `every` seconds."""
         if self.on_progress is None:
             return
         now = time.perf_counter()
@@ -253,7 +253,7 @@ class Backend(ABC):
     # ---- what is there
 
     def availability(self) -> Availability:
-        """Tell whether the packages are installed, without importing any of them."""
+        """Return whether the packages are installed, without importing any of them."""
         missing = [name for name in self.requires if importlib.util.find_spec(name) is None]
         if missing:
             names = " and ".join(missing)

@@ -87,11 +87,11 @@ def _finite(value: float) -> float | str:
     return value if abs(value) < float("inf") else str(value)
 
 
-@click.command(short_help="Tell what a file holds.")
+@click.command(short_help="Show what a file holds.")
 @click.argument("file", type=_FILE)
 @_JSON
 def info(file: Path, as_json: bool) -> ExitCode:
-    """Tell what FILE holds: an instance (.npz, .mps, .cbf, .dat-s) or a result (.json)."""
+    """Return what FILE holds: an instance (.npz, .mps, .cbf, .dat-s) or a result (.json)."""
     if file.suffix.lower() == ".json":
         _info_result(file, as_json)
     else:

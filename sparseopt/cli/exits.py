@@ -45,7 +45,7 @@ def say(kind: str, text: object) -> None:
 
 
 def explain(error: BaseException) -> ExitCode:
-    """Tell the person in one line what happened, and return the exit code that belongs to it."""
+    """Print in one line what happened, and return the exit code that belongs to it."""
     if os.environ.get(_DEBUG):
         traceback.print_exception(error)
     match error:

@@ -20,7 +20,7 @@ _EVERY = 0.2
 
 
 class ProgressLine:
-    """One line that tells what is going on; it appears after a second, and only on a terminal.
+    """One line that says what is going on; it appears after a second, and only on a terminal.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def _format(path: str | PathLike[str]) -> str:
             return known
     hint = "; .json is the ending of results" if name.endswith(".json") else ""
     raise ProblemError(
-        f"{path}: the ending tells the format of a problem; known are {', '.join(_FORMATS)}{hint}"
+        f"{path}: the ending chooses the format of a problem; known are {', '.join(_FORMATS)}{hint}"
     )
 
 
@@ -52,7 +52,7 @@ def _function(what: str, path: str | PathLike[str], rest: str = "") -> Callable[
 
 
 def load_problem(path: str | PathLike[str]) -> Problem:
-    """Read a problem; the ending tells the format.
+    """Read a problem; the ending chooses the format.
 
     .npz is native and holds any kind; .mps parametric linear programs; .cbf and .dat-s (SDPA)
     mixed-integer semidefinite programs. The last three may be packed (.gz).
@@ -75,7 +75,7 @@ def load_problem(path: str | PathLike[str]) -> Problem:
 
 
 def save_problem(problem: Problem, path: str | PathLike[str], **header: Any) -> None:
-    """Write a problem; the ending tells the format, as in :func:`load_problem`.
+    """Write a problem; the ending chooses the format, as in :func:`load_problem`.
 
     Parameters
     ----------

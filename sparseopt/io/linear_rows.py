@@ -180,7 +180,7 @@ def _neighbours(rows: OneSided) -> Array:
 
 
 def _same(A: sp.csr_array, i: int) -> bool:
-    """Tell whether a row and the next one are equal."""
+    """Return whether a row and the next one are equal."""
     a, b, c = (int(k) for k in A.indptr[i : i + 3])
     return (
         b - a == c - b

@@ -110,7 +110,7 @@ class MISDP(ConicSolver):  # type: ignore[misc]
         return "SPARSEOPT_MISDP"
 
     def can_solve(self, problem_form: Any) -> bool:
-        """Tell CVXPY that it can, or say which cones it lacks.
+        """Return that it can, or raise with the cones that it lacks.
 
         Raises
         ------

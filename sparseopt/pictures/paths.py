@@ -37,7 +37,7 @@ def plot_path(
     path of a parametric problem is drawn exactly: a line between consecutive knots, a vertical
     step where a coefficient jumps, with both one-sided values at its ends; on the "log" scale
     the pieces, which are affine in lam, are curved. The solutions on a grid are drawn as markers,
-    since nothing is known between them. The axis at the top tells the number of nonzero
+    since nothing is known between them. The axis at the top shows the number of nonzero
     coefficients. The largest coefficients at the end of the path are coloured and named, the
     others are grey, and coefficients that are zero all along are not drawn.
 

@@ -175,7 +175,7 @@ def rounded_off(path: ParametricPath) -> Array:
 
 
 def nonzero_entries(path: ParametricPath) -> tuple[Array, Array, Array]:
-    """Tell which entries of ``path.theta`` are nonzero.
+    """Return which entries of ``path.theta`` are nonzero.
 
     Parameters
     ----------

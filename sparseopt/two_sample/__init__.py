@@ -1,7 +1,7 @@
 """Two-sample tests on selected variables: Algorithm 1 of Wang, Dey and Xie, from raw samples.
 
 Variables and weights are chosen on one part of the data, and a permutation test on the other part
-tells whether the two samples differ in them.
+says whether the two samples differ in them.
 
 Examples
 --------

@@ -69,7 +69,7 @@ def sparse_logistic(x: Array, y: Array, d: int) -> Array:
             high = middle
     z = np.zeros(X.shape[1])
     if len(best) == 0:
-        # Nothing helps to tell the samples apart: the largest difference of means.
+        # Nothing helps to distinguish the samples: the largest difference of means.
         best = np.array([int(np.argmax(np.abs(X.T @ (label - 0.5))))])
     model = LogisticRegression(C=1e3, solver="lbfgs", max_iter=1000)
     z[best] = model.fit(X[:, best], label).coef_[0] / np.where(spread > 0.0, spread, 1.0)[best]

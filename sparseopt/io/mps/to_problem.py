@@ -19,7 +19,7 @@ _LARGEST_DENSE = 2**27
 
 
 def is_parametric_lp(model: MpsModel) -> bool:
-    """Tell whether the model is max (c + lam c_bar)'x, A x <= b + lam b_bar or all =, x >= 0.
+    """Return whether the model is max (c + lam c_bar)'x, A x <= b + lam b_bar or all =, x >= 0.
 
     Parameters
     ----------

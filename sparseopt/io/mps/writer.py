@@ -14,7 +14,7 @@ __all__ = ["format_mps", "writable"]
 
 
 def writable(name: str) -> bool:
-    """Tell whether free MPS can hold a name: no blanks, and no sign of a comment or marker.
+    """Return whether free MPS can hold a name: no blanks, and no sign of a comment or marker.
 
     Parameters
     ----------

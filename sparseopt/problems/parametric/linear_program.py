@@ -188,7 +188,7 @@ def _split(pieces: Pieces, left: Array, right: Array, inner: Array | None = None
 
 
 def _row_shapes(psi: Pieces) -> tuple[Array, Array, Array]:
-    """Tell for each function: indicator of an interval; zero left of it; zero right of it."""
+    """Return for each function: indicator of an interval; zero left of it; zero right of it."""
     first, last = psi.slope_ptr[:-1], psi.slope_ptr[1:] - 1
     zero = (psi.slope == 0.0) & (psi.slope_rate == 0.0)
     indicator = np.logical_and.reduceat(zero | np.isinf(psi.slope), first)

@@ -210,7 +210,7 @@ class Pieces:
     def validate(self, field: str) -> None:
         """Raise a ProblemError unless the arrays describe convex functions at large lam.
 
-        At lam towards infinity the kinks and slopes must be in order; :meth:`floor` tells down
+        At lam towards infinity the kinks and slopes must be in order; :meth:`floor` returns down
         to which lam they stay so.
         """
         n = len(self)
