@@ -17,7 +17,8 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Result, Status
 
-from .model_tables import MOST, ModelTables, model_tables
+from .model_tables import ModelTables, model_tables
+from .settings import MOST_CANDIDATES
 
 __all__ = ["BudgetBackend"]
 
@@ -50,10 +51,11 @@ class BudgetBackend(Backend):
         if not isinstance(problem, L0GraphicalModel):
             return False, f"{self.name} takes budget tables and graphical models"
         most = int(problem.candidates.sizes.max())
-        if most > MOST:
+        if most > MOST_CANDIDATES:
             j = int(problem.candidates.sizes.argmax())
             return False, (
-                f"node {j} has {most} candidates; {self.name} takes up to {MOST} for each node"
+                f"node {j} has {most} candidates; {self.name} takes up to {MOST_CANDIDATES} for "
+                "each node"
             )
         return True, ""
 

@@ -17,10 +17,9 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.proofs.neighbours import support_losses
 from sparseopt.result import Result, Status
 
-__all__ = ["L1Neighbourhood"]
+from .settings import MOST_CANDIDATES
 
-MOST = 62
-"""The largest number of candidates of one node: supports are bits of an int64."""
+__all__ = ["L1Neighbourhood"]
 
 
 class L1Neighbourhood(Backend):
@@ -64,8 +63,10 @@ class L1Neighbourhood(Backend):
         if problem.loss != "gaussian":
             return False, f"{self.name} is for loss 'gaussian': LARS minimises squares"
         most = int(problem.candidates.sizes.max())
-        if most > MOST:
-            return False, f"{self.name} takes up to {MOST} candidates for each node, not {most}"
+        if most > MOST_CANDIDATES:
+            return False, (
+                f"{self.name} takes up to {MOST_CANDIDATES} candidates for each node, not {most}"
+            )
         return True, ""
 
     def _solve(

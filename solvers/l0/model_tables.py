@@ -1,23 +1,34 @@
-"""Tables of a graphical model: the smallest loss of every node for every number of neighbours."""
+"""Tables of a graphical model: the smallest loss of every node for every number of neighbours.
+
+Nodes are independent: threads search them here, or workers of joblib on other machines, too.
+"""
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparseopt.backend import Control
+from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
+from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Limit
 
-__all__ = ["MOST", "ModelTables", "model_tables"]
+from .settings import NODES_PER_RANGE, RANGES_PER_JOB
 
-MOST = 62
-"""The largest number of candidates of one node: subsets are bits of an int64."""
+if TYPE_CHECKING:
+    from .gaussian import NodeTables
+
+__all__ = ["ModelTables", "model_tables"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +85,9 @@ def model_tables(
 
         (gaussian if problem.loss == "gaussian" else ising).warm_up()
     if jobs > 1:
-        from .pool import pooled_tables
-
-        found = pooled_tables(problem, control, jobs, engine)
+        found = _pooled(problem, control, jobs, engine)
     else:
-        search = gaussian.gaussian_tables if problem.loss == "gaussian" else ising.ising_tables
-        found = search(problem, control, params.threads or _cores())
+        found = _node_tables(problem, control, params.threads or _cores())
     d = problem.X.shape[1]
     lengths = problem.candidates.sizes + 1
     ptr = problem.candidates.ptr + np.arange(d + 1)
@@ -102,3 +110,118 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _node_tables(problem: L0GraphicalModel, control: Control, threads: int) -> NodeTables:
+    """Search all nodes on this machine."""
+    from .gaussian import gaussian_tables
+    from .ising import ising_tables
+
+    search = gaussian_tables if problem.loss == "gaussian" else ising_tables
+    return search(problem, control, threads)
+
+
+def _pooled(problem: L0GraphicalModel, control: Control, jobs: int, engine: str) -> NodeTables:
+    """Search all nodes in ranges; each worker gets the columns that its range needs.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    control : Control
+    jobs : int
+        As joblib's ``n_jobs``.
+    engine : str
+        The name of a backend of joblib; "" for the one that is configured.
+
+    Raises
+    ------
+    ParamError
+        When joblib is not installed or has no such backend.
+    """
+    try:
+        from joblib import Parallel, delayed
+    except ImportError:
+        raise ParamError("jobs > 1 needs joblib: pip install 'sparseopt[bench]'") from None
+    d, ptr = problem.X.shape[1], problem.candidates.ptr
+    lengths = problem.candidates.sizes + 1
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    loss = np.repeat(problem.null_losses(), lengths)
+    mask = np.zeros(len(loss), dtype=np.int64)
+    separated = np.zeros(len(loss), dtype=bool)
+    done = np.zeros(d, dtype=bool)
+    step = min(NODES_PER_RANGE, math.ceil(d / (RANGES_PER_JOB * jobs)))
+    ranges = [(first, min(first + step, d)) for first in range(0, d, step)]
+
+    def tasks() -> Iterator[Any]:
+        for first, last in ranges:
+            if control.limit() is not None:
+                return
+            index = problem.candidates.index[ptr[first] : ptr[last]]
+            columns = np.union1d(index, np.arange(first, last))
+            yield delayed(_search_range)(
+                np.asarray(problem.X[:, columns]),
+                np.searchsorted(columns, np.arange(first, last)),
+                ptr[first : last + 1] - ptr[first],
+                np.searchsorted(columns, index),
+                problem.loss,
+                problem.ridge,
+                control.remaining,
+            )
+
+    chosen: dict[str, Any] = {"backend": engine} if engine else {}
+    try:
+        Parallel(n_jobs=jobs, **chosen)
+    except ValueError as error:
+        raise ParamError(f"joblib has no backend {engine!r}: {error}") from None
+    visited = 0
+    answers = _answers(tasks(), jobs, chosen)
+    for (first, last), found in zip(ranges, answers, strict=False):
+        here = slice(int(start[first]), int(start[last]))
+        loss[here], mask[here], separated[here] = found[0], found[1], found[2]
+        done[first:last] = found[3]
+        visited += found[4]
+        control.progress("tables", fraction=last / d)
+    limit = None if done.all() else control.limit()
+    from .gaussian import NodeTables
+
+    return NodeTables(loss, mask, separated, done, limit, visited)
+
+
+def _answers(tasks: Iterator[Any], jobs: int, chosen: dict[str, Any]) -> Iterator[Any]:
+    """Yield what the tasks return; few of them, and so few ranges' columns, are made at a time."""
+    from joblib import Parallel
+
+    try:
+        run = Parallel(n_jobs=jobs, return_as="generator", **chosen)
+    except ValueError:
+        # Ray's workers answer all at once.
+        run = Parallel(n_jobs=jobs, **chosen)
+        while wave := list(islice(tasks, jobs)):
+            yield from run(wave)
+        return
+    yield from run(tasks)
+
+
+def _search_range(
+    X: Array,
+    own: Array,
+    ptr: Array,
+    index: Array,
+    loss: str,
+    ridge: float,
+    time_limit: float | None,
+) -> tuple[Array, Array, Array, Array, int]:
+    """Search some nodes of a model whose other nodes have no candidates here."""
+    sizes = np.zeros(X.shape[1], dtype=np.int64)
+    sizes[own] = np.diff(ptr)
+    candidates = Candidates(np.concatenate([[0], np.cumsum(sizes)]), index)
+    part = L0GraphicalModel(X, candidates, loss=loss, ridge=ridge)  # type: ignore[arg-type]
+    found = _node_tables(part, Control(SolveParams(time_limit=time_limit)), 1)
+    kept = np.repeat(np.isin(np.arange(X.shape[1]), own), sizes + 1)
+    return (
+        found.loss[kept],
+        found.mask[kept],
+        found.separated[kept],
+        found.done[own],
+        found.visited,
+    )

@@ -13,10 +13,9 @@ from scipy.special import expit
 from sparseopt.backend import Feature
 from sparseopt.paths.budget import BudgetPath
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.budget.base import BudgetProblem
 from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
-from sparseopt.problems.budget.tables import BudgetTables
+from sparseopt.problems.budget.tables import BudgetProblem, BudgetTables
 from sparseopt.result import Status
 from sparseopt.testing.cases import require
 from sparseopt.testing.samples import Answer, AnswerCheck, FamilySamples, Sample, close

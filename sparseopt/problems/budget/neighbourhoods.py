@@ -14,9 +14,9 @@ import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_vector
-from sparseopt.problems.budget.base import BudgetProblem
 from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.column_blocks import ColumnBlocks
+from sparseopt.problems.budget.tables import BudgetProblem
 
 __all__ = ["L0GraphicalModel", "Loss", "Scaling"]
 
