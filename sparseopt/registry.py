@@ -28,7 +28,7 @@ _OWN: Mapping[str, str] = {
     "highs-knapsack": "sparseopt.solvers.highs.knapsack:HighsKnapsack",
     "knapsack-dp": "sparseopt.solvers.l0.knapsack_dp:KnapsackDP",
     "l1-neighbourhood": "sparseopt.solvers.l0.l1_neighbourhood:L1Neighbourhood",
-    "misdp-bnb": "sparseopt.solvers.misdp.bnb:BranchAndBound",
+    "misdp-bnb": "sparseopt.solvers.misdp.bnb:SemidefiniteBranchAndBound",
     "misdp-oa": "sparseopt.solvers.misdp.oa:OuterApproximationBackend",
     "cvxpy": "sparseopt.solvers.cvxpy.backend:Cvxpy",
     "cvxpy-relaxation": "sparseopt.solvers.cvxpy.relaxation:CvxpyRelaxation",

@@ -19,7 +19,7 @@ from .conic import OPTIONS, CvxpyConic
 
 if TYPE_CHECKING:
     from ..misdp.bounding import ConicBounding, Relaxed
-    from ..misdp.points import Points
+    from ..misdp.points import IncumbentFinder
 
 __all__ = ["CvxpyRelaxation", "relax"]
 
@@ -59,8 +59,8 @@ class CvxpyRelaxation(Backend):
 def relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Result:
     """Bound a MISDP by its continuous relaxation, and round; exact where there are no integers."""
     from ..misdp.bounding import ConicBounding
-    from ..misdp.node import Leaf, Leaves
-    from ..misdp.points import Points
+    from ..misdp.node import IntegerLeaf, IntegerLeaves
+    from ..misdp.points import IncumbentFinder
     from ..misdp.propagation import Propagation
     from ..misdp.unbounded import find_ray, unbounded
 
@@ -68,20 +68,20 @@ def relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Resul
     with control.building():
         propagation = Propagation(problem)
         bounding = ConicBounding(problem, conic)
-        points = Points(problem, propagation, bounding, control)
+        points = IncumbentFinder(problem, propagation, bounding, control)
         box = propagation.tighten()
     whole = problem.integer
     ends = problem.lower[whole], problem.upper[whole]
-    leaves = Leaves(problem, 20_000_000)
+    leaves = IntegerLeaves(problem, 20_000_000)
     if box is None:
-        leaves.add(Leaf(*ends, None, True, np.inf))
+        leaves.add(IntegerLeaf(*ends, None, True, np.inf))
         return Result(
             status=Status.INFEASIBLE, raw_status="propagation", certificate=leaves.pack([])
         )
     found = bounding.relax(box, np.inf)
     word, limit = conic.word, conic.limit
     if found.infeasible:
-        leaves.add(Leaf(*ends, found.multipliers, True, np.inf))
+        leaves.add(IntegerLeaf(*ends, found.multipliers, True, np.inf))
         return Result(status=Status.INFEASIBLE, raw_status=word, certificate=leaves.pack([]))
     if limit is None and not np.isfinite(found.bound):
         ray = find_ray(problem, conic, control)
@@ -94,7 +94,7 @@ def relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Resul
         limit = conic.limit
     bound, certificate = None, None
     if np.isfinite(found.bound):
-        leaves.add(Leaf(*ends, found.multipliers, False, found.bound))
+        leaves.add(IntegerLeaf(*ends, found.multipliers, False, found.bound))
         certificate = leaves.pack([])
         bound = float(bounding.judge.safe.sign * found.bound + problem.offset)
     common: dict[str, Any] = {
@@ -113,7 +113,7 @@ def relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Resul
 
 
 def _settle(
-    points: Points, bounding: ConicBounding, box: tuple[Array, Array], whole: Array
+    points: IncumbentFinder, bounding: ConicBounding, box: tuple[Array, Array], whole: Array
 ) -> None:
     """Offer any feasible point: without costs, then once more with the integers rounded."""
     low, high = box[0].copy(), box[1].copy()
@@ -124,7 +124,7 @@ def _settle(
         low[whole] = high[whole] = np.rint(np.clip(x, *box)[whole])
 
 
-def _round(points: Points, found: Relaxed, box: tuple[Array, Array], whole: Array) -> None:
+def _round(points: IncumbentFinder, found: Relaxed, box: tuple[Array, Array], whole: Array) -> None:
     """Offer the solution of a relaxation, its integers rounded and the rest solved for again."""
     if found.x is None:
         return

@@ -13,19 +13,19 @@ from sparseopt.result import Certificate, Limit, Result, Status
 from .bounding import Box
 from .bounds import SafeBounds
 from .curves import CurveFinder
-from .node import Leaf, Node
-from .points import Points
+from .node import IntegerLeaf, IntegerNode
+from .points import IncumbentFinder
 from .rank_one import ranked_blocks
 from .rank_tree import RankTree
-from .search import Search
+from .search import MISDPSearch
 from .settings import DISPROOF_RECHECKED, RECOMPUTATIONS, UNCHARGED, UNREACHED
-from .tree import Tree
+from .tree import IntegerTree
 from .unbounded import bends, find_ray, unbounded
 
 __all__ = ["answer", "start_points", "without_optimum"]
 
 
-def start_points(points: Points, control: Control) -> None:
+def start_points(points: IncumbentFinder, control: Control) -> None:
     """Offer the warm start: as it is, and with its integers only."""
     given = control.warm_start.x if isinstance(control.warm_start, Result) else control.warm_start
     if given is None:
@@ -43,7 +43,7 @@ def start_points(points: Points, control: Control) -> None:
         points.complete(np.rint(x[problem.integer]))
 
 
-def without_optimum(search: Search) -> Result | None:
+def without_optimum(search: MISDPSearch) -> Result | None:
     """Answer for a problem that improves for ever, or that would if it were feasible.
 
     Returns
@@ -78,13 +78,13 @@ def without_optimum(search: Search) -> Result | None:
     return None if curve is None else curve.result(raw_status="a curve from a feasible point")
 
 
-def _feasible(search: Search) -> tuple[Array | None, Result | None]:
+def _feasible(search: MISDPSearch) -> tuple[Array | None, Result | None]:
     """Return a feasible point, or what is known where none was found."""
     if search.points.best is not None:
         return search.points.best, None
     problem = search.problem
     feasibility = problem.with_changes(c=np.zeros(len(problem.c)), offset=0.0)
-    found = Search(feasibility, search.options, search.control)
+    found = MISDPSearch(feasibility, search.options, search.control)
     tree = found.tree(found.conic, first=True)
     limit = tree.run()
     if found.points.best is not None:
@@ -105,13 +105,13 @@ def _feasible(search: Search) -> tuple[Array | None, Result | None]:
     )
 
 
-def answer(search: Search, tree: Tree, limit: Limit | None, **more: Any) -> Result:
+def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: Any) -> Result:
     """Return the result of a tree, with its certificate.
 
     Parameters
     ----------
-    search : Search
-    tree : Tree
+    search : MISDPSearch
+    tree : IntegerTree
     limit : Limit or None
         What ended it; None where it came to its end.
     more
@@ -161,7 +161,12 @@ def answer(search: Search, tree: Tree, limit: Limit | None, **more: Any) -> Resu
 
 
 def _with_point(
-    search: Search, tree: Tree, closed: bool, limit: Limit | None, bound: float, **common: Any
+    search: MISDPSearch,
+    tree: IntegerTree,
+    closed: bool,
+    limit: Limit | None,
+    bound: float,
+    **common: Any,
 ) -> Result:
     """Return the result of the incumbent and a bound (of a minimisation, without the offset)."""
     x = search.points.best
@@ -177,7 +182,7 @@ def _with_point(
 
 
 def _certificate(
-    search: Search, tree: Tree, infeasible: bool, notes: list[str]
+    search: MISDPSearch, tree: IntegerTree, infeasible: bool, notes: list[str]
 ) -> Certificate | None:
     """Return the leaves and open nodes, None where they do not prove the bound or are too many."""
     if infeasible:
@@ -196,13 +201,13 @@ def _certificate(
     return certificate
 
 
-def _lower_bound(tree: Tree, value: float, closed: bool) -> float:
+def _lower_bound(tree: IntegerTree, value: float, closed: bool) -> float:
     """Return the bound as a minimisation; rounding beside an optimum is no gap."""
     bound = min(tree.bound, value)
     return value if closed and value - bound <= 1.5 * tree.rounding else bound
 
 
-def _recomputed(search: Search, tree: Tree, bound: float) -> float:
+def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
     """Return what the leaves prove of a bound, with the bounds of variables that it implies.
 
     While the tree is searched a small reduced cost of a variable without an end is taken for zero.
@@ -247,7 +252,7 @@ def _recomputed(search: Search, tree: Tree, bound: float) -> float:
     return bound
 
 
-def _leaf_bound(safe: SafeBounds, leaf: Leaf, box: Box, near: float) -> float:
+def _leaf_bound(safe: SafeBounds, leaf: IntegerLeaf, box: Box, near: float) -> float:
     """Return what a leaf proves on its box: inf that it is empty, -inf nothing."""
     found = safe.evaluate(*box, leaf.multipliers or safe.zero(), leaf.infeasible)
     value, nearly, uncharged = (
@@ -262,7 +267,7 @@ def _leaf_bound(safe: SafeBounds, leaf: Leaf, box: Box, near: float) -> float:
     return nearly if uncharged <= UNCHARGED * near else -np.inf
 
 
-def _by_ranks(search: Search, tree: Tree, **more: Any) -> Result:
+def _by_ranks(search: MISDPSearch, tree: IntegerTree, **more: Any) -> Result:
     """Go on by branching on matrices whose rank keeps the gap open."""
     ranks, points = RankTree(search, tree), search.points
     limit = ranks.run()
@@ -287,5 +292,5 @@ def _by_ranks(search: Search, tree: Tree, **more: Any) -> Result:
     return _with_point(search, tree, closed, limit, bound, **common)
 
 
-def _open(node: Node) -> Leaf:
-    return Leaf(node.lower, node.upper, node.multipliers, False, node.bound)
+def _open(node: IntegerNode) -> IntegerLeaf:
+    return IntegerLeaf(node.lower, node.upper, node.multipliers, False, node.bound)

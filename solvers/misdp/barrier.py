@@ -16,7 +16,8 @@ Helmberg, Rendl, Vanderbei, Wolkowicz (1996); Toh, Todd, Tutuncu (1999) for the 
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg as la
@@ -26,16 +27,22 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import pack_symmetric, triangle_weights, unpack_symmetric
 
-from .barrier_blocks import MatrixConstraint, matrix_room, room
 from .conic import NodeProgram
 from .relaxation import Raw
+from .settings import BARRIER_FAR, BARRIER_ITERATIONS
 
-__all__ = ["Barrier"]
+__all__ = ["Barrier", "MatrixConstraint", "matrix_room", "room"]
 
-_Direction = tuple[Array, Array, Array, Array, list[Array], list[Array]]
-"""dx, dnu, ds, dz, [dS], [dZ]"""
-_ITERATIONS = 60
-_FAR = 1e13
+
+class Direction(NamedTuple):
+    """A step of all iterates: dx, dnu, ds, dz, and dS, dZ of each matrix."""
+
+    x: Array
+    nu: Array
+    s: Array
+    z: Array
+    S: list[Array]
+    Z: list[Array]
 
 
 class Barrier:
@@ -48,11 +55,11 @@ class Barrier:
         self._tolerance = tolerance
 
     def solve(self, program: NodeProgram, cutoff: float) -> Raw:
-        """Solve; numerical trouble ends it with the best iterate."""
+        """Solve; after numerical trouble return the best iterate."""
         run = _Run(program)
         word = "iteration limit"
         best, best_error = run.iterate(), np.inf
-        for _ in range(_ITERATIONS):
+        for _ in range(BARRIER_ITERATIONS):
             error = run.measure()
             if error < best_error:
                 best, best_error = run.iterate(), error
@@ -66,7 +73,7 @@ class Barrier:
                 return Raw(run.x, run.dual(), "cutoff")
             if run.disproved():
                 return Raw(None, run.dual(), "infeasible", ray=True)
-            if run.falls_for_ever():
+            if run.unbounded():
                 return Raw(None, None, "unbounded", direction=run.x)
             if self._control.limit() is not None:
                 word = "limit"
@@ -186,27 +193,31 @@ class _Run:
         return max(gap, products / (1.0 + abs(value)), self.dual_error, self.primal_error)
 
     def disproved(self) -> bool:
-        """Tell whether the multipliers are a ray that disproves feasibility."""
+        """Return whether the multipliers are a ray that disproves feasibility."""
         return self.dual_value > 0.0 and self.pulled_size <= 1e-10 * self.dual_value
 
     def nearly_disproved(self) -> bool:
-        """Tell the same after trouble."""
+        """Return the same with a tolerance for numerical trouble."""
         return self.dual_value > 0.0 and self.pulled_size <= 1e-5 * self.dual_value
 
-    def falls_for_ever(self) -> bool:
-        """Tell whether x has run far away along a direction of descent."""
+    def unbounded(self) -> bool:
+        """Return whether x has gone far along a direction of descent."""
         size = float(np.abs(self.x).max(initial=0.0))
-        return size > _FAR * 1e-4 * self.scale_b and float(self.q @ self.x) < -1e-9 * size
+        return size > BARRIER_FAR * 1e-4 * self.scale_b and float(self.q @ self.x) < -1e-9 * size
 
     def step(self) -> bool:
-        """Predict, correct, and move; False when there is no room to move."""
+        r"""Predict, correct, and move; False when there is no room to move.
+
+        The predictor aims at :math:`\mu = 0`. What it would leave of the complementarity sets the
+        corrector's :math:`\sigma \mu` with :math:`\sigma = (\mu_{aff} / \mu)^p` (Mehrotra).
+        """
         for block in self.blocks:
             block.factorise()
         solve = self._schur()
         predicted = self._direction(solve, 0.0, None)
         primal, dual = self._lengths(predicted)
-        after = float((self.s + primal * predicted[2]) @ (self.z + dual * predicted[3]))
-        for block, dS, dZ in zip(self.blocks, predicted[4], predicted[5], strict=True):
+        after = float((self.s + primal * predicted.s) @ (self.z + dual * predicted.z))
+        for block, dS, dZ in zip(self.blocks, predicted.S, predicted.Z, strict=True):
             after += float(((block.S + primal * dS) * (block.Z + dual * dZ)).sum())
         ratio = max(after, 0.0) / max(self.total, 1) / self.mu
         power = max(1.0, 3.0 * min(primal, dual) ** 2)
@@ -215,18 +226,21 @@ class _Run:
         primal, dual = self._lengths(chosen)
         share = 0.9 + 0.09 * min(primal, dual)
         primal, dual = min(1.0, share * primal), min(1.0, share * dual)
-        dx, dnu, ds, dz, dSs, dZs = chosen
-        self.x += primal * dx
-        self.s += primal * ds
-        self.nu += dual * dnu
-        self.z += dual * dz
-        for block, dS, dZ in zip(self.blocks, dSs, dZs, strict=True):
+        self.x += primal * chosen.x
+        self.s += primal * chosen.s
+        self.nu += dual * chosen.nu
+        self.z += dual * chosen.z
+        for block, dS, dZ in zip(self.blocks, chosen.S, chosen.Z, strict=True):
             block.S = block.S + primal * dS
             block.Z = block.Z + dual * dZ
         return max(primal, dual) > 1e-7 and bool(np.isfinite(self.x).all())
 
     def _schur(self) -> tuple[Array, bool, Array]:
-        """Factorise the Schur complement, with the equations beside it."""
+        r"""Factorise the Schur complement, with the equations beside it.
+
+        .. math:: H_{ij} = \langle A_i, Z A_j S^{-1} \rangle + (G' D G)_{ij}, \qquad
+                  D = \operatorname{diag}(z / s) .
+        """
         H = (self.G.T @ sp.diags_array(self.z / self.s) @ self.G).toarray()
         for block in self.blocks:
             T = np.matmul(np.matmul(block.Z, block.A), block.inverse)
@@ -242,19 +256,30 @@ class _Run:
         return np.linalg.inv(K), False, K
 
     def _direction(
-        self, system: tuple[Array, bool, Array], mu: float, predicted: _Direction | None
-    ) -> _Direction:
-        """Return (dx, dnu, ds, dz, [dS], [dZ])."""
+        self, system: tuple[Array, bool, Array], mu: float, predicted: Direction | None
+    ) -> Direction:
+        r"""Return the direction towards the point of the central path with the parameter mu.
+
+        With residuals :math:`r_d = -(q + C'z)`, :math:`r_S = B - \sum_j x_j A_j - S` it solves the
+        linearised :math:`S Z = \mu I` (Helmberg, Rendl, Vanderbei, Wolkowicz; symmetrised)
+
+        .. math:: H\, dx = r_d - \mathcal{A}^*(\mu S^{-1} - Z - Z r_S S^{-1}), \qquad
+                  dS = r_S - \textstyle\sum_j dx_j A_j, \qquad
+                  dZ = \mu S^{-1} - Z - Z\, dS\, S^{-1},
+
+        less the product of second order :math:`dZ\, dS\, S^{-1}` of the predictor where that is
+        given (Mehrotra).
+        """
         target = mu / self.s - self.z - self.z * self.rs / self.s
         if predicted is not None:
-            target = target - predicted[2] * predicted[3] / self.s
+            target = target - predicted.s * predicted.z / self.s
         right = self.rd - self.G.T @ target
         targets = []
         for t, block in enumerate(self.blocks):
             inverse = block.inverse
             M = mu * inverse - block.Z - block.Z @ self.rS[t] @ inverse
             if predicted is not None:
-                M = M - predicted[5][t] @ predicted[4][t] @ inverse
+                M = M - predicted.Z[t] @ predicted.S[t] @ inverse
             M = 0.5 * (M + M.T)
             targets.append(M)
             right[block.columns] -= block.pull(M)
@@ -276,12 +301,12 @@ class _Run:
             dSs.append(self.rS[t] - moved)
             M = block.Z @ moved @ block.inverse
             dZs.append(targets[t] + 0.5 * (M + M.T))
-        return dx, dnu, ds, dz, dSs, dZs
+        return Direction(dx, dnu, ds, dz, dSs, dZs)
 
-    def _lengths(self, direction: _Direction) -> tuple[float, float]:
+    def _lengths(self, direction: Direction) -> tuple[float, float]:
         """Return how far slacks and multipliers can go before they leave the cone."""
-        primal, dual = room(self.s, direction[2]), room(self.z, direction[3])
-        for block, dS, dZ in zip(self.blocks, direction[4], direction[5], strict=True):
+        primal, dual = room(self.s, direction.s), room(self.z, direction.z)
+        for block, dS, dZ in zip(self.blocks, direction.S, direction.Z, strict=True):
             primal = min(primal, matrix_room(block.factor, dS))
             dual = min(dual, matrix_room(block.dual_factor, dZ))
         return min(primal, 1.0 / 0.9), min(dual, 1.0 / 0.9)
@@ -289,3 +314,73 @@ class _Run:
 
 def _dense(C: Any) -> Array:
     return np.asarray(C if isinstance(C, np.ndarray) else C.toarray())
+
+
+@dataclass(eq=False)
+class MatrixConstraint:
+    """S = B - sum_j x_j A_j, positive semidefinite, and its multiplier Z.
+
+    Attributes
+    ----------
+    columns : int array of shape (k,)
+        The variables in it.
+    A : array of shape (k, s, s)
+    B : array of shape (s, s)
+    arrow : bool
+        Whether it stands for a second-order cone.
+    S, Z : array of shape (s, s)
+        Iterates, positive definite.
+    inverse, factor, dual_factor : array of shape (s, s)
+        The inverse of S and the lower Cholesky factors of S and Z, after :meth:`factorise`.
+    """
+
+    columns: Array
+    A: Array
+    B: Array
+    arrow: bool
+    S: Array
+    Z: Array
+    inverse: Array = field(init=False)
+    factor: Array = field(init=False)
+    dual_factor: Array = field(init=False)
+
+    @property
+    def size(self) -> int:
+        """The order of the matrix."""
+        return len(self.B)
+
+    def pull(self, M: Array) -> Array:
+        """Return <A_j, M> for all j."""
+        return np.asarray(self.A.reshape(len(self.A), -1) @ M.reshape(-1))
+
+    def push(self, x: Array) -> Array:
+        """Return sum_j x_j A_j."""
+        flat = x[self.columns] @ self.A.reshape(len(self.A), -1)
+        return np.asarray(flat.reshape(self.size, self.size))
+
+    def factorise(self) -> None:
+        """Factorise both iterates.
+
+        Raises
+        ------
+        scipy.linalg.LinAlgError
+            When one is not positive definite to working precision.
+        """
+        self.factor = la.cholesky(self.S, lower=True, check_finite=False)
+        inverse = la.lapack.dpotri(self.factor, lower=1)[0]
+        self.inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        self.dual_factor = la.cholesky(self.Z, lower=True, check_finite=False)
+
+
+def room(value: Array, step: Array) -> float:
+    """Return the largest t with value + t step >= 0."""
+    down = step < 0.0
+    return float((-value[down] / step[down]).min(initial=np.inf))
+
+
+def matrix_room(factor: Array, step: Array) -> float:
+    """Return the largest t with L L' + t step positive semidefinite, L the factor."""
+    half = la.solve_triangular(factor, step, lower=True, check_finite=False)
+    whole = la.solve_triangular(factor, half.T, lower=True, check_finite=False)
+    least = float(np.linalg.eigvalsh(0.5 * (whole + whole.T))[0])
+    return np.inf if least >= 0.0 else -1.0 / least

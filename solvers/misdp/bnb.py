@@ -14,10 +14,10 @@ from sparseopt.result import Result
 from .answer import answer, start_points, without_optimum
 from .conic_solvers import RELAXATIONS
 
-__all__ = ["BranchAndBound"]
+__all__ = ["SemidefiniteBranchAndBound"]
 
 
-class BranchAndBound(Backend):
+class SemidefiniteBranchAndBound(Backend):
     r"""Branch and bound on the integers, with a semidefinite relaxation at each node.
 
     1. Bounds of all variables are propagated through rows, diagonals and 2 x 2 minors.
@@ -75,9 +75,9 @@ class BranchAndBound(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, MISDP)
-        from .search import Search
+        from .search import MISDPSearch
 
-        search = Search(problem, options, control)
+        search = MISDPSearch(problem, options, control)
         start_points(search.points, control)
         ended = without_optimum(search)
         if ended is not None:

@@ -13,23 +13,16 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle_weights
 from sparseopt.problems.misdp.problem import MISDP
 
-from .bounds import Multipliers, SafeBounds
+from .bounds import ConicMultipliers, SafeBounds
 from .conic import ConicForm, NodeProgram, relaxed
 from .polish import polished
 from .relaxation import ConicSolver, Raw
-from .witness import witness
+from .settings import BELIEVED, DISPROOF, UNCHARGED
+from .violation import most_violated
 
 __all__ = ["Bounding", "Box", "ConicBounding", "Judge", "Relaxed"]
 
 Box = tuple[Array, Array]
-
-_MARGIN = 2e-9
-"""A disproof must be at least this large relative to its terms."""
-_NEARLY = 5e-8
-"""What may be left out of a bound, relative to the objective's size, for unbounded variables."""
-
-_FAR = 1e3
-"""Of the objective's scale: bounds beyond that leave nothing out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +34,7 @@ class Relaxed:
     bound : float
         Proven: nothing in the box costs less (for a minimisation, without the offset); inf where
         it is empty, -inf where nothing is known.
-    multipliers : Multipliers or None
+    multipliers : ConicMultipliers or None
         The proof.
     infeasible : bool
         Whether it is a disproof.
@@ -53,7 +46,7 @@ class Relaxed:
     """
 
     bound: float
-    multipliers: Multipliers | None = None
+    multipliers: ConicMultipliers | None = None
     infeasible: bool = False
     x: Array | None = None
     direction: Array | None = None
@@ -83,37 +76,37 @@ class Judge:
         self._forms = sp.csr_array(sp.vstack(parts, format="csr"))
         self.scale = max(float(np.abs(problem.c).max()), abs(problem.offset))
 
-    def reduced_costs(self, multipliers: Multipliers) -> Array:
+    def reduced_costs(self, multipliers: ConicMultipliers) -> Array:
         """Return c - A'y - F'z - M*(Z), shape (n,), in plain arithmetic."""
         dual = np.concatenate([multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]])
         return np.asarray(self._costs - dual @ self._forms)
 
-    def value(self, box: Box, multipliers: Multipliers) -> float:
+    def value(self, box: Box, multipliers: ConicMultipliers) -> float:
         """Return the proven lower bound of the costs on the box.
 
         Where rounding in variables without bounds leaves none, that up to rounding.
         """
         found = self.safe.evaluate(*box, multipliers)
         value, nearly = float(found.value[0]), float(found.nearly[0])
-        allowed = _NEARLY * self.scale
+        allowed = UNCHARGED * self.scale
         # Beyond that a small reduced cost may hide a point that is far away.
-        if value == -np.inf and nearly <= _FAR * self.scale and found.uncharged[0] <= allowed:
+        if value == -np.inf and nearly <= BELIEVED * self.scale and found.uncharged[0] <= allowed:
             return nearly
         return value
 
-    def plain(self, box: Box, multipliers: Multipliers) -> bool:
+    def plain(self, box: Box, multipliers: ConicMultipliers) -> bool:
         """Tell whether the bound takes no small reduced cost for zero, and is no far-off value."""
         value = float(self.safe.evaluate(*box, multipliers).value[0])
-        return abs(value) <= _FAR * self.scale
+        return abs(value) <= BELIEVED * self.scale
 
-    def disproves(self, box: Box, multipliers: Multipliers) -> bool:
+    def disproves(self, box: Box, multipliers: ConicMultipliers) -> bool:
         """Tell whether the multipliers prove that the box is empty."""
         found = self.safe.evaluate(*box, multipliers, infeasible=True)
         value, nearly = float(found.value[0]), float(found.nearly[0])
-        margin = max(_MARGIN * float(found.size[0]), 1e-300)
+        margin = max(DISPROOF * float(found.size[0]), 1e-300)
         if value >= margin:
             return True
-        return nearly >= margin and float(found.uncharged[0]) <= _NEARLY * nearly
+        return nearly >= margin and float(found.uncharged[0]) <= UNCHARGED * nearly
 
 
 class ConicBounding:
@@ -225,12 +218,12 @@ class ConicBounding:
         rows, cones, blocks = program.idle
         if not (len(rows) or cones or blocks):
             return None
-        multipliers = witness(self.form.problem, program.fixed, rows, cones, blocks)
+        multipliers = most_violated(self.form.problem, program.fixed, rows, cones, blocks)
         if multipliers is None or not self.judge.disproves(box, multipliers):
             return None
         return Relaxed(np.inf, multipliers, True, word="a constraint without free variables")
 
-    def _as_disproof(self, box: Box, multipliers: Multipliers) -> Multipliers:
+    def _as_disproof(self, box: Box, multipliers: ConicMultipliers) -> ConicMultipliers:
         """Return Farkas multipliers that cost nothing in variables without a bound."""
         if not np.isinf(np.concatenate(box)).any() or self.judge.disproves(box, multipliers):
             return multipliers
@@ -239,7 +232,7 @@ class ConicBounding:
 
     def _settled(self, box: Box, x: Array) -> Relaxed:
         """Judge a box that is one point: it is feasible, or an eigenvector disproves it."""
-        multipliers = witness(self.form.problem, x)
+        multipliers = most_violated(self.form.problem, x)
         if multipliers is not None and self.judge.disproves(box, multipliers):
             return Relaxed(np.inf, multipliers, True, word="a point that is not feasible")
         zero = self.judge.safe.zero()

@@ -35,7 +35,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import matrix_variable, triangle_weights, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
 
-__all__ = ["NEARLY", "DualBounds", "Multipliers", "SafeBounds"]
+__all__ = ["NEARLY", "ConicMultipliers", "DualBounds", "SafeBounds"]
 
 NEARLY = 1e-8
 """A reduced cost of an unbounded variable may be this large relative to its terms in `nearly`.
@@ -45,7 +45,7 @@ _EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class Multipliers:
+class ConicMultipliers:
     """Multipliers of L boxes, for the problem written as a minimisation.
 
     Attributes
@@ -124,10 +124,10 @@ class SafeBounds:
                 self._own.append((begin, columns, weight))
             begin += block.dimension
 
-    def zero(self, count: int = 1) -> Multipliers:
+    def zero(self, count: int = 1) -> ConicMultipliers:
         """Return multipliers that are all zero."""
         lengths = (self._A.shape[0], self.cone_length, self.psd_length)
-        return Multipliers(*(np.zeros((count, length)) for length in lengths))
+        return ConicMultipliers(*(np.zeros((count, length)) for length in lengths))
 
     def bound(self, value: Array) -> Array:
         """Return a value of :class:`DualBounds` as a bound on the objective, in its own sense."""
@@ -137,7 +137,7 @@ class SafeBounds:
         self,
         lower: Array,
         upper: Array,
-        multipliers: Multipliers,
+        multipliers: ConicMultipliers,
         infeasible: Array | bool = False,
     ) -> DualBounds:
         """Return what the multipliers prove on each of L boxes.
@@ -146,7 +146,7 @@ class SafeBounds:
         ----------
         lower, upper : array of shape (L, n) or (n,)
             Bounds of all variables in each box; tighter ones than the problem's may be derived.
-        multipliers : Multipliers
+        multipliers : ConicMultipliers
         infeasible : bool, or array of shape (L,)
             Where costs are zero: the multipliers are to prove that the box holds nothing.
 
@@ -202,7 +202,7 @@ class SafeBounds:
                 begin += part.dimension
         return z, Z
 
-    def _repaired(self, given: Multipliers) -> tuple[Array, Array, Array]:
+    def _repaired(self, given: ConicMultipliers) -> tuple[Array, Array, Array]:
         """Drop the multipliers of open sides, and lift those of the cones into the cone."""
         problem = self._problem
         open_side = np.where(

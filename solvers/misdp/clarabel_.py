@@ -14,10 +14,10 @@ from sparseopt.problems.misdp.cones import triangle
 from .conic import NodeProgram
 from .relaxation import Raw
 
-__all__ = ["Clarabel"]
+__all__ = ["ClarabelRelaxation"]
 
 
-class Clarabel:
+class ClarabelRelaxation:
     """Solves programs by Clarabel's own interface; matrices go there as upper triangles.
 
     Attributes

@@ -17,20 +17,25 @@ import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import (
+    pack_symmetric,
     triangle,
     triangle_weights,
+    unpack_symmetric,
 )
 from sparseopt.problems.misdp.problem import MISDP
 
-from .bounds import Multipliers
-from .faces import common_range, compressed, expanded
+from .bounds import ConicMultipliers
+from .settings import COMMON_RANGE, DENSE_ENTRIES, FIXED
 
-__all__ = ["ConicForm", "NodeProgram", "Stack", "relaxed"]
-
-_SETTLED = 1e-11
-"""A variable whose bounds are this close, relative to their size, is fixed."""
-_DENSE = 4_000_000
-"""Constraints with up to this many entries are held as a dense matrix."""
+__all__ = [
+    "ConicForm",
+    "NodeProgram",
+    "Stack",
+    "facial_reduction",
+    "from_face",
+    "onto_face",
+    "relaxed",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +128,7 @@ class ConicForm:
             parts.append(-sp.csr_array(sp.diags_array(scale) @ block.F))
             sides.append(scale * block.F0)
         C: Any = sp.csc_array(sp.vstack(parts, format="csc"))
-        if C.shape[0] * C.shape[1] <= _DENSE:
+        if C.shape[0] * C.shape[1] <= DENSE_ENTRIES:
             C = C.toarray()
         self.stack = Stack(C, np.concatenate(sides), zero, low, high)
         self._cones_at = self.linear + np.cumsum([0, *(c.dimension for c in problem.cones)])
@@ -148,72 +153,73 @@ class ConicForm:
         """
         c = self.costs if costs is None else costs
         size = np.maximum(1.0, np.minimum(np.abs(lower), np.abs(upper)))
-        settled = (upper - lower <= _SETTLED * size) & np.isfinite(size)
+        settled = (upper - lower <= FIXED * size) & np.isfinite(size)
         fixed = np.where(settled, np.clip(0.0, lower, upper), 0.0)
         free = np.flatnonzero(~settled)
-        stack = self.stack
-        b = stack.b - stack.C @ fixed
-        C = stack.C[:, free]
-        if not isinstance(C, np.ndarray):
-            C = sp.csr_array(C)
-            used = np.diff(C.indptr) > 0
-        else:
-            used = np.asarray(C.any(axis=1))
-        taken = [np.flatnonzero(used[: self.linear])]
-        zero = int((taken[0] < len(stack.zero)).sum())
-        orders = []
-        idle_cones, idle_blocks = [], []
-        for k, (begin, end) in enumerate(itertools.pairwise(self._cones_at.tolist())):
-            if used[begin:end].any():
-                taken.append(np.arange(begin, end))
-                orders.append(end - begin)
-            else:
-                idle_cones.append(k)
-        sizes = []
+        C, b, used = self._of_free(free, fixed)
+        linear = np.flatnonzero(used[: self.linear])
+        cones, idle_cones = self._in_use(self._cones_at, used)
+        blocks, idle_blocks = self._in_use(self._blocks_at, used)
+        spans = [np.arange(*self._cones_at[k : k + 2]) for k in cones]
+        conic = np.concatenate([np.zeros(0, dtype=np.int64), *spans])
+        sides, bounds = _bounds(lower[free], upper[free], sp.issparse(C))
         faces: dict[int, Array] = {}
-        matrices: list[tuple[Any, Array]] = []
-        for k, (begin, end) in enumerate(itertools.pairwise(self._blocks_at.tolist())):
-            if not used[begin:end].any():
-                idle_blocks.append(k)
-                continue
-            part, constant = C[begin:end], b[begin:end]
-            size = self.problem.blocks[k].size
-            U = common_range(part, constant, size)
-            if U is not None:
-                faces[k] = U
-                size = U.shape[1]
-                part, constant = compressed(part, constant, U)
-            if margin > 0.0:
-                rows, columns = triangle(size)
-                largest = max(1.0, float(np.abs(constant).max()))
-                constant = constant - np.where(rows == columns, margin * largest, 0.0)
-            matrices.append((part, constant))
-            sizes.append(size)
-        rows_taken = np.concatenate(taken)
-        low, high = np.isfinite(lower[free]), np.isfinite(upper[free])
-        eye = sp.eye_array(len(free), format="csr") if sp.issparse(C) else np.eye(len(free))
-        count = len(taken[0])
-        sides = np.concatenate([-lower[free][low], upper[free][high]])
-        parts = [C[taken[0]], -eye[low], eye[high], C[rows_taken[count:]]]
-        ends = [b[taken[0]], sides, b[rows_taken[count:]]]
-        parts += [part for part, _ in matrices]
-        ends += [constant for _, constant in matrices]
+        matrices = [self._matrix(k, C, b, margin, faces) for k in blocks]
+        parts = [C[linear], bounds, C[conic], *(part for part, _ in matrices)]
+        zero = int((linear < len(self.stack.zero)).sum())
         return NodeProgram(
             q=c[free],
             C=sp.csr_array(sp.vstack(parts, format="csr")) if sp.issparse(C) else np.vstack(parts),
-            b=np.concatenate(ends),
+            b=np.concatenate([b[linear], sides, b[conic], *(part for _, part in matrices)]),
             zero=zero,
-            nonnegative=count - zero + len(sides),
-            orders=tuple(orders),
-            sizes=tuple(sizes),
+            nonnegative=len(linear) - zero + len(sides),
+            orders=tuple(len(span) for span in spans),
+            sizes=tuple(
+                faces[k].shape[1] if k in faces else self.problem.blocks[k].size for k in blocks
+            ),
             free=free,
             fixed=fixed,
-            taken=rows_taken,
+            taken=np.concatenate([linear, conic]),
             bounds=len(sides),
             faces=faces,
-            idle=(self._idle_rows(used), tuple(idle_cones), tuple(idle_blocks)),
+            idle=(self._idle_rows(used), idle_cones, idle_blocks),
             constant=float(c @ fixed),
         )
+
+    def _of_free(self, free: Array, fixed: Array) -> tuple[Any, Array, Array]:
+        """Return C over the free variables, b after the fixed ones, and which rows are in use."""
+        stack = self.stack
+        C = stack.C[:, free]
+        if isinstance(C, np.ndarray):
+            used = np.asarray(C.any(axis=1))
+        else:
+            C = sp.csr_array(C)
+            used = np.diff(C.indptr) > 0
+        return C, stack.b - stack.C @ fixed, used
+
+    def _in_use(self, ends: Array, used: Array) -> tuple[list[int], tuple[int, ...]]:
+        """Return which cones (or blocks) have a free variable, and which have none."""
+        kept: list[int] = []
+        idle: list[int] = []
+        for k, (begin, end) in enumerate(itertools.pairwise(ends.tolist())):
+            (kept if used[begin:end].any() else idle).append(k)
+        return kept, tuple(idle)
+
+    def _matrix(
+        self, k: int, C: Any, b: Array, margin: float, faces: dict[int, Array]
+    ) -> tuple[Any, Array]:
+        """Return the rows of block k, on its face where it has one, which is noted."""
+        here = slice(self._blocks_at[k], self._blocks_at[k + 1])
+        part, constant, size = C[here], b[here], self.problem.blocks[k].size
+        U = facial_reduction(part, constant, size)
+        if U is not None:
+            faces[k], size = U, U.shape[1]
+            part, constant = onto_face(part, constant, U)
+        if margin > 0.0:
+            rows, columns = triangle(size)
+            largest = max(1.0, float(np.abs(constant).max()))
+            constant = constant - np.where(rows == columns, margin * largest, 0.0)
+        return part, constant
 
     def _idle_rows(self, used: Array) -> Array:
         stack = self.stack
@@ -226,7 +232,7 @@ class ConicForm:
         whole[program.free] = x
         return whole
 
-    def multipliers(self, program: NodeProgram, dual: Array) -> Multipliers:
+    def multipliers(self, program: NodeProgram, dual: Array) -> ConicMultipliers:
         """Return a solver's dual, of the length of b, in the problem's own terms."""
         count = int((program.taken < self.linear).sum())
         own = np.zeros(self.stack.C.shape[0])
@@ -241,7 +247,7 @@ class ConicForm:
                 continue
             size = next(sizes)
             length = size * (size + 1) // 2
-            own[begin:end] = expanded(dual[at : at + length], size, program.faces.get(k))
+            own[begin:end] = from_face(dual[at : at + length], size, program.faces.get(k))
             at += length
         problem, stack = self.problem, self.stack
         y = np.zeros(problem.A.shape[0])
@@ -260,9 +266,20 @@ class ConicForm:
             for block, begin in zip(problem.blocks, self._blocks_at[:-1], strict=True)
         ]
         empty = np.zeros(0)
-        return Multipliers(
+        return ConicMultipliers(
             y[None], np.concatenate([empty, *cones])[None], np.concatenate([empty, *psd])[None]
         )
+
+
+def _bounds(lower: Array, upper: Array, sparse: bool) -> tuple[Array, Any]:
+    """Return sides and rows of the finite bounds: -x <= -lower, then x <= upper."""
+    low, high = np.isfinite(lower), np.isfinite(upper)
+    sides = np.concatenate([-lower[low], upper[high]])
+    if sparse:
+        eye = sp.eye_array(len(lower), format="csr")
+        return sides, sp.csr_array(sp.vstack([-eye[low], eye[high]], format="csr"))
+    dense = np.eye(len(lower))
+    return sides, np.vstack([-dense[low], dense[high]])
 
 
 def relaxed(program: NodeProgram) -> NodeProgram:
@@ -306,3 +323,40 @@ def _turn(k: int) -> sp.csr_array:
     half = np.sqrt(0.5)
     head = sp.csr_array(np.array([[half, half], [half, -half]]))
     return sp.csr_array(sp.block_diag([head, sp.eye_array(k - 2)], format="csr"))
+
+
+def facial_reduction(C: Any, constant: Array, size: int) -> Array | None:
+    """Return an orthonormal basis of the range that all matrices share; None where it is all.
+
+    A null space in common would leave the relaxation without an interior.
+    """
+    matrices = unpack_symmetric(
+        np.vstack([_dense(C).T, constant[None]]) / np.sqrt(triangle_weights(size)), size
+    )
+    norms = np.sqrt((matrices**2).sum(axis=(1, 2), keepdims=True))
+    matrices = matrices / np.where(norms > FIXED * norms.max(), norms, np.inf)
+    values, vectors = np.linalg.eigh(np.matmul(matrices, matrices).sum(axis=0))
+    kept = values > COMMON_RANGE * values[-1]
+    return None if kept.all() else vectors[:, kept]
+
+
+def onto_face(C: Any, constant: Array, U: Array) -> tuple[Any, Array]:
+    """Return the columns and the constant of U'M(x)U."""
+    size, rank = U.shape
+    weights = np.sqrt(triangle_weights(size))
+    stacked = unpack_symmetric(np.vstack([_dense(C).T, constant[None]]) / weights, size)
+    packed = pack_symmetric(U.T @ stacked @ U) * np.sqrt(triangle_weights(rank))
+    columns = packed[:-1].T
+    return columns if isinstance(C, np.ndarray) else sp.csr_array(columns), packed[-1]
+
+
+def _dense(C: Any) -> Array:
+    return np.asarray(C if isinstance(C, np.ndarray) else C.toarray())
+
+
+def from_face(dual: Array, size: int, U: Array | None) -> Array:
+    """Return the scaled packed entries of U Z U'."""
+    if U is None:
+        return dual
+    Z = unpack_symmetric(dual / np.sqrt(triangle_weights(size)), size)
+    return np.asarray(pack_symmetric(U @ Z @ U.T) * np.sqrt(triangle_weights(len(U))))

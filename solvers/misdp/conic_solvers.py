@@ -9,10 +9,10 @@ from sparseopt.backend import Control
 from sparseopt.errors import BackendUnavailable
 
 from .barrier import Barrier
-from .clarabel_ import Clarabel
+from .clarabel_ import ClarabelRelaxation
 from .conic import NodeProgram
 from .relaxation import ConicSolver, Raw
-from .scs_ import Scs
+from .scs_ import ScsRelaxation
 from .settings import BARRIER_ORDER, BARRIER_VARIABLES
 
 __all__ = ["RELAXATIONS", "conic_solver"]
@@ -24,7 +24,7 @@ class BySize:
     name = "auto"
 
     def __init__(self, control: Control, tolerance: float) -> None:
-        self._clarabel = Clarabel(control, tolerance)
+        self._clarabel = ClarabelRelaxation(control, tolerance)
         self._barrier = Barrier(control, tolerance)
 
     def solve(self, program: NodeProgram, cutoff: float) -> Raw:
@@ -46,15 +46,15 @@ class BySize:
 
 
 def _mosek(control: Control, tolerance: float) -> ConicSolver:
-    from .mosek_ import Mosek
+    from .mosek_ import MosekRelaxation
 
-    return Mosek(control, tolerance)
+    return MosekRelaxation(control, tolerance)
 
 
 _SOLVERS: dict[str, tuple[str | None, Callable[[Control, float], ConicSolver]]] = {
     "auto": (None, BySize),
-    "clarabel": ("misdp", Clarabel),
-    "scs": ("misdp", Scs),
+    "clarabel": ("misdp", ClarabelRelaxation),
+    "scs": ("misdp", ScsRelaxation),
     "mosek": ("mosek", _mosek),
     "barrier": (None, Barrier),
 }

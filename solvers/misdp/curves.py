@@ -30,21 +30,14 @@ from sparseopt.result import Certificate, Result, Status
 from .bounding import ConicBounding
 from .recession import curve_residuals, recession, with_cones_as_matrices
 from .relaxation import ConicSolver
-from .settings import RAY_DIGITS, RAY_EXACT, RAY_NEARLY
+from .settings import CURVE_RANGE, CURVE_VARIABLES, RAY_DIGITS, RAY_EXACT, RAY_FALLS, RAY_NEARLY
 from .unbounded import integer_parts
 
-__all__ = ["Curve", "CurveFinder"]
-
-_LARGEST = 3000
-"""Variables of the program up to which it is tried."""
-_FALLS = 1e-4
-"""By how much the objective must improve along a ray of length 1, relative to the largest cost."""
-_RANGE = 1e-6
-"""Eigenvalues of recession matrices of size 1 below this are zero."""
+__all__ = ["CurveFinder", "UnboundedCurve"]
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class UnboundedCurve:
     """x + s ray + s^2 bend, with the matrices `cross` that prove it feasible."""
 
     x: Array
@@ -52,9 +45,11 @@ class Curve:
     bend: Array
     cross: Array
 
-    def rounded(self, digits: int) -> Curve:
+    def rounded(self, digits: int) -> UnboundedCurve:
         """Return the curve from the same point with so many digits behind the point."""
-        return Curve(self.x, *(np.round(v, digits) for v in (self.ray, self.bend, self.cross)))
+        return UnboundedCurve(
+            self.x, *(np.round(v, digits) for v in (self.ray, self.bend, self.cross))
+        )
 
     def result(self, raw_status: str) -> Result:
         """Return the result that says that the problem is unbounded."""
@@ -81,13 +76,13 @@ class CurveFinder:
         self._control = control
         self._costs = (1.0 if problem.sense == "min" else -1.0) * problem.c
         self._ranges: list[Array] = []
-        self._relaxed: Curve | None = None
+        self._relaxed: UnboundedCurve | None = None
 
     def exists(self) -> bool:
         """Tell whether the continuous relaxation has such a curve."""
         plain = self._plain
         count = 3 * len(plain.c) + sum(2 * block.size**2 for block in plain.blocks)
-        if any(block.rank_one for block in plain.blocks) or count > _LARGEST:
+        if any(block.rank_one for block in plain.blocks) or count > CURVE_VARIABLES:
             return False
         self._ranges = self._common_ranges()
         if not any(U.shape[1] for U in self._ranges):
@@ -95,7 +90,7 @@ class CurveFinder:
         self._relaxed = self._solve(None, None, None)
         return self._relaxed is not None and self._falls(self._relaxed.ray)
 
-    def through(self, x: Array) -> Curve | None:
+    def through(self, x: Array) -> UnboundedCurve | None:
         """Return a curve from the feasible point x, None where none was found."""
         whole = self._problem.integer
         if self._relaxed is None:
@@ -115,7 +110,7 @@ class CurveFinder:
                     return found
         return None
 
-    def _tidiest(self, curve: Curve) -> Curve | None:
+    def _tidiest(self, curve: UnboundedCurve) -> UnboundedCurve | None:
         """Return the curve with few digits if it is exact then, else as good as it gets.
 
         The checker decides signs in rational arithmetic: what is off by rounding proves nothing.
@@ -132,7 +127,7 @@ class CurveFinder:
 
     def _falls(self, ray: Array) -> bool:
         largest = float(np.abs(self._costs).max(initial=0.0))
-        return float(self._costs @ ray) < -_FALLS * largest * max(1.0, float(np.abs(ray).max()))
+        return float(self._costs @ ray) < -RAY_FALLS * largest * max(1.0, float(np.abs(ray).max()))
 
     def _common_ranges(self) -> list[Array]:
         """Return a basis of the range that the matrices of the directions b have, per block."""
@@ -152,12 +147,12 @@ class CurveFinder:
             for block, V in zip(away.blocks, rests, strict=True):
                 gain += block.adjoint(pack_symmetric(V @ V.T))
             found = bounding.relax(box, np.inf, costs=-gain)
-            if found.x is None or gain @ found.x <= _RANGE:
+            if found.x is None or gain @ found.x <= CURVE_RANGE:
                 break
             total += self._tidy(found.x)
             for k, block in enumerate(away.blocks):
                 values, vectors = np.linalg.eigh(block.matrix(total))
-                rests[k] = vectors[:, values <= _RANGE * max(1.0, float(values[-1]))]
+                rests[k] = vectors[:, values <= CURVE_RANGE * max(1.0, float(values[-1]))]
         return [_complement(V, size) for V, size in zip(rests, sizes, strict=True)]
 
     def _tidy(self, direction: Array) -> Array:
@@ -169,7 +164,9 @@ class CurveFinder:
                 return np.asarray(rounded)
         return direction
 
-    def _solve(self, x: Array | None, first: Array | None, second: Array | None) -> Curve | None:
+    def _solve(
+        self, x: Array | None, first: Array | None, second: Array | None
+    ) -> UnboundedCurve | None:
         """Solve the program; `x`, and the integers of ray and bend, are fixed where given."""
         program, low, high = _program(self._plain, self._away, self._ranges, self._costs)
         n, whole = len(self._problem.c), np.flatnonzero(self._problem.integer)
@@ -203,7 +200,7 @@ class CurveFinder:
             begin += count
             cross.append((G @ U.T).ravel())
         point, ray, bend, _ = parts
-        return Curve(point, ray, bend, np.concatenate([np.zeros(0), *cross]))
+        return UnboundedCurve(point, ray, bend, np.concatenate([np.zeros(0), *cross]))
 
 
 def _program(

@@ -8,7 +8,8 @@ MISDP itself, and prove the same bound.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -16,20 +17,12 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import pack_symmetric, triangle_weights, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
 
-from .bounds import Multipliers
-from .witness import cone_normal
+from .bounding import Box
+from .bounds import ConicMultipliers
+from .settings import CUT_HUGE, CUT_LOST, CUT_PAIRS, CUT_SAME, CUT_SPARSE, CUT_TINY, CUT_VIOLATED
+from .violation import cone_normal
 
-__all__ = ["CutPool"]
-
-_VIOLATED = 1e-8
-"""A cut must be missed by this, relative to its size."""
-_HUGE = 1e9
-"""A cut whose side is this large beside its row bounds nothing that could be told apart."""
-_SAME = 1e-9
-_PAIRS = 12
-"""All pairs of a block get cuts at the start up to this order."""
-_SPARSE = (2, 4)
-"""Numbers of entries that sparse cuts keep."""
+__all__ = ["CutPool", "CutSource", "NewCuts"]
 
 
 class CutPool:
@@ -71,7 +64,7 @@ class CutPool:
             eye = np.eye(block.size)
             for i in range(block.size):
                 self.add_vector(k, eye[i])
-            if block.size <= _PAIRS:
+            if block.size <= CUT_PAIRS:
                 for i, j in itertools.combinations(range(block.size), 2):
                     self.add_vector(k, eye[i] + eye[j])
                     self.add_vector(k, eye[i] - eye[j])
@@ -88,7 +81,7 @@ class CutPool:
         cone = self.problem.cones[k]
         return self._add(cone.F.T @ w, -float(w @ cone.g), int(self._cones_at[k]), w)
 
-    def add_multipliers(self, multipliers: Multipliers) -> int:
+    def add_multipliers(self, multipliers: ConicMultipliers) -> int:
         """Add the cuts that multipliers are made of; return how many are new.
 
         With the rows of the problem they prove what the multipliers prove.
@@ -115,12 +108,12 @@ class CutPool:
         count = 0
         for k, cone in enumerate(self.problem.cones):
             u = cone.value(x)
-            if cone.violation(u) > _VIOLATED * max(1.0, float(np.abs(u).max())):
+            if cone.violation(u) > CUT_VIOLATED * max(1.0, float(np.abs(u).max())):
                 count += self.add_cone(k, cone_normal(u, cone.rotated))
         for k, block in enumerate(self.problem.blocks):
             M = block.matrix(x)
             values, vectors = np.linalg.eigh(M)
-            least = -_VIOLATED * max(1.0, float(np.abs(M).max()))
+            least = -CUT_VIOLATED * max(1.0, float(np.abs(M).max()))
             for value, v in zip(values, vectors.T, strict=True):
                 if value >= least:
                     break
@@ -132,13 +125,13 @@ class CutPool:
                     count += self.add_vector(k, w)
         return count
 
-    def multipliers(self, rows: Array, weights: Array) -> Multipliers:
+    def multipliers(self, rows: Array, weights: Array) -> ConicMultipliers:
         """Add up cuts with nonnegative weights, beside multipliers of the rows."""
         whole = np.zeros(self._cone_length + self._psd_length)
         for k in np.flatnonzero(weights > 0.0).tolist():
             begin, part = self._parts[k]
             whole[begin : begin + len(part)] += weights[k] * part
-        return Multipliers(
+        return ConicMultipliers(
             rows[None], whole[None, : self._cone_length], whole[None, self._cone_length :]
         )
 
@@ -147,9 +140,9 @@ class CutPool:
         if size <= 1e-12 * float(np.abs(part).max(initial=0.0)):
             return False
         row = np.where(np.abs(row) <= 1e-13 * size, 0.0, row) / size
-        if not np.isfinite(row).all() or not abs(side / size) < _HUGE:
+        if not np.isfinite(row).all() or not abs(side / size) < CUT_HUGE:
             return False
-        key = np.round(np.append(row, side / size) / _SAME).astype(np.int64).tobytes()
+        key = np.round(np.append(row, side / size) / CUT_SAME).astype(np.int64).tobytes()
         if key in self._seen:
             return False
         self._seen.add(key)
@@ -178,7 +171,7 @@ def _around(k: int, rotated: bool) -> Iterator[Array]:
 def _sparsified(M: Array, v: Array, least: float) -> Iterator[Array]:
     """Return eigenvectors of the principal minors where v has its largest entries."""
     order = np.argsort(-np.abs(v), kind="stable")
-    for count in _SPARSE:
+    for count in CUT_SPARSE:
         if count >= len(v):
             return
         chosen = order[:count]
@@ -201,3 +194,46 @@ def _pairs(M: Array, least: float, most: int = 8) -> Iterator[Array]:
         w = np.zeros(len(M))
         w[[i, j]] = np.linalg.eigh(M[np.ix_([i, j], [i, j])])[1][:, 0]
         yield w
+
+
+class CutSource(Protocol):
+    """Rows a'x >= b, of which there are more and more."""
+
+    rows: list[Array]
+    sides: list[float]
+
+
+class NewCuts:
+    """Hands on what is new in its sources.
+
+    Parameters
+    ----------
+    sources : sequence of CutSource
+    box : tuple of arrays of shape (n,)
+        Bounds of all variables in the master.
+    """
+
+    def __init__(self, sources: Sequence[CutSource], box: Box) -> None:
+        self._sources = sources
+        self._box = box
+        self._passed = [0 for _ in sources]
+
+    def fresh(self) -> Iterator[tuple[Array, float]]:
+        """Return rows and sides that were not returned before."""
+        for k, source in enumerate(self._sources):
+            begin, self._passed[k] = self._passed[k], len(source.rows)
+            for row, side in zip(source.rows[begin:], source.sides[begin:], strict=True):
+                yield self._slim(row, side)
+
+    def _slim(self, row: Array, side: float) -> tuple[Array, float]:
+        """Return a cut that follows from another one and has no tiny coefficients."""
+        low, high = self._box
+        tiny = np.flatnonzero((row != 0.0) & (np.abs(row) < CUT_TINY))
+        if len(tiny):
+            most = np.maximum(row[tiny] * low[tiny], row[tiny] * high[tiny])
+            gone = tiny[np.abs(most) <= CUT_LOST / len(tiny)]
+            if len(gone):
+                side -= float(most[np.abs(most) <= CUT_LOST / len(tiny)].sum())
+                row = row.copy()
+                row[gone] = 0.0
+        return row, side

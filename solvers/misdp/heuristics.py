@@ -1,8 +1,8 @@
-"""Where the tree looks for feasible points: rounding, dives, and exchanges around incumbents."""
+"""Where the tree looks for feasible points: rounding, dives, and local search around incumbents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -10,16 +10,11 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 
 from .bounding import Bounding, Box, Relaxed
-from .exchange import improve
-from .points import Points
+from .points import IncumbentFinder
 from .propagation import Propagation
+from .settings import INTEGRAL, LOCAL_SEARCH
 
-__all__ = ["Heuristics"]
-
-_WHOLE = 1e-6
-"""Values this close to an integer are one."""
-_EXCHANGES = 300
-"""Neighbours of incumbents that are tried, beside one for each node."""
+__all__ = ["Heuristics", "local_search"]
 
 
 class Heuristics:
@@ -29,7 +24,7 @@ class Heuristics:
     ----------
     propagation : Propagation
     bounding : Bounding
-    points : Points
+    points : IncumbentFinder
     control : Control
     costs : array of shape (n,)
         Of the minimisation.
@@ -42,7 +37,7 @@ class Heuristics:
         self,
         propagation: Propagation,
         bounding: Bounding,
-        points: Points,
+        points: IncumbentFinder,
         control: Control,
         costs: Array,
         every: int,
@@ -77,24 +72,24 @@ class Heuristics:
         distance = float(np.abs(values - np.rint(values)).max(initial=0.0))
         if nodes <= 10 or distance <= 1e-5 or self.points.best is None:
             self.points.complete(np.rint(values), box)
-        self._exchange(nodes, enough)
+        self._local_search(nodes, enough)
         if self._next and nodes >= self._next:
             self._next = 2 * max(nodes, self._every)
             for dive in (self._dive, self._dive_up):
                 if enough():
                     return
                 dive(box, found)
-                self._exchange(nodes, enough)
+                self._local_search(nodes, enough)
 
-    def _exchange(self, nodes: int, enough: Callable[[], bool]) -> None:
+    def _local_search(self, nodes: int, enough: Callable[[], bool]) -> None:
         """Improve a new incumbent by local search, as far as the nodes so far allow."""
         points = self.points
         if points.value >= self._improved or not self._every or enough():
             return
         self._improved = points.value
-        budget = _EXCHANGES + nodes - self._exchanges
+        budget = LOCAL_SEARCH + nodes - self._exchanges
         if budget > 0:
-            self._exchanges += improve(points, self._costs, self.control, budget, enough)
+            self._exchanges += local_search(points, self._costs, self.control, budget, enough)
             self._improved = points.value
 
     def _dive(self, box: Box, found: Relaxed) -> None:
@@ -142,11 +137,11 @@ class Heuristics:
             if x is None or self.control.limit() is not None:
                 return
             values = np.clip(x[whole], box[0][whole], box[1][whole])
-            down = np.floor(values + _WHOLE)
+            down = np.floor(values + INTEGRAL)
             self.points.complete(down, box)
             part = np.where(box[0][whole] < box[1][whole], values - down, 0.0)
             j = int(np.argmax(part))
-            if part[j] <= _WHOLE:
+            if part[j] <= INTEGRAL:
                 return
             low, high = box[0].copy(), box[1]
             low[whole[j]] = down[j] + 1.0
@@ -158,3 +153,84 @@ class Heuristics:
             if step.infeasible or step.bound >= self.points.value:
                 return
             x = step.x
+
+
+def local_search(
+    points: IncumbentFinder, costs: Array, control: Control, budget: int, enough: Callable[[], bool]
+) -> int:
+    """Move to better neighbours of the incumbent until there is none, or the budget is spent.
+
+    Parameters
+    ----------
+    points : IncumbentFinder
+    costs : array of shape (n,)
+        Of the minimisation.
+    control : Control
+    budget : int
+        Choices of the integers that may be tried.
+    enough : callable
+        Whether the incumbent is good enough to stop.
+
+    Returns
+    -------
+    int
+        How many were tried.
+    """
+    problem = points.problem
+    whole = problem.integer
+    low, high, c = problem.lower[whole], problem.upper[whole], costs[whole]
+    mixed = bool(costs[~whole].any())
+    tried = 0
+    random = np.random.default_rng(control.params.seed)
+    moved = True
+    while moved and points.best is not None:
+        moved = False
+        current = points.best[whole]
+        for neighbour in _neighbours(current, low, high, c, mixed, random):
+            if tried >= budget or control.limit() is not None:
+                return tried
+            tried += 1
+            value = points.value
+            points.complete(neighbour)
+            if points.value < value:
+                moved = not enough()
+                break
+    return tried
+
+
+def _neighbours(
+    current: Array, low: Array, high: Array, c: Array, mixed: bool, random: np.random.Generator
+) -> Iterator[Array]:
+    """Return neighbours, those that save most by the integers' costs first.
+
+    Where the continuous variables have costs, neighbours that cost more are among them.
+    """
+    q = len(current)
+    steps = [
+        (float(c[j] * step), j, step)
+        for j in range(q)
+        for step in (-1.0, 1.0)
+        if low[j] <= current[j] + step <= high[j] and (mixed or c[j] * step < 0.0)
+    ]
+    for _, j, step in sorted(steps, key=lambda move: move[0]):
+        neighbour = current.copy()
+        neighbour[j] += step
+        yield neighbour
+    every = [
+        (j, step)
+        for j in range(q)
+        for step in (-1.0, 1.0)
+        if low[j] <= current[j] + step <= high[j]
+    ]
+    pairs = [
+        (c[j] * a + c[k] * b, j, a, k, b)
+        for t, (j, a) in enumerate(every)
+        for k, b in every[t + 1 :]
+        if j != k and (mixed or c[j] * a + c[k] * b < 0.0)
+    ]
+    for t in random.permutation(len(pairs)).tolist():
+        _, j, a, k, b = pairs[t]
+        neighbour = current.copy()
+        neighbour[j] += a
+        neighbour[k] += b
+        yield neighbour

@@ -14,16 +14,10 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
 
 from .bounding import Box
-from .feed import Cuts, Feed
+from .cuts import CutSource, NewCuts
+from .settings import MASTER_BOX, MASTER_MISSED, MASTER_SLACK
 
-__all__ = ["HighsMaster", "MasterAnswer"]
-
-_FAR = 1e5
-"""Where a variable has no bound the master gets this one."""
-
-_SLACK = 1e-4
-"""Rows with more slack than this, relative to their largest coefficient, are left out."""
-_MISSED = 1e-9
+__all__ = ["LinearMaster", "MasterAnswer"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +38,13 @@ class MasterAnswer:
     finished: bool
 
 
-class HighsMaster:
+class LinearMaster:
     """The rows, the bounds and the cuts, with integers; cuts are added between solves.
 
     Parameters
     ----------
     problem : MISDP
-    sources : sequence of Cuts
+    sources : sequence of CutSource
         Where the cuts come from.
     costs : array of shape (n,)
         To be minimised.
@@ -61,7 +55,7 @@ class HighsMaster:
     def __init__(
         self,
         problem: MISDP,
-        sources: Sequence[Cuts],
+        sources: Sequence[CutSource],
         costs: Array,
         box: Box,
         control: Control,
@@ -94,8 +88,8 @@ class HighsMaster:
             int(highspy.ObjSense.kMinimize),
             0.0,
             costs,
-            np.maximum(box[0], -_FAR),
-            np.minimum(box[1], _FAR),
+            np.maximum(box[0], -MASTER_BOX),
+            np.minimum(box[1], MASTER_BOX),
             problem.row_lower,
             problem.row_upper,
             A.indptr[:-1].astype(np.int32),
@@ -104,7 +98,7 @@ class HighsMaster:
             problem.integer.astype(np.int32),
         )
         self._own = m
-        self._feed = Feed(sources, box)
+        self._new_cuts = NewCuts(sources, box)
         self._inside: list[tuple[Array, float]] = []
         self._outside: list[tuple[Array, float]] = []
 
@@ -159,7 +153,7 @@ class HighsMaster:
         """Leave out rows that are slack at the optimum that was just found; see `recall`."""
         values = np.array(self._instance.highs.getSolution().row_value)[self._own :]
         slack = values - np.array([side for _, side in self._inside])
-        away = np.flatnonzero(slack > _SLACK)
+        away = np.flatnonzero(slack > MASTER_SLACK)
         if len(away):
             places = (self._own + away).astype(np.int32)
             self._instance.call("deleteRows", len(places), places)
@@ -169,7 +163,7 @@ class HighsMaster:
 
     def recall(self, x: Array) -> int:
         """Add rows that were left out and that x misses; return how many."""
-        missed = [float(row @ x) < side - _MISSED for row, side in self._outside]
+        missed = [float(row @ x) < side - MASTER_MISSED for row, side in self._outside]
         for (row, side), back in zip(self._outside, missed, strict=True):
             if back:
                 self._add(row, side)
@@ -191,5 +185,5 @@ class HighsMaster:
 
     def _append(self) -> None:
         """Pass the cuts that are new."""
-        for row, side in self._feed.fresh():
+        for row, side in self._new_cuts.fresh():
             self._add(row, side)

@@ -33,20 +33,18 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from .bounding import Box
 from .propagation import Propagation
-from .witness import cone_normal
+from .settings import (
+    CUT_SAME,
+    INTEGRAL,
+    PERSPECTIVE_VIOLATED,
+    PROBING_ENTRIES,
+    PROBING_NUMBERS,
+    PROBING_TIGHTER,
+    PROBING_ZERO,
+)
+from .violation import cone_normal
 
 __all__ = ["Indicators"]
-
-_TIGHTER = 1e-3
-"""A bound must move by this, relative to its distance, to be worth a row."""
-_NUMBERS = 20_000_000
-"""Of all rows, at most."""
-_PROBED = 3_000_000
-"""Entries of the constraints that probing looks at, at most, over all variables."""
-_ZERO = 1e-12
-_WHOLE = 1e-6
-_VIOLATED = 1e-7
-_SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +105,7 @@ class Indicators:
                 continue
             self._probe(end, tight)
             for block, top, found in zip(problem.blocks, tops, vanishing, strict=True):
-                gone = (_tops(block, tight) <= _ZERO) & (top > _ZERO)
+                gone = (_tops(block, tight) <= PROBING_ZERO) & (top > PROBING_ZERO)
                 for i in np.flatnonzero(gone).tolist():
                     found.setdefault(i, end)
         for block, top, found in zip(problem.blocks, tops, vanishing, strict=True):
@@ -136,7 +134,7 @@ class Indicators:
         open_ = problem.integer & np.isfinite(low) & np.isfinite(high) & (low < high)
         parts = [problem.A, *(c.F for c in problem.cones), *(b.F for b in problem.blocks)]
         entries = max(1, sum(part.nnz for part in parts))
-        chosen = np.flatnonzero(open_)[: _PROBED // entries]
+        chosen = np.flatnonzero(open_)[: PROBING_ENTRIES // entries]
         return [
             end
             for j in chosen.tolist()
@@ -153,7 +151,7 @@ class Indicators:
         """Add rows for the bounds that the other variables have at an end."""
         low, high = self._box
         with np.errstate(invalid="ignore"):
-            least = _TIGHTER * np.maximum(high - low, _ZERO)
+            least = PROBING_TIGHTER * np.maximum(high - low, PROBING_ZERO)
             up = np.isfinite(high) & (high - tight[1] > least)
             down = np.isfinite(low) & (tight[0] - low > least)
         up[end.j] = down[end.j] = False
@@ -190,7 +188,7 @@ class Indicators:
         count = self._largest(np.sum([row for row, _ in ends], axis=0)) - sum(
             side for _, side in ends
         )
-        count = min(float(np.floor(count + _WHOLE)), float(len(among)))
+        count = min(float(np.floor(count + INTEGRAL)), float(len(among)))
         for i, end in vanishing.items():
             distance, side = self._row(end, 0.5, 0.0)
 
@@ -213,10 +211,14 @@ class Indicators:
 
     def _add(self, row: Array, side: float) -> bool:
         size = float(np.abs(row).max(initial=0.0))
-        if size <= 0.0 or not np.isfinite(size) or (len(self.rows) + 1) * len(row) > _NUMBERS:
+        if (
+            size <= 0.0
+            or not np.isfinite(size)
+            or (len(self.rows) + 1) * len(row) > PROBING_NUMBERS
+        ):
             return False
         row, side = row / size, side / size
-        key = np.round(np.append(row, side) / _SAME).astype(np.int64).tobytes()
+        key = np.round(np.append(row, side) / CUT_SAME).astype(np.int64).tobytes()
         if key in self._seen:
             return False
         self._seen.add(key)
@@ -262,7 +264,7 @@ def _scaled(F: Any, g: Array, top: float) -> SecondOrderCone:
 
 
 def _met(u: Array) -> bool:
-    return bool(2.0 * max(u[0], 0.0) * max(u[1], 0.0) - u[2:] @ u[2:] >= -_VIOLATED)
+    return bool(2.0 * max(u[0], 0.0) * max(u[1], 0.0) - u[2:] @ u[2:] >= -PERSPECTIVE_VIOLATED)
 
 
 def _tops(block: SemidefiniteBlock, box: Box) -> Array:

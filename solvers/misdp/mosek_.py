@@ -13,10 +13,10 @@ from ..adapters.mosek_ import environment, licence_error
 from .conic import NodeProgram
 from .relaxation import Raw
 
-__all__ = ["Mosek", "fill"]
+__all__ = ["MosekRelaxation", "fill"]
 
 
-class Mosek:
+class MosekRelaxation:
     """Solves programs as affine conic constraints; their multipliers are what is wanted.
 
     Raises

@@ -1,7 +1,9 @@
-"""Nodes of the search tree, their leaves, and the certificate of leaves."""
+"""The nodes of the search tree: the open ones and their order, the leaves and their certificate."""
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,13 +12,14 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate
 
-from .bounds import Multipliers
+from .bounds import ConicMultipliers
+from .settings import PLUNGE, PLUNGE_WITHOUT_POINT
 
-__all__ = ["Leaf", "Leaves", "Node"]
+__all__ = ["IntegerLeaf", "IntegerLeaves", "IntegerNode", "OpenNodes"]
 
 
 @dataclass(eq=False)
-class Node:
+class IntegerNode:
     """A box of the integer variables that is still open.
 
     Attributes
@@ -28,7 +31,7 @@ class Node:
     bound : float
         Nothing in it is better (for a minimisation, without the offset).
     depth : int
-    multipliers : Multipliers or None
+    multipliers : ConicMultipliers or None
         The parent's.
     branched : tuple or None
         (variable, direction, distance, parent's value), for the pseudo-costs.
@@ -39,23 +42,23 @@ class Node:
     box: tuple[Array, Array]
     bound: float
     depth: int = 0
-    multipliers: Multipliers | None = None
+    multipliers: ConicMultipliers | None = None
     branched: tuple[int, int, float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf:
+class IntegerLeaf:
     """A box that is done with: nothing in it is better than `bound`."""
 
     lower: Array
     upper: Array
-    multipliers: Multipliers | None
+    multipliers: ConicMultipliers | None
     infeasible: bool
     bound: float
 
 
 @dataclass(eq=False)
-class Leaves:
+class IntegerLeaves:
     """The leaves so far, up to a size.
 
     Parameters
@@ -67,7 +70,7 @@ class Leaves:
 
     problem: MISDP
     capacity: int
-    found: list[Leaf] = field(default_factory=list)
+    found: list[IntegerLeaf] = field(default_factory=list)
     kept: bool = True
     bound: float = np.inf
 
@@ -79,7 +82,7 @@ class Leaves:
             sum(block.dimension for block in problem.blocks),
         )
 
-    def add(self, leaf: Leaf) -> None:
+    def add(self, leaf: IntegerLeaf) -> None:
         """Keep a leaf, or only its bound where there is no room."""
         self.bound = min(self.bound, leaf.bound)
         if not self.kept:
@@ -90,7 +93,7 @@ class Leaves:
             self.kept = False
             self.found = []
 
-    def pack(self, more: list[Leaf]) -> Certificate | None:
+    def pack(self, more: list[IntegerLeaf]) -> Certificate | None:
         """Return the certificate of these leaves and the nodes that are still open."""
         if not self.kept:
             return None
@@ -113,3 +116,59 @@ class Leaves:
                 "infeasible": np.array([leaf.infeasible for leaf in leaves], dtype=bool),
             },
         )
+
+
+class OpenNodes:
+    """Best bound first, with short plunges; ties in the order of arrival."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, IntegerNode]] = []
+        self._order = itertools.count()
+        self._next: list[IntegerNode] = []
+        self._plunged = 0
+
+    def __len__(self) -> int:
+        return len(self._heap) + len(self._next)
+
+    @property
+    def bound(self) -> float:
+        """The least bound of an open node; inf where there is none."""
+        least = min((node.bound for node in self._next), default=np.inf)
+        return min(least, self._heap[0][0]) if self._heap else least
+
+    @property
+    def nodes(self) -> list[IntegerNode]:
+        """All open nodes."""
+        return [*(node for _, _, node in self._heap), *self._next]
+
+    def push(self, node: IntegerNode) -> None:
+        """Add a node to those that wait."""
+        heapq.heappush(self._heap, (node.bound, next(self._order), node))
+
+    def pop(self) -> IntegerNode:
+        """Take the next node."""
+        return self._next.pop() if self._next else heapq.heappop(self._heap)[2]
+
+    def extend(self, children: list[IntegerNode], without: bool) -> None:
+        """Add the children of the last node, and choose whether to go on below it.
+
+        Parameters
+        ----------
+        children : list of IntegerNode
+            The more promising one first.
+        without : bool
+            Whether there is no incumbent yet: then the plunge is longer, and goes back to the last
+            sibling.
+        """
+        self._plunged += 1
+        if self._plunged < (PLUNGE_WITHOUT_POINT if without else PLUNGE) and (children or without):
+            if not without:
+                for node in [*self._next, *children[1:]]:
+                    self.push(node)
+                self._next, children = [], children[:1]
+            self._next += reversed(children)
+            return
+        self._plunged = 0
+        for node in [*self._next, *children]:
+            self.push(node)
+        self._next = []

@@ -14,14 +14,11 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Limit, Result
 
 from .answer import answer, start_points, without_optimum
-from .bnb import BranchAndBound
-from .bounding import Box
-from .search import Search
+from .bnb import SemidefiniteBranchAndBound
+from .search import MISDPSearch
+from .settings import SCOUT_NODES
 
 __all__ = ["OuterApproximationBackend"]
-
-_SCOUT = 20
-"""Nodes with semidefinite relaxations that are spent on a first incumbent."""
 
 
 class OuterApproximationBackend(Backend):
@@ -59,7 +56,7 @@ class OuterApproximationBackend(Backend):
         }
     )
     options: ClassVar[Mapping[str, Option]] = {
-        **BranchAndBound.options,
+        **SemidefiniteBranchAndBound.options,
         "master": Option(
             str,
             "highs",
@@ -75,72 +72,94 @@ class OuterApproximationBackend(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, MISDP)
+        search = MISDPSearch(problem, options, control)
+        start_points(search.points, control)
+        return without_optimum(search) or _Run(search, options).result()
+
+
+class _Run:
+    """The four steps of the method, with what they share.
+
+    Parameters
+    ----------
+    search : MISDPSearch
+    options : mapping
+    """
+
+    def __init__(self, search: MISDPSearch, options: Mapping[str, Any]) -> None:
         from .cuts import CutPool
-        from .indicators import Indicators
         from .pool_bounding import PoolBounding
 
-        search = Search(problem, options, control)
-        start_points(search.points, control)
-        ended = without_optimum(search)
-        if ended is not None:
-            return ended
-        pool = CutPool(problem)
-        pool.start()
-        cuts = PoolBounding(pool, search.conic, control)
-        tree = search.tree(cuts)
+        self._search, self._options = search, options
+        self._pool = CutPool(search.problem)
+        self._pool.start()
+        self._cuts = PoolBounding(self._pool, search.conic, search.control)
+        self._tree = search.tree(self._cuts)
+        self._masters = self._nodes = 0
+
+    def result(self) -> Result:
+        """Bound the root, solve masters, prove what was found, and answer."""
+        search, tree = self._search, self._tree
         limit: Limit | None = None
-        masters = nodes = 0
-        if tree.open and bool(problem.integer.any()):
-            found = tree.bound_root()
-            if found and search.points.best is None:
+        if tree.open and bool(search.problem.integer.any()) and tree.bound_root():
+            if search.points.best is None:
                 # The masters' integers may stay infeasible for long: look where matrices are known.
-                search.tree(search.conic, first=True, node_limit=_SCOUT).run()
-            if found:
-
-                def record(bound: float) -> None:
-                    tree.raise_floor(bound)
-                    tree.record()
-
-                box = _no_worse(search, tree.open[0].box)
-                indicators = Indicators(
-                    problem,
-                    search.propagation,
-                    box,
-                    control,
-                    lambda form: cuts.largest(form, box),
-                )
-                outer = _master(options["master"], search, pool, indicators, box, record)
-                limit = outer.run(lambda: tree.slack)
-                masters, nodes = outer.masters, outer.nodes
-        done = limit is None and tree.closed() and masters > 0
-        if limit is None and (options["certify"] or not done):
-            cuts.linear = True
-            limit = tree.run()
-            if tree.proven():
-                # The leaves say what is known, and prove it.
-                tree.drop_floor()
-            elif done:
-                limit = None
-                control.notes.append(
-                    "the masters' bound could not be proven again within the limits, so there is "
-                    "no certificate"
-                )
+                search.tree(search.conic, first=True, node_limit=SCOUT_NODES).run()
+            limit = self._approximate()
+        if limit is None:
+            limit = self._prove()
         return answer(
             search,
             tree,
             limit,
-            raw_status=f"{masters} masters with {nodes} nodes, {len(pool)} cuts, "
+            raw_status=f"{self._masters} masters with {self._nodes} nodes, {len(self._pool)} cuts, "
             f"{tree.nodes} nodes to prove it, {search.conic.solves} conic relaxations",
-            nodes=nodes + tree.nodes,
+            nodes=self._nodes + tree.nodes,
         )
 
+    def _approximate(self) -> Limit | None:
+        """Solve masters with more and more cuts; their bound becomes the floor of the tree's."""
+        from .indicators import Indicators
 
-def _no_worse(search: Search, box: Box) -> Box:
-    """Return the part of a box where nothing is worse than the best point.
+        search, tree = self._search, self._tree
+        # A master proves nothing about a variable without bounds; an incumbent often gives it one.
+        root = tree.open[0].box
+        box = search.propagation.tighten(*root, search.points.cutoff) or root
 
-    A master proves nothing about a variable without bounds; an incumbent often gives it one.
-    """
-    return search.propagation.tighten(*box, search.points.cutoff) or box
+        def record(bound: float) -> None:
+            tree.raise_floor(bound)
+            tree.record()
+
+        indicators = Indicators(
+            search.problem,
+            search.propagation,
+            box,
+            search.control,
+            lambda form: self._cuts.largest(form, box),
+        )
+        outer = _master(self._options["master"], search, self._pool, indicators, box, record)
+        limit: Limit | None = outer.run(lambda: tree.slack)
+        self._masters, self._nodes = outer.masters, outer.nodes
+        return limit
+
+    def _prove(self) -> Limit | None:
+        """Prove the masters' answer again by a tree, which finds the rest where they stalled."""
+        tree = self._tree
+        done = tree.closed() and self._masters > 0
+        if done and not self._options["certify"]:
+            return None
+        self._cuts.linear = True
+        limit = tree.run()
+        if tree.proven():
+            # The leaves state what is known, and prove it.
+            tree.drop_floor()
+        elif done:
+            self._search.control.notes.append(
+                "the masters' bound could not be proven again within the limits, so there is "
+                "no certificate"
+            )
+            return None
+        return limit
 
 
 def _master(name: str, *parts: Any) -> Any:

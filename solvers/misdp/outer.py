@@ -11,26 +11,20 @@ from sparseopt.result import Limit
 
 from .bounding import Box
 from .cuts import CutPool
-from .highs_master import HighsMaster
+from .highs_master import LinearMaster
 from .indicators import Indicators
-from .search import Search
+from .search import MISDPSearch
+from .settings import (
+    MASTER_GAP,
+    MASTER_NODES,
+    MASTER_PATIENCE,
+    MASTER_RELAXATIONS,
+    MASTER_ROUNDING,
+    MASTER_STEP,
+    MASTERS,
+)
 
 __all__ = ["OuterApproximation"]
-
-_COARSE = 1e-2
-"""The gap to which the first masters are solved."""
-_RELAXED = 50
-"""Rounds of cuts before the first master, at most."""
-_STEP = 1e-4
-"""By what a round must move the bound, relative to its size, for another one."""
-_PATIENCE = 4
-"""Rounds one after the other that need not."""
-_NODES = 1000
-"""Of all masters: where they take more their linear programs are too weak."""
-_MASTERS = 10
-"""Within so many masters the gap must be halved."""
-_ROUNDING = 1e-9
-"""Of the objective's size: how far a master's bound may be off, by its tolerances."""
 
 
 class OuterApproximation:
@@ -38,7 +32,7 @@ class OuterApproximation:
 
     Parameters
     ----------
-    search : Search
+    search : MISDPSearch
     pool : CutPool
     indicators : Indicators
     box : tuple of arrays of shape (n,)
@@ -55,7 +49,7 @@ class OuterApproximation:
 
     def __init__(
         self,
-        search: Search,
+        search: MISDPSearch,
         pool: CutPool,
         indicators: Indicators,
         box: Box,
@@ -71,7 +65,7 @@ class OuterApproximation:
         self._tried: dict[bytes, int] = {}
         form = search.conic.form
         with search.control.building():
-            self._master = HighsMaster(
+            self._master = LinearMaster(
                 search.problem, (pool, indicators), form.costs, box, search.control
             )
 
@@ -91,7 +85,7 @@ class OuterApproximation:
         search = self.search
         points, params = search.points, search.control.params
         size = max(1e-12, float(np.abs(search.problem.c).max()))
-        gap = _COARSE
+        gap = MASTER_GAP
         # The master's box is cut short where the problem has no bounds: it proves nothing then.
         whole_box = bool(np.isfinite(np.concatenate(self._box)).all())
         self._relax()
@@ -102,7 +96,7 @@ class OuterApproximation:
                 limit = Limit.NODE if self.nodes >= params.node_limit else None
             if limit is not None:
                 return limit
-            answer = self._master.solve(gap, points.best, max(1, _NODES - self.nodes))
+            answer = self._master.solve(gap, points.best, max(1, MASTER_NODES - self.nodes))
             self.masters += 1
             if answer.bound == np.inf:
                 if whole_box:
@@ -110,7 +104,7 @@ class OuterApproximation:
                     self._record(self.bound)
                 return None
             if whole_box:
-                slip = _ROUNDING * max(size, abs(answer.bound))
+                slip = MASTER_ROUNDING * max(size, abs(answer.bound))
                 self.bound = max(self.bound, answer.bound - slip)
             if not answer.finished and search.control.limit() is not None:
                 continue
@@ -165,20 +159,23 @@ class OuterApproximation:
     def _relax(self) -> None:
         """Cut off optima without integrality as long as that moves the bound."""
         last, stalled = -np.inf, 0
-        for _ in range(_RELAXED):
+        for _ in range(MASTER_RELAXATIONS):
             found = None if self.search.control.limit() is not None else self._master.relaxed()
             if found is None:
                 return
             x, value = found
-            stalled = stalled + 1 if value - last <= _STEP * max(1.0, abs(value)) else 0
+            stalled = stalled + 1 if value - last <= MASTER_STEP * max(1.0, abs(value)) else 0
             last = max(last, value)
-            if stalled > _PATIENCE or self.pool.separate(x) + self.indicators.separate(x) == 0:
+            if (
+                stalled > MASTER_PATIENCE
+                or self.pool.separate(x) + self.indicators.separate(x) == 0
+            ):
                 break
         self._master.trim()
 
 
 def _stalled(distances: list[float]) -> bool:
     """Tell whether the last masters have not halved the gap; there may be none yet."""
-    if len(distances) <= _MASTERS:
+    if len(distances) <= MASTERS:
         return False
-    return np.isinf(distances[-1]) or distances[-1] > 0.5 * distances[-1 - _MASTERS]
+    return np.isinf(distances[-1]) or distances[-1] > 0.5 * distances[-1 - MASTERS]

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.cones import SecondOrderCone, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
 
 from .bounding import Box, ConicBounding, Relaxed
 from .propagation import Propagation
 from .rank_one import lower_rank
+from .settings import INTEGER_ROW, POINT_ALLOWED, POINT_GOOD, POINT_NEAR, RANK_ALLOWED
 
-__all__ = ["Points"]
-
-_GOOD = 1e-9
-"""Residuals below this are left as they are."""
-_ALLOWED = 4e-8
-"""Residuals above this are no solution."""
-_RANK = 4e-7
-_NEAR = 1e-3
-"""A continuous solution that is off by more than this is not worth repairing."""
+__all__ = ["IncumbentFinder"]
 
 
-class Points:
+class IncumbentFinder:
     """Finds feasible points and keeps the best one.
 
     Parameters
@@ -53,6 +48,7 @@ class Points:
         self._whole = problem.integer
         self._continuous = not bool(problem.integer.all())
         self._ranked = any(block.rank_one and block.size > 1 for block in problem.blocks)
+        self._residuals = Residuals(problem)
         self._tried: set[bytes] = set()
 
     @property
@@ -64,7 +60,7 @@ class Points:
         """Take x, whose integers are rounded, if it is feasible; True where it is the best."""
         x = np.clip(x, self.problem.lower, self.problem.upper)
         x[self._whole] = np.rint(x[self._whole])
-        if not np.isfinite(x).all() or self._missed(x) > _ALLOWED:
+        if not np.isfinite(x).all() or self._missed(x) > POINT_ALLOWED:
             return False
         value = float(self._conic.form.costs @ x)
         if value >= self.value:
@@ -109,7 +105,7 @@ class Points:
             self.offer(low)
             return
         missed = self._missed(np.clip(x, self.problem.lower, self.problem.upper))
-        if missed > _GOOD and missed <= _NEAR and self._control.limit() is None:
+        if missed > POINT_GOOD and missed <= POINT_NEAR and self._control.limit() is None:
             # Off by the solver's tolerance: ask for a little more than is needed.
             inside = self._conic.relax(box, np.inf, margin=2.0 * missed)
             if inside.x is not None and self.offer(inside.x):
@@ -118,6 +114,78 @@ class Points:
 
     def _missed(self, x: Array) -> float:
         """Return the largest residual; that of the rank on its own scale."""
-        residuals = self.problem.residuals(x)
-        rank = residuals.pop("rank_one", 0.0) * (_ALLOWED / _RANK)
-        return max(rank, *residuals.values())
+        return self._residuals.largest(x)
+
+
+class Residuals:
+    """Residuals of points with integral integers, relative to what those leave of a constraint.
+
+    In y <= M k with k = 0 a y of 1 is all that is left of the row, however large M is.
+
+    Parameters
+    ----------
+    problem : MISDP
+    """
+
+    def __init__(self, problem: MISDP) -> None:
+        self._problem = problem
+        self._whole = problem.integer
+        self._parts = [
+            _ByIntegers(
+                part.F, self._whole, part.g if isinstance(part, SecondOrderCone) else part.F0
+            )
+            for part in (*problem.cones, *problem.blocks)
+        ]
+        self._rows = _ByIntegers(problem.A, self._whole, np.zeros(problem.A.shape[0]))
+
+    def largest(self, x: Array) -> float:
+        """Return the largest residual; ranks and rows of integers are on their own scale."""
+        problem = self._problem
+        outside = np.maximum(np.maximum(problem.lower - x, x - problem.upper), 0.0)
+        found = [float((outside / np.maximum(1.0, np.abs(x))).max()), self._of_rows(x)]
+        for part, split in zip((*problem.cones, *problem.blocks), self._parts, strict=True):
+            value, fixed, size = split.evaluate(x)
+            scale = float(np.maximum(size, np.abs(fixed)).max()) or 1.0
+            if isinstance(part, SecondOrderCone):
+                found.append(part.violation(value) / scale)
+                continue
+            values = np.linalg.eigvalsh(unpack_symmetric(value, part.size))
+            found.append(-float(values[0]) / scale)
+            if part.rank_one and part.size > 1:
+                found.append(float(values[-2]) / scale * (POINT_ALLOWED / RANK_ALLOWED))
+        return max(found)
+
+    def _of_rows(self, x: Array) -> float:
+        problem = self._problem
+        if not problem.A.shape[0]:
+            return 0.0
+        value, fixed, size = self._rows.evaluate(x)
+        low, high = problem.row_lower, problem.row_upper
+        missed = np.maximum(np.maximum(low - value, value - high), 0.0)
+        end = np.where(value < low, low, np.where(value > high, high, 0.0))
+        scale = np.maximum(size, np.abs(end - fixed))
+        only = ~self._rows.moving
+        if only.any():
+            terms = abs(problem.A) @ np.abs(x) + np.abs(end)
+            scale = np.where(only, terms * (INTEGER_ROW / POINT_ALLOWED), scale)
+        return float(np.max(missed / np.where(scale > 0.0, scale, 1.0)))
+
+
+class _ByIntegers:
+    """F x + constant in the parts of the integer and the continuous variables."""
+
+    def __init__(self, F: sp.csr_array, whole: Array, constant: Array) -> None:
+        self._whole, self._constant = whole, constant
+        self._integer, self._rest = sp.csr_array(F[:, whole]), sp.csr_array(F[:, ~whole])
+        self._absolute = abs(self._rest)
+        empty = not self._rest.nnz
+        largest = np.zeros(F.shape[0]) if empty else self._absolute.max(axis=1).toarray()
+        self._largest = np.reshape(largest, -1)
+        self.moving = self._largest > 0.0
+
+    def evaluate(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return the value, its part that is fixed, and the size of the terms of the rest."""
+        fixed = self._integer @ x[self._whole] + self._constant
+        rest = x[~self._whole]
+        size = np.maximum(self._absolute @ np.abs(rest), self._largest)
+        return self._rest @ rest + fixed, fixed, size

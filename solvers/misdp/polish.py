@@ -27,16 +27,10 @@ from sparseopt.problems.misdp.cones import (
 )
 from sparseopt.problems.misdp.problem import MISDP
 
-from .bounds import Multipliers
+from .bounds import ConicMultipliers
+from .settings import POLISH_GROWTH, POLISH_NOISE, POLISH_ROUNDS
 
 __all__ = ["polished"]
-
-_ROUNDS = 4
-_GROWTH = 100.0
-"""A move that makes the largest multiplier grow by more than this leads nowhere: where the
-equations have hardly a solution, the next one would be larger still."""
-_NOISE = 1e-9
-"""Multipliers whose terms are this small beside the largest term of all are dropped."""
 
 
 def polished(
@@ -47,7 +41,7 @@ def polished(
     cones: Array,
     psd: Array,
     infeasible: bool = False,
-) -> Multipliers:
+) -> ConicMultipliers:
     """Return multipliers of one box whose reduced costs vanish where a bound is missing.
 
     Parameters
@@ -56,13 +50,13 @@ def polished(
     lower, upper : array of shape (n,)
         Bounds of the variables in the box, as tight as they are known.
     rows, cones, psd : arrays
-        The multipliers, as vectors; see :class:`~sparseopt.solvers.misdp.bounds.Multipliers`.
+        The multipliers, as vectors; see :class:`~sparseopt.solvers.misdp.bounds.ConicMultipliers`.
     infeasible : bool, default False
         Whether they are Farkas multipliers (for the costs zero).
 
     Returns
     -------
-    Multipliers
+    ConicMultipliers
         With L = 1. Where a move would not help, those that were given.
 
     Notes
@@ -82,7 +76,7 @@ def polished(
     )
     y, z, Z = _without_noise(problem, costs, y, np.array(cones, float), np.array(psd, float))
     chosen = np.isinf(lower) & np.isinf(upper) & ~own
-    for _ in range(_ROUNDS):
+    for _ in range(POLISH_ROUNDS):
         r = _reduced(problem, costs, y, z, Z)
         size = np.abs(costs) + abs(problem.A.T) @ np.abs(y)
         missing = ~own & np.where(r > 0.0, np.isinf(lower), np.isinf(upper))
@@ -91,10 +85,10 @@ def polished(
         if not len(J) or not np.abs(r[J]).any():
             break
         moved = _moved(problem, J, r[J], y, z, Z)
-        if not _largest(*moved) <= _GROWTH * _largest(y, z, Z):
+        if not _largest(*moved) <= POLISH_GROWTH * _largest(y, z, Z):
             break
         y, z, Z = moved
-    return Multipliers(y[None], z[None], Z[None])
+    return ConicMultipliers(y[None], z[None], Z[None])
 
 
 def _largest(*vectors: Array) -> float:
@@ -120,9 +114,9 @@ def _without_noise(
         *(size for *_, size in parts),
         0.0,
     )
-    y = np.where(sizes <= _NOISE * top, 0.0, y)
+    y = np.where(sizes <= POLISH_NOISE * top, 0.0, y)
     for given, here, size in parts:
-        if size <= _NOISE * top:
+        if size <= POLISH_NOISE * top:
             given[here] = 0.0
     return y, z, Z
 

@@ -12,17 +12,9 @@ from sparseopt.problems.base import Array
 
 from .bounding import Box, ConicBounding, Relaxed
 from .cuts import CutPool
+from .settings import LP_BOX, LP_ENOUGH, LP_ROUNDS, LP_SLIP, LP_TRIES
 
 __all__ = ["PoolBounding"]
-
-_ROUNDS = 2
-"""Linear programs with more and more cuts in each box."""
-_ENOUGH, _TRIES = 0.5, 6
-"""The share of boxes that linear programs must close, after so many, to be solved at all."""
-_SLIP = 1e-8
-"""How far an optimum of HiGHS' may be off, relative to its size."""
-_FAR = 1e7
-"""Bounds of the linear programs where a variable has none; only the safe bound counts."""
 
 
 class PoolBounding:
@@ -80,7 +72,7 @@ class PoolBounding:
     def _approximate(self, box: Box, cutoff: float) -> Relaxed:
         """Solve linear programs, adding cuts, until the bound does not grow or meets the cutoff."""
         best = Relaxed(-np.inf)
-        for _ in range(_ROUNDS):
+        for _ in range(LP_ROUNDS):
             found = self._solve(box)
             if found is None:
                 break
@@ -106,7 +98,7 @@ class PoolBounding:
         known = highs.getModelStatus().name == "kOptimal"
         value = -float(highs.getInfo().objective_function_value) if known else np.inf
         self._instance.call("changeColsCost", self._n, columns, self.conic.form.costs)
-        return value + _SLIP * max(1.0, abs(value))
+        return value + LP_SLIP * max(1.0, abs(value))
 
     def settle(self, box: Box, found: Relaxed) -> Relaxed:
         """Ask the conic solvers."""
@@ -115,7 +107,7 @@ class PoolBounding:
     @property
     def _worth(self) -> bool:
         """Whether linear programs have closed boxes often enough so far."""
-        return self._closed >= _ENOUGH * (self._tried - _TRIES)
+        return self._closed >= LP_ENOUGH * (self._tried - LP_TRIES)
 
     def _conic(self, box: Box, cutoff: float) -> Relaxed:
         found = self.conic.relax(box, cutoff)
@@ -127,7 +119,7 @@ class PoolBounding:
         """Solve one linear program; None where it tells nothing."""
         self._append()
         highs = self._instance.highs
-        low, high = np.maximum(box[0], -_FAR), np.minimum(box[1], _FAR)
+        low, high = np.maximum(box[0], -LP_BOX), np.minimum(box[1], LP_BOX)
         columns = np.arange(self._n, dtype=np.int32)
         self._instance.call("changeColsBounds", self._n, columns, low, high)
         remaining = self._control.remaining
@@ -174,7 +166,7 @@ class PoolBounding:
 
         problem = self.pool.problem
         A = sp.csr_array(problem.A)
-        box = np.maximum(problem.lower, -_FAR), np.minimum(problem.upper, _FAR)
+        box = np.maximum(problem.lower, -LP_BOX), np.minimum(problem.upper, LP_BOX)
         self._instance.call(
             "passModel",
             self._n,

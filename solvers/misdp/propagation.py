@@ -30,14 +30,11 @@ from sparseopt.problems.misdp.cones import (
 )
 from sparseopt.problems.misdp.problem import MISDP
 
+from .settings import EMPTY, INTEGER_BOUND
+
 __all__ = ["Propagation"]
 
 _EPS = float(np.finfo(float).eps)
-_EMPTY = 1e-9
-"""An interval is empty where its ends cross by more than this, relative to their size (at least 1):
-rows may be off by rounding errors of whoever wrote them."""
-_WHOLE = 1e-7
-"""A bound of an integer variable is moved outwards by this before it is rounded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,8 +202,10 @@ class Propagation:
     def _settle(self, low: Array, high: Array) -> bool:
         """Round the bounds of integers; False when a pair has crossed."""
         whole = self._problem.integer
-        low[whole] = np.ceil(low[whole] - _WHOLE)
-        high[whole] = np.floor(high[whole] + _WHOLE)
+        part, least = INTEGER_BOUND
+        with np.errstate(invalid="ignore"):
+            low[whole] = np.ceil(low[whole] - np.fmax(part * np.abs(low[whole]), least))
+            high[whole] = np.floor(high[whole] + np.fmax(part * np.abs(high[whole]), least))
         if _crossed(low, high):
             return False
         wrong = low > high
@@ -263,7 +262,7 @@ def _outward(value: Array, sign: float) -> Array:
 def _crossed(low: Array, high: Array) -> bool:
     both = np.isfinite(low) & np.isfinite(high)
     size = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
-    return bool((low[both] > (high + _EMPTY * size)[both]).any() or (low == np.inf).any())
+    return bool((low[both] > (high + EMPTY * size)[both]).any() or (low == np.inf).any())
 
 
 def _moved(before: tuple[Array, Array], after: tuple[Array, Array]) -> bool:

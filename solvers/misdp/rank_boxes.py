@@ -22,14 +22,9 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle
 from sparseopt.problems.misdp.problem import MISDP
 
-__all__ = ["RankOneBoxes"]
+from .settings import EMPTY, RANK_OUT, RANK_ROUNDS
 
-_OUT = 1e-14
-"""Derived bounds are moved outwards by this, relative to their size."""
-_EMPTY = 1e-9
-"""An interval is empty where its ends cross by more than this, relative to their size (at least
-1): points may be off by as much."""
-_ROUNDS = 4
+__all__ = ["RankOneBoxes"]
 
 
 class RankOneBoxes:
@@ -85,7 +80,7 @@ class RankOneBoxes:
             )
             size = terms @ np.where(np.isinf(lower) | np.isinf(upper), 0.0, np.abs(lower))
             size += terms @ np.where(np.isinf(lower) | np.isinf(upper), 0.0, np.abs(upper))
-        slip = _OUT * (size + np.abs(self.F0))
+        slip = RANK_OUT * (size + np.abs(self.F0))
         return self.tightened(low - slip, high + slip)
 
     def tightened(self, lower: Array, upper: Array) -> tuple[Array, Array] | None:
@@ -93,21 +88,23 @@ class RankOneBoxes:
         low, high = lower.copy(), upper.copy()
         low[self.diagonal] = np.maximum(low[self.diagonal], 0.0)
         i, j, k = self.first, self.second, self.beside
-        for _ in range(_ROUNDS):
+        for _ in range(RANK_ROUNDS):
             with np.errstate(invalid="ignore", divide="ignore"):
-                top = _nan_to(np.sqrt(np.maximum(high[i] * high[j], 0.0)), np.inf) * (1.0 + _OUT)
+                top = _nan_to(np.sqrt(np.maximum(high[i] * high[j], 0.0)), np.inf) * (
+                    1.0 + RANK_OUT
+                )
                 np.maximum.at(low, k, -top)
                 np.minimum.at(high, k, top)
-                bottom = np.sqrt(low[i] * low[j]) * (1.0 - _OUT)
+                bottom = np.sqrt(low[i] * low[j]) * (1.0 - RANK_OUT)
                 np.maximum.at(low, k, np.where(low[k] >= 0.0, bottom, -np.inf))
                 np.minimum.at(high, k, np.where(high[k] <= 0.0, -bottom, np.inf))
-                least = np.maximum(np.maximum(low[k], -high[k]), 0.0) ** 2 * (1.0 - _OUT)
-                most = np.maximum(high[k], -low[k]) ** 2 * (1.0 + _OUT)
+                least = np.maximum(np.maximum(low[k], -high[k]), 0.0) ** 2 * (1.0 - RANK_OUT)
+                most = np.maximum(high[k], -low[k]) ** 2 * (1.0 + RANK_OUT)
                 for a, b in ((i, j), (j, i)):
                     np.maximum.at(low, a, _nan_to(least / high[b], 0.0))
                     np.minimum.at(high, a, _nan_to(most / low[b], np.inf))
             size = np.maximum(1.0, np.minimum(np.abs(low), np.abs(high)))
-            if (low > high + _EMPTY * size).any():
+            if (low > high + EMPTY * size).any():
                 return None
             # Ends that cross by rounding.
             low, high = np.minimum(low, high), np.maximum(low, high)
@@ -137,7 +134,7 @@ class RankOneBoxes:
             matrix = _scaled(self.F, a, i) + _scaled(self.F, b, j) - _scaled(self.F, l + u, k)
             constant = a * self.F0[i] + b * self.F0[j] - (l + u) * self.F0[k]
             terms = np.abs(a * b) + np.abs(l * u) + np.abs(constant)
-            side = a * b - l * u - constant + _OUT * terms
+            side = a * b - l * u - constant + RANK_OUT * terms
             rows.append(sp.csr_array(matrix))
             sides.append((np.full(len(k), -np.inf), np.where(good, side, np.inf)))
         return problem.with_changes(

@@ -14,19 +14,15 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp.cones import pack_symmetric
+from sparseopt.problems.misdp.cones import SemidefiniteBlock, pack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
+
+from .settings import RANK_STARTS, RANK_STEPS, RANK_WEIGHTS, RANK_ZERO
 
 if TYPE_CHECKING:
     from .bounding import Box, ConicBounding
 
 __all__ = ["lower_rank", "ranked_blocks", "second_eigenvalue"]
-
-_SINGLE = 1e-7
-"""A second eigenvalue below this, relative to the matrix' size (at least 1), is zero."""
-_STEPS = 25
-_WEIGHTS = (100.0, 10.0, 1.0, 0.05)
-_STARTS = 3
 
 
 def ranked_blocks(problem: MISDP) -> list[int]:
@@ -62,48 +58,71 @@ def lower_rank(
     control : Control
     """
     blocks = [problem.blocks[k] for k in ranked_blocks(problem)]
-
-    def missed(point: Array) -> float:
-        return max(second_eigenvalue(block.matrix(point)) for block in blocks)
-
-    if missed(x) <= _SINGLE:
+    if _missed(blocks, x) <= RANK_ZERO:
         return x
     costs = conic.form.costs
     scale = max(float(np.abs(costs).max()), 1e-12)
     random = np.random.default_rng(control.params.seed)
     best: Array | None = None
-    for weight in _WEIGHTS:
-        for start in range(_STARTS):
+    for weight in RANK_WEIGHTS:
+        for start in range(RANK_STARTS):
             vectors = [
                 _leading(block.matrix(x)) if start == 0 else random.normal(size=block.size)
                 for block in blocks
             ]
-            last = np.inf
-            for _ in range(_STEPS):
-                if control.limit() is not None:
-                    return best
-                penalty = np.zeros(len(costs))
-                for block, v in zip(blocks, vectors, strict=True):
-                    unit = v / np.linalg.norm(v)
-                    rest = np.eye(block.size) - np.outer(unit, unit)
-                    penalty += block.adjoint(pack_symmetric(rest))
-                found = conic.relax(box, np.inf, costs=weight * costs / scale + penalty)
-                if found.x is None:
-                    break
-                now = missed(found.x)
-                if now <= _SINGLE:
-                    if best is None or costs @ found.x < costs @ best:
-                        best = found.x
-                    break
-                if now > 0.99 * last:
-                    break
-                last = now
-                vectors = [_leading(block.matrix(found.x)) for block in blocks]
+            found = _convex_concave(blocks, conic, weight * costs / scale, box, vectors, control)
+            if found is not None and (best is None or costs @ found < costs @ best):
+                best = found
+            if control.limit() is not None:
+                return best
             if best is not None and costs @ best <= bound + 1e-6 * max(1.0, abs(bound)):
                 return best
         if best is not None:
             return best
     return best
+
+
+def _convex_concave(
+    blocks: list[SemidefiniteBlock],
+    conic: ConicBounding,
+    costs: Array,
+    box: Box,
+    vectors: list[Array],
+    control: Control,
+) -> Array | None:
+    r"""Minimise c'x + sum_b (tr M_b - lambda_1(M_b)) by linearising its concave part.
+
+    With v_b the leading eigenvector of the last matrix the next point minimises
+    :math:`c'x + \sum_b \langle I - v_b v_b', M_b(x)\rangle`.
+
+    Returns
+    -------
+    array of shape (n,) or None
+        A point of rank one, None where the sequence ends at another one.
+    """
+    last = np.inf
+    for _ in range(RANK_STEPS):
+        if control.limit() is not None:
+            return None
+        penalty = np.zeros(len(costs))
+        for block, v in zip(blocks, vectors, strict=True):
+            unit = v / np.linalg.norm(v)
+            penalty += block.adjoint(pack_symmetric(np.eye(block.size) - np.outer(unit, unit)))
+        x = conic.relax(box, np.inf, costs=costs + penalty).x
+        if x is None:
+            return None
+        now = _missed(blocks, x)
+        if now <= RANK_ZERO:
+            return x
+        if now > 0.99 * last:
+            return None
+        last = now
+        vectors = [_leading(block.matrix(x)) for block in blocks]
+    return None
+
+
+def _missed(blocks: list[SemidefiniteBlock], x: Array) -> float:
+    return max(second_eigenvalue(block.matrix(x)) for block in blocks)
 
 
 def _leading(matrix: Array) -> Array:

@@ -13,19 +13,11 @@ from sparseopt.result import Certificate, Limit
 
 from .bounding import Relaxed
 from .rank_boxes import RankOneBoxes
-from .search import Search
-from .tree import Tree
+from .search import MISDPSearch
+from .settings import RANK_BOX, RANK_INSIDE, RANK_MISSED, RANK_NARROW, RANK_NEARLY
+from .tree import IntegerTree
 
 __all__ = ["RankTree"]
-
-_FAR = 1e6
-"""Where an entry has no bound it is branched on at twice its value, up to this."""
-_NARROW = 1e-9
-_INSIDE = 0.2
-"""A split leaves at least this share of an interval on either side."""
-_MISSED = 1e-9
-_NEARLY = 1e-5
-"""Products this close to the squares are worth an attempt at rank one."""
 
 
 @dataclass(eq=False)
@@ -48,8 +40,8 @@ class RankTree:
 
     Parameters
     ----------
-    search : Search
-    tree : Tree
+    search : MISDPSearch
+    tree : IntegerTree
         That of the problem without its ranks, searched to the end.
 
     Attributes
@@ -58,7 +50,7 @@ class RankTree:
         How many boxes were bounded, beside the first.
     """
 
-    def __init__(self, search: Search, tree: Tree) -> None:
+    def __init__(self, search: MISDPSearch, tree: IntegerTree) -> None:
         self.search = search
         self.tree = tree
         self.boxes = RankOneBoxes(search.problem)
@@ -168,7 +160,7 @@ class RankTree:
         if tight is None:
             node.bound = np.inf
             return None
-        inner = Search(self.boxes.relaxed(*tight), search.options, search.control)
+        inner = MISDPSearch(self.boxes.relaxed(*tight), search.options, search.control)
         inner.points.value = search.points.value
         tree = inner.tree(inner.conic, dive_every=0, node_limit=None)
         limit = tree.run()
@@ -198,7 +190,7 @@ class RankTree:
         entries, boxes = self.boxes.entries(x), self.boxes
         products = entries[boxes.first] * entries[boxes.second] - entries[boxes.beside] ** 2
         size = max(1.0, float(np.abs(entries).max()) ** 2)
-        if float(products.max(initial=0.0)) > _NEARLY * size:
+        if float(products.max(initial=0.0)) > RANK_NEARLY * size:
             if self.nodes < self._next_point:
                 return
             self._next_point = 2 * self.nodes
@@ -214,20 +206,20 @@ class RankTree:
         size = np.maximum(1.0, np.abs(entries[i]) + np.abs(entries[j]))
         missed = (entries[i] * entries[j] - entries[k] ** 2) / size**2
         pair = int(np.argmax(missed))
-        if missed[pair] <= _MISSED:
+        if missed[pair] <= RANK_MISSED:
             return -1, 0.0
         places = np.array([k[pair], i[pair], j[pair]])
         low, high = lower[places], upper[places]
-        if low[0] < 0.0 < high[0] and min(-low[0], high[0]) > _NARROW:
+        if low[0] < 0.0 < high[0] and min(-low[0], high[0]) > RANK_NARROW:
             return int(places[0]), 0.0
-        width = np.minimum(high, _FAR) - np.maximum(low, -_FAR)
+        width = np.minimum(high, RANK_BOX) - np.maximum(low, -RANK_BOX)
         best = int(np.argmax(width))
-        if width[best] <= _NARROW * max(1.0, float(np.abs(entries[places[best]]))):
+        if width[best] <= RANK_NARROW * max(1.0, float(np.abs(entries[places[best]]))):
             return -1, 0.0
         value = float(entries[places[best]])
         if np.isinf(low[best]) or np.isinf(high[best]):
             return int(places[best]), 2.0 * value + (1.0 if np.isinf(high[best]) else -1.0)
-        share = _INSIDE * width[best]
+        share = RANK_INSIDE * width[best]
         return int(places[best]), float(np.clip(value, low[best] + share, high[best] - share))
 
     def _record(self) -> None:

@@ -29,10 +29,9 @@ from sparseopt.problems.misdp.cones import (
 )
 from sparseopt.problems.misdp.problem import MISDP
 
-__all__ = ["curve_residuals", "recession", "with_cones_as_matrices"]
+from .settings import CURVE_ZERO
 
-_ZERO = 1e-9
-"""Eigenvalues of M'(b) below this, relative to its terms, are zero."""
+__all__ = ["curve_residuals", "recession", "with_cones_as_matrices"]
 
 
 def recession(problem: MISDP) -> MISDP:
@@ -130,7 +129,7 @@ def curve_residuals(
         found["matrices"] = max(found["matrices"], -float(np.linalg.eigvalsh(whole)[0]))
         # Where M'(b) is zero an entry of B may be the root of what eigenvalues are allowed to miss.
         values, vectors = np.linalg.eigh(last)
-        beyond = B @ vectors[:, values <= _ZERO * largest * float(np.abs(bend).max())]
+        beyond = B @ vectors[:, values <= CURVE_ZERO * largest * float(np.abs(bend).max())]
         found["range"] = max(found["range"], float(np.abs(beyond).max(initial=0.0)) / largest)
         rest = slope - B - B.T
         size = max(float(np.abs(slope).max()), 2.0 * float(np.abs(B).max())) or 1.0

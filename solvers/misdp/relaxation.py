@@ -21,7 +21,7 @@ class Raw:
     x : array or None
         Values of the free variables.
     dual : array or None
-        Multipliers of b - C x in K, or a ray of them that disproves feasibility (`ray`).
+        ConicMultipliers of b - C x in K, or a ray of them that disproves feasibility (`ray`).
     direction : array or None
         A direction of the free variables along which the costs fall without end.
     ray : bool

@@ -13,20 +13,16 @@ from sparseopt.problems.base import Array
 
 from .cuts import CutPool
 from .indicators import Indicators
-from .search import Search
+from .search import MISDPSearch
+from .settings import SCIP_FEASIBLE, SCIP_SEPARATIONS
 
 __all__ = ["ConicHandler"]
-
-_FEASIBLE = 2e-8
-"""Residuals up to which SCIP may take a point for feasible."""
-_SEPARATIONS = 10
-"""Rounds of cuts at a node below the root, whose integers are not integral yet."""
 
 
 class Owner(Protocol):
     """The tree that the handler belongs to."""
 
-    search: Search
+    search: MISDPSearch
     pool: CutPool
     indicators: Indicators
     model: Any
@@ -77,14 +73,14 @@ class ConicHandler(pyscipopt.Conshdlr):  # type: ignore[misc]
     ) -> dict[str, Any]:
         """Tell whether a point of SCIP's meets all constraints."""
         x = self.owner.values(solution)
-        good = self._missed(x) <= _FEASIBLE
+        good = self._missed(x) <= SCIP_FEASIBLE
         return {"result": SCIP_RESULT.FEASIBLE if good else SCIP_RESULT.INFEASIBLE}
 
     def conssepalp(self, constraints: Any, nusefulconss: int) -> dict[str, Any]:
         """Cut off a solution of the linear program."""
         node = int(self.owner.model.getCurrentNode().getNumber())
         self._rounds[node] = self._rounds.get(node, 0) + 1
-        if node > 1 and self._rounds[node] > _SEPARATIONS:
+        if node > 1 and self._rounds[node] > SCIP_SEPARATIONS:
             return {"result": SCIP_RESULT.DIDNOTRUN}
         return self._guarded(self._separate, SCIP_RESULT.DIDNOTFIND)
 
@@ -141,7 +137,7 @@ class ConicHandler(pyscipopt.Conshdlr):  # type: ignore[misc]
             return SCIP_RESULT.CUTOFF
         if owner.pass_cuts():
             return SCIP_RESULT.SEPARATED
-        if self._missed(x) <= _FEASIBLE:
+        if self._missed(x) <= SCIP_FEASIBLE:
             return SCIP_RESULT.FEASIBLE
         fixed = all(
             v.getLbLocal() > v.getUbLocal() - 0.5

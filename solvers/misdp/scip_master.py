@@ -15,17 +15,13 @@ from sparseopt.result import Limit
 
 from ..common.watch import watched
 from .bounding import Box
-from .cuts import CutPool
-from .feed import Feed
+from .cuts import CutPool, NewCuts
 from .indicators import Indicators
 from .scip_handler import ConicHandler
-from .search import Search
+from .search import MISDPSearch
+from .settings import MASTER_ROUNDING, SCIP_SNAP
 
 __all__ = ["LazyCuts"]
-
-_ROUNDING = 1e-9
-_SNAP = 1e-7
-"""How far a point may be from SCIP's bounds of its variables to be proposed to it."""
 
 
 class LazyCuts:
@@ -36,7 +32,7 @@ class LazyCuts:
 
     Parameters
     ----------
-    search : Search
+    search : MISDPSearch
     pool : CutPool
     indicators : Indicators
     box : tuple of arrays of shape (n,)
@@ -48,7 +44,7 @@ class LazyCuts:
 
     def __init__(
         self,
-        search: Search,
+        search: MISDPSearch,
         pool: CutPool,
         indicators: Indicators,
         box: Box,
@@ -59,7 +55,7 @@ class LazyCuts:
         self.indicators = indicators
         self.model: Any = pyscipopt.Model()
         self.handler = ConicHandler(self)
-        self._feed = Feed((pool, indicators), box)
+        self._new_cuts = NewCuts((pool, indicators), box)
         self.record = record
         self.bound = -np.inf
         self.slack: Callable[[], float] = lambda: 0.0
@@ -112,7 +108,7 @@ class LazyCuts:
         proven = min(proven, self.given_up)
         if np.isfinite(proven):
             size = max(float(np.abs(self.search.problem.c).max()), abs(proven))
-            proven -= _ROUNDING * size
+            proven -= MASTER_ROUNDING * size
         self.bound = max(self.bound, proven)
         self.record(self.bound)
         return limit
@@ -127,7 +123,7 @@ class LazyCuts:
             # SCIP refuses another value for a variable that it has fixed, however near.
             own = [self.model.getTransformedVar(variable) for variable in self.variables]
             inside = np.clip(x, [v.getLbGlobal() for v in own], [v.getUbGlobal() for v in own])
-            if np.abs(inside - x).max() > _SNAP:
+            if np.abs(inside - x).max() > SCIP_SNAP:
                 return
             x = inside
         solution = self.model.createSol()
@@ -141,7 +137,7 @@ class LazyCuts:
     def pass_cuts(self) -> int:
         """Add the pool's new cuts to SCIP's linear program; return how many."""
         count = 0
-        for row, side in self._feed.fresh():
+        for row, side in self._new_cuts.fresh():
             self._add_cut(row, side)
             count += 1
         return count
@@ -174,7 +170,7 @@ class LazyCuts:
         for i, (low, high) in enumerate(zip(problem.row_lower, problem.row_upper, strict=True)):
             here = slice(A.indptr[i], A.indptr[i + 1])
             self._add_row(A.indices[here], A.data[here], low, high)
-        for row, side in self._feed.fresh():
+        for row, side in self._new_cuts.fresh():
             places = np.flatnonzero(row)
             self._add_row(places, row[places], side, np.inf)
         model.includeConshdlr(

@@ -11,13 +11,12 @@ from sparseopt.backend import Control
 
 from .conic import NodeProgram
 from .relaxation import Raw
+from .settings import SCS_ITERATIONS
 
-__all__ = ["Scs"]
-
-_ITERATIONS = 20_000
+__all__ = ["ScsRelaxation"]
 
 
-class Scs:
+class ScsRelaxation:
     """Solves programs by SCS, each from the solution of the last one of the same shape."""
 
     name = "scs"
@@ -42,7 +41,7 @@ class Scs:
             "eps_abs": self._tolerance,
             "eps_rel": self._tolerance,
             "eps_infeas": min(self._tolerance, 1e-8),
-            "max_iters": _ITERATIONS,
+            "max_iters": SCS_ITERATIONS,
         }
         if self._control.remaining is not None:
             settings["time_limit_secs"] = max(self._control.remaining, 1e-3)

@@ -10,14 +10,14 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from .bounding import Bounding, ConicBounding
 from .conic_solvers import conic_solver
-from .points import Points
+from .points import IncumbentFinder
 from .propagation import Propagation
-from .tree import Settings, Tree
+from .tree import IntegerTree, TreeSettings
 
-__all__ = ["Search"]
+__all__ = ["MISDPSearch"]
 
 
-class Search:
+class MISDPSearch:
     """The parts of one solve, which engines put together.
 
     Parameters
@@ -41,9 +41,9 @@ class Search:
             others = [conic_solver(name, control, tolerance) for name in names]
             others.append(conic_solver("auto", control, 100.0 * tolerance))
             self.conic = ConicBounding(problem, solver, others)
-            self.points = Points(problem, self.propagation, self.conic, control)
+            self.points = IncumbentFinder(problem, self.propagation, self.conic, control)
 
-    def tree(self, bounding: Bounding, **changes: Any) -> Tree:
+    def tree(self, bounding: Bounding, **changes: Any) -> IntegerTree:
         """Return a tree over the whole problem."""
         params = self.control.params
         settings = {
@@ -54,11 +54,11 @@ class Search:
             "dive_every": self.options["dives"],
             "capacity": self.options["certificate_numbers"],
         }
-        return Tree(
+        return IntegerTree(
             self.problem,
             self.propagation,
             bounding,
             self.points,
             self.control,
-            Settings(**{**settings, **changes}),
+            TreeSettings(**{**settings, **changes}),
         )

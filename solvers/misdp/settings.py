@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+# ---- Points and bounds: what counts as feasible, proven, or rounding (all relative)
+
 UNCHARGED = 5e-8
 """Reduced costs that a bound leaves out, times the size of their variables, relative to the
-objective's (a disproof's) value. Conic solvers end at 1e-9; variables without ends magnify that."""
+objective's (a disproof's) value. Conic solvers end at 1e-9; variables without ends magnify
+that."""
 
 UNREACHED = 1e100
 """The size of variables nobody has a point of: no reduced cost may be left out."""
@@ -15,12 +18,231 @@ RECOMPUTATIONS = 3
 DISPROOF_RECHECKED = 1e-9
 """Value of a disproof, relative to its terms, that the checker asks for."""
 
+POINT_GOOD = 1e-9
+"""Residuals below this, relative to the terms, are left as they are: what conic solvers reach."""
+
+POINT_ALLOWED = 4e-8
+"""Residuals up to which a point is feasible; the checker allows 1e-7."""
+
+POINT_NEAR = 1e-3
+"""A continuous solution that is off by more than this is not worth repairing."""
+
+RANK_ALLOWED = 4e-7
+"""Second eigenvalues of matrices of rank one, relative to the terms; the checker allows 1e-6 of
+the first eigenvalue."""
+
+INTEGER_ROW = 1e-12
+"""Residuals of rows of integers only, relative to their terms: rounding errors in the data."""
+
+INTEGER_BOUND = 1e-12, 1e-14
+"""What a bound of an integer variable is moved outwards by before it is rounded: the part of its
+size, and in any case. Much less than 1 / M for a row y <= M k."""
+
+OBJECTIVE_ROUNDING = 5e-10
+"""A gap below this, relative to the largest cost, is rounding; the checker allows twice as much."""
+
+DISPROOF = 2e-9
+"""Value that a disproof must have, relative to its terms; the checker asks for half of it."""
+
+BELIEVED = 1e3
+"""Bounds beyond this times the largest cost leave no reduced cost out: a small one may hide a
+point that is far away."""
+
+EMPTY = 1e-9
+"""An interval is empty where its ends cross by more than this, relative to their size (at least
+1): rows may be off by rounding errors of whoever wrote them."""
+
+FIXED = 1e-11
+"""A variable whose bounds are this close, relative to their size, is fixed; a matrix this small
+beside the others is zero."""
+
+INTEGRAL = 1e-6
+"""Values of a relaxation this close to an integer are one: what its solver leaves."""
+
+SCIP_FEASIBLE = 2e-8
+"""Residuals up to which SCIP may take a point for feasible: half of POINT_ALLOWED."""
+
+# ---- Conic relaxations
+
 BARRIER_ORDER = 18
 """Order of a matrix from which our interior points are taken: the dense blocks of a general conic
 solver cost more from there on."""
 
 BARRIER_VARIABLES = 600
 """Variables up to which they are: their Schur complement is dense."""
+
+DENSE_ENTRIES = 4_000_000
+"""Constraints with up to this many entries are held as a dense matrix (32 MB)."""
+
+COMMON_RANGE = 1e-13
+"""Eigenvalues of the sum of squared matrices below this, relative to the largest, are zero: facial
+reduction takes their directions out."""
+
+BARRIER_ITERATIONS = 60
+"""Interior-point steps; programs that need more do not converge."""
+
+BARRIER_FAR = 1e13
+"""Size of iterates, relative to the right-hand side, along which costs fall without end (times
+1e-4)."""
+
+SCS_ITERATIONS = 20_000
+"""Steps of SCS, each a product with the factorised constraints."""
+
+POLISH_ROUNDS = 4
+"""Newton steps that take reduced costs off variables without bounds; they converge at once or
+never."""
+
+POLISH_GROWTH = 100.0
+"""A step that makes the largest multiplier grow by more than this leads nowhere: where the
+equations have hardly a solution, the next one would be larger still."""
+
+POLISH_NOISE = 1e-9
+"""Multipliers whose terms are this small beside the largest term of all are dropped."""
+
+# ---- The tree
+
+PLUNGE = 12
+"""Nodes that are taken one below the other before the best open one comes first again."""
+
+PLUNGE_WITHOUT_POINT = 60
+"""The same as long as there is no incumbent."""
+
+ENDLESS_NODES = 5000
+"""Nodes after which a tree over integers without bounds must have a bound."""
+
+LOCAL_SEARCH = 300
+"""Neighbours of incumbents that local search tries, beside one for each node."""
+
+# ---- Cuts and masters
+
+CUT_VIOLATED = 1e-8
+"""A cut must be missed by this, relative to its size."""
+
+CUT_HUGE = 1e9
+"""A cut whose side is this large beside its row bounds nothing that could be distinguished."""
+
+CUT_SAME = 1e-9
+"""Cuts whose entries agree to this are the same."""
+
+CUT_PAIRS = 12
+"""All pairs of lines of a block get cuts at the start up to this order."""
+
+CUT_SPARSE = (2, 4)
+"""Numbers of entries that sparse cuts keep."""
+
+CUT_TINY = 1e-7
+"""Coefficients below this, beside a largest one of 1, are replaced by what they come to at most:
+solvers of linear programs drop them."""
+
+CUT_LOST = 1e-8
+"""By how much that may move the side of a cut."""
+
+SCOUT_NODES = 20
+"""Nodes with semidefinite relaxations that are spent on a first incumbent."""
+
+MASTER_GAP = 1e-2
+"""The relative gap to which the first masters are solved."""
+
+MASTER_RELAXATIONS = 50
+"""Rounds of cuts before the first master, at most."""
+
+MASTER_STEP = 1e-4
+"""By what such a round must move the bound, relative to its size, for another one."""
+
+MASTER_PATIENCE = 4
+"""Rounds one after the other that need not."""
+
+MASTER_NODES = 1000
+"""Nodes of all masters: where they take more their linear programs are too weak."""
+
+MASTERS = 10
+"""Within so many masters the gap must be halved."""
+
+MASTER_ROUNDING = 1e-9
+"""How far a master's bound may be off by its tolerances, relative to the objective's size."""
+
+MASTER_BOX = 1e5
+"""Where a variable has no bound the master gets this one; it proves nothing then."""
+
+MASTER_SLACK = 1e-4
+"""Rows with more slack than this, relative to their largest coefficient, are left out."""
+
+MASTER_MISSED = 1e-9
+"""Rows that were left out come back where a point misses them by more than this."""
+
+SCIP_SNAP = 1e-7
+"""How far a point may be from SCIP's bounds of its variables to be proposed to it."""
+
+SCIP_SEPARATIONS = 10
+"""Rounds of cuts at a node below the root, whose integers are not integral yet."""
+
+LP_ROUNDS = 2
+"""Linear programs with more and more cuts in each box."""
+
+LP_ENOUGH = 0.5
+"""The share of boxes that linear programs must close to be solved at all, ..."""
+
+LP_TRIES = 6
+"""... after so many boxes."""
+
+LP_SLIP = 1e-8
+"""How far an optimum of HiGHS may be off, relative to its size."""
+
+LP_BOX = 1e7
+"""Bounds of the linear programs where a variable has none; only the safe bound counts."""
+
+PROBING_TIGHTER = 1e-3
+"""A bound must move by this part of its distance to be worth a row."""
+
+PROBING_NUMBERS = 20_000_000
+"""Numbers of all such rows, at most (160 MB)."""
+
+PROBING_ENTRIES = 3_000_000
+"""Entries of the constraints that probing looks at, at most, over all variables."""
+
+PROBING_ZERO = 1e-12
+"""Bounds of diagonal entries below this are zero."""
+
+PERSPECTIVE_VIOLATED = 1e-7
+"""A perspective must be missed by this to give a cut."""
+
+# ---- Rank one
+
+RANK_ZERO = 1e-7
+"""A second eigenvalue below this, relative to the matrix' size (at least 1), is zero."""
+
+RANK_STEPS = 25
+"""Linearisations of the penalised second eigenvalue, for each weight and start."""
+
+RANK_WEIGHTS = (100.0, 10.0, 1.0, 0.05)
+"""Weights of that penalty beside the costs, heavy ones first: these find points soonest."""
+
+RANK_STARTS = 3
+"""Random directions that each weight is tried with."""
+
+RANK_BOX = 1e6
+"""Where an entry has no bound it is branched on at twice its value, up to this."""
+
+RANK_NARROW = 1e-9
+"""Intervals below this, relative to their entry, are not split."""
+
+RANK_INSIDE = 0.2
+"""A split leaves at least this share of an interval on either side."""
+
+RANK_MISSED = 1e-9
+"""Products that miss the squares by less than this are equal to them."""
+
+RANK_NEARLY = 1e-5
+"""Products this close to the squares are worth an attempt at rank one."""
+
+RANK_OUT = 1e-14
+"""Derived bounds of entries are moved outwards by this, relative to their size: fifty rounding
+errors."""
+
+RANK_ROUNDS = 4
+"""How often bounds of entries are derived from each other."""
+
+# ---- Rays and curves
 
 RAY_DIGITS = (1, 2, 3, 4, 6, None)
 """Digits behind the point that rays and curves are rounded to, None for not at all. A direction of
@@ -31,3 +253,28 @@ RAY_EXACT = 1e-15
 
 RAY_NEARLY = 5e-9
 """Residuals up to which a direction is believed, without a proof."""
+
+RAY_FALLS = 1e-4
+"""By how much the objective must improve along a ray of length 1, relative to the largest cost:
+matrices are semidefinite to 1e-9 or so, which lets entries beside zeros move by the root of it."""
+
+RAY_LARGEST = 12
+"""Integer parts of rays are rounded to entries up to this, whatever the rounding."""
+
+RAY_MULTIPLES = 5000
+"""Entries of integer parts that the relaxation's direction is close to a multiple of."""
+
+RAY_RATIONAL = 1e-7
+"""How close, for each unit of the multiple."""
+
+RAY_EXACT_ONES = 3
+"""How many such multiples are tried first."""
+
+CURVE_VARIABLES = 3000
+"""Variables of the program for a curve up to which it is tried."""
+
+CURVE_RANGE = 1e-6
+"""Eigenvalues of recession matrices of size 1 below this are zero."""
+
+CURVE_ZERO = 1e-9
+"""Eigenvalues of M'(b) below this, relative to its terms, are zero."""

@@ -12,24 +12,18 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Limit
 
 from .bounding import Bounding, Box, Judge, Relaxed
-from .fixing import cut_ends
-from .frontier import Frontier
+from .branching import PseudoCosts, reduced_cost_fixing
 from .heuristics import Heuristics
-from .node import Leaf, Leaves, Node
-from .points import Points
+from .node import IntegerLeaf, IntegerLeaves, IntegerNode, OpenNodes
+from .points import IncumbentFinder
 from .propagation import Propagation
-from .pseudo_costs import PseudoCosts
+from .settings import ENDLESS_NODES, OBJECTIVE_ROUNDING
 
-__all__ = ["Settings", "Tree"]
-
-_SUM = 5e-10
-"""A gap below this, relative to the largest cost, is rounding; the checker allows twice as much."""
-_ENDLESS = 5000
-"""Nodes after which a tree over integers without bounds must have got somewhere."""
+__all__ = ["IntegerTree", "TreeSettings"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class TreeSettings:
     """How the tree is searched.
 
     Attributes
@@ -54,7 +48,7 @@ class Settings:
     first: bool = False
 
 
-class Tree:
+class IntegerTree:
     """Branch and bound, best bound first with short plunges.
 
     Parameters
@@ -63,14 +57,14 @@ class Tree:
     propagation : Propagation
     bounding : Bounding
         Relaxations of boxes.
-    points : Points
+    points : IncumbentFinder
         Finds and keeps the incumbent.
     control : Control
-    settings : Settings
+    settings : TreeSettings
 
     Attributes
     ----------
-    leaves : Leaves
+    leaves : IntegerLeaves
     floor : float
         A bound that was proven elsewhere, without leaves.
     nodes : int
@@ -83,9 +77,9 @@ class Tree:
         problem: MISDP,
         propagation: Propagation,
         bounding: Bounding,
-        points: Points,
+        points: IncumbentFinder,
         control: Control,
-        settings: Settings,
+        settings: TreeSettings,
     ) -> None:
         self.problem = problem
         self.propagation = propagation
@@ -98,14 +92,14 @@ class Tree:
         self.heuristics = Heuristics(
             propagation, bounding, points, control, costs, settings.dive_every
         )
-        self.leaves = Leaves(problem, settings.capacity)
+        self.leaves = IntegerLeaves(problem, settings.capacity)
         self.nodes = 0
         self.unresolved = 0
         self.direction: Array | None = None
         self.trace: list[tuple[float, float | None, float | None]] = []
         self._whole = problem.integer
         self._costs = PseudoCosts(int(problem.integer.sum()), settings.branching)
-        self._frontier = Frontier()
+        self._open_nodes = OpenNodes()
         self.floor = -np.inf
         box = propagation.tighten()
         whole = self._whole
@@ -113,16 +107,16 @@ class Tree:
         self._endless = any(bool(np.isinf(end[whole]).any()) for end in ends)
         if box is None:
             start = problem.lower[whole], problem.upper[whole]
-            self.leaves.add(Leaf(*start, None, True, np.inf))
+            self.leaves.add(IntegerLeaf(*start, None, True, np.inf))
         else:
-            self._frontier.push(Node(box[0][whole], box[1][whole], box, -np.inf))
+            self._open_nodes.push(IntegerNode(box[0][whole], box[1][whole], box, -np.inf))
 
     # ---- what is known at any moment
 
     @property
     def leaf_bound(self) -> float:
         """What the leaves and the open nodes prove: nothing costs less (without the offset)."""
-        return min(self._frontier.bound, self.leaves.bound)
+        return min(self._open_nodes.bound, self.leaves.bound)
 
     @property
     def bound(self) -> float:
@@ -130,9 +124,9 @@ class Tree:
         return max(self.floor, min(self.leaf_bound, self.points.value))
 
     @property
-    def open(self) -> list[Node]:
+    def open(self) -> list[IntegerNode]:
         """Nodes that are not done with."""
-        return self._frontier.nodes
+        return self._open_nodes.nodes
 
     def raise_floor(self, bound: float) -> None:
         """Note a bound that was proven elsewhere, without leaves."""
@@ -159,7 +153,7 @@ class Tree:
     @property
     def rounding(self) -> float:
         """The gap that is nothing but rounding, in the unit of the costs."""
-        return _SUM * self.judge.scale
+        return OBJECTIVE_ROUNDING * self.judge.scale
 
     def closed(self) -> bool:
         """Tell whether the bound meets the incumbent within the gap that was asked."""
@@ -169,7 +163,7 @@ class Tree:
 
     def run(self) -> Limit | None:
         """Search until the gap is closed, nothing is open, or a limit is reached."""
-        while len(self._frontier):
+        while len(self._open_nodes):
             limit = self.control.limit()
             if limit is None and self.settings.node_limit is not None:
                 limit = Limit.NODE if self.nodes >= self.settings.node_limit else None
@@ -179,19 +173,19 @@ class Tree:
                 return limit
             if self.settings.first and self.points.best is not None:
                 return None
-            node = self._frontier.pop()
+            node = self._open_nodes.pop()
             if node.bound >= self.points.value - self.slack:
                 self._leaf(node, Relaxed(node.bound, node.multipliers))
                 continue
             self.nodes += 1
             children = self._work(node)
-            self._frontier.extend(children, self.points.best is None)
+            self._open_nodes.extend(children, self.points.best is None)
             self.record()
         return None
 
     def _hopeless(self) -> bool:
         """Tell whether integers without bounds keep the tree from ever getting anywhere."""
-        if self.nodes < _ENDLESS or not self._endless:
+        if self.nodes < ENDLESS_NODES or not self._endless:
             return False
         return self.points.best is None if self.settings.first else self.leaf_bound == -np.inf
 
@@ -203,7 +197,7 @@ class Tree:
         bool
             Whether it is still open.
         """
-        node = self._frontier.pop()
+        node = self._open_nodes.pop()
         found = self.bounding.relax(node.box, np.inf)
         if found.infeasible:
             self._leaf(node, found)
@@ -211,7 +205,7 @@ class Tree:
         if found.bound > node.bound:
             node.bound, node.multipliers = found.bound, found.multipliers
         self._look(node.box, found)
-        self._frontier.push(node)
+        self._open_nodes.push(node)
         self.record()
         return True
 
@@ -221,7 +215,7 @@ class Tree:
         if not self.trace or self.trace[-1][1:] != (objective, bound):
             self.trace.append((self.control.elapsed, objective, bound))
         self.control.progress(
-            f"{self.nodes} nodes, {len(self._frontier)} open",
+            f"{self.nodes} nodes, {len(self._open_nodes)} open",
             objective=objective,
             bound=bound,
         )
@@ -231,7 +225,7 @@ class Tree:
             return None
         return float(self.judge.safe.sign * value + self.problem.offset)
 
-    def _work(self, node: Node) -> list[Node]:
+    def _work(self, node: IntegerNode) -> list[IntegerNode]:
         """Bound a node; return its children, the more promising one first."""
         points = self.points
         box = self.propagation.tighten(*node.box, points.cutoff)
@@ -247,7 +241,7 @@ class Tree:
             # The parent's multipliers prove more.
             found = replace(found, bound=node.bound, multipliers=node.multipliers)
         if node.branched is not None:
-            self._costs.learn(node.branched, found.bound)
+            self._costs.update(node.branched, found.bound)
         if fixed:
             self._finish(node, found)
             return []
@@ -270,7 +264,7 @@ class Tree:
 
         self.heuristics.look(box, found, self.nodes, enough)
 
-    def _finish(self, node: Node, found: Relaxed) -> None:
+    def _finish(self, node: IntegerNode, found: Relaxed) -> None:
         """Close a node whose integers are all fixed."""
         points = self.points
         if not found.infeasible:
@@ -284,9 +278,9 @@ class Tree:
                 self.unresolved += 1
         self._leaf(node, found)
 
-    def _leaf(self, node: Node, found: Relaxed) -> None:
+    def _leaf(self, node: IntegerNode, found: Relaxed) -> None:
         self.leaves.add(
-            Leaf(
+            IntegerLeaf(
                 node.lower,
                 node.upper,
                 found.multipliers,
@@ -295,15 +289,15 @@ class Tree:
             )
         )
 
-    def _empty(self, node: Node) -> None:
+    def _empty(self, node: IntegerNode) -> None:
         """Close a node that propagation empties: nothing there is better than the incumbent."""
         none = self.points.best is None
         self.leaves.add(
-            Leaf(node.lower, node.upper, None, none, np.inf if none else self.points.value)
+            IntegerLeaf(node.lower, node.upper, None, none, np.inf if none else self.points.value)
         )
 
-    def _branch(self, node: Node, found: Relaxed) -> list[Node]:
-        low, high = cut_ends(
+    def _branch(self, node: IntegerNode, found: Relaxed) -> list[IntegerNode]:
+        low, high = reduced_cost_fixing(
             node, self.judge, self._whole, self.points.value, self.slack, self.leaves
         )
         whole = self._whole
@@ -323,10 +317,12 @@ class Tree:
 
     def _child(
         self,
-        node: Node,
+        node: IntegerNode,
         box: Box,
         lower: Array,
         upper: Array,
         branched: tuple[int, int, float, float] | None,
-    ) -> Node:
-        return Node(lower, upper, box, node.bound, node.depth + 1, node.multipliers, branched)
+    ) -> IntegerNode:
+        return IntegerNode(
+            lower, upper, box, node.bound, node.depth + 1, node.multipliers, branched
+        )

@@ -15,20 +15,19 @@ from sparseopt.result import Certificate, Result, Status
 from .bounding import ConicBounding
 from .recession import recession
 from .relaxation import ConicSolver
-from .settings import RAY_DIGITS, RAY_EXACT, RAY_NEARLY
+from .settings import (
+    RANK_ALLOWED,
+    RAY_DIGITS,
+    RAY_EXACT,
+    RAY_EXACT_ONES,
+    RAY_FALLS,
+    RAY_LARGEST,
+    RAY_MULTIPLES,
+    RAY_NEARLY,
+    RAY_RATIONAL,
+)
 
 __all__ = ["bends", "find_ray", "integer_parts", "unbounded"]
-
-_RANK = 4e-7
-_FALLS = 1e-4
-"""By how much the objective must improve along a ray of length 1, relative to the largest cost:
-matrices are semidefinite to 1e-9 or so, which lets entries beside zeros move by the root of it."""
-_LARGEST = 12
-"""Integer parts of rays are rounded to entries up to this, whatever the rounding."""
-_MULTIPLES = 5000
-"""Entries of integer parts that the relaxation's direction is close to a multiple of."""
-_RATIONAL = 1e-7
-_EXACT_ONES = 3
 
 
 def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | None:
@@ -54,7 +53,7 @@ def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | N
         if ray is None:
             return False
         unit = ray / max(float(np.abs(ray).max()), 1e-300)
-        return float(costs @ unit) < -_FALLS * scale
+        return float(costs @ unit) < -RAY_FALLS * scale
 
     found = conic.relax((low, high), np.inf)
     if not falls(found.x):
@@ -97,7 +96,7 @@ def bends(problem: MISDP, x: Array, ray: Array) -> bool:
         if block.rank_one and block.size > 1:
             step = max(1.0, float(np.abs(x).max())) / float(np.abs(ray).max())
             values = np.linalg.eigvalsh(block.matrix(x + step * ray))
-            if values[-2] > _RANK * max(1.0, float(np.abs(values).max())):
+            if values[-2] > RANK_ALLOWED * max(1.0, float(np.abs(values).max())):
                 return True
     return False
 
@@ -118,11 +117,11 @@ def integer_parts(values: Array) -> Iterator[Array]:
     if size <= 1e-9:
         return
     unit = values / size
-    multiples = np.arange(1, _MULTIPLES + 1)
+    multiples = np.arange(1, RAY_MULTIPLES + 1)
     off = np.abs(np.outer(multiples, unit) - np.rint(np.outer(multiples, unit))).max(axis=1)
-    exact = multiples[off <= _RATIONAL * multiples][:_EXACT_ONES]
+    exact = multiples[off <= RAY_RATIONAL * multiples][:RAY_EXACT_ONES]
     seen = set()
-    for k in (*exact.tolist(), *range(1, _LARGEST + 1)):
+    for k in (*exact.tolist(), *range(1, RAY_LARGEST + 1)):
         part = np.rint(unit * k)
         if part.tobytes() not in seen:
             seen.add(part.tobytes())

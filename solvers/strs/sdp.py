@@ -7,7 +7,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.builder import MISDPBuilder
 
-from ..misdp.bounds import Multipliers
+from ..misdp.bounds import ConicMultipliers
 
 __all__ = ["StrongRelaxation"]
 
@@ -65,7 +65,7 @@ class StrongRelaxation:
         """Return q of a point, shape (D,)."""
         return np.asarray(x[self._q])
 
-    def pair(self, multipliers: Multipliers) -> Array:
+    def pair(self, multipliers: ConicMultipliers) -> Array:
         r"""Return the pair (l, L) that the rows' multipliers are, as (w, l, L) with w = 0.
 
         The Lagrangian leaves :math:`\langle A - L, Z \rangle + (a - l)'z` to the matrix, and

@@ -15,7 +15,7 @@ from sparseopt import Certificate, Limit, Result, Status, check
 from sparseopt.checking.misdp.boxes import uncovered
 from sparseopt.generators import random_misdp
 from sparseopt.problems import MISDP, MISDPBuilder
-from sparseopt.solvers.misdp.bounds import Multipliers, SafeBounds
+from sparseopt.solvers.misdp.bounds import ConicMultipliers, SafeBounds
 from sparseopt.solvers.misdp.polish import polished
 
 
@@ -72,7 +72,7 @@ def test_safe_bounds_hold_for_any_multipliers() -> None:
     safe = SafeBounds(problem)
     for size in (1e-6, 1e-2, 1.0, 1e4):
         lengths = (problem.A.shape[0], safe.cone_length, safe.psd_length)
-        given = Multipliers(*(size * rng.normal(size=(50, length)) for length in lengths))
+        given = ConicMultipliers(*(size * rng.normal(size=(50, length)) for length in lengths))
         found = safe.evaluate(problem.lower, problem.upper, given)
         assert (found.value <= safe.sign * problem.c @ result.x + 1e-9).all()
         none = safe.evaluate(problem.lower, problem.upper, given, infeasible=True)
@@ -247,7 +247,7 @@ def test_polishing_makes_unbounded_variables_cost_nothing() -> None:
         problem, problem.lower, problem.upper, found.rows, found.cones, found.psd + 1e-9
     )
     safe = SafeBounds(problem)
-    raw = Multipliers(found.rows[None], found.cones[None], found.psd[None] + 1e-9)
+    raw = ConicMultipliers(found.rows[None], found.cones[None], found.psd[None] + 1e-9)
     assert safe.evaluate(problem.lower, problem.upper, raw).value[0] == -np.inf
     proven = safe.evaluate(problem.lower, problem.upper, given)
     np.testing.assert_allclose(proven.nearly[0], found.value, rtol=1e-6)
@@ -292,8 +292,8 @@ def test_multipliers_near_overflow_are_evaluated() -> None:
     problem, result = example("interior", 2)
     arrays = arrays_of(result)
     safe = SafeBounds(problem)
-    given = Multipliers(*(1e200 * arrays[name] for name in ("rows", "cones", "psd")))
-    plain = Multipliers(*(arrays[name] for name in ("rows", "cones", "psd")))
+    given = ConicMultipliers(*(1e200 * arrays[name] for name in ("rows", "cones", "psd")))
+    plain = ConicMultipliers(*(arrays[name] for name in ("rows", "cones", "psd")))
     huge = safe.evaluate(problem.lower, problem.upper, given, infeasible=True)
     small = safe.evaluate(problem.lower, problem.upper, plain, infeasible=True)
     np.testing.assert_allclose(huge.value / 1e200, small.value, rtol=1e-6, atol=1e-9)

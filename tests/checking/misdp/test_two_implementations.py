@@ -14,7 +14,7 @@ from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.checking.misdp.ranks import RankBoxes
 from sparseopt.checking.misdp.rays import _arrow
 from sparseopt.problems import MISDP, MISDPBuilder, SecondOrderCone
-from sparseopt.solvers.misdp.bounds import Multipliers, SafeBounds
+from sparseopt.solvers.misdp.bounds import ConicMultipliers, SafeBounds
 from sparseopt.solvers.misdp.propagation import Propagation
 from sparseopt.solvers.misdp.rank_boxes import RankOneBoxes
 from sparseopt.solvers.misdp.recession import with_cones_as_matrices
@@ -71,7 +71,7 @@ def test_weak_duality(problem: MISDP) -> None:
             given = size * rng.normal(size=m + cones + psd)
             own = duality.bound(*box, given, farkas)
             parts = (part[None] for part in np.split(given, [m, m + cones]))
-            engine = safe.evaluate(*box, Multipliers(*parts), farkas)
+            engine = safe.evaluate(*box, ConicMultipliers(*parts), farkas)
             # Random multipliers of a variable without ends prove nothing, for either.
             assert np.isinf(own.value) == np.isinf(engine.value[0])
             if np.isfinite(own.value):

@@ -11,7 +11,7 @@ from sparseopt.generators.random_misdp import random_misdp
 from sparseopt.params import SolveParams
 from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
 from sparseopt.registry import get_backend
-from sparseopt.solvers.misdp.clarabel_ import Clarabel
+from sparseopt.solvers.misdp.clarabel_ import ClarabelRelaxation
 from sparseopt.solvers.misdp.conic import ConicForm
 
 mosek = pytest.importorskip("mosek", reason="mosek is not installed: sparseopt[mosek]")
@@ -58,7 +58,7 @@ def test_what_mosek_is_given_has_the_optimum_of_clarabel(program, tmp_path):
         linear = bool(program.zero) + bool(program.nonnegative)
         assert task.getnumacc() == linear + len(program.orders) + len(program.sizes)
         task.writedata(str(path))
-    raw = Clarabel(Control(SolveParams()), 1e-9).solve(program, np.inf)
+    raw = ClarabelRelaxation(Control(SolveParams()), 1e-9).solve(program, np.inf)
     read = sparseopt.load(path)
     result = sparseopt.solve(read, backend="misdp-bnb", options={"relaxation": "clarabel"})
     assert result.verdict is Verdict.VERIFIED

@@ -10,18 +10,18 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import pack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
 
-from .bounds import Multipliers
+from .bounds import ConicMultipliers
 
-__all__ = ["cone_normal", "witness"]
+__all__ = ["cone_normal", "most_violated"]
 
 
-def witness(
+def most_violated(
     problem: MISDP,
     x: Array,
     rows: Array | None = None,
     cones: Sequence[int] | None = None,
     blocks: Sequence[int] | None = None,
-) -> Multipliers | None:
+) -> ConicMultipliers | None:
     """Return multipliers of the constraint that x misses most, None where it misses none.
 
     Parameters
@@ -38,10 +38,10 @@ def witness(
         sum(block.dimension for block in problem.blocks),
     ]
 
-    def unit(part: int, places: Array, values: Array) -> Multipliers:
+    def unit(part: int, places: Array, values: Array) -> ConicMultipliers:
         arrays = [np.zeros((1, length)) for length in lengths]
         arrays[part][0, places] = values
-        return Multipliers(*arrays)
+        return ConicMultipliers(*arrays)
 
     chosen = np.arange(lengths[0]) if rows is None else rows
     if len(chosen):

@@ -1,4 +1,4 @@
-"""Which integer variable to branch on."""
+"""Which variable to branch on, and reduced-cost fixing: what a node need not be branched for."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-__all__ = ["PseudoCosts"]
+from .bounding import Box, Judge
+from .node import IntegerLeaf, IntegerLeaves, IntegerNode
+from .settings import INTEGRAL
 
-_WHOLE = 1e-6
+__all__ = ["PseudoCosts", "reduced_cost_fixing"]
 
 
 class PseudoCosts:
@@ -26,7 +28,7 @@ class PseudoCosts:
         self._sum = np.zeros((2, q))
         self._count = np.zeros((2, q))
 
-    def learn(self, branched: tuple[int, int, float, float], bound: float) -> None:
+    def update(self, branched: tuple[int, int, float, float], bound: float) -> None:
         """Note what a branch (variable, direction, distance, parent's bound) has brought."""
         j, direction, distance, before = branched
         if np.isfinite(bound) and np.isfinite(before) and distance > 1e-9:
@@ -42,7 +44,7 @@ class PseudoCosts:
             return j, _middle(lower[j], upper[j])
         v = np.clip(values, lower, upper)
         part = np.abs(v - np.rint(v))[open_]
-        fractional = open_[part > _WHOLE]
+        fractional = open_[part > INTEGRAL]
         if not len(fractional):
             # All are whole: cut the widest so that the value stays on one side.
             width = (upper - lower)[open_]
@@ -72,3 +74,55 @@ def _middle(lower: float, upper: float) -> float:
     if np.isfinite(lower):
         return float(max(2.0 * lower, 0.0) if lower < 0.0 else 2.0 * lower + 1.0)
     return float(min(2.0 * upper, 0.0) - 1.0) if np.isfinite(upper) else 0.0
+
+
+def reduced_cost_fixing(
+    node: IntegerNode, judge: Judge, whole: Array, value: float, slack: float, leaves: IntegerLeaves
+) -> Box:
+    """Return a node's box without the ends where nothing is better than the incumbent.
+
+    What is cut off becomes a leaf of its own, with the same multipliers.
+
+    Parameters
+    ----------
+    node : IntegerNode
+        Its `lower` and `upper` are moved along.
+    judge : Judge
+    whole : bool array of shape (n,)
+        The integer variables.
+    value, slack : float
+        Of the incumbent, and by how much a bound may stay below it.
+    leaves : IntegerLeaves
+    """
+    low, high = (end.copy() for end in node.box)
+    if node.multipliers is None or np.isinf(value) or np.isinf(node.bound):
+        return low, high
+    reduced = judge.reduced_costs(node.multipliers)
+    room = value - node.bound
+    places = np.flatnonzero(whole)
+    for j, column in enumerate(places.tolist()):
+        r = float(reduced[column])
+        if abs(r) * (high[column] - low[column]) <= room or not np.isfinite(r):
+            continue
+        steps = np.floor(room / abs(r)) + 1.0
+        lower, upper = node.lower.copy(), node.upper.copy()
+        piece = low.copy(), high.copy()
+        if r > 0.0:
+            lower[j] = low[column] + steps
+            piece[0][column] = lower[j]
+        else:
+            upper[j] = high[column] - steps
+            piece[1][column] = upper[j]
+        if lower[j] > upper[j] or piece[0][column] > piece[1][column]:
+            continue
+        bound = judge.value(piece, node.multipliers)
+        if bound < value - slack:
+            continue
+        leaves.add(IntegerLeaf(lower, upper, node.multipliers, False, min(bound, value)))
+        if r > 0.0:
+            node.upper = node.upper.copy()
+            high[column] = node.upper[j] = lower[j] - 1.0
+        else:
+            node.lower = node.lower.copy()
+            low[column] = node.lower[j] = upper[j] + 1.0
+    return low, high
