@@ -135,7 +135,7 @@ def _number(value: float | None, digits: int) -> str | None:
 
 def _print_path(path: PathResult) -> None:
     """Print some knots, evenly chosen, the first and the last among them."""
-    sizes = path.kind == "supports"
+    sizes = path.parameter == "size"
     # Each number of nonzeros is a model of its own; between knots of lam little is missed.
     most = _SIZES if sizes else _ROWS
     chosen = np.unique(np.linspace(0, len(path) - 1, most).round().astype(int))

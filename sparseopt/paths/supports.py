@@ -49,7 +49,7 @@ class SupportPath(IntegerPath):
     stopped_by: str
 
     kind: ClassVar[str] = "supports"
-    parameter: ClassVar[str] = "d"
+    parameter: ClassVar[str] = "size"
 
     @property
     def knots(self) -> Array:  # type: ignore[override]

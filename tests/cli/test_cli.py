@@ -216,12 +216,12 @@ def test_a_path_over_the_nonzeros_is_drawn(tmp_path):
     sparseopt.save(STRSPath(A=np.diag([3.0, 2.0, 1.0]) + 0.5), tmp_path / "sizes.npz")
     picture = tmp_path / "p.png"
     asked = ("solve", tmp_path / "sizes.npz", "--plot", picture)
-    assert "nonzeros alone" in refused(run(*asked, "--plot-x", "log"))
+    assert "against the size" in refused(run(*asked, "--plot-x", "log"))
     assert not picture.exists()
     done = run(*asked)
     assert done.exit_code == 0
     rows = [line.split() for line in done.stdout.split("\n\n")[1].splitlines()]
-    assert rows[0] == ["d", "objective", "variables"]
+    assert rows[0] == ["size", "objective", "variables"]
     assert [[int(row[0]), *map(int, row[2:])] for row in rows[1:]] == [
         [1, 0],
         [2, 0, 1],
@@ -265,7 +265,7 @@ def test_a_budget_path_is_told_by_its_budgets(tmp_path):
     numbers = [[float(word) for word in row.split()] for row in rows]
     assert numbers == [[0, 5, 0], [1, 3, 1], [2, 2.4, 2], [3, 1.9, 2]]
     picture = tmp_path / "p.png"
-    assert "has none" in refused(run("solve", tmp_path / "tables.npz", "--plot", picture))
+    assert "no picture" in refused(run("solve", tmp_path / "tables.npz", "--plot", picture))
     assert not picture.exists()
 
 

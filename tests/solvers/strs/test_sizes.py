@@ -196,7 +196,7 @@ def test_it_is_saved_loaded_tabulated_and_drawn(solved, tmp_path):
     assert sparseopt.check(loaded, again).verdict is Verdict.VERIFIED
     np.testing.assert_array_equal(again.path.at(4), result.path.at(4))
     frame = result.path.to_frame()
-    assert frame["d"].tolist() == list(range(1, 8))
+    assert frame["size"].tolist() == list(range(1, 8))
     assert frame["support"][6] == list(range(7))
     figure = pytest.importorskip("matplotlib.figure").Figure()
     ax = result.path.plot(figure.add_subplot())
