@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.thorough
 
 
 def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -64,6 +64,7 @@ def test_the_backend_of_the_docs_conforms(folder: Path) -> None:
     assert [o for o in outcomes if not o.passed and not o.name.endswith(timed)] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", having("console"))
 def test_the_commands_of_a_page_work(page: Path, folder: Path) -> None:
     commands = [

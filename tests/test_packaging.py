@@ -183,6 +183,7 @@ def test_import_loads_numpy_and_scipy_only():
     assert [m for m in loaded if m.startswith("sparseopt.solvers.")] == []
 
 
+@pytest.mark.thorough
 def test_import_is_quick():
     # On a busy machine (tests run in parallel) the wall time includes waiting for the processor,
     # which is not the package's doing; on an idle one the two clocks agree.

@@ -90,6 +90,7 @@ def test_quiet_is_quiet_and_verbose_is_not(solver, kind, capfd):
     assert quiet.objective == loud.objective
 
 
+@pytest.mark.thorough
 def test_threads_and_seed_reach_the_solver(solver, capfd):
     problem = strs(5, 2)
     runs = {

@@ -162,6 +162,7 @@ def test_models_that_are_not_quadratic_are_refused(solver):
             sparseopt.solve(problem, backend=solver, budget=3)
 
 
+@pytest.mark.thorough
 def test_dependent_candidates_are_refused_and_a_ridge_helps(solver):
     X = np.array(model().X)
     X[:, 1] = X[:, 0]
@@ -240,6 +241,7 @@ def test_a_time_limit_leaves_a_bound_that_holds(solver):
     assert result.verdict is Verdict.UNPROVEN
 
 
+@pytest.mark.thorough
 def test_a_node_limit_is_kept(solver):
     result = sparseopt.solve(
         hard_strs(12, 5), backend=solver, node_limit=1, time_limit=10, threads=1
@@ -248,6 +250,7 @@ def test_a_node_limit_is_kept(solver):
     assert result.nodes <= 2
 
 
+@pytest.mark.thorough
 def test_a_warm_start_is_where_the_search_begins(solver):
     problem = hard_strs(12, 5)
     best = sparseopt.solve(problem, backend="strs-bnb", check=False)

@@ -116,6 +116,7 @@ def test_a_time_limit_ends_the_columns():
     assert min(r.solve_time + r.build_time for r in results) < 0.55
 
 
+@pytest.mark.thorough
 def test_columns_of_a_singular_covariance_end_where_they_become_infeasible():
     # integer data of rank 32 in 34 variables: rounding errors must not be pivoted on
     rng = np.random.default_rng(67)

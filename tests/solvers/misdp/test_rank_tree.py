@@ -99,6 +99,7 @@ def test_no_matrix_of_rank_one_is_proven(far):
     assert (result.status, result.verdict) == (Status.INFEASIBLE, Verdict.VERIFIED)
 
 
+@pytest.mark.thorough
 def test_limits_leave_valid_bounds():
     problem, *_ = on_a_sphere(3, 3, 4)
     best = solve(problem, rel_gap=1e-4)
