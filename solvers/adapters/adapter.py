@@ -18,7 +18,7 @@ from ..common.outcome import Answer, Request
 from ..common.program import Program
 from .formulations import FORMULATIONS, Formulation
 
-__all__ = ["Adapter"]
+__all__ = ["Adapter", "named_values"]
 
 
 class Adapter(Backend):
@@ -137,7 +137,7 @@ class Adapter(Backend):
             verbose=params.verbose,
             tolerance=options["tolerance"],
             start=start,
-            settings=_settings(options["settings"]),
+            settings=named_values(options["settings"]),
         )
         return self._run(program, request, control)
 
@@ -179,8 +179,13 @@ class Adapter(Backend):
         """
 
 
-def _settings(text: str) -> dict[str, str]:
-    """Read NAME=VALUE,NAME=VALUE."""
+def named_values(text: str) -> dict[str, str]:
+    """Read NAME=VALUE,NAME=VALUE.
+
+    Raises
+    ------
+    ParamError
+    """
     found = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = part.partition("=")

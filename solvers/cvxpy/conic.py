@@ -13,12 +13,12 @@ from sparseopt.errors import (
     BackendError,
     BackendUnavailable,
     LicenseError,
-    ParamError,
     UnsupportedProblem,
 )
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
+from ..adapters.adapter import named_values
 from ..common.child import PYTHON
 from ..common.outcome import Outcome
 from ..misdp.conic import NodeProgram
@@ -110,7 +110,9 @@ class CvxpyConic:
     @classmethod
     def of(cls, control: Control, options: Mapping[str, Any]) -> Self:
         """Take the :data:`OPTIONS` of a backend."""
-        return cls(control, options["solver"], options["tolerance"], _pairs(options["settings"]))
+        return cls(
+            control, options["solver"], options["tolerance"], named_values(options["settings"])
+        )
 
     def solve(self, program: NodeProgram, cutoff: float) -> Raw:
         """Solve; without a verdict the returned point and multipliers are None."""
@@ -225,17 +227,6 @@ def _arguments(
         if value is not None and solver in table:
             found[table[solver]] = value
     return found | {name: _value(text) for name, text in settings.items()}
-
-
-def _pairs(text: str) -> dict[str, str]:
-    """Read NAME=VALUE,NAME=VALUE."""
-    found = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, equals, value = part.partition("=")
-        if not (equals and name.strip() and value.strip()):
-            raise ParamError(f"option settings has the part {part!r}; expected NAME=VALUE")
-        found[name.strip()] = value.strip()
-    return found
 
 
 def _value(text: str) -> bool | int | float | str:

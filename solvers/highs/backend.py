@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sparseopt.backend import Backend, Control, Feature, Option
+from sparseopt.backend import Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.parametric.problem import ParametricProblem
 from sparseopt.result import Limit, Result, Status
 
+from ..adapters.adapter import Adapter, named_values
+from ..adapters.formulations.parametric import LPEngine
+from ..common.outcome import Answer, Request
+from ..common.program import Program
 from ..common.segments import path_from_codes
 from ..lp.answer import evidence, grid, single, without_optimum
+from ..lp.form import LPForm
+from ..lp.layout import Bounds
+from .instance import Instance
 from .path import Ranging
-from .run import Session
 
 __all__ = ["Highs"]
 
 
-class Highs(Backend):
+class Highs(Adapter):
     """The simplex method of HiGHS, with its basis solved again to full accuracy.
 
     References
@@ -30,11 +37,11 @@ class Highs(Backend):
     Huangfu and Hall (2018), Parallelizing the dual revised simplex method.
     """
 
-    name = "highs"
-    summary = "the simplex method of HiGHS; the independent reference"
-    requires = ("highspy",)
-    families = frozenset({"parametric"})
-    features = frozenset(
+    name: ClassVar[str] = "highs"
+    summary: ClassVar[str] = "the simplex method of HiGHS; the independent reference"
+    requires: ClassVar[tuple[str, ...]] = ("highspy",)
+    families: ClassVar[frozenset[str]] = frozenset({"parametric"})
+    features: ClassVar[frozenset[Feature]] = frozenset(
         {
             Feature.EXACT,
             Feature.SINGLE,
@@ -57,34 +64,84 @@ class Highs(Backend):
         "tolerance": Option(
             float, 1e-9, "Feasibility tolerances of HiGHS, in the data's scale.", low=1e-10
         ),
+        "settings": Adapter.options["settings"],
         "warm_start_grid": Option(
             bool, False, "Start each grid value from the basis of the one before."
         ),
     }
+
+    def _load(self) -> None:
+        import highspy  # noqa: F401
 
     def _solve(
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, ParametricProblem)
         with control.uncounted():
-            import highspy  # noqa: F401
+            self._load()
         if params.lam is None:
-            return _path(problem, params, options, control)
-        session = Session(problem.canonical(), control, options)
+            options = {**options, "presolve": "off"}
+            return _path(problem, Session(problem.canonical(), self, options, control))
+        session = Session(problem.canonical(), self, options, control)
         if isinstance(params.lam, tuple):
             return grid(problem, params.lam, session, control, warm=options["warm_start_grid"])
         return single(problem, params.lam, session, control)
 
+    def ask(
+        self, program: Program, control: Control, options: Mapping[str, Any], **asked: Any
+    ) -> Answer:
+        """Hand a program to HiGHS; see :meth:`Adapter.ask`."""
+        return super().ask(program, control, {**options, "settings": _settings(options)}, **asked)
 
-def _path(
-    problem: ParametricProblem,
-    params: SolveParams,
-    options: Mapping[str, Any],
-    control: Control,
-) -> Result:
-    program = problem.canonical()
-    options = {**options, "presolve": "off"}
-    session = Session(program, control, options)
+    def _run(self, program: Program, request: Request, control: Control) -> Answer:
+        with control.building():
+            instance = Instance(control, tolerance=request.tolerance)
+            instance.iteration_limit = request.iteration_limit
+            instance.set_gaps(request.rel_gap, request.abs_gap)
+            instance.apply(request.settings)
+            instance.load(program)
+            if request.start is not None:
+                instance.start_at(request.start)
+        run = instance.run_either_way() if program.linear else instance.run()
+        answer = instance.answer(run, linear=program.linear)
+        return replace(answer, iterations=instance.spent.iterations)
+
+
+def _settings(options: Mapping[str, Any]) -> str:
+    return ",".join(filter(None, [f"presolve={options['presolve']}", options["settings"]]))
+
+
+class Session(LPEngine):
+    """HiGHS with one program; between values of lam it keeps the model, and the basis if asked."""
+
+    _loaded: tuple[LPForm, Instance] | None = None
+
+    def _ask(self, form: LPForm, bounds: Bounds, warm: bool) -> Answer:
+        instance = self._instance(form, bounds)
+        if not warm:
+            instance.forget()
+            if self.options["presolve"] == "off":
+                instance.start_from(*form.first_basis())
+        return instance.answer(instance.run_either_way())
+
+    def _instance(self, form: LPForm, bounds: Bounds) -> Instance:
+        """Return the instance that holds the form, with these costs and bounds."""
+        if self._loaded is not None and self._loaded[0] is form:
+            instance = self._loaded[1]
+            instance.change_cost(bounds.cost)
+            instance.change_columns(bounds.column_low, bounds.column_high)
+            instance.change_rows(bounds.row_low, bounds.row_high)
+            return instance
+        with self.control.building():
+            instance = Instance(self.control, tolerance=self.options["tolerance"], spent=self.spent)
+            instance.apply(named_values(_settings(self.options)))
+            instance.load(bounds.program(form.matrix))
+            self._loaded = form, instance
+        return instance
+
+
+def _path(problem: ParametricProblem, session: Session) -> Result:
+    program, control, params = session.program, session.control, session.control.params
     ranging = Ranging(
         program,
         session,

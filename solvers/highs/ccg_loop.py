@@ -113,8 +113,8 @@ class Generation:
                 return self._cut_short(master, run)
             if run.outcome in (Outcome.INFEASIBLE, Outcome.UNBOUNDED) or fresh:
                 return Solution(run.outcome, run.raw, lam)
-            # HiGHS has lost its way: once, let it try the other way, from the slack basis.
-            master.instance.highs.clearSolver()
+            # HiGHS failed: once, start again from the slack basis, by the other method.
+            master.instance.forget()
             fresh = True
 
     def disprove(self, outcome: Outcome, lam: float) -> Ended | None:

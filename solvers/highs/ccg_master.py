@@ -107,7 +107,9 @@ class Master:
             np.array_equal(getattr(before, name), getattr(own, name))
             for name in ("column_low", "column_high", "row_low", "row_high")
         )
-        self.instance.change(own)
+        self.instance.change_cost(own.cost)
+        self.instance.change_columns(own.column_low, own.column_high)
+        self.instance.change_rows(own.row_low, own.row_high)
 
     def _own_bounds(self) -> Bounds:
         bounds, columns, rows = self.bounds, self.columns, self.rows
@@ -130,9 +132,8 @@ class Master:
         self.has_row[rows] = True
         if self._resting[columns].any():
             self._fix()
-            own = np.arange(len(self.rows), dtype=np.int32)
-            low, high = self._own_bounds().row_low, self._own_bounds().row_high
-            self.instance.call("changeRowsBounds", len(own), own, low, high)
+            own = self._own_bounds()
+            self.instance.change_rows(own.row_low, own.row_high)
         if len(columns):
             block = self._block(self.rows, columns).T
             self._add_columns(columns, block, np.arange(len(self.rows))[None, :])
@@ -242,11 +243,12 @@ class Master:
     def read(self) -> Pair:
         """Return the pair of the last run, priced against all columns and rows."""
         layout, bounds, A = self.layout, self.bounds, self.layout.program.A
-        solution = self.instance.highs.getSolution()
+        point, row_duals = self.instance.point(), self.instance.row_duals()
+        assert point is not None and row_duals is not None
         columns = np.append(self._resting, np.zeros(len(bounds.cost) - len(self._resting)))
-        columns[self.columns] = solution.col_value
+        columns[self.columns] = point
         duals = np.zeros(layout.m)
-        duals[self.rows] = solution.row_dual
+        duals[self.rows] = row_duals
         scaling = bounds.scaling
         theta = layout.theta(columns, scaling)
         support = np.flatnonzero(theta)

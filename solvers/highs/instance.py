@@ -1,4 +1,8 @@
-"""HiGHS itself, with our options, limits and words for how a run ends."""
+"""One program in HiGHS: options, limits, statuses, hot starts and what is read back.
+
+All uses of HiGHS are built on :class:`Instance`: values and paths of parametric problems, column
+and constraint generation, knapsacks, and masters and bounds of the branch-and-cut engines.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.backend import Control
-from sparseopt.errors import BackendError
+from sparseopt.errors import BackendError, ParamError
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
-from ..common.outcome import Outcome, Run, Spent
-from ..lp.layout import Bounds
+from ..common.outcome import Answer, Outcome, Run, Spent
+from ..common.program import Program
 
 __all__ = ["DUAL", "PRIMAL", "STATUS_MAP", "Instance"]
 
@@ -22,25 +26,20 @@ DUAL, PRIMAL = 1, 4
 """HiGHS' numbers of its two simplex methods, for the option simplex_strategy."""
 
 
-STATUS_MAP: Mapping[str, Outcome] = {
-    "kOptimal": Outcome.OPTIMAL,
-    "kModelEmpty": Outcome.OPTIMAL,
-    "kInfeasible": Outcome.INFEASIBLE,
-    "kUnbounded": Outcome.UNBOUNDED,
-    "kUnboundedOrInfeasible": Outcome.UNDECIDED,
-    "kTimeLimit": Outcome.LIMIT,
-    "kIterationLimit": Outcome.LIMIT,
-    "kInterrupt": Outcome.LIMIT,
-    "kHighsInterrupt": Outcome.LIMIT,
-    "kMemoryLimit": Outcome.LIMIT,
+STATUS_MAP: Mapping[str, tuple[Outcome, Limit | None]] = {
+    "kOptimal": (Outcome.OPTIMAL, None),
+    "kModelEmpty": (Outcome.OPTIMAL, None),
+    "kInfeasible": (Outcome.INFEASIBLE, None),
+    "kUnbounded": (Outcome.UNBOUNDED, None),
+    "kUnboundedOrInfeasible": (Outcome.UNDECIDED, None),
+    "kTimeLimit": (Outcome.LIMIT, Limit.TIME),
+    "kIterationLimit": (Outcome.LIMIT, Limit.ITERATION),
+    "kSolutionLimit": (Outcome.LIMIT, Limit.NODE),
+    "kInterrupt": (Outcome.LIMIT, Limit.INTERRUPTED),
+    "kHighsInterrupt": (Outcome.LIMIT, Limit.INTERRUPTED),
+    "kMemoryLimit": (Outcome.LIMIT, Limit.MEMORY),
 }
 """HiGHS' model status to ours; what is not here has failed."""
-
-_LIMITS: Mapping[str, Limit] = {
-    "kTimeLimit": Limit.TIME,
-    "kIterationLimit": Limit.ITERATION,
-    "kMemoryLimit": Limit.MEMORY,
-}
 
 
 class Instance:
@@ -49,29 +48,39 @@ class Instance:
     Parameters
     ----------
     control : Control
-    presolve : {"off", "choose", "on"}
-    tolerance : float
-        Feasibility tolerances, primal and dual.
-    spent : Spent
+    presolve : {"off", "choose", "on"}, default "choose"
+    tolerance : float, default 1e-9
+        Of feasibility, primal and dual, and of integrality; at least 1e-10.
+    spent : Spent, optional
         Shared by the instances of a solve.
 
     Attributes
     ----------
     highs : highspy.Highs
+        For what is particular to one use.
+    iteration_limit : int or None
+        Simplex iterations for all of `spent`.
     """
 
-    def __init__(self, control: Control, presolve: str, tolerance: float, spent: Spent) -> None:
+    def __init__(
+        self,
+        control: Control,
+        presolve: str = "choose",
+        tolerance: float = 1e-9,
+        spent: Spent | None = None,
+    ) -> None:
         import highspy
 
         params = control.params
         self.control = control
         self.highs: Any = highspy.Highs()
-        self.spent = spent
+        self.spent = Spent() if spent is None else spent
+        self.iteration_limit = params.iteration_limit
         self.set_option("output_flag", params.verbose)
         self.set_option("random_seed", params.seed % 2**31)
         self.set_option("presolve", presolve)
-        self.set_option("primal_feasibility_tolerance", tolerance)
-        self.set_option("dual_feasibility_tolerance", tolerance)
+        for name in ("primal_feasibility", "dual_feasibility", "mip_feasibility"):
+            self.set_option(f"{name}_tolerance", tolerance)
         if params.threads is not None:
             # The pool of threads belongs to the process and keeps its first size.
             highspy.Highs.resetGlobalScheduler(True)
@@ -83,11 +92,33 @@ class Instance:
 
         self.highs.cbSimplexInterrupt += stop
         self.highs.cbIpmInterrupt += stop
+        self.highs.cbMipInterrupt += stop
 
     def set_option(self, name: str, value: Any) -> None:
         """Set an option; HiGHS reports a wrong name or value by its return code alone."""
         if self.highs.setOptionValue(name, value).name != "kOk":
             raise BackendError(f"HiGHS does not take the option {name}={value!r}")
+
+    def set_gaps(self, relative: float, absolute: float) -> None:
+        """Set the gaps at which a tree search ends."""
+        self.set_option("mip_rel_gap", relative)
+        self.set_option("mip_abs_gap", absolute)
+
+    def apply(self, settings: Mapping[str, str]) -> None:
+        """Set options by name and text.
+
+        Raises
+        ------
+        ParamError
+            When HiGHS has no such option, or does not take the value.
+        """
+        for name, text in settings.items():
+            _, now = self.highs.getOptionValue(name)
+            try:
+                value = text.lower() == "true" if isinstance(now, bool) else type(now)(text)
+                self.set_option(name, value)
+            except (BackendError, TypeError, ValueError) as error:
+                raise ParamError(f"option settings: HiGHS refuses {name}={text}") from error
 
     def call(self, method: str, *arguments: Any) -> None:
         """Call a method that changes the model.
@@ -99,13 +130,17 @@ class Instance:
         """
         if getattr(self.highs, method)(*arguments).name == "kError":
             raise BackendError(
-                f"HiGHS refused the model in {method}; set verbose=True for its own words"
+                f"HiGHS refused the model in {method}; set verbose=True for its own messages"
             )
 
-    def load(self, matrix: sp.csc_array, bounds: Bounds) -> None:
-        """Pass a whole model."""
+    # ---- the program
+
+    def load(self, program: Program) -> None:
+        """Pass a linear program, mixed-integer where it has integers."""
         import highspy
 
+        matrix = sp.csc_array(program.matrix)
+        integer = np.zeros(matrix.shape[1]) if program.integer is None else program.integer
         self.call(
             "passModel",
             matrix.shape[1],
@@ -113,25 +148,40 @@ class Instance:
             matrix.nnz,
             int(highspy.MatrixFormat.kColwise),
             int(highspy.ObjSense.kMinimize),
-            0.0,
-            bounds.cost,
-            bounds.column_low,
-            bounds.column_high,
-            bounds.row_low,
-            bounds.row_high,
+            program.offset,
+            program.cost,
+            program.low,
+            program.high,
+            program.row_low,
+            program.row_high,
             matrix.indptr[:-1].astype(np.int32),
             matrix.indices.astype(np.int32),
             matrix.data,
-            np.zeros(matrix.shape[1], dtype=np.int32),
+            integer.astype(np.int32),
         )
 
-    def change(self, bounds: Bounds) -> None:
-        """Change all costs and bounds."""
-        columns = np.arange(len(bounds.cost), dtype=np.int32)
-        rows = np.arange(len(bounds.row_low), dtype=np.int32)
-        self.call("changeColsCost", len(columns), columns, bounds.cost)
-        self.call("changeColsBounds", len(columns), columns, bounds.column_low, bounds.column_high)
-        self.call("changeRowsBounds", len(rows), rows, bounds.row_low, bounds.row_high)
+    def change_cost(self, cost: Array) -> None:
+        """Change the costs of all columns."""
+        self.call("changeColsCost", len(cost), _all(cost), cost)
+
+    def change_columns(self, low: Array, high: Array) -> None:
+        """Change the bounds of all columns."""
+        self.call("changeColsBounds", len(low), _all(low), low, high)
+
+    def change_rows(self, low: Array, high: Array) -> None:
+        """Change the bounds of all rows."""
+        self.call("changeRowsBounds", len(low), _all(low), low, high)
+
+    def add_row(self, row: Array, low: float, high: float) -> None:
+        """Add low <= row'x <= high; `row` has an entry for each column."""
+        index = np.flatnonzero(row).astype(np.int32)
+        self.call("addRow", low, high, len(index), index, row[index])
+
+    # ---- where to start
+
+    def forget(self) -> None:
+        """Start the next run from the slack basis, and without a known point."""
+        self.highs.clearSolver()
 
     def start_from(self, columns: Array, rows: Array) -> None:
         """Set a basis by flags of basic columns and rows."""
@@ -144,8 +194,24 @@ class Instance:
         basis.valid = True
         self.call("setBasis", basis)
 
-    def run(self) -> Run:
-        """Solve what is loaded, from the basis that is there."""
+    def start_at(self, x: Array) -> None:
+        """Give a feasible point to start a tree search from."""
+        import highspy
+
+        point = highspy.HighsSolution()
+        point.col_value = x.tolist()
+        self.highs.setSolution(point)
+
+    # ---- solving
+
+    def run(self, *, relaxed: bool = False) -> Run:
+        """Solve what is loaded, from the basis that is there.
+
+        Parameters
+        ----------
+        relaxed : bool, default False
+            Without integrality.
+        """
         limit = self.control.limit()
         if limit is not None:
             return Run(Outcome.LIMIT, "not started", limit)
@@ -153,16 +219,46 @@ class Instance:
         if remaining is not None:
             # HiGHS' clock runs on from solve to solve.
             self.set_option("time_limit", self.highs.getRunTime() + remaining)
-        allowed = self.control.params.iteration_limit
-        if allowed is not None:
-            self.set_option("simplex_iteration_limit", max(0, allowed - self.spent.iterations))
+        if self.iteration_limit is not None:
+            left = max(0, self.iteration_limit - self.spent.iterations)
+            self.set_option("simplex_iteration_limit", left)
+        self.set_option("solve_relaxation", relaxed)
         self.highs.run()
         self.spent.iterations += max(0, int(self.highs.getInfo().simplex_iteration_count))
         status = self.highs.getModelStatus()
-        outcome = STATUS_MAP.get(status.name, Outcome.FAILED)
+        outcome, limit = STATUS_MAP.get(status.name, (Outcome.FAILED, None))
         if outcome is Outcome.LIMIT:
-            limit = self.control.limit() or _LIMITS.get(status.name, Limit.INTERRUPTED)
+            limit = self.control.limit() or limit
         return Run(outcome, self.highs.modelStatusToString(status), limit)
+
+    def run_either_way(self) -> Run:
+        """Solve a linear program by the dual simplex method, and by the primal one if that fails.
+
+        HiGHS 1.15.1 ends some unbounded programs as "Unknown" by the dual method.
+        """
+        run = self.run()
+        if run.outcome is Outcome.FAILED:
+            self.forget()
+            self.set_option("simplex_strategy", PRIMAL)
+            run = self.run()
+            self.set_option("simplex_strategy", DUAL)
+        return run
+
+    # ---- what comes back
+
+    def point(self) -> Array | None:
+        """Return the best point; None without one, where HiGHS returns zeros."""
+        solution = self.highs.getSolution()
+        return np.array(solution.col_value) if solution.value_valid else None
+
+    def row_values(self) -> Array:
+        """Return the rows' activities at the point."""
+        return np.array(self.highs.getSolution().row_value)
+
+    def row_duals(self) -> Array | None:
+        """Return the rows' multipliers, cost - A'(them) being the reduced costs; None without."""
+        solution = self.highs.getSolution()
+        return np.array(solution.row_dual) if solution.dual_valid else None
 
     def basic(self) -> tuple[Array, Array] | None:
         """Return which columns and which rows are basic; None without a basis."""
@@ -177,3 +273,43 @@ class Instance:
             np.array([status == basic for status in basis.col_status], dtype=bool),
             np.array([status == basic for status in basis.row_status], dtype=bool),
         )
+
+    @property
+    def objective(self) -> float:
+        """The objective of the last run's point."""
+        return float(self.highs.getInfo().objective_function_value)
+
+    @property
+    def tree_bound(self) -> float:
+        """The proven bound of the last tree search; -inf before there is one."""
+        bound = float(self.highs.getInfo().mip_dual_bound)
+        return -np.inf if np.isnan(bound) else bound
+
+    @property
+    def nodes(self) -> int:
+        """The nodes of the last tree search."""
+        return max(0, int(self.highs.getInfo().mip_node_count))
+
+    def answer(self, run: Run, *, linear: bool = True) -> Answer:
+        """Return what the last run has found.
+
+        Parameters
+        ----------
+        run : Run
+            Its outcome.
+        linear : bool, default True
+            Whether the program has no integers: then multipliers and basis, else bound and nodes.
+        """
+        known: dict[str, Any] = {}
+        if run.outcome in (Outcome.OPTIMAL, Outcome.LIMIT) and run.raw != "not started":
+            known["x"] = self.point()
+            if not linear:
+                bound = self.tree_bound
+                known |= {"nodes": self.nodes, "bound": bound if np.isfinite(bound) else None}
+            elif run.outcome is Outcome.OPTIMAL:
+                known |= {"row_duals": self.row_duals(), "basic": self.basic()}
+        return Answer(outcome=run.outcome, raw=run.raw, limit=run.limit, **known)
+
+
+def _all(values: Array) -> Array:
+    return np.arange(len(values), dtype=np.int32)

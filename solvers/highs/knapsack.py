@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.backend import Control, Feature, Option
 from sparseopt.errors import UnsupportedProblem
@@ -16,7 +15,10 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Limit, Result, Status
 
+from ..adapters.formulations.budget import knapsack_program
+from ..common.outcome import Outcome
 from ..l0.budget_backend import BudgetBackend
+from .instance import Instance
 
 __all__ = ["HighsKnapsack"]
 
@@ -119,69 +121,25 @@ class _Program:
     """The program in HiGHS; only the budget changes."""
 
     def __init__(self, tables: BudgetTables, control: Control) -> None:
-        import highspy
-
-        from ..common.outcome import Spent
-        from .instance import Instance
-
         self.tables = tables
-        self.control = control
         self.raw = "not started"
-        params = control.params
-        self.instance = Instance(control, "choose", 1e-9, Spent())
-        self.instance.set_option("mip_rel_gap", min(params.rel_gap, 1e-9))
-        self.instance.set_option("mip_abs_gap", params.abs_gap)
-        self.instance.set_option("mip_feasibility_tolerance", 1e-9)
-
-        def stop(event: Any) -> None:
-            if control.limit() is not None:
-                event.interrupt()
-
-        self.instance.highs.cbMipInterrupt += stop
-        N, J = len(tables.values), len(tables.ptr) - 1
-        node = np.repeat(np.arange(J), np.diff(tables.ptr))
-        k = np.arange(N) - tables.ptr[node]
-        matrix = sp.csc_array(
-            (
-                np.append(np.ones(N), k.astype(float)),
-                (np.append(node, np.full(N, J)), np.append(np.arange(N), np.arange(N))),
-            ),
-            shape=(J + 1, N),
-        )
-        ones = np.ones(J)
         # Losses of one size for all instances: the tolerances of HiGHS are absolute.
         self.size = max(float(np.abs(tables.values).max()), np.finfo(float).tiny)
-        self.instance.call(
-            "passModel",
-            N,
-            J + 1,
-            matrix.nnz,
-            int(highspy.MatrixFormat.kColwise),
-            int(highspy.ObjSense.kMinimize),
-            0.0,
-            tables.values / self.size,
-            np.zeros(N),
-            np.ones(N),
-            np.append(ones, -np.inf),
-            np.append(ones, 0.0),
-            matrix.indptr[:-1].astype(np.int32),
-            matrix.indices.astype(np.int32),
-            matrix.data,
-            np.ones(N, dtype=np.int32),
-        )
+        self.instance = Instance(control)
+        self.instance.set_gaps(min(control.params.rel_gap, 1e-9), control.params.abs_gap)
+        self.instance.load(knapsack_program(tables, 0, self.size))
 
     def solve(self, K: int) -> tuple[Array, float] | None:
         """Return the counts and a proven bound at the budget K; None at a limit."""
-        from ..common.outcome import Outcome
-
         J = len(self.tables.ptr) - 1
         self.instance.call("changeRowBounds", J, -np.inf, float(K))
         run = self.instance.run()
         self.raw = run.raw
-        if run.outcome is not Outcome.OPTIMAL:
+        point = self.instance.point()
+        if run.outcome is not Outcome.OPTIMAL or point is None:
             return None
-        chosen = np.array(self.instance.highs.getSolution().col_value) > 0.5
+        chosen = point > 0.5
         node = np.repeat(np.arange(J), np.diff(self.tables.ptr))
         k = np.arange(len(node)) - self.tables.ptr[node]
         counts = np.bincount(node[chosen], weights=k[chosen], minlength=J).astype(np.int64)
-        return counts, float(self.instance.highs.getInfo().mip_dual_bound) * self.size
+        return counts, self.instance.tree_bound * self.size

@@ -19,9 +19,9 @@ from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Limit
 
 from ..common.outcome import Outcome
+from ..lp.answer import Engine
 from ..lp.basis import ACCEPT, Basis
 from ..lp.proof import Ended, Proof
-from .run import Session
 
 __all__ = ["Ranging"]
 
@@ -64,7 +64,7 @@ class Ranging:
     """
 
     program: PiecewiseLinearProgram
-    session: Session
+    session: Engine
     control: Control
     lam_min: float
     max_knots: int | None = None

@@ -17,10 +17,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+
+from ..common.program import Program
 
 __all__ = ["Bounds", "Cut", "Layout", "Scaling"]
 
@@ -48,6 +51,17 @@ class Bounds:
     row_low: Array
     row_high: Array
     scaling: Scaling
+
+    def program(self, matrix: sp.csc_array) -> Program:
+        """Return the linear program with these costs and bounds."""
+        return Program(
+            cost=self.cost,
+            low=self.column_low,
+            high=self.column_high,
+            matrix=matrix,
+            row_low=self.row_low,
+            row_high=self.row_high,
+        )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLi
 from sparseopt.result import Result
 
 from ...common.outcome import Answer, Outcome, Spent
-from ...common.program import Program
 from ...lp.answer import grid, single
 from ...lp.basis import optimal_basis
 from ...lp.form import LPForm
@@ -22,7 +21,7 @@ from ...lp.proof import Ended, disprove
 from ...lp.solution import Solution
 from .base import Formulation, Solver
 
-__all__ = ["PARAMETRIC"]
+__all__ = ["PARAMETRIC", "LPEngine"]
 
 _INSIDE = 1e-7
 """Distance from its bounds, in the data's scale, from which on a value is taken for basic."""
@@ -34,7 +33,7 @@ def solve_parametric(
     """Answer for one value of lam, or for a grid."""
     if control.warm_start is not None:
         control.notes.append(f"{solver.name} takes no warm start for parametric problems")
-    engine = _Engine(problem.canonical(), solver, options, control)
+    engine = LPEngine(problem.canonical(), solver, options, control)
     lam = control.params.lam
     if isinstance(lam, tuple):
         return grid(problem, lam, engine, control, warm=False)
@@ -42,8 +41,17 @@ def solve_parametric(
     return single(problem, lam, engine, control)
 
 
-class _Engine:
-    """The solver on one program, at one lam after another."""
+class LPEngine:
+    """A solver on the linear program of a parametric problem, at one lam after another.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    solver : Solver
+    options : mapping
+        Of the backend.
+    control : Control
+    """
 
     def __init__(
         self,
@@ -64,28 +72,25 @@ class _Engine:
         with self.control.building():
             form = self._form_at(lam)
             bounds = form.bounds(lam)
+        return self._read(form, bounds, self._ask(form, bounds, warm), lam)
+
+    def _ask(self, form: LPForm, bounds: Bounds, warm: bool) -> Answer:
+        """Solve the program with these costs and bounds; with `warm` from the last solve."""
         answer = self.solver.ask(
-            Program(
-                cost=bounds.cost,
-                low=bounds.column_low,
-                high=bounds.column_high,
-                matrix=form.matrix,
-                row_low=bounds.row_low,
-                row_high=bounds.row_high,
-            ),
+            bounds.program(form.matrix),
             self.control,
             self.options,
             rel_gap=self.control.params.rel_gap,
             spent=self.spent.iterations,
         )
         self.spent.iterations += answer.iterations or 0
-        return self._read(form, bounds, answer, lam)
+        return answer
 
     def disprove(self, outcome: Outcome, lam: float) -> Ended | None:
         """Prove that there is no optimum at lam, as the last solve said; None where that fails."""
 
         def solve(program: PiecewiseLinearProgram) -> Solution:
-            return _Engine(program, self.solver, self.options, self.control).solve(0.0)
+            return LPEngine(program, self.solver, self.options, self.control).solve(0.0)
 
         return disprove(self.program, outcome, lam, solve)
 
