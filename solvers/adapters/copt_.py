@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import pickle
-from collections.abc import Callable, Mapping
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +23,6 @@ from sparseopt.result import Limit
 
 from ..common.child import PythonChild
 from ..common.outcome import Answer, Outcome, Request
-from ..common.output import captured_output
 from ..common.program import Program, PSDBlock
 from ..common.served import needs
 from ..common.watch import watched
@@ -95,6 +98,27 @@ class Copt(Adapter):
             raise
 
 
+@contextmanager
+def _captured_output() -> Iterator[list[str]]:
+    """Keep what goes to the file descriptor 1 of this process, and give it as a list of one text.
+
+    Other threads write to the same descriptor: hold it for moments only.
+    """
+    texts: list[str] = []
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    kept = os.dup(1)
+    with tempfile.TemporaryFile() as sink:
+        os.dup2(sink.fileno(), 1)
+        try:
+            yield texts
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+            sink.seek(0)
+            texts.append(sink.read().decode(errors="replace"))
+
+
 @functools.cache
 def _environment() -> tuple[Any, str]:
     """Return the one environment of this process, and which licence it found."""
@@ -103,7 +127,7 @@ def _environment() -> tuple[Any, str]:
     config = coptpy.EnvrConfig()
     config.set("nobanner", "1")
     # Where COPT looks for a licence it says on standard output, whatever it is told.
-    with captured_output() as said:
+    with _captured_output() as said:
         try:
             environment = coptpy.Envr(config)
         except coptpy.CoptError as error:

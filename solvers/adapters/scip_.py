@@ -18,7 +18,6 @@ from ..common.outcome import Answer, Outcome, Request
 from ..common.program import Program
 from ..common.watch import watched
 from .adapter import Adapter
-from .scip_iterations import IterationLimit
 
 __all__ = ["Scip"]
 
@@ -71,7 +70,7 @@ class Scip(Adapter):
 
     def _run(self, program: Program, request: Request, control: Control) -> Answer:
         # A limit before the search ends it: SCIP looks at nothing while it presolves. With a first
-        # solution there is something to return, if SCIP is let to check it.
+        # solution there is something to return, if SCIP checks it.
         early = control if request.start is None else None
         try:
             with control.building():
@@ -120,7 +119,7 @@ class _Translated:
         import pyscipopt
 
         self.program = program
-        self.allowed: IterationLimit | None = None
+        self.allowed: _IterationLimit | None = None
         self.model: Any = pyscipopt.Model()
         self.model.hideOutput()
         whole = program.integer if program.integer is not None else np.zeros(len(program.cost))
@@ -233,7 +232,7 @@ class _Translated:
             "misc/catchctrlc": False,
             "numerics/feastol": tolerance,
             # Where SCIP finds a linear program solved too roughly it asks SoPlex for a thousandth
-            # of the tolerance, and below 1e-10 SoPlex protests, on standard error. Points, and
+            # of the tolerance, and below 1e-10 SoPlex warns on standard error. Points, and
             # multipliers of linear programs, are checked here.
             "numerics/dualfeastol": tolerance if program.linear else 1e-7,
             "lp/checkprimfeas": False,
@@ -251,7 +250,7 @@ class _Translated:
         if request.node_limit is not None:
             chosen["limits/totalnodes"] = request.node_limit
         if request.iteration_limit is not None:
-            self.allowed = IterationLimit(model, program.linear, request.iteration_limit)
+            self.allowed = _IterationLimit(model, program.linear, request.iteration_limit)
             chosen |= self.allowed.parameters
         model.setParams(chosen)
         for name, value in request.settings.items():
@@ -319,3 +318,63 @@ def _with_single_entries(program: Program, x: Array, duals: Array) -> Array:
             duals[i] += reduced[j] / a
             reduced[j] = 0.0
     return duals
+
+
+class _IterationLimit:
+    """Ends a solve after so many simplex iterations.
+
+    SCIP's own limits are those of each linear program: a tree search goes on without the bound of
+    one that they end. So a tree search is ended from outside, after the linear program in which the
+    iterations ran out; where there is but one linear program, SCIP's limits do.
+
+    Parameters
+    ----------
+    model : pyscipopt.Model
+        Before its solve.
+    linear : bool
+        Whether it is one linear program.
+    most : int
+
+    Attributes
+    ----------
+    parameters : dict
+        To be set in the model.
+    """
+
+    def __init__(self, model: Any, linear: bool, most: int) -> None:
+        self.parameters: dict[str, Any] = {}
+        self._meter: Any = None
+        if linear:
+            self.parameters = {
+                "lp/iterlim": most,
+                "lp/rootiterlim": most,
+                # Else it begins anew in a node below.
+                "limits/totalnodes": 1,
+            }
+        else:
+            self._meter = _meter(most)
+            model.includeEventhdlr(self._meter, "meter", "ends the search by its iterations")
+
+    def reached(self, raw: str) -> bool:
+        """Tell whether it has ended the solve, whose status in SCIP's words is given."""
+        return raw == "totalnodelimit" if self._meter is None else bool(self._meter.spent)
+
+
+def _meter(most: int) -> Any:
+    from pyscipopt import SCIP_EVENTTYPE, Eventhdlr
+
+    class Meter(Eventhdlr):  # type: ignore[misc]
+        spent = False
+
+        def eventinit(self) -> None:
+            self.model.catchEvent(SCIP_EVENTTYPE.LPSOLVED, self)
+
+        def eventexit(self) -> None:
+            self.model.dropEvent(SCIP_EVENTTYPE.LPSOLVED, self)
+
+        def eventexec(self, event: Any) -> None:
+            if self.model.getNLPIterations() >= most:
+                self.spent = True
+                self.model.interruptSolve()
+
+    return Meter()

@@ -1,16 +1,21 @@
-"""A solver at work in another thread, under the eyes of the clock and of Ctrl-C."""
+"""A solver that runs in another thread while this one looks at the clock and for Ctrl-C.
+
+Threads outlive a solve and are used again: SCIP's nonlinear expressions (CppAD) number every
+thread of the process that ever entered them, and SCIP 10 has room for 64: a new thread for each
+solve ended the process at the sixty-fourth. So there are no more threads than solves at one time.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import os
+import queue
 import signal
 import threading
 from collections.abc import Callable
 
 from sparseopt.backend import Control
 from sparseopt.result import Limit
-
-from .threads import start
 
 __all__ = ["watched"]
 
@@ -32,8 +37,8 @@ def watched(
     """Call `run`, and `stop` again and again once a limit of `control` is reached.
 
     Python delivers signals to the main thread between two of its own instructions: never inside a
-    solver. So the solver gets another thread, one of an earlier solve where one is idle (see
-    :mod:`sparseopt.solvers.common.threads`), and this one keeps watching. Some solvers put a
+    solver. So the solver gets another thread, one of an earlier solve where one is idle, and
+    this one keeps watching. Some solvers put a
     handler of their own in the place of Python's (those of Xpress and COPT end the process), once
     in a solve: Python's is put back within less than a millisecond.
 
@@ -72,7 +77,7 @@ def watched(
 
     mine = _installed()
     takes_ctrl_c = takes_ctrl_c and _ours()
-    start(work)
+    _start(work)
     limit: Limit | None = None
     again: KeyboardInterrupt | None = None
     looks, running = 0, True
@@ -117,3 +122,45 @@ def _keep_handler() -> None:
     """Install Python's own handler of Ctrl-C again."""
     if _ours():
         signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))
+
+
+_idle: list[_Worker] = []
+_lock = threading.Lock()
+
+
+class _Worker:
+    """A thread that waits for the next call."""
+
+    def __init__(self) -> None:
+        self.calls: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        # It must not keep the interpreter alive while it waits; callers wait for their calls.
+        threading.Thread(target=self._work, name="sparseopt-solver", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            call = self.calls.get()
+            try:
+                call()
+            finally:
+                # What the call held must not live on until the next one.
+                del call
+                with _lock:
+                    _idle.append(self)
+
+
+def _start(call: Callable[[], object]) -> None:
+    """Run a call, which must not raise, in an idle thread of earlier calls, else in a new one."""
+    with _lock:
+        worker = _idle.pop() if _idle else None
+    (worker or _Worker()).calls.put(call)
+
+
+def _forget() -> None:
+    """A forked child has none of its parent's threads."""
+    global _lock
+    _lock = threading.Lock()
+    _idle.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -17,8 +17,8 @@ from sparseopt.result import Result
 
 from ..common.outcome import Outcome, Spent
 from ..lp.answer import Engine, grid, single
+from ..lp.basis import Solution
 from ..lp.proof import Ended, Proof
-from ..lp.solution import Solution
 from .ccg_loop import Generation, Guess
 
 __all__ = ["HighsCCG"]

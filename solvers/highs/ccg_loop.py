@@ -25,10 +25,9 @@ from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Limit
 
 from ..common.outcome import Outcome, Run, Spent
-from ..lp.basis import optimal_basis
+from ..lp.basis import Solution, optimal_basis
 from ..lp.layout import Layout
 from ..lp.proof import Ended, farkas_proof, phase_one, ray_proof, recession
-from ..lp.solution import Solution
 from .ccg_master import Master, Pair
 from .ccg_rest import Rest, first_working_set, largest
 from .instance import DUAL, PRIMAL, Instance

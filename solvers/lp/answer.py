@@ -14,8 +14,8 @@ from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLi
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from ..common.outcome import Outcome, Spent
+from .basis import Solution
 from .proof import Ended
-from .solution import Solution
 
 __all__ = ["Engine", "evidence", "grid", "single", "without_optimum"]
 

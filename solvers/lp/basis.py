@@ -1,4 +1,4 @@
-"""One basis of a parametric problem: its affine pair, and the range of lam where it is optimal."""
+"""An LP solver's answer at one lam: the pair, and the basis with the range where it is optimal."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+from sparseopt.result import Limit
 
+from ..common.outcome import Outcome
 from ..common.segments import affine_solution
 from .layout import Scaling
 
-__all__ = ["ACCEPT", "Basis", "optimal_basis"]
+__all__ = ["ACCEPT", "Basis", "Solution", "optimal_basis"]
 
 ACCEPT = 1e-9
 """Largest violation, in the data's scale, of a pair that is taken from a basis."""
@@ -187,3 +189,33 @@ def _move(pieces: Pieces, codes: Array, v: Array, lam: float) -> Array:
         codes[at[up]] += 2
         codes[at[down & ~up]] -= 2
     return codes
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What an LP solver answers at one lam.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    raw : str
+        The solver's own status.
+    lam : float
+    limit : Limit or None
+    theta : array of shape (p,) or None
+    nu : array of shape (m,) or None
+        With the outcome LIMIT neither has to be feasible.
+    basis : Basis or None
+        Where the pair was solved again from the solver's basis.
+    scale : float
+        Size of the objective that the data suggest.
+    """
+
+    outcome: Outcome
+    raw: str
+    lam: float
+    limit: Limit | None = None
+    theta: Array | None = None
+    nu: Array | None = None
+    basis: Basis | None = None
+    scale: float = 1.0

@@ -16,7 +16,7 @@ from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
 from ..common.outcome import Outcome
-from .solution import Solution
+from .basis import Solution
 
 __all__ = ["Ended", "Proof", "disprove", "farkas_proof", "phase_one", "ray_proof", "recession"]
 

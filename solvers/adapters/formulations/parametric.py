@@ -14,11 +14,10 @@ from sparseopt.result import Result
 
 from ...common.outcome import Answer, Outcome, Spent
 from ...lp.answer import grid, single
-from ...lp.basis import optimal_basis
+from ...lp.basis import Solution, optimal_basis
 from ...lp.form import LPForm
 from ...lp.layout import Bounds
 from ...lp.proof import Ended, disprove
-from ...lp.solution import Solution
 from .base import Formulation, Solver
 
 __all__ = ["PARAMETRIC", "LPEngine"]
