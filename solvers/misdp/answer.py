@@ -44,13 +44,13 @@ def start_points(points: IncumbentFinder, control: Control) -> None:
 
 
 def without_optimum(search: MISDPSearch) -> Result | None:
-    """Answer for a problem that improves for ever, or that would if it were feasible.
+    """Answer for a problem that improves without end, or that would if it were feasible.
 
     Returns
     -------
     Result or None
         None where neither a ray nor a curve was found: then there is an optimum to look for, or
-        nobody knows.
+        it is not known.
     """
     problem, control = search.problem, search.control
     box = search.propagation.tighten()
@@ -94,7 +94,7 @@ def _feasible(search: MISDPSearch) -> tuple[Array | None, Result | None]:
     notes: tuple[str, ...] = ()
     if limit is Limit.SLOW_PROGRESS:
         notes = (
-            f"the objective improves for ever along a ray, but {tree.nodes} nodes hold no "
+            f"the objective improves without end along a ray, but {tree.nodes} nodes hold no "
             "feasible point; give the integer variables bounds, however wide",
         )
     return None, Result(
@@ -212,8 +212,8 @@ def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
 
     While the tree is searched a small reduced cost of a variable without an end is taken for zero.
     At the end the bound is a cutoff that gives most variables ends, which such costs are charged
-    at. Where they do not, the incumbent says how far the variables reach; without one, or where the
-    costs are worth more than rounding there, the bound holds near the origin only.
+    at. Where they do not, variables are taken to be as large as in the incumbent; without one, or
+    where the costs are worth more than rounding there, the bound holds near the origin only.
 
     Returns
     -------

@@ -41,7 +41,7 @@ class Relaxed:
     x : array of shape (n,) or None
         A solution of the relaxation, as good as the solver could.
     direction : array of shape (n,) or None
-        Along which the costs may fall for ever.
+        Along which the costs may fall without end.
     word : str
     """
 
@@ -95,12 +95,12 @@ class Judge:
         return value
 
     def plain(self, box: Box, multipliers: ConicMultipliers) -> bool:
-        """Tell whether the bound takes no small reduced cost for zero, and is no far-off value."""
+        """Return whether the bound takes no small reduced cost for zero, and is not far off."""
         value = float(self.safe.evaluate(*box, multipliers).value[0])
         return abs(value) <= BELIEVED * self.scale
 
     def disproves(self, box: Box, multipliers: ConicMultipliers) -> bool:
-        """Tell whether the multipliers prove that the box is empty."""
+        """Return whether the multipliers prove that the box is empty."""
         found = self.safe.evaluate(*box, multipliers, infeasible=True)
         value, nearly = float(found.value[0]), float(found.nearly[0])
         margin = max(DISPROOF * float(found.size[0]), 1e-300)

@@ -1,4 +1,4 @@
-r"""Curves along which a problem improves for ever where no ray does it: see `misdp_curves`.
+r"""Curves along which a problem improves without end where no ray does it: see `recession`.
 
 1. The matrices of all recession directions that cost nothing share a range, which U spans: b is one
    of them, and B can only lie there.
@@ -52,7 +52,7 @@ class UnboundedCurve:
         )
 
     def result(self, raw_status: str) -> Result:
-        """Return the result that says that the problem is unbounded."""
+        """Return the result: unbounded, with the curve as its certificate."""
         arrays = {"x": self.x, "ray": self.ray, "bend": self.bend, "cross": self.cross}
         certificate = Certificate(kind="curve", arrays=arrays)
         return Result(status=Status.UNBOUNDED, certificate=certificate, raw_status=raw_status)
@@ -79,7 +79,7 @@ class CurveFinder:
         self._relaxed: UnboundedCurve | None = None
 
     def exists(self) -> bool:
-        """Tell whether the continuous relaxation has such a curve."""
+        """Return whether the continuous relaxation has such a curve."""
         plain = self._plain
         count = 3 * len(plain.c) + sum(2 * block.size**2 for block in plain.blocks)
         if any(block.rank_one for block in plain.blocks) or count > CURVE_VARIABLES:

@@ -30,7 +30,7 @@ class Heuristics:
         Of the minimisation.
     every : int
         A dive starts at the root and after each so many nodes, doubling; 0 for no dives and no
-        exchanges.
+        local search.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Heuristics:
         self._next = 1 if every else 0
         self._whole = points.problem.integer
         self._improved = np.inf
-        self._exchanges = 0
+        self._neighbours_tried = 0
 
     def look(self, box: Box, found: Relaxed, nodes: int, enough: Callable[[], bool]) -> None:
         """Round a relaxation's solution; now and then dive.
@@ -87,9 +87,11 @@ class Heuristics:
         if points.value >= self._improved or not self._every or enough():
             return
         self._improved = points.value
-        budget = LOCAL_SEARCH + nodes - self._exchanges
+        budget = LOCAL_SEARCH + nodes - self._neighbours_tried
         if budget > 0:
-            self._exchanges += local_search(points, self._costs, self.control, budget, enough)
+            self._neighbours_tried += local_search(
+                points, self._costs, self.control, budget, enough
+            )
             self._improved = points.value
 
     def _dive(self, box: Box, found: Relaxed) -> None:

@@ -22,7 +22,7 @@ __all__ = ["LinearMaster", "MasterAnswer"]
 
 @dataclass(frozen=True, eq=False)
 class MasterAnswer:
-    """What a master says.
+    """The result of one master.
 
     Attributes
     ----------

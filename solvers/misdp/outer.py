@@ -139,7 +139,7 @@ class OuterApproximation:
             search.points.complete(values)
             low, high = search.problem.lower.copy(), search.problem.upper.copy()
             low[whole] = high[whole] = values
-            # Without the cutoff: what is learnt holds for these integers for ever.
+            # Without the cutoff: these multipliers stay valid for these integers.
             tight = search.propagation.tighten(low, high)
             if tight is not None:
                 found = search.conic.relax(tight, np.inf)
@@ -175,7 +175,7 @@ class OuterApproximation:
 
 
 def _stalled(distances: list[float]) -> bool:
-    """Tell whether the last masters have not halved the gap; there may be none yet."""
+    """Return whether the last masters have not halved the gap; there may be none yet."""
     if len(distances) <= MASTERS:
         return False
     return np.isinf(distances[-1]) or distances[-1] > 0.5 * distances[-1 - MASTERS]

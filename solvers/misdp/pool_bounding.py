@@ -88,7 +88,7 @@ class PoolBounding:
         return best
 
     def largest(self, form: Array, box: Box) -> float:
-        """Return the largest value of a'x over rows, cuts and a box; inf where nobody knows."""
+        """Return the largest value of a'x over rows, cuts and a box; inf without a bound."""
         highs = self._instance.highs
         columns = np.arange(self._n, dtype=np.int32)
         self._append()
@@ -116,7 +116,7 @@ class PoolBounding:
         return found
 
     def _solve(self, box: Box) -> Relaxed | None:
-        """Solve one linear program; None where it tells nothing."""
+        """Solve one linear program; None where it proves nothing."""
         self._append()
         highs = self._instance.highs
         low, high = np.maximum(box[0], -LP_BOX), np.minimum(box[1], LP_BOX)

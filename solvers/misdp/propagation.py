@@ -266,7 +266,7 @@ def _crossed(low: Array, high: Array) -> bool:
 
 
 def _moved(before: tuple[Array, Array], after: tuple[Array, Array]) -> bool:
-    """Tell whether a bound became finite, or moved by more than a thousandth of its size."""
+    """Return whether a bound became finite, or moved by more than a thousandth of its size."""
     for old, new in zip(before, after, strict=True):
         if (np.isinf(old) != np.isinf(new)).any():
             return True

@@ -73,7 +73,7 @@ class RankTree:
         control = self.search.control
         root = self._root()
         if root is None:
-            # Propagation alone tells: nothing is feasible, or better than the incumbent.
+            # Propagation alone proves that nothing is feasible, or better than the incumbent.
             everything = np.full(len(self.boxes.F0), np.inf)
             self._add(_Node(-everything, everything, np.inf))
             return None
@@ -95,7 +95,7 @@ class RankTree:
         return None if self._done(self.bound) else limit or Limit.SLOW_PROGRESS
 
     def closed(self) -> bool:
-        """Tell whether the bound meets the incumbent within the gap that was asked."""
+        """Return whether the bound meets the incumbent within the gap that was asked."""
         return self._done(self.bound)
 
     def certificate(self) -> Certificate | None:

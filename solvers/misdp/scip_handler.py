@@ -44,7 +44,7 @@ class Owner(Protocol):
 class ConicHandler(pyscipopt.Conshdlr):  # type: ignore[misc]
     """Asks after every solution whether matrices and cones agree.
 
-    Exceptions must not leave a callback: they are kept, and SCIP is told to stop.
+    Exceptions must not leave a callback: they are kept, and SCIP is stopped.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class ConicHandler(pyscipopt.Conshdlr):  # type: ignore[misc]
         completely: bool,
         **_: Any,
     ) -> dict[str, Any]:
-        """Tell whether a point of SCIP's meets all constraints."""
+        """Return whether a point of SCIP's meets all constraints."""
         x = self.owner.values(solution)
         good = self._missed(x) <= SCIP_FEASIBLE
         return {"result": SCIP_RESULT.FEASIBLE if good else SCIP_RESULT.INFEASIBLE}

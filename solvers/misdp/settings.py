@@ -10,7 +10,7 @@ objective's (a disproof's) value. Conic solvers end at 1e-9; variables without e
 that."""
 
 UNREACHED = 1e100
-"""The size of variables nobody has a point of: no reduced cost may be left out."""
+"""The size of variables without a point: no reduced cost may be left out."""
 
 RECOMPUTATIONS = 3
 """How often a final bound is lowered to what its leaves prove with the cutoff that it gives."""
@@ -252,7 +252,7 @@ RAY_EXACT = 1e-15
 """Residuals of a direction of length 1 at which it counts as exact."""
 
 RAY_NEARLY = 5e-9
-"""Residuals up to which a direction is believed, without a proof."""
+"""Residuals up to which a direction counts, without a proof."""
 
 RAY_FALLS = 1e-4
 """By how much the objective must improve along a ray of length 1, relative to the largest cost:

@@ -137,7 +137,7 @@ class IntegerTree:
         self.floor = -np.inf
 
     def proven(self) -> bool:
-        """Tell whether the leaves alone close the gap."""
+        """Return whether the leaves alone close the gap."""
         return self.leaf_bound >= self.points.value - 2.0 * self.slack
 
     @property
@@ -156,7 +156,7 @@ class IntegerTree:
         return OBJECTIVE_ROUNDING * self.judge.scale
 
     def closed(self) -> bool:
-        """Tell whether the bound meets the incumbent within the gap that was asked."""
+        """Return whether the bound meets the incumbent within the gap that was asked."""
         return self.bound >= self.points.value - 2.0 * self.slack
 
     # ---- the search
@@ -184,7 +184,7 @@ class IntegerTree:
         return None
 
     def _hopeless(self) -> bool:
-        """Tell whether integers without bounds keep the tree from ever getting anywhere."""
+        """Return whether integers without bounds keep the tree from a bound."""
         if self.nodes < ENDLESS_NODES or not self._endless:
             return False
         return self.points.best is None if self.settings.first else self.leaf_bound == -np.inf

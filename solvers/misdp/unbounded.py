@@ -91,7 +91,7 @@ def _tidiest(cone: MISDP, ray: Array, falls: Callable[[Array], bool]) -> Array |
 
 
 def bends(problem: MISDP, x: Array, ray: Array) -> bool:
-    """Tell whether x + t ray loses the rank one that is asked of matrices."""
+    """Return whether x + t ray loses the rank one that is asked of matrices."""
     for block in problem.blocks:
         if block.rank_one and block.size > 1:
             step = max(1.0, float(np.abs(x).max())) / float(np.abs(ray).max())
@@ -102,7 +102,7 @@ def bends(problem: MISDP, x: Array, ray: Array) -> bool:
 
 
 def unbounded(problem: MISDP, ray: Array, x: Array, **common: Any) -> Result:
-    """Return the result that says so."""
+    """Return the result: unbounded, with the ray as its certificate."""
     return Result(
         status=Status.UNBOUNDED,
         certificate=Certificate(kind="ray", arrays={"ray": ray, "x": x}),

@@ -74,7 +74,7 @@ def unpack_symmetric(entries: Array, size: int) -> Array:
 class SecondOrderCone:
     r"""The constraint F x + g in a second-order cone, plain or rotated.
 
-    With u = F x + g of length k it says
+    With u = F x + g of length k it is
 
     .. math:: u_0 \ge \|(u_1, \dots, u_{k-1})\|_2, \qquad\text{or rotated}\qquad
               2 u_0 u_1 \ge \|(u_2, \dots, u_{k-1})\|_2^2,\; u_0, u_1 \ge 0.

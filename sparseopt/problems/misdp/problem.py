@@ -243,7 +243,7 @@ class MISDP(Problem):
 
 
 def _ends(name: str, given: Any, length: int, open_end: float) -> Array:
-    """Return bounds; the infinity that says "open" is allowed, the other one is not."""
+    """Return bounds; the infinity of an open side is allowed, the other one is not."""
     values = np.full(length, open_end) if given is None else given
     array = as_vector(name, values, length, finite=False)
     bad = np.isnan(array) | (array == -open_end)
