@@ -7,7 +7,6 @@ compared with it and with reference values.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 import time
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparseopt.bench.metrics import measure
-from sparseopt.bench.process import announce, begin
+from sparseopt.bench.process import announce, begin, leave
 
 if TYPE_CHECKING:
     from sparseopt.problems.base import Problem
@@ -38,10 +37,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     spec = begin(folder)
     announce("solve")
-    found = evaluation(spec, folder / "answer.json")
-    part = folder / "evaluation.part"
-    part.write_text(json.dumps(found), encoding="utf-8")
-    part.replace(folder / "evaluation.json")
+    leave(folder / "evaluation.json", evaluation(spec, folder / "answer.json"))
 
 
 def evaluation(spec: Mapping[str, Any], answer: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One job all the way: make the instance, solve it, judge the answer, each in its own process."""
+"""One job all the way: make the instance, solve, judge the answer, each in its own process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from sparseopt.bench.instances import resolved
 from sparseopt.bench.jobs import Job
 from sparseopt.bench.process import Ended, Watch, launch
 from sparseopt.bench.records import Outcome, classify
+from sparseopt.bench.study import Unit
 
 __all__ = ["Stopped", "execute"]
 
@@ -32,16 +33,16 @@ class Stopped(Exception):
 
 
 def execute(
-    job: Job,
+    job: Job | Unit,
     folder: Path,
     stop: threading.Event | None = None,
     on_phase: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Do one job and return its record.
+    """Do one job of a suite, or one unit of a study, and return its record.
 
     Parameters
     ----------
-    job : Job
+    job : Job or Unit
     folder : path
         Of the run: instances are kept in ``instances/``, answers in ``answers/``.
     stop : threading.Event, optional
@@ -60,24 +61,41 @@ def execute(
     work = Path(tempfile.mkdtemp(prefix=f"{job.key}-", dir=work_root))
     tell = on_phase or (lambda _: None)
     try:
-        tell("prepares")
-        facts, trouble = _prepared(job, folder, work, stop)
-        solved: dict[str, Any] = {"ended": "raised", "error": "ParamError", "message": trouble}
-        evaluation: dict[str, Any] = {}
-        log = ""
-        if facts is not None:
-            tell("starts")
-            solved, log = _solved(job, facts, work, stop, lambda: tell("solves"))
-        if facts is not None and solved["ended"] == "returned":
-            tell("checks")
-            evaluation = _judged(job, facts, work, stop)
-        outcome, why = classify(solved, evaluation)
-        answer = _kept(job, folder, work)
+        if isinstance(job, Unit):
+            found = _done(job, folder, work, stop, tell)
+        else:
+            found = _answered(job, folder, work, stop, tell)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+    return {
+        **found,
+        "limits": job.limits,
+        "started": started,
+        "load": _load(),
+        "total_time": time.monotonic() - begun,
+        "environment": environment()["id"],
+    }
+
+
+def _answered(
+    job: Job, folder: Path, work: Path, stop: threading.Event | None, tell: Callable[[str], None]
+) -> dict[str, Any]:
+    """Make the instance, solve it, judge the answer; return what the record says of it."""
+    tell("prepares")
+    facts, trouble = _prepared(job, folder, work, stop)
+    solved: dict[str, Any] = {"ended": "raised", "error": "ParamError", "message": trouble}
+    evaluation: dict[str, Any] = {}
+    log = ""
+    if facts is not None:
+        tell("starts")
+        solved, log = _solved(job, facts, work, stop, lambda: tell("solves"))
+    if facts is not None and solved["ended"] == "returned":
+        tell("checks")
+        evaluation = _judged(job, facts, work, stop)
+    outcome, why = classify(solved, evaluation)
     kept = {k: v for k, v in solved.items() if k not in ("ended", "error", "message")}
     metrics = evaluation.pop("metrics", {})
-    # What the backend told on the way, where its result does not say.
+    # What the backend reported on the way, where its result does not say.
     course = kept.pop("course", [])
     evaluation["trace"] = evaluation.get("trace") or course
     return {
@@ -89,12 +107,41 @@ def execute(
         **evaluation,
         **kept,
         "metrics": metrics,
-        "answer": answer,
+        "answer": _kept(job, folder, work, ["answer.arrays.npz", "answer.json"]),
         "log": log if outcome in (Outcome.CRASH, Outcome.HANG, Outcome.FAILED) else "",
-        "started": started,
-        "load": _load(),
-        "total_time": time.monotonic() - begun,
-        "environment": environment()["id"],
+    }
+
+
+def _done(
+    unit: Unit, folder: Path, work: Path, stop: threading.Event | None, tell: Callable[[str], None]
+) -> dict[str, Any]:
+    """Do a unit of a study; return what the record says of it."""
+    tell("starts")
+    limits = unit.limits
+    spec = {"study": unit.study, "params": unit.params, "memory": limits["memory"]}
+    watch = Watch(limits["warm_up"], limits["time"], limits["memory"], limits["threads"])
+    solved, log = _measured("study", spec, work, watch, stop, lambda: tell("solves"))
+    outcome, why = classify(solved, None)
+    if outcome is Outcome.OK:
+        complaints = [str(row["complaint"]) for row in solved["rows"] if row.get("complaint")]
+        if complaints:
+            outcome, why = Outcome.WRONG, "; ".join(complaints)
+    files = sorted(path.name for path in (work / "kept").glob("*"))
+    return {
+        "type": "unit",
+        "key": unit.key,
+        "outcome": outcome.value,
+        "message": why[:2000],
+        "instance": {"name": unit.name, "tags": {}},
+        "label": unit.label,
+        "study": unit.study,
+        "params": unit.params,
+        "rows": solved.get("rows", []),
+        "time": solved.get("time"),
+        "peak_memory": solved.get("peak_memory"),
+        "answer": _kept(unit, folder, work / "kept", files),
+        "files": files,
+        "log": log if outcome in (Outcome.CRASH, Outcome.HANG, Outcome.FAILED) else "",
     }
 
 
@@ -119,7 +166,6 @@ def _identity(job: Job, facts: Mapping[str, Any] | None) -> dict[str, Any]:
         "setting": job.setting,
         "seed": job.seed,
         "repeat": job.repeat,
-        "limits": job.limits,
     }
 
 
@@ -187,7 +233,19 @@ def _solved(
     watch = Watch(
         limits["warm_up"], limits["time"] + limits["grace"], limits["memory"], limits["threads"]
     )
-    ended = launch(f"{_PACKAGE}.solve_one", spec, work, watch, stop, on_solve)
+    return _measured("solve_one", spec, work, watch, stop, on_solve)
+
+
+def _measured(
+    module: str,
+    spec: Mapping[str, Any],
+    work: Path,
+    watch: Watch,
+    stop: threading.Event | None,
+    on_solve: Callable[[], None],
+) -> tuple[dict[str, Any], str]:
+    """Run a process that leaves ``measures.json``; return what is in it, or how it ended."""
+    ended = launch(f"{_PACKAGE}.{module}", spec, work, watch, stop, on_solve)
     _raise_if_stopped(ended)
     measures = work / "measures.json"
     if ended.how in ("hang", "memory"):
@@ -218,21 +276,18 @@ def _judged(
     return {"unreadable": f"the answer cannot be judged: {ended.message or last}"[:2000]}
 
 
-def _kept(job: Job, folder: Path, work: Path) -> str | None:
-    """Move the answer to the run's folder; return where it is."""
-    answer = work / "answer.json"
-    if not answer.is_file():
+def _kept(job: Job | Unit, folder: Path, work: Path, names: Sequence[str]) -> str | None:
+    """Move what an answer consists of to the run's folder; return where its last file is."""
+    there = [name for name in names if (work / name).is_file()]
+    if not there:
         return None
-    answers = folder / "answers"
-    answers.mkdir(exist_ok=True)
     # A large answer names its arrays beside it: both stay in one folder of their own.
-    place = answers / job.key
+    place = folder / "answers" / job.key
     shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
-    for name in ("answer.arrays.npz", "answer.json"):
-        if (work / name).is_file():
-            (work / name).replace(place / name)
-    return f"answers/{job.key}/answer.json"
+    place.mkdir(parents=True)
+    for name in there:
+        (work / name).replace(place / name)
+    return f"answers/{job.key}/{there[-1]}"
 
 
 def _raise_if_stopped(ended: Ended) -> None:

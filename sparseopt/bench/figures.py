@@ -10,7 +10,8 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,11 +37,12 @@ __all__ = [
     "read_scaling",
     "roc_curves",
     "scaling",
+    "standalone",
     "style_of",
     "suite_figure",
 ]
 
-KINDS = ("line", "box", "roc")
+KINDS = ("line", "box", "bar", "roc")
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,9 @@ class Figure:
     Attributes
     ----------
     title : str
-    kind : {"line", "box", "roc"}
-        Means with standard errors against x; boxes of y at each x; a mean curve of (FPR, TPR).
+    kind : {"line", "box", "bar", "roc"}
+        Means with standard errors against x, as lines or bars; boxes of y at each x; a mean curve
+        of (FPR, TPR).
     x, y, series : str
     panels : tuple of str
         Columns of the data frame of records.
@@ -74,13 +77,17 @@ class Figure:
 class Scaling:
     """How y grows with x: a power law fitted for each backend, with an interval.
 
-    Each kind of problem is fitted by itself; `kinds` names those that are meant, if not all.
+    Each kind of problem is fitted by itself; `kinds` names those that are meant, if not all, and
+    `tags` what the tags of the instances have to be. With `larger_half` the law is fitted to the
+    larger half of the sizes only, since constant costs hide it in the smaller half.
     """
 
     x: str
     y: str = "time"
     title: str = ""
     kinds: tuple[str, ...] = ()
+    tags: Mapping[str, Any] = field(default_factory=dict)
+    larger_half: bool = False
 
 
 def read_figure(table: Table) -> Figure:
@@ -123,8 +130,10 @@ def read_scaling(table: Table) -> Scaling:
         table.text("y", "time"),
         table.text("title"),
         table.texts("kinds"),
+        table.table("tags"),
+        table.flag("larger_half", False),
     )
-    table.end("x, y, title, kinds")
+    table.end("x, y, title, kinds, tags, larger_half")
     return fit
 
 
@@ -200,9 +209,10 @@ def progress(
 
 
 def scaling(
-    table: pd.DataFrame, x: str, y: str, styles: Mapping[str, int], title: str
+    table: pd.DataFrame, fit: Scaling, styles: Mapping[str, int], title: str
 ) -> tuple[str, list[dict[str, Any]]]:
     """Draw y against x on logarithmic axes with the fitted power laws; return them, too."""
+    x, y = fit.x, fit.y
     fits: list[dict[str, Any]] = []
     points = {
         str(label): own[[x, y]].dropna().astype(float)
@@ -211,12 +221,15 @@ def scaling(
 
     def draw(axes: Axes) -> None:
         for label, own in points.items():
-            law = power_law(own[x].to_numpy(), own[y].to_numpy())
+            sizes = np.unique(own[x])
+            least = sizes[len(sizes) // 2] if fit.larger_half and len(sizes) > 3 else sizes[0]
+            fitted = own[own[x] >= least]
+            law = power_law(fitted[x].to_numpy(), fitted[y].to_numpy())
             if law is None:
                 continue
             style = style_of(styles[label])
             axes.plot(own[x], own[y], **{**style, "linestyle": ""}, label=label)
-            ends = np.array([own[x].min(), own[x].max()])
+            ends = np.array([fitted[x].min(), fitted[x].max()])
             axes.plot(ends, law.factor * ends**law.exponent, **{**style, "marker": ""})
             interval = (
                 f"{law.low:.2f} to {law.high:.2f}" if math.isfinite(law.low) else "too few points"
@@ -240,7 +253,7 @@ def scaling(
 
 
 def suite_figure(table: pd.DataFrame, figure: Figure, styles: Mapping[str, int]) -> str:
-    """Draw one panel of a figure that a suite asks for: lines with standard errors, or boxes."""
+    """Draw one panel of a figure that a suite asks for: lines or bars, or boxes."""
     groups = sorted(
         table.groupby(figure.series, sort=False),
         key=lambda group: styles.get(str(group[0]), len(styles)),
@@ -272,9 +285,14 @@ def suite_figure(table: pd.DataFrame, figure: Figure, styles: Mapping[str, int])
                 continue
             by = own.groupby(figure.x)[figure.y]
             mean, error = by.mean(), by.sem().fillna(0.0)
+            if figure.kind == "bar":
+                width = 0.8 / len(groups)
+                at = [place[v] + (k - (len(groups) - 1) / 2.0) * width for v in mean.index]
+                axes.bar(at, mean, 0.9 * width, yerr=error, label=str(label), color=style["color"])
+                continue
             style["linewidth"] = _width(k, len(groups))
             axes.errorbar(mean.index, mean, yerr=error, label=str(label), capsize=2.5, **style)
-        if figure.kind == "box":
+        if figure.kind in ("box", "bar"):
             axes.set_xticks(
                 range(len(ticks)), [number_text(t) if _is_number(t) else str(t) for t in ticks]
             )
@@ -429,6 +447,15 @@ def _legend(figure: Canvas, axes: Axes) -> None:
     if len(labels) > 1:
         columns = min(len(labels), 3 if max(map(len, labels)) < 22 else 2)
         figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=9.0)
+
+
+def standalone(svg: str) -> str:
+    """Return a picture of a page as a file of its own, in the light colours of the page."""
+    css = (resources.files("sparseopt.bench") / "templates" / "report.css").read_text("utf-8")
+    for variable, value in re.findall(r"--(\w+): ([^;]+);", css.partition("@media")[0]):
+        svg = svg.replace(f"var(--{variable})", value.replace('"', "'"))
+    opening, end, rest = svg.partition(">")
+    return f'{opening}{end}<rect width="100%" height="100%" fill="#ffffff"/>{rest}'
 
 
 def _themed(figure: Canvas, title: str) -> str:

@@ -13,7 +13,7 @@ from sparseopt.bench.records import Outcome
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["frame", "settled"]
+__all__ = ["frame", "settled", "unit_frame"]
 
 _PLAIN = (
     "key",
@@ -152,6 +152,25 @@ def frame(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     for name in _NUMBERS & set(table.columns):
         table[name] = pd.to_numeric(table[name], errors="coerce")
     return table
+
+
+def unit_frame(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the measurements of a study as a data frame.
+
+    Returns
+    -------
+    DataFrame
+        One row for each measurement, with the parameters of its unit as columns, too; one for a
+        unit without any. ``solved`` and ``answered`` are true where the unit ended by itself.
+    """
+    import pandas as pd
+
+    rows = []
+    for record in records:
+        ended = record["outcome"] in (Outcome.OK, Outcome.WRONG)
+        common = {"outcome": record["outcome"], "solved": ended, "answered": ended}
+        rows += [{**record["params"], **row, **common} for row in record["rows"] or [{}]]
+    return pd.DataFrame(rows)
 
 
 def _row(record: Mapping[str, Any]) -> dict[str, Any]:

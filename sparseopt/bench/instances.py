@@ -9,22 +9,29 @@ reference values.
 
 from __future__ import annotations
 
-import json
+import csv
 import math
+import os
 import sys
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sparseopt import generators
-from sparseopt.bench.process import announce, begin
+from sparseopt.bench.process import announce, begin, leave
 from sparseopt.errors import ParamError
+from sparseopt.problems.base import Array
 
 if TYPE_CHECKING:
     from sparseopt.generators import GraphSample, TwoSampleDraw
     from sparseopt.problems.base import Problem
 
 __all__ = [
+    "component_files",
+    "component_matrix",
     "design_problem",
     "design_settings",
     "facts_of",
@@ -46,6 +53,23 @@ _SELECTION: Mapping[str, Any] = {
 }
 """`d` variables are to be selected where `differing` differ; tau = 0 takes the case's own."""
 
+_DATA = ("wine", "diabetes", "breast-cancer", "digits")
+_RANDOM = "random-components"
+_COMPONENTS = "components"
+_OWN: Mapping[str, Mapping[str, Any]] = {
+    TWO_SAMPLES: _SELECTION,
+    _COMPONENTS: {"data": "pitprops", "d": 5},
+    _RANDOM: {"kind": "wishart", "D": 100, "d": 5},
+}
+"""Designs that only suites need, with their settings.
+
+components: the component of d variables of a correlation matrix of the repository, or of the folder
+sparse-pca of SPARSEOPT_EXTRA_DATA. random-components: by `kind`, "wishart" (the correlations of 2 D
+normal observations of independent variables), "goe" (a symmetric normal matrix), "spiked-4" and
+"spiked-2" (the covariance of D/2 normal observations with a component of ten equal loadings of that
+variance beside noise of the variance 1), "factors" (twelve factors with random loadings on a
+seventh of D variables, 452 observations).
+"""
 _CASES = {
     "mean-shift": "mean-shift",
     "covariance-shift": "covariance-shift",
@@ -63,12 +87,12 @@ def design_settings(name: str) -> dict[str, Any]:
     ParamError
         When there is none of that name.
     """
-    if name == TWO_SAMPLES:
-        return dict(_SELECTION)
+    if name in _OWN:
+        return dict(_OWN[name])
     try:
         return generators.settings(name)
     except ParamError as error:
-        names = ", ".join([*generators.names(), TWO_SAMPLES])
+        names = ", ".join([*generators.names(), *_OWN])
         raise ParamError(f"no generator is called {name!r}; there are: {names}") from error
 
 
@@ -82,12 +106,87 @@ def design_problem(name: str, seed: int, chosen: Mapping[str, Any]) -> Problem:
     """
     from sparseopt.problems import STRS
 
+    full = {**_OWN.get(name, {}), **chosen}
+    if name == _COMPONENTS:
+        return STRS.from_covariance(component_matrix(str(full["data"])), int(full["d"]))
+    if name == _RANDOM:
+        return _random_component(str(full["kind"]), int(full["D"]), int(full["d"]), seed)
     if name != TWO_SAMPLES:
         return generators.generate(name, seed=seed, **chosen)
-    full = {**_SELECTION, **chosen}
     draw = two_sample_draw(name, seed, chosen)
     assert draw is not None
     return STRS.from_two_samples(draw.x, draw.y, d=int(full["d"]), lam=full["lam"])
+
+
+def component_files() -> dict[str, Path]:
+    """Return the correlation matrices that there are: by name, the file."""
+    shipped = Path(str(resources.files("sparseopt.bench"))).joinpath("suites").resolve().parent
+    names = ("pitprops", *(f"{data}-components" for data in _DATA))
+    found = {name: shipped / f"{name}.npz" for name in names}
+    extra = os.environ.get("SPARSEOPT_EXTRA_DATA")
+    for path in sorted(Path(extra, "sparse-pca").glob("*.csv")) if extra else ():
+        if path.stem not in ("reference", "lx_pitprops"):
+            found[path.stem] = path
+    return {name: path for name, path in found.items() if path.is_file()}
+
+
+def component_matrix(name: str) -> Array:
+    """Return a matrix of :func:`component_files`.
+
+    Raises
+    ------
+    ParamError
+        When there is none of that name.
+    """
+    from sparseopt.api import load
+
+    files = component_files()
+    if name not in files:
+        raise ParamError(
+            f"no correlation matrix is called {name!r}; there are: {', '.join(files) or 'none'} "
+            "(a clone of the repository has some, the folder sparse-pca of SPARSEOPT_EXTRA_DATA "
+            "more)"
+        )
+    if files[name].suffix == ".csv":
+        return np.loadtxt(files[name], delimiter=",")
+    problem: Any = load(files[name])
+    return np.asarray(problem.A)
+
+
+def component_reference(name: str, chosen: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the optimum that is known of a public matrix: beside it, in ``reference.csv``."""
+    full = {**_OWN.get(name, {}), **chosen}
+    place = component_files().get(str(full.get("data")))
+    if name != _COMPONENTS or place is None or place.suffix != ".csv":
+        return []
+    with (place.parent / "reference.csv").open(encoding="utf-8") as stream:
+        return [
+            {"primal": float(row["optimal"]), "source": "reference.csv"}
+            for row in csv.DictReader(stream)
+            if row["matrix"] == full["data"] and int(row["d"]) == int(full["d"])
+        ]
+
+
+def _random_component(kind: str, D: int, d: int, seed: int) -> Problem:
+    from sparseopt.problems import STRS
+
+    rng = np.random.default_rng(seed)
+    if kind == "wishart":
+        return STRS.from_data(rng.normal(size=(2 * D, D)), d)
+    if kind == "goe":
+        rng.normal(size=(2 * D, D))  # those of "wishart"
+        M = rng.normal(size=(D, D))
+        return STRS(A=(M + M.T) / 2.0, d=d)
+    if kind in ("spiked-2", "spiked-4"):
+        loadings = np.where(np.arange(D) < 10, math.sqrt(0.1), 0.0)
+        noise = rng.normal(size=(D // 2, D))
+        signal = math.sqrt(float(kind[-1])) * rng.normal(size=(D // 2, 1)) * loadings
+        return STRS.from_data(noise + signal, d, kind="covariance")
+    if kind == "factors":
+        X = rng.normal(size=(452, D))
+        factors = 1.5 * rng.normal(size=(12, D)) * (rng.random((12, D)) < 0.15)
+        return STRS.from_data(X + rng.normal(size=(452, 12)) @ factors, d)
+    raise ParamError(f"kind is {kind!r}; expected wishart, goe, spiked-2, spiked-4 or factors")
 
 
 def two_sample_draw(name: str, seed: int, chosen: Mapping[str, Any]) -> TwoSampleDraw | None:
@@ -131,7 +230,7 @@ def words(name: str, seed: int, chosen: Mapping[str, Any]) -> dict[str, float]:
         all readings. "sparsity": nonzeros of the true difference (differential networks).
         "truth": the budget of the true graph, both ends of an edge counted.
     """
-    if name == TWO_SAMPLES:
+    if name in _OWN:
         return {}
     facts = generators.provenance(name, seed=seed, **chosen)
     found = {str(word): float(value) for word, value in facts.get("lam", {}).items()}
@@ -147,7 +246,7 @@ def words(name: str, seed: int, chosen: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-_KNOTS = "knots:"
+_KNOTS, _END = "knots:", "end:"
 
 
 def main() -> None:
@@ -156,10 +255,7 @@ def main() -> None:
     spec = begin(folder)
     target = Path(spec["target"])
     announce("solve")
-    facts = facts_of(spec["instance"], target)
-    part = folder / "facts.part"
-    part.write_text(json.dumps(facts), encoding="utf-8")
-    part.replace(folder / "facts.json")
+    leave(folder / "facts.json", facts_of(spec["instance"], target))
 
 
 def facts_of(instance: Mapping[str, Any], target: Path) -> dict[str, Any]:
@@ -192,6 +288,7 @@ def facts_of(instance: Mapping[str, Any], target: Path) -> dict[str, Any]:
         part = target.with_name(f"{target.stem}.part.npz")
         save(problem, part, name=instance["name"][:200])
         part.replace(target)
+        references = component_reference(instance["generator"], settings)
     return {
         "path": str(path),
         "fingerprint": problem.fingerprint(),
@@ -205,22 +302,28 @@ def facts_of(instance: Mapping[str, Any], target: Path) -> dict[str, Any]:
 
 
 def _value(word: str, known: Mapping[str, float], problem: Problem) -> Any:
-    """Return what a word stands for: "knots:WORD" are the path's knots down to WORD."""
+    """Return what a word stands for, or what "knots:", "end:" or "separated" make of one."""
     from sparseopt.api import solve
 
-    if word.startswith(_KNOTS):
-        end = _value(word.removeprefix(_KNOTS), known, problem)
-        path = solve(problem, lam_min=end, check=False).path
+    def knots(**question: Any) -> list[float]:
+        path = solve(problem, check=False, **question).path
         assert path is not None
         # The first segment reaches up from the first knot, where everything is 0.
         return [float(lam) for lam in path.knots]
+
+    if word.startswith(_KNOTS):
+        return knots(lam_min=_value(word.removeprefix(_KNOTS), known, problem))
+    if word.startswith(_END):
+        return knots(max_nonzeros=int(_value(word.removeprefix(_END), known, problem)))[-1]
+    if word == "separated":
+        return min(lam for lam in knots(lam_min=0.0) if lam > 0.0) / 2.0
     if word in known:
         return known[word]
     try:
         return float(word)
     except ValueError:
         names = ", ".join(sorted(known)) or "no words"
-        raise ParamError(f"{word!r} is no word of this instance; it knows: {names}") from None
+        raise ParamError(f"{word!r} is no word of this instance; its words: {names}") from None
 
 
 def resolved(params: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:

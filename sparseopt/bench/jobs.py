@@ -53,6 +53,11 @@ class Job:
     warm_up: bool = True
     python_path: list[str] = field(default_factory=list)
 
+    @property
+    def name(self) -> str:
+        """The instance's name."""
+        return str(self.instance["name"])
+
     def to_dict(self) -> dict[str, Any]:
         """Return the job for JSON."""
         return asdict(self)

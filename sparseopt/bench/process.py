@@ -25,7 +25,9 @@ __all__ = [
     "announce",
     "begin",
     "current_memory",
+    "failure",
     "launch",
+    "leave",
     "peak_memory",
 ]
 
@@ -309,6 +311,25 @@ def announce(phase: str) -> None:
     """Tell the runner that a phase begins."""
     if PIPE in os.environ:
         os.write(int(os.environ[PIPE]), f"{phase}\n".encode())
+
+
+def leave(file: Path, found: Mapping[str, Any]) -> None:
+    """Write what a process found as JSON, whole or not at all."""
+    part = file.with_suffix(".part")
+    part.write_text(json.dumps(found), encoding="utf-8")
+    part.replace(file)
+
+
+def failure(error: Exception) -> dict[str, Any]:
+    """Return an exception as what a process leaves of it."""
+    parts = [str(error) or type(error).__name__]
+    if error.__cause__ is not None and str(error.__cause__) not in parts[0]:
+        parts.append(f"{type(error.__cause__).__name__}: {error.__cause__}")
+    return {
+        "ended": "raised",
+        "error": type(error).__name__,
+        "message": ": ".join(parts)[:2000],
+    }
 
 
 def _die_with_parent() -> None:

@@ -52,7 +52,9 @@ class Outcome(StrEnum):
 _CLAIMS = ("optimal", "converged", "infeasible", "unbounded")
 
 
-def classify(solved: Mapping[str, Any], evaluation: Mapping[str, Any]) -> tuple[Outcome, str]:
+def classify(
+    solved: Mapping[str, Any], evaluation: Mapping[str, Any] | None
+) -> tuple[Outcome, str]:
     """Return the class of a solve and, where it is not ok, why in a few words.
 
     Parameters
@@ -62,7 +64,7 @@ def classify(solved: Mapping[str, Any], evaluation: Mapping[str, Any]) -> tuple[
         "hang", "silent"), "error", "message".
     evaluation : mapping
         What the evaluator found: "status", "limit", "verdict", "messages", "contradictions"; {}
-        without an answer.
+        without an answer; None where there is nothing to judge.
     """
     message = str(solved.get("message", ""))
     match solved["ended"]:
@@ -74,6 +76,8 @@ def classify(solved: Mapping[str, Any], evaluation: Mapping[str, Any]) -> tuple[
             return Outcome.CRASH, message
         case "raised":
             return _raised(str(solved.get("error", "")), message)
+    if evaluation is None:
+        return Outcome.OK, ""
     if "unreadable" in evaluation:
         return Outcome.FAILED, str(evaluation["unreadable"])
     status, limit = evaluation["status"], evaluation["limit"]
@@ -95,7 +99,7 @@ def classify(solved: Mapping[str, Any], evaluation: Mapping[str, Any]) -> tuple[
 
 
 def _raised(error: str, message: str) -> tuple[Outcome, str]:
-    if error == "unavailable":
+    if error in ("unavailable", "ModuleNotFoundError"):
         return Outcome.UNAVAILABLE, message
     # A vendor's word, whichever exception brings it.
     if error in ("BackendUnavailable", "BackendError") and "licen" in message.lower():
@@ -223,7 +227,7 @@ def read_records(path: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, 
     for line in _lines(path):
         if line.get("type") == "environment":
             environments[line["id"]] = line
-        elif line.get("type") == "solve":
+        elif line.get("type") in ("solve", "unit"):
             solves[line["key"]] = line
     return list(solves.values()), environments
 

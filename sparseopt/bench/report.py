@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+import shutil
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparseopt.bench import figures
-from sparseopt.bench.frame import frame, settled
+from sparseopt.bench.frame import frame, settled, unit_frame
 from sparseopt.bench.records import Outcome, read_records
 from sparseopt.bench.run import RECORDS, SUITE
 from sparseopt.bench.stats import median_ratio, shifted_geometric_mean
+from sparseopt.bench.study import Study, find_study
 from sparseopt.bench.suite import Suite, read_suite
 from sparseopt.bench.tables import TIMES, laid_out
 from sparseopt.bench.wording import bytes_text, count_text, number_text, seconds_text
@@ -206,10 +210,19 @@ def troubles(table: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, 
 
 
 _COURSES = 6
+_EMPTY: Mapping[str, Any] = dict.fromkeys(
+    ("families", "tables", "figures", "courses", "scaling", "troubles", "left_out", "details"), ()
+) | {"profiles": {}, "details_left": 0, "load": ""}
+_WORDS = {
+    "bytes_text": bytes_text,
+    "count_text": count_text,
+    "seconds_text": seconds_text,
+    "number_text": number_text,
+}
 _DETAILS = 2000
 
 
-def write_report(folder: Path, html: Path) -> list[str]:
+def write_report(folder: Path, html: Path, images: Path | None = None) -> list[str]:
     """Write the report of the run in a folder, as HTML and, beside it, as Markdown.
 
     Parameters
@@ -218,6 +231,8 @@ def write_report(folder: Path, html: Path) -> list[str]:
         Of the run; only its records and its copy of the suite are read.
     html : path
         Ends in .html; the Markdown gets the same name with .md.
+    images : path, optional
+        A folder for the report's figures as SVG files, and for the pictures that a study made.
 
     Returns
     -------
@@ -238,10 +253,14 @@ def write_report(folder: Path, html: Path) -> list[str]:
         import pandas  # noqa: F401
     except ImportError as error:
         raise ParamError(f"a report needs {error.name}: pip install 'sparseopt[bench]'") from error
-    suite = read_suite(folder / SUITE) if (folder / SUITE).is_file() else None
-    if suite is not None:
-        records = _ordered(records, suite)
-    known = _context(records, list(environments.values()), suite)
+    if records[0]["type"] == "unit":
+        known = _study_context(records, find_study(records[0]["study"]))
+    else:
+        suite = read_suite(folder / SUITE) if (folder / SUITE).is_file() else None
+        if suite is not None:
+            records = _ordered(records, suite)
+        known = _context(records, list(environments.values()), suite)
+    known = {**_EMPTY, "environments": list(environments.values()), **_WORDS, **known}
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("sparseopt.bench", "templates"),
         autoescape=lambda name: name is not None and name.startswith("report.html"),
@@ -254,7 +273,56 @@ def write_report(folder: Path, html: Path) -> list[str]:
         part = target.with_name(f"{target.name}.part")
         part.write_text(text, encoding="utf-8")
         part.replace(target)
+    if images is not None:
+        _write_images(images, known, folder, records)
     return [family.sentence for family in known["families"]]
+
+
+def _write_images(
+    images: Path, known: Mapping[str, Any], folder: Path, records: Sequence[Mapping[str, Any]]
+) -> None:
+    images.mkdir(parents=True, exist_ok=True)
+    panels = [(f"{f['title']} {name}", svg) for f in known["figures"] for name, svg in f["panels"]]
+    panels += [(part["title"], part["picture"]) for part in known["scaling"]]
+    for title, svg in panels:
+        name = re.sub(r"[^a-z0-9]+", "-", f"{known['name']} {title}".lower()).strip("-")
+        (images / f"{name}.svg").write_text(figures.standalone(svg), encoding="utf-8")
+    for record in records:
+        for name in record.get("files", ()):
+            shutil.copy(folder / "answers" / record["key"] / name, images / name)
+
+
+def _study_context(records: Sequence[Mapping[str, Any]], study: Study) -> dict[str, Any]:
+    """Return what the templates show of a study; the rest is empty."""
+    table = unit_frame(records)
+    # A colour belongs to one series for the whole report.
+    labels = dict.fromkeys(str(v) for f in study.figures for v in table.get(f.series, ()))
+    styles = {label: k for k, label in enumerate(labels)}
+    bad = [record for record in records if record["outcome"] != Outcome.OK]
+    return {
+        "name": study.name,
+        "title": study.title,
+        "description": study.description,
+        "facts": [
+            (str(len(records)), _noun(len(records), "unit")),
+            (str(len(table)), _noun(len(table), "measurement")),
+            (str(len(bad)), "not ok"),
+            (seconds_text(sum(record["time"] or 0.0 for record in records)), "altogether"),
+            (str(max(record["started"] for record in records))[:10], "last unit"),
+        ],
+        "tables": [laid_out(table, spec) for spec in study.tables],
+        "figures": [_figure(table, [], figure, styles) for figure in study.figures],
+        "troubles": [
+            {
+                "backend": record["label"],
+                "problem": record["instance"]["name"],
+                "outcome": record["outcome"],
+                "message": record["message"][:300],
+            }
+            for record in bad
+        ],
+        "load": _load([record["load"] for record in records]),
+    }
 
 
 def _ordered(records: Sequence[dict[str, Any]], suite: Suite) -> list[dict[str, Any]]:
@@ -290,7 +358,6 @@ def _context(
     found = families(table)
     bad, left_out = troubles(table)
     return {
-        "suite": suite,
         "name": name,
         "title": (suite.title or name) if suite else "A comparison of backends",
         "description": suite.description if suite else "",
@@ -307,12 +374,7 @@ def _context(
         "left_out": left_out,
         "details": _details(table),
         "details_left": max(0, len(table) - _DETAILS),
-        "environments": environments,
-        "load": _load(table),
-        "bytes_text": bytes_text,
-        "count_text": count_text,
-        "seconds_text": seconds_text,
-        "number_text": number_text,
+        "load": _load(table["load"]),
     }
 
 
@@ -371,12 +433,15 @@ def _scaling(
     for fit in suite.scaling if suite else ():
         if fit.x not in table.columns or fit.y not in table.columns:
             continue
+        chosen = table
+        for tag, value in fit.tags.items():
+            chosen = chosen[chosen[tag] == value] if tag in chosen.columns else chosen[:0]
         # Sizes of different families have nothing to do with each other.
-        for kind, own in table.groupby("kind", sort=False):
+        for kind, own in chosen.groupby("kind", sort=False):
             if own[fit.x].nunique() < 2 or (fit.kinds and kind not in fit.kinds):
                 continue
             title = f"{fit.title or f'{fit.y} against {fit.x}'}: {kind}"
-            picture, fits = figures.scaling(own, fit.x, fit.y, styles, title)
+            picture, fits = figures.scaling(own, fit, styles, title)
             if fits:
                 out.append({"title": title, "picture": picture, "fits": fits, "x": fit.x})
     return out
@@ -438,12 +503,12 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
 
 
-def _load(table: pd.DataFrame) -> str:
+def _load(loads: Iterable[float | None]) -> str:
     """Say how busy the machine was, since times depend on it."""
-    loads = table["load"].dropna().astype(float)
-    if not len(loads):
+    seen = sorted(float(load) for load in loads if load is not None and not math.isnan(load))
+    if not seen:
         return ""
     return (
-        f"load average {number_text(float(loads.median()))} (median over solves, "
-        f"{number_text(float(loads.min()))} to {number_text(float(loads.max()))})"
+        f"load average {number_text(statistics.median(seen))} (median over solves, "
+        f"{number_text(seen[0])} to {number_text(seen[-1])})"
     )

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -22,6 +23,7 @@ from sparseopt.bench.environment import environment
 from sparseopt.bench.execute import Stopped, execute
 from sparseopt.bench.jobs import Job, Selection, expand
 from sparseopt.bench.records import FORMAT, VERSION, RecordFile, read_records
+from sparseopt.bench.study import Study, Unit
 from sparseopt.bench.suite import Suite
 from sparseopt.errors import ParamError
 
@@ -48,10 +50,10 @@ Done = tuple[dict[str, Any], dict[str, Any]]
 
 
 def local(
-    jobs: list[Job],
+    jobs: list[Job | Unit],
     folder: Path,
     parallel: int,
-    on_phase: Callable[[Job, str], None],
+    on_phase: Callable[[Job | Unit, str], None],
     stop: threading.Event,
 ) -> Generator[Done, None, None]:
     """Yield what the jobs end in, `parallel` of them at a time on this machine.
@@ -60,7 +62,7 @@ def local(
     """
     finished: queue.Queue[Done | BaseException] = queue.Queue()
 
-    def work(job: Job) -> None:
+    def work(job: Job | Unit) -> None:
         if stop.is_set():
             return
         try:
@@ -86,7 +88,7 @@ def local(
 
 
 def distributed(
-    jobs: list[Job],
+    jobs: list[Job | Unit],
     folder: Path,
     engine: str,
     parallel: int,
@@ -125,7 +127,7 @@ def distributed(
 
 
 def _round(
-    jobs: list[Job], engine: str, parallel: int, scheduler: str | None
+    jobs: list[Job | Unit], engine: str, parallel: int, scheduler: str | None
 ) -> Iterator[tuple[dict[str, Any], dict[str, bytes], dict[str, Any]]]:
     import joblib
 
@@ -193,9 +195,9 @@ def _ray(parallel: int, scheduler: str | None) -> Iterator[Any]:
             ray.shutdown()
 
 
-def _file(job: Job) -> bytes | None:
+def _file(job: Job | Unit) -> bytes | None:
     """Return the content of an instance that is a file: a worker may not see this disk."""
-    if job.instance["generator"] is not None:
+    if isinstance(job, Unit) or job.instance["generator"] is not None:
         return None
     path = Path(job.instance["file"])
     if path.stat().st_size > _LARGEST_FILE:
@@ -210,10 +212,10 @@ def execute_remotely(
     values: dict[str, Any], file: bytes | None
 ) -> tuple[dict[str, Any], dict[str, bytes], dict[str, Any]]:
     """Do one job in a worker's temporary folder; return record, answer files and environment."""
-    job = Job.from_dict(values)
+    job = Unit.from_dict(values) if "study" in values else Job.from_dict(values)
     with tempfile.TemporaryDirectory(prefix="sparseopt-bench-") as name:
         folder = Path(name)
-        if file is not None:
+        if file is not None and isinstance(job, Job):
             path = folder / Path(job.instance["file"]).name
             path.write_bytes(file)
             job.instance["file"] = str(path)
@@ -245,7 +247,7 @@ class RunPlan:
 
     Attributes
     ----------
-    suite : Suite
+    suite : Suite or Study
     folder : path
     jobs : list of Job
         All jobs that were asked for.
@@ -253,10 +255,10 @@ class RunPlan:
         Those without a record, in the order in which they will run.
     """
 
-    suite: Suite
+    suite: Suite | Study
     folder: Path
-    jobs: list[Job]
-    left: list[Job]
+    jobs: list[Job | Unit]
+    left: list[Job | Unit]
     records: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -280,7 +282,7 @@ class Progress:
     total: int
     parallel: int
     done: int = 0
-    running: dict[str, tuple[Job, str, float]] = field(default_factory=dict)
+    running: dict[str, tuple[Job | Unit, str, float]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     last: list[dict[str, Any]] = field(default_factory=list)
@@ -294,7 +296,7 @@ class Progress:
         left = self.total - self.done
         return left * sum(self.seconds) / len(self.seconds) / self.parallel
 
-    def began(self, job: Job, phase: str) -> None:
+    def began(self, job: Job | Unit, phase: str) -> None:
         """Note what of a job began."""
         with self.lock:
             self.running[job.key] = (job, phase, time.monotonic())
@@ -314,7 +316,7 @@ class Progress:
 
 
 def plan_run(
-    suite: Suite,
+    suite: Suite | Study,
     folder: str | PathLike[str],
     selection: Selection | None = None,
     *,
@@ -325,7 +327,7 @@ def plan_run(
 
     Parameters
     ----------
-    suite : Suite
+    suite : Suite or Study
     folder : path
         Of the run; it need not exist.
     selection : Selection, optional
@@ -341,8 +343,12 @@ def plan_run(
         When a backend of the suite is not registered, a file is missing, or the folder holds
         something else.
     """
-    _check_backends(suite)
-    jobs = expand(suite, selection)
+    jobs: list[Job | Unit]
+    if isinstance(suite, Study):
+        jobs = _units(suite, selection or Selection())
+    else:
+        _check_backends(suite)
+        jobs = [*expand(suite, selection)]
     place = Path(folder)
     records: list[dict[str, Any]] = []
     if (place / RECORDS).is_file():
@@ -404,7 +410,7 @@ def run(
     tell = on_change or (lambda _: None)
     stop = threading.Event()
 
-    def on_phase(job: Job, phase: str) -> None:
+    def on_phase(job: Job | Unit, phase: str) -> None:
         state.began(job, phase)
         tell(state)
 
@@ -430,6 +436,20 @@ def run(
                 state.finished(record)
                 tell(state)
     return [records[job.key] for job in plan.jobs if job.key in records]
+
+
+def _units(study: Study, selection: Selection) -> list[Job | Unit]:
+    if selection.backends or selection.max_seeds:
+        raise ParamError(
+            f"{study.name} is a study: --set chooses what it does (its settings: "
+            f"{', '.join(study.settings)}), --instances which units"
+        )
+    return [
+        unit
+        for unit in study.work(selection.time_limit)
+        if not selection.instances
+        or any(fnmatchcase(unit.name, pattern) for pattern in selection.instances)
+    ]
 
 
 def _check_backends(suite: Suite) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import gc
 import importlib
-import json
 import math
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparseopt.bench.process import announce, begin, current_memory, peak_memory
+from sparseopt.bench.process import announce, begin, current_memory, failure, leave, peak_memory
 
 if TYPE_CHECKING:
     from sparseopt.backend import Backend, Progress
@@ -32,10 +31,8 @@ def main() -> None:
     try:
         measures = _solve(spec, folder)
     except Exception as error:
-        measures = {"ended": "raised", "error": _kind(error, spec), "message": _text(error)}
-    part = folder / "measures.part"
-    part.write_text(json.dumps(measures), encoding="utf-8")
-    part.replace(folder / "measures.json")
+        measures = {**failure(error), "error": _kind(error, spec)}
+    leave(folder / "measures.json", measures)
 
 
 def _solve(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -117,13 +114,6 @@ def _kind(error: Exception, spec: dict[str, Any]) -> str:
     if isinstance(error, errors.BackendNotFound):
         return "unavailable"
     return type(error).__name__
-
-
-def _text(error: BaseException) -> str:
-    parts = [str(error) or type(error).__name__]
-    if error.__cause__ is not None and str(error.__cause__) not in parts[0]:
-        parts.append(f"{type(error.__cause__).__name__}: {error.__cause__}")
-    return ": ".join(parts)[:2000]
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sparseopt.bench.fields import Table
+from sparseopt.bench.records import Outcome
 from sparseopt.bench.wording import name_of, number_text
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TIMES", "Cell", "Layout", "PaperRow", "TableSpec", "laid_out", "read_table"]
 
-STATISTICS = ("mean-se", "mean-sd", "mean", "median", "max", "min", "sum")
+STATISTICS = ("mean-se", "mean-sd", "mean", "median", "max", "min", "sum", "count")
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class TableSpec:
     rows, columns : tuple of str
         Names of columns of the data frame of records; "value" stands for `values`.
     values : tuple of str
-        Numeric columns of the frame that the cells hold.
+        Numeric columns of the frame that the cells hold; "time:max" has a statistic of its own.
     statistic : str
-        How the runs of a cell are summed up.
+        How the runs of a cell are summed up; "count" says of how many a column is true.
     paper_columns : tuple of tuples of str
         The column heads of the paper's cells.
     paper : tuple of PaperRow
@@ -154,10 +155,13 @@ def laid_out(table: pd.DataFrame, spec: TableSpec) -> Layout:
         for heads, group in known.groupby(wanted, sort=False):
             at = dict(zip(wanted, map(_head, heads), strict=True))
             for value in spec.values:
-                at["value"] = name_of(value)
+                column_name, _, own = value.partition(":")
+                at["value"] = f"{name_of(column_name)} ({own})" if own else name_of(value)
                 row = tuple(at[name] for name in spec.rows)
                 column = tuple(at[name] for name in spec.columns)
-                cells[row, column] = _cell(group, value, spec.statistic)
+                if group["solved"].all() and not _filled(group, column_name):
+                    continue
+                cells[row, column] = _cell(group, column_name, own or spec.statistic)
     for paper_row in spec.paper:
         head = _named(paper_row.head, spec.rows)
         for column, text in zip(spec.paper_columns, paper_row.cells, strict=True):
@@ -180,6 +184,10 @@ def laid_out(table: pd.DataFrame, spec: TableSpec) -> Layout:
             for before, r in zip([None, *row_keys], row_keys, strict=False)
         ],
     )
+
+
+def _filled(group: pd.DataFrame, value: str) -> bool:
+    return value in group.columns and bool(group[value].notna().any())
 
 
 def _labelled(level: str, part: str) -> str:
@@ -216,14 +224,20 @@ def _head(value: Any) -> str:
 
 
 def _cell(group: pd.DataFrame, value: str, statistic: str) -> Cell:
+    if statistic == "count":
+        tried = group[group["outcome"].map(lambda outcome: Outcome(outcome).attempted)]
+        return Cell(f"{int(tried[value].sum())} of {len(tried)}", len(group))
     # A time is that of a solve that ended by itself; an answer counts at a limit, too; and how far
     # off it is can be said of a wrong one.
     solved = group if value in _ERRORS else group[group["solved" if value in TIMES else "answered"]]
-    if value not in solved.columns or not solved[value].notna().any():
+    if not _filled(solved, value):
         outcomes = ", ".join(sorted(set(group.loc[~group["solved"], "outcome"])))
         return Cell(outcomes or "-", len(group))
     missing = f" [{len(solved)} of {len(group)}]" if len(solved) < len(group) else ""
-    numbers = solved[value].dropna().astype(float)
+    found = solved[value].dropna()
+    if isinstance(found.iloc[0], str):
+        return Cell("; ".join(dict.fromkeys(found)), len(group))
+    numbers = found.astype(float)
     text = number_text(_summary(numbers, statistic))
     if statistic in ("mean-se", "mean-sd") and len(numbers) > 1:
         spread: Any = numbers.std(ddof=1)

@@ -11,11 +11,15 @@ import click
 
 from sparseopt.cli.exits import ExitCode, say
 from sparseopt.cli.outputs import print_json
+from sparseopt.cli.settings import settings_option
 from sparseopt.errors import ParamError
 
 if TYPE_CHECKING:
+    from sparseopt.bench.jobs import Job
     from sparseopt.bench.regressions import Comparison
     from sparseopt.bench.run import RunPlan
+    from sparseopt.bench.study import Study, Unit
+    from sparseopt.bench.suite import Suite
 
 __all__ = ["bench"]
 
@@ -29,51 +33,80 @@ def bench() -> None:
     """Compare backends on suites of instances: run, report, and compare two runs."""
 
 
-@bench.command("list", short_help="List the suites.")
+def _found(name: str, settings: dict[str, str]) -> tuple[Suite | Study, str]:
+    """Return a suite or a study, and the text of the suite's file."""
+    from sparseopt.bench.study import find_study, studies
+    from sparseopt.bench.suite import find_suite, read_suite, suite_files
+
+    if name in studies():
+        return find_study(name).with_settings(settings), ""
+    if not name.endswith(".toml") and name not in suite_files():
+        raise ParamError(
+            f"no suite or study is called {name!r}; suites: {', '.join(suite_files())} (a file of "
+            f"your own ends in .toml); studies: {', '.join(studies())}"
+        )
+    if settings:
+        raise ParamError(f"--set is for studies; the suite {name} is changed in its file")
+    path = find_suite(name)
+    return read_suite(path), path.read_text(encoding="utf-8")
+
+
+@bench.command("list", short_help="List the suites and studies.")
 @click.argument("suite", required=False)
 @_JSON
 def list_suites(suite: str | None, as_json: bool) -> ExitCode:
-    """List the suites that come with the package, or what SUITE would solve."""
+    """List the suites and studies that come with the package, or what SUITE would do."""
     from sparseopt.bench.jobs import expand
-    from sparseopt.bench.suite import find_suite, read_suite, suite_files
+    from sparseopt.bench.study import Study, find_study, studies
+    from sparseopt.bench.suite import read_suite, suite_files
     from sparseopt.cli.tables import print_table
 
     if suite is not None:
-        jobs = expand(read_suite(find_suite(suite)))
+        found, _ = _found(suite, {})
+        work = found.work() if isinstance(found, Study) else expand(found)
         if as_json:
-            print_json([job.to_dict() for job in jobs])
+            print_json([job.to_dict() for job in work])
             return ExitCode.ANSWER
         cells: dict[str, list[str]] = {}
-        for job in jobs:
-            labels = cells.setdefault(job.instance["name"], [])
+        for job in work:
+            labels = cells.setdefault(job.name, [])
             if job.label not in labels:
                 labels.append(job.label)
-        print_table(("instance", "backends"), [(k, ", ".join(v)) for k, v in cells.items()], left=2)
+        heads = ("unit", "study") if isinstance(found, Study) else ("instance", "backends")
+        print_table(heads, [(k, ", ".join(v)) for k, v in cells.items()], left=2)
+        if isinstance(found, Study):
+            for key, value in found.settings.items():
+                shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
+                click.echo(f"--set {key}={shown}")
         return ExitCode.ANSWER
     rows = []
     for name, path in suite_files().items():
-        found = read_suite(path)
-        row: dict[str, Any] = {"name": name, "title": found.title, "file": str(path)}
+        one = read_suite(path)
+        row: dict[str, Any] = {"name": name, "title": one.title, "file": str(path)}
         try:
-            jobs = expand(found)
+            jobs = expand(one)
             row.update(instances=len({job.instance_key for job in jobs}), solves=len(jobs))
         except ParamError:
             # Its instances are files that only a clone of the repository has.
-            row.update(title=f"{found.title} (its files are not here)", instances=0, solves=0)
+            row.update(title=f"{one.title} (its files are not here)", instances=0, solves=0)
         rows.append(row)
+    protocols = [{"name": name, "title": find_study(name).title} for name in studies()]
     if as_json:
-        print_json(rows)
+        print_json([*rows, *protocols])
     else:
         shown = [(r["name"], r["title"], r["instances"], r["solves"]) for r in rows]
         print_table(("suite", "what it is", "instances", "solves"), shown, left=2)
+        click.echo()
+        print_table(("study", "what it is"), [(r["name"], r["title"]) for r in protocols], left=2)
     return ExitCode.ANSWER
 
 
-@bench.command(short_help="Run a suite, or what is left of it.")
+@bench.command(short_help="Run a suite or a study, or what is left of it.")
 @click.argument("suite")
 @click.option("-o", "--output", "folder", type=_FOLDER, metavar="DIR", help="The run's folder.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=1, help="Solves at a time [1].")
-@click.option("--instances", multiple=True, metavar="PATTERN", help="Only such instances.")
+@settings_option("A setting of a study; bench list STUDY has them.")
+@click.option("--instances", multiple=True, metavar="PATTERN", help="Only such instances or units.")
 @click.option("--backend", "backends", multiple=True, metavar="NAME", help="Only this backend.")
 @click.option("--max-seeds", type=click.IntRange(1), metavar="N", help="First N seeds of each.")
 @click.option("--time-limit", type=float, metavar="S", help="Instead of the suite's.")
@@ -93,6 +126,7 @@ def run(
     suite: str,
     folder: Path | None,
     jobs: int,
+    settings: dict[str, str],
     instances: tuple[str, ...],
     backends: tuple[str, ...],
     max_seeds: int | None,
@@ -104,7 +138,7 @@ def run(
     dry_run: bool,
     as_json: bool,
 ) -> ExitCode:
-    """Run SUITE: the name of a shipped one, or a file that ends in .toml.
+    """Run SUITE: the name of a shipped suite or study, or a file that ends in .toml.
 
     Records go to DIR (bench-runs/NAME); the same command goes on with a run that was ended, in
     whatever way, and does nothing twice.
@@ -112,7 +146,7 @@ def run(
     from sparseopt.bench.jobs import Selection
     from sparseopt.bench.records import Outcome
     from sparseopt.bench.run import plan_run
-    from sparseopt.bench.suite import find_suite, read_suite
+    from sparseopt.bench.study import Study
     from sparseopt.bench.wording import count_text
     from sparseopt.cli.bench_live import run_live
 
@@ -121,21 +155,21 @@ def run(
             raise ParamError(f"--retry {name}: expected one of {', '.join(Outcome)}")
     if time_limit is not None and not 0.0 < time_limit < float("inf"):
         raise ParamError(f"--time-limit {time_limit}: expected a number > 0")
-    path = find_suite(suite)
-    parsed = read_suite(path)
+    found, source = _found(suite, settings)
     selection = Selection(instances, backends, max_seeds, time_limit)
-    place = folder or Path(_ROOT) / parsed.name
-    plan = plan_run(parsed, place, selection, shuffle=shuffle, retry=retry)
+    place = folder or Path(_ROOT) / found.name
+    plan = plan_run(found, place, selection, shuffle=shuffle, retry=retry)
     if dry_run:
         _print_plan(plan, as_json)
         return ExitCode.ANSWER
     cores = os.cpu_count() or 1
-    if jobs * parsed.limits.threads > cores and engine == "local" and not as_json:
+    threads = max((int(job.limits["threads"]) for job in plan.jobs), default=1)
+    if jobs * threads > cores and engine == "local" and not as_json:
         say("note", f"{jobs} solves at a time on {cores} cores: the times will be too long")
     try:
         records = run_live(
             plan,
-            path.read_text(encoding="utf-8"),
+            source,
             parallel=jobs,
             engine=engine,
             scheduler=scheduler,
@@ -151,11 +185,15 @@ def run(
         print_json({"folder": str(place), "solves": len(records), "outcomes": counts})
     else:
         shown = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-        click.echo(f"{count_text(len(records), 'solve')} in {place}: {shown}")
+        what = "unit" if isinstance(found, Study) else "solve"
+        click.echo(f"{count_text(len(records), what)} in {place}: {shown}")
         if not plan.left:
             click.echo("nothing was left to do; -o DIR starts a run of its own")
         click.echo(f"next: sparseopt bench report {place}")
-    return ExitCode.ANSWER
+    refuted = isinstance(found, Study) and any(
+        Outcome(name).attempted and name != Outcome.OK for name in counts
+    )
+    return ExitCode.NO_ANSWER if refuted else ExitCode.ANSWER
 
 
 def _print_plan(plan: RunPlan, as_json: bool) -> None:
@@ -165,7 +203,7 @@ def _print_plan(plan: RunPlan, as_json: bool) -> None:
     from sparseopt.cli.tables import print_table
 
     rows = [
-        (job.label, job.instance["name"], job.setting, " ".join(_asked(job.params)))
+        (job.label, job.name, getattr(job, "setting", ""), " ".join(_asked(job)))
         for job in plan.left
     ]
     print_table(("backend", "instance", "setting", "question"), rows, left=4)
@@ -173,15 +211,19 @@ def _print_plan(plan: RunPlan, as_json: bool) -> None:
     click.echo(f"\n{len(plan.left)} to run, {done} done in {plan.folder}")
 
 
-def _asked(params: dict[str, Any]) -> list[str]:
-    return [f"{key}={value}" for key, value in params.items()]
+def _asked(job: Job | Unit) -> list[str]:
+    # The name of a unit has its parameters.
+    return [f"{key}={v}" for key, v in job.params.items()] if hasattr(job, "setting") else []
 
 
 @bench.command(short_help="Write the report of a run.")
 @click.argument("folder", type=_FOLDER, required=False)
 @click.option("-o", "--output", type=_FOLDER, metavar="FILE.html", help="Where it goes.")
+@click.option("--images", type=_FOLDER, metavar="DIR", help="Write its figures there, too.")
 @_JSON
-def report(folder: Path | None, output: Path | None, as_json: bool) -> ExitCode:
+def report(
+    folder: Path | None, output: Path | None, images: Path | None, as_json: bool
+) -> ExitCode:
     """Write the report of the run in FOLDER (default: the latest one), as HTML and Markdown."""
     from sparseopt.bench.report import write_report
 
@@ -189,7 +231,7 @@ def report(folder: Path | None, output: Path | None, as_json: bool) -> ExitCode:
     html = output or place / "report.html"
     if html.suffix != ".html":
         raise ParamError(f"-o {html}: expected a name that ends in .html")
-    written = write_report(place, html)
+    written = write_report(place, html, images)
     if as_json:
         print_json({"html": str(html), "markdown": str(html.with_suffix(".md"))})
     else:

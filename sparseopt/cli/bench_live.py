@@ -126,7 +126,7 @@ def _view(progress: Progress) -> Group:
             table.add_row(
                 Text(phase, style="bold cyan" if phase == "solves" else "cyan"),
                 job.label,
-                Text(printable(job.instance["name"])),
+                Text(printable(job.name)),
                 seconds_text(now - since),
                 seconds_text(float(job.limits["time"])) if phase == "solves" else "",
             )
