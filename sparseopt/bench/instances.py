@@ -125,7 +125,7 @@ def component_files() -> dict[str, Path]:
     found = {name: shipped / f"{name}.npz" for name in names}
     extra = os.environ.get("SPARSEOPT_EXTRA_DATA")
     for path in sorted(Path(extra, "sparse-pca").glob("*.csv")) if extra else ():
-        if path.stem not in ("reference", "lx_pitprops"):
+        if path.stem != "reference":
             found[path.stem] = path
     return {name: path for name, path in found.items() if path.is_file()}
 

@@ -161,7 +161,7 @@ def _jobs(
     if time_limit is not None:
         limits["time"] = time_limit
     for setting, seed, repeat in itertools.product(
-        suite.settings, suite.seeds, range(suite.repeats)
+        suite.settings, suite.seeds, range(backend.repeats or suite.repeats)
     ):
         params = _merged(suite, entry, backend, setting)
         options = {**backend.options, **setting.options}
@@ -200,7 +200,8 @@ def _jobs(
 def _merged(
     suite: Suite, entry: InstanceEntry, backend: BackendEntry, setting: Setting
 ) -> dict[str, Any]:
-    merged = {**suite.params, **entry.params, **backend.params, **setting.params}
+    question = entry.point if backend.point else entry.params
+    merged = {**suite.params, **question, **backend.params, **setting.params}
     return {key: value for key, value in merged.items() if value != "unset"}
 
 

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparseopt.bench.instances import graph_truth, two_sample_draw
+from sparseopt.problems.base import Array
+from sparseopt.problems.twosample.statistics.two_samples import TwoSample
+from sparseopt.selection import graph_cross_validate
+from sparseopt.selection.graphs.roc import roc as edge_rates
+from sparseopt.two_sample.permutation import GramStatistic, permutation_test
 
 if TYPE_CHECKING:
     from sparseopt.problems.base import Problem
@@ -17,13 +22,11 @@ __all__ = ["METRICS", "measure"]
 
 _PERMUTATIONS = 200
 _LEVEL = 0.05
-_ROUNDING = 1e-12
 _TEST_SEED = 1_000_003
 """The sample that a selection is tested on is drawn with the seed plus this."""
 
 _CURVE = 80
 _FOLDS = 5
-_CV_BUDGETS = 40
 
 
 def measure(
@@ -68,37 +71,19 @@ def power(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str
     train, test = (two_sample_draw(name, s, chosen) for s in (seed, seed + _TEST_SEED))
     if train is None or test is None or result.x is None:
         return {}
-    from sparseopt.problems.twosample.statistics.two_samples import TwoSample
-
     bandwidth = TwoSample.of(train.x, train.y, "linear").bandwidth
-    dense = np.full(train.x.shape[1], 1.0)
-    return {
-        "power": float(_rejects(test.x, test.y, bandwidth, result.x, seed)),
-        "power_dense": float(_rejects(test.x, test.y, bandwidth, dense, seed)),
-    }
 
+    def rejects(z: Array) -> float:
+        both = np.vstack([test.x, test.y])
+        gram = np.zeros((len(both), len(both)))
+        for s in np.flatnonzero(z):
+            column = both[:, s]
+            gram += z[s] * np.exp((column[:, None] - column[None, :]) ** 2 / (-2.0 * bandwidth[s]))
+        rng = np.random.Generator(np.random.PCG64(seed))
+        p_value = permutation_test(GramStatistic(gram, len(test.x)), _PERMUTATIONS, rng)[1]
+        return float(p_value <= _LEVEL)
 
-def _rejects(x: Any, y: Any, bandwidth: Any, z: Any, seed: int) -> bool:
-    """Whether the observed statistic is among the largest 5% of those of permuted samples."""
-    both, n = np.vstack([x, y]), len(x)
-    kernel = np.zeros((len(both), len(both)))
-    for s in np.flatnonzero(z):
-        column = both[:, s]
-        kernel += z[s] * np.exp((column[:, None] - column[None, :]) ** 2 / (-2.0 * bandwidth[s]))
-    np.fill_diagonal(kernel, 0.0)
-    rng = np.random.Generator(np.random.PCG64(seed))
-    orders = [np.arange(len(both)), *(rng.permutation(len(both)) for _ in range(_PERMUTATIONS))]
-    first = np.zeros((len(orders), len(both)))
-    first[np.arange(len(orders))[:, None], np.array(orders)[:, :n]] = 1.0
-    # Sums over the pairs within the first part, across, and within the second, of each order.
-    within = np.einsum("oi,oi->o", first @ kernel, first)
-    across = first @ kernel.sum(axis=1) - within
-    other = kernel.sum() - within - 2.0 * across
-    m = len(y)
-    values = within / (n * (n - 1)) + other / (m * (m - 1)) - 2.0 * across / (n * m)
-    # Equal parts of the same observations may differ by rounding.
-    rank = int((values >= values[0] - _ROUNDING * np.abs(kernel).max()).sum())
-    return rank / (_PERMUTATIONS + 1) <= _LEVEL
+    return {"power": rejects(result.x), "power_dense": rejects(np.ones(train.x.shape[1]))}
 
 
 def roc(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,25 +92,24 @@ def roc(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, 
     path: Any = result.path
     if truth is None or path is None or path.kind != "graph":
         return {}
-    true = truth.graph
-    edges, d = true.nnz // 2, true.shape[0]
-    fpr, tpr = [], []
-    budgets = np.unique(np.linspace(0, len(path) - 1, _CURVE).round().astype(int))
-    for budget in path.knots[budgets].tolist():
-        found = path.graph(int(budget))
-        hits = int(found.multiply(true).nnz) // 2
-        fpr.append((found.nnz // 2 - hits) / (d * (d - 1) // 2 - edges))
-        tpr.append(hits / edges)
+    found = edge_rates(path, truth.graph, pairs="all")
+    shown = np.unique(np.linspace(0, len(path) - 1, _CURVE).round().astype(int))
+    fpr, tpr = found.fpr[shown].tolist(), found.tpr[shown].tolist()
     # Candidates are few: the share of false ones among them is what the curve runs over.
-    reach = max(fpr[-1], 1e-300)
-    area = float(np.trapezoid(tpr, fpr)) / reach
+    area = float(np.trapezoid(tpr, fpr)) / max(fpr[-1], 1e-300)
     return {"roc": {"fpr": fpr, "tpr": tpr}, "auc": area}
+
+
+def relaxation(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value of the relaxation that the answer was found by."""
+    values = result.certificate.values if result.certificate is not None else {}
+    return {"relaxation": float(values["relaxation"])} if "relaxation" in values else {}
 
 
 def coefficient_error(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
     """Sum of squared errors of all coefficients, at the budget that 5-fold cross-validation takes.
 
-    The folds are solved by ``l0-tables``; `budget_cv` is their choice among 40 budgets.
+    The folds are solved by ``l0-tables``; `budget_cv` is their choice.
     """
     truth = graph_truth(*_origin(instance))
     path: Any = result.path
@@ -133,26 +117,9 @@ def coefficient_error(problem: Any, result: Result, instance: Mapping[str, Any])
         return {}
     path = path.with_problem(problem)
     seed = int(instance["seed"])
-    budget = _cross_validated(problem, path.knots, seed)
-    difference = path.coefficients(budget) - truth.coefficients
-    return {"error": float((difference.data**2).sum()), "budget_cv": budget}
-
-
-def _cross_validated(problem: Any, budgets: Any, seed: int) -> int:
-    from sparseopt.api import solve
-
-    top = int(budgets[-1])
-    grid = np.unique(np.linspace(0, top, _CV_BUDGETS).round().astype(int))
-    folds = np.random.Generator(np.random.PCG64(seed)).permutation(len(problem.X)) % _FOLDS
-    loss = np.zeros(len(grid))
-    for fold in range(_FOLDS):
-        rest = problem.with_changes(X=np.ascontiguousarray(problem.X[folds != fold]))
-        path: Any = solve(rest, backend="l0-tables", check=False).path
-        held = problem.X[folds == fold]
-        for k, budget in enumerate(grid.tolist()):
-            residual = held - held @ path.coefficients(min(budget, int(path.knots[-1]))).T
-            loss[k] += float((residual**2).sum())
-    return int(grid[int(loss.argmin())])
+    chosen = graph_cross_validate(problem, _FOLDS, backend="l0-tables", seed=seed).budget
+    difference = path.coefficients(min(chosen, int(path.knots[-1]))) - truth.coefficients
+    return {"error": float((difference.data**2).sum()), "budget_cv": chosen}
 
 
 def feasibility(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,4 +144,5 @@ METRICS: Mapping[str, Callable[[Any, Any, Mapping[str, Any]], dict[str, Any]]] =
     "roc": roc,
     "coefficient-error": coefficient_error,
     "feasibility": feasibility,
+    "relaxation": relaxation,
 }

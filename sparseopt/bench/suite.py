@@ -30,8 +30,8 @@ __all__ = [
 UNSET = "unset"
 """A parameter's value that takes away what a wider table has set."""
 
-_INSTANCE_KEYS = "generator, file, settings, seeds, params, backends, tags, metrics, name"
-_BACKEND_KEYS = "name, label, class, options, params, optional"
+_INSTANCE_KEYS = "generator, file, settings, seeds, params, point, backends, tags, metrics, name"
+_BACKEND_KEYS = "name, label, class, options, params, optional, point, repeats"
 _SUITE_KEYS = (
     "name, title, description, time_limit, grace, memory, threads, seeds, repeats, warm_up, "
     "warm_up_limit, check_limit, params, path"
@@ -70,7 +70,8 @@ class InstanceEntry:
     """Instances that are made alike: one file, or a generator with sizes and seeds.
 
     A list among the `settings` stands for each of its values, several lists for all combinations;
-    each element of `settings` is a table of its own.
+    each element of `settings` is a table of its own. Backends that answer one value of the
+    parameter are asked `point` instead of `params`.
     """
 
     generator: str | None = None
@@ -78,6 +79,7 @@ class InstanceEntry:
     settings: tuple[Mapping[str, Any], ...] = ({},)
     seeds: tuple[int, ...] = (0,)
     params: Mapping[str, Any] = field(default_factory=dict)
+    point: Mapping[str, Any] = field(default_factory=dict)
     backends: tuple[str, ...] = ()
     tags: Mapping[str, Any] = field(default_factory=dict)
     metrics: tuple[str, ...] = ()
@@ -88,7 +90,8 @@ class InstanceEntry:
 class BackendEntry:
     """A backend with its options; the same backend may be listed twice under two labels.
 
-    `reference` names a class ("module:Class") that is not registered.
+    `reference` names a class ("module:Class") that is not registered; `repeats` is used instead of
+    the suite's.
     """
 
     name: str
@@ -97,6 +100,8 @@ class BackendEntry:
     options: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     optional: bool = False
+    point: bool = False
+    repeats: int | None = None
 
 
 @dataclass(frozen=True)
@@ -281,6 +286,7 @@ def _instance(table: Table, folder: Path) -> InstanceEntry:
         settings=settings,
         seeds=table.seeds("seeds"),
         params=_params(table),
+        point=_params(table, "point"),
         backends=table.texts("backends"),
         tags=table.table("tags"),
         metrics=metrics,
@@ -302,6 +308,8 @@ def _backend(table: Table) -> BackendEntry:
         options=table.table("options"),
         params=_params(table),
         optional=table.flag("optional", False),
+        point=table.flag("point", False),
+        repeats=table.count("repeats", 1) if table.has("repeats") else None,
     )
     table.end(_BACKEND_KEYS)
     return entry
@@ -313,20 +321,20 @@ def _setting(table: Table) -> Setting:
     return entry
 
 
-def _params(table: Table) -> dict[str, Any]:
+def _params(table: Table, name: str = "params") -> dict[str, Any]:
     """Return parameters; words stand for values that the instance knows, and are checked later."""
-    given = table.table("params")
+    given = table.table(name)
     for key, value in given.items():
         if key not in SolveParams.names():
             names = ", ".join(SolveParams.names())
-            raise ParamError(f"{table.file}: {table.where}.params has no {key!r}; it has: {names}")
+            raise ParamError(f"{table.file}: {table.where}.{name} has no {key!r}; it has: {names}")
         if key in ("time_limit", "threads"):
-            table.refuse(f"params.{key}", value, f"{key} in [suite], where it is the same for all")
+            table.refuse(f"{name}.{key}", value, f"{key} in [suite], where it is the same for all")
         if not isinstance(value, str):
             try:
                 SolveParams(**{key: value})
             except ParamError as error:
-                raise ParamError(f"{table.file}: {table.where}.params: {error}") from error
+                raise ParamError(f"{table.file}: {table.where}.{name}: {error}") from error
     return given
 
 

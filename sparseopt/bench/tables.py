@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TIMES", "Cell", "Layout", "PaperRow", "TableSpec", "laid_out", "read_table"]
 
-STATISTICS = ("mean-se", "mean-sd", "mean", "median", "max", "min", "sum", "count")
+STATISTICS = ("mean-se", "mean-sd", "mean", "median", "max", "min", "sum", "total", "count")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class TableSpec:
     values : tuple of str
         Numeric columns of the frame that the cells hold; "time:max" has a statistic of its own.
     statistic : str
-        How the runs of a cell are summed up; "count" says of how many a column is true.
+        How the runs of a cell are summed up; "count" says of how many a column is true,
+        "total" adds up the instances, of each the median.
     paper_columns : tuple of tuples of str
         The column heads of the paper's cells.
     paper : tuple of PaperRow
@@ -226,6 +227,7 @@ def _head(value: Any) -> str:
 def _cell(group: pd.DataFrame, value: str, statistic: str) -> Cell:
     if statistic == "count":
         tried = group[group["outcome"].map(lambda outcome: Outcome(outcome).attempted)]
+        tried = tried.dropna(subset=[value])
         return Cell(f"{int(tried[value].sum())} of {len(tried)}", len(group))
     # A time is that of a solve that ended by itself; an answer counts at a limit, too; and how far
     # off it is can be said of a wrong one.
@@ -235,6 +237,9 @@ def _cell(group: pd.DataFrame, value: str, statistic: str) -> Cell:
         return Cell(outcomes or "-", len(group))
     missing = f" [{len(solved)} of {len(group)}]" if len(solved) < len(group) else ""
     found = solved[value].dropna()
+    if statistic == "total":
+        found = solved.groupby("instance")[value].median().dropna()
+        statistic = "sum"
     if isinstance(found.iloc[0], str):
         return Cell("; ".join(dict.fromkeys(found)), len(group))
     numbers = found.astype(float)

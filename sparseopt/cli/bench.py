@@ -1,4 +1,4 @@
-"""``sparseopt bench list | run | report | compare``."""
+"""``sparseopt bench list | run | report | page | compare``."""
 
 from __future__ import annotations
 
@@ -249,6 +249,22 @@ def _latest() -> Path:
             "the folder of a run"
         )
     return runs[-1].parent
+
+
+@bench.command(short_help="Write the tables of a page from the runs that it names.")
+@click.argument("page", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("parts", nargs=-1)
+@click.option("--fresh", is_flag=True, help="Remove the records that are there.")
+@click.option("--write", is_flag=True, help="Run nothing.")
+def page(page: Path, parts: tuple[str, ...], fresh: bool, write: bool) -> ExitCode:
+    """Run what PAGE, a Markdown file, says between its marks, and write the tables there.
+
+    PARTS are names of suites between marks such as <!-- begin psm-table1 -->; default: all.
+    """
+    from sparseopt.bench.page import write_page
+
+    write_page(page, parts, fresh, not write)
+    return ExitCode.ANSWER
 
 
 @bench.command(short_help="Compare two runs and flag what got worse.")

@@ -81,7 +81,7 @@ def test_run_then_report_then_nothing_left(
 
 def test_wrong_calls_end_with_two_and_a_sentence(tmp_path: Path) -> None:
     for words, expected in (
-        (("run", "smokey"), "no suite is called 'smokey'"),
+        (("run", "smokey"), "no suite or study is called 'smokey'"),
         (("run", "smoke", "--retry", "bad"), "--retry bad: expected one of ok, wrong"),
         (("run", "smoke", "--time-limit", "-1"), "expected a number > 0"),
         (("run", "smoke", "-o", str(Path(__file__).parent)), "is not empty and holds no run"),

@@ -1,0 +1,143 @@
+"""Writes the tables of a Markdown page from the records of the commands that the page names.
+
+A part of the page between ``<!-- begin SUITE -->`` and ``<!-- end SUITE -->`` begins with a block of
+``sparseopt bench run`` commands; what follows in it is made from the report of that run. The part
+``machine`` says on which machine. The words around the parts are the author's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sparseopt.bench.records import read_records
+from sparseopt.bench.run import RECORDS, SUITE
+from sparseopt.bench.suite import find_suite, read_suite
+from sparseopt.errors import ParamError
+
+__all__ = ["commands_of", "parts", "replaced", "write_page"]
+
+_MACHINE = "machine"
+_PART = re.compile(r"<!-- begin (\S+) -->\n(.*?)<!-- end \1 -->\n", re.DOTALL)
+
+
+def parts(text: str) -> dict[str, str]:
+    """Return what a page has between its marks, by name."""
+    return {name: body for name, body in _PART.findall(text) if name != _MACHINE}
+
+
+def commands_of(body: str) -> list[list[str]]:
+    """Return the words of the ``sparseopt bench run`` commands of a part."""
+    lines = re.findall(r"^sparseopt (bench run .*)$", body, re.MULTILINE)
+    return [shlex.split(line) for line in lines]
+
+
+def replaced(text: str, name: str, section: str) -> str:
+    """Return the page with another content of a part.
+
+    Raises
+    ------
+    ParamError
+        When the page has no such part.
+    """
+    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->\n"
+    if begin not in text or end not in text:
+        raise ParamError(f"the page has no part {name}: {begin.strip()} ... {end.strip()}")
+    head, _, rest = text.partition(begin)
+    return f"{head}{begin}\n{section}\n\n{end}{rest.partition(end)[2]}"
+
+
+def write_page(
+    page: Path, names: Sequence[str] = (), fresh: bool = False, run: bool = True
+) -> None:
+    """Run the commands of a page's parts, or what is left of them, and write its tables.
+
+    Parameters
+    ----------
+    page : path
+    names : sequence of str
+        Of parts; all by default.
+    fresh : bool, default False
+        Remove the records that are there.
+    run : bool, default True
+        Whether to run anything; without, parts that have no records stay as they are.
+
+    Raises
+    ------
+    ParamError
+        When the page has no such part.
+    """
+    text = page.read_text(encoding="utf-8")
+    found = parts(text)
+    for name in names:
+        if name not in found:
+            raise ParamError(f"{page} has no part {name!r}; it has: {', '.join(found)}")
+    chosen = {name: commands_of(found[name]) for name in found if not names or name in names}
+    if fresh and run:
+        for folder in {_folder(name, commands) for name, commands in chosen.items()}:
+            shutil.rmtree(folder, ignore_errors=True)
+    for name, commands in chosen.items():
+        for command in commands if run else ():
+            print(f"== sparseopt {shlex.join(command)}", flush=True)
+            _sparseopt(command)
+        folder = _folder(name, commands)
+        if (folder / RECORDS).is_file():
+            report = _report(name, folder)
+            shown = found[name].partition("```bash\n")[2].partition("```")[0]
+            section = f"```bash\n{shown}```\n\n{_section(name, commands, folder, report)}"
+            text = replaced(text, name, section)
+            if f"<!-- begin {_MACHINE} -->" in text:
+                machine = _sections(report)["Environment"].partition("\n")[0]
+                text = replaced(text, _MACHINE, machine.removeprefix("- ") + ".")
+            page.write_text(text, encoding="utf-8")
+
+
+def _folder(name: str, commands: Sequence[Sequence[str]]) -> Path:
+    command = list(commands[0]) if commands else []
+    return Path(command[command.index("-o") + 1] if "-o" in command else f"bench-runs/{name}")
+
+
+def _sparseopt(command: Sequence[str]) -> str:
+    run = [sys.executable, "-m", "sparseopt", *command]
+    return subprocess.run(run, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def _report(name: str, folder: Path) -> str:
+    """Return the report of a run, in Markdown."""
+    # A folder that suites share holds the copy of the one that ran last.
+    shutil.copy(find_suite(name), folder / SUITE)
+    html = folder / f"{name}.html"
+    _sparseopt(["bench", "report", str(folder), "-o", str(html)])
+    return html.with_suffix(".md").read_text(encoding="utf-8")
+
+
+def _section(name: str, commands: Sequence[Sequence[str]], folder: Path, report: str) -> str:
+    """Return tables and summary of a suite, when it ran, and how busy the machine was."""
+    bodies = _sections(report)
+    shown = [
+        line
+        for table in read_suite(find_suite(name)).tables
+        for line in (f"**{table.title}**", "", bodies[table.title], "")
+    ]
+    summary = re.findall(r"^- \*\*.*?\*\*: (.*)$", bodies["Summary"], re.MULTILINE)
+    when = max(record["started"] for record in read_records(folder / RECORDS)[0])[:10]
+    load = re.findall(r"^(load average.*)\.$", report, re.MULTILINE | re.IGNORECASE)
+    left = sum(
+        len(json.loads(_sparseopt([*command, "-o", str(folder), "--dry-run", "--json"])))
+        for command in commands
+    )
+    rest = f" **{left} solves of the command are still to be done.**" if left else ""
+    busy = load[-1][0].lower() + load[-1][1:] if load else "load unknown"
+    return "\n".join([*shown, " ".join(summary), "", f"Run {when}; {busy}.{rest}"])
+
+
+def _sections(report: str) -> dict[str, str]:
+    """Return title and body of each section of the second level."""
+    pieces = (piece.partition("\n") for piece in report.split("\n## ")[1:])
+    return {title.strip(): body.strip() for title, _, body in pieces}
