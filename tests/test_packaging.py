@@ -22,7 +22,7 @@ import sparseopt
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(sparseopt.__file__).parent
 IN_TREE = (ROOT / "sparseopt" / "__init__.py").is_file()
-BESIDE = ("benchmarks", "docs", "instances", "tests")
+BESIDE = ("docs", "instances", "tests")
 in_tree_only = pytest.mark.skipif(not IN_TREE, reason="needs the source tree")
 
 

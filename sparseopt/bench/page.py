@@ -1,6 +1,6 @@
 """Writes the tables of a Markdown page from the records of the commands that the page names.
 
-A part of the page between ``<!-- begin SUITE -->`` and ``<!-- end SUITE -->`` begins with a block of
+A part of the page between ``<!-- begin SUITE -->`` and ``<!-- end SUITE -->`` begins with some
 ``sparseopt bench run`` commands; what follows in it is made from the report of that run. The part
 ``machine`` says on which machine. The words around the parts are the author's.
 """

@@ -152,3 +152,21 @@ def test_paths_over_budgets_are_compared_budget_by_budget() -> None:
     assert "for the budget 2; 2 is attained" in found["liar"]["message"]
     assert found["modest"]["excess"] == pytest.approx(0.25)
     assert found["best"]["excess"] == 0.0
+
+
+def test_cells_count_and_add_up_the_medians_of_repeats() -> None:
+    pytest.importorskip("pandas", reason="the frame of records needs pandas")
+    from sparseopt.bench.tables import TableSpec, laid_out
+
+    times = {1: (1.0, 2.0, 9.0), 2: (5.0, 5.0, 6.0)}
+    records = [
+        record("x", d, time, key=f"{d} {k}", repeat=k)
+        for d, many in times.items()
+        for k, time in enumerate(many)
+    ]
+    records.append(record("x", 3, 10.0, None, key="late", outcome="timeout", status="no_solution"))
+    values = ("time:total", "time:max", "solved:count")
+    spec = TableSpec("t", rows=("backend",), columns=("value",), values=values)
+    ((head, cells),) = laid_out(frame(records), spec).rows
+    assert head == ("x",)
+    assert [cell.text for cell in cells] == ["7 [6 of 7]", "9 [6 of 7]", "6 of 7"]

@@ -57,6 +57,67 @@ def test_keys_come_from_content_not_from_names_and_places(tmp_path: Path) -> Non
     assert not {job.key for job in one} & {job.key for job in slower}
 
 
+def test_peers_of_one_value_are_asked_the_point_and_as_often_as_they_say(tmp_path: Path) -> None:
+    text = GOOD.replace(
+        'params = { lam_min = "noise" }', "params = { lam_min = 1 }\npoint = { lam = 2 }"
+    )
+    text = text.replace(
+        'params = { lam = "noise", lam_min = "unset" }', "point = true\nrepeats = 3"
+    )
+    jobs = expand(read_suite(write(tmp_path, text)), Selection(max_seeds=1))
+    asked = [(job.label, job.params, job.repeat) for job in jobs[:4]]
+    assert asked[0] == ("homotopy", {"lam_min": 1}, 0)
+    assert asked[1:] == [("highs", {"lam": 2}, k) for k in range(3)]
+
+
+def test_words_of_paths_are_values_of_lam(tmp_path: Path) -> None:
+    import sparseopt
+    from sparseopt.bench.instances import facts_of
+
+    words = ["end:3", "knots:0.5", "separated"]
+    instance = {
+        "generator": "dantzig-4.1",
+        "settings": {"n": 20, "d": 10, "s": 3},
+        "seed": 1,
+        "words": words,
+        "name": "x",
+    }
+    facts = facts_of(instance, tmp_path / "x.npz")
+    problem = sparseopt.load(tmp_path / "x.npz")
+    path = sparseopt.solve(problem, lam_min=0.0).path
+    end = facts["words"]["end:3"]
+    assert end in path.knots
+    assert (path.at(0.999 * end) != 0).sum() > 3 >= (path.at(end) != 0).sum()
+    knots = facts["words"]["knots:0.5"]
+    assert knots[-1] == pytest.approx(0.5)
+    assert facts["words"]["separated"] == min(path.knots[path.knots > 0]) / 2
+
+
+def test_components_come_from_the_repository_and_from_public_matrices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sparseopt.bench.instances import component_reference, design_problem
+
+    monkeypatch.delenv("SPARSEOPT_EXTRA_DATA", raising=False)
+    problem = design_problem("components", 0, {"data": "pitprops", "d": 3})
+    assert (problem.d, problem.A.shape) == (3, (13, 13))
+    with pytest.raises(ParamError, match="no correlation matrix is called 'mine'"):
+        design_problem("components", 0, {"data": "mine"})
+    folder = tmp_path / "sparse-pca"
+    folder.mkdir()
+    (folder / "mine.csv").write_text("2,0\n0,1\n")
+    (folder / "reference.csv").write_text("matrix,D,d,optimal\nmine,2,1,2.0\n")
+    monkeypatch.setenv("SPARSEOPT_EXTRA_DATA", str(tmp_path))
+    chosen = {"data": "mine", "d": 1}
+    assert design_problem("components", 0, chosen).A.tolist() == [[2.0, 0.0], [0.0, 1.0]]
+    assert [r["primal"] for r in component_reference("components", chosen)] == [2.0]
+    for kind in ("wishart", "goe", "spiked-2", "spiked-4", "factors"):
+        chosen = {"kind": kind, "D": 20, "d": 3}
+        one, other = (design_problem("random-components", seed, chosen) for seed in (0, 1))
+        assert one.A.shape == (20, 20)
+        assert one.fingerprint() != other.fingerprint()
+
+
 def test_a_selection_takes_part_of_a_suite(tmp_path: Path) -> None:
     suite = read_suite(write(tmp_path, GOOD))
     assert len(expand(suite, Selection(max_seeds=1))) == 4
@@ -124,7 +185,7 @@ def test_the_suites_of_the_papers_are_there() -> None:
     expected = {"smoke", "psm-table1", "psm-table2", "psm-table3", "strs-table1", "l0-table1"}
     expected |= {f"strs-figure{k}" for k in range(1, 5)} | {f"l0-figure{k}" for k in range(4, 7)}
     expected |= {"scaling-parametric", "scaling-networks", "scaling-strs", "scaling-l0"}
-    expected |= {"scaling-misdp"}
+    expected |= {"scaling-misdp", "scaling-homotopy", "parametric", "strs", "strs-public", "misdp"}
     assert expected <= set(suite_files())
     with pytest.raises(ParamError, match="no suite is called 'smok'; there are: l0-figure4"):
         find_suite("smok")

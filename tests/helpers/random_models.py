@@ -1,7 +1,7 @@
 """Small random cases of each model, most of them degenerate, and what must be true of their paths.
 
-A seed gives the same case for ever. Used by the tests (200 of each) and by the script
-``benchmarks/verify_models.py`` (1,000 of each).
+A seed gives the same case for ever. Used by the tests (200 of each) and by the study
+``verify-models`` of ``sparseopt bench`` (1,000 of each).
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def ray_of_integers(first=1.0, second=1.0, least=0.0):
 
 @each_engine
 def test_against_enumeration(backend):
-    """A part of what benchmarks/verify_misdp.py runs: infeasible ones and flat ones among them."""
+    """A part of what the study verify-misdp runs: infeasible ones and flat ones among them."""
     wrong = [(k, found) for k in SEEDS if (found := faults(draw(k), backend, _known(k)))]
     assert wrong == []
     assert {_known(k).optimum is None for k in SEEDS} == {True, False}
@@ -125,7 +125,7 @@ def test_the_optimum_of_a_trust_region_subproblem(backend, D, d, formulation):
     ],
 )
 def test_larger_trust_region_subproblems(backend, options, D, d, formulation):
-    """A part of what benchmarks/verify_misdp.py --strs runs, up to D = 15."""
+    """A part of what the study verify-misdp runs, up to D = 15."""
     if options:
         pytest.importorskip("pyscipopt", reason="pyscipopt is not installed: sparseopt[scip]")
     rng = np.random.default_rng(D)

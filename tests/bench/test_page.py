@@ -1,0 +1,46 @@
+"""Pages whose tables are written from the runs that they name."""
+
+from pathlib import Path
+
+import pytest
+
+from sparseopt.bench.page import commands_of, parts, replaced, write_page
+from sparseopt.bench.suite import find_suite, read_suite
+from sparseopt.errors import ParamError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "paper-tables.md"
+
+
+def test_every_part_of_the_papers_page_names_its_run_and_has_tables() -> None:
+    found = parts(PAGE.read_text(encoding="utf-8"))
+    assert len(found) == 12
+    for name, body in found.items():
+        commands = commands_of(body)
+        assert commands, name
+        assert all(command[:3] == ["bench", "run", name] for command in commands)
+        titles = [table.title for table in read_suite(find_suite(name)).tables]
+        assert titles, name
+        assert all(f"**{title}**" in body for title in titles)
+
+
+def test_a_part_is_replaced_and_nothing_else() -> None:
+    text = "a\n<!-- begin x -->\nold\n<!-- end x -->\nb\n"
+    once = replaced(text, "x", "new")
+    assert once == "a\n<!-- begin x -->\n\nnew\n\n<!-- end x -->\nb\n"
+    assert replaced(once, "x", "new") == once
+    with pytest.raises(ParamError, match="no part y"):
+        replaced(text, "y", "new")
+
+
+def test_a_page_without_records_stays_as_it_is(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    text = (
+        "a\n<!-- begin smoke -->\n\n```bash\nsparseopt bench run smoke\n```\n\n"
+        "old\n\n<!-- end smoke -->\n"
+    )
+    page.write_text(text.replace("run smoke", f"run smoke -o {tmp_path / 'none'}"))
+    before = page.read_text()
+    write_page(page, run=False)
+    assert page.read_text() == before
+    with pytest.raises(ParamError, match="no part 'smokey'; it has: smoke"):
+        write_page(page, ["smokey"], run=False)

@@ -1,0 +1,141 @@
+"""Studies: run like suites, resumed after a kill, and reported."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import sparseopt
+from sparseopt.bench.records import read_records
+from sparseopt.bench.run import RECORDS
+from sparseopt.bench.study import find_study, studies
+from sparseopt.cli import main
+
+LEVEL = ("two-sample-level", "--set", "methods=none", "--set", "trials=200")
+
+
+def call(*words: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(main, ["bench", *words])
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("name", studies())
+def test_a_study_names_its_work_and_its_tables(name: str) -> None:
+    study = find_study(name)
+    units = study.work()
+    assert len({unit.key for unit in units}) == len(units) > 0
+    assert all(json.loads(json.dumps(unit.params)) == unit.params for unit in units)
+    assert study.title
+    assert study.tables
+    for table in study.tables:
+        assert table.rows
+        assert table.columns
+    code, out, _ = call("list", name)
+    assert code == 0
+    assert all(f"--set {key}=" in out for key in study.settings)
+
+
+def test_a_larger_study_keeps_what_a_smaller_one_has_done() -> None:
+    study = find_study("two-sample-level")
+    small, large = (study.with_settings({"trials": trials}) for trials in ("100", "200"))
+    assert {unit.key for unit in small.work()} < {unit.key for unit in large.work()}
+
+
+def test_power_is_counted_and_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2", reason="reports need the extra bench")
+    folder = tmp_path / "run"
+    asked = {"sizes": "12", "dimensions": "4", "d": "2", "trials": "6", "cases": "mean-shift"}
+    words = [f"{key}={value}" for key, value in asked.items()]
+    words.append("methods=full linear,full gaussian 2n")
+    given = [part for word in words for part in ("--set", word)]
+    code, out, err = call("run", "two-sample-power", "-o", str(folder), *given)
+    assert code == 0, err
+    assert "1 unit in" in out
+    (record,) = read_records(folder / RECORDS)[0]
+    assert record["outcome"] == "ok"
+    assert [row["seed"] for row in record["rows"]] == sorted([*range(6), *range(6)])
+    code, _, err = call("report", str(folder), "--images", str(tmp_path / "images"))
+    assert code == 0, err
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    for method in ("full linear", "full gaussian 2n"):
+        found = [row["rejected"] for row in record["rows"] if row["method"] == method]
+        (line,) = [row for row in report.splitlines() if row.startswith(f"| {method} |")]
+        assert f"{sum(found) / 6:.3g}" in line
+    pictures = sorted(path.name for path in (tmp_path / "images").iterdir())
+    assert pictures == [
+        "two-sample-power-power-against-d-case-mean-shift-n-12.svg",
+        "two-sample-power-power-by-case-n-12-d-4.svg",
+    ]
+    assert "var(--" not in (tmp_path / "images" / pictures[0]).read_text(encoding="utf-8")
+
+
+def test_the_matrices_of_two_samples_are_those_of_direct_sums(tmp_path: Path) -> None:
+    given = ("--set", "n=200", "--set", "D=10", "--set", "repeats=1")
+    code, _, err = call("run", "two-sample-build", "-o", str(tmp_path / "run"), *given)
+    assert code == 0, err
+    (record,) = read_records(tmp_path / "run" / RECORDS)[0]
+    (row,) = record["rows"]
+    assert row["error"] < 1e-9
+    assert row["complaint"] == ""
+
+
+def test_a_unit_over_its_limit_is_killed_and_fails_the_study(tmp_path: Path) -> None:
+    given = ("-o", str(tmp_path / "run"), "--time-limit", "0.05")
+    code, out, _ = call("run", "two-sample-build", *given)
+    assert code == 1
+    assert "1 hang" in out
+    (record,) = read_records(tmp_path / "run" / RECORDS)[0]
+    assert "killed after 0.05 s of solving" in record["message"]
+    assert record["rows"] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
+def test_a_killed_study_goes_on_where_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    package = str(Path(sparseopt.__file__).resolve().parents[1])
+    path = os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sparseopt", "bench", "run", *LEVEL, "-o", str(folder)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    deadline = time.monotonic() + 120.0
+    while time.monotonic() < deadline and process.poll() is None:
+        if (folder / RECORDS).is_file() and len(read_records(folder / RECORDS)[0]) >= 1:
+            break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = read_records(folder / RECORDS)[0]
+    assert 1 <= len(before) < 4
+    code, out, err = call("run", *LEVEL, "-o", str(folder))
+    assert code == 0, err
+    assert "4 units in" in out
+    lines = (folder / RECORDS).read_text(encoding="utf-8").splitlines()
+    after = [record for record in map(json.loads, lines) if record["type"] == "unit"]
+    assert after[: len(before)] == before
+    assert [(r["params"]["first"], r["outcome"]) for r in after] == [
+        (first, "ok") for first in (0, 50, 100, 150)
+    ]
+    seeds = [row["seed"] for record in after for row in record["rows"]]
+    assert seeds == list(range(200))
+
+
+def test_wrong_calls_say_what_there_is() -> None:
+    for words, expected in (
+        (("two-sample-level", "--set", "trial=2"), "has no setting 'trial'; it has: trials,"),
+        (("two-sample-level", "--set", "trials=few"), "expected a value like 1000"),
+        (("two-sample-level", "--set", "methods=best"), "there is no selection 'best'"),
+        (("two-sample-level", "--backend", "highs"), "is a study: --set chooses"),
+        (("smoke", "--set", "trials=2"), "--set is for studies"),
+    ):
+        code, _, err = call("run", *words, "--dry-run")
+        assert code == 2, words
+        assert expected in err
