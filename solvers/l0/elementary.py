@@ -20,7 +20,7 @@ __all__ = ["entropy", "exp_minus"]
 _LOG2 = math.log(2.0)
 _PER_LOG2 = 1.0 / _LOG2
 _HALF = math.sqrt(0.5)
-_FAR = 700.0
+_LARGEST = 700.0
 """Beyond it exp(-x) is taken for exp(-700), about 1e-304."""
 
 
@@ -31,7 +31,7 @@ def exp_minus(x: Array, out: Array, bits: Array, power: Array) -> None:
     `bits` and `power` are scratch of the same length: one memory seen as int64 and as float64.
     """
     for i in range(len(x)):
-        a = min(x[i], _FAR)
+        a = min(x[i], _LARGEST)
         k = np.floor(a * _PER_LOG2 + 0.5)
         r = k * _LOG2 - a
         # Taylor's series to the 13th power, on [-log(2) / 2, log(2) / 2].

@@ -14,6 +14,9 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit
 
 from .blocks import block_data, node_blocks, solve_block
+from .enumeration import LaneSpace, enumerate_block, lane_space
+from .leaps_and_bounds import NODE, TOTAL, SearchSpace, Tables, search_block, search_space
+from .orthogonal_search import improve
 from .settings import (
     DEPENDENT,
     REFITTED_BY_LOSS,
@@ -24,9 +27,6 @@ from .settings import (
     TREE_NODES_PER_CALL,
     WIDEST_LANE,
 )
-from .subset_lanes import LaneSpace, enumerate_block, lane_space
-from .subset_orthogonal import improve
-from .subset_tree import NODE, TOTAL, SearchSpace, Tables, search_block, search_space
 
 __all__ = ["NodeTables", "gaussian_point", "gaussian_tables", "least_squares", "warm_up"]
 

@@ -15,8 +15,8 @@ to third order, at
           \quad \tilde z_l = Z V_{\cdot l} / V_{ll}, \quad V = (Z' W Z + 2 n \rho I)^{-1} . \tag{2}
 
 First sets come from forward selection, which ends with all candidates, the root of the tree. The
-tree is the drop tree of :mod:`~sparseopt.solvers.l0.subset_tree`, with these bounds as the costs of
-its members: a set is fitted only where they do not rule it out.
+tree is the drop tree of :mod:`~sparseopt.solvers.l0.leaps_and_bounds`, with these bounds as the
+costs of its members: a set is fitted only where they do not rule it out.
 
 Source: the loss is that of SPICA, (1.1); (1) is its Fenchel dual; the tree is that of Furnival and
 Wilson (1974), Regressions by leaps and bounds.

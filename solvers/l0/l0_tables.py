@@ -19,9 +19,9 @@ class L0Tables(BudgetBackend):
     """Our own engine for budgets: every K at once, exactly.
 
     The best subset of every size of each node comes from leaps and bounds
-    (:mod:`~sparseopt.solvers.l0.subset_tree`), the path over all budgets from the sorted slopes
-    of the tables' hulls and, where these leave a gap, from small dynamic programs over the few
-    nodes that can close it (:mod:`~sparseopt.solvers.l0.core_path`).
+    (:mod:`~sparseopt.solvers.l0.leaps_and_bounds`), the path over all budgets from the sorted
+    slopes of the tables' hulls and, where these leave a gap, from small dynamic programs over the
+    few nodes that can close it (:mod:`~sparseopt.solvers.l0.core_path`).
 
     References
     ----------

@@ -87,6 +87,10 @@ nodes. They grow where that is not enough."""
 SPENDING_ROUNDING = 1e-12
 """Gaps relative to the sum of all table entries that are rounding errors of sums."""
 
+SHORTEST_INTERVAL = 1e-15
+"""Length of the interval of multipliers, relative to the largest one, below which golden section
+sees rounding errors only."""
+
 # ---- Sizes
 
 MOST_CANDIDATES = 62

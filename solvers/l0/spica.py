@@ -16,11 +16,12 @@ from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from .budget_backend import BudgetBackend
-from .settings import SPENDING_ROUNDING
+from .settings import SHORTEST_INTERVAL, SPENDING_ROUNDING
 
 __all__ = ["Spica"]
 
 _XI = (np.sqrt(5.0) - 1.0) / 2.0
+"""The golden ratio's inverse: by what an interval shrinks."""
 
 
 class Spica(BudgetBackend):
@@ -161,7 +162,7 @@ class _Dual:
         q3, q4 = self.at(three, K), self.at(four, K)
         rounds, limit = 0, None
         length = float(two[0])
-        while length > max(epsilon, 1e-15) * largest:
+        while length > max(epsilon, SHORTEST_INTERVAL) * largest:
             limit = control.limit()
             if limit is not None:
                 break

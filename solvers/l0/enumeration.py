@@ -3,12 +3,12 @@ r"""Best subsets of many small Gaussian nodes at once by enumeration, compiled.
 Every subset of up to D candidates is reached from one with fewer by adding a later candidate f: the
 cross-products of what is left lose what f explains,
 
-.. math:: G_{ij} \leftarrow G_{ij} - G_{fi} G_{fj} / G_{ff}
+.. math:: G_{ij} \leftarrow G_{ij} - G_{fi} G_{fj} / G_{ff}                          \tag{1}
 
 with the response as the last row. That is about :math:`4 \cdot 2^D` multiplications, the same ones
 in every node, so that a vector register does them for several nodes: nodes lie side by side in the
 last axis. Up to about 13 candidates this is faster than the tree of
-:mod:`~sparseopt.solvers.l0.subset_tree`, which cuts most subsets but goes its own way in each
+:mod:`~sparseopt.solvers.l0.leaps_and_bounds`, which cuts most subsets but goes its own way in each
 node.
 
 A node whose candidates are nearly dependent is left to that tree.
@@ -24,8 +24,8 @@ from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled_in_place
 from .blocks import BlockData, product
+from .leaps_and_bounds import Tables
 from .settings import LANES, NOT_ENUMERATED
-from .subset_tree import Tables
 
 __all__ = ["LaneSpace", "enumerate_block", "lane_space"]
 
@@ -199,6 +199,7 @@ def _enumerate(space: LaneSpace, D: int) -> None:
             mask[k, v] = chosen if rss < old else held
         if w == 0:
             continue
+        # (1) for the candidates behind f, and the response.
         source = row + w + 2
         for i in range(w):
             other = row + 1 + i
