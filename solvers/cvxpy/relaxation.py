@@ -155,7 +155,7 @@ def _closed(
 
 
 def _relax_strs(problem: STRS, options: Mapping[str, Any], control: Control) -> Result:
-    from ..common.supports import first_incumbent, refit
+    from ..common.spheres import first_incumbent, refit
     from ..misdp.bounding import ConicBounding
     from ..strs.leaves import pack_leaves, pack_pairs
     from ..strs.multipliers import Multipliers, Proof

@@ -13,11 +13,12 @@ from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.strs.problem import STRS
-from sparseopt.result import Certificate, Limit, Result, Status, relative_gap
+from sparseopt.result import Certificate, Limit, Result
 
-from ..common.supports import Incumbent, first_incumbent, refit, swap
+from ..common.spheres import Incumbent, first_incumbent, refit, swap
 from .anderson import Anderson
 from .leaves import pack_leaves, pack_pairs
+from .scaling import Scaled, status_of
 
 if TYPE_CHECKING:
     from .multipliers import Multipliers
@@ -77,10 +78,8 @@ class SphereRelaxation(Backend):
         assert isinstance(problem, STRS)
         with control.uncounted():
             _warm_up()
-        size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()))
-        # A power of two, so that scaling does not round.
-        scale = 2.0 ** round(math.log2(size)) if size > 0.0 else 1.0
-        A, a, d = problem.A / scale, problem.linear / scale, problem.d
+        scaled = Scaled.of(problem)
+        A, a, d, scale = scaled.A, scaled.a, scaled.d, scaled.unit
         best = first_incumbent(A, a, d, 1, control)
         splitting = _Splitting(A, a, d, memory=options["memory"])
         most = min(options["max_iterations"], params.iteration_limit or options["max_iterations"])
@@ -100,11 +99,7 @@ class SphereRelaxation(Backend):
         x = best.point(len(a))
         objective = problem.objective(x)
         bound = max(objective, splitting.bound * scale)
-        gap = relative_gap(objective, bound, problem.value_unit)
-        if (gap is not None and gap <= params.rel_gap) or bound - objective <= params.abs_gap:
-            status, limit = Status.OPTIMAL, None
-        else:
-            status = Status.CONVERGED if limit is None else Status.FEASIBLE
+        status, limit = status_of(problem, objective, bound, params, limit)
         return Result(
             status=status,
             limit=limit,

@@ -19,7 +19,7 @@ from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
 from .admm_rows import project_rows
-from .spectrum import smoothed_maximum
+from .spectrum import gram, smoothed_maximum
 
 __all__ = ["iterate"]
 
@@ -35,8 +35,8 @@ def spectral_projection(M: Array, trace: float, rank: Array) -> Array:
     _, _, p, V = smoothed_maximum(M, trace, rank[0])
     rank[0] = p.shape[0]
     for k in range(p.shape[0]):
-        V[k] *= sqrt(trace * p[k])
-    nearest: Array = np.dot(V.T, V)
+        p[k] *= trace
+    nearest: Array = gram(V, p)
     return nearest
 
 

@@ -16,7 +16,7 @@ from sparseopt.problems.strs.problem import STRS
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
 from sparseopt.result import Limit, Result, Status
 
-from ..common.supports import refit, swap, truncations
+from ..common.spheres import refit, swap, truncations
 from .annealing_search import Annealing, Schedule, Subproblem, sparsest
 from .bnb import SphereBranchAndBound
 

@@ -24,7 +24,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.statistics.pairs import Objective
 
-from ..common.sphere import maximise_on_sphere
+from ..common.spheres import maximise_on_sphere
 
 __all__ = ["Annealing", "Schedule", "Subproblem", "sparsest"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,9 +15,17 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.strs.problem import STRS, SphereProblem
 from sparseopt.result import Certificate, Limit, Result, Status, relative_gap
 
-from .exact import Solved, solve_exactly
+from ..common.spheres import first_incumbent
+from .leaves import certificate_of
+from .scaling import Scaled
+from .settings import PROVEN_GAP
+
+if TYPE_CHECKING:
+    from .multipliers import Multipliers
 
 __all__ = ["SphereBranchAndBound"]
+
+_DEFAULT_GAP = SolveParams().rel_gap
 
 
 class SphereBranchAndBound(Backend):
@@ -70,9 +79,88 @@ class SphereBranchAndBound(Backend):
 
             warm_up()
         if isinstance(problem, STRS) and isinstance(problem.asked(params), int):
-            return solve_exactly(problem, params, options, control).result
+            return _solve_exactly(problem, params, options, control).result
         assert isinstance(problem, SphereProblem)
         return _solve_sizes(problem, params, options, control)
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """A result, and what is of use for the next size.
+
+    Attributes
+    ----------
+    result : Result
+    support : int array of shape (d,)
+    root : Multipliers or None
+        A pair on all variables, in scaled units.
+    """
+
+    result: Result
+    support: Array
+    root: Multipliers | None
+
+
+def _solve_exactly(
+    problem: STRS,
+    params: SolveParams,
+    options: Mapping[str, Any],
+    control: Control,
+    before: _Solved | None = None,
+) -> _Solved:
+    """Find an incumbent, and search until a limit is reached or the gap is closed.
+
+    Parameters
+    ----------
+    problem : STRS
+    params, options : of the backend strs-bnb
+    control : Control
+    before : _Solved, optional
+        Of the same data with fewer nonzeros: the incumbent and the multipliers start there.
+    """
+    from .tree import SupportTree
+
+    scaled = Scaled.of(problem)
+    gap = params.rel_gap if params.rel_gap > _DEFAULT_GAP else PROVEN_GAP
+    smaller = None if before is None else before.support
+    tree = SupportTree(
+        scaled,
+        best=first_incumbent(scaled.A, scaled.a, scaled.d, options["starts"], control, smaller),
+        rel_tolerance=gap / 2.0,
+        abs_tolerance=scaled.abs_tolerance(params),
+        control=control,
+        asked=params.rel_gap,
+        polish=options["polish_nodes"],
+        node_limit=params.node_limit,
+        capacity=options["certificate_numbers"],
+        warm=None if before is None else before.root,
+    )
+    limit = tree.run()
+    bound = tree.bound
+    closed = tree.proves(max(gap, params.rel_gap))
+    tree.frontier.close_all()
+    leaves = tree.frontier.leaves
+    x, objective, bound = scaled.answer(tree.best, bound, params, closed=closed)
+    notes = []
+    if leaves is None:
+        notes.append(
+            f"the leaves take more than {options['certificate_numbers']} numbers, so they were "
+            "not kept; raise the option certificate_numbers for a certificate"
+        )
+    result = Result(
+        status=Status.OPTIMAL if closed else Status.FEASIBLE,
+        limit=None if closed else limit,
+        raw_status=f"{tree.nodes} nodes, {tree.evaluations} evaluations of the row bound",
+        x=x,
+        objective=objective,
+        bound=bound,
+        certificate=None if leaves is None else certificate_of(leaves, scaled.unit),
+        iterations=tree.evaluations,
+        nodes=tree.nodes,
+        notes=tuple(notes),
+    )
+    root = tree.root if tree.root is not None or before is None else before.root
+    return _Solved(result, tree.best.support, root)
 
 
 def _solve_sizes(
@@ -81,10 +169,10 @@ def _solve_sizes(
     """Solve for the sizes that were asked, from the first on, until the last one or a limit."""
     sizes = problem.asked(params)
     assert isinstance(sizes, tuple)
-    solved: list[Solved] = []
+    solved: list[_Solved] = []
     for d in sizes:
         solved.append(
-            solve_exactly(problem.at(d), params, options, control, solved[-1] if solved else None)
+            _solve_exactly(problem.at(d), params, options, control, solved[-1] if solved else None)
         )
         last = solved[-1].result
         control.progress(

@@ -16,7 +16,7 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Limit, Result, Status
 
-from ..common.sphere import maximise_on_sphere, maximise_on_spheres
+from ..common.spheres import maximise_on_sphere, maximise_on_spheres
 from .leaves import pack_leaves
 
 __all__ = ["BruteForce"]

@@ -15,10 +15,10 @@ from sparseopt.errors import BackendUnavailable
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.strs.problem import STRS
-from sparseopt.result import Limit, Result, Status, relative_gap
+from sparseopt.result import Limit, Result
 
-from ..common.sphere import maximise_on_sphere
-from ..common.supports import first_incumbent, refit, swap
+from ..common.spheres import first_incumbent, maximise_on_sphere, refit, swap
+from .scaling import Scaled, status_of
 
 if TYPE_CHECKING:
     from ..adapters.adapter import Adapter
@@ -67,10 +67,8 @@ class ConvexIntegerProgram(Backend):
         assert isinstance(problem, STRS)
         with control.uncounted():
             adapter = _adapter(options["solver"])
-        size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()))
-        # A power of two, so that scaling does not round.
-        scale = 2.0 ** round(math.log2(size)) if size > 0.0 else 1.0
-        A, a, d = problem.A / scale, problem.linear / scale, problem.d
+        scaled = Scaled.of(problem)
+        A, a, d, scale = scaled.A, scaled.a, scaled.d, scaled.unit
         best = first_incumbent(A, a, d, 1, control)
         dense = float(maximise_on_sphere(A, a).bound[0])
         with control.building():
@@ -90,14 +88,10 @@ class ConvexIntegerProgram(Backend):
         x = best.point(len(a))
         objective = problem.objective(x)
         bound = max(objective, scale * min(own, dense + _MARGIN))
-        gap = relative_gap(objective, bound, problem.value_unit)
         limit = control.limit() or answer.limit
         if answer.bound is None and limit is None:
             limit = Limit.SLOW_PROGRESS
-        if (gap is not None and gap <= params.rel_gap) or bound - objective <= params.abs_gap:
-            status, limit = Status.OPTIMAL, None
-        else:
-            status = Status.CONVERGED if limit is None else Status.FEASIBLE
+        status, limit = status_of(problem, objective, bound, params, limit)
         return Result(
             status=status,
             limit=limit,

@@ -1,4 +1,4 @@
-"""What a search over supports has open and closed."""
+"""Nodes of the tree over supports, its leaves, and the frontier of what is open and closed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,48 @@ import numpy as np
 from sparseopt.problems.base import Array
 
 from .multipliers import Multipliers
-from .nodes import Leaf, Node
 
-__all__ = ["Frontier"]
+__all__ = ["Frontier", "Leaf", "Node"]
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A set of supports with a bound: what the certificate lists.
+
+    Attributes
+    ----------
+    fixed_in, fixed_out : int arrays
+    mu : float
+    multipliers : Multipliers or None
+        None for the plain trust-region bound.
+    """
+
+    fixed_in: Array
+    fixed_out: Array
+    mu: float
+    multipliers: Multipliers | None
+
+
+@dataclass(eq=False)
+class Node:
+    """Supports that hold `fixed_in` and are made of candidates, with a bound and where to go on.
+
+    Attributes
+    ----------
+    fixed_in, candidates : int arrays
+        Increasing; the candidates include those that are fixed in.
+    bound : float
+    proof : Multipliers
+        What proves the bound.
+    warm : Multipliers
+        Where the minimisation starts.
+    """
+
+    fixed_in: Array
+    candidates: Array
+    bound: float
+    proof: Multipliers
+    warm: Multipliers
 
 
 @dataclass(eq=False)

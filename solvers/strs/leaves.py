@@ -11,8 +11,8 @@ from sparseopt.problems.base import Array
 from sparseopt.result import Certificate
 
 if TYPE_CHECKING:
+    from .frontier import Leaf
     from .multipliers import Multipliers
-    from .nodes import Leaf
 
 __all__ = ["certificate_of", "pack_leaves", "pack_pairs"]
 

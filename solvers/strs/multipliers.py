@@ -9,12 +9,11 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.sphere import maximise_on_sphere
+from ..common.spheres import maximise_on_sphere
 from .row_bound import row_terms
+from .settings import ROUNDING
 
 __all__ = ["Multipliers", "Proof"]
-
-_ROUNDING = 8.0 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +55,14 @@ class Multipliers:
         B = A[np.ix_(variables, variables)] - (L + L.T) / 2.0
         found = maximise_on_sphere(B, a[variables] - l)
         mu, value = float(found.mu[0]), float(found.bound[0])
-        margin = _ROUNDING * n * (abs(mu) + abs(value) + float(np.linalg.norm(B)))
-        return cls(variables, 2.0 * 0.5 * (value - 2.0 * mu), l, L, mu, value + margin)
+        margin = ROUNDING * n * (abs(mu) + abs(value) + float(np.linalg.norm(B)))
+        return cls(variables, value - 2.0 * mu, l, L, mu, value + margin)
+
+    @classmethod
+    def zero(cls, A: Array, a: Array) -> Multipliers:
+        """Return the pair of zeros on all variables: the plain trust-region bound."""
+        D = len(a)
+        return cls.of_point(A, a, np.arange(D), np.zeros(1 + D + D * D))
 
     def point(self, variables: Array) -> Array:
         """Return (w, l, L) restricted to some of the variables."""
@@ -109,7 +114,7 @@ class Proof:
     def bound(self) -> float:
         """The bound on all supports of the node."""
         total, spectral = self._thresholds[0], self.multipliers.spectral
-        return spectral + total + _ROUNDING * len(self.terms) * (abs(total) + abs(spectral))
+        return spectral + total + ROUNDING * len(self.terms) * (abs(total) + abs(spectral))
 
     @cached_property
     def bounds_in(self) -> Array:

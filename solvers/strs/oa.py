@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
-
-import numpy as np
 
 from sparseopt.backend import Availability, Backend, Control, Feature, Option
 from sparseopt.errors import BackendUnavailable
@@ -15,13 +12,11 @@ from sparseopt.problems.base import Problem
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Limit, Result, Status
 
-from ..common.supports import first_incumbent
+from ..common.spheres import first_incumbent
 from .leaves import certificate_of
+from .scaling import Scaled
 
 __all__ = ["SphereOuterApproximation"]
-
-_ROUNDING = 1e-12
-"""The smallest gap that is worth closing, of the size of the largest entry of A and a."""
 
 
 class SphereOuterApproximation(Backend):
@@ -72,26 +67,18 @@ class SphereOuterApproximation(Backend):
         assert isinstance(problem, STRS)
         with control.uncounted():
             from .descent import warm_up
-            from .nodes import Settings
             from .outer import Search
-            from .tree import Tree
+            from .tree import SupportTree
 
             _find(options["master"])
             warm_up()
-        size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()))
-        # A power of two, so that scaling does not round.
-        scale = 2.0 ** round(math.log2(size)) if size > 0.0 else 1.0
-        A, a, d = problem.A / scale, problem.linear / scale, problem.d
-        tree = Tree(
-            A,
-            a,
-            d,
-            best=first_incumbent(A, a, d, options["starts"], control),
+        scaled = Scaled.of(problem)
+        tree = SupportTree(
+            scaled,
+            best=first_incumbent(scaled.A, scaled.a, scaled.d, options["starts"], control),
             rel_tolerance=params.rel_gap / 2.0,
-            abs_tolerance=max(_ROUNDING, params.abs_gap / scale),
-            settings=Settings(start=0.05 if a.any() else 0.2),
+            abs_tolerance=scaled.abs_tolerance(params),
             control=control,
-            scale=scale,
         )
         search = Search(tree, control, params.rel_gap, options["branched"])
         limit = search.root()
@@ -105,12 +92,7 @@ class SphereOuterApproximation(Backend):
         bound = tree.bound if proven else search.bound
         tree.frontier.close_all()
         leaves = tree.frontier.leaves
-        x = tree.best.point(len(a))
-        objective = problem.objective(x)
-        bound = max(objective, bound * scale)
-        if closed and params.rel_gap * abs(objective) < bound - objective <= _ROUNDING * scale:
-            # Beside an optimum near 0 rounding errors of the data's size would look like a gap.
-            bound = objective
+        x, objective, bound = scaled.answer(tree.best, bound, params, closed=closed)
         notes = []
         if not proven:
             notes.append("a limit ended the proof of the master's bound, which is not certified")
@@ -121,7 +103,9 @@ class SphereOuterApproximation(Backend):
             x=x,
             objective=objective,
             bound=bound,
-            certificate=certificate_of(leaves, scale) if proven and leaves is not None else None,
+            certificate=certificate_of(leaves, scaled.unit)
+            if proven and leaves is not None
+            else None,
             iterations=search.iterations,
             nodes=tree.nodes,
             notes=tuple(notes),

@@ -12,11 +12,11 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
+from .frontier import Node
 from .master import HighsMaster, Master, ScipMaster
 from .multipliers import Multipliers, Proof
-from .nodes import Node
 from .support_cuts import exact_pairs
-from .tree import Tree
+from .tree import SupportTree
 
 __all__ = ["Cuts", "Search"]
 
@@ -45,7 +45,7 @@ class Search:
 
     Parameters
     ----------
-    tree : Tree
+    tree : SupportTree
         Not begun.
     control : Control
     gap : float
@@ -59,9 +59,8 @@ class Search:
         Masters that were solved, and cuts that they got.
     """
 
-    def __init__(self, tree: Tree, control: Control, gap: float, branched: int) -> None:
-        D = len(tree.a)
-        zero = Multipliers.of_point(tree.A, tree.a, np.arange(D), np.zeros(1 + D + D * D))
+    def __init__(self, tree: SupportTree, control: Control, gap: float, branched: int) -> None:
+        zero = Multipliers.zero(tree.A, tree.a)
         self.tree, self.control, self.gap, self.branched = tree, control, gap, branched
         self.iterations = self.cuts = 0
         self.pool = [zero]
@@ -168,7 +167,7 @@ class Search:
 
     def _tell(self) -> None:
         """Report progress, in the units of the problem."""
-        scale = self.tree.scale
+        scale = self.tree.problem.unit
         self.control.progress(
             f"{self.iterations} masters, {self.cuts} cuts",
             objective=scale * self.tree.best.value,

@@ -29,19 +29,83 @@ and l stay 0, and the border is left out.
 from __future__ import annotations
 
 from math import atan2, cos, hypot, sin, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
-from .choices import choose, hard_choice, sum_of_largest
-from .spectrum import smoothed_maximum
+from .choices import choose, sum_of_largest
+from .spectrum import gram, smoothed_maximum
 
-__all__ = ["evaluate", "minimise", "row_terms"]
+__all__ = ["Candidates", "Relaxed", "Smoothing", "evaluate", "row_terms"]
 
-_REST, _SLOW = 5e-3, 3.0
-"""At rest after so many steps in a row that gain no more than this part of what is missing."""
+
+class Candidates(NamedTuple):
+    """The problem on the n candidates of a node.
+
+    Attributes
+    ----------
+    A, a : arrays of shape (n, n) and (n,)
+    inside : bool array of shape (n,)
+        The variables that are fixed in.
+    d : int
+        Size of the supports.
+    border : bool
+        Whether there is a linear term.
+    """
+
+    A: Array
+    a: Array
+    inside: Array
+    d: int
+    border: bool
+
+
+class Smoothing(NamedTuple):
+    """How much each maximum is smoothed, all > 0.
+
+    Attributes
+    ----------
+    eigenvalue : float
+        tau of the largest eigenvalue.
+    rows, squares : float
+        epsilon of the choice of d rows, and of that of d - 1 squares in each row.
+    root : float
+        Added under the square roots.
+    """
+
+    eigenvalue: float
+    rows: float
+    squares: float
+    root: float
+
+
+class Relaxed(NamedTuple):
+    """What an evaluation finds beside the value, and its guesses for the next one.
+
+    Attributes
+    ----------
+    weight : array of shape (n,)
+        Out: the weights of the rows, a relaxed support.
+    density : array of shape (n,)
+        Out: the diagonal of the relaxed zz'.
+    thresholds : array of shape (n + 1,)
+        In and out: those of the choices in each row and of rows, guesses at first.
+    rank : int array of shape (1,)
+        In and out: how many eigenvalues have a weight, at first a guess.
+    """
+
+    weight: Array
+    density: Array
+    thresholds: Array
+    rank: Array
+
+    @classmethod
+    def empty(cls, n: int) -> Relaxed:
+        """Return the arrays before the first evaluation."""
+        return cls(np.zeros(n), np.zeros(n), np.zeros(n + 1), np.array([4]))
 
 
 @compiled
@@ -86,273 +150,158 @@ def row_terms(l: Array, L: Array, inside: Array, d: int) -> Array:
     for j in range(n):
         fixed += inside[j]
     squares = np.empty(n)
-    free = np.empty(n, np.bool_)
     for i in range(n):
-        square = 0.0
+        square, m = 0.0, 0
         for j in range(n):
-            squares[j] = L[i, j] * L[i, j]
-            free[j] = j != i and not inside[j]
             if j != i and inside[j]:
-                square += squares[j]
+                square += L[i, j] * L[i, j]
+            elif j != i:
+                squares[m] = L[i, j] * L[i, j]
+                m += 1
         others = fixed - 1 if inside[i] else fixed
-        square += hard_choice(squares, free, d - 1 - others)
+        square += sum_of_largest(squares[:m], max(0, d - 1 - others))
         h[i] = row_maximum(abs(l[i]), L[i, i], sqrt(square))[0]
     return h
 
 
 @compiled
+def bordered_matrix(node: Candidates, x: Array) -> Array:
+    """Return A - (L + L')/2, with a border ((-w, (a - l)'/2), ...) where there is a linear term."""
+    n = node.a.shape[0]
+    o = 1 if node.border else 0
+    l, L = x[1 : 1 + n], x[1 + n :].reshape(n, n)
+    M = np.empty((n + o, n + o))
+    if node.border:
+        M[0, 0] = -x[0]
+        for i in range(n):
+            M[0, i + 1] = M[i + 1, 0] = 0.5 * (node.a[i] - l[i])
+    for i in range(n):
+        for j in range(i + 1):
+            M[i + o, j + o] = M[j + o, i + o] = node.A[i, j] - 0.5 * (L[i, j] + L[j, i])
+    return M
+
+
+@compiled
+def row_maxima(
+    node: Candidates, smoothing: Smoothing, x: Array, gradient: Array, thresholds: Array
+) -> Array:
+    """Return h_i of all rows, smoothed and as they are, with cosine and cos t sin t / r_i.
+
+    Into row i of the gradient goes L_ij times the share of the square of entry j in r_i^2, and
+    cos t l_i / |l_i|: what the derivatives of h_i are made of. O(n^2).
+
+    Returns
+    -------
+    array of shape (4, n)
+    """
+    n = node.a.shape[0]
+    l, L = x[1 : 1 + n], x[1 + n :].reshape(n, n)
+    gl, gL = gradient[1 : 1 + n], gradient[1 + n :].reshape(n, n)
+    inside, fixed = node.inside, 0
+    for j in range(n):
+        fixed += inside[j]
+    terms = np.empty((4, n))
+    squares, shares = np.empty(n), np.empty(n)
+    for i in range(n):
+        square, m = 0.0, 0
+        row = gL[i]
+        for j in range(n):
+            row[j] = 0.0
+            if j == i:
+                continue
+            if inside[j]:
+                square += L[i, j] * L[i, j]
+                row[j] = L[i, j]
+            else:
+                squares[m] = L[i, j] * L[i, j]
+                m += 1
+        k = node.d - 1 - (fixed - 1 if inside[i] else fixed)
+        soft, hard, thresholds[i] = choose(
+            squares[:m], k, smoothing.squares, thresholds[i], shares[:m]
+        )
+        m = 0
+        for j in range(n):
+            if j != i and not inside[j]:
+                row[j] = shares[m] * L[i, j]
+                m += 1
+        r = sqrt(square + soft + smoothing.root)
+        size = sqrt(l[i] * l[i] + smoothing.root) if node.border else 0.0
+        terms[0, i], c, s = row_maximum(size, L[i, i], r)
+        exact = abs(l[i]) if node.border else 0.0
+        terms[1, i] = row_maximum(exact, L[i, i], sqrt(square + hard))[0]
+        terms[2, i], terms[3, i] = c, c * s / r
+        gl[i] = c * l[i] / size if node.border else 0.0
+    return terms
+
+
+@compiled
+def chosen_rows(
+    node: Candidates, epsilon: float, terms: Array, relaxed: Relaxed
+) -> tuple[float, float]:
+    """Return the sum of the h_i of d rows, smoothed and as it is; the weights go to `relaxed`."""
+    n = node.a.shape[0]
+    # Of the free rows: smoothed, as they are, and their weights.
+    free = np.empty((3, n))
+    smooth_sum, exact_sum, m = 0.0, 0.0, 0
+    for i in range(n):
+        relaxed.weight[i] = 1.0
+        if node.inside[i]:
+            smooth_sum += terms[0, i]
+            exact_sum += terms[1, i]
+        else:
+            free[0, m], free[1, m] = terms[0, i], terms[1, i]
+            m += 1
+    k = node.d - (n - m)
+    exact_sum += sum_of_largest(free[1, :m], max(0, k))
+    soft, _, relaxed.thresholds[n] = choose(
+        free[0, :m], k, epsilon, relaxed.thresholds[n], free[2, :m]
+    )
+    m = 0
+    for i in range(n):
+        if not node.inside[i]:
+            relaxed.weight[i] = free[2, m]
+            m += 1
+    return smooth_sum + soft, exact_sum
+
+
+@compiled
 def evaluate(
-    A: Array,
-    a: Array,
-    d: int,
-    inside: Array,
-    border: bool,
-    smoothing: Array,
-    x: Array,
-    gradient: Array,
-    weight: Array,
-    density: Array,
-    rank: Array,
-    thresholds: Array,
+    node: Candidates, smoothing: Smoothing, x: Array, gradient: Array, relaxed: Relaxed
 ) -> tuple[float, float]:
     """Return the smoothed value and the bound itself at x. O(n^3), one eigendecomposition.
 
     Parameters
     ----------
-    A, a : arrays of shape (n, n) and (n,)
-        Of the candidates of a node.
-    d : int
-    inside : bool array of shape (n,)
-    border : bool
-        Whether there is a linear term.
-    smoothing : array of shape (4,)
-        tau, and epsilon of the rows' sum, of the squares in a row, and of the square roots.
-    x, gradient : arrays of shape (1 + n + n^2,)
-    weight : array of shape (n,)
-        Out: the weights of the rows, a relaxed support.
-    density : array of shape (n,)
-        Out: the diagonal of the relaxed zz'.
-    rank : int array of shape (1,)
-        In and out: how many eigenvalues have a weight, at first a guess.
-    thresholds : array of shape (n + 1,)
-        In and out: those of the choices in each row and of rows, guesses at first.
+    node : Candidates
+    smoothing : Smoothing
+    x : array of shape (1 + n + n^2,)
+    gradient : array of shape (1 + n + n^2,)
+        Out.
+    relaxed : Relaxed
+        In and out.
     """
-    tau, epsilon_rows, epsilon_squares, epsilon_root = smoothing
-    n = a.shape[0]
-    o = 1 if border else 0
-    trace = 2.0 if border else 1.0
-    w = x[0]
-    l = x[1 : 1 + n]
-    L = x[1 + n :].reshape(n, n)
-    M = np.empty((n + o, n + o))
-    if border:
-        M[0, 0] = -w
-        for i in range(n):
-            M[0, i + 1] = M[i + 1, 0] = 0.5 * (a[i] - l[i])
-    for i in range(n):
-        for j in range(i + 1):
-            M[i + o, j + o] = M[j + o, i + o] = A[i, j] - 0.5 * (L[i, j] + L[j, i])
-    top, soft_top, p, V = smoothed_maximum(M, tau, rank[0])
-    rank[0] = p.shape[0]
-    shift = w if border else 0.0
-    spectral = trace * top + shift
-    smooth = trace * soft_top + shift
-    for k in range(p.shape[0]):
-        V[k] *= sqrt(trace * p[k])
-    Z = np.dot(V.T, V)
-
-    gradient[0] = 1.0 - Z[0, 0] if border else 0.0
-    gl = gradient[1 : 1 + n]
-    gL = gradient[1 + n :].reshape(n, n)
-    fixed = 0
-    for j in range(n):
-        fixed += inside[j]
-    free = np.flatnonzero(~inside)
-    h, bound = np.empty(n), np.empty(n)
-    cosine, slope = np.empty(n), np.empty(n)
-    squares, shares = np.empty(n), np.empty(n)
-    for i in range(n):
-        square, m = 0.0, 0
-        for f in free:
-            if f != i:
-                squares[m] = L[i, f] * L[i, f]
-                m += 1
-        row = gL[i]
-        for j in range(n):
-            row[j] = 0.0
-            if inside[j] and j != i:
-                square += L[i, j] * L[i, j]
-                row[j] = L[i, j]
-        k = d - 1 - (fixed - 1 if inside[i] else fixed)
-        soft, hard, thresholds[i] = choose(
-            squares[:m], k, epsilon_squares, thresholds[i], shares[:m]
-        )
-        m = 0
-        for f in free:
-            if f != i:
-                row[f] = shares[m] * L[i, f]
-                m += 1
-        r = sqrt(square + soft + epsilon_root)
-        size = sqrt(l[i] * l[i] + epsilon_root) if border else 0.0
-        h[i], c, s = row_maximum(size, L[i, i], r)
-        bound[i] = row_maximum(abs(l[i]) if border else 0.0, L[i, i], sqrt(square + hard))[0]
-        cosine[i] = c
-        slope[i] = c * s / r
-        gl[i] = c * l[i] / size if border else 0.0
-    exact = spectral
-    for i in range(n):
-        weight[i] = 1.0
-        if inside[i]:
-            exact += bound[i]
-            smooth += h[i]
-    exact += sum_of_largest(bound[free], max(0, d - fixed))
-    soft, _, thresholds[n] = choose(
-        h[free], d - fixed, epsilon_rows, thresholds[n], shares[: len(free)]
+    n = node.a.shape[0]
+    o = 1 if node.border else 0
+    trace = 2.0 if node.border else 1.0
+    shift = x[0] if node.border else 0.0
+    top, soft_top, p, V = smoothed_maximum(
+        bordered_matrix(node, x), smoothing.eigenvalue, relaxed.rank[0]
     )
-    smooth += soft
-    for m in range(len(free)):
-        weight[free[m]] = shares[m]
+    relaxed.rank[0] = p.shape[0]
+    for k in range(p.shape[0]):
+        p[k] *= trace
+    # The relaxed (1, z)(1, z)': minus the gradient of the first part for (w, l, L).
+    Z = gram(V, p)
+    terms = row_maxima(node, smoothing, x, gradient, relaxed.thresholds)
+    smooth_rows, exact_rows = chosen_rows(node, smoothing.rows, terms, relaxed)
+    cosine, slope, weight = terms[2], terms[3], relaxed.weight
+    gradient[0] = 1.0 - Z[0, 0] if node.border else 0.0
+    gl, gL = gradient[1 : 1 + n], gradient[1 + n :].reshape(n, n)
     for i in range(n):
-        density[i] = Z[i + o, i + o]
-        gl[i] = weight[i] * gl[i] - Z[0, i + 1] if border else 0.0
+        relaxed.density[i] = Z[i + o, i + o]
+        gl[i] = weight[i] * gl[i] - Z[0, i + 1] if node.border else 0.0
         factor = weight[i] * slope[i]
         for j in range(n):
             gL[i, j] = factor * gL[i, j] - Z[i + o, j + o]
         gL[i, i] += weight[i] * cosine[i] * cosine[i]
-    return smooth, exact
-
-
-@compiled
-def minimise(
-    A: Array,
-    a: Array,
-    d: int,
-    inside: Array,
-    border: bool,
-    smoothing: Array,
-    steps: int,
-    target: float,
-    x: Array,
-    best: float,
-    best_x: Array,
-    gradient: Array,
-    memory: Array,
-    scalars: Array,
-    weight: Array,
-    density: Array,
-    rank: Array,
-    thresholds: Array,
-) -> tuple[float, int, bool]:
-    """Take some steps of L-BFGS; return the best bound, evaluations, and whether it is at rest.
-
-    Calls with the same arrays go on where the last one ended, so that a caller can look at the
-    clock in between.
-
-    Parameters
-    ----------
-    A, a, d, inside, border, smoothing : as for :func:`evaluate`
-    steps : int
-        Largest number of steps of this call.
-    target : float
-        End as soon as the bound is not above this.
-    x : array of shape (1 + n + n^2,)
-        In and out: the iterate.
-    best, best_x : float and array
-        In and out: the best bound so far, of whatever smoothing, and where.
-    gradient : array of shape (1 + n + n^2,)
-        In and out: the gradient at x.
-    memory : array of shape (2 * K, 1 + n + n^2)
-        In and out: the last K steps and changes of the gradient.
-    scalars : array of shape (4 + K,)
-        In and out: evaluations in all (0 in the first call), the value at x, the number of pairs,
-        slow steps in a row, and the inverse products of each pair.
-    weight, density : arrays of shape (n,)
-        Out: of the last evaluation.
-    rank, thresholds : as for :func:`evaluate`
-    """
-    K = memory.shape[0] // 2
-    new_gradient = np.zeros(x.shape[0])
-    factors = np.zeros(K)
-    evaluations = 0
-    if scalars[0] == 0.0:
-        f, bound = evaluate(
-            A, a, d, inside, border, smoothing, x, gradient, weight, density, rank, thresholds
-        )
-        evaluations = 1
-        scalars[1] = f
-        if bound < best:
-            best = bound
-            best_x[:] = x
-    f = scalars[1]
-    at_rest = False
-    for _ in range(steps):
-        if best <= target:
-            break
-        count = int(scalars[2])
-        kept = min(count, K)
-        p = -gradient
-        for q in range(kept):
-            k = (count - 1 - q) % K
-            factors[k] = scalars[4 + k] * np.dot(memory[k], p)
-            p -= factors[k] * memory[K + k]
-        if kept > 0:
-            k = (count - 1) % K
-            p /= scalars[4 + k] * np.dot(memory[K + k], memory[K + k])
-        else:
-            # A tenth of the way to the target, if the function were linear.
-            p *= 0.1 * abs(f - target) / max(np.dot(gradient, gradient), 1e-300)
-        for q in range(kept - 1, -1, -1):
-            k = (count - 1 - q) % K
-            p += (factors[k] - scalars[4 + k] * np.dot(memory[K + k], p)) * memory[k]
-        slope = np.dot(gradient, p)
-        if not slope < 0.0:
-            at_rest = True
-            break
-        t = 1.0
-        decreased = False
-        for _ in range(12):
-            new_x = x + t * p
-            new_f, bound = evaluate(
-                A,
-                a,
-                d,
-                inside,
-                border,
-                smoothing,
-                new_x,
-                new_gradient,
-                weight,
-                density,
-                rank,
-                thresholds,
-            )
-            evaluations += 1
-            if bound < best:
-                best = bound
-                best_x[:] = new_x
-            if new_f <= f + 1e-4 * t * slope:
-                decreased = True
-                break
-            t *= min(0.6, max(0.1, -slope * t / (2.0 * (new_f - f - slope * t))))
-        if not decreased:
-            at_rest = True
-            break
-        k = count % K
-        memory[k] = new_x - x
-        memory[K + k] = new_gradient - gradient
-        product = np.dot(memory[k], memory[K + k])
-        size = np.dot(memory[k], memory[k]) * np.dot(memory[K + k], memory[K + k])
-        if product > 1e-12 * sqrt(size):
-            scalars[4 + k] = 1.0 / product
-            scalars[2] = count + 1
-        decrease = f - new_f
-        x[:] = new_x
-        gradient[:] = new_gradient
-        f = new_f
-        scalars[3] = scalars[3] + 1.0 if decrease <= _REST * abs(best - target) else 0.0
-        if scalars[3] >= _SLOW:
-            at_rest = True
-            break
-    scalars[0] += evaluations
-    scalars[1] = f
-    return best, evaluations, at_rest
+    return trace * soft_top + shift + smooth_rows, trace * top + shift + exact_rows

@@ -5,11 +5,13 @@ r"""The largest eigenvalues of a symmetric matrix with their vectors, and a smoo
 
 The maximum over the simplex keeps the eigenvalues above a threshold, :math:`p_i = (\lambda_i -
 \nu)_+ / \tau`, most often few of them, so the others need not be known. LAPACK reduces the matrix
-to tridiagonal form once and is then asked for as many eigenpairs as have a weight.
+to tridiagonal form once and is then asked for as many eigenpairs as have a weight; it is called by
+its names in SciPy, since numba's own linear algebra takes seconds to compile.
 """
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -21,23 +23,77 @@ from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
 
-__all__ = ["smoothed_maximum"]
+__all__ = ["copy_into", "gram", "smoothed_maximum"]
 
 
-def _lapack(name: str, arguments: int) -> Any:
-    """Return a function of SciPy's LAPACK; by its name, so that callers can be cached on disk."""
+def _external(module: str, name: str, arguments: int) -> Any:
+    """Return a function of SciPy by its name, so that its callers can be cached on disk."""
     symbol = f"sparseopt_{name}"
-    llvm.add_symbol(symbol, get_cython_function_address("scipy.linalg.cython_lapack", name))
+    address = get_cython_function_address(f"scipy.linalg.cython_{module}", name)
+    llvm.add_symbol(symbol, address)
     return types.ExternalFunction(symbol, types.void(*[types.voidptr] * arguments))
 
 
-_dsytrd = _lapack("dsytrd", 10)
-_dstemr = _lapack("dstemr", 21)
-_dormtr = _lapack("dormtr", 13)
+_dsyrk = _external("blas", "dsyrk", 10)
+_dsytrd = _external("lapack", "dsytrd", 10)
+_dstemr = _external("lapack", "dstemr", 21)
+_dormtr = _external("lapack", "dormtr", 13)
+_dsyevd = _external("lapack", "dsyevd", 11)
 
 _BLOCK = 64
+"""Columns that LAPACK's reductions take at once: its own choice for symmetric matrices."""
 _FEW = 6
 """Up to n / _FEW eigenpairs are computed alone, more of them as all."""
+_V, _I, _L, _N = range(4)
+"""Places of LAPACK's letters: vectors, a range of indices, lower (or left), as it is."""
+_SIZE, _FIRST, _ASKED, _FOUND, _ACCURATE, _WORK, _INTEGERS, _INFO = range(8)
+"""Places of LAPACK's integers."""
+
+
+@compiled
+def copy_into(source: Array, target: Array) -> None:
+    """Copy a vector. An assignment to a slice would compile the text of its error message."""
+    for i in range(source.shape[0]):
+        target[i] = source[i]
+
+
+@compiled
+def letters() -> Array:
+    """Return the codes of V, I, L and N."""
+    codes = np.empty(4, np.uint8)
+    codes[_V], codes[_I], codes[_L], codes[_N] = 86, 73, 76, 78
+    return codes
+
+
+@compiled
+def gram(V: Array, p: Array) -> Array:
+    """Return V' diag(p) V of a C-contiguous V of shape (k, n), which is changed, and p >= 0."""
+    k, n = V.shape
+    for r in range(k):
+        root = sqrt(p[r])
+        for j in range(n):
+            V[r, j] *= root
+    Z = np.empty((n, n))
+    sizes, factors, code = np.empty(2, np.int32), np.empty(2), letters()
+    sizes[0], sizes[1] = n, k
+    factors[0], factors[1] = 1.0, 0.0
+    # As Fortran sees it V is V', and its lower triangle of Z the upper one.
+    _dsyrk(
+        code[_L:].ctypes,
+        code[_N:].ctypes,
+        sizes.ctypes,
+        sizes[1:].ctypes,
+        factors.ctypes,
+        V.ctypes,
+        sizes.ctypes,
+        factors[1:].ctypes,
+        Z.ctypes,
+        sizes.ctypes,
+    )
+    for i in range(n):
+        for j in range(i):
+            Z[i, j] = Z[j, i]
+    return Z
 
 
 @compiled
@@ -58,13 +114,144 @@ def top_weights(values: Array, tau: float) -> tuple[int, float]:
 
 
 @compiled
+def weigh(values: Array, count: int, nu: float, tau: float) -> tuple[float, Array]:
+    """Return the smoothed maximum less the largest eigenvalue, and the weights that count."""
+    p = np.empty(count)
+    n = values.shape[0]
+    top = values[n - 1]
+    more = 0.0
+    for k in range(count):
+        below = values[n - count + k] - top
+        p[k] = (below - nu) / tau
+        more += p[k] * below + 0.5 * tau * p[k] * (1.0 - p[k])
+    return more, p
+
+
+@compiled
+def all_eigenpairs(M: Array) -> tuple[Array, Array]:
+    """Return the eigenvalues, increasing, and the eigenvectors as rows. O(n^3)."""
+    n = M.shape[0]
+    integers, code = np.empty(8, np.int32), letters()
+    integers[_SIZE], integers[_WORK], integers[_INTEGERS] = n, 1 + 6 * n + 2 * n * n, 3 + 5 * n
+    values, vectors = np.empty(n), np.empty((n, n))
+    copy_into(M.ravel(), vectors.ravel())
+    work, more = np.empty(integers[_WORK]), np.empty(integers[_INTEGERS], np.int32)
+    _dsyevd(
+        code[_V:].ctypes,
+        code[_L:].ctypes,
+        integers[_SIZE:].ctypes,
+        vectors.ctypes,
+        integers[_SIZE:].ctypes,
+        values.ctypes,
+        work.ctypes,
+        integers[_WORK:].ctypes,
+        more.ctypes,
+        integers[_INTEGERS:].ctypes,
+        integers[_INFO:].ctypes,
+    )
+    if integers[_INFO] != 0:
+        raise ValueError("the eigenvalues of a row bound did not converge")
+    return values, vectors
+
+
+@compiled
+def top_eigenpairs(M: Array, tau: float, asked: int) -> tuple[int, float, Array, Array]:
+    """Return how many eigenvalues have a weight, nu - top, some eigenvalues, and the vectors.
+
+    At first `asked` eigenpairs are computed, then twice as many, until one of them has no weight. 0
+    for the count where this would be more than n / 6 of them, or LAPACK failed.
+    """
+    n = M.shape[0]
+    integers, code = np.empty(8, np.int32), letters()
+    integers[_SIZE], integers[_WORK], integers[_INTEGERS] = n, _BLOCK * n, 10 * n
+    reduced = np.empty((n, n))
+    copy_into(M.ravel(), reduced.ravel())
+    # Diagonal, what is beside it, reflectors, eigenvalues; copies of the first two; a dummy.
+    vectors_of = np.empty((7, n))
+    diagonal, beside, reflectors, values = (
+        vectors_of[0],
+        vectors_of[1],
+        vectors_of[2],
+        vectors_of[3],
+    )
+    d, e, unused = vectors_of[4], vectors_of[5], vectors_of[6]
+    work, more = np.empty(_BLOCK * n), np.empty(12 * n, np.int32)
+    isolated, integer_work = more[: 2 * n], more[2 * n :]
+    _dsytrd(
+        code[_L:].ctypes,
+        integers[_SIZE:].ctypes,
+        reduced.ctypes,
+        integers[_SIZE:].ctypes,
+        diagonal.ctypes,
+        beside.ctypes,
+        reflectors.ctypes,
+        work.ctypes,
+        integers[_WORK:].ctypes,
+        integers[_INFO:].ctypes,
+    )
+    while asked * _FEW <= n:
+        integers[_FIRST], integers[_ASKED], integers[_ACCURATE] = n - asked + 1, asked, 1
+        vectors = np.empty((asked, n))
+        copy_into(diagonal, d)
+        copy_into(beside, e)
+        _dstemr(
+            code[_V:].ctypes,
+            code[_I:].ctypes,
+            integers[_SIZE:].ctypes,
+            d.ctypes,
+            e.ctypes,
+            unused.ctypes,
+            unused.ctypes,
+            integers[_FIRST:].ctypes,
+            integers[_SIZE:].ctypes,
+            integers[_FOUND:].ctypes,
+            values.ctypes,
+            vectors.ctypes,
+            integers[_SIZE:].ctypes,
+            integers[_ASKED:].ctypes,
+            isolated.ctypes,
+            integers[_ACCURATE:].ctypes,
+            work.ctypes,
+            integers[_WORK:].ctypes,
+            integer_work.ctypes,
+            integers[_INTEGERS:].ctypes,
+            integers[_INFO:].ctypes,
+        )
+        if integers[_INFO] != 0 or integers[_FOUND] != asked:
+            break
+        count, nu = top_weights(values[:asked], tau)
+        if count == asked:
+            asked *= 2
+            continue
+        kept = vectors[asked - count :]
+        integers[_ASKED] = count
+        _dormtr(
+            code[_L:].ctypes,
+            code[_L:].ctypes,
+            code[_N:].ctypes,
+            integers[_SIZE:].ctypes,
+            integers[_ASKED:].ctypes,
+            reduced.ctypes,
+            integers[_SIZE:].ctypes,
+            reflectors.ctypes,
+            kept.ctypes,
+            integers[_SIZE:].ctypes,
+            work.ctypes,
+            integers[_WORK:].ctypes,
+            integers[_INFO:].ctypes,
+        )
+        return count, nu, values[:asked], kept
+    return 0, 0.0, values[:0], reduced
+
+
+@compiled
 def smoothed_maximum(M: Array, tau: float, guess: int) -> tuple[float, float, Array, Array]:
     """Return the largest eigenvalue, its smoothed value, and the weights and vectors that count.
 
     Parameters
     ----------
     M : array of shape (n, n)
-        Symmetric.
+        Symmetric, C-contiguous.
     tau : float
         Temperature, > 0.
     guess : int
@@ -80,104 +267,13 @@ def smoothed_maximum(M: Array, tau: float, guess: int) -> tuple[float, float, Ar
     """
     n = M.shape[0]
     asked = min(n, max(2, guess + 2))
+    count = 0
     if asked * _FEW <= n:
-        size = np.array([n], np.int32)
-        info, found = np.zeros(1, np.int32), np.zeros(1, np.int32)
-        diagonal, beside, reflectors = np.empty(n), np.empty(n), np.empty(n)
-        work = np.empty(_BLOCK * n)
-        length = np.array([_BLOCK * n], np.int32)
-        # The letters V, I, L, N of LAPACK: vectors, a range of indices, lower / left, as it is.
-        V_, I_ = np.array([86], np.uint8), np.array([73], np.uint8)
-        L_, N_ = np.array([76], np.uint8), np.array([78], np.uint8)
-        reduced = M.copy()
-        _dsytrd(
-            L_.ctypes,
-            size.ctypes,
-            reduced.ctypes,
-            size.ctypes,
-            diagonal.ctypes,
-            beside.ctypes,
-            reflectors.ctypes,
-            work.ctypes,
-            length.ctypes,
-            info.ctypes,
-        )
-        values = np.empty(n)
-        isolated, accurate = np.empty(2 * n, np.int32), np.array([1], np.int32)
-        integers = np.empty(10 * n, np.int32)
-        integer_length = np.array([10 * n], np.int32)
-        work_length = np.array([18 * n], np.int32)
-        unused = np.zeros(1)
-        while asked * _FEW <= n:
-            first, columns = np.array([n - asked + 1], np.int32), np.array([asked], np.int32)
-            vectors = np.empty((asked, n))
-            d, e = diagonal.copy(), beside.copy()
-            _dstemr(
-                V_.ctypes,
-                I_.ctypes,
-                size.ctypes,
-                d.ctypes,
-                e.ctypes,
-                unused.ctypes,
-                unused.ctypes,
-                first.ctypes,
-                size.ctypes,
-                found.ctypes,
-                values.ctypes,
-                vectors.ctypes,
-                size.ctypes,
-                columns.ctypes,
-                isolated.ctypes,
-                accurate.ctypes,
-                work.ctypes,
-                work_length.ctypes,
-                integers.ctypes,
-                integer_length.ctypes,
-                info.ctypes,
-            )
-            if info[0] != 0 or found[0] != asked:
-                break
-            count, nu = top_weights(values[:asked], tau)
-            if count == asked:
-                asked *= 2
-                continue
-            kept = vectors[asked - count :].copy()
-            columns[0] = count
-            _dormtr(
-                L_.ctypes,
-                L_.ctypes,
-                N_.ctypes,
-                size.ctypes,
-                columns.ctypes,
-                reduced.ctypes,
-                size.ctypes,
-                reflectors.ctypes,
-                kept.ctypes,
-                size.ctypes,
-                work.ctypes,
-                length.ctypes,
-                info.ctypes,
-            )
-            few: tuple[float, float, Array, Array] = _weigh(values[:asked], count, nu, tau, kept)
-            return few
-    everything, Q = np.linalg.eigh(M)
-    count, nu = top_weights(everything, tau)
-    V = Q[:, n - count :].T.copy()
-    all_: tuple[float, float, Array, Array] = _weigh(everything, count, nu, tau, V)
-    return all_
-
-
-@compiled
-def _weigh(
-    values: Array, count: int, nu: float, tau: float, V: Array
-) -> tuple[float, float, Array, Array]:
-    """Return what smoothed_maximum returns."""
-    p = np.empty(count)
-    n = values.shape[0]
-    top = values[n - 1]
-    more = 0.0
-    for k in range(count):
-        below = values[n - count + k] - top
-        p[k] = (below - nu) / tau
-        more += p[k] * below + 0.5 * tau * p[k] * (1.0 - p[k])
+        count, nu, values, V = top_eigenpairs(M, tau, asked)
+    if count == 0:
+        values, everything = all_eigenpairs(M)
+        count, nu = top_weights(values, tau)
+        V = everything[n - count :]
+    more, p = weigh(values, count, nu, tau)
+    top = values[values.shape[0] - 1]
     return top, top + more, p, V

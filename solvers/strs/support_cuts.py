@@ -22,7 +22,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.sphere import maximise_on_sphere
+from ..common.spheres import maximise_on_sphere
 
 __all__ = ["exact_pairs"]
 

@@ -12,27 +12,26 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
-from ..common.sphere import maximise_on_spheres
-from ..common.supports import Incumbent, refit, swap
-from .descent import Descent, restrict
-from .frontier import Frontier
+from ..common.spheres import Incumbent, maximise_on_spheres, refit, swap
+from .descent import Descent, Minimum
+from .frontier import Frontier, Node
 from .multipliers import Multipliers, Proof
-from .nodes import Node, Settings
+from .scaling import Scaled
+from .settings import TINY, TreeSettings
 
-__all__ = ["Tree"]
+__all__ = ["SupportTree"]
 
 
 @dataclass(eq=False)
-class Tree:
+class SupportTree:
     """The search: an incumbent, and a frontier of open nodes and closed leaves.
 
     Parameters
     ----------
-    A, a, d : the problem
+    problem : Scaled
     best : Incumbent
     rel_tolerance, abs_tolerance : float
         Nodes are closed when their bound is above the incumbent by at most this.
-    settings : Settings
     control : Control
     asked : float
         Relative gap that ends the search once `polish` nodes have been processed.
@@ -43,39 +42,37 @@ class Tree:
     warm : Multipliers, optional
         On all variables, good for a similar problem: what fixes variables before the root is
         processed.
-    scale : float
-        What the values are multiplied by when progress is reported.
     pairs : list of Multipliers, optional
         Every pair that a minimisation finds is added to it.
+    settings : TreeSettings
 
     Attributes
     ----------
+    A, a, d : the problem, scaled
     frontier : Frontier
     root : Multipliers or None
         The last pair on all variables that the minimisation at the root gave.
     """
 
-    A: Array
-    a: Array
-    d: int
+    problem: Scaled
     best: Incumbent
     rel_tolerance: float
     abs_tolerance: float
-    settings: Settings
     control: Control
     asked: float = 0.0
     polish: int = 0
     node_limit: int | None = None
     capacity: int = 8_000_000
     warm: Multipliers | None = None
-    scale: float = 1.0
     pairs: list[Multipliers] | None = None
+    settings: TreeSettings = field(default_factory=TreeSettings)
     root: Multipliers | None = None
     nodes: int = 0
     _seen: set[bytes] = field(default_factory=set)
     _begun: bool = False
 
     def __post_init__(self) -> None:
+        self.A, self.a, self.d = self.problem.A, self.problem.a, self.problem.d
         self.frontier = Frontier(len(self.a), self.capacity)
         self._descent = Descent(self.A, self.a, self.d, self.settings.steps)
 
@@ -96,7 +93,7 @@ class Tree:
         return max(self.best.value, self.frontier.bound)
 
     def proves(self, gap: float) -> bool:
-        """Tell whether incumbent and bound meet within a relative gap, or the absolute one."""
+        """Return whether incumbent and bound meet within a relative gap, or the absolute one."""
         difference = self.bound - self.best.value
         size = max(abs(self.bound), abs(self.best.value))
         return difference <= max(self.abs_tolerance, gap * size)
@@ -105,32 +102,20 @@ class Tree:
         """Search, or go on with it, until all nodes are closed or a limit is reached; return it."""
         if not self._begun:
             self._begun = True
-            self._begin()
+            self._open_root()
         while len(self.frontier):
             limit = self._limit()
             if limit is not None:
                 return limit
             self.control.progress(
                 f"{self.nodes} nodes, {len(self.frontier)} open",
-                objective=self.scale * self.best.value,
-                bound=self.scale * self.bound,
+                objective=self.problem.unit * self.best.value,
+                bound=self.problem.unit * self.bound,
             )
             if self.nodes >= self.polish and self.proves(self.asked):
                 return None
             self._settle(self.frontier.pop())
         return None
-
-    def _begin(self) -> None:
-        """Open the root."""
-        everything = np.arange(len(self.a))
-        zero = Multipliers.of_point(
-            self.A, self.a, everything, np.zeros(1 + len(self.a) + len(self.a) ** 2)
-        )
-        root = Node(everything[:0], everything, zero.spectral, zero, self._start(zero))
-        if self.warm is not None:
-            self._apply(root, self.warm)
-        if len(root.candidates) >= self.d >= len(root.fixed_in):
-            self.frontier.push(root)
 
     def grow(self, support: Array | None = None) -> tuple[Node, list[Node]] | None:
         """Process one open node, if there is one: the best, or the one that holds a support.
@@ -140,152 +125,128 @@ class Tree:
         Node, list of Nodes
             As it was, and those of its parts that are left open.
         """
-        node = self._next(support)
+        if support is not None:
+            node = self.frontier.take(support)
+        else:
+            node = self.frontier.pop() if len(self.frontier) else None
         if node is None:
             return None
         before, others = replace(node), {id(other) for other in self.frontier.open}
         self._settle(node)
         return before, [part for part in self.frontier.open if id(part) not in others]
 
-    def _next(self, support: Array | None) -> Node | None:
-        if support is not None:
-            return self.frontier.take(support)
-        return self.frontier.pop() if len(self.frontier) else None
+    def offer(self, support: Array) -> None:
+        """Refit a support, and improve it where it is better than the incumbent."""
+        self._offer(refit(self.A, self.a, support[None])[0])
+
+    def _open_root(self) -> None:
+        """Open the root with the plain bound; start with a part of the data as multipliers."""
+        everything, t = np.arange(len(self.a)), self.settings.start_of(self.a)
+        zero = Multipliers.zero(self.A, self.a)
+        start = Multipliers.of_point(
+            self.A, self.a, everything, np.concatenate([[0.0], t * self.a, t * self.A.ravel()])
+        )
+        root = Node(everything[:0], everything, zero.spectral, zero, start)
+        if self.warm is not None:
+            proof = self._tightened(root, self.warm)
+            if root.bound > self.cut:
+                self._fix(root, proof)
+        if len(root.candidates) >= self.d >= len(root.fixed_in):
+            self.frontier.push(root)
 
     def _limit(self) -> Limit | None:
         if self.node_limit is not None and self.nodes >= self.node_limit:
             return Limit.NODE
         return self.control.limit()
 
-    # ---- one node
+    # ---- one node: each of these returns True where it settled the node
 
     def _settle(self, node: Node) -> None:
-        """Close a node that was taken out, where the incumbent allows that, or process it."""
-        if node.bound <= self.cut:
-            self.frontier.close(node.fixed_in, node.candidates, node.bound, node.proof)
-        else:
-            self.nodes += 1
-            self._process(node)
+        """Close a node that was taken out; or bound it, fix variables, enumerate it, or branch."""
+        if self._closed(node):
+            return
+        self.nodes += 1
+        relaxed = self._bounded(node)
+        if relaxed is not None and not self._enumerated(node) and not self._probed(node):
+            self._branch(node, relaxed)
 
-    def _process(self, node: Node) -> None:
-        """Tighten the bound, fix variables by it, and close, enumerate or branch."""
-        at_root = self.nodes == 1
-        n = len(node.candidates)
+    def _closed(self, node: Node) -> bool:
+        """Close a node whose bound is not above the incumbent's."""
+        if node.bound > self.cut:
+            return False
+        self.frontier.close(node.fixed_in, node.candidates, node.bound, node.proof)
+        return True
+
+    def _interrupted(self, node: Node) -> bool:
+        """Open a node again when a limit was reached."""
+        if self.control.limit() is None:
+            return False
+        self.frontier.push(node)
+        return True
+
+    def _bounded(self, node: Node) -> Minimum | None:
+        """Minimise the bound, with less smoothing in each round, and fix variables by it.
+
+        Return where the last round ended; None where the node was settled on the way.
+        """
+        settings, at_root, n = self.settings, self.nodes == 1, len(node.candidates)
         x = node.warm.point(node.candidates)
         start = Proof.at(node.warm, node.candidates, node.fixed_in, self.d)
-        delta = (start.bound - self.cut) / self.settings.shrink
-        for round_ in range(self.settings.root_rounds if at_root else self.settings.rounds):
+        delta = (start.bound - self.cut) / settings.shrink
+        for round_ in range(settings.root_rounds if at_root else settings.rounds):
             if self._enumerated(node):
-                return
-            gap = node.bound - self.cut
+                return None
+            gap, before = node.bound - self.cut, node.candidates
             largest = delta if at_root and round_ < 2 else gap
-            delta = max(min(largest, self.settings.shrink * delta), 1e-9 * abs(self.best.value))
-            found, x, weight, density = self._minimise(node.candidates, node.fixed_in, x, delta)
-            if len(found.variables) == len(self.a):
-                self.root = found
-            self._improve(node, weight, density)
-            proof = Proof.at(found, node.candidates, node.fixed_in, self.d)
-            if proof.bound < node.bound:
-                node.bound, node.proof = proof.bound, found
-            node.warm = found
-            if node.bound <= self.cut:
-                self.frontier.close(node.fixed_in, node.candidates, node.bound, node.proof)
-                return
-            before = node.candidates
+            delta = max(min(largest, settings.shrink * delta), self._finest)
+            minimum = self._minimised(before, node.fixed_in, x, delta)
+            if len(before) == len(self.a):
+                self.root = minimum.multipliers
+            self._round(node, minimum)
+            proof = self._tightened(node, minimum.multipliers)
+            node.warm = minimum.multipliers
+            if self._closed(node):
+                return None
             fixed = self._fix(node, proof)
-            if len(node.candidates) < len(before):
-                kept = np.isin(before, node.candidates)
-                x, weight, density = restrict(x, kept), weight[kept], density[kept]
-            if self.control.limit() is not None:
-                self.frontier.push(node)
-                return
-            stalled = node.bound - self.cut > self.settings.stall * gap and fixed <= 0.1 * n
-            if stalled and not (at_root and round_ < self.settings.patience):
+            minimum = minimum.on(np.isin(before, node.candidates))
+            x = minimum.x
+            if self._interrupted(node):
+                return None
+            moved = fixed > settings.progress * n
+            stalled = node.bound - self.cut > settings.stall * gap and not moved
+            if stalled and not (at_root and round_ < settings.patience):
                 break
-        if self._enumerated(node) or self._probed(node):
-            return
-        self._branch(node, weight, density)
+        return minimum
 
-    def _probed(self, node: Node) -> bool:
-        """Fix variables of the incumbent whose exclusion a short minimisation proves hopeless.
+    @property
+    def _finest(self) -> float:
+        """The smallest smoothing."""
+        return self.settings.finest * abs(self.best.value)
 
-        The sets without them would have to be processed anyway; now the rest of the node need not
-        be bounded again for each of them. Return whether the node is settled: closed, or branched
-        on the first variable of which this failed.
-        """
-        support = self.best.support
-        while np.isin(node.fixed_in, support).all() and np.isin(support, node.candidates).all():
-            proof = Proof.at(node.warm, node.candidates, node.fixed_in, self.d)
-            if proof.bound < node.bound:
-                node.bound, node.proof = proof.bound, node.warm
-            if node.bound <= self.cut:
-                self.frontier.close(node.fixed_in, node.candidates, node.bound, node.proof)
-                return True
-            if self._enumerated(node):
-                return True
-            if self.control.limit() is not None:
-                self.frontier.push(node)
-                return True
-            open_ = np.isin(node.candidates, support) & ~proof.inside
-            i = int(np.argmin(np.where(open_, proof.bounds_out, np.inf)))
-            j = node.candidates[i : i + 1]
-            rest = np.setdiff1d(node.candidates, j)
-            bound, pair = float(proof.bounds_out[i]), node.warm
-            warm = pair
-            if bound > self.cut:
-                delta = max(min(bound, node.bound) - self.cut, 1e-9 * abs(self.best.value))
-                warm, *_ = self._minimise(rest, node.fixed_in, node.warm.point(rest), delta)
-                again = Proof.at(warm, rest, node.fixed_in, self.d).bound
-                if again < bound:
-                    bound, pair = again, warm
-            if node.bound < bound:
-                bound, pair = node.bound, node.proof
-            if bound > self.cut:
-                self.frontier.push(Node(node.fixed_in, rest, bound, pair, warm))
-                node.fixed_in = np.union1d(node.fixed_in, j)
-                self.frontier.push(node)
-                return True
-            self.frontier.close(node.fixed_in, rest, bound, pair)
-            node.fixed_in = np.union1d(node.fixed_in, j)
-        return False
-
-    def _minimise(
-        self, candidates: Array, fixed_in: Array, x: Array, delta: float
-    ) -> tuple[Multipliers, Array, Array, Array]:
+    def _minimised(self, candidates: Array, fixed_in: Array, x: Array, delta: float) -> Minimum:
         """Minimise the bound with one smoothing."""
-        answer = self._descent.run(candidates, fixed_in, x, delta, self.cut, self.control.limit)
+        found = self._descent.run(candidates, fixed_in, x, delta, self.cut, self.control.limit)
         if self.pairs is not None:
-            self.pairs.append(answer[0])
-        return answer
+            self.pairs.append(found.multipliers)
+        return found
 
-    def _apply(self, root: Node, pair: Multipliers) -> None:
-        """Bound the root by a pair that is known from elsewhere, and fix what it can fix."""
-        proof = Proof.at(pair, root.candidates, root.fixed_in, self.d)
-        if proof.bound < root.bound:
-            root.bound, root.proof = proof.bound, pair
-        if root.bound > self.cut:
-            self._fix(root, proof)
+    def _tightened(self, node: Node, pair: Multipliers) -> Proof:
+        """Evaluate a pair at a node, and take its bound where that is lower."""
+        proof = Proof.at(pair, node.candidates, node.fixed_in, self.d)
+        if proof.bound < node.bound:
+            node.bound, node.proof = proof.bound, pair
+        return proof
 
-    def _start(self, zero: Multipliers) -> Multipliers:
-        """Return the multipliers to start with: a part of the data."""
-        t = self.settings.start
-        x = np.concatenate([[0.0], t * self.a, t * self.A.ravel()])
-        return Multipliers.of_point(self.A, self.a, zero.variables, x)
-
-    def _improve(self, node: Node, weight: Array, density: Array) -> None:
+    def _round(self, node: Node, relaxed: Minimum) -> None:
         """Try the supports that the relaxed solution suggests."""
         inside = np.isin(node.candidates, node.fixed_in)
-        for score in (weight + 1e-3 * density, density):
+        weight, density = relaxed.weight, relaxed.density
+        for score in (weight + self.settings.tie * density, density):
             order = np.argsort(-np.where(inside, np.inf, score), kind="stable")
             support = np.sort(node.candidates[order[: self.d]])
-            if support.tobytes() in self._seen:
-                continue
-            self._seen.add(support.tobytes())
-            self.offer(support)
-
-    def offer(self, support: Array) -> None:
-        """Refit a support, and improve it where it is better than the incumbent."""
-        self._offer(refit(self.A, self.a, support[None])[0])
+            if support.tobytes() not in self._seen:
+                self._seen.add(support.tobytes())
+                self.offer(support)
 
     def _offer(self, found: Incumbent) -> None:
         if found.value > self.best.value:
@@ -295,25 +256,15 @@ class Tree:
         """Fix the variables of which one choice is bounded by the incumbent; return how many."""
         out = np.flatnonzero((proof.bounds_in <= self.cut) & ~proof.inside)
         into = np.flatnonzero((proof.bounds_out <= self.cut) & ~proof.inside)
-        candidates = node.candidates
+        candidates, pair = node.candidates, proof.multipliers
         for i in out:
-            j = candidates[i : i + 1]
-            self.frontier.close(
-                np.union1d(node.fixed_in, j),
-                node.candidates,
-                proof.bounds_in[i],
-                proof.multipliers,
-            )
-            node.candidates = np.setdiff1d(node.candidates, j)
+            with_it = np.union1d(node.fixed_in, candidates[i])
+            self.frontier.close(with_it, node.candidates, proof.bounds_in[i], pair)
+            node.candidates = np.setdiff1d(node.candidates, candidates[i])
         for i in into:
-            j = candidates[i : i + 1]
-            self.frontier.close(
-                node.fixed_in,
-                np.setdiff1d(node.candidates, j),
-                proof.bounds_out[i],
-                proof.multipliers,
-            )
-            node.fixed_in = np.union1d(node.fixed_in, j)
+            without = np.setdiff1d(node.candidates, candidates[i])
+            self.frontier.close(node.fixed_in, without, proof.bounds_out[i], pair)
+            node.fixed_in = np.union1d(node.fixed_in, candidates[i])
         return len(out) + len(into)
 
     def _enumerated(self, node: Node) -> bool:
@@ -331,34 +282,69 @@ class Tree:
         found = maximise_on_spheres(
             self.A[supports[:, :, None], supports[:, None, :]], self.a[supports]
         )
-        values = found.bound.tolist()
-        margin = 1e-15 * self.d * (1.0 + np.abs(found.mu))
-        for support, value, mu, more_ in zip(
-            supports, values, found.mu.tolist(), margin.tolist(), strict=True
-        ):
-            self.frontier.keep(support, support, value + more_, mu, None)
+        margin = self.settings.margin * self.d * (1.0 + np.abs(found.mu))
+        bounds = (found.bound + margin).tolist()
+        for support, bound, mu in zip(supports, bounds, found.mu.tolist(), strict=True):
+            self.frontier.keep(support, support, bound, mu, None)
         at = int(np.argmax(found.bound))
-        self._offer(Incumbent(supports[at], found.z[at], values[at]))
+        self._offer(Incumbent(supports[at], found.z[at], float(found.bound[at])))
         return True
 
-    def _branch(self, node: Node, weight: Array, density: Array) -> None:
+    def _probed(self, node: Node) -> bool:
+        """Fix variables of the incumbent whose exclusion a short minimisation proves hopeless.
+
+        The sets without them would have to be processed anyway; now the rest of the node need not
+        be bounded again for each of them. The node is settled where it is closed, or branched on
+        the first variable of which this failed.
+        """
+        support = self.best.support
+        while np.isin(node.fixed_in, support).all() and np.isin(support, node.candidates).all():
+            proof = self._tightened(node, node.warm)
+            if self._closed(node) or self._enumerated(node) or self._interrupted(node):
+                return True
+            open_ = np.isin(node.candidates, support) & ~proof.inside
+            i = int(np.argmin(np.where(open_, proof.bounds_out, np.inf)))
+            without = self._without(node, i, float(proof.bounds_out[i]))
+            hopeless = self._closed(without)
+            if not hopeless:
+                self.frontier.push(without)
+            node.fixed_in = np.union1d(node.fixed_in, node.candidates[i])
+            if not hopeless:
+                self.frontier.push(node)
+                return True
+        return False
+
+    def _without(self, node: Node, i: int, bound: float) -> Node:
+        """Return the part of a node without its candidate i, its bound minimised where that helps.
+
+        Parameters
+        ----------
+        bound : float
+            What the node's own pair proves for it.
+        """
+        part = replace(node, candidates=np.delete(node.candidates, i), bound=bound, proof=node.warm)
+        if bound > self.cut:
+            delta = max(min(bound, node.bound) - self.cut, self._finest)
+            x = node.warm.point(part.candidates)
+            part.warm = self._minimised(part.candidates, node.fixed_in, x, delta).multipliers
+            self._tightened(part, part.warm)
+        if node.bound < part.bound:
+            part.bound, part.proof = node.bound, node.proof
+        return part
+
+    def _branch(self, node: Node, relaxed: Minimum) -> None:
         """Split a node by the variable of most weight that the relaxed support leaves undecided."""
         proof = Proof.at(node.warm, node.candidates, node.fixed_in, self.d)
-        share = density / max(float(density.max()), 1e-300)
-        undecided = np.where(weight < 0.9, weight, 0.0) + 1e-3 * share
+        weight = np.where(relaxed.weight < self.settings.decided, relaxed.weight, 0.0)
+        share = relaxed.density / max(float(relaxed.density.max()), TINY)
+        undecided = weight + self.settings.tie * share
         i = int(np.argmax(np.where(proof.inside, -np.inf, undecided)))
-        j = node.candidates[i : i + 1]
-        for inside, outside, bound in (
-            (np.union1d(node.fixed_in, j), node.candidates, proof.bounds_in[i]),
-            (node.fixed_in, np.setdiff1d(node.candidates, j), proof.bounds_out[i]),
+        j = node.candidates[i]
+        for fixed_in, candidates, bound in (
+            (np.union1d(node.fixed_in, j), node.candidates, float(proof.bounds_in[i])),
+            (node.fixed_in, np.setdiff1d(node.candidates, j), float(proof.bounds_out[i])),
         ):
-            better = bound <= node.bound
+            pair = node.warm if bound <= node.bound else node.proof
             self.frontier.push(
-                Node(
-                    inside,
-                    outside,
-                    min(float(bound), node.bound),
-                    node.warm if better else node.proof,
-                    node.warm,
-                )
+                Node(fixed_in, candidates, min(bound, node.bound), pair, warm=node.warm)
             )

@@ -11,11 +11,11 @@ from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
 from sparseopt.problems.strs.problem import STRS
-from sparseopt.result import Result, Status, relative_gap
+from sparseopt.result import Result
 
-from ..common.sphere import maximise_on_sphere
-from ..common.supports import refit, swap, truncations
+from ..common.spheres import maximise_on_sphere, refit, swap, truncations
 from .leaves import pack_leaves
+from .scaling import status_of
 
 __all__ = ["Truncation"]
 
@@ -58,13 +58,7 @@ class Truncation(Backend):
         x = best.point(D)
         objective = problem.objective(x)
         bound = max(objective, float(dense.bound[0]))
-        gap = relative_gap(objective, bound, problem.value_unit)
-        proven = gap is not None and gap <= params.rel_gap
-        proven = proven or bound - objective <= params.abs_gap
-        if proven:
-            status, limit = Status.OPTIMAL, None
-        else:
-            status = Status.CONVERGED if limit is None else Status.FEASIBLE
+        status, limit = status_of(problem, objective, bound, params, limit)
         none = np.zeros(0, dtype=np.int64)
         return Result(
             status=status,

@@ -26,7 +26,7 @@ from sparseopt.result import Result
 
 from ...common.outcome import Answer
 from ...common.program import Program, QuadraticRow
-from ...common.supports import refit
+from ...common.spheres import refit
 from .base import GAP, Formulation, Solver, result_of, warm_point
 
 __all__ = ["SPHERE", "sphere_program", "whole_sphere_program"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import sparseopt
 from sparseopt import Certificate, Limit, Result, Status, Verdict
 from sparseopt.problems import STRS
-from sparseopt.solvers.common.sphere import maximise_on_sphere
+from sparseopt.solvers.common.spheres import maximise_on_sphere
 
 D, SUPPORT = 6, 3
 

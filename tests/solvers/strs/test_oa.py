@@ -9,9 +9,9 @@ from small_problems import small_problems
 import sparseopt
 from sparseopt import Limit, Status, Verdict, generators
 from sparseopt.problems import STRS
-from sparseopt.solvers.common.supports import refit
+from sparseopt.solvers.common.spheres import refit
+from sparseopt.solvers.strs.frontier import Node
 from sparseopt.solvers.strs.multipliers import Multipliers, Proof
-from sparseopt.solvers.strs.nodes import Node
 from sparseopt.solvers.strs.outer import Cuts
 from sparseopt.solvers.strs.support_cuts import exact_pairs
 

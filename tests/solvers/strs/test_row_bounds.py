@@ -12,10 +12,16 @@ import sparseopt
 from sparseopt import Certificate, Status, Verdict
 from sparseopt.checking.strs.row_bounds import row_sum
 from sparseopt.problems import STRS
-from sparseopt.solvers.common.sphere import maximise_on_sphere
+from sparseopt.solvers.common.spheres import maximise_on_sphere
 from sparseopt.solvers.strs.choices import choose
 from sparseopt.solvers.strs.multipliers import Multipliers, Proof
-from sparseopt.solvers.strs.row_bound import evaluate, row_maximum
+from sparseopt.solvers.strs.row_bound import (
+    Candidates,
+    Relaxed,
+    Smoothing,
+    evaluate,
+    row_maximum,
+)
 from sparseopt.solvers.strs.spectrum import smoothed_maximum
 
 SIZE = st.floats(1e-150, 1e3) | st.just(0.0)
@@ -70,10 +76,6 @@ def test_no_support_exceeds_the_bound(seed):
                 assert value <= reduced + 1e-12 * abs(proof.bound)
 
 
-def outputs(n):
-    return np.zeros(n), np.zeros(n), np.array([1]), np.zeros(n + 1)
-
-
 @pytest.mark.parametrize("tau", [1e-9, 0.5, 1e3])
 @pytest.mark.parametrize("guess", [1, 40])
 @pytest.mark.parametrize("rank", [2, 40, None])
@@ -122,24 +124,24 @@ def test_the_gradient_is_that_of_the_smoothed_value(border):
     M = rng.normal(size=(n, n))
     a = rng.normal(size=n) * border
     inside = np.arange(n) == 2
-    smoothing = np.array([0.3, 0.4, 0.5, 0.1])
+    node = Candidates(M + M.T, a, inside, d, border)
+    smoothing = Smoothing(0.3, 0.4, 0.5, 0.1)
     x = rng.normal(size=1 + n + n * n)
     if not border:
         x[: 1 + n] = 0.0
 
     def value(point):
-        rest = np.zeros(len(x)), *outputs(n)
-        return evaluate(M + M.T, a, d, inside, border, smoothing, point, *rest)[0]
+        return evaluate(node, smoothing, point, np.zeros(len(x)), Relaxed.empty(n))[0]
 
     gradient = np.zeros(len(x))
-    smooth, exact = evaluate(M + M.T, a, d, inside, border, smoothing, x, gradient, *outputs(n))
+    smooth, exact = evaluate(node, smoothing, x, gradient, Relaxed.empty(n))
     numeric = approx_fprime(x, value, 1e-6)
     if not border:
         numeric[: 1 + n] = 0.0
     np.testing.assert_allclose(gradient, numeric, atol=2e-5)
     assert abs(smooth - exact) < 3.0
-    tight = np.full(4, 1e-10)
-    smooth, exact = evaluate(M + M.T, a, d, inside, border, tight, x, gradient, *outputs(n))
+    tight = Smoothing(1e-10, 1e-10, 1e-10, 1e-10)
+    smooth, exact = evaluate(node, tight, x, gradient, Relaxed.empty(n))
     assert smooth == pytest.approx(exact, abs=1e-3)
 
 

@@ -13,7 +13,7 @@ from sparseopt import Limit, Status, Verdict
 from sparseopt.errors import ParamError, ProblemError, UnsupportedProblem
 from sparseopt.io.results import load_result
 from sparseopt.problems import STRS, BudgetTables, STRSPath
-from sparseopt.solvers.common.supports import refit
+from sparseopt.solvers.common.spheres import refit
 
 INSTANCES = Path(__file__).parents[3] / "instances"
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparseopt.solvers.common.sphere import maximise_on_sphere, maximise_on_spheres
+from sparseopt.solvers.common.spheres import maximise_on_sphere, maximise_on_spheres
 
 
 def _assert_global_maximum(B, b):

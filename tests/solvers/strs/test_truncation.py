@@ -7,7 +7,7 @@ from small_problems import small_problems
 import sparseopt
 from sparseopt import Limit, Status, Verdict
 from sparseopt.problems import STRS
-from sparseopt.solvers.common.supports import refit, swap, truncations
+from sparseopt.solvers.common.spheres import refit, swap, truncations
 
 # Proven optima by enumeration and by a branch and bound of this suite's authors.
 KNOWN = {

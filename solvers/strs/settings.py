@@ -1,0 +1,115 @@
+"""The numbers of the engines for sparse trust-region subproblems: meaning, unit and reason.
+
+"Of the data" means relative to the largest entry of A and a, which scaling brings to about 1
+(:class:`~sparseopt.solvers.strs.scaling.Scaled`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparseopt.problems.base import Array
+
+__all__ = [
+    "ARMIJO",
+    "BACKTRACKS",
+    "CURVATURE",
+    "LITTLE_GAIN",
+    "PAIRS",
+    "PAIR_NUMBERS",
+    "PROVEN_GAP",
+    "RESTING_STEPS",
+    "ROUNDING",
+    "SLICE",
+    "SMALLEST_GAP",
+    "TINY",
+    "TreeSettings",
+]
+
+# ---- gaps and rounding
+
+PROVEN_GAP = 1e-9
+"""Relative gap that is proven where no wider one than the default of SolveParams is asked: rounding
+in the bounds is some 1e-13 to 1e-12 of the data, so there are digits to spare."""
+SMALLEST_GAP = 1e-12
+"""Gap, of the data, that is rounding: what is not worth closing beside an optimum near 0."""
+ROUNDING = 8.0 * 2.0**-52
+"""Error of a sum or of an eigenvalue, for each term and relative to their size: eight units in the
+last place, some times what is seen."""
+TINY = 1e-300
+"""Keeps a quotient finite where its denominator may be 0."""
+
+# ---- the minimisation of the row bound (L-BFGS)
+
+PAIRS = 12
+"""Steps that L-BFGS remembers: more gained nothing on the public sparse PCA matrices."""
+PAIR_NUMBERS = 10_000_000
+"""Numbers that they may take (80 MB); with many variables fewer steps are kept, at least 3."""
+ARMIJO = 1e-4
+"""Part of the predicted decrease that a step must reach: the usual constant of the condition."""
+BACKTRACKS = 12
+"""Lengths that are tried for one step; after as many the iterate is at rest."""
+CURVATURE = 1e-12
+"""Cosine between a step and the change of the gradient below which the pair is rounding."""
+LITTLE_GAIN = 5e-3
+"""A step is slow if it gains no more than this part of what is missing to the target."""
+RESTING_STEPS = 3
+"""Slow steps in a row after which the minimisation is at rest."""
+SLICE = 0.05
+"""Seconds of compiled code between two looks at the clock and at Ctrl-C."""
+
+
+# ---- the tree
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """How much work a node of the tree gets.
+
+    Attributes
+    ----------
+    steps : int
+        Steps of L-BFGS for each smoothing.
+    root_rounds, rounds : int
+        Smoothings at the root, where all supports profit, and at the other nodes.
+    shrink : float
+        Factor from one smoothing to the next.
+    patience : int
+        Rounds at the root that are taken in any case.
+    stall : float
+        A round that leaves more than this part of the gap is the last one.
+    progress : float
+        A round that fixes more than this part of the variables is not the last one.
+    finest : float
+        Smallest smoothing, relative to the incumbent's value: what is left of a gap to prove.
+    enumerate : int
+        Nodes with no more supports than this are enumerated: a batch of trust-region subproblems
+        costs less than a minimisation.
+    start, start_linear : float
+        Multipliers to start with, as a part of A and a; the second where there is a linear term.
+    decided : float
+        Weight of a variable in the relaxed support from which it is not branched on.
+    tie : float
+        What the density of a variable counts beside its weight: enough to break ties.
+    margin : float
+        Error of the value of an enumerated support, for each variable and of the data: rounding.
+    """
+
+    steps: int = 80
+    root_rounds: int = 16
+    rounds: int = 6
+    shrink: float = 0.2
+    patience: int = 3
+    stall: float = 0.6
+    progress: float = 0.1
+    finest: float = 1e-9
+    enumerate: int = 32
+    start: float = 0.2
+    start_linear: float = 0.05
+    decided: float = 0.9
+    tie: float = 1e-3
+    margin: float = 1e-15
+
+    def start_of(self, a: Array) -> float:
+        """Return the part of the data to start with."""
+        return self.start_linear if a.any() else self.start
