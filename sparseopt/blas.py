@@ -22,6 +22,15 @@ def blas_threads(count: int) -> Iterator[None]:
 
     The limit belongs to the process: where several threads hold one, the smallest counts, and the
     last that leaves restores what the first one found, in whatever order they end.
+
+    Parameters
+    ----------
+    count : int
+        At least 1.
+
+    Returns
+    -------
+    context manager
     """
     with _lock:
         _held.append(count)

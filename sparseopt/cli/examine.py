@@ -91,7 +91,7 @@ def _finite(value: float) -> float | str:
 @click.argument("file", type=_FILE)
 @_JSON
 def info(file: Path, as_json: bool) -> ExitCode:
-    """Return what FILE holds: an instance (.npz, .mps, .cbf, .dat-s) or a result (.json)."""
+    """Show what FILE holds: an instance (.npz, .mps, .cbf, .dat-s) or a result (.json)."""
     if file.suffix.lower() == ".json":
         _info_result(file, as_json)
     else:

@@ -137,6 +137,15 @@ def names() -> list[str]:
 def describe(name: str) -> str:
     """Return one sentence about a generator.
 
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Returns
+    -------
+    str
+
     Raises
     ------
     ParamError
@@ -147,6 +156,15 @@ def describe(name: str) -> str:
 
 def settings(name: str) -> dict[str, Any]:
     """Return the settings of a generator with their defaults (the seed is not one of them).
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Returns
+    -------
+    dict
 
     Raises
     ------
@@ -189,6 +207,14 @@ def generate(name: str, *, seed: int = 0, **chosen: Any) -> Problem:
 
 def provenance(name: str, *, seed: int = 0, **chosen: Any) -> dict[str, Any]:
     """Return what an instance file should say of its origin, ready for JSON.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+    seed : int, default 0
+    **chosen
+        Settings that differ from their defaults.
 
     Returns
     -------

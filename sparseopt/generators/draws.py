@@ -34,12 +34,34 @@ Normals = Callable[[Any], Array]
 
 
 def stream(seed: int) -> np.random.Generator:
-    """Return the one source of random numbers of a problem."""
+    """Return the one source of random numbers of a problem.
+
+    Parameters
+    ----------
+    seed : int
+
+    Returns
+    -------
+    numpy Generator
+        PCG64.
+    """
     return np.random.Generator(np.random.PCG64(valid_seed(seed)))
 
 
 def normals(rng: np.random.Generator, integer: bool) -> Normals:
-    """Return a source of standard normals, or of 2 times them rounded."""
+    """Return a source of standard normals, or of 2 times them rounded.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+    integer : bool
+        Whether draws are rounded to integers.
+
+    Returns
+    -------
+    callable
+        From a shape to an array.
+    """
 
     def draw(shape: Any) -> Array:
         values = rng.standard_normal(shape)
@@ -49,7 +71,20 @@ def normals(rng: np.random.Generator, integer: bool) -> Normals:
 
 
 def scaled_columns(rng: np.random.Generator, n: int, d: int, unit: bool) -> Array:
-    """Return a Gaussian matrix whose columns have the norm 1 or sqrt(n)."""
+    """Return a Gaussian matrix whose columns have the norm 1 or sqrt(n).
+
+    Parameters
+    ----------
+    rng : numpy Generator
+    n, d : int
+        Rows and columns.
+    unit : bool
+        Whether the norm is 1.
+
+    Returns
+    -------
+    array of shape (n, d)
+    """
     X = rng.standard_normal((n, d))
     # cumsum adds row after row on every machine; sum() may not.
     norms = np.sqrt(np.cumsum(X * X, axis=0)[-1])
@@ -57,7 +92,22 @@ def scaled_columns(rng: np.random.Generator, n: int, d: int, unit: bool) -> Arra
 
 
 def response(rng: np.random.Generator, X: Array, theta: Array, sigma: float, noise: Noise) -> Array:
-    """Return X theta + sigma epsilon."""
+    """Return X theta + sigma epsilon.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+    X : array of shape (n, d)
+    theta : array of shape (d,)
+    sigma : float
+        Size of the errors.
+    noise : {"normal", "t2"}
+        Distribution of the errors.
+
+    Returns
+    -------
+    array of shape (n,)
+    """
     if not (math.isfinite(sigma) and sigma >= 0.0):
         raise ParamError(f"sigma must be a finite number >= 0, got {sigma!r}")
     heavy = choice("noise", noise, "normal", "t2") == "t2"
@@ -67,7 +117,17 @@ def response(rng: np.random.Generator, X: Array, theta: Array, sigma: float, noi
 
 
 def product(A: Array, x: Array) -> Array:
-    """Return A x, summed column after column: the same on every machine, unlike BLAS."""
+    """Return A x, summed column after column: the same on every machine, unlike BLAS.
+
+    Parameters
+    ----------
+    A : array of shape (m, n)
+    x : array of shape (n,)
+
+    Returns
+    -------
+    array of shape (m,)
+    """
     total = np.zeros(A.shape[0])
     for j in np.flatnonzero(x):
         total += A[:, j] * x[j]
@@ -75,12 +135,31 @@ def product(A: Array, x: Array) -> Array:
 
 
 def positive_part(values: Array) -> Array:
-    """Return max(values, 0)."""
+    """Return max(values, 0).
+
+    Parameters
+    ----------
+    values : array
+
+    Returns
+    -------
+    array
+    """
     return np.maximum(values, 0.0)
 
 
 def support(rng: np.random.Generator, d: int, s: int) -> Array:
-    """Return s of d indices, without replacement, sorted."""
+    """Return s of d indices, without replacement, sorted.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+    d, s : int
+
+    Returns
+    -------
+    int array of shape (s,)
+    """
     return np.sort(rng.choice(d, size=s, replace=False))
 
 

@@ -141,21 +141,72 @@ def _scale_free(rng: np.random.Generator, d: int, reach: int) -> list[tuple[int,
 def scale_free_graph(
     n: int = 100, d: int = 1000, d0: int = 10, rho: float = 0.5, seed: int = 0
 ) -> L0GraphicalModel:
-    """A Gaussian model on a scale-free graph of neighbouring indices (SPICA, section 5.1)."""
+    """A Gaussian model on a scale-free graph of neighbouring indices (SPICA, section 5.1).
+
+    Parameters
+    ----------
+    n : int, default 100
+        Observations.
+    d : int, default 1000
+        Nodes.
+    d0 : int, default 10
+        Candidates of each node: the nearest indices.
+    rho : float, default 0.5
+        Of the precision matrix, see :func:`graph_sample`.
+    seed : int, default 0
+
+    Returns
+    -------
+    L0GraphicalModel
+    """
     return graph_sample("scale-free", n, d, d0, rho, seed).model
 
 
 def block_graph(
     n: int = 100, d: int = 1000, d0: int = 10, rho: float = 0.5, seed: int = 0
 ) -> L0GraphicalModel:
-    """A Gaussian model on blocks of 10 nodes (SPICA, section 5.1, its matrix shifted)."""
+    """A Gaussian model on blocks of 10 nodes (SPICA, section 5.1, its matrix shifted).
+
+    Parameters
+    ----------
+    n : int, default 100
+        Observations.
+    d : int, default 1000
+        Nodes.
+    d0 : int, default 10
+        Candidates of each node: the nearest indices.
+    rho : float, default 0.5
+        Of the precision matrix, see :func:`graph_sample`.
+    seed : int, default 0
+
+    Returns
+    -------
+    L0GraphicalModel
+    """
     return graph_sample("block", n, d, d0, rho, seed).model
 
 
 def band_graph(
     n: int = 100, d: int = 1000, d0: int = 10, rho: float = 0.5, seed: int = 0
 ) -> L0GraphicalModel:
-    """A Gaussian model on a band graph (SPICA, section 5.1)."""
+    """A Gaussian model on a band graph (SPICA, section 5.1).
+
+    Parameters
+    ----------
+    n : int, default 100
+        Observations.
+    d : int, default 1000
+        Nodes.
+    d0 : int, default 10
+        Candidates of each node: the nearest indices.
+    rho : float, default 0.5
+        Of the precision matrix, see :func:`graph_sample`.
+    seed : int, default 0
+
+    Returns
+    -------
+    L0GraphicalModel
+    """
     return graph_sample("band", n, d, d0, rho, seed).model
 
 
@@ -209,7 +260,26 @@ def sensor_field(
     share: float = 0.2,
     seed: int = 0,
 ) -> L0GraphicalModel:
-    """A Gaussian model of sensors in the plane: a stand-in for the paper's, which is not public."""
+    """A Gaussian model of sensors in the plane: a stand-in for the paper's, which is not public.
+
+    Parameters
+    ----------
+    n : int, default 98
+        Observations.
+    d : int, default 500
+        Sensors.
+    radius : float, default 3.0
+        Sensors within this distance are candidates.
+    around : float, default 24.0
+        Mean number of candidates of a sensor.
+    share : float, default 0.2
+        The share of candidate pairs that are edges.
+    seed : int, default 0
+
+    Returns
+    -------
+    L0GraphicalModel
+    """
     return sensor_field_sample(n, d, radius, around, share, seed).model
 
 
@@ -263,5 +333,24 @@ def ising_lattice(
     sweeps: int = 200,
     seed: int = 0,
 ) -> L0GraphicalModel:
-    """An Ising model on a lattice, by Gibbs sampling."""
+    """An Ising model on a lattice, by Gibbs sampling.
+
+    Parameters
+    ----------
+    n : int, default 200
+        Observations.
+    rows, columns : int, default 10
+        Size of the lattice.
+    rho : float, default 0.5
+        The coupling of neighbours, on the paper's scale.
+    reach : int, default 2
+        Nodes within this many steps are candidates.
+    sweeps : int, default 200
+        Gibbs sweeps before each observation is taken.
+    seed : int, default 0
+
+    Returns
+    -------
+    L0GraphicalModel
+    """
     return ising_lattice_sample(n, rows, columns, rho, reach, sweeps, seed).model

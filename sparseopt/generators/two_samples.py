@@ -135,6 +135,24 @@ def mean_shift(
 ) -> STRS:
     """Select d of D variables by the linear kernel; the means of the first d differ (case I).
 
+    Parameters
+    ----------
+    seed : int, default 0
+    n : int, default 1000
+        Observations of each sample.
+    D, d : int, default 20 and 5
+        All variables, and those that differ.
+    lam : float, default 0.8
+        Weight of the variance.
+    tau : float, default 1.0
+        Variable s of y has the mean tau / s, s = 1, ..., d.
+    rho : float, default 0.5
+        The covariance of variables i and j is rho^|i - j|.
+
+    Returns
+    -------
+    STRS
+
     Raises
     ------
     ParamError
@@ -155,6 +173,24 @@ def covariance_shift(
 ) -> STRS:
     """Select d of D variables by the linear kernel; the first d are wider in y (case II).
 
+    Parameters
+    ----------
+    seed : int, default 0
+    n : int, default 1000
+        Observations of each sample.
+    D, d : int, default 20 and 5
+        All variables, and those that differ.
+    lam : float, default 0.7
+        Weight of the variance.
+    tau : float, default 2.0
+        Factor of the covariance of the first d variables of y.
+    rho : float, default 0.5
+        The covariance of variables i and j is rho^|i - j|.
+
+    Returns
+    -------
+    STRS
+
     Raises
     ------
     ParamError
@@ -169,6 +205,22 @@ def gaussian_laplace(
 ) -> STRS:
     """Select d of D variables by the linear kernel; the first d of y are Laplace (case III).
 
+    Parameters
+    ----------
+    seed : int, default 0
+    n : int, default 1000
+        Observations of each sample.
+    D, d : int, default 20 and 5
+        All variables, and those that differ.
+    lam : float, default 0.6
+        Weight of the variance.
+    tau : float, default 0.8
+        Standard deviation of the Laplace distribution.
+
+    Returns
+    -------
+    STRS
+
     Raises
     ------
     ParamError
@@ -181,6 +233,22 @@ def gaussian_mixture(
     *, seed: int = 0, n: int = 1000, D: int = 20, d: int = 5, lam: float = 0.5, tau: float = 2.0
 ) -> STRS:
     """Select d of D variables by the linear kernel; the first d of y are a mixture (case IV).
+
+    Parameters
+    ----------
+    seed : int, default 0
+    n : int, default 1000
+        Observations of each sample.
+    D, d : int, default 20 and 5
+        All variables, and those that differ.
+    lam : float, default 0.5
+        Weight of the variance.
+    tau : float, default 2.0
+        The parts of the mixture have the means plus and minus tau / s.
+
+    Returns
+    -------
+    STRS
 
     Raises
     ------

@@ -38,6 +38,15 @@ def triangle(size: int) -> tuple[Array, Array]:
 
     Read-only, since they are kept.
 
+    Parameters
+    ----------
+    size : int
+        s, the number of rows.
+
+    Returns
+    -------
+    rows, columns : int arrays
+
     Examples
     --------
     >>> rows, columns = triangle(2)
@@ -50,19 +59,49 @@ def triangle(size: int) -> tuple[Array, Array]:
 
 
 def triangle_weights(size: int) -> Array:
-    """Return how often each packed entry occurs in the matrix: 1 on the diagonal, 2 off it."""
+    """Return how often each packed entry occurs in the matrix: 1 on the diagonal, 2 off it.
+
+    Parameters
+    ----------
+    size : int
+        s, the number of rows.
+
+    Returns
+    -------
+    array of shape (s (s + 1) / 2,)
+    """
     rows, columns = triangle(size)
     return np.where(rows == columns, 1.0, 2.0)
 
 
 def pack_symmetric(matrix: Array) -> Array:
-    """Return the lower triangle of (..., s, s) column by column, shape (..., s (s + 1) / 2)."""
+    """Return the lower triangle of (..., s, s) column by column, shape (..., s (s + 1) / 2).
+
+    Parameters
+    ----------
+    matrix : array of shape (..., s, s)
+
+    Returns
+    -------
+    array of shape (..., s (s + 1) / 2)
+    """
     rows, columns = triangle(matrix.shape[-1])
     return np.asarray(matrix[..., rows, columns])
 
 
 def unpack_symmetric(entries: Array, size: int) -> Array:
-    """Return the symmetric matrices (..., s, s) of packed entries (..., s (s + 1) / 2)."""
+    """Return the symmetric matrices (..., s, s) of packed entries (..., s (s + 1) / 2).
+
+    Parameters
+    ----------
+    entries : array of shape (..., s (s + 1) / 2)
+    size : int
+        s, the number of rows.
+
+    Returns
+    -------
+    array of shape (..., s, s)
+    """
     rows, columns = triangle(size)
     matrix = np.empty((*entries.shape[:-1], size, size))
     matrix[..., rows, columns] = entries
@@ -230,6 +269,16 @@ def matrix_variable(block: SemidefiniteBlock) -> Array | None:
 def as_sparse(field: str, value: Any) -> sp.csr_array:
     """Return a matrix as a CSR array with sorted indices and without stored zeros.
 
+    Parameters
+    ----------
+    field : str
+        The name of the field, for messages.
+    value : array_like of shape (m, n), or scipy.sparse matrix
+
+    Returns
+    -------
+    csr_array of shape (m, n)
+
     Raises
     ------
     ProblemError
@@ -253,7 +302,16 @@ def as_sparse(field: str, value: Any) -> sp.csr_array:
 
 
 def without_negative_zero(vector: Array) -> Array:
-    """Return a read-only copy in which -0.0, that text formats and sparse arrays drop, is 0.0."""
+    """Return a read-only copy in which -0.0, that text formats and sparse arrays drop, is 0.0.
+
+    Parameters
+    ----------
+    vector : array of shape (n,)
+
+    Returns
+    -------
+    array of shape (n,)
+    """
     copy = np.asarray(vector + 0.0)
     copy.flags.writeable = False
     return copy

@@ -15,7 +15,16 @@ __all__ = ["unstack_blocks", "unstack_cones"]
 
 
 def unstack_cones(stack: list[Any] | None) -> list[SecondOrderCone]:
-    """Return the cones of (F, g, sizes, rotated), stacked one below the other."""
+    """Return the cones of (F, g, sizes, rotated), stacked one below the other.
+
+    Parameters
+    ----------
+    stack : list of (F, g, sizes, rotated), or None
+
+    Returns
+    -------
+    list of SecondOrderCone
+    """
     if stack is None:
         return []
     F, g, sizes, rotated = stack
@@ -27,7 +36,18 @@ def unstack_cones(stack: list[Any] | None) -> list[SecondOrderCone]:
 
 
 def unstack_blocks(stack: list[Any] | None, names: Any) -> list[SemidefiniteBlock]:
-    """Return the blocks of (F, F0, sizes, rank_one), stacked one below the other."""
+    """Return the blocks of (F, F0, sizes, rank_one), stacked one below the other.
+
+    Parameters
+    ----------
+    stack : list of (F, F0, sizes, rank_one), or None
+    names : list of str, or None
+        Of the blocks.
+
+    Returns
+    -------
+    list of SemidefiniteBlock
+    """
     if stack is None:
         return []
     F, F0, sizes, rank_one = stack

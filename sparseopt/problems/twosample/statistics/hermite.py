@@ -56,6 +56,17 @@ def features(x: Array, count: int) -> Array:
 
     .. math:: \varphi_{k+1} = \sqrt{\tfrac{2 \rho}{k + 1}}\, x \varphi_k
               - \rho \sqrt{\tfrac{k}{k + 1}}\, \varphi_{k-1}
+
+    Parameters
+    ----------
+    x : array of shape (n,)
+        In units of the bandwidth.
+    count : int
+        Number of features.
+
+    Returns
+    -------
+    array of shape (count, n)
     """
     rho = 1.0 / (1.0 + np.sqrt(2.0))
     phi = np.empty((count, len(x)))

@@ -93,7 +93,18 @@ def automatic_lam(a: Array, V: Array, d: int) -> float:
 
 
 def share_of_variance(mmd: float, variance: float) -> float:
-    """Return MMD^2 / (16 variance), from a squared MMD; 0 where either is nothing but rounding."""
+    """Return MMD^2 / (16 variance), from a squared MMD; 0 where either is nothing but rounding.
+
+    Parameters
+    ----------
+    mmd : float
+        Squared MMD.
+    variance : float
+
+    Returns
+    -------
+    float
+    """
     if mmd <= 0.0 or variance <= _NO_VARIANCE * mmd**2:
         return 0.0
     return _AUTOMATIC * mmd / variance
@@ -113,6 +124,17 @@ def _direct(u: Array, v: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def blocks(rows: int, width: int) -> list[slice]:
-    """Cut rows of a width into slices of bounded size."""
+    """Cut rows of a width into slices of bounded size.
+
+    Parameters
+    ----------
+    rows : int
+    width : int
+        Numbers in a row.
+
+    Returns
+    -------
+    list of slice
+    """
     step = max(1, _CHUNK // max(1, width))
     return [slice(begin, begin + step) for begin in range(0, rows, step)]

@@ -204,7 +204,12 @@ class TwoSample:
 
 
 def require_scale(x: Array, y: Array) -> None:
-    """Raise a ProblemError where a variable's numbers are so large or alike that squares fail."""
+    """Raise a ProblemError where a variable's numbers are so large or alike that squares fail.
+
+    Parameters
+    ----------
+    x, y : arrays of shapes (n, D) and (m, D)
+    """
     low, high = (np.minimum(x.min(axis=0), y.min(axis=0)), np.maximum(x.max(axis=0), y.max(axis=0)))
     largest = np.maximum(np.abs(low), np.abs(high))
     # The difference of the ends of a column may overflow, their halves do not.

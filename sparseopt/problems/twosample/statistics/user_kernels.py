@@ -185,6 +185,14 @@ def register_kernel(name: str, kernel: KernelFunction | WeightedKernel) -> None:
 def user_kernel(given: Any) -> UserKernel:
     """Return a user's kernel with its name, or the registered one of a name "user:NAME".
 
+    Parameters
+    ----------
+    given : callable, object with ``gram``, or str
+
+    Returns
+    -------
+    UserKernel
+
     Raises
     ------
     ProblemError
