@@ -9,7 +9,7 @@ from numba import njit
 
 from .compiled_cache import ContentCache
 
-__all__ = ["compiled", "compiled_in_place"]
+__all__ = ["compiled", "compiled_in_place", "compiled_inside", "compiled_into"]
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -28,6 +28,24 @@ def compiled_in_place(function: Callable[..., Any]) -> Any:
     than the work.
     """
     return _compiled(function, _nrt=False)
+
+
+def compiled_inside(function: Callable[..., Any]) -> Any:
+    """Compile a function in place that only compiled functions call.
+
+    It gets no entries from Python and C, which for arguments of many arrays take as long to compile
+    as the function itself.
+    """
+    return _compiled(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def compiled_into(function: Callable[..., Any]) -> Any:
+    """Compile a function into each of its callers: for a step that is one only to the reader.
+
+    A function of its own is linked, optimized and made machine code of once more for every level of
+    calls above it. To be kept short and called rarely: numba copies it before it knows its types.
+    """
+    return _compiled(function, inline="always")
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:

@@ -19,16 +19,11 @@ from .basis import Basis
 from .products import RoughProduct
 from .scan import Ends, ended, scan
 from .screen import Limits, Points, first_products, screened
+from .settings import EXACT_PRODUCTS, RESTING_TOLERANCE
 from .state import Segments
 from .tableau import DenseProgram
 
 __all__ = ["Candidates", "Finding"]
-
-_TOLERANCE = 2e-12
-"""Violation by a resting coordinate, relative to the largest value, that is let be."""
-
-_FEW = 2_000_000
-"""Multiplications below which a product is made in double precision at once."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ class Candidates:
         rows: Array,
         columns: Array,
         rough: Callable[[bool], RoughProduct | None],
-        few: float = _FEW,
+        few: float = EXACT_PRODUCTS,
     ) -> None:
         program = self.program = basis.program
         self.rough, self.few = rough, few
@@ -217,7 +212,7 @@ class _Side:
         low, high = (np.ascontiguousarray(limit[:, where]) for limit in (self.low, self.high))
         scan(
             at_low, at_high, ends.same, limits.sign, limits.value[where], low, high, resting,
-            segments.low, segments.high, _TOLERANCE * largest, first, slack,
+            segments.low, segments.high, RESTING_TOLERANCE * largest, first, slack,
         )  # fmt: skip
 
 

@@ -8,17 +8,16 @@ from sparseopt.problems.base import Array
 
 from .basis import Basis
 from .program import ScaledProgram
+from .settings import (
+    ALL_CANDIDATES,
+    COORDINATES_PER_SPARE,
+    NEAR_LIMIT,
+    SPARE,
+    SPARE_AT_MOST,
+    TINY,
+)
 
 __all__ = ["Choice"]
-
-_SMALL = 320
-"""Up to this many rows, or variables, all of them are candidates."""
-_SPARE = (40, 100)
-"""Candidates beyond those that the size of the kernel asks for: of few coordinates, and of many."""
-_MANY = 25
-"""Coordinates to one spare candidate more."""
-_NEAR = 0.01
-"""A coordinate whose slack falls below this part of its range becomes a candidate at once."""
 
 
 class Choice:
@@ -28,11 +27,11 @@ class Choice:
         self.program = program
         m, p = program.n - program.p, program.p
         every_row, every_column = np.arange(m), np.arange(p)
-        self.spare = min(_SPARE[0] + p // _MANY, _SPARE[1])
+        self.spare = min(SPARE + p // COORDINATES_PER_SPARE, SPARE_AT_MOST)
         count = 2 * len(basis.C) + self.spare
         falls = _event_lam(basis, lam)
-        rows = every_row if m <= _SMALL else np.union1d(basis.R, _best(falls[p:], count))
-        if p <= _SMALL:
+        rows = every_row if m <= ALL_CANDIDATES else np.union1d(basis.R, _best(falls[p:], count))
+        if p <= ALL_CANDIDATES:
             columns = every_column
         else:
             columns = np.union1d(basis.C, _best(_first_blocks(basis, falls), count))
@@ -66,7 +65,7 @@ class Choice:
         for part, chosen, asked in parts:
             few = 3 * len(chosen) < 4 * k + 2 * self.spare
             wanted = 3 * k + 2 * self.spare - len(chosen) if few else 0
-            urgent = int(np.count_nonzero(part < _NEAR))
+            urgent = int(np.count_nonzero(part < NEAR_LIMIT))
             if urgent:
                 # many are violated where the pivots went astray; the first ones tell why
                 most = len(chosen) // 2 + self.spare
@@ -145,4 +144,4 @@ def _first_blocks(basis: Basis, falls: Array) -> Array:
         return np.asarray(falls[:p])
     ray = program.transpose_times(np.array([first - p]), np.ones(1))
     room = np.minimum(basis.high[0, :p] - basis.w[0, :p], basis.w[0, :p] - basis.low[0, :p])
-    return np.abs(ray) / np.maximum(np.where(np.isfinite(room), room, 1.0), 1e-300)
+    return np.abs(ray) / np.maximum(np.where(np.isfinite(room), room, 1.0), TINY)

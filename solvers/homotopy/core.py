@@ -1,7 +1,12 @@
-"""The pivots, compiled: one dense program, from one optimal basis to the next.
+r"""Algorithm 1, compiled: one dense program, from one optimal basis to the next.
 
-The functions work on flat arrays (see :mod:`~sparseopt.solvers.homotopy.state`) and are resumed
-where they stopped. The mathematics is that of :mod:`follow`.
+The paper's dictionaries (3.8) to (3.11) say how basic variables and dual slacks depend on lam.
+Here a coordinate on a piece (basic) has a value and a coordinate at a kink (nonbasic) has a
+multiplier, each affine in lam, w_i(lam) = w_0i + lam w_1i, and x_B >= 0, z_N >= 0 become
+low <= w <= high, two limits that are affine in lam, too (:mod:`follow` describes the events). The
+third component of everything is its part in the symbolic perturbation.
+
+:func:`advance` is resumed where it stopped; all its state is in the tableau and the records.
 """
 
 from __future__ import annotations
@@ -10,12 +15,40 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_in_place
-from .fresh import largest, set_limits
+from ..common.compiled import compiled_in_place, compiled_inside, compiled_into
 from .ratio_tests import first_block, next_event
-from .rays import dual_ray, exchange, primal_ray
-from .records import land, land_at_end, record, take_back
-from .tableau import DenseProgram, Records, Tableau
+from .rays import exchange, set_ray
+from .records import forget, is_full, land, land_at_end, record
+from .refresh import largest, set_limits
+from .settings import (
+    NEAR_END,
+    NEAR_END_TIES,
+    PIVOT_MISMATCH,
+    STALL,
+    STILL,
+    TIE,
+)
+from .tableau import (
+    AGE,
+    CHANGED,
+    DELTA,
+    DUAL_TOLERANCE,
+    FIRST,
+    FRESH_END,
+    IDLE,
+    LAM,
+    PIVOTS,
+    PRIMAL_TOLERANCE,
+    SEGMENTS_BEFORE,
+    SEGMENTS_HERE,
+    SLOWEST,
+    SPARSE_NU,
+    SPARSE_THETA,
+    TOP,
+    DenseProgram,
+    Records,
+    Tableau,
+)
 
 __all__ = [
     "DRIFTED",
@@ -33,22 +66,223 @@ __all__ = [
 END, PAUSED, FULL, STALLED, DRIFTED, INFEASIBLE, UNBOUNDED, KNOTS, NONZEROS = range(9)
 """Why :func:`advance` returned."""
 
-_TIE = 1e-12
-_NEAR = 1e-8
-_RATE = 1e-13
-_DRIFT = 1e-7
-_STALL = 500
-
 
 @compiled_in_place
+def advance(
+    program: DenseProgram, tableau: Tableau, records: Records, end: float, start: float,
+    max_pivots: int, max_segments: int, max_nonzeros: int,
+) -> int:  # fmt: skip
+    """Pivot until the end, a rule of the user, or a pause; return which.
+
+    Parameters
+    ----------
+    program, tableau, records
+        The tableau is changed in place, segments are added to the records.
+    end : float
+        Where the path ends; -inf for no end.
+    start : float
+        The first lam of the path: what differences in lam are compared with.
+    max_pivots, max_segments, max_nonzeros : int
+        Pivots until PAUSED; segments in all until KNOTS; coefficients that may be nonzero until
+        NONZEROS, -1 for any number.
+
+    Returns
+    -------
+    int
+        END, PAUSED, FULL (the records), STALLED (no progress: draw another perturbation), DRIFTED
+        (refresh, then go on), INFEASIBLE or UNBOUNDED below (`ray` proves it), KNOTS, NONZEROS.
+    """
+    position, counters = tableau.position, tableau.counters
+    _measure(program, tableau)
+    tie, near = TIE * abs(start), NEAR_END * abs(start)
+    for _ in range(max_pivots):
+        if is_full(program, tableau, records):
+            return FULL
+        if counters[CHANGED] + 2 > len(tableau.changed):
+            return STALLED
+        # the event: lam* by (3.13), and the coordinate whose slack is used up there
+        mover, side, event_lam, event_delta = next_event(tableau)
+        last = mover < 0 or event_lam <= end + tie
+        if not last and event_lam <= end + near:
+            last = _optimal_at(end, tableau)
+        if last and counters[FRESH_END] and counters[AGE] > 0:
+            return DRIFTED
+        # the segment: the basis is optimal from there up to lam_max of (3.14)
+        low, top = end if last else min(event_lam, position[LAM]), position[TOP]
+        segments, first = counters[SEGMENTS_HERE], counters[FIRST]
+        if top - low > tie or (last and (top > low or first)):
+            if _too_many_nonzeros(max_nonzeros, 0.5 * (low + top), program, tableau):
+                return NONZEROS
+            record(program, tableau, records, low)
+            if last and np.isfinite(low):
+                land_at_end(tableau, records, low)
+            if not last and counters[SEGMENTS_HERE] + counters[SEGMENTS_BEFORE] >= max_segments:
+                return KNOTS
+        if last:
+            return END
+        if counters[IDLE] >= STALL:
+            return STALLED
+        # the pivot: step directions, step lengths, the new dictionary
+        lam, delta = position[LAM], position[DELTA]
+        position[LAM], position[DELTA] = low, event_delta
+        reason: int = _pivot(mover, side, program, tableau, records)
+        if reason == DRIFTED:
+            forget(tableau, records, segments, first)
+            position[LAM], position[DELTA] = lam, delta
+        if reason != PAUSED:
+            return reason
+        counters[AGE] += 1
+        counters[IDLE] += 1
+        counters[PIVOTS] += 1
+    return PAUSED
+
+
+@compiled_into
+def _pivot(mover: int, side: int, program: DenseProgram, tableau: Tableau, records: Records) -> int:
+    """Send the mover over its limit on a side; return PAUSED, DRIFTED, or what its ray proves.
+
+    The loop body of Algorithm 1: a mover on a piece lands on its kink (the leaving variable, dual
+    simplex), one at a kink goes onto a piece (the entering variable, primal simplex).
+    """
+    ray, block_ray, counters = tableau.ray, tableau.block_ray, tableau.counters
+    primal = not tableau.codes[mover] & 1
+    set_ray(mover, program, tableau, ray)  # Delta z_N, or Delta x_B
+    _set_travel(mover, side, program, tableau)
+    blocker, block_side = first_block(tableau, ray, side, mover)
+    if blocker < 0:
+        if counters[AGE] > 0:
+            # the ray proves something: it is to come from a fresh kernel
+            return DRIFTED
+        for i in range(len(ray)):
+            ray[i] *= side
+        return INFEASIBLE if primal else UNBOUNDED
+    if blocker == mover:
+        _flip(mover, side, program, tableau, records)
+        return PAUSED
+    set_ray(blocker, program, tableau, block_ray)  # Delta x_B, or Delta z_N
+    # Delta x_i and Delta z_j are both +-(B^-1 A)_ij
+    mismatch = abs(ray[blocker] + block_ray[mover])
+    if mismatch > PIVOT_MISMATCH * abs(ray[blocker]) and counters[AGE] > 0:
+        return DRIFTED
+    if primal:
+        _step(mover, side, blocker, block_side, block_ray, ray, program, tableau)
+        _change_basis(mover, side, blocker, block_side, program, tableau, records)
+    else:
+        _step(blocker, block_side, mover, side, ray, block_ray, program, tableau)
+        _change_basis(blocker, block_side, mover, side, program, tableau, records)
+    return PAUSED
+
+
+@compiled_inside
+def _set_travel(mover: int, side: int, program: DenseProgram, tableau: Tableau) -> None:
+    """Set how far the mover's own quantity may go: to the next slope, or to the next kink.
+
+    A coordinate that lands on a kink moves its multiplier from one of the kink's slopes to the
+    other; one that leaves a kink moves its value along a piece to that piece's other kink, if any.
+    """
+    travel, index = tableau.travel, tableau.codes[mover] >> 1
+    if tableau.codes[mover] & 1:
+        at = program.kink_ptr[mover] + index
+        if not program.kink_ptr[mover] <= at + side < program.kink_ptr[mover + 1]:
+            travel[0], travel[1], travel[2] = np.inf, 0.0, 0.0
+            return
+        for c in range(3):
+            travel[c] = side * (program.kinks[c, at + side] - program.kinks[c, at])
+    else:
+        at = program.slope_ptr[mover] + index
+        for c in range(3):
+            travel[c] = side * (program.slopes[c, at + side] - program.slopes[c, at])
+
+
+@compiled_inside
+def _flip(mover: int, side: int, program: DenseProgram, tableau: Tableau, records: Records) -> None:
+    """Move the mover past its kink, or along a whole piece: w += travel * ray; C and R stay.
+
+    The bound flip of simplex codes for boxed variables.
+    """
+    w, ray, code = tableau.w, tableau.ray, tableau.codes[mover]
+    for i in range(len(ray)):
+        if i != mover and ray[i] != 0.0:
+            for c in range(3):
+                w[c, i] += tableau.travel[c] * side * ray[i]
+    if not code & 1:
+        _land(mover, (code >> 1) - (side < 0), program, tableau, records)
+    _set_code(mover, code + 2 * side, program, tableau)
+
+
+@compiled_inside
+def _step(
+    u: int, u_side: int, v: int, v_side: int, value: Array, dual: Array,
+    program: DenseProgram, tableau: Tableau,
+) -> None:  # fmt: skip
+    """Make the steps of a pivot in which u leaves its piece and v enters one.
+
+    Algorithm 1, with u its i and v its j, `value` its Delta x_B and `dual` its Delta z_N, for the
+    constant, the rate in lam, and the perturbation:
+
+        t = (limit_u - w_u) / value_u,    s = (limit_v - w_v) / dual_v,
+        w <- w + t value + s dual,    w_v = kink_v + t,    w_u = slope_u + s.
+    """
+    codes, w = tableau.codes, tableau.w
+    u_limit = tableau.high if u_side > 0 else tableau.low
+    v_limit = tableau.high if v_side > 0 else tableau.low
+    v_kink = program.kink_ptr[v] + (codes[v] >> 1)
+    u_slope = program.slope_ptr[u] + (codes[u] >> 1)
+    for c in range(3):
+        t = (u_limit[c, u] - w[c, u]) / value[u]
+        s = (v_limit[c, v] - w[c, v]) / dual[v]
+        if t != 0.0 or s != 0.0:
+            moved = w[c]
+            # each of the two is zero where the other one moves something
+            for i in range(len(moved)):
+                moved[i] += t * value[i] + s * dual[i]
+        w[c, v] = program.kinks[c, v_kink] + t
+        w[c, u] = program.slopes[c, u_slope] + s
+
+
+@compiled_into
+def _change_basis(
+    u: int, u_side: int, v: int, v_side: int,
+    program: DenseProgram, tableau: Tableau, records: Records,
+) -> None:  # fmt: skip
+    """Put u at the kink on its side and v on the piece on its side, and update the inverse."""
+    exchange(u, v, program, tableau)
+    u_code = tableau.codes[u] + u_side
+    _land(u, u_code >> 1, program, tableau, records)
+    _set_code(u, u_code, program, tableau)
+    _set_code(v, tableau.codes[v] + v_side, program, tableau)
+
+
+@compiled_inside
+def _set_code(i: int, code: int, program: DenseProgram, tableau: Tableau) -> None:
+    """Give a coordinate a new code and new limits."""
+    tableau.codes[i] = code
+    set_limits(i, program, tableau)
+    tableau.changed[tableau.counters[CHANGED]] = i
+    tableau.counters[CHANGED] += 1
+
+
+@compiled_inside
+def _land(i: int, kink: int, program: DenseProgram, tableau: Tableau, records: Records) -> None:
+    """Let the last segment end exactly at the kink that a variable meets there."""
+    if i < len(program.AT):
+        t = program.kink_ptr[i] + kink
+        lam = tableau.position[LAM]
+        land(i, program.kinks[0, t] + lam * program.kinks[1, t], tableau, records)
+
+
+# ---- what a call of advance is measured by
+
+
+@compiled_inside
 def _measure(program: DenseProgram, tableau: Tableau) -> None:
-    """Set the primal and the dual tolerance and the smallest rate that counts, at the position."""
+    """Set the tolerances and the smallest rate that counts, at the position, and what is sparse."""
     codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
-    position = tableau.position
-    lam = position[0]
+    position, p = tableau.position, len(program.AT)
+    lam = position[LAM]
     primal, dual = largest(program.kinks, lam), largest(program.slopes, lam)
     fastest = 0.0
-    for i in range(w.shape[1]):
+    for i in range(len(codes)):
         size = abs(w[0, i] + lam * w[1, i])
         if codes[i] & 1:
             dual = max(dual, size)
@@ -58,15 +292,30 @@ def _measure(program: DenseProgram, tableau: Tableau) -> None:
             fastest = max(fastest, abs(w[1, i] - low[1, i]))
         if high[0, i] < np.inf:
             fastest = max(fastest, abs(w[1, i] - high[1, i]))
-    position[4], position[5], position[6] = _TIE * primal, _TIE * dual, _RATE * fastest
+    position[PRIMAL_TOLERANCE], position[DUAL_TOLERANCE] = TIE * primal, TIE * dual
+    position[SLOWEST] = STILL * fastest
+    kink_ptr, slope_ptr = program.kink_ptr, program.slope_ptr
+    tableau.counters[SPARSE_THETA] = _zero(program.kinks, kink_ptr[0], kink_ptr[p])
+    tableau.counters[SPARSE_NU] = _zero(program.slopes, slope_ptr[p], slope_ptr[len(codes)])
 
 
-@compiled_in_place
-def _optimal_at(w: Array, low: Array, high: Array, codes: Array, lam: float, sizes: Array) -> bool:
+@compiled_inside
+def _zero(values: Array, begin: int, end: int) -> bool:
+    """Whether the finite kinks or slopes from begin to end are zero at all lam."""
+    for c in range(2):
+        for at in range(begin, end):
+            if values[c, at] != 0.0 and np.isfinite(values[c, at]):
+                return False
+    return True
+
+
+@compiled_inside
+def _optimal_at(lam: float, tableau: Tableau) -> bool:
     """Whether no limit is violated at lam by more than a hundred tolerances."""
-    for i in range(w.shape[1]):
+    codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
+    for i in range(len(codes)):
         value = w[0, i] + lam * w[1, i]
-        room = 100.0 * sizes[codes[i] & 1]
+        room = NEAR_END_TIES * tableau.position[PRIMAL_TOLERANCE + (codes[i] & 1)]
         if value < low[0, i] + lam * low[1, i] - room:
             return False
         if value > high[0, i] + lam * high[1, i] + room:
@@ -74,20 +323,11 @@ def _optimal_at(w: Array, low: Array, high: Array, codes: Array, lam: float, siz
     return True
 
 
-@compiled_in_place
-def _largest_finite(values: Array, begin: int, end: int) -> float:
-    """Return the largest finite constant or rate of the kinks or slopes from begin to end."""
-    size = 0.0
-    for c in range(2):
-        for at in range(begin, end):
-            if np.isfinite(values[c, at]):
-                size = max(size, abs(values[c, at]))
-    return size
-
-
-@compiled_in_place
-def _nonzeros(program: DenseProgram, tableau: Tableau, lam: float) -> int:
-    """Return the number of variables that are not zero at lam."""
+@compiled_inside
+def _too_many_nonzeros(most: int, lam: float, program: DenseProgram, tableau: Tableau) -> bool:
+    """Whether more than `most` variables are not zero at lam, except in the first segment."""
+    if most < 0 or tableau.counters[SEGMENTS_HERE] + tableau.counters[SEGMENTS_BEFORE] <= 0:
+        return False
     count = 0
     for j in range(len(program.AT)):
         code = tableau.codes[j]
@@ -96,154 +336,4 @@ def _nonzeros(program: DenseProgram, tableau: Tableau, lam: float) -> int:
             count += program.kinks[0, t] + lam * program.kinks[1, t] != 0.0
         else:
             count += tableau.w[0, j] + lam * tableau.w[1, j] != 0.0
-    return count
-
-
-@compiled_in_place
-def advance(
-    program: DenseProgram,
-    tableau: Tableau,
-    records: Records,
-    end: float,
-    start: float,
-    max_pivots: int,
-    max_segments: int,
-    max_nonzeros: int,
-) -> int:
-    """Pivot until the end, a rule, or one of the pauses; return which."""
-    kink_ptr, slope_ptr, kinks, slopes = program[2:]
-    codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
-    position, counters, touched = tableau.position, tableau.counters, tableau.touched
-    ray, answer = tableau.ray, tableau.answer
-    refined = counters[11] == 1
-    m, p = program.A.shape
-    sizes = position[4:6]
-    _measure(program, tableau)
-    few_theta = _largest_finite(kinks, 0, kink_ptr[p]) == 0.0
-    few_nu = _largest_finite(slopes, slope_ptr[p], slopes.shape[1]) == 0.0
-    tie, near = _TIE * abs(start), _NEAR * abs(start)
-    travel = tableau.travel
-    for _ in range(max_pivots):
-        k = counters[0]
-        lam, top = position[0], position[2]
-        if counters[4] >= len(records.bounds) or counters[6] + p > len(records.theta_index):
-            return FULL
-        if counters[10] + m > len(records.nu_index):
-            return FULL
-        if counters[7] + counters[5] > len(records.change_index):
-            return FULL
-        if counters[5] + 2 > len(touched):
-            return STALLED
-        mover, upper, event_lam, event_delta = next_event(tableau)
-        last = mover < 0 or event_lam <= end + tie
-        if not last and event_lam <= end + near:
-            last = _optimal_at(w, low, high, codes, end, sizes)
-        if last and counters[12] == 1 and counters[1] > 0:
-            return DRIFTED
-        down = end if last else min(event_lam, lam)
-        before, untold, delta = counters[4], counters[3], position[1]
-        if top - down > tie or (last and (top > down or counters[3] == 1)):
-            ruled = max_nonzeros >= 0 and counters[4] + counters[9] > 0
-            if ruled and _nonzeros(program, tableau, 0.5 * (down + top)) > max_nonzeros:
-                return NONZEROS
-            record(program, tableau, records, down, few_theta, few_nu)
-            if last:
-                if np.isfinite(down):
-                    land_at_end(tableau, records, down)
-                return END
-            if counters[4] + counters[9] >= max_segments:
-                return KNOTS
-        if last:
-            return END
-        if counters[2] >= _STALL:
-            return STALLED
-        above = lam
-        position[0], position[1] = down, event_delta
-        lam = down
-
-        primal = not codes[mover] & 1
-        sign = 1.0 if upper else -1.0
-        side = 1 if upper else -1
-        index = codes[mover] >> 1
-        if primal:
-            dual_ray(mover, program, tableau, k, refined, ray)
-            at = slope_ptr[mover] + index
-            for c in range(3):
-                travel[c] = side * (slopes[c, at + side] - slopes[c, at])
-        else:
-            primal_ray(mover, program, tableau, k, refined, ray)
-            at = kink_ptr[mover] + index
-            if kink_ptr[mover] <= at + side < kink_ptr[mover + 1]:
-                for c in range(3):
-                    travel[c] = side * (kinks[c, at + side] - kinks[c, at])
-            else:
-                travel[0], travel[1], travel[2] = np.inf, 0.0, 0.0
-        blocker, block_upper = first_block(tableau, ray, sign, mover, travel)
-        if blocker < 0:
-            if counters[1] > 0:
-                # the ray proves something: it is to come from a fresh kernel
-                take_back(tableau, records, before, untold)
-                position[0], position[1] = above, delta
-                return DRIFTED
-            for i in range(p + m):
-                ray[i] *= sign
-            return INFEASIBLE if primal else UNBOUNDED
-        counters[1] += 1
-        counters[2] += 1
-        counters[8] += 1
-        if blocker == mover:
-            for i in range(p + m):
-                if i != mover and ray[i] != 0.0:
-                    for c in range(3):
-                        w[c, i] += travel[c] * sign * ray[i]
-            if primal and mover < p:
-                t = kink_ptr[mover] + index - (side < 0)
-                land(mover, kinks[0, t] + lam * kinks[1, t], counters, records)
-            codes[mover] += 2 * side
-            set_limits(mover, codes, kink_ptr, slope_ptr, kinks, slopes, low, high)
-            touched[counters[5]] = mover
-            counters[5] += 1
-            continue
-        if primal:
-            primal_ray(blocker, program, tableau, k, refined, answer)
-        else:
-            dual_ray(blocker, program, tableau, k, refined, answer)
-        if abs(ray[blocker] + answer[mover]) > _DRIFT * abs(ray[blocker]) and counters[1] > 1:
-            counters[1] -= 1
-            counters[8] -= 1
-            take_back(tableau, records, before, untold)
-            position[0], position[1] = above, delta
-            return DRIFTED
-        block_side = 1 if block_upper else -1
-        if primal:
-            u, u_side, v, v_side = mover, side, blocker, block_side
-            dual, value = ray, answer
-        else:
-            u, u_side, v, v_side = blocker, block_side, mover, side
-            dual, value = answer, ray
-        u_limit = high if u_side > 0 else low
-        v_limit = high if v_side > 0 else low
-        v_kink = kink_ptr[v] + (codes[v] >> 1)
-        u_slope = slope_ptr[u] + (codes[u] >> 1)
-        for c in range(3):
-            value_step = (u_limit[c, u] - w[c, u]) / value[u]
-            dual_step = (v_limit[c, v] - w[c, v]) / dual[v]
-            # the rays are zero where the other one moves something
-            if value_step != 0.0 or dual_step != 0.0:
-                moved = w[c]
-                for i in range(p + m):
-                    moved[i] += value_step * value[i] + dual_step * dual[i]
-            w[c, v] = kinks[c, v_kink] + value_step
-            w[c, u] = slopes[c, u_slope] + dual_step
-        counters[0] = exchange(u, v, program, tableau, k)
-        codes[u] += u_side
-        codes[v] += v_side
-        if u < p:
-            t = kink_ptr[u] + (codes[u] >> 1)
-            land(u, kinks[0, t] + lam * kinks[1, t], counters, records)
-        set_limits(u, codes, kink_ptr, slope_ptr, kinks, slopes, low, high)
-        set_limits(v, codes, kink_ptr, slope_ptr, kinks, slopes, low, high)
-        touched[counters[5]] = u
-        touched[counters[5] + 1] = v
-        counters[5] += 2
-    return PAUSED
+    return count > most

@@ -38,30 +38,25 @@ from .choice import Choice
 from .products import RoughProduct, rough_product
 from .program import ScaledProgram
 from .recorder import Changes, Recorder
+from .settings import (
+    BATCH,
+    BATCH_AT_MOST,
+    BLOCKERS,
+    DRIFT_CALM,
+    DRIFT_RETAKES,
+    LOOK_ENTRIES,
+    PERTURBATIONS,
+    RAY_NOISE,
+    RECENTRED,
+    REFRESH_AFTER,
+    REFRESH_CAREFULLY,
+    SMALLEST_PIVOT,
+    STEEP,
+    VISIT,
+)
 from .state import Segments, SingularKernel, State
 
 __all__ = ["Outcome", "follow"]
-
-_REFRESH = 192
-"""Pivots between two fresh factorizations of the kernel."""
-_CAREFUL = 2
-"""The same at least, where values drift."""
-_RETAKES = 5
-"""Times that a stretch is taken anew because values change fast with lam in it."""
-_DRIFT = 1e-10
-"""Rounding errors collected between two factorizations that are let be, relative."""
-_STEEP = 100.0
-"""Change with lam since the centre of a value that is let be, relative to the largest value."""
-_VISIT = 0.03
-"""Seconds of pivots between two looks at the clock."""
-_SHORTEST, _LONGEST = 64, 192
-"""Pivots between two looks at the resting coordinates, at first and at most."""
-_ENTRIES = 30_000_000
-"""Numbers that a look may hold for either end of the segments."""
-_BLOCKERS = 64
-"""Resting coordinates taken in where nothing among the candidates blocks a ray."""
-_PATIENCE = 8
-"""Perturbations drawn without progress before the path is given up."""
 
 
 @dataclass(frozen=True)
@@ -141,9 +136,9 @@ class _Walk:
         self.pivots = 0
         self.drawn = 0
         self.seconds_each = 0.0
-        self.longest = int(np.clip(_ENTRIES // program.n, 4, _LONGEST))
-        self.batch = min(_SHORTEST, self.longest)
-        self.interval = _REFRESH
+        self.longest = int(np.clip(LOOK_ENTRIES // program.n, 4, BATCH_AT_MOST))
+        self.batch = min(BATCH, self.longest)
+        self.interval = REFRESH_AFTER
         self.refined = False
         self.centre = 0.0
         self.retaken = 0
@@ -208,7 +203,7 @@ class _Walk:
         batch = self.interval if self.candidates.all else min(self.interval, self.batch)
         left = max(1, batch - state.pivots_since_refresh)
         while True:
-            by_time = _VISIT / self.seconds_each if self.seconds_each > 0.0 else 16
+            by_time = VISIT / self.seconds_each if self.seconds_each > 0.0 else 16
             begin, before = time.perf_counter(), state.pivots
             code = state.advance(
                 self.end - self.centre,
@@ -243,20 +238,20 @@ class _Walk:
         infeasible the rates may grow until such sums lose their digits: the centre is then moved.
         """
         drift = self.state.refresh()
-        steep = np.isfinite(self.end) and self.state.steepness() > _STEEP
-        if steep and self.retaken < _RETAKES:
+        steep = np.isfinite(self.end) and self.state.steepness() > STEEP
+        if steep and self.retaken < RECENTRED:
             self.retaken += 1
             if self.centre == self.lam:
                 self.interval = max(self.interval // 4, 1)
             self.centre = self.lam
             self._resettle()
             return True
-        if drift <= _DRIFT or (self.refined and self.interval <= _CAREFUL):
-            if drift <= 0.01 * _DRIFT:
-                self.interval = min(2 * self.interval, _REFRESH)
+        if drift <= DRIFT_RETAKES or (self.refined and self.interval <= REFRESH_CAREFULLY):
+            if drift <= DRIFT_CALM:
+                self.interval = min(2 * self.interval, REFRESH_AFTER)
             return False
         if self.refined:
-            self.interval = max(self.interval // 4, _CAREFUL)
+            self.interval = max(self.interval // 4, REFRESH_CAREFULLY)
         self.refined = True
         self._resettle()
         return True
@@ -303,7 +298,7 @@ class _Walk:
             return self._unblocked(code)
         if code == core.STALLED:
             self.drawn += 1
-            if self.drawn > _PATIENCE:
+            if self.drawn > PERTURBATIONS:
                 return self.outcome("slow_progress")
             self.state.perturb(self.rng)
         self.batch = min(2 * self.batch, self.longest)
@@ -327,10 +322,10 @@ class _Walk:
             reason = "unbounded_below"
         limit = np.where(ray > 0.0, candidates.high[0], candidates.low[0])
         size = np.abs(ray)
-        blocks = candidates.resting & np.isfinite(limit) & (size > 1e-10 * size.max())
+        blocks = candidates.resting & np.isfinite(limit) & (size > SMALLEST_PIVOT * size.max())
         if not blocks.any():
-            return self.outcome(reason, np.where(size > 1e-12 * size.max(), ray, 0.0))
+            return self.outcome(reason, np.where(size > RAY_NOISE * size.max(), ray, 0.0))
         found = np.flatnonzero(blocks)
-        self._add(found[np.argsort(-size[found])[:_BLOCKERS]])
+        self._add(found[np.argsort(-size[found])[:BLOCKERS]])
         self._resettle()
         return None

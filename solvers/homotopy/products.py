@@ -15,11 +15,9 @@ from sparseopt.problems.parametric.maps import DenseMap, GramMap, LinearMap
 
 from ..common.compiled import compiled
 from .program import ScaledProgram
+from .settings import SINGLE_HUGE, SINGLE_UNIT
 
 __all__ = ["RoughProduct", "rough_product"]
-
-_UNIT = 2.0**-24
-_HUGE = 1e30
 
 
 class RoughProduct:
@@ -49,8 +47,8 @@ class RoughProduct:
         Entry (i, s) is right up to ``size[i] * errors[s]``; errors are infinite where numbers do
         not fit into single precision.
         """
-        errors = (len(right) + 3) * _UNIT * np.sqrt(np.einsum("rs,rs->s", right, right))
-        fits = errors < _HUGE
+        errors = (len(right) + 3) * SINGLE_UNIT * np.sqrt(np.einsum("rs,rs->s", right, right))
+        fits = errors < SINGLE_HUGE
         rounded = np.where(fits, right, 0.0).astype(np.float32)
         return self._left(names, where).T @ rounded, np.where(fits, errors, np.inf)
 

@@ -1,4 +1,4 @@
-"""The two ratio tests of a pivot: which coordinate is the next to leave, and which one stops it.
+"""The two ratio tests of a pivot: which coordinate is the next to leave, and which one blocks it.
 
 Both are Harris tests with a perturbation in place of bounds that are given up: of all coordinates
 that the tolerances cannot tell apart, the perturbation chooses. The ratios of all coordinates are
@@ -11,19 +11,14 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_in_place
-from .tableau import Tableau
+from ..common.compiled import compiled_inside
+from .settings import RAY_NOISE, SAME_RATIO, SMALLEST_PIVOT, STABLE_PIVOT
+from .tableau import DELTA, DUAL_TOLERANCE, LAM, PRIMAL_TOLERANCE, SLOWEST, Tableau
 
 __all__ = ["first_block", "next_event"]
 
-_PIVOT = 1e-10
-_NOISE = 1e-12
-"""Part of a ray's largest entry that others are rounding errors below."""
-_STABLE = 1e-5
-_ROUNDING = 1e-15
 
-
-@compiled_in_place
+@compiled_inside
 def _smallest(values: Array, count: int) -> float:
     """Return the smallest of the first `count` values, inf where there is none."""
     a, b, c, d = np.inf, np.inf, np.inf, np.inf
@@ -40,7 +35,7 @@ def _smallest(values: Array, count: int) -> float:
     return c if c < a else a
 
 
-@compiled_in_place
+@compiled_inside
 def _largest(values: Array) -> float:
     """Return the largest absolute value."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -59,131 +54,98 @@ def _largest(values: Array) -> float:
     return c if c > a else a
 
 
-@compiled_in_place
-def _falls(
-    value: Array,
-    rate: Array,
-    low: Array,
-    low_rate: Array,
-    high: Array,
-    high_rate: Array,
-    codes: Array,
-    lam: float,
-    slowest: float,
-    primal: float,
-    dual: float,
-    fall: Array,
-) -> None:
-    """Set `fall` to how far lam falls until each slack and a tolerance are used up.
-
-    One output only: with two, the compiler gives up to show that they do not overlap the inputs,
-    and uses no vector registers.
-    """
-    for i in range(len(codes)):
-        room = dual if codes[i] & 1 else primal
-        r = rate[i] - low_rate[i]
-        slack = max(value[i] - low[i] + lam * r, 0.0)
-        under = (slack + room) / r if r > slowest else np.inf
-        r = high_rate[i] - rate[i]
-        slack = max(high[i] - value[i] + lam * r, 0.0)
-        over = (slack + room) / r if r > slowest else np.inf
-        fall[i] = min(under, over)
+# ---- the event: which slack is used up first as lam falls
 
 
-@compiled_in_place
+@compiled_inside
 def next_event(tableau: Tableau) -> tuple[int, int, float, float]:
-    """Return (coordinate, upper, lam, delta) of the next event; coordinate -1 where there is none.
+    """Return (coordinate, side, lam, delta) of the next event; coordinate -1 where there is none.
 
-    An event is at the position where a slack that falls with lam is used up; two are tied where
-    the tolerances do not tell them apart.
+    (3.13): lam* is the largest -(constant / rate) of a slack that falls with lam, over both limits
+    (`side` -1 the lower, 1 the upper) of all coordinates. Two are tied where the tolerances do not
+    tell them apart; the one with the larger symbolic part delta comes first then.
     """
     codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
     position, fall = tableau.position, tableau.work[0]
-    lam, delta, slowest = position[0], position[1], position[6]
+    lam, delta, slowest = position[LAM], position[DELTA], position[SLOWEST]
     n = len(codes)
-    _falls(
-        w[0], w[1], low[0], low[1], high[0], high[1],
-        codes, lam, slowest, position[4], position[5], fall,
-    )  # fmt: skip
+    _falls(codes, w, low, high, position, 1.0, fall)
     reach = _smallest(fall, n)
     if reach == np.inf:
         return -1, 0, 0.0, 0.0
-    _falls(
-        w[0], w[1], low[0], low[1], high[0], high[1], codes, lam, slowest, 0.0, 0.0, fall
-    )  # fmt: skip
+    _falls(codes, w, low, high, position, 0.0, fall)
     best, best_side, best_fall, best_order = -1, 0, 0.0, -np.inf
     for i in range(n):
         if fall[i] > reach:
             continue
-        for side in range(2):
-            limit = high if side else low
-            sign = 1.0 - 2.0 * side
+        for upper in range(2):
+            limit = high if upper else low
+            sign = 1.0 - 2.0 * upper
             rate = sign * (w[1, i] - limit[1, i])
             slack = max(sign * (w[0, i] - limit[0, i]) + lam * rate, 0.0)
-            if rate > slowest and slack <= (1.0 + _ROUNDING) * reach * rate:
+            if rate > slowest and slack <= (1.0 + SAME_RATIO) * reach * rate:
                 order = -sign * (w[2, i] - limit[2, i]) / rate
-                if slack <= position[4 + (codes[i] & 1)]:
+                if slack <= position[PRIMAL_TOLERANCE + (codes[i] & 1)]:
                     order = min(order, delta)
                 if order > best_order:
-                    best, best_side, best_fall, best_order = i, side, slack / rate, order
+                    best, best_side, best_fall, best_order = i, 2 * upper - 1, slack / rate, order
     return best, best_side, lam - best_fall, best_order
 
 
-@compiled_in_place
-def _ways(
-    ray: Array,
-    sign: float,
-    value: Array,
-    rate: Array,
-    low: Array,
-    low_rate: Array,
-    high: Array,
-    high_rate: Array,
-    lam: float,
-    room: float,
-    slowest: float,
-    way: Array,
+@compiled_inside
+def _falls(
+    codes: Array, w: Array, low: Array, high: Array, position: Array, part: float, fall: Array
 ) -> None:
-    """Set `way` to how far a step along the ray goes until each slack and `room` are used up.
+    """Set `fall` to how far lam falls until each slack and `part` of its tolerance are used up.
 
-    Entries of the ray up to `slowest` block nothing.
+    One output only: with two, the compiler gives up to show that they do not overlap the inputs,
+    and uses no vector registers.
     """
-    for i in range(len(ray)):
-        speed = abs(ray[i])
-        over = high[i] - value[i] + lam * (high_rate[i] - rate[i])
-        under = value[i] - low[i] + lam * (rate[i] - low_rate[i])
-        slack = max(over if sign * ray[i] > 0.0 else under, 0.0)
-        way[i] = (slack + room) / speed if speed > slowest else np.inf
+    lam, slowest = position[LAM], position[SLOWEST]
+    primal, dual = part * position[PRIMAL_TOLERANCE], part * position[DUAL_TOLERANCE]
+    value, rate = w[0], w[1]
+    low_0, low_1, high_0, high_1 = low[0], low[1], high[0], high[1]
+    for i in range(len(codes)):
+        room = dual if codes[i] & 1 else primal
+        r = rate[i] - low_1[i]
+        slack = max(value[i] - low_0[i] + lam * r, 0.0)
+        under = (slack + room) / r if r > slowest else np.inf
+        r = high_1[i] - rate[i]
+        slack = max(high_0[i] - value[i] + lam * r, 0.0)
+        over = (slack + room) / r if r > slowest else np.inf
+        fall[i] = min(under, over)
 
 
-@compiled_in_place
-def first_block(
-    tableau: Tableau, ray: Array, sign: float, mover: int, travel: Array
-) -> tuple[int, int]:
-    """Return (coordinate, upper) of the first block of a step along sign * ray; -1 where none.
+# ---- the block: which slack is used up first on the way along a ray
 
-    ``travel`` is how far the mover itself may go, infinite where nothing stops it. Of several ties,
-    those of very small ray entries are passed over, and the perturbation decides between the
-    others.
+
+@compiled_inside
+def first_block(tableau: Tableau, ray: Array, side: int, mover: int) -> tuple[int, int]:
+    """Return (coordinate, side) of the first block of a step along side * ray; -1 where none.
+
+    Algorithm 1's choice of the leaving or entering variable: the largest
+    Delta x_i / (x_i* + lam* x_bar_i) is the smallest slack / speed here. The mover itself blocks
+    where its `travel` ends. Of several ties, those of very small ray entries are passed over,
+    and the perturbation decides between the others.
     """
-    codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
-    lam, delta = tableau.position[0], tableau.position[1]
-    primal = not codes[mover] & 1
-    room = tableau.position[5] if primal else tableau.position[4]
-    ways = tableau.work[0]
+    w, low, high, ways = tableau.w, tableau.low, tableau.high, tableau.work[0]
+    lam, delta, travel = tableau.position[LAM], tableau.position[DELTA], tableau.travel
+    primal = not tableau.codes[mover] & 1
+    room = tableau.position[DUAL_TOLERANCE if primal else PRIMAL_TOLERANCE]
+    sign = float(side)
     # multipliers move at the variables and at the rows in R, values at the rows and in C; the
     # ray is zero at all others
     own = np.isfinite(travel[0])
     own_way = max(0.0, travel[0] + lam * travel[1]) if own else np.inf
     largest = max(1.0, _largest(ray))
-    slowest = max(_PIVOT, _NOISE * largest)
+    slowest = max(SMALLEST_PIVOT, RAY_NOISE * largest)
     ray[mover] = 0.0
-    _ways(ray, sign, w[0], w[1], low[0], low[1], high[0], high[1], lam, room, slowest, ways)
-    reach = _smallest(ways, len(codes))
+    _ways(ray, sign, w, low, high, lam, room, slowest, ways)
+    reach = _smallest(ways, len(ray))
     if own:
         reach = min(reach, own_way + room)
     if reach < np.inf:
-        _ways(ray, sign, w[0], w[1], low[0], low[1], high[0], high[1], lam, 0.0, slowest, ways)
+        _ways(ray, sign, w, low, high, lam, 0.0, slowest, ways)
     ray[mover] = 1.0
     if reach == np.inf:
         return -1, 0
@@ -191,8 +153,8 @@ def first_block(
     for i in range(len(ray)):
         if ways[i] <= reach:
             quickest = max(quickest, abs(ray[i]))
-    smallest = max(_STABLE * quickest, _PIVOT * largest)
-    best, best_up, best_order = -1, 0, np.inf
+    smallest = max(STABLE_PIVOT * quickest, SMALLEST_PIVOT * largest)
+    best, best_side, best_order = -1, 0, np.inf
     if own_way <= reach and smallest <= 1.0:
         best, best_order = mover, travel[2] + delta * travel[1]
     for i in range(len(ray)):
@@ -206,5 +168,24 @@ def first_block(
         tie = limit[2, i] - w[2, i] + delta * (limit[1, i] - w[1, i])
         order = (tie if up else -tie) / speed
         if order < best_order:
-            best, best_up, best_order = i, 1 if up else 0, order
-    return best, best_up
+            best, best_side, best_order = i, 1 if up else -1, order
+    return best, best_side
+
+
+@compiled_inside
+def _ways(
+    ray: Array, sign: float, w: Array, low: Array, high: Array,
+    lam: float, room: float, slowest: float, way: Array,
+) -> None:  # fmt: skip
+    """Set `way` to how far a step along the ray goes until each slack and `room` are used up.
+
+    Entries of the ray up to `slowest` block nothing.
+    """
+    value, rate = w[0], w[1]
+    low_0, low_1, high_0, high_1 = low[0], low[1], high[0], high[1]
+    for i in range(len(ray)):
+        speed = abs(ray[i])
+        over = high_0[i] - value[i] + lam * (high_1[i] - rate[i])
+        under = value[i] - low_0[i] + lam * (rate[i] - low_1[i])
+        slack = max(over if sign * ray[i] > 0.0 else under, 0.0)
+        way[i] = (slack + room) / speed if speed > slowest else np.inf

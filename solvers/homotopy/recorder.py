@@ -10,14 +10,13 @@ from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
 
 from .candidates import Candidates
+from .settings import NO_RULE
 from .state import Entries, Segments
 
 __all__ = ["Changes", "Recorder"]
 
 Changes = list[tuple[Array, Array]]
 """Coordinates and their new codes, in the order of the changes."""
-
-_NO_RULE = 1 << 60
 
 
 class Recorder:
@@ -28,7 +27,7 @@ class Recorder:
 
     def __init__(self, params: SolveParams | None = None) -> None:
         self.keeps = params is not None
-        self.max_segments = (params.max_knots if params else None) or _NO_RULE
+        self.max_segments = (params.max_knots if params else None) or NO_RULE
         self.max_nonzeros = params.max_nonzeros if params else None
         self.told = 0
         self.first: Array = np.zeros(0, dtype=np.int64)

@@ -4,42 +4,73 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparseopt.problems.base import Array
+from ..common.compiled import compiled_inside, compiled_into
+from .settings import SNAP
+from .tableau import (
+    CHANGE,
+    CHANGED,
+    FIRST,
+    IDLE,
+    KERNEL,
+    NU,
+    SEGMENTS_BEFORE,
+    SEGMENTS_HERE,
+    SPARSE_NU,
+    SPARSE_THETA,
+    THETA,
+    TOP,
+    DenseProgram,
+    Records,
+    Tableau,
+)
 
-from ..common.compiled import compiled_in_place
-from .tableau import DenseProgram, Records, Tableau
-
-__all__ = ["land", "land_at_end", "record", "take_back"]
-
-_SNAP = 1e-11
+__all__ = ["forget", "is_full", "land", "land_at_end", "record"]
 
 
-@compiled_in_place
-def record(
-    program: DenseProgram,
-    tableau: Tableau,
-    records: Records,
-    down: float,
-    few_theta: bool,
-    few_nu: bool,
-) -> None:
-    """Record the segment from the position's top down to `down`.
+@compiled_inside
+def is_full(program: DenseProgram, tableau: Tableau, records: Records) -> bool:
+    """Whether there may not be room for another segment."""
+    m, p = program.A.shape
+    s = tableau.counters[SEGMENTS_HERE]
+    if s >= len(records.bounds):
+        return True
+    used = records.ptr[s]
+    if used[THETA] + p > len(records.theta_index) or used[NU] + m > len(records.nu_index):
+        return True
+    return bool(used[CHANGE] + tableau.counters[CHANGED] > len(records.change_index))
 
-    `few_theta` says that variables at kinks are zero, `few_nu` that rows on pieces have slope zero.
+
+@compiled_into
+def record(program: DenseProgram, tableau: Tableau, records: Records, low: float) -> None:
+    """Record the segment from the position's top down to `low`.
+
+    Its entries are those of the basic solution, (3.8) and (3.10) with all else at rest.
     """
-    A, _, kink_ptr, slope_ptr, kinks, slopes = program
-    m, p = A.shape
-    C, R, k = tableau.C, tableau.R, tableau.counters[0]
-    codes, told, w, counters = tableau.codes, tableau.told, tableau.w, tableau.counters
-    s = counters[4]
-    records.bounds[s, 0], records.bounds[s, 1] = down, tableau.position[2]
-    at = down if np.isfinite(down) else 0.0
-    used = counters[6]
-    for position in range(k if few_theta else p):
-        j = C[position] if few_theta else position
+    counters = tableau.counters
+    s = counters[SEGMENTS_HERE]
+    records.bounds[s, 0], records.bounds[s, 1] = low, tableau.position[TOP]
+    at = low if np.isfinite(low) else 0.0
+    records.ptr[s + 1, THETA] = _record_theta(program, tableau, records, s, at)
+    records.ptr[s + 1, NU] = _record_nu(program, tableau, records, s, at)
+    records.ptr[s + 1, CHANGE] = _record_changes(tableau, records, s)
+    counters[SEGMENTS_HERE] = s + 1
+    counters[IDLE], counters[FIRST] = 0, 0
+    tableau.position[TOP] = low
+
+
+@compiled_inside
+def _record_theta(
+    program: DenseProgram, tableau: Tableau, records: Records, s: int, at: float
+) -> int:
+    """Write the coefficients that are not zero; return where they end."""
+    codes, w, C = tableau.codes, tableau.w, tableau.C
+    sparse = tableau.counters[SPARSE_THETA]
+    used: int = records.ptr[s, THETA]
+    for entry in range(tableau.counters[KERNEL] if sparse else len(program.AT)):
+        j = C[entry] if sparse else entry
         if codes[j] & 1:
-            t = kink_ptr[j] + (codes[j] >> 1)
-            value, rate = kinks[0, t], kinks[1, t]
+            t = program.kink_ptr[j] + (codes[j] >> 1)
+            value, rate = program.kinks[0, t], program.kinks[1, t]
         else:
             value, rate = w[0, j], w[1, j]
         if value != 0.0 or rate != 0.0:
@@ -47,17 +78,27 @@ def record(
             records.theta_value[used] = value + at * rate
             records.theta_rate[used] = rate
             used += 1
-    counters[6] = used
-    used = counters[10]
-    total = records.objective[s]
-    total[:] = 0.0
-    for position in range(k if few_nu else m):
-        i = R[position] if few_nu else position
+    return used
+
+
+@compiled_inside
+def _record_nu(program: DenseProgram, tableau: Tableau, records: Records, s: int, at: float) -> int:
+    """Write the multipliers that are not zero, and the objective; return where they end.
+
+    The objective is -sum_i nu_i t_i over the rows, t_i the kink that row i is at or next to.
+    """
+    m, p = program.A.shape
+    codes, w, R, kinks, slopes = tableau.codes, tableau.w, tableau.R, program.kinks, program.slopes
+    sparse = tableau.counters[SPARSE_NU]
+    used: int = records.ptr[s, NU]
+    constant, linear, square = 0.0, 0.0, 0.0
+    for entry in range(tableau.counters[KERNEL] if sparse else m):
+        i = R[entry] if sparse else entry
         code = codes[p + i]
         if code & 1:
             value, rate = w[0, p + i], w[1, p + i]
         else:
-            t = slope_ptr[p + i] + (code >> 1)
+            t = program.slope_ptr[p + i] + (code >> 1)
             value, rate = slopes[0, t], slopes[1, t]
         if value != 0.0 or rate != 0.0:
             value += at * rate
@@ -65,81 +106,84 @@ def record(
             records.nu_value[used] = value
             records.nu_rate[used] = rate
             used += 1
-            t = kink_ptr[p + i] + (max(code - 1 + (code & 1), 0) >> 1)
+            t = program.kink_ptr[p + i] + (max(code - 1 + (code & 1), 0) >> 1)
             kink, kink_rate = kinks[0, t] + at * kinks[1, t], kinks[1, t]
-            total[0] -= value * kink
-            total[1] -= value * kink_rate + rate * kink
-            total[2] -= rate * kink_rate
-    counters[10] = used
-    changes = counters[7]
-    for t in range(counters[5]):
-        i = tableau.touched[t]
-        if codes[i] != told[i]:
-            told[i] = codes[i]
-            records.change_index[changes] = i
-            records.change_code[changes] = codes[i]
-            changes += 1
-    counters[5], counters[7] = 0, changes
-    records.ends[s, 0], records.ends[s, 1] = counters[6], counters[10]
-    records.ends[s, 2] = changes
-    counters[4] = s + 1
-    counters[2], counters[3] = 0, 0
-    tableau.position[2] = down
+            constant -= value * kink
+            linear -= value * kink_rate + rate * kink
+            square -= rate * kink_rate
+    total = records.objective[s]
+    total[0], total[1], total[2] = constant, linear, square
+    return used
 
 
-@compiled_in_place
-def take_back(tableau: Tableau, records: Records, before: int, untold: int) -> None:
-    """Forget the segment behind the first `before`, if there is one, to record it from new values.
+@compiled_inside
+def _record_changes(tableau: Tableau, records: Records, s: int) -> int:
+    """Write the codes that differ from those last recorded; return where they end."""
+    codes, recorded, counters = tableau.codes, tableau.recorded, tableau.counters
+    used: int = records.ptr[s, CHANGE]
+    for t in range(counters[CHANGED]):
+        i = tableau.changed[t]
+        if codes[i] != recorded[i]:
+            recorded[i] = codes[i]
+            records.change_index[used] = i
+            records.change_code[used] = codes[i]
+            used += 1
+    counters[CHANGED] = 0
+    return used
 
-    `untold` is the mark that nothing was told yet, as it was before.
+
+@compiled_inside
+def forget(tableau: Tableau, records: Records, segments: int, first: int) -> None:
+    """Take the last segment back, to record it from new values, if there are more than `segments`.
+
+    `first` is the flag FIRST as it was before.
     """
     counters = tableau.counters
-    if counters[4] == before:
+    if counters[SEGMENTS_HERE] == segments:
         return
-    tableau.position[2] = records.bounds[before, 1]
-    changes = counters[7]
-    counters[6] = records.ends[before - 1, 0] if before > 0 else 0
-    counters[10] = records.ends[before - 1, 1] if before > 0 else 0
-    counters[7] = records.ends[before - 1, 2] if before > 0 else 0
-    counters[3], counters[4] = untold, before
-    for c in range(counters[7], changes):
-        i = records.change_index[c]
-        tableau.told[i] = -1
-        tableau.touched[counters[5]] = i
-        counters[5] += 1
+    tableau.position[TOP] = records.bounds[segments, 1]
+    counters[FIRST], counters[SEGMENTS_HERE] = first, segments
+    for t in range(records.ptr[segments, CHANGE], records.ptr[segments + 1, CHANGE]):
+        i = records.change_index[t]
+        tableau.recorded[i] = -1
+        tableau.changed[counters[CHANGED]] = i
+        counters[CHANGED] += 1
 
 
-@compiled_in_place
-def land(variable: int, kink: float, counters: Array, records: Records) -> None:
-    """Put a variable that meets a kink exactly there at the end of the last recorded segment."""
-    s = counters[4] - 1
-    if s < 0 or counters[4] + counters[9] < 1:
-        return
-    begin = records.ends[s - 1, 0] if s > 0 else 0
+@compiled_inside
+def _largest_theta(records: Records, s: int) -> float:
+    """Return the largest coefficient at the lower end of segment s."""
     size = 0.0
-    found = -1
-    for at in range(begin, records.ends[s, 0]):
+    for at in range(records.ptr[s, THETA], records.ptr[s + 1, THETA]):
         size = max(size, abs(records.theta_value[at]))
+    return size
+
+
+@compiled_inside
+def land(variable: int, kink: float, tableau: Tableau, records: Records) -> None:
+    """Put a variable that meets a kink exactly there at the end of the last recorded segment."""
+    s = tableau.counters[SEGMENTS_HERE] - 1
+    if s < 0 or tableau.counters[SEGMENTS_HERE] + tableau.counters[SEGMENTS_BEFORE] < 1:
+        return
+    size = _largest_theta(records, s)
+    for at in range(records.ptr[s, THETA], records.ptr[s + 1, THETA]):
         if records.theta_index[at] == variable:
-            found = at
-    if found >= 0 and abs(records.theta_value[found] - kink) <= _SNAP * size:
-        records.theta_value[found] = kink
+            if abs(records.theta_value[at] - kink) <= SNAP * size:
+                records.theta_value[at] = kink
+            return
 
 
-@compiled_in_place
+@compiled_inside
 def land_at_end(tableau: Tableau, records: Records, lam: float) -> None:
     """Put the variables that meet a kink just where the path ends exactly there."""
-    s = tableau.counters[4] - 1
-    begin = records.ends[s - 1, 0] if s > 0 else 0
-    size = 0.0
-    for at in range(begin, records.ends[s, 0]):
-        size = max(size, abs(records.theta_value[at]))
-    for at in range(begin, records.ends[s, 0]):
+    s = tableau.counters[SEGMENTS_HERE] - 1
+    size = _largest_theta(records, s)
+    for at in range(records.ptr[s, THETA], records.ptr[s + 1, THETA]):
         j = records.theta_index[at]
         if tableau.codes[j] & 1:
             continue
         for side in range(2):
             limit = tableau.high if side else tableau.low
             kink = limit[0, j] + lam * limit[1, j]
-            if abs(records.theta_value[at] - kink) <= _SNAP * size:
+            if abs(records.theta_value[at] - kink) <= SNAP * size:
                 records.theta_value[at] = kink

@@ -19,17 +19,15 @@ from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from . import core
-from .columns import Column, follow_columns, scale
+from .columns import Column, FirstBasis, follow_columns, scale
 from .program import ScaledProgram
+from .settings import COLUMN_ENTRIES, COLUMN_SEGMENTS, NO_RULE, RAY_NOISE, VISIT
 from .start import crash
-from .state import Entries, Segments, new_records, new_tableau
-from .tableau import DenseProgram
+from .state import Entries, Segments
+from .tableau import DenseProgram, new_records, new_tableau, with_twice_the_room
 
 __all__ = ["solve_columns"]
 
-_VISIT = 0.03
-"""Seconds between two looks at the clock."""
-_ANY = 1 << 60
 _STOPPED_BY = {
     core.END: "lam_min",
     core.KNOTS: "max_knots",
@@ -39,11 +37,6 @@ _STOPPED_BY = {
     core.STALLED: Limit.SLOW_PROGRESS.value,
 }
 _LIMITS = frozenset(Limit)
-_SEGMENTS = 1_000_000
-_ENTRIES = 4_000_000
-"""Segments, and entries of their coefficients, that are given room at once at most.
-
-Memory is used only as it is filled."""
 
 Walked = tuple[int, Column, Segments]
 """First column, how the columns ended, and all their segments one after another."""
@@ -76,6 +69,7 @@ def solve_columns(
     stop = np.zeros(1, dtype=np.int64)
 
     def walk(begin: int, finish: int) -> Walked:
+        n, count = m + p, finish - begin
         dense = DenseProgram(
             matrix,
             transposed,
@@ -84,23 +78,39 @@ def solve_columns(
             program.kinks.copy(),
             program.slopes.copy(),
         )
-        tableau = new_tableau((m, p), first.codes, 0.0, np.inf)
-        room = (finish - begin) * p
-        ended, records = follow_columns(
-            dense,
-            kinks,
-            first.codes,
-            tableau,
-            new_records((m, p), min(room, _SEGMENTS), min(room * max(p // 4, 32), _ENTRIES)),
-            stop,
-            begin,
-            finish,
-            end,
-            params.seed,
-            params.max_knots or _ANY,
-            -1 if params.max_nonzeros is None else params.max_nonzeros,
+        start = FirstBasis(
+            codes=first.codes,
+            kinks=kinks[begin:finish],
+            slopes=program.slopes[0].copy(),
+            known=np.zeros(1, dtype=np.int64),
+            w=np.zeros((3, n)),
+            low=np.zeros((3, n)),
+            high=np.zeros((3, n)),
         )
-        return begin, ended, Segments.of(records, int(tableau.counters[4]))
+        reason, ends, pivots = np.zeros((3, count), dtype=np.int64)
+        ended = Column(reason, ends, pivots, np.zeros((count, n)))
+        tableau = new_tableau((m, p), first.codes, 0.0, np.inf)
+        segments = min(count * p, COLUMN_SEGMENTS)
+        entries = min(count * p * max(p // 4, 32), COLUMN_ENTRIES)
+        records = new_records((m, p), segments, entries)
+        column = 0
+        while True:
+            column = follow_columns(
+                dense,
+                start,
+                tableau,
+                records,
+                ended,
+                stop,
+                column,
+                end,
+                params.seed + begin,
+                params.max_knots or NO_RULE,
+                -1 if params.max_nonzeros is None else params.max_nonzeros,
+            )
+            if column == count:
+                return begin, ended, Segments.of(records, int(ended.ends[-1]))
+            records = with_twice_the_room(records, int(ended.ends[column - 1]) if column else 0)
 
     threads = min(params.threads or os.cpu_count() or 1, problem.columns)
     cuts = np.linspace(0, problem.columns, threads + 1).astype(int)
@@ -128,7 +138,7 @@ def _single_threaded_blas(threads: int) -> Iterator[None]:
 def _watch(jobs: Sequence[Future[Walked]], stop: Array, control: Control) -> Limit | None:
     """Wait for the threads; stop them at a limit."""
     reached = None
-    while wait(jobs, timeout=_VISIT).not_done:
+    while wait(jobs, timeout=VISIT).not_done:
         reached = reached or control.limit()
         control.progress("following the columns")
         if reached is not None:
@@ -222,7 +232,7 @@ def _certificate(program: ScaledProgram, codes: Array, walked: Sequence[Walked])
     infeasible = np.concatenate([ended.reason == core.INFEASIBLE for _, ended, _ in walked])
     if infeasible.any():
         rays = np.concatenate([ended.rays[:, p:] for _, ended, _ in walked])
-        rays[np.abs(rays) <= 1e-12 * np.abs(rays).max(axis=1, keepdims=True)] = 0.0
+        rays[np.abs(rays) <= RAY_NOISE * np.abs(rays).max(axis=1, keepdims=True)] = 0.0
         arrays["farkas_columns"] = np.flatnonzero(infeasible)
         arrays["farkas"] = rays[infeasible] * program.row
     return Certificate(kind="columnwise", arrays=arrays)

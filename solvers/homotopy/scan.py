@@ -10,12 +10,10 @@ import numpy as np
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
+from .settings import FAR, SAME_POINT
 from .state import Entries, Segments
 
 __all__ = ["Ends", "ended", "relative_slack", "scan"]
-
-_FAR = 1e8
-"""Distance in lam, relative to where it starts, that stands for an endless segment."""
 
 
 class Ends:
@@ -53,7 +51,7 @@ class Ends:
         self.high = self.low + width * rate
         size = np.abs(self.low).max(initial=0.0)
         jump = np.abs(self.high[:, 1:] - self.low[:, :-1]).max(axis=0)
-        self.new[1:] = jump > 1e-13 * size
+        self.new[1:] = jump > SAME_POINT * size
 
     def products(self, multiply: Callable[[Array], Array]) -> tuple[Array, Array]:
         """Return the products of a map with both ends, shape (length, S) each."""
@@ -72,7 +70,7 @@ def ended(segments: Segments) -> Segments:
     """Let a segment that goes down for ever end at a lam so far off that only the rates count."""
     if len(segments) == 0 or np.isfinite(segments.low[-1]):
         return segments
-    far = float(segments.high[-1] - _FAR * max(1.0, abs(segments.high[-1])))
+    far = float(segments.high[-1] - FAR * max(1.0, abs(segments.high[-1])))
     parts = []
     for part in (segments.theta, segments.nu):
         last = slice(part.ptr[-2], part.ptr[-1])

@@ -19,14 +19,10 @@ from sparseopt.problems.base import Array
 from ..common.compiled import compiled
 from .products import RoughProduct
 from .scan import Ends, relative_slack
+from .settings import EXACT_PRODUCTS, STRIDES
 from .state import Segments
 
 __all__ = ["Limits", "Points", "first_products", "screened"]
-
-_STRIDES = (32, 8, 1)
-"""Points of the path from one reference to the next, at each round."""
-_FEW = 2_000_000
-"""Multiplications up to which the rest is left to exact products."""
 
 
 class Limits(NamedTuple):
@@ -94,7 +90,7 @@ class Points:
 
     def strides(self) -> Iterator[int]:
         """Yield the distances of references, one round's after the other's."""
-        for stride in _STRIDES:
+        for stride in STRIDES:
             if stride == 1 or len(self.lam) > 2 * stride:
                 yield stride
 
@@ -191,7 +187,7 @@ def screened(
             suspect, slack, first,
         )  # fmt: skip
         where, first = where[suspect], False
-        if len(where) * points.vectors.size <= _FEW:
+        if len(where) * points.vectors.size <= EXACT_PRODUCTS:
             break
     return where, largest
 

@@ -12,17 +12,11 @@ from sparseopt.problems.base import Array
 from .basis import Basis
 from .follow import Outcome, follow
 from .program import ScaledProgram
+from .settings import STARTS, STILL
 
 __all__ = ["Start", "crash", "make_optimal", "optimal_from", "top_basis"]
 
 Stop = Callable[[], str | None]
-
-_ROUNDING = 1e-13
-"""Rates and slacks below this, relative to the largest value, are rounding errors."""
-
-
-_TRIES = 40
-"""Values of lam at which an optimal basis is looked for."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ def crash(program: ScaledProgram) -> Basis:
 def optimal_from(basis: Basis) -> float:
     """Return the smallest lam from which on the basis is optimal for ever; inf if there is none."""
     lowest = 0.0
-    size = _ROUNDING * np.abs(basis.w).max(axis=1, initial=0.0)
+    size = STILL * np.abs(basis.w).max(axis=1, initial=0.0)
     for sign, limit in ((1.0, basis.low), (-1.0, basis.high)):
         finite = np.isfinite(limit[0])
         slack = sign * (basis.w[0] - limit[0])[finite]
@@ -133,7 +127,7 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
     rising: Outcome | None = None
     falling: Outcome | None = None
     at = max(_large(program), 2.0 * end)
-    for _ in range(_TRIES):
+    for _ in range(STARTS):
         outcome = make_optimal(basis, at, rng, stop)
         pivots += outcome.pivots
         if outcome.reason == "end":

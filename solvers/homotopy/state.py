@@ -9,16 +9,27 @@ import numpy as np
 from sparseopt.problems.base import Array
 
 from . import core
-from .centre import steepness_of
-from .fresh import perturb, refresh
-from .tableau import DenseProgram, Records, Tableau
+from .refresh import perturb, refresh, steepness_of
+from .tableau import (
+    AGE,
+    CHANGE,
+    DRIFT,
+    FIRST,
+    FRESH_END,
+    KERNEL,
+    NU,
+    PIVOTS,
+    REFINED,
+    SEGMENTS_BEFORE,
+    SEGMENTS_HERE,
+    THETA,
+    DenseProgram,
+    Records,
+    new_records,
+    new_tableau,
+)
 
-__all__ = ["Entries", "Segments", "SingularKernel", "State", "new_records", "new_tableau"]
-
-_ROOM = 256
-"""Segments recorded between two visits of the driver."""
-_TOUCHED = 4096
-"""Changes of codes between two segments."""
+__all__ = ["Entries", "Segments", "SingularKernel", "State"]
 
 
 class SingularKernel(ArithmeticError):
@@ -88,25 +99,25 @@ class Segments:
     @classmethod
     def of(cls, records: Records, count: int) -> Segments:
         """Return the first `count` segments of the records, as views of them."""
-        ptr = np.vstack([np.zeros((1, 3), np.int64), records.ends[:count]])
+        ptr = records.ptr[: count + 1].copy()
         theta, nu, change = ptr[-1]
         return cls(
             records.bounds[:count, 0].copy(),
             records.bounds[:count, 1].copy(),
             records.objective[:count],
             Entries(
-                ptr[:, 0],
+                ptr[:, THETA],
                 records.theta_index[:theta],
                 records.theta_value[:theta],
                 records.theta_rate[:theta],
             ),
             Entries(
-                ptr[:, 1],
+                ptr[:, NU],
                 records.nu_index[:nu],
                 records.nu_value[:nu],
                 records.nu_rate[:nu],
             ),
-            ptr[:, 2],
+            ptr[:, CHANGE],
             records.change_index[:change],
             records.change_code[:change],
         )
@@ -123,54 +134,6 @@ class Segments:
             self.change_index.copy(),
             self.change_code.copy(),
         )
-
-
-def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) -> Tableau:
-    """Return the arrays for a basis of an m x p program at lam."""
-    m, p = shape
-    n, cap = m + p, min(m, p)
-    counters = np.zeros(13, np.int64)
-    counters[3] = 1
-    codes = codes.astype(np.int64)
-    return Tableau(
-        codes=codes,
-        told=codes.copy(),
-        w=np.zeros((3, n)),
-        low=np.zeros((3, n)),
-        high=np.zeros((3, n)),
-        C=np.zeros(cap, np.int64),
-        R=np.zeros(cap, np.int64),
-        where=np.zeros(n, np.int64),
-        kernel=np.empty((cap, cap)),
-        inverse=np.empty((cap, cap)),
-        position=np.array([lam, 0.0, top, 0.0, 0.0, 0.0, 0.0, lam]),
-        counters=counters,
-        touched=np.empty(_TOUCHED, np.int64),
-        ray=np.zeros(n),
-        answer=np.zeros(n),
-        work=np.empty((4, n)),
-        travel=np.empty(3),
-    )
-
-
-def new_records(shape: tuple[int, int], room: int = _ROOM, entries: int = 32 * _ROOM) -> Records:
-    """Return room for some segments of an m x p program, with so many entries in all."""
-    m, p = shape
-    theta, nu = (max(entries, 2 * size) for size in (p, m))
-    changes = max(2 * _TOUCHED, 4 * room)
-    return Records(
-        bounds=np.empty((room, 2)),
-        objective=np.empty((room, 3)),
-        ends=np.empty((room, 3), np.int64),
-        theta_index=np.empty(theta, np.int64),
-        theta_value=np.empty(theta),
-        theta_rate=np.empty(theta),
-        nu_index=np.empty(nu, np.int64),
-        nu_value=np.empty(nu),
-        nu_rate=np.empty(nu),
-        change_index=np.empty(changes, np.int64),
-        change_code=np.empty(changes, np.int64),
-    )
 
 
 class State:
@@ -191,24 +154,25 @@ class State:
     ) -> None:
         self.program = program
         self.tableau = new_tableau(program.A.shape, codes, lam, top)
-        self.tableau.counters[3], self.tableau.counters[9] = recorded == 0, recorded
-        self.tableau.counters[11], self.tableau.counters[12] = refined, True
+        counters = self.tableau.counters
+        counters[FIRST], counters[SEGMENTS_BEFORE] = recorded == 0, recorded
+        counters[REFINED], counters[FRESH_END] = refined, True
         self.records = new_records(program.A.shape)
 
     @property
     def k(self) -> int:
         """Size of the kernel."""
-        return int(self.tableau.counters[0])
+        return int(self.tableau.counters[KERNEL])
 
     @property
     def pivots_since_refresh(self) -> int:
         """Pivots since the kernel was last factored."""
-        return int(self.tableau.counters[1])
+        return int(self.tableau.counters[AGE])
 
     @property
     def pivots(self) -> int:
         """Pivots so far."""
-        return int(self.tableau.counters[8])
+        return int(self.tableau.counters[PIVOTS])
 
     @property
     def ray(self) -> Array:
@@ -227,21 +191,27 @@ class State:
         ------
         SingularKernel
         """
-        _regular(refresh(self.program, self.tableau))
-        return float(self.tableau.position[3])
+        try:
+            regular = refresh(self.program, self.tableau) >= 0
+        except np.linalg.LinAlgError:
+            regular = False
+        if not regular:
+            raise SingularKernel("the kernel of the basis is singular to working accuracy")
+        return float(self.tableau.position[DRIFT])
 
     def steepness(self) -> float:
         """Return how far values have changed since the parameter was 0, relative to their size."""
         return float(steepness_of(self.program, self.tableau))
 
     def perturb(self, rng: np.random.Generator) -> None:
-        """Draw the symbolic perturbation anew (see :func:`fresh.perturb`).
+        """Draw the symbolic perturbation anew (see :func:`refresh.perturb`), and refresh.
 
         Raises
         ------
         SingularKernel
         """
-        _regular(perturb(self.program, self.tableau, int(rng.integers(2**31))))
+        perturb(self.program, self.tableau, int(rng.integers(2**31)))
+        self.refresh()
 
     def advance(
         self, end: float, start: float, pivots: int, max_segments: int, max_nonzeros: int
@@ -263,12 +233,7 @@ class State:
     def take_segments(self) -> Segments:
         """Return the segments recorded since the last call, and make room for more."""
         counters = self.tableau.counters
-        segments = Segments.of(self.records, int(counters[4])).copy()
-        counters[9] += counters[4]
-        counters[[4, 6, 7, 10]] = 0
+        segments = Segments.of(self.records, int(counters[SEGMENTS_HERE])).copy()
+        counters[SEGMENTS_BEFORE] += counters[SEGMENTS_HERE]
+        counters[SEGMENTS_HERE] = 0
         return segments
-
-
-def _regular(k: int) -> None:
-    if k < 0:
-        raise SingularKernel("the kernel of the basis is singular to working accuracy")

@@ -1,12 +1,50 @@
-"""The arrays that the compiled pivots work on."""
+"""The arrays that the compiled pivots work on, and the names of the scalars in them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from sparseopt.problems.base import Array
 
-__all__ = ["DenseProgram", "Records", "Tableau"]
+from .settings import CHANGES, ENTRIES_PER_SEGMENT, SEGMENTS
+
+__all__ = [
+    "DenseProgram",
+    "Records",
+    "Tableau",
+    "new_records",
+    "new_tableau",
+    "with_twice_the_room",
+]
+
+LAM, DELTA, TOP, PRIMAL_TOLERANCE, DUAL_TOLERANCE, SLOWEST, DRIFT, REFRESHED_AT = range(8)
+"""Entries of :attr:`Tableau.position`.
+
+The position on the path is lam + eps delta for an infinitely small eps; TOP is the upper end of the
+current segment. Values up to PRIMAL_TOLERANCE, multipliers up to DUAL_TOLERANCE and rates up to
+SLOWEST are rounding errors of zero (the tolerance of a code c is the entry
+``PRIMAL_TOLERANCE + (c & 1)``). DRIFT is what the last refresh corrected since the one before, at
+either one's lam, relative to the largest value of its kind; REFRESHED_AT is lam there.
+"""
+
+(
+    KERNEL, AGE, IDLE, PIVOTS, SEGMENTS_HERE, SEGMENTS_BEFORE, CHANGED,
+    FIRST, REFINED, FRESH_END, SPARSE_THETA, SPARSE_NU,
+) = range(12)  # fmt: skip
+"""Entries of :attr:`Tableau.counters`.
+
+KERNEL is the size k of the kernel, AGE the number of pivots since it was factored, IDLE that since
+the last segment, PIVOTS that of all. SEGMENTS_HERE counts the segments in the records,
+SEGMENTS_BEFORE those taken out before, CHANGED the entries of :attr:`Tableau.changed`.
+Flags, 0 or 1: FIRST, no segment was recorded yet; REFINED, rays are refined once; FRESH_END, the
+last segment is to come from a fresh kernel; SPARSE_THETA, variables at kinks are zero; SPARSE_NU,
+so are the multipliers of rows on pieces.
+"""
+
+THETA, NU, CHANGE = range(3)
+"""Columns of :attr:`Records.ptr`."""
 
 
 class DenseProgram(NamedTuple):
@@ -31,64 +69,62 @@ class Tableau(NamedTuple):
 
     Attributes
     ----------
-    codes, told : int arrays of shape (n,)
+    codes, recorded : int arrays of shape (n,)
         Code 2k: on piece k; code 2k + 1: at kink k; now, and when last recorded.
     w, low, high : arrays of shape (3, n)
         The quantity of each coordinate that may move (its value on a piece, its multiplier at a
         kink) and the two limits that it must stay between.
     C, R : int arrays of shape (cap,)
         Variables on pieces and rows at kinks; the first k entries count.
-    where : int array of shape (n,)
+    place : int array of shape (n,)
         Position of a coordinate in C or R.
     kernel, inverse : arrays of shape (cap, cap)
-        A[R, C] and its inverse, whose rows belong to C.
+        B = A[R, C] and its inverse, whose rows belong to C.
     position : array
-        (lam, delta, top, drift, primal tolerance, dual tolerance, smallest rate, lam at the last
-        refresh). `drift` is what the last refresh corrected since the one before, at either
-        one's lam, relative to the largest value of its kind.
+        Scalars: LAM, DELTA, TOP, ...
     counters : int array
-        Kernel size, pivots since the last refresh, pivots without progress, nothing told yet,
-        segments, touched, used theta, used changes, pivots in all, segments told before, used nu,
-        whether rays are refined, whether the last segment is to come from a fresh kernel.
-    touched : int array
+        Counters and flags: KERNEL, AGE, IDLE, ...
+    changed : int array
         Coordinates whose codes changed since the last segment.
-    ray, answer : arrays of shape (n,)
-    work : array of shape (4, n)
+    ray, block_ray : arrays of shape (n,)
+        Step directions of the coordinate whose event it is, and of the one that blocks it.
+    work : array of shape (6, n)
         Room for the vectors of one step.
     travel : array of shape (3,)
-        How far the coordinate that moves first may go.
+        How far the coordinate whose event it is may go until it meets its own next limit.
     """
 
     codes: Array
-    told: Array
+    recorded: Array
     w: Array
     low: Array
     high: Array
     C: Array
     R: Array
-    where: Array
+    place: Array
     kernel: Array
     inverse: Array
     position: Array
     counters: Array
-    touched: Array
+    changed: Array
     ray: Array
-    answer: Array
+    block_ray: Array
     work: Array
     travel: Array
 
 
 class Records(NamedTuple):
-    """Room for the segments of a path.
+    """Room for S segments of a path.
 
     `bounds` (S, 2) holds low and high; `objective` (S, 3) the quadratic in lam - low of
-    -sum_i nu_i t_i; `ends` (S, 3) where the entries of each segment end in the theta, nu and
-    change arrays: values at the lower end and rates of all entries that are not zero.
+    -sum_i nu_i t_i. The entries of segment s in the theta, nu and change arrays are
+    ``ptr[s, THETA]:ptr[s + 1, THETA]`` and so on, shape (S + 1, 3): values at the lower end and
+    rates of all coefficients and multipliers that are not zero.
     """
 
     bounds: Array
     objective: Array
-    ends: Array
+    ptr: Array
     theta_index: Array
     theta_value: Array
     theta_rate: Array
@@ -97,3 +133,67 @@ class Records(NamedTuple):
     nu_rate: Array
     change_index: Array
     change_code: Array
+
+
+def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) -> Tableau:
+    """Return the arrays for a basis of an m x p program at lam."""
+    m, p = shape
+    n, cap = m + p, min(m, p)
+    counters = np.zeros(12, np.int64)
+    counters[FIRST] = 1
+    position = np.zeros(8)
+    position[LAM], position[TOP], position[REFRESHED_AT] = lam, top, lam
+    codes = codes.astype(np.int64)
+    return Tableau(
+        codes=codes,
+        recorded=codes.copy(),
+        w=np.zeros((3, n)),
+        low=np.zeros((3, n)),
+        high=np.zeros((3, n)),
+        C=np.zeros(cap, np.int64),
+        R=np.zeros(cap, np.int64),
+        place=np.zeros(n, np.int64),
+        kernel=np.empty((cap, cap)),
+        inverse=np.empty((cap, cap)),
+        position=position,
+        counters=counters,
+        changed=np.empty(CHANGES, np.int64),
+        ray=np.zeros(n),
+        block_ray=np.zeros(n),
+        work=np.empty((6, n)),
+        travel=np.empty(3),
+    )
+
+
+def new_records(
+    shape: tuple[int, int], room: int = SEGMENTS, entries: int = ENTRIES_PER_SEGMENT * SEGMENTS
+) -> Records:
+    """Return room for some segments of an m x p program, with so many entries in all."""
+    m, p = shape
+    theta, nu = (max(entries, 2 * size) for size in (p, m))
+    changes = max(2 * CHANGES, 4 * room)
+    return Records(
+        bounds=np.empty((room, 2)),
+        objective=np.empty((room, 3)),
+        ptr=np.zeros((room + 1, 3), np.int64),
+        theta_index=np.empty(theta, np.int64),
+        theta_value=np.empty(theta),
+        theta_rate=np.empty(theta),
+        nu_index=np.empty(nu, np.int64),
+        nu_value=np.empty(nu),
+        nu_rate=np.empty(nu),
+        change_index=np.empty(changes, np.int64),
+        change_code=np.empty(changes, np.int64),
+    )
+
+
+def with_twice_the_room(records: Records, count: int) -> Records:
+    """Return records with the first `count` segments of the given ones, and twice their room."""
+    used = dict(zip(("theta", "nu", "change"), records.ptr[count], strict=True))
+    wider = {}
+    for name, array in records._asdict().items():
+        filled = used.get(name.partition("_")[0], count + (name == "ptr"))
+        wider[name] = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
+        wider[name][:filled] = array[:filled]
+    wider["ptr"] = wider["ptr"][:-1]
+    return Records(**wider)

@@ -1,0 +1,331 @@
+"""The values of a basis computed anew from its codes, and the perturbation against ties."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+
+from ..common.compiled import compiled, compiled_in_place, compiled_inside
+from .rays import add_rows, multiply, multiply_transposed
+from .settings import RESIDUAL
+from .tableau import (
+    AGE,
+    DELTA,
+    DRIFT,
+    IDLE,
+    KERNEL,
+    LAM,
+    REFRESHED_AT,
+    DenseProgram,
+    Tableau,
+)
+
+__all__ = ["largest", "perturb", "refresh", "set_limits", "steepness_of"]
+
+
+@compiled
+def refresh(program: DenseProgram, tableau: Tableau) -> int:
+    """Factor the kernel anew and recompute all values from the codes.
+
+    In order: theta_C and the rows on pieces, nu_R and the variables at kinks, and how far that is
+    from what they were (DRIFT).
+
+    Returns
+    -------
+    k : int
+        Size of the kernel, or -1 where it is singular to working accuracy.
+    """
+    k: int = _sort_into_kernel(program, tableau)
+    if k < 0:
+        return -1
+    if k > 0 and not _invert(tableau.kernel, k, tableau.inverse):
+        return -1
+    _keep(tableau)
+    for i in range(len(tableau.codes)):
+        set_limits(i, program, tableau)
+    if not (_solve_values(program, tableau, k) and _solve_multipliers(program, tableau, k)):
+        return -1
+    position = tableau.position
+    drift = 0.0
+    if tableau.counters[AGE] > 0:
+        # the segments since the last time reach up to where that was
+        drift = _drift(program, tableau, position[LAM])
+        drift = max(drift, _drift(program, tableau, position[REFRESHED_AT]))
+    position[DRIFT], position[REFRESHED_AT] = drift, position[LAM]
+    tableau.counters[KERNEL], tableau.counters[AGE] = k, 0
+    return k
+
+
+@compiled_inside
+def _sort_into_kernel(program: DenseProgram, tableau: Tableau) -> int:
+    """Set C, R, their places, and the kernel A[R, C] from the codes; return its size, or -1."""
+    codes, C, R, place = tableau.codes, tableau.C, tableau.R, tableau.place
+    m, p = program.A.shape
+    columns, rows = 0, 0
+    for j in range(p):
+        place[j] = -1
+        if not codes[j] & 1:
+            if columns >= len(C):
+                return -1
+            C[columns], place[j] = j, columns
+            columns += 1
+    for i in range(m):
+        place[p + i] = -1
+        if codes[p + i] & 1:
+            if rows >= columns:
+                return -1
+            R[rows], place[p + i] = i, rows
+            rows += 1
+    if rows != columns:
+        return -1
+    for r in range(rows):
+        for c in range(columns):
+            tableau.kernel[r, c] = program.A[R[r], C[c]]
+    return columns
+
+
+@compiled
+def _invert(kernel: Array, k: int, inverse: Array) -> bool:
+    """Set inverse[:k, :k] to the inverse of kernel[:k, :k]; return whether all of it is finite."""
+    block = np.empty((k, k))
+    for r in range(k):
+        for c in range(k):
+            block[r, c] = kernel[r, c]
+    fresh = np.linalg.inv(block)
+    finite = True
+    for r in range(k):
+        for c in range(k):
+            inverse[r, c] = fresh[r, c]
+            finite = finite and np.isfinite(fresh[r, c])
+    return finite
+
+
+@compiled_inside
+def _keep(tableau: Tableau) -> None:
+    """Keep the constants and rates of all values, to see how far they had drifted."""
+    before, w = tableau.work, tableau.w
+    for i in range(len(tableau.codes)):
+        before[4, i], before[5, i] = w[0, i], w[1, i]
+
+
+@compiled_inside
+def set_limits(i: int, program: DenseProgram, tableau: Tableau) -> None:
+    """Set low and high of coordinate i: two slopes where it is at a kink, else two kinks."""
+    low, high, index = tableau.low, tableau.high, tableau.codes[i] >> 1
+    if tableau.codes[i] & 1:
+        s = program.slope_ptr[i] + index
+        for c in range(3):
+            low[c, i] = program.slopes[c, s]
+            high[c, i] = program.slopes[c, s + 1]
+        return
+    begin, end = program.kink_ptr[i], program.kink_ptr[i + 1]
+    over = begin + index
+    for c in range(3):
+        low[c, i] = program.kinks[c, over - 1] if over > begin else (-np.inf if c == 0 else 0.0)
+        high[c, i] = program.kinks[c, over] if over < end else (np.inf if c == 0 else 0.0)
+
+
+@compiled_inside
+def _solve_values(program: DenseProgram, tableau: Tableau, k: int) -> bool:
+    """Set the values of variables and rows on pieces; return whether the kernel allows it.
+
+    B theta_C = t_R - A[R, N] theta_N with the variables N at their kinks, and A theta for the rows.
+    """
+    AT, C, R = program.AT, tableau.C, tableau.R
+    codes, w, work = tableau.codes, tableau.w, tableau.work
+    p = len(AT)
+    rows, theta, right = tableau.block_ray[p:], work[0], work[1]
+    size, residual = 0.0, 0.0
+    for c in range(3):
+        for i in range(len(rows)):
+            rows[i] = 0.0
+        for j in range(p):
+            if codes[j] & 1:
+                t = program.kinks[c, program.kink_ptr[j] + (codes[j] >> 1)]
+                if t != 0.0:
+                    _add(rows, t, AT[j])
+        for r in range(k):
+            i = p + R[r]
+            right[r] = program.kinks[c, program.kink_ptr[i] + (codes[i] >> 1)] - rows[R[r]]
+        left, scale = _solve(tableau, k, right, theta)
+        residual, size = max(residual, left), max(size, scale)
+        add_rows(rows, theta, AT, C, k)
+        for entry in range(k):
+            w[c, C[entry]] = theta[entry]
+        for i in range(len(rows)):
+            if not codes[p + i] & 1:
+                w[c, p + i] = rows[i]
+    return residual <= RESIDUAL * size
+
+
+@compiled_inside
+def _solve_multipliers(program: DenseProgram, tableau: Tableau, k: int) -> bool:
+    """Set the multipliers of rows and variables at kinks; return whether the kernel allows it.
+
+    B' nu_R = -g_C - (A' nu)_C with the rows on pieces at their slopes, and g = -A' nu.
+    """
+    A, C, R = program.A, tableau.C, tableau.R
+    codes, w, work = tableau.codes, tableau.w, tableau.work
+    m, p = A.shape
+    back, nu, right = tableau.block_ray[:p], work[0], work[1]
+    size, residual = 0.0, 0.0
+    for c in range(3):
+        for j in range(p):
+            back[j] = 0.0
+        for i in range(m):
+            if not codes[p + i] & 1:
+                s = program.slopes[c, program.slope_ptr[p + i] + (codes[p + i] >> 1)]
+                if s != 0.0:
+                    _add(back, s, A[i])
+        for entry in range(k):
+            j = C[entry]
+            right[entry] = -program.slopes[c, program.slope_ptr[j] + (codes[j] >> 1)] - back[j]
+        left, scale = _solve_transposed(tableau, k, right, nu)
+        residual, size = max(residual, left), max(size, scale)
+        add_rows(back, nu, A, R, k)
+        for r in range(k):
+            w[c, p + R[r]] = nu[r]
+        for j in range(p):
+            if codes[j] & 1:
+                w[c, j] = -back[j]
+    return residual <= RESIDUAL * size
+
+
+@compiled_inside
+def _solve(tableau: Tableau, k: int, right: Array, x: Array) -> tuple[float, float]:
+    """Solve B x = right with one step of refinement; return the residual, and what it is part of.
+
+    The residual is infinite where it is not a number.
+    """
+    kernel, inverse, rest = tableau.kernel, tableau.inverse, tableau.work[2]
+    correction = tableau.work[3]
+    multiply(inverse, right, k, x)
+    multiply(kernel, x, k, rest)
+    for r in range(k):
+        rest[r] = right[r] - rest[r]
+    multiply(inverse, rest, k, correction)
+    for r in range(k):
+        x[r] += correction[r]
+    multiply(kernel, x, k, rest)
+    found: tuple[float, float] = _compare(right, rest, x, k)
+    return found
+
+
+@compiled_inside
+def _solve_transposed(tableau: Tableau, k: int, right: Array, x: Array) -> tuple[float, float]:
+    """Solve B' x = right in the same way."""
+    kernel, inverse, rest = tableau.kernel, tableau.inverse, tableau.work[2]
+    correction = tableau.work[3]
+    multiply_transposed(inverse, right, k, x)
+    multiply_transposed(kernel, x, k, rest)
+    for r in range(k):
+        rest[r] = right[r] - rest[r]
+    multiply_transposed(inverse, rest, k, correction)
+    for r in range(k):
+        x[r] += correction[r]
+    multiply_transposed(kernel, x, k, rest)
+    found: tuple[float, float] = _compare(right, rest, x, k)
+    return found
+
+
+@compiled_inside
+def _compare(right: Array, product: Array, x: Array, k: int) -> tuple[float, float]:
+    """Return the largest residual and the sum of the largest entries of both sides."""
+    residual, of_right, of_x = 0.0, 0.0, 0.0
+    for r in range(k):
+        residual = max(residual, abs(right[r] - product[r]))
+        of_right, of_x = max(of_right, abs(right[r])), max(of_x, abs(x[r]))
+        if not np.isfinite(product[r]):
+            return np.inf, of_right + of_x
+    return residual, of_right + of_x
+
+
+@compiled_inside
+def _add(out: Array, weight: float, other: Array) -> None:
+    for i in range(len(out)):
+        out[i] += weight * other[i]
+
+
+@compiled_inside
+def largest(part: Array, lam: float) -> float:
+    """Return the largest finite kink or slope at lam."""
+    size = 0.0
+    for i in range(part.shape[1]):
+        value = abs(part[0, i] + lam * part[1, i])
+        if value > size and np.isfinite(value):
+            size = value
+    return size
+
+
+@compiled_inside
+def _drift(program: DenseProgram, tableau: Tableau, lam: float) -> float:
+    """Return how far values and multipliers at lam have moved from those kept, relative.
+
+    max over both kinds of max_i |w_i - before_i| / max_i |w_i|, where the kinks count among the
+    values and the slopes among the multipliers.
+    """
+    if not np.isfinite(lam):
+        return 0.0
+    w, before = tableau.w, tableau.work
+    value, multiplier = largest(program.kinks, lam), largest(program.slopes, lam)
+    of_value, of_multiplier = 0.0, 0.0
+    for i in range(len(tableau.codes)):
+        now = w[0, i] + lam * w[1, i]
+        change = abs(now - before[4, i] - lam * before[5, i])
+        if tableau.codes[i] & 1:
+            multiplier, of_multiplier = max(multiplier, abs(now)), max(of_multiplier, change)
+        else:
+            value, of_value = max(value, abs(now)), max(of_value, change)
+    drift = of_value / value if value > 0.0 else 0.0
+    return max(drift, of_multiplier / multiplier if multiplier > 0.0 else 0.0)
+
+
+@compiled_in_place
+def steepness_of(program: DenseProgram, tableau: Tableau) -> float:
+    """Return how much larger a change with lam, since it was at the centre, is than a value.
+
+    The values are sums of what they are at the centre and of that change, and have lost those
+    digits. The largest ratio of the two over values and over multipliers, whose sizes are not less
+    than those of the kinks and of the slopes:
+    max over both kinds of |lam| max_i |w_1i| / max_i |w_0i + lam w_1i|.
+    """
+    codes, w, lam = tableau.codes, tableau.w, tableau.position[LAM]
+    ratio = 0.0
+    for parity in range(2):
+        size = largest(program.slopes if parity else program.kinks, lam)
+        rate = 0.0
+        for i in range(len(codes)):
+            if codes[i] & 1 == parity:
+                size = max(size, abs(w[0, i] + lam * w[1, i]))
+                rate = max(rate, abs(w[1, i]))
+        if size > 0.0:
+            ratio = max(ratio, abs(lam) * rate / size)
+    return ratio
+
+
+@compiled_in_place
+def perturb(program: DenseProgram, tableau: Tableau, seed: int) -> None:
+    """Draw the symbolic perturbation anew, so that the basis is strictly optimal.
+
+    Kinks and slopes that the basis rests on stay; every other one moves away from it, by a random
+    amount that keeps the order within each coordinate: in the order piece 0, kink 0, piece 1, ...
+    those before the place of the code get negative offsets, those behind it positive ones.
+    To be followed by a refresh.
+    """
+    np.random.seed(seed)  # noqa: NPY002 (numba's own generator)
+    codes = tableau.codes
+    for i in range(len(codes)):
+        for parity in range(2):
+            ptr = program.kink_ptr if parity else program.slope_ptr
+            part = program.kinks if parity else program.slopes
+            for at in range(ptr[i], ptr[i + 1]):
+                away = 2 * (at - ptr[i]) + parity - codes[i]
+                offset = np.random.uniform(0.0, 0.9)  # noqa: NPY002
+                if away == 0:
+                    offset = 0.0
+                elif away < 0:
+                    offset = -offset
+                part[2, at] = away + offset if np.isfinite(part[0, at]) else 0.0
+    tableau.position[DELTA] = 0.0
+    tableau.counters[IDLE] = 0

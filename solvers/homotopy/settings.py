@@ -1,0 +1,164 @@
+"""All constants of the engine: what each means, its unit, and why it has its value.
+
+"Relative" is to the largest value (of coordinates on pieces) or multiplier (of those at kinks) at
+the current lam, with the kinks and slopes themselves among them. Double precision has a unit of
+1.1e-16; sums over a few thousand entries lose three or four digits of it.
+"""
+
+from __future__ import annotations
+
+# ---- ties: what the pivots cannot tell apart
+
+TIE = 1e-12
+"""Slacks that count as used up, relative; also a difference in lam, relative to the first lam."""
+
+NEAR_END = 1e-8
+"""Distance from the end of the path, relative to the first lam, from which on a basis that is
+still optimal at the end is the last one: an event just before it would be rounding."""
+
+NEAR_END_TIES = 100.0
+"""Multiple of the tolerance :data:`TIE` that such a basis may violate at the end."""
+
+STILL = 1e-13
+"""Rates in lam, relative to the largest rate, and slacks of a first basis, relative to the
+largest value, that are rounding errors of zero."""
+
+SAME_RATIO = 1e-15
+"""Relative rounding error of one division: a ratio computed twice agrees up to this."""
+
+SNAP = 1e-11
+"""A coefficient this close to the kink that it meets is put on it; relative to the largest
+coefficient of the segment. Ten times what values drift between two factorizations."""
+
+# ---- pivots: which entries of a ray may be pivoted on
+
+RAY_NOISE = 1e-12
+"""Entries of a ray below this part of its largest are rounding errors and block nothing."""
+
+SMALLEST_PIVOT = 1e-10
+"""Smallest entry of a ray that blocks; its unit is the moving coordinate's own entry, 1. It is
+also the part of the largest entry below which another tie is preferred."""
+
+STABLE_PIVOT = 1e-5
+"""Ties with a ray entry below this part of the largest tied one are passed over: a small pivot
+ruins the kernel."""
+
+PIVOT_MISMATCH = 1e-7
+"""The pivot computed from the row and from the column may differ by this part; beyond it the
+inverse has drifted and is factored anew."""
+
+# ---- drift: how far updated values may go from freshly computed ones
+
+REFRESH_AFTER = 192
+"""Pivots between two factorizations of the kernel: they then cost as much as the updates."""
+
+REFRESH_CAREFULLY = 2
+"""The same at least, where values drift."""
+
+RESIDUAL = 1e-7
+"""Relative residual of a solve with the kernel above which it is singular to working accuracy."""
+
+DRIFT_REFINES = 1e-11
+"""Drift between two factorizations, relative, from which on the rays of a column's path are
+refined."""
+
+DRIFT_RETAKES = 1e-10
+"""The same from which on a stretch of a path is walked again with refined rays. Checkers allow
+1e-9 of the data's size."""
+
+DRIFT_CALM = 1e-12
+"""The same up to which the interval between two factorizations grows again."""
+
+# ---- the centre that lam is measured from
+
+STEEP = 100.0
+"""Change with lam since the centre, in units of the largest value, from which on the centre is
+moved: sums of a constant and a rate times lam have lost two digits then."""
+
+RISING = 10.0
+"""The same from which on every pivot of a column's path is looked at."""
+
+STEEPNESS_AFTER = 16
+"""Pivots between two looks at the steepness of a column's path that is walked with care."""
+
+RECENTRED = 5
+"""Times that a stretch is walked again from a nearer centre before it is kept as it is."""
+
+# ---- patience
+
+STALL = 500
+"""Pivots without a segment of positive length after which the perturbation is drawn anew."""
+
+PERTURBATIONS = 8
+"""Perturbations drawn without progress before the path is given up."""
+
+STARTS = 40
+"""Values of lam at which a first optimal basis is looked for."""
+
+VISIT = 0.03
+"""Seconds of pivots between two looks at the clock: short for a person, long for a clock."""
+
+# ---- candidates of a large program
+
+ALL_CANDIDATES = 320
+"""Up to this many rows, or variables, all of them are candidates: their products are cheap."""
+
+SPARE, SPARE_AT_MOST = 40, 100
+"""Candidates beyond those that the kernel asks for: of few coordinates, and of many."""
+
+COORDINATES_PER_SPARE = 25
+"""Coordinates to one spare candidate more."""
+
+NEAR_LIMIT = 0.01
+"""A resting coordinate whose slack falls below this part of its range becomes a candidate."""
+
+BLOCKERS = 64
+"""Resting coordinates that become candidates where nothing among these blocks a ray."""
+
+BATCH, BATCH_AT_MOST = 64, 192
+"""Pivots between two looks at the resting coordinates, at first and at most."""
+
+LOOK_ENTRIES = 30_000_000
+"""Numbers that a look may hold for either end of the segments: 240 MB."""
+
+RESTING_TOLERANCE = 2e-12
+"""Violation of a limit by a resting coordinate that is allowed, relative: two :data:`TIE`."""
+
+EXACT_PRODUCTS = 2_000_000
+"""Multiplications up to which a product is made in double precision at once: a millisecond."""
+
+STRIDES = (32, 8, 1)
+"""Points of the path from one reference to the next, in each round of the screening."""
+
+SAME_POINT = 1e-13
+"""The solution at a segment's upper end is the one at the lower end of the segment above up to
+this, relative to its largest entry."""
+
+FAR = 1e8
+"""Distance in lam, relative to where it starts, that stands for an endless segment."""
+
+SINGLE_UNIT = 2.0**-24
+"""Half a unit in the last place of single precision."""
+
+SINGLE_HUGE = 1e30
+"""Sums of squares up to this fit into single precision with room for a product."""
+
+# ---- room
+
+SEGMENTS = 256
+"""Segments recorded between two visits of the driver."""
+
+ENTRIES_PER_SEGMENT = 32
+"""Room for their nonzero coefficients, and multipliers, on average."""
+
+CHANGES = 4096
+"""Changes of codes between two segments."""
+
+COLUMN_SEGMENTS, COLUMN_ENTRIES = 1_000_000, 4_000_000
+"""The same for all columns together at most; memory is used only as it is filled."""
+
+NO_RULE = 1 << 60
+"""Segments allowed where the user sets no limit."""
+
+TINY = 1e-300
+"""Keeps a quotient finite where its denominator may be zero."""
