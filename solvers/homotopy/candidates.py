@@ -17,8 +17,7 @@ from sparseopt.problems.base import Array
 
 from .basis import Basis
 from .products import RoughProduct
-from .scan import Ends, ended, scan
-from .screen import Limits, Points, first_products, screened
+from .screen import Ends, Limits, Points, ended, first_products, scan, screened
 from .settings import EXACT_PRODUCTS, RESTING_TOLERANCE
 from .state import Segments
 from .tableau import DenseProgram

@@ -158,7 +158,7 @@ class _Walk:
             self.codes[self.candidates.inside],
             self.lam - self.centre,
             self.top - self.centre,
-            recorded=self.recorder.told,
+            recorded=self.recorder.count,
             refined=self.refined,
         )
         self.state.perturb(self.rng)

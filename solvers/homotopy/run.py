@@ -18,13 +18,12 @@ from sparseopt.result import Certificate, Limit, Result, Status
 
 from ..common.segments import affine_solution
 from . import core
-from .assemble import assemble
 from .basis import Basis
 from .candidates import Candidates
 from .follow import Outcome, follow
 from .products import rough_product
 from .program import ScaledProgram
-from .recorder import Recorder
+from .recorder import Recorder, assemble
 from .run_columns import solve_columns
 from .start import Start, crash, make_optimal, optimal_from, top_basis
 from .state import State
@@ -70,7 +69,7 @@ class Run:
         if start.codes is None:
             return self._failed(start)
         outcome = self._follow(start, end, self.recorder)
-        if not self.recorder.told:
+        if not self.recorder.count:
             return self._stopped_early(outcome.reason)
         stopped_by = "lam_min" if outcome.reason == "end" else outcome.reason
         proofs = self._proof(outcome)
@@ -195,7 +194,7 @@ class Run:
 
     def _stop(self) -> str | None:
         limit = self.control.limit()
-        self.control.progress(f"{self.recorder.told} knots")
+        self.control.progress(f"{self.recorder.count} knots")
         return None if limit is None else limit.value
 
     def _follow(self, start: Start, end: float, recorder: Recorder | None = None) -> Outcome:
