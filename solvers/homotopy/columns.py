@@ -96,7 +96,7 @@ class Column(NamedTuple):
 
 @compiled_inside
 def _optimal_from(tableau: Tableau) -> float:
-    """Return the smallest lam from which on the basis is optimal for ever; inf if there is none."""
+    """Return the smallest lam from which on the basis is optimal; inf if there is none."""
     w = tableau.w
     size, rate_size = 0.0, 0.0
     for i in range(w.shape[1]):

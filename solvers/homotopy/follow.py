@@ -103,7 +103,7 @@ def follow(
     stop : callable
         Asked every few hundredths of a second; a reason ends the path where it is.
     recorder : Recorder, optional
-        Told every segment, and the user's rules.
+        Collects every segment, and holds the rules of the user.
     """
     walk = _Walk(program, codes, lam, end, rng, lam if top is None else top, recorder or Recorder())
     try:

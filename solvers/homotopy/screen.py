@@ -82,7 +82,7 @@ class Ends:
 
 
 def ended(segments: Segments) -> Segments:
-    """Let a segment that goes down for ever end at a lam so far off that only the rates count."""
+    """Let a segment without a lower end stop at a lam so far off that only the rates count."""
     if len(segments) == 0 or np.isfinite(segments.low[-1]):
         return segments
     far = float(segments.high[-1] - FAR * max(1.0, abs(segments.high[-1])))

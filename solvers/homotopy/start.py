@@ -68,7 +68,7 @@ def crash(program: ScaledProgram) -> Basis:
 
 
 def optimal_from(basis: Basis) -> float:
-    """Return the smallest lam from which on the basis is optimal for ever; inf if there is none."""
+    """Return the smallest lam from which on the basis is optimal; inf if there is none."""
     lowest = 0.0
     size = STILL * np.abs(basis.w).max(axis=1, initial=0.0)
     for sign, limit in ((1.0, basis.low), (-1.0, basis.high)):
