@@ -10,6 +10,7 @@ from sparseopt import Certificate, Limit, Status, Verdict
 from sparseopt.io.results import load_result
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.problems import CLIME
+from sparseopt.solvers.homotopy import run_columns
 
 
 def covariance(d=12, n=40, seed=0):
@@ -105,6 +106,17 @@ def test_threads_do_not_change_the_answer():
     one, two = (solve(problem, lam_min=0.05, threads=count, check=False) for count in (1, 2))
     assert one.x.tolist() == two.x.tolist()
     assert one.path.low.tolist() == two.path.low.tolist()
+
+
+def test_columns_for_which_there_is_no_room_are_followed_again(monkeypatch):
+    problem = CLIME(covariance(20))
+    roomy = solve(problem, lam_min=0.05, check=False)
+    monkeypatch.setattr(run_columns, "COLUMN_SEGMENTS", 3)
+    monkeypatch.setattr(run_columns, "COLUMN_ENTRIES", 10)
+    tight = solve(problem, lam_min=0.05)
+    assert tight.verdict is Verdict.VERIFIED
+    assert tight.x.tolist() == roomy.x.tolist()
+    assert tight.path.low.tolist() == roomy.path.low.tolist()
 
 
 def test_a_time_limit_ends_the_columns():
