@@ -29,7 +29,7 @@ _TRIES = 3
 
 
 # Behaviours of an outside solver that are tried without --thorough, beside every eighth sample.
-_SOON = {"unknown-option", "unsupported", "invalid", "quiet", "unchanged", "time-limit"}
+_SOON = {"unknown-option", "unsupported", "invalid", "quiet", "unchanged"}
 
 
 def _cases() -> Iterator[object]:
