@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from sparseopt.result import Limit
 
 from ..common.outcome import Answer, Outcome, Request
 from ..common.program import Program
-from ..common.watch import watched
+from ..common.watch import Late, look, watched
 from .adapter import Adapter
 
 __all__ = ["Scip"]
@@ -78,8 +78,9 @@ class Scip(Adapter):
                 translated.configure(request, control)
                 if request.start is not None:
                     translated.start(request.start)
-            _look(early)
-        except _Late as late:
+            if early is not None:
+                look(early)
+        except Late as late:
             return Answer(outcome=Outcome.LIMIT, raw="not begun", limit=late.limit)
         model = translated.model
 
@@ -90,19 +91,6 @@ class Scip(Adapter):
 
         limit = watched(model.optimizeNogil, stop, control)
         return translated.answer(limit)
-
-
-class _Late(Exception):
-    """A limit was reached while the model was built."""
-
-    def __init__(self, limit: Limit) -> None:
-        self.limit = limit
-
-
-def _look(control: Control | None) -> None:
-    limit = None if control is None else control.limit()
-    if limit is not None:
-        raise _Late(limit)
 
 
 class _Translated:
@@ -122,17 +110,23 @@ class _Translated:
         self.allowed: _IterationLimit | None = None
         self.model: Any = pyscipopt.Model()
         self.model.hideOutput()
+
+        def watching(values: list[Any]) -> Iterator[Any]:
+            for value in values:
+                if control is not None:
+                    look(control)
+                yield value
+
         whole = program.integer if program.integer is not None else np.zeros(len(program.cost))
         self.variables = [
             self.model.addVar(lb=low, ub=high, obj=cost, vtype="I" if integer else "C")
             for low, high, cost, integer in zip(
                 *(_finite(a) for a in (program.low, program.high)),
-                program.cost.tolist(),
+                watching(program.cost.tolist()),
                 whole.tolist(),
                 strict=True,
             )
         ]
-        _look(control)
         self.terms = [pyscipopt.scip.Term(variable) for variable in self.variables]
         matrix = sp.csr_array(program.matrix)
         self.rows = [
@@ -142,14 +136,13 @@ class _Translated:
                 high,
             )
             for a, b, low, high in zip(
-                matrix.indptr[:-1].tolist(),
+                watching(matrix.indptr[:-1].tolist()),
                 matrix.indptr[1:].tolist(),
                 program.row_low.tolist(),
                 program.row_high.tolist(),
                 strict=True,
             )
         ]
-        _look(control)
         self.helpers: list[tuple[Any, Callable[..., float]]] = []
         self.model.addObjoffset(program.offset)
         if program.quadratic is not None:

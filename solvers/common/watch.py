@@ -17,7 +17,7 @@ from collections.abc import Callable
 from sparseopt.backend import Control
 from sparseopt.result import Limit
 
-__all__ = ["watched"]
+__all__ = ["Late", "look", "watched"]
 
 _FIRST, _LOOK = 0.001, 0.02
 """Seconds between the first looks at the clock, when solvers set up, and between later ones."""
@@ -25,6 +25,31 @@ _SETTING_UP = 100
 """How many looks are first ones."""
 _GUARD = 0.0002
 """Seconds between looks while a solver has yet to take Ctrl-C from Python."""
+
+
+class Late(Exception):
+    """A limit was reached while a model was built.
+
+    Parameters
+    ----------
+    limit : Limit
+    """
+
+    def __init__(self, limit: Limit) -> None:
+        self.limit = limit
+
+
+def look(control: Control) -> None:
+    """Look at the clock and for Ctrl-C while a model is built.
+
+    Raises
+    ------
+    Late
+        At a limit.
+    """
+    limit = control.limit()
+    if limit is not None:
+        raise Late(limit)
 
 
 def watched(

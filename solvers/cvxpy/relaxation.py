@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,6 +16,7 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Certificate, Limit, Result, Status, relative_gap
 
+from ..common.watch import Late
 from .conic import OPTIONS, CvxpyConic
 
 if TYPE_CHECKING:
@@ -168,11 +170,11 @@ def _relax_strs(problem: STRS, options: Mapping[str, Any], control: Control) -> 
     everything = np.arange(len(a))
     best = first_incumbent(A, a, d, 1, control)
     conic = CvxpyConic.of(control, options)
-    with control.building():
-        relaxation = StrongRelaxation(A, a, d)
+    relaxation, found = None, None
+    with contextlib.suppress(Late), control.building():
+        relaxation = StrongRelaxation(A, a, d, control)
     limit = control.limit()
-    found = None
-    if limit is None:
+    if limit is None and relaxation is not None:
         with control.building():
             bounding = ConicBounding(relaxation.problem, conic)
         box = relaxation.problem.lower, relaxation.problem.upper
@@ -183,12 +185,12 @@ def _relax_strs(problem: STRS, options: Mapping[str, Any], control: Control) -> 
     plain = Multipliers.of_point(A, a, everything, np.zeros(1 + len(a) + len(a) ** 2))
     pair, bound = plain, plain.spectral
     values: dict[str, float] = {}
-    if found is not None and found.multipliers is not None:
+    if relaxation is not None and found is not None and found.multipliers is not None:
         strong = Multipliers.of_point(A, a, everything, relaxation.pair(found.multipliers))
         proven = Proof.at(strong, everything, everything[:0], d).bound
         if proven < bound:
             pair, bound = strong, proven
-    if found is not None and found.x is not None:
+    if relaxation is not None and found is not None and found.x is not None:
         values["relaxation"] = relaxation.problem.objective(found.x) * scale
         shares = relaxation.shares(found.x)
         support = np.sort(np.argsort(-shares, kind="stable")[:d])

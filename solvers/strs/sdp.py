@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.builder import MISDPBuilder
 
+from ..common.watch import look
 from ..misdp.bounds import ConicMultipliers
 
 __all__ = ["StrongRelaxation"]
@@ -26,6 +28,8 @@ class StrongRelaxation:
     ----------
     A, a : arrays of shape (D, D) and (D,)
     d : int
+    control : Control, optional
+        Whose limits end the construction by a :class:`~sparseopt.solvers.common.watch.Late`.
 
     Attributes
     ----------
@@ -33,7 +37,7 @@ class StrongRelaxation:
         Without integers.
     """
 
-    def __init__(self, A: Array, a: Array, d: int) -> None:
+    def __init__(self, A: Array, a: Array, d: int, control: Control | None = None) -> None:
         D = len(a)
         model = MISDPBuilder("max")
         M = model.matrix(D + 1, name="M")
@@ -45,10 +49,14 @@ class StrongRelaxation:
         model.row((np.diag(Z), np.ones(D)), lower=1.0, upper=1.0)
         model.row((q, np.ones(D)), upper=float(d))
         for i in range(D):
+            if control is not None:
+                look(control)
             for j in range(D):
                 for sign in (-1.0, 1.0):
                     model.row((T[i, j], 1.0), (Z[i, j], sign), lower=0.0)
         for i in range(D):
+            if control is not None:
+                look(control)
             for factor, tail in (
                 (1.0, [[(z[i], 2.0)]]),
                 (1.0, [[(Z[i, j], 2.0)] for j in range(D)]),
