@@ -41,6 +41,10 @@ __all__ = ["Judgement", "Leaves", "bound_tolerance", "judge", "unproven_leaf"]
 
 _CELLS = 200_000_000
 """Leaves times variables beyond which the certificate is not read."""
+_VISITS = 5e9
+"""Entries of leaves that rebuilding the tree may look at, level by level: about a minute."""
+_CUBES = 1e12
+"""Sum of the cubes of the matrices that may be factorised: about a minute."""
 _CHUNK = 1_000_000
 """Matrix entries that are factorised at once."""
 _SMALLEST = 1e-200
@@ -193,7 +197,11 @@ def covers(leaves: Leaves, d: int) -> bool:
     inside, outside = np.array([0]), np.array([0])
     if len(left) == 0:
         return False
+    visits = 0
     while len(left):
+        visits += left.size
+        if visits > _VISITS:
+            raise Unreadable("the tree of the leaves is too deep to check")
         closed = np.logical_or.reduceat(~left.any(axis=1), start)
         common = np.logical_and.reduceat(left != 0, start, axis=0)
         if not (closed | common.any(axis=1)).all():
@@ -231,9 +239,16 @@ def unproven_leaf(problem: STRS, leaves: Leaves, bound: float, tolerance: float)
     bound : float
     tolerance : float
         Must exceed the rounding of a factorisation, about n^2 1e-16 of the entries' size.
+
+    Raises
+    ------
+    Unreadable
+        When this would take much longer than a minute.
     """
     in_candidates = leaves.state >= 0
     sizes = in_candidates.sum(axis=1)
+    if float(((sizes + 1.0) ** 3).sum()) > _CUBES:
+        raise Unreadable(f"{len(sizes)} leaves are too many matrices to factorise")
     for size in np.unique(sizes):
         which = np.flatnonzero(sizes == size)
         rows = max(1, _CHUNK // int(size + 1) ** 2)

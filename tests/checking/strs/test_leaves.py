@@ -175,6 +175,16 @@ def test_a_missing_array_is_refuted():
     assert sparseopt.check(IDENTITY, result).verdict is Verdict.REFUTED
 
 
+@pytest.mark.parametrize("limit", ["_VISITS", "_CUBES", "_CELLS"])
+def test_work_is_bounded(limit, monkeypatch):
+    problem = STRS(A=np.diag([3.0, 2.0, 1.0, 0.5]) + 0.1, d=2)
+    result = sparseopt.solve(problem, backend="brute-force")
+    monkeypatch.setattr(f"sparseopt.checking.strs.leaves.{limit}", 20)
+    report = sparseopt.check(problem, result)
+    assert report.verdict is Verdict.UNPROVEN
+    assert any("too" in message for message in report.messages)
+
+
 @pytest.mark.parametrize("bound", [None, inf])
 def test_without_a_bound_nothing_is_proven(bound):
     result = Result(
