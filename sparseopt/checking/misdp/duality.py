@@ -149,12 +149,12 @@ class WeakDuality:
     ) -> LeafBound:
         problem, dual = self._problem, dual.copy()
         absorbed: dict[int, float] = {}
-        if absorb:
-            r, error, _ = self._reduced_costs(costs, dual)
-        for here, size, weight, columns in self._blocks:
+        # Matrices of variables come last: what they absorb depends on all other multipliers.
+        for here, size, weight, columns in sorted(self._blocks, key=lambda b: b[3] is not None):
             entries, unsure = dual[here], 0.0
             own: list[int] = []
             if absorb and columns is not None:
+                r, error, _ = self._reduced_costs(costs, dual)
                 part = r[columns]
                 ends = np.where(part > 0.0, problem.lower[columns], problem.upper[columns])
                 free = np.isinf(ends)

@@ -2,7 +2,8 @@ r"""Whether a point of a MISDP is feasible: integers exactly, the rest to 1e-7 i
 
 Integer variables are rounded, and all other variables are moved into their bounds. With the
 integers fixed each constraint has a **unit** that the problem's numbers give, never the point: the
-least, over its continuous variables, of the largest coefficient of that variable in it. The point
+least, over its continuous variables, of the largest coefficient of that variable in it; and no
+more than its constant, where that is not zero. The point
 
 - **holds** where it misses each constraint by at most 1e-7 units, rounding errors of the evaluation
   included;
@@ -76,9 +77,12 @@ def check_point(problem: MISDP, x: Array, findings: Findings) -> Array | None:
     return point
 
 
-def semidefinite_margin(problem: MISDP, part: SecondOrderCone | SemidefiniteBlock) -> float:
-    """Return by how much eigenvalues of a matrix, or the head of a cone, may be too small."""
-    return CONIC * _unit(part.F, problem.integer)
+def semidefinite_margin(
+    problem: MISDP, part: SecondOrderCone | SemidefiniteBlock, x: Array
+) -> float:
+    """Return by how much eigenvalues of a matrix, or the head of a cone, may be too small at x."""
+    constant = part.g if isinstance(part, SecondOrderCone) else part.F0
+    return CONIC * _unit(part.F, problem.integer, x, constant)
 
 
 class _Judge:
@@ -149,25 +153,25 @@ def _judge_rows(problem: MISDP, x: Array, judge: _Judge) -> None:
     has = largest > 0.0
     # What the integers leave of the row: sides and terms of the continuous variables.
     fixed = A[:, whole] @ x[whole]
-    net = np.minimum(
-        np.abs(np.where(np.isfinite(low), low - fixed, np.inf)),
-        np.abs(np.where(np.isfinite(high), high - fixed, np.inf)),
-    )
-    terms = np.maximum(absolute @ np.abs(x[~whole]), np.where(np.isfinite(net), net, 0.0))
+    side = np.where(low - value > value - high, low, high)
+    net = np.abs(np.where(np.isfinite(side), side - fixed, 0.0))
+    # What cancels up to rounding errors of the data is zero.
+    net[net <= _DATA * (abs(A[:, whole]) @ np.abs(x[whole]) + ends)] = 0.0
+    terms = np.maximum(absolute @ np.abs(x[~whole]), net)
     rounding = _DATA * (size + ends)
     limit = CONIC * np.where(has, 0.0, _least_and_largest(abs(A))[0])
     judge.compare(
         "rows number",
         missed,
         error,
-        np.where(has, CONIC * least, np.minimum(rounding, limit)),
+        np.where(has, CONIC * _capped(least, net), np.minimum(rounding, limit)),
         np.where(has, CONIC * np.maximum(largest, terms), rounding),
     )
 
 
 def _judge_cone(problem: MISDP, cone: SecondOrderCone, x: Array, name: str, judge: _Judge) -> None:
     u, error, _ = _evaluated(cone.F, x, cone.g)
-    unit = _unit(cone.F, problem.integer)
+    unit = _unit(cone.F, problem.integer, x, cone.g)
     slip = 2.0 * float(error.sum()) + 8.0 * _EPS * cone.dimension * float(np.abs(u).max())
     largest = max(unit, float(np.abs(u).max()))
     held = CONIC * unit if unit else _INTEGER_MATRIX * largest
@@ -189,7 +193,7 @@ def _judge_block(
 ) -> None:
     _, error, _ = _evaluated(block.F, x, block.F0)
     matrix = block.matrix(x)
-    unit = _unit(block.F, problem.integer)
+    unit = _unit(block.F, problem.integer, x, block.F0)
     slip = math.sqrt(2.0 * float(error @ error))
     if not unit:
         # Nothing can be moved: the matrix is what it is, and each line has its own scale.
@@ -212,7 +216,7 @@ def _judge_block(
     if block.rank_one and block.size > 1:
         own = np.linalg.eigvalsh(block.matrix(x))
         second, first = max(0.0, float(own[-2])), max(0.0, float(own[-1]))
-        noise = _RANK_NOISE * _unit(block.F, problem.integer)
+        noise = _RANK_NOISE * _unit(block.F, problem.integer, x, block.F0)
         held = max(RANK_ONE * first, noise)
         judge.compare(f"rank_one: {name}", second, 0.0, np.array(held), np.array(held))
 
@@ -233,8 +237,22 @@ def _least_and_largest(absolute: sp.csr_array) -> tuple[Array, Array]:
     return np.where(np.isfinite(least), least, 0.0), largest
 
 
-def _unit(F: sp.csr_array, whole: Array) -> float:
-    """Return the least, over continuous variables, of the largest coefficient; 0 without such."""
+def _unit(F: sp.csr_array, whole: Array, x: Array, constant: Array) -> float:
+    """Return the least, over continuous variables, of the largest coefficient; 0 without such.
+
+    Nor is it more than the constant with the integers put in, where there is one.
+    """
     columns = sp.csr_array(abs(F).T)[~whole]
     _, largest = _least_and_largest(sp.csr_array(columns))
-    return float(largest[largest > 0.0].min(initial=np.inf)) if largest.any() else 0.0
+    if not largest.any():
+        return 0.0
+    F = F[:, whole]
+    fixed = float(np.abs(F @ x[whole] + constant).max())
+    if fixed <= _DATA * float((abs(F) @ np.abs(x[whole]) + np.abs(constant)).max()):
+        fixed = 0.0
+    return float(_capped(largest[largest > 0.0].min(), np.array(fixed)))
+
+
+def _capped(unit: Array, constant: Array) -> Array:
+    """Return the smaller of the two, or the unit where the constant is zero."""
+    return np.where(constant > 0.0, np.minimum(unit, constant), unit)

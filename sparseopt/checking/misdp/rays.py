@@ -186,7 +186,7 @@ def _check_curve(
         s = len(at)
         B = rationals(cross[begin : begin + s * s].reshape(s, s))
         begin += s * s
-        at = at + np.diag([Fraction(semidefinite_margin(problem, part))] * s)
+        at = at + np.diag([Fraction(semidefinite_margin(problem, part, x))] * s)
         whole = np.block([[at, B], [B.T, last]])
         name = f"constraint {k} of cones and matrices"
         _conclude(semidefinite(whole), "the curve", name, findings)

@@ -180,6 +180,43 @@ def test_a_problem_is_not_both_infeasible_and_solved(M: float) -> None:
         assert verdict(problem, optimal(problem, [k])) != "verified"
 
 
+@pytest.mark.parametrize("M", [1e7, 1e9, 1e12])
+def test_a_large_coefficient_does_not_excuse_a_small_variable(M: float) -> None:
+    """Minimise w >= M z where M z >= 1, as a row, a matrix or a cone: the minimum is 1."""
+    row = {"A": [[1.0, -M]], "row_lower": [0.0], "lower": [0.0, 0.0]}
+    for parts in (
+        {"A": [[1.0, -M], [0.0, M]], "row_lower": [0.0, 1.0]},
+        {"blocks": [SemidefiniteBlock([[0.0, M], [0.0, 0.0], [0.0, 0.0]], [0.0, 1.0, 1.0])]},
+        {"cones": [SecondOrderCone([[0.0, M], [0.0, 0.0]], [0.0, 1.0])]},
+    ):
+        problem = MISDP(**{"c": [1.0, 0.0], **row, **parts})
+        assert verdict(problem, optimal(problem, [0.0, 0.0])) != "verified"
+        # The point is feasible; a bound needs other multipliers.
+        good = Result(
+            status=Status.FEASIBLE, limit=Limit.TIME, x=np.array([1.0, 1.0 / M]), objective=1.0
+        )
+        assert not check(problem, good).messages[0].startswith("x misses")
+
+
+def test_what_a_matrix_absorbs_is_known_after_all_other_moves() -> None:
+    """The largest X_01 of a matrix with a diagonal up to 1 is 1, not 0.
+
+    The multiplier -1 of the 1 x 1 matrix X_01 would cancel its cost, and must be moved to 0.
+    """
+    matrix = SemidefiniteBlock(np.eye(3))
+    single = SemidefiniteBlock([[0.0, 1.0, 0.0]])
+    for blocks, psd in (
+        ([matrix, single], [0.0, 0.0, 0.0, -1.0]),
+        ([single, matrix], [-1.0, 0.0, 0.0, 0.0]),
+    ):
+        problem = MISDP(
+            c=[0.0, -1.0, 0.0], upper=[1.0, np.inf, 1.0], lower=[0.0, -np.inf, 0.0], blocks=blocks
+        )
+        assert verdict(problem, optimal(problem, [1.0, 0.0, 1.0], psd=psd)) != "verified"
+        best = optimal(problem, [1.0, 1.0, 1.0])
+        assert verdict(problem, best) == "verified"
+
+
 def test_rank_one_is_judged_by_the_eigenvalues() -> None:
     """diag(1, 1) is no matrix of rank one, however large a bound of an entry is."""
     F = np.eye(3)
