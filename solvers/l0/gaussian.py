@@ -18,7 +18,7 @@ from .enumeration import LaneSpace, enumerate_block, lane_space
 from .leaps_and_bounds import NODE, TOTAL, SearchSpace, Tables, search_block, search_space
 from .orthogonal_search import improve
 from .settings import (
-    DEPENDENT,
+    NO_DIGITS,
     REFITTED_BY_LOSS,
     REFITTED_BY_SINE,
     SEARCHED_AGAIN,
@@ -144,7 +144,7 @@ def _improve(problem: L0GraphicalModel, node: int, loss: Array, mask: Array) -> 
     null = float(target @ target)
     columns = columns / np.linalg.norm(columns, axis=0)
     R, c = columns.T @ columns, columns.T @ target
-    near = np.tril(1.0 - np.square(R) < DEPENDENT, -1).any(axis=1)
+    near = _copies(columns, R)
     V = np.linalg.inv(R + SHARING * np.eye(len(R)))
     order = np.argsort(-np.square(V @ c) / np.diag(V), kind="stable")
     order = order[~near[order]]
@@ -160,6 +160,16 @@ def _improve(problem: L0GraphicalModel, node: int, loss: Array, mask: Array) -> 
             loss[k] = least_squares(problem, node, problem.candidates.of(node)[chosen])[1]
         if loss[k] > loss[k - 1]:
             loss[k], mask[k] = loss[k - 1], mask[k - 1]
+
+
+def _copies(columns: Array, R: Array) -> Array:
+    """Return which candidates are copies of others before them, up to their sign and rounding."""
+    copy = np.zeros(len(R), dtype=bool)
+    for i, k in np.argwhere(np.tril(1.0 - np.square(R) < REFITTED_BY_SINE, -1)):
+        # The inner product has no digits left for the angle; the difference has.
+        rest = columns[:, i] - np.sign(R[i, k]) * columns[:, k]
+        copy[i] |= float(rest @ rest) < NO_DIGITS
+    return copy
 
 
 def gaussian_point(problem: L0GraphicalModel, selected: Array) -> Array:

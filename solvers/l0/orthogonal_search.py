@@ -18,7 +18,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled, compiled_in_place
-from .settings import DEPENDENT, TIE
+from .settings import NO_DIGITS, TIE
 
 __all__ = ["improve"]
 
@@ -91,7 +91,7 @@ def improve(columns: Array, best: Array, mask: Array, work: float) -> Any:
 def _take(here: Array, i: int, out: Array) -> bool:
     """Project column i out of those behind it; False where there is nothing left of it."""
     length = _squared(here[i])
-    if length <= DEPENDENT:
+    if length <= NO_DIGITS:
         return False
     for o in range(i + 1, len(here)):
         product = 0.0

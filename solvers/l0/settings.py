@@ -8,6 +8,10 @@ DEPENDENT = 1e-10
 """Squared sine of the angle to the chosen columns below which a column adds nothing: an angle of
 1e-5, as the problem states it. A candidate this near to another one is its copy."""
 
+NO_DIGITS = 1e-16
+"""The same in the second search, by the columns themselves: what is left of a column has no more
+than eight digits there. The checker calls such tables unproven."""
+
 NOT_ENUMERATED = 1e-8
 """Squared sine of an angle between columns below which normal equations keep fewer than half of the
 digits: nodes are not enumerated side by side, and coefficients come from singular values."""

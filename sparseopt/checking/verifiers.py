@@ -15,7 +15,14 @@ from sparseopt.families import Family, family_of, register
 from sparseopt.installed import resolve
 from sparseopt.problems.base import Array, Problem
 
-__all__ = ["Evaluation", "Verifier", "evaluate", "register_verifier", "verifier_of"]
+__all__ = [
+    "Evaluation",
+    "Verifier",
+    "evaluate",
+    "plain_evaluation",
+    "register_verifier",
+    "verifier_of",
+]
 
 Verifier = Callable[[Any, Any, Findings], None]
 """Called with the problem, the result and the findings to write to."""
@@ -64,9 +71,12 @@ def evaluate(problem: Problem, x: Array, lam: float | None) -> Evaluation:
         When x does not fit the problem.
     """
     own = getattr(verifier_of(problem.family), "evaluate", None)
-    if own is not None:
-        evaluation: Evaluation = own(problem, x, lam)
-        return evaluation
+    evaluation: Evaluation = (own or plain_evaluation)(problem, x, lam)
+    return evaluation
+
+
+def plain_evaluation(problem: Problem, x: Array, lam: float | None) -> Evaluation:
+    """Evaluate a point by the problem's own residuals, relative to 1 + max |x|."""
     residuals = problem.residuals(x, lam)
     worst = max(residuals, key=lambda name: residuals[name], default="")
     value = residuals.get(worst, 0.0)

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from attacks import damages, lies
+from brute_force import smallest_losses
 from brute_paths import Basis, path_result
 from small_misdps import draw
 
@@ -27,6 +28,7 @@ from sparseopt.problems import (
     ParametricLP,
     STRSPath,
 )
+from sparseopt.proofs.neighbours import support_losses
 
 
 def dantzig(seed):
@@ -248,6 +250,36 @@ def test_a_large_coefficient_hides_no_negative_one_on_a_path(couple):
         basis = Basis(np.array([2, 2, *rows]), theta, nu, 0.0, np.inf)
         assert not believed(problem, path_result(problem, [basis]))
     assert not believed(problem, statement(problem, 0.0, theta[:, 0], nu[:, 0]))
+
+
+# ---- Near-dependent columns, which nobody put there to attack.
+
+
+def dependent_graph(angle, seed):
+    """Node 0 needs the difference of candidates that are `angle` apart."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 6))
+    difference = rng.normal(size=40)
+    X[:, 2] = X[:, 1] + angle * difference
+    X[:, 0] = difference + rng.normal(size=40)
+    return L0GraphicalModel(X, Candidates.window(6, 5))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("angle", [1e-4, 1e-5, 3e-6, 1e-6, 1e-7, 1e-9, 1e-13])
+def test_candidates_that_nearly_depend_on_each_other_are_not_passed_over(angle, seed):
+    model = dependent_graph(angle, seed)
+    best = smallest_losses(model, 0)
+    result = sparseopt.solve(model)
+    stated = support_losses(model, result.path.supports)[:6]
+    null = model.null_losses()[0]
+    if result.verdict is Verdict.VERIFIED:
+        np.testing.assert_allclose(stated, best, atol=2e-9 * null)
+    else:
+        assert angle < 1e-5
+    assert result.verdict is not Verdict.REFUTED
+    if angle >= 1e-7:  # the engine itself finds them, to what digits there are
+        np.testing.assert_allclose(stated, best, atol=max(1e-9, 1e-14 / angle) * null)
 
 
 # ---- Right answers that were refuted.

@@ -19,8 +19,8 @@ __all__ = ["prove_dependent"]
 
 @strict
 def prove_dependent(
-    columns: Array, bound: Array, nothing: float, work: float
-) -> tuple[int, int, float, float]:
+    columns: Array, bound: Array, nothing: float, unsure: float, work: float
+) -> tuple[int, int, float, float, bool]:
     """Look through the subsets of one node.
 
     Parameters
@@ -31,14 +31,17 @@ def prove_dependent(
         What no set of 0, 1, ... candidates may fall below; not increasing.
     nothing : float
         Squared sine of the angle to those taken below which a candidate adds nothing.
+    unsure : float
+        That below which its direction is known to too few digits.
     work : float
         What may be spent, in multiplications.
 
     Returns
     -------
-    state, size, rss, spent
+    state, size, rss, spent, doubtful
         The state is 0 where nothing beats the bounds, 1 where the set of `size` candidates has the
-        residual sum of squares `rss`, and 3 where the work was not enough.
+        residual sum of squares `rss`, and 3 where the work was not enough. It is doubtful where an
+        angle between the two limits was met.
     """
     d, m = len(columns) - 1, columns.shape[1]
     # What is left of all columns when the first `level` candidates are decided.
@@ -47,13 +50,13 @@ def prove_dependent(
     scratch = np.empty((d + 1, m))
     left[0] = columns
     spent = float(d * d * m)
-    rss = _rest(left[0], 0, nothing, scratch)
+    rss, doubtful = _rest(left[0], 0, nothing, unsure, scratch)
     if rss < bound[d]:
-        return 1, d, rss, spent
+        return 1, d, rss, spent, doubtful
     level = 0
     while level >= 0:
         if spent > work:
-            return 3, 0, 0.0, spent
+            return 3, 0, 0.0, spent, doubtful
         if level == d or step[level] == 2:
             level -= 1
             continue
@@ -65,6 +68,7 @@ def prove_dependent(
                 length += here[i, k] * here[i, k]
             if length <= nothing:
                 continue
+            doubtful = doubtful or length < unsure
             spent += float((d - i) * m)
             _project(here, i, length, following)
             rss = 0.0
@@ -72,19 +76,21 @@ def prove_dependent(
                 rss += following[d, k] * following[d, k]
             size = taken[level] + 1
             if rss < bound[size]:
-                return 1, size, rss, spent
+                return 1, size, rss, spent, doubtful
         else:
             size = taken[level]
             # The set of those taken was looked at: only larger ones are new.
             if level + 1 == d:
                 continue
             spent += float((d - i) * (d - i) * m)
-            if _rest(here, i + 1, nothing, scratch) >= bound[size + 1]:
+            rss, narrow = _rest(here, i + 1, nothing, unsure, scratch)
+            doubtful = doubtful or narrow
+            if rss >= bound[size + 1]:
                 continue
             following[i + 1 :] = here[i + 1 :]
         taken[level + 1], step[level + 1] = size, 0
         level += 1
-    return 0, 0, 0.0, spent
+    return 0, 0, 0.0, spent, doubtful
 
 
 @strict
@@ -103,8 +109,14 @@ def _project(rows: Array, i: int, length: float, out: Array) -> None:
 
 
 @strict
-def _rest(here: Array, first: int, nothing: float, scratch: Array) -> float:
-    """Return the residual sum of squares of the last row on the others from `first` on."""
+def _rest(
+    here: Array, first: int, nothing: float, unsure: float, scratch: Array
+) -> tuple[float, bool]:
+    """Return the residual sum of squares of the last row on the others from `first` on.
+
+    And whether an angle between the two limits was met.
+    """
+    doubtful = False
     d, m = len(here) - 1, here.shape[1]
     scratch[first:] = here[first:]
     for i in range(first, d):
@@ -113,8 +125,9 @@ def _rest(here: Array, first: int, nothing: float, scratch: Array) -> float:
             length += scratch[i, k] * scratch[i, k]
         if length <= nothing:
             continue
+        doubtful = doubtful or length < unsure
         _project(scratch, i, length, scratch)
     total = 0.0
     for k in range(m):
         total += scratch[d, k] * scratch[d, k]
-    return total
+    return total, doubtful

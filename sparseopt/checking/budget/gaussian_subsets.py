@@ -21,10 +21,12 @@ WORK = 3e10
 """What is spent at most, in multiplications: some 20 to 30 seconds."""
 _ENTRIES = 1 << 21
 """Entries of Gram matrices and columns that are handled at once."""
-_NOTHING = 1e-10
-"""Squared sine of the angle to others below which a candidate adds nothing."""
-_DOUBT = 10.0
-"""How far from it a squared sine must be to count as below or above."""
+_NOTHING = 1e-27
+"""Squared sine of the angle to others below which a candidate adds nothing: what rounding leaves of
+copies and combinations is 1e-30."""
+_UNSURE = 1e-11
+"""That below which rounding errors of 1e-16 turn a candidate's remaining direction by so much that
+its loss is not known to 1e-9: neither proven nor beaten."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,7 @@ def _search_dependent(
 ) -> tuple[int, int, float, float]:
     """Look through the subsets of a node without using an inverse; (state, size, loss, spent)."""
     from sparseopt.checking.budget.gaussian_dependent import prove_dependent
-    from sparseopt.checking.budget.gaussian_tree import BEATEN, OPEN
+    from sparseopt.checking.budget.gaussian_tree import OPEN
 
     own, n = problem.candidates.of(node), problem.X.shape[0]
     columns = np.asarray(problem.X[:, own], dtype=float)
@@ -127,7 +129,7 @@ def _search_dependent(
         target = np.append(target, np.zeros(len(own)))
     null = float(target @ target)
     columns, target = columns / np.linalg.norm(columns, axis=0), target / np.sqrt(null)
-    columns = columns[:, _different(columns.T @ columns)]
+    columns = columns[:, _different(columns)]
     # Those that are missed most come first; a trace of a ridge lets copies share.
     R, c = columns.T @ columns, columns.T @ target
     V = np.linalg.inv(R + 1e-6 * np.eye(len(R)))
@@ -135,20 +137,20 @@ def _search_dependent(
     triangle = np.asarray(np.linalg.qr(np.column_stack([columns[:, order], target]), mode="r"))
     rows = np.ascontiguousarray(triangle.T)
     bound = _bounds(problem, np.array([node]), table)[0, : len(R) + 1] * n / null
-    # What neighbours attain that depend on each other or not, by rounding, refutes nothing.
-    state, size, rss, spent = prove_dependent(rows, bound, _NOTHING / _DOUBT, work)
-    if state == BEATEN:
-        state, size, rss, more = prove_dependent(rows, bound, _NOTHING * _DOUBT, work)
-        spent += more
-        state = BEATEN if state == BEATEN else OPEN
+    state, size, rss, spent, doubtful = prove_dependent(rows, bound, _NOTHING, _UNSURE, work)
+    if doubtful:
+        state = OPEN
     return state, size, rss * null / n, spent
 
 
-def _different(R: Array) -> Array:
-    """Return the candidates that are no copies of others before them."""
-    near = np.tril(1.0 - np.square(R) < _NOTHING / _DOUBT, -1)
+def _different(columns: Array) -> Array:
+    """Return the candidates, of unit length, that are no copies of others before them."""
+    R = columns.T @ columns
     kept: list[int] = []
     for k in range(len(R)):
-        if not near[k, kept].any():
+        near = [i for i in kept if 1.0 - R[i, k] ** 2 < _UNSURE]
+        # The inner product has no digits left for the angle; the difference has.
+        apart = (columns[:, k] - np.sign(R[i, k]) * columns[:, i] for i in near)
+        if not any(float(rest @ rest) < _NOTHING for rest in apart):
             kept.append(k)
     return np.array(kept)

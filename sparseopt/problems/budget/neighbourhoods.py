@@ -52,7 +52,7 @@ class L0GraphicalModel(BudgetProblem):
     columns first. A point x holds the coefficients of all candidates in the order of
     ``candidates.index``, shape (sum of all :math:`|N_j|`,).
 
-    - Columns that are copies of others, or combinations of them up to an angle of 1e-5, are
+    - Columns that are copies of others, or combinations of them up to an angle of 1e-8, are
       allowed: the loss of a set of neighbours is its minimum, and a node never needs a column that
       adds nothing.
     - A node without candidates keeps :math:`\ell_j(0)`.
