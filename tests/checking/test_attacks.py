@@ -371,3 +371,34 @@ def test_reduced_costs_of_a_large_variable_count(small):
     zero = statement(other, 0.0, [0.0, 0.0], [1.0, 0.0, 0.0])
     assert zero.objective == 0.0
     assert not believed(other, zero)
+
+
+@pytest.mark.parametrize("small", [1e-8, 1e-9, 1e-10, 1e-12])
+def test_a_farkas_sum_up_to_rounding_proves_nothing(small):
+    """-x0 + x1 <= -1 and x0 - (1 + small) x1 <= 0: x1 = 1 / small is feasible."""
+    problem = ParametricLP(
+        [[-1.0, 1.0], [1.0, -1.0 - small]], [-1.0, 0.0], [0.0] * 2, [-1.0, 0.0], [0.0] * 2
+    )
+    feasible = np.array([2.0 + 2.0 / small, 1.0 + 2.0 / small])
+    assert max(problem.residuals(feasible, 0.0).values()) == 0.0
+    claim = Result(
+        status=Status.INFEASIBLE,
+        certificate=Certificate("farkas", {"nu": np.array([1.0, 1.0])}),
+        params=SolveParams(lam=0.0),
+    )
+    assert not believed(problem, claim)
+
+
+@pytest.mark.parametrize("small", [1e-8, 1e-9, 1e-10, 1e-12])
+def test_a_ray_up_to_rounding_proves_nothing(small):
+    """max x0 with x0 - (1 - small) x1 <= 1, x1 <= x0: the optimum is 1 / small."""
+    problem = ParametricLP(
+        [[1.0, -1.0 + small], [-1.0, 1.0]], [1.0, 0.0], [0.0] * 2, [1.0, 0.0], [0.0] * 2
+    )
+    for ray in ([1.0, 1.0], [1.0, 1.0 + small]):
+        claim = Result(
+            status=Status.UNBOUNDED,
+            certificate=Certificate("ray", {"x": np.zeros(2), "ray": np.array(ray)}),
+            params=SolveParams(lam=0.0),
+        )
+        assert not believed(problem, claim), ray

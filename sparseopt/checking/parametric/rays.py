@@ -13,8 +13,10 @@ leaves no feasible point. The domains' ends are affine in lam, so sigma is.
 per step, affine in lam as well; rho < 0 leaves no bound wherever there is a feasible point.
 
 Coordinates that may not move (a multiplier towards an unbounded side, a direction out of a domain)
-must vanish to 1e-9 of the terms that they were added up from. A negative sum within 1e-9 of its
-terms is too close to zero to prove anything.
+must vanish up to the rounding errors of the arithmetic, 2e-14 of the terms that they were added up
+from: what is left might be worth anything, far enough out. Up to 1e-9 of the terms the evidence
+proves nothing, beyond it is false. A negative sum within 1e-9 of its terms is too close to zero to
+prove anything.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import numpy as np
 from sparseopt.checking.evidence import Malformed, numbers
 from sparseopt.checking.parametric.point import coordinate_name, primal_point
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import FEASIBILITY, SEGMENT
+from sparseopt.checking.tolerances import FEASIBILITY, SEGMENT, SUMMATION
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
@@ -46,12 +48,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Affine:
-    """A sum that is affine in lam, with the sums of its terms' absolute values."""
+    """A sum that is affine in lam, with the sums of its terms' absolute values.
+
+    `doubt` says which coordinate moves by more than rounding errors although it may not.
+    """
 
     constant: float
     rate: float
     constant_terms: float
     rate_terms: float
+    doubt: str = ""
 
     def at(self, lam: float) -> float:
         """Return the value at lam."""
@@ -93,14 +99,20 @@ def farkas_sum(program: PiecewiseLinearProgram, nu: Array) -> Affine | str:
             f"{coordinate_name(program, at)} is unbounded on the side that its multiplier "
             f"{v[at]:g} points to"
         )
+    doubt = _moving(program, wrong, v, terms)
     v = np.where(wrong, 0.0, v)
     end = np.where(v > 0.0, pieces.ptr[1:] - 1, pieces.ptr[:-1])
-    return _affine(v, pieces.kink[end], pieces.kink_rate[end])
+    return _affine(v, pieces.kink[end], pieces.kink_rate[end], doubt)
 
 
 def ray_cost(program: PiecewiseLinearProgram, ray: Array) -> Affine | str:
     """Return rho of the direction, or what is wrong with it."""
     pieces = Pieces.concatenate(program.phi, program.psi)
+    first, last = program.phi.slope_ptr[:-1], program.phi.slope_ptr[1:] - 1
+    barred = (ray > 0.0) & np.isposinf(program.phi.slope[last])
+    barred |= (ray < 0.0) & np.isneginf(program.phi.slope[first])
+    # A direction without what points out of a bound by rounding is one as well.
+    ray = np.where(barred & (np.abs(ray) <= SEGMENT * np.abs(ray).max(initial=0.0)), 0.0, ray)
     absolute = np.abs(ray)
     w = np.concatenate([ray, program.A.matvec(ray)])
     terms = np.concatenate(
@@ -111,15 +123,33 @@ def ray_cost(program: PiecewiseLinearProgram, ray: Array) -> Affine | str:
     if (wrong & (np.abs(w) > SEGMENT * terms)).any():
         at = int(np.argmax(wrong * np.abs(w)))
         return f"the direction leaves the domain of {coordinate_name(program, at)}"
+    own = np.arange(len(w)) < len(ray)
+    doubt = _moving(program, wrong, w, np.where(own, 0.0, terms))
     w = np.where(wrong, 0.0, w)
     slope = np.where(wrong | (w == 0.0), 0.0, pieces.slope[outer])
-    return _affine(w, slope, np.where(w == 0.0, 0.0, pieces.slope_rate[outer]))
+    return _affine(w, slope, np.where(w == 0.0, 0.0, pieces.slope_rate[outer]), doubt)
 
 
-def _affine(weights: Array, constants: Array, rates: Array) -> Affine:
+def _moving(program: PiecewiseLinearProgram, wrong: Array, moved: Array, terms: Array) -> str:
+    """Name a coordinate that moves where it may not, by more than rounding errors; or ""."""
+    amount = np.where(wrong, np.abs(moved) - SUMMATION * terms, 0.0)
+    at = int(np.argmax(amount))
+    if not amount[at] > 0.0:
+        return ""
+    return (
+        f"the evidence holds up to rounding only: {coordinate_name(program, at)} has no bound on "
+        f"the side that {moved[at]:.3g} points to"
+    )
+
+
+def _affine(weights: Array, constants: Array, rates: Array, doubt: str) -> Affine:
     one, two = weights * constants, weights * rates
     return Affine(
-        float(one.sum()), float(two.sum()), float(np.abs(one).sum()), float(np.abs(two).sum())
+        float(one.sum()),
+        float(two.sum()),
+        float(np.abs(one).sum()),
+        float(np.abs(two).sum()),
+        doubt,
     )
 
 
@@ -159,6 +189,7 @@ def _judge_halves(
         if isinstance(sigma, str):
             findings.refute(f"the Farkas multipliers {name} prove nothing: {sigma}")
             return
+        _pass_on(sigma, findings)
         sums.append(sigma)
     below, above = sums
     end = result.params.lam_min or 0.0
@@ -194,7 +225,7 @@ def verify_unbounded(
     point = primal_point(program, numbers(certificate.arrays, "x", (p,)))
 
     def violated(lam: float) -> str | None:
-        violation, at = point.violation(lam)
+        violation, at = point.strict_violation(lam)
         if violation <= FEASIBILITY:
             return None
         return (
@@ -203,6 +234,11 @@ def verify_unbounded(
         )
 
     _judge(rho, result, certificate, findings, "unbounded", violated, _domains_grow(point.pieces))
+
+
+def _pass_on(total: Affine, findings: Findings) -> None:
+    if total.doubt:
+        findings.doubt(total.doubt)
 
 
 def _domains_grow(pieces: Pieces) -> bool:
@@ -229,6 +265,7 @@ def _judge(
     `violated` tells what else is wrong with the evidence at a lam; `upwards`, whether nothing is
     wrong at larger ones where nothing is at one.
     """
+    _pass_on(total, findings)
     asked, end = result.params.lam, result.params.lam_min or 0.0
     wanted = (asked,) if isinstance(asked, float) else (end,) if asked is None else asked
     stated = certificate.values.get("lam")
@@ -280,6 +317,7 @@ def no_optimum_at(
     if isinstance(total, str):
         findings.refute(f"the evidence for the end of the path proves nothing: {total}")
         return False
+    _pass_on(total, findings)
     for lam in values:
         if not total.negative(lam):
             findings.refute(f"the evidence for the end of the path proves nothing at lam = {lam:g}")
@@ -317,6 +355,7 @@ def prove_end(
     if isinstance(total, str):
         findings.refute(f"the evidence for the end of the path proves nothing: {total}")
         return False
+    _pass_on(total, findings)
     outward = total.rate if above else -total.rate
     hole = abs(total.at(end)) / total.terms(end) if total.terms(end) > 0.0 else 0.0
     findings.measure("hole", hole)
