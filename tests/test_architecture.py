@@ -40,7 +40,8 @@ LAYERS = (
 SOLVERS = (
     ("common",),
     ("l0", "lp"),
-    ("adapters", "highs", "homotopy"),
+    ("adapters", "homotopy"),
+    ("highs",),
     ("misdp", "peers"),
     ("strs",),
     ("cvxpy",),
