@@ -56,7 +56,7 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
     loss = tables().loss
     if who == "l0-tables":
         seconds = median_time(tables, unit["repeats"], time.process_time) / nodes
-        yield {"time": 1e3 * seconds, "goal": f"<= {goal:g}", "remark": "exact"}
+        yield {"milliseconds": 1e3 * seconds, "goal": f"<= {goal:g}", "remark": "exact"}
         return
     best = [
         loss[int(model.candidates.ptr[j]) + j :][: int(model.candidates.sizes[j]) + 1]
@@ -106,7 +106,7 @@ def leaps(model: L0GraphicalModel, best: list[Array], folder: Path) -> Row:
     seconds, *lines = done.stdout.strip().split("\n")
     theirs = [np.array(line.split(), dtype=float) / len(model.X) for line in lines]
     error = max(np.abs(t / own[1:] - 1.0).max() for t, own in zip(theirs, best, strict=True))
-    return {"time": 1e3 * float(seconds) / len(best), "remark": f"exact; differs by {error:.0e}"}
+    return {"milliseconds": 1e3 * float(seconds) / len(best), "remark": f"exact; differs by {error:.0e}"}
 
 
 def abess(model: L0GraphicalModel, best: list[Array]) -> Row:
@@ -139,7 +139,7 @@ def abess(model: L0GraphicalModel, best: list[Array]) -> Row:
                 rss = float(np.square(y - X[:, chosen] @ beta).sum()) / len(y)
                 wrong += rss > own[size] * (1.0 + 1e-9)
     sizes = sum(len(own) - 1 for own in best)
-    return {"time": 1e3 * seconds / len(best), "remark": f"{wrong} of {sizes} sizes wrong"}
+    return {"milliseconds": 1e3 * seconds / len(best), "remark": f"{wrong} of {sizes} sizes wrong"}
 
 
 def lars(model: L0GraphicalModel, best: list[Array]) -> Row:
@@ -150,7 +150,7 @@ def lars(model: L0GraphicalModel, best: list[Array]) -> Row:
     data = [(X[:, model.candidates.of(j)], X[:, j]) for j in range(len(best))]
     run: Callable[[], Any] = lambda: [lars_path(X, y, method="lasso") for X, y in data]  # noqa: E731
     seconds = median_time(run, 3, time.process_time)
-    return {"time": 1e3 * seconds / len(best), "remark": "the lasso: no best subsets"}
+    return {"milliseconds": 1e3 * seconds / len(best), "remark": "the lasso: no best subsets"}
 
 
 def mip(model: L0GraphicalModel, best: list[Array]) -> Row:
@@ -173,7 +173,7 @@ def mip(model: L0GraphicalModel, best: list[Array]) -> Row:
             seconds += time.process_time() - begun
             wrong += abs(float(found.objective or 0.0) - rest - own[size]) > 1e-5 * own[0]
     remark = f"{backend}, mixed-integer program; {wrong} sizes differ"
-    return {"time": 1e3 * seconds / len(best), "remark": remark}
+    return {"milliseconds": 1e3 * seconds / len(best), "remark": remark}
 
 
 STUDY = Study(
@@ -188,7 +188,7 @@ STUDY = Study(
             title="Milliseconds a node",
             rows=("row", "who"),
             columns=("value",),
-            values=("time", "goal", "remark"),
+            values=("milliseconds", "goal", "remark"),
             statistic="median",
             note="tables-D: D candidates of each node. leaps was at 890 ms a node for tables-32. "
             "A peer that is not installed is listed below.",
