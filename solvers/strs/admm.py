@@ -166,7 +166,6 @@ class _Splitting:
     iterations: int = 0
     value: float = math.inf
     residual: float = math.inf
-    _rate: float = 0.0
     _ratios: list[float] = field(default_factory=list)
     _change_at: int = _FIRST_CHANGE
 
@@ -181,7 +180,8 @@ class _Splitting:
         self._Z = np.zeros((n + self._border, n + self._border))
         self._Y, self._y = np.zeros((n, n)), np.zeros(n)
         self.q, self._angles = np.zeros(n), np.full((3, n), 0.7)
-        self._rank = np.array([n])
+        self._rank, self._rate = np.array([n]), np.zeros(1)
+        self._old = np.zeros((n + 1, n))
         weights = np.ones(len(self._state))
         weights[1 : 1 + n] = math.sqrt(2.0)
         self._anderson = Anderson(weights, self.memory) if self.memory else None
@@ -198,27 +198,24 @@ class _Splitting:
 
     def advance(self, at_most: int) -> None:
         """Take some iterations, then look at the bound, the penalty, and the acceleration."""
-        from .admm_steps import iterate
+        from .admm_steps import Iterates, Relaxation, iterate
 
         n, o = len(self.a), int(self._border)
         steps = min(at_most, max(1, min(10, int(_WORK / n**3))))
-        primal, dual, self._rate = iterate(
-            self.A,
-            self.a,
-            self.d,
-            self._border,
-            self.rho,
-            steps,
-            self._state,
-            self._before,
-            self._Z,
-            self._Y,
-            self._y,
-            self.q,
-            self._angles,
-            self._rate,
-            self._rank,
+        data = Relaxation(self.A, self.a, self.d, self._border)
+        iterates = Iterates(
+            state=self._state,
+            before=self._before,
+            Z=self._Z,
+            Y=self._Y,
+            y=self._y,
+            old=self._old,
+            q=self.q,
+            angles=self._angles,
+            rate=self._rate,
+            rank=self._rank,
         )
+        primal, dual = iterate(data, iterates, self.rho, steps)
         self.iterations += steps
         trace = 2.0 if self._border else 1.0
         self.residual = primal / trace

@@ -12,6 +12,7 @@ a linear term the border is left out, and the trace is 1.
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,11 +20,56 @@ from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
 from .admm_rows import project_rows
-from .spectrum import gram, smoothed_maximum
+from .spectrum import copy_into, gram, smoothed_maximum
 
-__all__ = ["iterate"]
+__all__ = ["Iterates", "Relaxation", "iterate"]
 
 _RELAXATION = 1.6
+"""Over-relaxation of a step, between 1.5 and 1.8 as is usual for ADMM."""
+
+
+class Relaxation(NamedTuple):
+    """The data, scaled to entries of at most 1 or so; `border`: whether there is a linear term."""
+
+    A: Array
+    a: Array
+    d: int
+    border: bool
+
+
+class Iterates(NamedTuple):
+    """Where the ADMM is; the arrays are changed in place.
+
+    Attributes
+    ----------
+    state, before : arrays of shape (1 + n + n^2,)
+        Y plus the multipliers over rho (the corner, the border, the rows), and that before the
+        last step.
+    Z : array of shape (n + 1, n + 1), or (n, n) without border
+    Y, y : arrays of shape (n, n) and (n,)
+        The projection of the state, which rho times the rest is normal to.
+    old : array of shape (n + 1, n)
+        Y and y before the last step.
+    q : array of shape (n,)
+        The shares.
+    angles : array of shape (3, n)
+        Guesses for the rows.
+    rate : array of shape (1,)
+        A guess of the common rate of the rows.
+    rank : int array of shape (1,)
+        The rank of Z, at first a guess.
+    """
+
+    state: Array
+    before: Array
+    Z: Array
+    Y: Array
+    y: Array
+    old: Array
+    q: Array
+    angles: Array
+    rate: Array
+    rank: Array
 
 
 @compiled
@@ -41,84 +87,73 @@ def spectral_projection(M: Array, trace: float, rank: Array) -> Array:
 
 
 @compiled
-def iterate(
-    A: Array,
-    a: Array,
-    d: int,
-    border: bool,
-    rho: float,
-    steps: int,
-    state: Array,
-    before: Array,
-    Z: Array,
-    Y: Array,
-    y: Array,
-    q: Array,
-    angles: Array,
-    rate: float,
-    rank: Array,
-) -> tuple[float, float, float]:
-    """Take some steps; return the residuals Z - Y and rho (Y - its predecessor), and the rate.
+def relaxed_step(data: Relaxation, it: Iterates) -> tuple[float, float]:
+    """Move the state by 1.6 (Z - Y); return the squares of |Z - Y| and of the change of Y."""
+    n = data.a.shape[0]
+    o = 1 if data.border else 0
+    x, X = it.state[1 : 1 + n], it.state[1 + n :].reshape(n, n)
+    primal, dual = 0.0, 0.0
+    if data.border:
+        primal += (it.Z[0, 0] - 1.0) ** 2
+        it.state[0] += _RELAXATION * (it.Z[0, 0] - 1.0)
+    for i in range(n):
+        if data.border:
+            away = it.Z[0, i + 1] - it.y[i]
+            primal += 2.0 * away * away
+            dual += 2.0 * (it.y[i] - it.old[n, i]) ** 2
+            x[i] += _RELAXATION * away
+        for j in range(n):
+            away = it.Z[i + o, j + o] - it.Y[i, j]
+            primal += away * away
+            dual += (it.Y[i, j] - it.old[i, j]) ** 2
+            X[i, j] += _RELAXATION * away
+    return primal, dual
+
+
+@compiled
+def reflected(data: Relaxation, it: Iterates, rho: float) -> Array:
+    """Return the symmetric matrix 2 Y - state + A / rho, with its border, which Z is nearest to."""
+    n = data.a.shape[0]
+    o = 1 if data.border else 0
+    x, X = it.state[1 : 1 + n], it.state[1 + n :].reshape(n, n)
+    M = np.empty((n + o, n + o))
+    if data.border:
+        M[0, 0] = 2.0 - it.state[0]
+        for i in range(n):
+            M[0, i + 1] = M[i + 1, 0] = 2.0 * it.y[i] - x[i] + 0.5 * data.a[i] / rho
+    for i in range(n):
+        for j in range(i + 1):
+            away = 2.0 * (it.Y[i, j] + it.Y[j, i]) - X[i, j] - X[j, i]
+            M[i + o, j + o] = M[j + o, i + o] = 0.5 * away + data.A[i, j] / rho
+    return M
+
+
+@compiled
+def iterate(data: Relaxation, it: Iterates, rho: float, steps: int) -> tuple[float, float]:
+    """Take some steps; return the residuals |Z - Y| and rho |Y - its predecessor|.
 
     Parameters
     ----------
-    A, a, d : the problem, scaled to entries of at most 1 or so
-    border : bool
-        Whether there is a linear term.
+    data : Relaxation
+    it : Iterates
+        In and out.
     rho : float
         The penalty.
     steps : int
-    state : array of shape (1 + n + n^2,)
-        In and out: Y plus the multipliers over rho: the corner, the border, the rows.
-    before : array of shape (1 + n + n^2,)
-        Out: the state before the last step.
-    Z : array of shape (n + 1, n + 1), or (n, n) without border
-        Out.
-    Y, y : arrays of shape (n, n) and (n,)
-        In and out: the projection of the state, which rho times the rest is normal to.
-    q : array of shape (n,)
-        In and out: the shares.
-    angles : array of shape (3, n)
-        In and out: guesses for the rows.
-    rate : float
-        A guess of the common rate of the rows.
-    rank : int array of shape (1,)
-        In and out: the rank of Z, at first a guess.
     """
-    n = a.shape[0]
-    o = 1 if border else 0
-    M = np.empty((n + o, n + o))
-    x = state[1 : 1 + n]
-    X = state[1 + n :].reshape(n, n)
-    old, old_border = Y.copy(), y.copy()
+    n = data.a.shape[0]
+    x, X = it.state[1 : 1 + n], it.state[1 + n :].reshape(n, n)
     primal, dual = 0.0, 0.0
     for _ in range(steps):
-        before[:] = state
-        old[:] = Y
-        old_border[:] = y
-        rate = project_rows(X, x, d, border, Y, y, q, angles, rate)
-        if border:
-            M[0, 0] = 2.0 - state[0]
-            for i in range(n):
-                M[0, i + 1] = M[i + 1, 0] = 2.0 * y[i] - x[i] + 0.5 * a[i] / rho
+        copy_into(it.state, it.before)
         for i in range(n):
-            for j in range(i + 1):
-                away = 2.0 * (Y[i, j] + Y[j, i]) - X[i, j] - X[j, i]
-                M[i + o, j + o] = M[j + o, i + o] = 0.5 * away + A[i, j] / rho
-        Z[:] = spectral_projection(M, 2.0 if border else 1.0, rank)
-        primal, dual = 0.0, 0.0
-        if border:
-            primal += (Z[0, 0] - 1.0) ** 2
-            state[0] += _RELAXATION * (Z[0, 0] - 1.0)
-        for i in range(n):
-            if border:
-                away = Z[0, i + 1] - y[i]
-                primal += 2.0 * away * away
-                dual += 2.0 * (y[i] - old_border[i]) ** 2
-                x[i] += _RELAXATION * away
-            for j in range(n):
-                away = Z[i + o, j + o] - Y[i, j]
-                primal += away * away
-                dual += (Y[i, j] - old[i, j]) ** 2
-                X[i, j] += _RELAXATION * away
-    return sqrt(primal), rho * sqrt(dual), rate
+            copy_into(it.Y[i], it.old[i])
+        copy_into(it.y, it.old[n])
+        it.rate[0] = project_rows(
+            X, x, data.d, data.border, it.Y, it.y, it.q, it.angles, it.rate[0]
+        )
+        Z = spectral_projection(reflected(data, it, rho), 2.0 if data.border else 1.0, it.rank)
+        for i in range(Z.shape[0]):
+            copy_into(Z[i], it.Z[i])
+        primal, dual = relaxed_step(data, it)
+    return sqrt(primal), rho * sqrt(dual)

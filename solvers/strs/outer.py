@@ -123,7 +123,7 @@ class Search:
             self.iterations += 1
             chosen, eta = master.solve()
             self._open = min(self._open, cuts.bound(eta + master.margin))
-            self._tell()
+            self._report()
             if self.closed:
                 return None
             if chosen is None:
@@ -141,7 +141,7 @@ class Search:
                     self._replace(master, cuts, *grown)
 
     def _replace(self, master: Master, cuts: Cuts, node: Node, parts: list[Node]) -> None:
-        """Tell the master what the tree found on a node's face: its open parts alone are left."""
+        """Leave of a node's face its open parts alone, and add the cuts of their pairs."""
         for weights, most in cuts.left(node, parts):
             master.exclude(weights, most)
         for part in parts:
@@ -165,7 +165,7 @@ class Search:
             return Limit.NODE
         return self.control.limit()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Report progress, in the units of the problem."""
         scale = self.tree.problem.unit
         self.control.progress(
