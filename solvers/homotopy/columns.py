@@ -8,7 +8,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled, compiled_in_place, compiled_inside
+from ..common.compiled import compiled, compiled_in_place, compiled_inside, compiled_into
 from .core import DRIFTED, FULL, PAUSED, STALLED, advance
 from .refresh import perturb, refresh, set_limits, steepness_of
 from .settings import (
@@ -302,7 +302,7 @@ def follow_columns(
     return column
 
 
-@compiled_inside
+@compiled_into
 def _follow_column(
     program: DenseProgram, first: FirstBasis, tableau: Tableau, records: Records, stop: Array,
     careful: bool, end: float, start: float, seed: int, max_segments: int, max_nonzeros: int,
