@@ -18,8 +18,8 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
+from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.misdp.implied import ImpliedBounds
-from sparseopt.checking.misdp.rays import Malformed
 from sparseopt.checking.report import Findings
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle

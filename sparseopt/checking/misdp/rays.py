@@ -24,6 +24,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.misdp.points import check_point, semidefinite_margin
 from sparseopt.checking.misdp.rational import (
     Sign,
@@ -40,11 +41,7 @@ from sparseopt.problems.misdp.cones import SecondOrderCone
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate
 
-__all__ = ["Malformed", "verify_ray"]
-
-
-class Malformed(ValueError):
-    """The certificate's arrays do not describe leaves, or a ray."""
+__all__ = ["verify_ray"]
 
 
 def verify_ray(problem: MISDP, certificate: Certificate | None, findings: Findings) -> None:

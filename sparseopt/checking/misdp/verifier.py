@@ -50,12 +50,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.misdp.boxes import TooEntangled, uncovered
 from sparseopt.checking.misdp.duality import LeafBound, WeakDuality
 from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.checking.misdp.points import check_point
 from sparseopt.checking.misdp.ranks import verify_boxes
-from sparseopt.checking.misdp.rays import Malformed, verify_ray
+from sparseopt.checking.misdp.rays import verify_ray
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import OBJECTIVE, SEGMENT, SUM
 from sparseopt.problems.base import Array
