@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +12,7 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
 
+from ..common.program import Program
 from .bounding import Box
 from .cuts import CutSource, NewCuts
 from .settings import MASTER_BOX, MASTER_MISSED, MASTER_SLACK
@@ -60,42 +60,24 @@ class LinearMaster:
         box: Box,
         control: Control,
     ) -> None:
-        import highspy
-
-        from ..common.outcome import Spent
         from ..highs.instance import Instance
 
         self.nodes = 0
         self._control = control
-        self._instance = Instance(control, "choose", 1e-9, Spent())
-        self._instance.set_option("mip_feasibility_tolerance", 1e-9)
+        self._instance = Instance(control)
         self._instance.set_option("mip_abs_gap", 0.0)
-
-        def stop(event: Any) -> None:
-            if control.limit() is not None:
-                event.interrupt()
-
-        self._instance.highs.cbMipInterrupt += stop
         n, m = len(costs), problem.A.shape[0]
-        A = sp.csr_array(problem.A)
         self._n = n
-        self._instance.call(
-            "passModel",
-            n,
-            m,
-            A.nnz,
-            int(highspy.MatrixFormat.kRowwise),
-            int(highspy.ObjSense.kMinimize),
-            0.0,
-            costs,
-            np.maximum(box[0], -MASTER_BOX),
-            np.minimum(box[1], MASTER_BOX),
-            problem.row_lower,
-            problem.row_upper,
-            A.indptr[:-1].astype(np.int32),
-            A.indices.astype(np.int32),
-            A.data,
-            problem.integer.astype(np.int32),
+        self._instance.load(
+            Program(
+                cost=costs,
+                low=np.maximum(box[0], -MASTER_BOX),
+                high=np.minimum(box[1], MASTER_BOX),
+                matrix=sp.csc_array(problem.A),
+                row_low=problem.row_lower,
+                row_high=problem.row_upper,
+                integer=problem.integer,
+            )
         )
         self._own = m
         self._new_cuts = NewCuts(sources, box)
@@ -120,11 +102,7 @@ class LinearMaster:
             nodes = min(nodes, max(1, control.params.node_limit - self.nodes))
         instance.set_option("mip_max_nodes", nodes)
         if start is not None:
-            import highspy
-
-            point = highspy.HighsSolution()
-            point.col_value = start.tolist()
-            instance.highs.setSolution(point)
+            instance.start_at(start)
         self._run(whole=True)
         status = instance.highs.getModelStatus().name
         info = instance.highs.getInfo()

@@ -7,13 +7,16 @@ r"""The master problem of the outer approximation: a mixed-integer linear progra
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
+
+from ..common.outcome import Outcome
+from ..common.program import Program
 
 __all__ = ["HighsMaster", "Master", "ScipMaster"]
 
@@ -53,39 +56,22 @@ class HighsMaster:
     margin = 10.0 * _TOLERANCE
 
     def __init__(self, n: int, m: int, control: Control) -> None:
-        import highspy
-
-        from ..common.outcome import Spent
         from ..highs.instance import Instance
 
         self._n = n
-        self._instance = Instance(control, "choose", _TOLERANCE, Spent())
-        self._instance.set_option("mip_rel_gap", 0.0)
-        self._instance.set_option("mip_abs_gap", _TOLERANCE)
-        self._instance.set_option("mip_feasibility_tolerance", _TOLERANCE)
-
-        def stop(event: Any) -> None:
-            if control.limit() is not None:
-                event.interrupt()
-
-        self._instance.highs.cbMipInterrupt += stop
-        self._instance.call(
-            "passModel",
-            n + 1,
-            1,
-            n,
-            int(highspy.MatrixFormat.kRowwise),
-            int(highspy.ObjSense.kMaximize),
-            0.0,
-            np.append(np.zeros(n), 1.0),
-            np.append(np.zeros(n), -np.inf),
-            np.ones(n + 1),
-            np.array([float(m)]),
-            np.array([float(m)]),
-            np.zeros(1, dtype=np.int32),
-            np.arange(n, dtype=np.int32),
-            np.ones(n),
-            np.append(np.ones(n), 0).astype(np.int32),
+        self._instance = Instance(control, tolerance=_TOLERANCE)
+        self._instance.set_gaps(0.0, _TOLERANCE)
+        eta = np.arange(n + 1) == n
+        self._instance.load(
+            Program(
+                cost=np.where(eta, -1.0, 0.0),
+                low=np.where(eta, -np.inf, 0.0),
+                high=np.ones(n + 1),
+                matrix=sp.csc_array(np.where(eta, 0.0, 1.0)[None]),
+                row_low=np.array([float(m)]),
+                row_high=np.array([float(m)]),
+                integer=~eta,
+            )
         )
 
     def cut(self, constant: float, weights: Array) -> None:
@@ -97,30 +83,27 @@ class HighsMaster:
         self._add(weights, most)
 
     def _add(self, row: Array, high: float) -> None:
-        index = np.flatnonzero(row).astype(np.int32)
-        self._instance.call("addRow", -np.inf, float(high), len(index), index, row[index])
+        self._instance.add_row(row, -np.inf, float(high))
 
     def solve(self) -> tuple[Array | None, float]:
         """Return the chosen places and a bound on eta."""
-        from ..common.outcome import Outcome
-
-        run = self._instance.run()
+        instance = self._instance
+        run = instance.run()
         if run.outcome is Outcome.FAILED:
             # HiGHS 1.15.1 ends some masters with many equal cuts as "Solve error".
-            self._instance.highs.clearSolver()
-            self._instance.set_option("presolve", "off")
-            run = self._instance.run()
-            self._instance.set_option("presolve", "choose")
+            instance.forget()
+            instance.set_option("presolve", "off")
+            run = instance.run()
+            instance.set_option("presolve", "choose")
         if run.outcome is Outcome.INFEASIBLE:
             return None, -np.inf
-        info, solution = self._instance.highs.getInfo(), self._instance.highs.getSolution()
-        known = run.outcome is Outcome.OPTIMAL or run.raw != "not started"
-        bound = float(info.mip_dual_bound) if known else np.inf
-        if run.outcome is Outcome.FAILED or not np.isfinite(bound):
-            bound = np.inf
-        if not solution.value_valid or run.outcome is not Outcome.OPTIMAL:
+        searched = run.outcome is not Outcome.FAILED and run.raw != "not started"
+        bound = -instance.tree_bound if searched else np.inf
+        bound = bound if np.isfinite(bound) else np.inf
+        q = instance.point()
+        if run.outcome is not Outcome.OPTIMAL or q is None:
             return None, bound
-        return np.flatnonzero(np.array(solution.col_value)[: self._n] > 0.5), bound
+        return np.flatnonzero(q[: self._n] > 0.5), bound
 
 
 class ScipMaster:
@@ -151,9 +134,6 @@ class ScipMaster:
 
     def solve(self) -> tuple[Array | None, float]:
         """Return the chosen places and a bound on eta."""
-        from ..common.outcome import Outcome
-        from ..common.program import Program
-
         n = self._n
         program = Program(
             cost=np.append(np.zeros(n), -1.0),
