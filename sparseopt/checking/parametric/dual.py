@@ -253,7 +253,8 @@ def _charge(
     rounding errors only.
     """
     excess, rounding = dual.excess(lam)
-    wrong = excess > 0.0
+    # What the rounding errors of v alone may explain is accepted, bounded or not.
+    wrong = excess > rounding
     if not wrong.any():
         return 0.0, None
     pieces = point.pieces
@@ -270,8 +271,7 @@ def _charge(
             own = (last - first) + np.where(slope > 0.0, room / slope, np.inf)
         reach = np.minimum(reach, own)
     unbounded = wrong & ~np.isfinite(reach)
-    certain = unbounded & (excess > rounding)
-    where = int(np.argmax(certain)) if certain.any() else None
+    where = int(np.argmax(unbounded)) if unbounded.any() else None
     bounded = wrong & ~unbounded
     return float(excess[bounded] @ reach[bounded]), where
 
