@@ -106,7 +106,8 @@ def leaps(model: L0GraphicalModel, best: list[Array], folder: Path) -> Row:
     seconds, *lines = done.stdout.strip().split("\n")
     theirs = [np.array(line.split(), dtype=float) / len(model.X) for line in lines]
     error = max(np.abs(t / own[1:] - 1.0).max() for t, own in zip(theirs, best, strict=True))
-    return {"milliseconds": 1e3 * float(seconds) / len(best), "remark": f"exact; differs by {error:.0e}"}
+    remark = f"exact; differs by {error:.0e}"
+    return {"milliseconds": 1e3 * float(seconds) / len(best), "remark": remark}
 
 
 def abess(model: L0GraphicalModel, best: list[Array]) -> Row:
