@@ -50,7 +50,15 @@ class ContentCache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form for a signature, None where it is not there."""
-        return self._open().load_overload(sig, target_context) if self._enabled else None
+        if not self._enabled:
+            return None
+        cache = self._open()
+        try:
+            return cache.load_overload(sig, target_context)
+        except (AttributeError, ImportError):
+            # The file names a class that has been renamed or moved since: it is of no use.
+            cache._cache_file.flush()
+            return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the compiled form for a signature."""

@@ -23,7 +23,7 @@ from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
 from .multipliers import Multipliers, Proof
-from .row_bound import Candidates, Relaxed, Smoothing, evaluate
+from .row_bound import NodeData, RelaxedSupport, Smoothing, evaluate
 from .settings import (
     ARMIJO,
     BACKTRACKS,
@@ -37,7 +37,7 @@ from .settings import (
 )
 from .spectrum import copy_into
 
-__all__ = ["Descent", "Minimum", "warm_up"]
+__all__ = ["Descent", "RowMinimum", "warm_up"]
 
 _EVALUATIONS, _VALUE, _BEST, _STORED, _SLOW = range(5)
 """Places in :attr:`Iterate.numbers`."""
@@ -102,11 +102,11 @@ def add(s: float, u: Array, t: float, v: Array, out: Array) -> None:
 
 @compiled
 def value_at(
-    node: Candidates,
+    node: NodeData,
     smoothing: Smoothing,
     x: Array,
     gradient: Array,
-    relaxed: Relaxed,
+    relaxed: RelaxedSupport,
     state: Iterate,
 ) -> float:
     """Return the smoothed value at a point and its gradient; keep the point of the best bound."""
@@ -164,11 +164,11 @@ def remember(state: Iterate, new_x: Array, new_gradient: Array) -> None:
 
 @compiled
 def minimise(
-    node: Candidates,
+    node: NodeData,
     smoothing: Smoothing,
     steps: int,
     target: float,
-    relaxed: Relaxed,
+    relaxed: RelaxedSupport,
     state: Iterate,
 ) -> bool:
     """Take some steps of L-BFGS; return whether the iterate is at rest.
@@ -216,7 +216,7 @@ def minimise(
 
 
 @dataclass(frozen=True, eq=False)
-class Minimum:
+class RowMinimum:
     """Where a minimisation ended.
 
     Attributes
@@ -234,14 +234,14 @@ class Minimum:
     weight: Array
     density: Array
 
-    def on(self, kept: Array) -> Minimum:
+    def on(self, kept: Array) -> RowMinimum:
         """Return the iterate and the relaxed support on the candidates that are kept, bool (n,)."""
         if kept.all():
             return self
         n = len(kept)
         L = self.x[1 + n :].reshape(n, n)[np.ix_(kept, kept)]
         x = np.concatenate([self.x[:1], self.x[1 : 1 + n][kept], L.ravel()])
-        return Minimum(self.multipliers, x, self.weight[kept], self.density[kept])
+        return RowMinimum(self.multipliers, x, self.weight[kept], self.density[kept])
 
 
 class Descent:
@@ -271,7 +271,7 @@ class Descent:
         delta: float,
         target: float,
         stop: Callable[[], object] = lambda: None,
-    ) -> Minimum:
+    ) -> RowMinimum:
         """Minimise with one smoothing, which changes the bound by about delta.
 
         Parameters
@@ -288,9 +288,9 @@ class Descent:
         """
         F, n = candidates, len(candidates)
         border = bool(self.a.any())
-        node = Candidates(self.A[np.ix_(F, F)], self.a[F], np.isin(F, fixed_in), self.d, border)
+        node = NodeData(self.A[np.ix_(F, F)], self.a[F], np.isin(F, fixed_in), self.d, border)
         smoothing = self._smoothing(delta, x, n, border)
-        relaxed, state = Relaxed.empty(n), Iterate.at(x)
+        relaxed, state = RelaxedSupport.empty(n), Iterate.at(x)
         left = self.steps
         while left > 0:
             steps = min(left, max(1, int(SLICE / (self._rate * _work(n)))))
@@ -303,7 +303,7 @@ class Descent:
             if at_rest or state.best <= target or stop():
                 break
         found = Multipliers.of_point(self.A, self.a, F, state.best_x)
-        return Minimum(found, x, relaxed.weight, relaxed.density)
+        return RowMinimum(found, x, relaxed.weight, relaxed.density)
 
     def _smoothing(self, delta: float, x: Array, n: int, border: bool) -> Smoothing:
         """Share delta among the maxima: for a row's entries by the size that the rows have."""

@@ -39,10 +39,10 @@ from ..common.compiled import compiled
 from .choices import choose, sum_of_largest
 from .spectrum import gram, smoothed_maximum
 
-__all__ = ["Candidates", "Relaxed", "Smoothing", "evaluate", "row_terms"]
+__all__ = ["NodeData", "RelaxedSupport", "Smoothing", "evaluate", "row_terms"]
 
 
-class Candidates(NamedTuple):
+class NodeData(NamedTuple):
     """The problem on the n candidates of a node.
 
     Attributes
@@ -82,7 +82,7 @@ class Smoothing(NamedTuple):
     root: float
 
 
-class Relaxed(NamedTuple):
+class RelaxedSupport(NamedTuple):
     """What an evaluation finds beside the value, and its guesses for the next one.
 
     Attributes
@@ -103,7 +103,7 @@ class Relaxed(NamedTuple):
     rank: Array
 
     @classmethod
-    def empty(cls, n: int) -> Relaxed:
+    def empty(cls, n: int) -> RelaxedSupport:
         """Return the arrays before the first evaluation."""
         return cls(np.zeros(n), np.zeros(n), np.zeros(n + 1), np.array([4]))
 
@@ -165,7 +165,7 @@ def row_terms(l: Array, L: Array, inside: Array, d: int) -> Array:
 
 
 @compiled
-def bordered_matrix(node: Candidates, x: Array) -> Array:
+def bordered_matrix(node: NodeData, x: Array) -> Array:
     """Return A - (L + L')/2, with a border ((-w, (a - l)'/2), ...) where there is a linear term."""
     n = node.a.shape[0]
     o = 1 if node.border else 0
@@ -183,7 +183,7 @@ def bordered_matrix(node: Candidates, x: Array) -> Array:
 
 @compiled
 def row_maxima(
-    node: Candidates, smoothing: Smoothing, x: Array, gradient: Array, thresholds: Array
+    node: NodeData, smoothing: Smoothing, x: Array, gradient: Array, thresholds: Array
 ) -> Array:
     """Return h_i of all rows, smoothed and as they are, with cosine and cos t sin t / r_i.
 
@@ -236,7 +236,7 @@ def row_maxima(
 
 @compiled
 def chosen_rows(
-    node: Candidates, epsilon: float, terms: Array, relaxed: Relaxed
+    node: NodeData, epsilon: float, terms: Array, relaxed: RelaxedSupport
 ) -> tuple[float, float]:
     """Return the sum of the h_i of d rows, smoothed and as it is; the weights go to `relaxed`."""
     n = node.a.shape[0]
@@ -266,18 +266,18 @@ def chosen_rows(
 
 @compiled
 def evaluate(
-    node: Candidates, smoothing: Smoothing, x: Array, gradient: Array, relaxed: Relaxed
+    node: NodeData, smoothing: Smoothing, x: Array, gradient: Array, relaxed: RelaxedSupport
 ) -> tuple[float, float]:
     """Return the smoothed value and the bound itself at x. O(n^3), one eigendecomposition.
 
     Parameters
     ----------
-    node : Candidates
+    node : NodeData
     smoothing : Smoothing
     x : array of shape (1 + n + n^2,)
     gradient : array of shape (1 + n + n^2,)
         Out.
-    relaxed : Relaxed
+    relaxed : RelaxedSupport
         In and out.
     """
     n = node.a.shape[0]

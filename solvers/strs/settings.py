@@ -23,7 +23,7 @@ __all__ = [
     "SLICE",
     "SMALLEST_GAP",
     "TINY",
-    "TreeSettings",
+    "SupportTreeSettings",
 ]
 
 # ---- gaps and rounding
@@ -63,7 +63,7 @@ SLICE = 0.05
 
 
 @dataclass(frozen=True)
-class TreeSettings:
+class SupportTreeSettings:
     """How much work a node of the tree gets.
 
     Attributes

@@ -13,11 +13,11 @@ from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
 from ..common.spheres import Incumbent, maximise_on_spheres, refit, swap
-from .descent import Descent, Minimum
+from .descent import Descent, RowMinimum
 from .frontier import Frontier, Node
 from .multipliers import Multipliers, Proof
 from .scaling import Scaled
-from .settings import TINY, TreeSettings
+from .settings import TINY, SupportTreeSettings
 
 __all__ = ["SupportTree"]
 
@@ -44,7 +44,7 @@ class SupportTree:
         processed.
     pairs : list of Multipliers, optional
         Every pair that a minimisation finds is added to it.
-    settings : TreeSettings
+    settings : SupportTreeSettings
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class SupportTree:
     capacity: int = 8_000_000
     warm: Multipliers | None = None
     pairs: list[Multipliers] | None = None
-    settings: TreeSettings = field(default_factory=TreeSettings)
+    settings: SupportTreeSettings = field(default_factory=SupportTreeSettings)
     root: Multipliers | None = None
     nodes: int = 0
     _seen: set[bytes] = field(default_factory=set)
@@ -184,7 +184,7 @@ class SupportTree:
         self.frontier.push(node)
         return True
 
-    def _bounded(self, node: Node) -> Minimum | None:
+    def _bounded(self, node: Node) -> RowMinimum | None:
         """Minimise the bound, with less smoothing in each round, and fix variables by it.
 
         Return where the last round ended; None where the node was settled on the way.
@@ -223,7 +223,7 @@ class SupportTree:
         """The smallest smoothing."""
         return self.settings.finest * abs(self.best.value)
 
-    def _minimised(self, candidates: Array, fixed_in: Array, x: Array, delta: float) -> Minimum:
+    def _minimised(self, candidates: Array, fixed_in: Array, x: Array, delta: float) -> RowMinimum:
         """Minimise the bound with one smoothing."""
         found = self._descent.run(candidates, fixed_in, x, delta, self.cut, self.control.limit)
         if self.pairs is not None:
@@ -237,7 +237,7 @@ class SupportTree:
             node.bound, node.proof = proof.bound, pair
         return proof
 
-    def _round(self, node: Node, relaxed: Minimum) -> None:
+    def _round(self, node: Node, relaxed: RowMinimum) -> None:
         """Try the supports that the relaxed solution suggests."""
         inside = np.isin(node.candidates, node.fixed_in)
         weight, density = relaxed.weight, relaxed.density
@@ -332,7 +332,7 @@ class SupportTree:
             part.bound, part.proof = node.bound, node.proof
         return part
 
-    def _branch(self, node: Node, relaxed: Minimum) -> None:
+    def _branch(self, node: Node, relaxed: RowMinimum) -> None:
         """Split a node by the variable of most weight that the relaxed support leaves undecided."""
         proof = Proof.at(node.warm, node.candidates, node.fixed_in, self.d)
         weight = np.where(relaxed.weight < self.settings.decided, relaxed.weight, 0.0)

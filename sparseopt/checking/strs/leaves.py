@@ -37,7 +37,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Certificate
 
-__all__ = ["Judgement", "Leaves", "bound_tolerance", "judge", "unproven_leaf"]
+__all__ = ["Judgement", "SupportLeaves", "bound_tolerance", "judge", "unproven_leaf"]
 
 _CELLS = 200_000_000
 """Leaves times variables beyond which the certificate is not read."""
@@ -71,7 +71,7 @@ def judge(problem: STRS, certificate: Certificate, bound: float) -> Judgement:
     """Tell whether the leaves of a certificate prove a bound on the optimum."""
     D, d = problem.A.shape[0], problem.d
     try:
-        leaves = Leaves.read(certificate, D, d)
+        leaves = SupportLeaves.read(certificate, D, d)
         if not covers(leaves, d):
             return Judgement(
                 "refute", "the leaves do not hold all supports: some are in none of them"
@@ -98,7 +98,7 @@ def bound_tolerance(problem: STRS, bound: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Leaves:
+class SupportLeaves:
     """Leaves of a search tree over the supports of size d among D variables.
 
     Attributes
@@ -117,7 +117,7 @@ class Leaves:
     pairs: RowPairs
 
     @classmethod
-    def read(cls, certificate: Certificate, D: int, d: int) -> Leaves:
+    def read(cls, certificate: Certificate, D: int, d: int) -> SupportLeaves:
         """Unpack a certificate; leaves without a support of size d are dropped.
 
         Raises
@@ -180,7 +180,7 @@ def _csr(ptr: Array, index: Array, rows: int, D: int, name: str) -> tuple[Array,
     return np.repeat(np.arange(rows), counts), index.astype(np.int64)
 
 
-def covers(leaves: Leaves, d: int) -> bool:
+def covers(leaves: SupportLeaves, d: int) -> bool:
     """Tell whether every support of size d belongs to a leaf, level by level of the tree.
 
     O(L D) for each level, at most D levels.
@@ -229,13 +229,15 @@ def covers(leaves: Leaves, d: int) -> bool:
     return True
 
 
-def unproven_leaf(problem: STRS, leaves: Leaves, bound: float, tolerance: float) -> str | None:
+def unproven_leaf(
+    problem: STRS, leaves: SupportLeaves, bound: float, tolerance: float
+) -> str | None:
     """Prove bound + tolerance on every leaf; return None, or name a leaf where that fails.
 
     Parameters
     ----------
     problem : STRS
-    leaves : Leaves
+    leaves : SupportLeaves
     bound : float
     tolerance : float
         Must exceed the rounding of a factorisation, about n^2 1e-16 of the entries' size.
@@ -280,7 +282,7 @@ def _bordered(problem: STRS, F: Array, mu: Array, bound: float) -> Array:
     return N
 
 
-def _subtract_rows(N: Array, leaves: Leaves, chunk: Array, F: Array, d: int) -> Array:
+def _subtract_rows(N: Array, leaves: SupportLeaves, chunk: Array, F: Array, d: int) -> Array:
     """Change the matrices of leaves with row multipliers; return bounds of the rounding errors."""
     rounding = np.zeros(len(chunk))
     inside = leaves.state > 0

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from sparseopt.checking.report import Findings
-from sparseopt.checking.strs.leaves import Leaves, bound_tolerance, unproven_leaf
+from sparseopt.checking.strs.leaves import SupportLeaves, bound_tolerance, unproven_leaf
 from sparseopt.checking.strs.row_bounds import RowPairs
 from sparseopt.problems.base import Array
 from sparseopt.problems.strs.problem import STRS
@@ -57,7 +57,7 @@ def verify_by_supports(problem: STRS, bound: float, findings: Findings) -> bool:
         return True
     state = np.full((count, D), -1, dtype=np.int8)
     np.put_along_axis(state, supports, 1, axis=1)
-    leaves = Leaves(state=state, mu=mu, pair=np.full(count, -1), pairs=RowPairs([], [], []))
+    leaves = SupportLeaves(state=state, mu=mu, pair=np.full(count, -1), pairs=RowPairs([], [], []))
     failed = unproven_leaf(problem, leaves, bound, tolerance)
     if failed is None:
         findings.prove(f"none of the {count} supports of {d} variables exceeds {bound:.12g}")

@@ -16,8 +16,8 @@ from sparseopt.solvers.common.spheres import maximise_on_sphere
 from sparseopt.solvers.strs.choices import choose
 from sparseopt.solvers.strs.multipliers import Multipliers, Proof
 from sparseopt.solvers.strs.row_bound import (
-    Candidates,
-    Relaxed,
+    NodeData,
+    RelaxedSupport,
     Smoothing,
     evaluate,
     row_maximum,
@@ -124,24 +124,24 @@ def test_the_gradient_is_that_of_the_smoothed_value(border):
     M = rng.normal(size=(n, n))
     a = rng.normal(size=n) * border
     inside = np.arange(n) == 2
-    node = Candidates(M + M.T, a, inside, d, border)
+    node = NodeData(M + M.T, a, inside, d, border)
     smoothing = Smoothing(0.3, 0.4, 0.5, 0.1)
     x = rng.normal(size=1 + n + n * n)
     if not border:
         x[: 1 + n] = 0.0
 
     def value(point):
-        return evaluate(node, smoothing, point, np.zeros(len(x)), Relaxed.empty(n))[0]
+        return evaluate(node, smoothing, point, np.zeros(len(x)), RelaxedSupport.empty(n))[0]
 
     gradient = np.zeros(len(x))
-    smooth, exact = evaluate(node, smoothing, x, gradient, Relaxed.empty(n))
+    smooth, exact = evaluate(node, smoothing, x, gradient, RelaxedSupport.empty(n))
     numeric = approx_fprime(x, value, 1e-6)
     if not border:
         numeric[: 1 + n] = 0.0
     np.testing.assert_allclose(gradient, numeric, atol=2e-5)
     assert abs(smooth - exact) < 3.0
     tight = Smoothing(1e-10, 1e-10, 1e-10, 1e-10)
-    smooth, exact = evaluate(node, tight, x, gradient, Relaxed.empty(n))
+    smooth, exact = evaluate(node, tight, x, gradient, RelaxedSupport.empty(n))
     assert smooth == pytest.approx(exact, abs=1e-3)
 
 
