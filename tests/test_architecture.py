@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -63,7 +64,8 @@ def sources(package: Path = PACKAGE) -> dict[str, tuple[str, bool]]:
     return found
 
 
-def imports(module: str, text: str, is_package: bool, known: Mapping[str, object]) -> set[str]:
+@cache
+def imports(module: str, text: str, is_package: bool, known: frozenset[str]) -> frozenset[str]:
     """Return the modules of ours that a module imports, wherever in the file it does."""
     found = set()
     own = module.split(".") if is_package else module.split(".")[:-1]
@@ -78,15 +80,16 @@ def imports(module: str, text: str, is_package: bool, known: Mapping[str, object
         else:
             continue
         found.update(name for name in names if name in known)
-    return found - {module}
+    return frozenset(found - {module})
 
 
 def graph_of(modules: Mapping[str, tuple[str, bool]]) -> nx.DiGraph:
     """Return the graph of imports."""
     graph = nx.DiGraph()
     graph.add_nodes_from(modules)
+    known = frozenset(modules)
     for module, (text, is_package) in modules.items():
-        graph.add_edges_from((module, to) for to in imports(module, text, is_package, modules))
+        graph.add_edges_from((module, to) for to in imports(module, text, is_package, known))
     return graph
 
 
