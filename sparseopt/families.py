@@ -19,7 +19,15 @@ from typing import Any
 from sparseopt.errors import ParamError, SparseOptError
 from sparseopt.installed import entry_points, resolve
 
-__all__ = ["ENTRY_POINT_GROUP", "Family", "Reference", "families", "family_of", "register"]
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "Family",
+    "Reference",
+    "broken_families",
+    "families",
+    "family_of",
+    "register",
+]
 
 ENTRY_POINT_GROUP = "sparseopt.families"
 
@@ -72,6 +80,7 @@ class Family:
 
 _REGISTERED: dict[str, Family] = {}
 _LOADED: dict[str, Family] = {}
+_BROKEN: dict[str, str] = {}
 
 
 def register(family: Family) -> None:
@@ -102,13 +111,22 @@ def register(family: Family) -> None:
 def families() -> Mapping[str, Family]:
     """Return all families by name: ours, those of installed packages, and registered ones.
 
-    Raises
-    ------
-    SparseOptError
-        When a package's entry point cannot be loaded, or is no Family of that name.
+    A package whose entry point cannot be loaded takes no other with it: it is left out, and
+    :func:`broken_families` says why.
     """
-    names = {**_OWN, **entry_points(ENTRY_POINT_GROUP)}
-    return {**{name: _load(name, value) for name, value in names.items()}, **_REGISTERED}
+    found: dict[str, Family] = {}
+    for name, value in {**entry_points(ENTRY_POINT_GROUP), **_OWN}.items():
+        try:
+            found[name] = _load(name, value)
+        except SparseOptError as error:
+            _BROKEN[name] = str(error)
+    return {**found, **_REGISTERED}
+
+
+def broken_families() -> Mapping[str, str]:
+    """Return why families of installed packages could not be loaded, by name."""
+    known = families()
+    return {name: why for name, why in _BROKEN.items() if name not in known}
 
 
 def family_of(name: str) -> Family | None:

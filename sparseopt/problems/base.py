@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 
-from sparseopt.errors import ProblemError, SparseOptError
-from sparseopt.families import Family, families
+from sparseopt.errors import ProblemError
+from sparseopt.families import broken_families, families
 from sparseopt.installed import resolve
 
 if TYPE_CHECKING:
@@ -205,10 +205,13 @@ def problem_class(kind: str) -> type[Problem]:
     """
     if kind in _KINDS:
         return _KINDS[kind]
-    known = {key: value for family in _families() for key, value in family.problems.items()}
+    known = {key: value for family in families().values() for key, value in family.problems.items()}
     if kind not in known:
         kinds = ", ".join(sorted({*_KINDS, *known}))
-        raise ProblemError(f"the problem's kind is {kind!r}; this sparseopt knows: {kinds}", "kind")
+        broken = "".join(f"; {why}" for why in broken_families().values())
+        raise ProblemError(
+            f"the problem's kind is {kind!r}; this sparseopt knows: {kinds}{broken}", "kind"
+        )
     try:
         found = resolve(known[kind])
     except Exception as error:
@@ -220,13 +223,6 @@ def problem_class(kind: str) -> type[Problem]:
     if isinstance(found, type) and issubclass(found, Problem) and found.kind == kind:
         return found
     raise ProblemError(f"{known[kind]!r} is no problem class of the kind {kind!r}", "kind")
-
-
-def _families() -> list[Family]:
-    try:
-        return list(families().values())
-    except SparseOptError as error:
-        raise ProblemError(str(error), "kind") from error
 
 
 def as_matrix(field: str, value: Any, *, allow_sparse: bool = False) -> Any:

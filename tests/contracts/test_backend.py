@@ -173,10 +173,17 @@ def test_a_lie_under_a_limit_is_imprecise_too():
 
 
 def test_true_answers_without_a_proof_stay_as_they_are():
+    found = optimal().with_changes(status=Status.CONVERGED, bound=None)
+    result = sparseopt.solve(PROBLEM, backend=Scripted(lambda *_: found))
+    assert (result.status, result.verdict) == (Status.CONVERGED, Verdict.UNPROVEN)
+    assert result.raise_for_status() is result
+
+
+def test_an_optimum_without_its_bound_is_imprecise():
     unbounded = optimal().with_changes(bound=None)
     result = sparseopt.solve(PROBLEM, backend=Scripted(lambda *_: unbounded))
-    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.UNPROVEN)
-    assert result.raise_for_status() is result
+    assert (result.status, result.verdict) == (Status.IMPRECISE, Verdict.REFUTED)
+    assert "no bound" in " ".join(result.check_messages)
 
 
 def test_check_false_leaves_the_verdict_open():
