@@ -17,6 +17,18 @@ def limits(program: ScaledProgram, codes: Array) -> tuple[Array, Array]:
 
     They are the two kinks around the piece that a coordinate is on, or the two slopes at
     the kink that it is at; constant and rate in lam.
+
+    Parameters
+    ----------
+    program : ScaledProgram
+        With n = p + m coordinates, variables first.
+    codes : int array of shape (n,)
+        2k: on piece k; 2k + 1: at kink k.
+
+    Returns
+    -------
+    low, high : arrays of shape (2, n)
+        Constants, and rates in lam; infinite where there is no limit.
     """
     n = program.n
     low, high = np.zeros((2, n)), np.zeros((2, n))

@@ -120,7 +120,16 @@ def _optimal_from(tableau: Tableau) -> float:
 
 @compiled_in_place
 def scale(index: Array, value: Array, rate: Array, factor: Array) -> None:
-    """Multiply the affine entries of each index by its factor, in place."""
+    """Multiply the affine entries of each index by its factor, in place.
+
+    Parameters
+    ----------
+    index : int array of shape (E,)
+    value, rate : arrays of shape (E,)
+        Changed in place.
+    factor : array
+        One factor for each index.
+    """
     for at in range(len(index)):
         weight = factor[index[at]]
         value[at] *= weight

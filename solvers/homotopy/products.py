@@ -78,6 +78,19 @@ def rough_product(A: LinearMap, program: ScaledProgram, primal: bool) -> RoughPr
     """Return the product with a map (`primal`) or its transpose, scaled as in the program.
 
     None for a map whose products are not those of dense matrices.
+
+    Parameters
+    ----------
+    A : LinearMap
+        The unscaled matrix, m x p.
+    program : ScaledProgram
+        Its row and column factors are applied.
+    primal : bool
+        Whether the product is with the map, else with its transpose.
+
+    Returns
+    -------
+    RoughProduct or None
     """
     return None
 

@@ -64,6 +64,20 @@ def next_event(tableau: Tableau) -> tuple[int, int, float, float]:
     (3.13): lam* is the largest -(constant / rate) of a slack that falls with lam, over both limits
     (`side` -1 the lower, 1 the upper) of all coordinates. Two are tied where the tolerances do not
     tell them apart; the one with the larger symbolic part delta comes first then.
+
+    Parameters
+    ----------
+    tableau : Tableau
+        ``work[0]`` is overwritten.
+
+    Returns
+    -------
+    coordinate : int
+        -1 where no slack falls with lam.
+    side : int
+        -1 for the lower limit, 1 for the upper one.
+    lam, delta : float
+        The position of the event.
     """
     codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
     position, fall = tableau.position, tableau.work[0]
@@ -127,6 +141,24 @@ def first_block(tableau: Tableau, ray: Array, side: int, mover: int) -> tuple[in
     Delta x_i / (x_i* + lam* x_bar_i) is the smallest slack / speed here. The mover itself blocks
     where its `travel` ends. Of several ties, those of very small ray entries are passed over,
     and the perturbation decides between the others.
+
+    Parameters
+    ----------
+    tableau : Tableau
+        ``work[0]`` is overwritten.
+    ray : array of shape (n,)
+        The step direction of the mover, whose own entry is 1.
+    side : int
+        The sign of the step, -1 or 1.
+    mover : int
+        The coordinate whose event it is.
+
+    Returns
+    -------
+    coordinate : int
+        -1 where nothing blocks.
+    side : int
+        -1 for the lower limit, 1 for the upper one; 0 where the mover itself blocks, or nothing.
     """
     w, low, high, ways = tableau.w, tableau.low, tableau.high, tableau.work[0]
     lam, delta, travel = tableau.position[LAM], tableau.position[DELTA], tableau.travel

@@ -19,7 +19,19 @@ __all__ = ["add_rows", "exchange", "multiply", "multiply_transposed", "set_ray"]
 
 @compiled_inside
 def add_rows(out: Array, weights: Array, matrix: Array, rows: Array, k: int) -> None:
-    """Add sum_r weights[r] matrix[rows[r]] to out, r < k."""
+    """Add sum_r weights[r] matrix[rows[r]] to out, r < k.
+
+    Parameters
+    ----------
+    out : array of shape (q,)
+        Changed in place.
+    weights : array
+        The first k entries count.
+    matrix : array of shape (K, q)
+    rows : int array
+        The first k entries count.
+    k : int
+    """
     r = 0
     while r + 4 <= k:
         w0, w1, w2, w3 = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]
@@ -37,7 +49,17 @@ def add_rows(out: Array, weights: Array, matrix: Array, rows: Array, k: int) -> 
 
 @compiled_inside
 def multiply(matrix: Array, x: Array, k: int, out: Array) -> None:
-    """Set out to matrix[:k, :k] x."""
+    """Set out to matrix[:k, :k] x.
+
+    Parameters
+    ----------
+    matrix : array of shape (cap, cap)
+    x : array
+        The first k entries count.
+    k : int
+    out : array
+        Gets k entries; not x itself.
+    """
     whole = k - k % 4
     for r in range(0, whole, 4):
         a0, a1, a2, a3 = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
@@ -58,7 +80,17 @@ def multiply(matrix: Array, x: Array, k: int, out: Array) -> None:
 
 @compiled_inside
 def multiply_transposed(matrix: Array, x: Array, k: int, out: Array) -> None:
-    """Set out to matrix[:k, :k]' x."""
+    """Set out to matrix[:k, :k]' x.
+
+    Parameters
+    ----------
+    matrix : array of shape (cap, cap)
+    x : array
+        The first k entries count.
+    k : int
+    out : array
+        Gets k entries; not x itself.
+    """
     _fill(out, k, 0.0)
     whole = k - k % 4
     for r in range(0, whole, 4):
@@ -98,6 +130,15 @@ def set_ray(i: int, program: DenseProgram, tableau: Tableau, ray: Array) -> None
     """Set `ray` to the step direction of coordinate i, shape (n,), with its own entry 1.
 
     Algorithm 1's dual step direction where i is on a piece, its primal one where i is at a kink.
+
+    Parameters
+    ----------
+    i : int
+        A coordinate, 0 to n - 1.
+    program : DenseProgram
+    tableau : Tableau
+    ray : array of shape (n,)
+        Overwritten.
     """
     _fill(ray, len(ray), 0.0)
     if tableau.codes[i] & 1:
@@ -186,6 +227,16 @@ def exchange(u: int, v: int, program: DenseProgram, tableau: Tableau) -> None:
     """Take u out of the coordinates on pieces and v into them, in C, R, the kernel and its inverse.
 
     Algorithm 1's last line, in O(k^2). Each case is one of the rank-one formulas for an inverse.
+
+    Parameters
+    ----------
+    u : int
+        The coordinate that leaves its piece.
+    v : int
+        The coordinate that leaves its kink.
+    program : DenseProgram
+    tableau : Tableau
+        Changed in place.
     """
     p = program.A.shape[1]
     if u < p and v < p:

@@ -133,6 +133,25 @@ def assemble(
 
     The solutions are those that the pivots found, up to their rounding errors; where the objective
     cannot be read off the multipliers, the bases are solved anew.
+
+    Parameters
+    ----------
+    problem : ParametricProblem
+    canonical : PiecewiseLinearProgram
+        The problem's general form.
+    program : ScaledProgram
+        The same form in the engine's units.
+    recorder : Recorder
+        The segments of the walk.
+    stopped_by : str
+        Why the path ended.
+    proofs : mapping of str to array
+        "farkas" (m,) or "ray" (p,) below the path, "farkas_above" or "ray_above" above it.
+
+    Returns
+    -------
+    ParametricPath
+    Certificate
     """
     parts = recorder.parts
     low = np.concatenate([part.low for part in parts])

@@ -29,7 +29,18 @@ __all__ = ["forget", "is_full", "land", "land_at_end", "record"]
 
 @compiled_inside
 def is_full(program: DenseProgram, tableau: Tableau, records: Records) -> bool:
-    """Whether there may not be room for another segment."""
+    """Whether there may not be room for another segment.
+
+    Parameters
+    ----------
+    program : DenseProgram
+    tableau : Tableau
+    records : Records
+
+    Returns
+    -------
+    bool
+    """
     m, p = program.A.shape
     s = tableau.counters[SEGMENTS_HERE]
     if s >= len(records.bounds):
@@ -45,6 +56,16 @@ def record(program: DenseProgram, tableau: Tableau, records: Records, low: float
     """Record the segment from the position's top down to `low`.
 
     Its entries are those of the basic solution, (3.8) and (3.10) with all else at rest.
+
+    Parameters
+    ----------
+    program : DenseProgram
+    tableau : Tableau
+        Its counters and its top are updated.
+    records : Records
+        Changed in place.
+    low : float
+        The lower end of the segment, in lam; may be -inf.
     """
     counters = tableau.counters
     s = counters[SEGMENTS_HERE]
@@ -137,6 +158,15 @@ def forget(tableau: Tableau, records: Records, segments: int, first: int) -> Non
     """Take the last segment back, to record it from new values, if there are more than `segments`.
 
     `first` is the flag FIRST as it was before.
+
+    Parameters
+    ----------
+    tableau : Tableau
+    records : Records
+    segments : int
+        The number of segments to keep.
+    first : int
+        The flag FIRST as it was before the segment was recorded.
     """
     counters = tableau.counters
     if counters[SEGMENTS_HERE] == segments:
@@ -161,7 +191,18 @@ def _largest_theta(records: Records, s: int) -> float:
 
 @compiled_inside
 def land(variable: int, kink: float, tableau: Tableau, records: Records) -> None:
-    """Put a variable that meets a kink exactly there at the end of the last recorded segment."""
+    """Put a variable that meets a kink exactly there at the end of the last recorded segment.
+
+    Parameters
+    ----------
+    variable : int
+        0 to p - 1.
+    kink : float
+        The value of the kink, in the engine's units.
+    tableau : Tableau
+    records : Records
+        Changed in place.
+    """
     s = tableau.counters[SEGMENTS_HERE] - 1
     if s < 0 or tableau.counters[SEGMENTS_HERE] + tableau.counters[SEGMENTS_BEFORE] < 1:
         return
@@ -175,7 +216,16 @@ def land(variable: int, kink: float, tableau: Tableau, records: Records) -> None
 
 @compiled_inside
 def land_at_end(tableau: Tableau, records: Records, lam: float) -> None:
-    """Put the variables that meet a kink just where the path ends exactly there."""
+    """Put the variables that meet a kink just where the path ends exactly there.
+
+    Parameters
+    ----------
+    tableau : Tableau
+    records : Records
+        Changed in place.
+    lam : float
+        The end of the path.
+    """
     s = tableau.counters[SEGMENTS_HERE] - 1
     size = _largest_theta(records, s)
     for at in range(records.ptr[s, THETA], records.ptr[s + 1, THETA]):

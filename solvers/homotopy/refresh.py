@@ -31,6 +31,12 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
     In order: theta_C and the rows on pieces, nu_R and the variables at kinks, and how far that is
     from what they were (DRIFT).
 
+    Parameters
+    ----------
+    program : DenseProgram
+    tableau : Tableau
+        Changed in place.
+
     Returns
     -------
     k : int
@@ -111,7 +117,16 @@ def _keep(tableau: Tableau) -> None:
 
 @compiled_inside
 def set_limits(i: int, program: DenseProgram, tableau: Tableau) -> None:
-    """Set low and high of coordinate i: two slopes where it is at a kink, else two kinks."""
+    """Set low and high of coordinate i: two slopes where it is at a kink, else two kinks.
+
+    Parameters
+    ----------
+    i : int
+        A coordinate, 0 to n - 1.
+    program : DenseProgram
+    tableau : Tableau
+        Column i of `low` and `high` is set.
+    """
     low, high, index = tableau.low, tableau.high, tableau.codes[i] >> 1
     if tableau.codes[i] & 1:
         s = program.slope_ptr[i] + index
@@ -249,7 +264,19 @@ def _add(out: Array, weight: float, other: Array) -> None:
 
 @compiled_inside
 def largest(part: Array, lam: float) -> float:
-    """Return the largest finite kink or slope at lam."""
+    """Return the largest finite kink or slope at lam.
+
+    Parameters
+    ----------
+    part : array of shape (3, K)
+        Kinks or slopes: constants, rates in lam, perturbations (ignored).
+    lam : float
+
+    Returns
+    -------
+    float
+        Of the absolute values; 0 where none is finite.
+    """
     size = 0.0
     for i in range(part.shape[1]):
         value = abs(part[0, i] + lam * part[1, i])
@@ -289,6 +316,15 @@ def steepness_of(program: DenseProgram, tableau: Tableau) -> float:
     digits. The largest ratio of the two over values and over multipliers, whose sizes are not less
     than those of the kinks and of the slopes:
     max over both kinds of |lam| max_i |w_1i| / max_i |w_0i + lam w_1i|.
+
+    Parameters
+    ----------
+    program : DenseProgram
+    tableau : Tableau
+
+    Returns
+    -------
+    float
     """
     codes, w, lam = tableau.codes, tableau.w, tableau.position[LAM]
     ratio = 0.0
@@ -312,6 +348,14 @@ def perturb(program: DenseProgram, tableau: Tableau, seed: int) -> None:
     amount that keeps the order within each coordinate: in the order piece 0, kink 0, piece 1, ...
     those before the place of the code get negative offsets, those behind it positive ones.
     To be followed by a refresh.
+
+    Parameters
+    ----------
+    program : DenseProgram
+        The third components of its kinks and slopes are overwritten.
+    tableau : Tableau
+    seed : int
+        Of numba's generator.
     """
     np.random.seed(seed)  # noqa: NPY002 (numba's own generator)
     codes = tableau.codes

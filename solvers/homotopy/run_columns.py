@@ -47,6 +47,14 @@ def solve_columns(
 ) -> Result | None:
     """Follow the paths of all columns down to `end`.
 
+    Parameters
+    ----------
+    problem : ColumnwiseProblem
+    end : float
+        The smallest lam, >= 0.
+    params : SolveParams
+    control : Control
+
     Returns
     -------
     Result or None

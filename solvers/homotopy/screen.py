@@ -82,7 +82,17 @@ class Ends:
 
 
 def ended(segments: Segments) -> Segments:
-    """Let a segment without a lower end stop at a lam so far off that only the rates count."""
+    """Let a segment without a lower end stop at a lam so far off that only the rates count.
+
+    Parameters
+    ----------
+    segments : Segments
+
+    Returns
+    -------
+    Segments
+        The given ones where the last lower end is finite.
+    """
     if len(segments) == 0 or np.isfinite(segments.low[-1]):
         return segments
     far = float(segments.high[-1] - FAR * max(1.0, abs(segments.high[-1])))
@@ -102,7 +112,19 @@ def ended(segments: Segments) -> Segments:
 
 @compiled
 def relative_slack(value: float, under: float, over: float) -> float:
-    """Return the slack of a value between two limits, relative to their distance."""
+    """Return the slack of a value between two limits, relative to their distance.
+
+    Parameters
+    ----------
+    value : float
+    under, over : float
+        The limits; either may be infinite.
+
+    Returns
+    -------
+    float
+        At most 1/2; negative where the value is outside of its limits.
+    """
     gap = min(value - under, over - value)
     width = over - under
     if not np.isfinite(width):
@@ -131,6 +153,29 @@ def scan(
     The upper end of segment s has the number 2 s, its lower end 2 s + 1. Where `same`, the products
     are the same at both ends. The slack of a violated coordinate is negative, the more so the
     earlier it is violated.
+
+    Parameters
+    ----------
+    at_low, at_high : arrays of shape (k, S)
+        The products at the lower and upper ends of S segments.
+    same : bool
+        Whether the products are the same at both ends.
+    sign : float
+        Multiplies the products.
+    offset : array of shape (k, 2)
+        Added to the products: constant, and rate in lam.
+    low, high : arrays of shape (2, k)
+        The limits: constants, and rates in lam.
+    resting : bool array of shape (k,)
+        The coordinates to look at.
+    lam_low, lam_high : arrays of shape (S,)
+        The ends of the segments.
+    tolerance : float
+        The violation that is allowed.
+    first : int array of shape (k,)
+        Out: the number of the first violated end; unchanged where there is none.
+    slack : array of shape (k,)
+        Out.
     """
     length, count = at_low.shape
     endless = 1 if np.isinf(lam_high[0]) else 0
@@ -269,6 +314,16 @@ def first_products(product: RoughProduct, sets: Sequence[Points]) -> list[tuple[
     """Return the products with the first references of some points, by one pass over the matrix.
 
     For each of the sets, what :meth:`RoughProduct.times` returns for all rows.
+
+    Parameters
+    ----------
+    product : RoughProduct
+    sets : sequence of Points
+        With the same names.
+
+    Returns
+    -------
+    list of (array of shape (length, references), array of shape (references,))
     """
     parts = [points.vectors[:, points.references(next(points.strides()))] for points in sets]
     product_of_all, errors = product.times(sets[0].names, np.hstack(parts), None)

@@ -42,6 +42,15 @@ def crash(program: ScaledProgram) -> Basis:
     """Return the basis with all variables at their kinks nearest to zero and all rows on pieces.
 
     A row is put on the piece that it lies on at large lam, or on the nearest piece of finite slope.
+
+    Parameters
+    ----------
+    program : ScaledProgram
+
+    Returns
+    -------
+    Basis
+        Its kernel is empty.
     """
     p, n = program.p, program.n
     codes = np.zeros(n, dtype=np.int64)
@@ -68,7 +77,17 @@ def crash(program: ScaledProgram) -> Basis:
 
 
 def optimal_from(basis: Basis) -> float:
-    """Return the smallest lam from which on the basis is optimal; inf if there is none."""
+    """Return the smallest lam from which on the basis is optimal; inf if there is none.
+
+    Parameters
+    ----------
+    basis : Basis
+
+    Returns
+    -------
+    float
+        At least 0.
+    """
     lowest = 0.0
     size = STILL * np.abs(basis.w).max(axis=1, initial=0.0)
     for sign, limit in ((1.0, basis.low), (-1.0, basis.high)):
@@ -89,6 +108,20 @@ def make_optimal(basis: Basis, lam: float, rng: np.random.Generator, stop: Stop)
     The kinks and slopes that the basis violates at lam are moved outwards by mu times the
     violation: at mu = 1 the basis is optimal, and at mu = 0 the program is the one asked for. The
     ray of a homotopy that ends before proves that the program at lam is infeasible or unbounded.
+
+    Parameters
+    ----------
+    basis : Basis
+    lam : float
+    rng : numpy Generator
+        Of the perturbations.
+    stop : callable
+        Returns a reason to stop, or None.
+
+    Returns
+    -------
+    Outcome
+        "end" where an optimal basis was found; its parameter is mu.
     """
     program = basis.program
     kinks, slopes = program.kinks.copy(), program.slopes.copy()
@@ -117,6 +150,19 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
     made at some lam, a large one at first, and the path is followed up as far as it goes. A
     ray that proves that there is no optimum at that lam proves it for all lam on one side of a
     root, too: what is left of the range is searched until an optimum is found or nothing is left.
+
+    Parameters
+    ----------
+    program : ScaledProgram
+    end : float
+        The smallest lam that is asked for.
+    rng : numpy Generator
+    stop : callable
+        Returns a reason to stop, or None.
+
+    Returns
+    -------
+    Start
     """
     basis = crash(program)
     lam = optimal_from(basis)

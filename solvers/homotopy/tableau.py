@@ -136,7 +136,24 @@ class Records(NamedTuple):
 
 
 def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) -> Tableau:
-    """Return the arrays for a basis of an m x p program at lam."""
+    """Return the arrays for a basis of an m x p program at lam.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        (m, p).
+    codes : int array of shape (p + m,)
+        Copied.
+    lam : float
+        Where the walk stands.
+    top : float
+        The upper end of the first segment.
+
+    Returns
+    -------
+    Tableau
+        Without values: to be refreshed.
+    """
     m, p = shape
     n, cap = m + p, min(m, p)
     counters = np.zeros(12, np.int64)
@@ -168,7 +185,21 @@ def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) ->
 def new_records(
     shape: tuple[int, int], room: int = SEGMENTS, entries: int = ENTRIES_PER_SEGMENT * SEGMENTS
 ) -> Records:
-    """Return room for some segments of an m x p program, with so many entries in all."""
+    """Return room for some segments of an m x p program, with so many entries in all.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        (m, p).
+    room : int
+        Number of segments. Default: SEGMENTS.
+    entries : int
+        Entries of coefficients, and of multipliers. Default: ENTRIES_PER_SEGMENT for each segment.
+
+    Returns
+    -------
+    Records
+    """
     m, p = shape
     theta, nu = (max(entries, 2 * size) for size in (p, m))
     changes = max(2 * CHANGES, 4 * room)
@@ -188,7 +219,18 @@ def new_records(
 
 
 def with_twice_the_room(records: Records, count: int) -> Records:
-    """Return records with the first `count` segments of the given ones, and twice their room."""
+    """Return records with the first `count` segments of the given ones, and twice their room.
+
+    Parameters
+    ----------
+    records : Records
+    count : int
+        Number of segments to keep.
+
+    Returns
+    -------
+    Records
+    """
     used = dict(zip(("theta", "nu", "change"), records.ptr[count], strict=True))
     wider = {}
     for name, array in records._asdict().items():
