@@ -79,7 +79,19 @@ def two_balls(w: Array, sums: Array, squares: Array, R1: float, R2: float) -> tu
 
 @compiled
 def split(low: float, high: float, at_low: float, at_high: float) -> float:
-    """Return where the line through both ends of a bracket is 0, inside of it."""
+    """Return where the line through both ends of a bracket is 0, inside of it.
+
+    Parameters
+    ----------
+    low, high : float
+        The bracket.
+    at_low, at_high : float
+        The values at its ends, of different signs.
+
+    Returns
+    -------
+    float
+    """
     at = (low * at_high - high * at_low) / (at_high - at_low)
     return at if low < at < high else 0.5 * (low + high)
 
@@ -92,6 +104,23 @@ def shrink(
 
     Return the bracket, the values at its ends, and the end that moved. Illinois' rule: the value
     at an end that stays a second time is halved.
+
+    Parameters
+    ----------
+    at : float
+        A point of the bracket.
+    g : float
+        The value there.
+    low, high : float
+        The bracket.
+    at_low, at_high : float
+        The values at its ends.
+    side : int
+        The end that moved last: -1 the lower, 1 the upper, 0 neither.
+
+    Returns
+    -------
+    low, high, at_low, at_high, side
     """
     if g > 0.0:
         low, at_low = at, g
@@ -113,6 +142,27 @@ def slopes(
     """Return the derivatives for the angle and -q of half the squared distance, and two_balls'.
 
     `u` is the absolute value of the border entry, which counts twice.
+
+    Parameters
+    ----------
+    u : float
+        Absolute value of the border entry.
+    t : float
+        Diagonal entry.
+    w : array of shape (m,)
+        Absolute values of the other entries, decreasing.
+    sums, squares : arrays of shape (m + 1,)
+        Prefix sums of w and of its squares.
+    d : int
+        Size of the supports.
+    q : float
+        The share, > 0.
+    angle : float
+        In radians.
+
+    Returns
+    -------
+    by_angle, by_share, theta, pull : float
     """
     c, s = cos(angle), sin(angle)
     at = q * c * c
@@ -141,6 +191,17 @@ def best_angle(
 
     The derivative changes its sign once, from - to +: a secant with Illinois' rule in a bracket
     around the start.
+
+    Parameters
+    ----------
+    u, t, w, sums, squares, d, q
+        As for :func:`slopes`.
+    start : float
+        A guess of the angle, in radians.
+
+    Returns
+    -------
+    angle, rate, theta, pull : float
     """
     first, last = 1e-9, 0.5 * pi - 1e-9
     angle, step = min(max(start, 1e-4), 0.5 * pi - 1e-4), 1e-3
@@ -190,6 +251,21 @@ def best_share(
     """Return the share whose rate is nu, strictly between `ends`' rates, and its angle.
 
     The rate falls with q, from ends[0] at 0 to ends[1] at 1.
+
+    Parameters
+    ----------
+    u, t, w, sums, squares, d
+        As for :func:`slopes`.
+    nu : float
+        The rate that is asked for.
+    ends : array of shape (2,)
+        The rates at the shares 0 and 1.
+    q, angle : float
+        Guesses.
+
+    Returns
+    -------
+    q, angle : float
     """
     low, high = 0.0, 1.0
     at_low, at_high = ends[0] - nu, ends[1] - nu

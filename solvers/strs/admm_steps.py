@@ -77,6 +77,19 @@ def spectral_projection(M: Array, trace: float, rank: Array) -> Array:
     """Return the positive semidefinite matrix of a given trace that is nearest to M.
 
     `rank` is an array of shape (1,) with a guess of its rank in, and the rank out.
+
+    Parameters
+    ----------
+    M : array of shape (n, n)
+        Symmetric, C-contiguous.
+    trace : float
+        > 0.
+    rank : int array of shape (1,)
+        In: a guess of the rank; out: the rank.
+
+    Returns
+    -------
+    array of shape (n, n)
     """
     _, _, p, V = smoothed_maximum(M, trace, rank[0])
     rank[0] = p.shape[0]
@@ -88,7 +101,18 @@ def spectral_projection(M: Array, trace: float, rank: Array) -> Array:
 
 @compiled
 def relaxed_step(data: Relaxation, it: Iterates) -> tuple[float, float]:
-    """Move the state by 1.6 (Z - Y); return the squares of |Z - Y| and of the change of Y."""
+    """Move the state by 1.6 (Z - Y); return the squares of |Z - Y| and of the change of Y.
+
+    Parameters
+    ----------
+    data : Relaxation
+    it : Iterates
+        ``it.state`` is changed in place.
+
+    Returns
+    -------
+    primal, dual : float
+    """
     n = data.a.shape[0]
     o = 1 if data.border else 0
     x, X = it.state[1 : 1 + n], it.state[1 + n :].reshape(n, n)
@@ -112,7 +136,19 @@ def relaxed_step(data: Relaxation, it: Iterates) -> tuple[float, float]:
 
 @compiled
 def reflected(data: Relaxation, it: Iterates, rho: float) -> Array:
-    """Return the symmetric matrix 2 Y - state + A / rho, with its border, which Z is nearest to."""
+    """Return the symmetric matrix 2 Y - state + A / rho, with its border, which Z is nearest to.
+
+    Parameters
+    ----------
+    data : Relaxation
+    it : Iterates
+    rho : float
+        The penalty, > 0.
+
+    Returns
+    -------
+    array of shape (n + 1, n + 1), or (n, n) without border
+    """
     n = data.a.shape[0]
     o = 1 if data.border else 0
     x, X = it.state[1 : 1 + n], it.state[1 + n :].reshape(n, n)

@@ -222,7 +222,18 @@ class Annealing:
 
 
 def sparsest(z: Array, d: int) -> Array:
-    """Return the unit vector of the d largest entries of z."""
+    """Return the unit vector of the d largest entries of z.
+
+    Parameters
+    ----------
+    z : array of shape (D,)
+    d : int
+        Number of entries that are kept.
+
+    Returns
+    -------
+    array of shape (D,)
+    """
     kept = np.argsort(-np.abs(z), kind="stable")[:d]
     unit = np.zeros(len(z))
     unit[kept] = z[kept] if z[kept].any() else 1.0

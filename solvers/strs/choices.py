@@ -90,7 +90,13 @@ def choose(v: Array, k: int, epsilon: float, nu: float, s: Array) -> tuple[float
 
 @compiled
 def sort(v: Array) -> None:
-    """Sort numbers in place, increasing: Shell's method. numba's own takes a second to compile."""
+    """Sort numbers in place, increasing: Shell's method. numba's own takes a second to compile.
+
+    Parameters
+    ----------
+    v : array of shape (m,)
+        Changed in place.
+    """
     m = v.shape[0]
     gap = 1
     while gap < m // 3:
@@ -108,7 +114,18 @@ def sort(v: Array) -> None:
 
 @compiled
 def sum_of_largest(v: Array, k: int) -> float:
-    """Return the sum of the k largest entries; v may be sorted by it."""
+    """Return the sum of the k largest entries; v may be sorted by it.
+
+    Parameters
+    ----------
+    v : array of shape (m,)
+    k : int
+        All entries are summed where k >= m, none where k <= 0.
+
+    Returns
+    -------
+    float
+    """
     if v.shape[0] > k:
         sort(v)
     total = 0.0

@@ -86,7 +86,16 @@ class Iterate(NamedTuple):
 
 @compiled
 def dot(u: Array, v: Array) -> float:
-    """Return u'v. numba's own takes as long to compile as all the rest here."""
+    """Return u'v. numba's own takes as long to compile as all the rest here.
+
+    Parameters
+    ----------
+    u, v : arrays of shape (n,)
+
+    Returns
+    -------
+    float
+    """
     total = 0.0
     for i in range(u.shape[0]):
         total += u[i] * v[i]
@@ -95,7 +104,15 @@ def dot(u: Array, v: Array) -> float:
 
 @compiled
 def add(s: float, u: Array, t: float, v: Array, out: Array) -> None:
-    """Put s u + t v into `out`, which may be u or v."""
+    """Put s u + t v into `out`, which may be u or v.
+
+    Parameters
+    ----------
+    s, t : float
+    u, v : arrays of shape (n,)
+    out : array of shape (n,)
+        Overwritten.
+    """
     for i in range(u.shape[0]):
         out[i] = s * u[i] + t * v[i]
 
@@ -109,7 +126,24 @@ def value_at(
     relaxed: RelaxedSupport,
     state: Iterate,
 ) -> float:
-    """Return the smoothed value at a point and its gradient; keep the point of the best bound."""
+    """Return the smoothed value at a point and its gradient; keep the point of the best bound.
+
+    Parameters
+    ----------
+    node : NodeData
+    smoothing : Smoothing
+    x : array of shape (1 + n + n^2,)
+    gradient : array of shape (1 + n + n^2,)
+        Out.
+    relaxed : RelaxedSupport
+        In and out.
+    state : Iterate
+        Its best point and its count of evaluations are updated.
+
+    Returns
+    -------
+    float
+    """
     value: float
     value, bound = evaluate(node, smoothing, x, gradient, relaxed)
     state.numbers[_EVALUATIONS] += 1.0
@@ -124,6 +158,16 @@ def direction(state: Iterate, missing: float) -> Array:
     """Return -H g by the two loops over the stored pairs; O(K n^2).
 
     The first one is a tenth of the way to the target, `missing` below, were the function linear.
+
+    Parameters
+    ----------
+    state : Iterate
+    missing : float
+        The distance of the value from the target, >= 0.
+
+    Returns
+    -------
+    array of shape (1 + n + n^2,)
     """
     stored, K = int(state.numbers[_STORED]), state.steps.shape[0]
     kept = min(stored, K)
@@ -149,7 +193,14 @@ def direction(state: Iterate, missing: float) -> Array:
 
 @compiled
 def remember(state: Iterate, new_x: Array, new_gradient: Array) -> None:
-    """Store a step and its change of the gradient, unless their product is rounding."""
+    """Store a step and its change of the gradient, unless their product is rounding.
+
+    Parameters
+    ----------
+    state : Iterate
+        Moves to the new point.
+    new_x, new_gradient : arrays of shape (1 + n + n^2,)
+    """
     k = int(state.numbers[_STORED]) % state.steps.shape[0]
     s, y = state.steps[k], state.changes[k]
     add(1.0, new_x, -1.0, state.x, s)

@@ -55,7 +55,19 @@ def pack_pairs(pairs: Sequence[Multipliers], scale: float) -> dict[str, Array]:
 
 
 def certificate_of(leaves: list[Leaf], scale: float) -> Certificate:
-    """Pack the leaves and the pool of pairs that they use, in the units of the problem."""
+    """Pack the leaves and the pool of pairs that they use, in the units of the problem.
+
+    Parameters
+    ----------
+    leaves : list of Leaf
+    scale : float
+        What the engine divided the problem's values by.
+
+    Returns
+    -------
+    Certificate
+        Of kind "leaves".
+    """
     pool: dict[int, int] = {}
     pairs: list[Multipliers] = []
     index = np.full(len(leaves), -1, dtype=np.int64)

@@ -113,6 +113,18 @@ def row_maximum(l: float, diagonal: float, r: float) -> tuple[float, float, floa
     """Return h and the maximising cosine and sine of one row, for l >= 0 and r >= 0.
 
     A trust-region subproblem of two variables with the matrix ((L_ii, r/2), (r/2, 0)).
+
+    Parameters
+    ----------
+    l : float
+        The linear term, >= 0.
+    diagonal : float
+    r : float
+        Norm of the other entries, >= 0.
+
+    Returns
+    -------
+    h, cosine, sine : float
     """
     gap = hypot(diagonal, r)
     angle = 0.5 * atan2(r, diagonal)
@@ -143,7 +155,21 @@ def row_maximum(l: float, diagonal: float, r: float) -> tuple[float, float, floa
 
 @compiled
 def row_terms(l: Array, L: Array, inside: Array, d: int) -> Array:
-    """Return the h_i of all rows; `inside` marks the variables that are fixed in. O(n^2 log n)."""
+    """Return the h_i of all rows; `inside` marks the variables that are fixed in. O(n^2 log n).
+
+    Parameters
+    ----------
+    l : array of shape (n,)
+    L : array of shape (n, n)
+    inside : bool array of shape (n,)
+        The variables that are fixed in.
+    d : int
+        Size of the supports.
+
+    Returns
+    -------
+    array of shape (n,)
+    """
     n = l.shape[0]
     h = np.empty(n)
     fixed = 0
@@ -166,7 +192,18 @@ def row_terms(l: Array, L: Array, inside: Array, d: int) -> Array:
 
 @compiled
 def bordered_matrix(node: NodeData, x: Array) -> Array:
-    """Return A - (L + L')/2, with a border ((-w, (a - l)'/2), ...) where there is a linear term."""
+    """Return A - (L + L')/2, with a border ((-w, (a - l)'/2), ...) where there is a linear term.
+
+    Parameters
+    ----------
+    node : NodeData
+    x : array of shape (1 + n + n^2,)
+        (w, l, L by rows).
+
+    Returns
+    -------
+    array of shape (n + 1, n + 1), or (n, n) without border
+    """
     n = node.a.shape[0]
     o = 1 if node.border else 0
     l, L = x[1 : 1 + n], x[1 + n :].reshape(n, n)
@@ -189,6 +226,16 @@ def row_maxima(
 
     Into row i of the gradient goes L_ij times the share of the square of entry j in r_i^2, and
     cos t l_i / |l_i|: what the derivatives of h_i are made of. O(n^2).
+
+    Parameters
+    ----------
+    node : NodeData
+    smoothing : Smoothing
+    x : array of shape (1 + n + n^2,)
+    gradient : array of shape (1 + n + n^2,)
+        Out.
+    thresholds : array of shape (n + 1,)
+        In and out; the last entry is not used.
 
     Returns
     -------
@@ -238,7 +285,22 @@ def row_maxima(
 def chosen_rows(
     node: NodeData, epsilon: float, terms: Array, relaxed: RelaxedSupport
 ) -> tuple[float, float]:
-    """Return the sum of the h_i of d rows, smoothed and as it is; the weights go to `relaxed`."""
+    """Return the sum of the h_i of d rows, smoothed and as it is; the weights go to `relaxed`.
+
+    Parameters
+    ----------
+    node : NodeData
+    epsilon : float
+        Smoothing, > 0.
+    terms : array of shape (4, n)
+        Of :func:`row_maxima`.
+    relaxed : RelaxedSupport
+        In and out.
+
+    Returns
+    -------
+    smoothed, exact : float
+    """
     n = node.a.shape[0]
     # Of the free rows: smoothed, as they are, and their weights.
     free = np.empty((3, n))

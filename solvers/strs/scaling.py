@@ -73,7 +73,24 @@ class Scaled:
 def status_of(
     problem: STRS, objective: float, bound: float, params: SolveParams, limit: Limit | None
 ) -> tuple[Status, Limit | None]:
-    """Return the status of a heuristic or a relaxation: OPTIMAL where its bound happens to do."""
+    """Return the status of a heuristic or a relaxation: OPTIMAL where its bound happens to do.
+
+    Parameters
+    ----------
+    problem : STRS
+    objective, bound : float
+        In the problem's units.
+    params : SolveParams
+        Its gaps decide.
+    limit : Limit or None
+        What ended the solve.
+
+    Returns
+    -------
+    Status
+    Limit or None
+        None for OPTIMAL.
+    """
     gap = relative_gap(objective, bound, problem.value_unit)
     if (gap is not None and gap <= params.rel_gap) or bound - objective <= params.abs_gap:
         return Status.OPTIMAL, None

@@ -52,7 +52,13 @@ _SIZE, _FIRST, _ASKED, _FOUND, _ACCURATE, _WORK, _INTEGERS, _INFO = range(8)
 
 @compiled
 def copy_into(source: Array, target: Array) -> None:
-    """Copy a vector. An assignment to a slice would compile the text of its error message."""
+    """Copy a vector. An assignment to a slice would compile the text of its error message.
+
+    Parameters
+    ----------
+    source, target : arrays of shape (n,)
+        The target is overwritten.
+    """
     for i in range(source.shape[0]):
         target[i] = source[i]
 
@@ -67,7 +73,18 @@ def letters() -> Array:
 
 @compiled
 def gram(V: Array, p: Array) -> Array:
-    """Return V' diag(p) V of a C-contiguous V of shape (k, n), which is changed, and p >= 0."""
+    """Return V' diag(p) V of a C-contiguous V of shape (k, n), which is changed, and p >= 0.
+
+    Parameters
+    ----------
+    V : array of shape (k, n)
+        C-contiguous; its rows are multiplied with the roots of p.
+    p : array of shape (k,)
+
+    Returns
+    -------
+    array of shape (n, n)
+    """
     k, n = V.shape
     for r in range(k):
         root = sqrt(p[r])
@@ -98,7 +115,21 @@ def gram(V: Array, p: Array) -> Array:
 
 @compiled
 def top_weights(values: Array, tau: float) -> tuple[int, float]:
-    """Return how many eigenvalues, the last of an increasing array, have a weight, and nu - top."""
+    """Return how many eigenvalues, the last of an increasing array, have a weight, and nu - top.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Increasing.
+    tau : float
+        Temperature, > 0.
+
+    Returns
+    -------
+    count : int
+    nu : float
+        The threshold, less the largest eigenvalue.
+    """
     n = values.shape[0]
     total, nu = 0.0, -np.inf
     count = 0
@@ -115,7 +146,24 @@ def top_weights(values: Array, tau: float) -> tuple[int, float]:
 
 @compiled
 def weigh(values: Array, count: int, nu: float, tau: float) -> tuple[float, Array]:
-    """Return the smoothed maximum less the largest eigenvalue, and the weights that count."""
+    """Return the smoothed maximum less the largest eigenvalue, and the weights that count.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Increasing.
+    count : int
+        Number of eigenvalues with a weight, of :func:`top_weights`.
+    nu : float
+        The threshold, less the largest eigenvalue.
+    tau : float
+        Temperature, > 0.
+
+    Returns
+    -------
+    more : float
+    p : array of shape (count,)
+    """
     p = np.empty(count)
     n = values.shape[0]
     top = values[n - 1]
@@ -129,7 +177,18 @@ def weigh(values: Array, count: int, nu: float, tau: float) -> tuple[float, Arra
 
 @compiled
 def all_eigenpairs(M: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues, increasing, and the eigenvectors as rows. O(n^3)."""
+    """Return the eigenvalues, increasing, and the eigenvectors as rows. O(n^3).
+
+    Parameters
+    ----------
+    M : array of shape (n, n)
+        Symmetric, C-contiguous.
+
+    Returns
+    -------
+    values : array of shape (n,)
+    vectors : array of shape (n, n)
+    """
     n = M.shape[0]
     integers, code = np.empty(8, np.int32), letters()
     integers[_SIZE], integers[_WORK], integers[_INTEGERS] = n, 1 + 6 * n + 2 * n * n, 3 + 5 * n
@@ -160,6 +219,24 @@ def top_eigenpairs(M: Array, tau: float, asked: int) -> tuple[int, float, Array,
 
     At first `asked` eigenpairs are computed, then twice as many, until one of them has no weight. 0
     for the count where this would be more than n / 6 of them, or LAPACK failed.
+
+    Parameters
+    ----------
+    M : array of shape (n, n)
+        Symmetric, C-contiguous.
+    tau : float
+        Temperature, > 0.
+    asked : int
+        Number of eigenpairs to start with.
+
+    Returns
+    -------
+    count : int
+    nu : float
+        The threshold, less the largest eigenvalue.
+    values : array of shape (asked,)
+        The largest eigenvalues, increasing; empty where count is 0.
+    vectors : array of shape (count, n)
     """
     n = M.shape[0]
     integers, code = np.empty(8, np.int32), letters()
