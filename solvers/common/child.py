@@ -284,7 +284,18 @@ R = RChild()
 
 @cache
 def r_package(name: str) -> Availability:
-    """Tell whether Rscript and an R package are there; Rscript is asked once, 0.2 s."""
+    """Tell whether Rscript and an R package are there; Rscript is asked once, 0.2 s.
+
+    Parameters
+    ----------
+    name : str
+        Of the R package.
+
+    Returns
+    -------
+    Availability
+        With the package's version, or with what to install.
+    """
     if shutil.which("Rscript") is None:
         return Availability(
             False, "Rscript is not on the PATH: install R (https://www.r-project.org)"

@@ -17,6 +17,15 @@ def compiled(function: Callable[..., Any]) -> Any:
 
     Sums may be reordered, and a division by zero gives an infinity or NaN, as in NumPy: so that
     loops use the processor's vector units.
+
+    Parameters
+    ----------
+    function : callable
+
+    Returns
+    -------
+    numba dispatcher
+        The function itself where numba's compilation is switched off.
     """
     return _compiled(function)
 
@@ -26,6 +35,14 @@ def compiled_in_place(function: Callable[..., Any]) -> Any:
 
     In short functions the counting, an atomic addition for each array and its views, takes longer
     than the work.
+
+    Parameters
+    ----------
+    function : callable
+
+    Returns
+    -------
+    numba dispatcher
     """
     return _compiled(function, _nrt=False)
 
@@ -35,6 +52,14 @@ def compiled_inside(function: Callable[..., Any]) -> Any:
 
     It gets no entries from Python and C, which for arguments of many arrays take as long to compile
     as the function itself.
+
+    Parameters
+    ----------
+    function : callable
+
+    Returns
+    -------
+    numba dispatcher
     """
     return _compiled(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
@@ -44,6 +69,14 @@ def compiled_into(function: Callable[..., Any]) -> Any:
 
     A function of its own is linked, optimized and made machine code of once more for every level of
     calls above it. To be kept short and called rarely: numba copies it before it knows its types.
+
+    Parameters
+    ----------
+    function : callable
+
+    Returns
+    -------
+    numba dispatcher
     """
     return _compiled(function, inline="always")
 

@@ -35,7 +35,17 @@ def needs(*modules: str) -> Callable[[F], F]:
 
 
 def needed(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the modules that a function imports, so that a child does so beforehand."""
+    """Return the modules that a function imports, so that a child does so beforehand.
+
+    Parameters
+    ----------
+    function : callable
+
+    Returns
+    -------
+    tuple of str
+        Empty where it states none.
+    """
     modules: tuple[str, ...] = function.__dict__.get("needs", ())
     return modules
 

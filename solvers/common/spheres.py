@@ -175,6 +175,15 @@ def truncations(A: Array, a: Array, d: int) -> Array:
     values do not matter, since supports are refitted.
 
     Source: Wang, Dey, Xie, definition 4.8 and what follows it.
+
+    Parameters
+    ----------
+    A : array of shape (D, D)
+        Symmetric.
+    a : array of shape (D,)
+        The linear term.
+    d : int
+        Size of the supports.
     """
     columns = np.abs(A.T)
     with_diagonal = columns.copy()

@@ -42,6 +42,10 @@ class Late(Exception):
 def look(control: Control) -> None:
     """Look at the clock and for Ctrl-C while a model is built.
 
+    Parameters
+    ----------
+    control : Control
+
     Raises
     ------
     Late
