@@ -36,7 +36,19 @@ class Engine(Protocol):
 
 
 def single(problem: ParametricProblem, lam: float, engine: Engine, control: Control) -> Result:
-    """Answer for one value of lam."""
+    """Answer for one value of lam.
+
+    Parameters
+    ----------
+    problem : ParametricProblem
+    lam : float
+    engine : Engine
+    control : Control
+
+    Returns
+    -------
+    Result
+    """
     solution = engine.solve(lam)
     ended = None
     if solution.outcome in _NO_OPTIMUM:
@@ -124,7 +136,18 @@ def _feasible(problem: ParametricProblem, theta: Array, lam: float) -> bool:
 
 
 def without_optimum(ended: Ended, **common: Any) -> Result:
-    """Answer that the problem is infeasible or unbounded, with the proof."""
+    """Answer that the problem is infeasible or unbounded, with the proof.
+
+    Parameters
+    ----------
+    ended : Ended
+    common : keyword arguments of Result
+
+    Returns
+    -------
+    Result
+        INFEASIBLE with the certificate "farkas", or UNBOUNDED with "ray".
+    """
     if ended.outcome is Outcome.INFEASIBLE:
         return Result(
             status=Status.INFEASIBLE,
@@ -150,6 +173,20 @@ def grid(
     """Answer for several values of lam, the largest first.
 
     With `warm` each starts from the solve before.
+
+    Parameters
+    ----------
+    problem : ParametricProblem
+    lams : tuple of float
+        In any order.
+    engine : Engine
+    control : Control
+    warm : bool
+        Whether each solve starts from the one before.
+
+    Returns
+    -------
+    Result
     """
     values = sorted(set(lams), reverse=True)
     done: list[Solution] = []
@@ -263,7 +300,19 @@ def _nothing_on(
 
 
 def evidence(ended: Ended | None, suffix: str = "") -> dict[str, Array]:
-    """Name the vector that proves where a path or a grid ends."""
+    """Name the vector that proves where a path or a grid ends.
+
+    Parameters
+    ----------
+    ended : Ended or None
+    suffix : str
+        Added to the name. Default: none.
+
+    Returns
+    -------
+    dict of str to array
+        "farkas" (m,) or "ray" (p,), with the suffix; empty without a proof.
+    """
     if ended is None:
         return {}
     name = "farkas" if ended.outcome is Outcome.INFEASIBLE else "ray"

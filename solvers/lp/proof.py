@@ -102,6 +102,16 @@ def phase_one(program: PiecewiseLinearProgram, lam: float) -> PiecewiseLinearPro
               \quad\text{subject to}\quad \theta_j \in dom\, \phi_j
 
     It is zero where the problem is feasible; else its multipliers are a Farkas ray.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    lam : float
+
+    Returns
+    -------
+    PiecewiseLinearProgram
+        The same at all lam.
     """
     parts = []
     weights = program.A.scales()[0]
@@ -128,6 +138,16 @@ def recession(program: PiecewiseLinearProgram, lam: float) -> PiecewiseLinearPro
               \quad\text{subject to}\quad |d_j| \le c_j
 
     It is zero where the problem (if feasible) is bounded.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    lam : float
+
+    Returns
+    -------
+    PiecewiseLinearProgram
+        The same at all lam.
     """
     radius = program.A.scales()[1]
     first, last = program.phi.slope_range(lam)
@@ -153,6 +173,17 @@ def farkas_proof(program: PiecewiseLinearProgram, nu: Array, lam: float) -> Proo
     .. math:: \sigma(\lambda) = \sum_i \max_{z_i \in dom f_i(\lambda)} v_i z_i < 0
 
     proves that there is none.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    nu : array of shape (m,)
+    lam : float
+
+    Returns
+    -------
+    Proof or None
+        None where the sum is not clearly negative at lam.
     """
     p = len(program.phi)
     v = np.concatenate([-program.A.rmatvec(nu), nu])
@@ -177,6 +208,17 @@ def ray_proof(program: PiecewiseLinearProgram, d: Array, lam: float) -> Proof | 
     r"""Verify a direction of descent to infinity at lam.
 
     With z = (d, A d): :math:`\sum_i f_i^\infty(z_i; \lambda) < 0`, all terms finite.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    d : array of shape (p,)
+    lam : float
+
+    Returns
+    -------
+    Proof or None
+        None where the sum is not clearly negative at lam.
     """
     p = len(program.phi)
     z = np.concatenate([d, program.A.matvec(d)])
