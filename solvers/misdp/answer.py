@@ -26,7 +26,15 @@ __all__ = ["answer", "start_points", "without_optimum"]
 
 
 def start_points(points: IncumbentFinder, control: Control) -> None:
-    """Offer the warm start: as it is, and with its integers only."""
+    """Offer the warm start: as it is, and with its integers only.
+
+    Parameters
+    ----------
+    points : IncumbentFinder
+        Gets the points.
+    control : Control
+        Its warm start is a Result or an array of shape (n,); another shape is ignored with a note.
+    """
     given = control.warm_start.x if isinstance(control.warm_start, Result) else control.warm_start
     if given is None:
         return
@@ -45,6 +53,10 @@ def start_points(points: IncumbentFinder, control: Control) -> None:
 
 def without_optimum(search: MISDPSearch) -> Result | None:
     """Answer for a problem that improves without end, or that would if it were feasible.
+
+    Parameters
+    ----------
+    search : MISDPSearch
 
     Returns
     -------

@@ -373,13 +373,38 @@ class MatrixConstraint:
 
 
 def room(value: Array, step: Array) -> float:
-    """Return the largest t with value + t step >= 0."""
+    """Return the largest t with value + t step >= 0.
+
+    Parameters
+    ----------
+    value : array of shape (n,)
+        >= 0.
+    step : array of shape (n,)
+
+    Returns
+    -------
+    float
+        inf where no entry falls.
+    """
     down = step < 0.0
     return float((-value[down] / step[down]).min(initial=np.inf))
 
 
 def matrix_room(factor: Array, step: Array) -> float:
-    """Return the largest t with L L' + t step positive semidefinite, L the factor."""
+    """Return the largest t with L L' + t step positive semidefinite, L the factor.
+
+    Parameters
+    ----------
+    factor : array of shape (s, s)
+        L, lower triangular.
+    step : array of shape (s, s)
+        Symmetric.
+
+    Returns
+    -------
+    float
+        inf where the step is positive semidefinite.
+    """
     half = la.solve_triangular(factor, step, lower=True, check_finite=False)
     whole = la.solve_triangular(factor, half.T, lower=True, check_finite=False)
     least = float(np.linalg.eigvalsh(0.5 * (whole + whole.T))[0])

@@ -288,6 +288,15 @@ def relaxed(program: NodeProgram) -> NodeProgram:
     One more variable t >= 0, the last, is added to all of them, times the identity of each cone.
     Its optimum is attained and so are its multipliers; where t must be positive, they disprove the
     feasibility of the program itself.
+
+    Parameters
+    ----------
+    program : NodeProgram
+
+    Returns
+    -------
+    NodeProgram
+        With k + 1 variables.
     """
     column = np.zeros(len(program.b))
     end = program.zero + program.nonnegative
@@ -329,6 +338,19 @@ def facial_reduction(C: Any, constant: Array, size: int) -> Array | None:
     """Return an orthonormal basis of the range that all matrices share; None where it is all.
 
     A null space in common would leave the relaxation without an interior.
+
+    Parameters
+    ----------
+    C : array or csr array of shape (s (s + 1) / 2, k)
+        Scaled packed entries of k matrices.
+    constant : array of shape (s (s + 1) / 2,)
+        Those of the constant matrix.
+    size : int
+        The order s.
+
+    Returns
+    -------
+    array of shape (s, r), or None
     """
     matrices = unpack_symmetric(
         np.vstack([_dense(C).T, constant[None]]) / np.sqrt(triangle_weights(size)), size
@@ -341,7 +363,20 @@ def facial_reduction(C: Any, constant: Array, size: int) -> Array | None:
 
 
 def onto_face(C: Any, constant: Array, U: Array) -> tuple[Any, Array]:
-    """Return the columns and the constant of U'M(x)U."""
+    """Return the columns and the constant of U'M(x)U.
+
+    Parameters
+    ----------
+    C : array or csr array of shape (s (s + 1) / 2, k)
+    constant : array of shape (s (s + 1) / 2,)
+    U : array of shape (s, r)
+        Orthonormal columns.
+
+    Returns
+    -------
+    columns : array or csr array of shape (r (r + 1) / 2, k)
+    constant : array of shape (r (r + 1) / 2,)
+    """
     size, rank = U.shape
     weights = np.sqrt(triangle_weights(size))
     stacked = unpack_symmetric(np.vstack([_dense(C).T, constant[None]]) / weights, size)
@@ -355,7 +390,21 @@ def _dense(C: Any) -> Array:
 
 
 def from_face(dual: Array, size: int, U: Array | None) -> Array:
-    """Return the scaled packed entries of U Z U'."""
+    """Return the scaled packed entries of U Z U'.
+
+    Parameters
+    ----------
+    dual : array of shape (r (r + 1) / 2,)
+        The scaled packed entries of Z.
+    size : int
+        The order r.
+    U : array of shape (s, r), or None
+        None for the identity.
+
+    Returns
+    -------
+    array of shape (s (s + 1) / 2,)
+    """
     if U is None:
         return dual
     Z = unpack_symmetric(dual / np.sqrt(triangle_weights(size)), size)

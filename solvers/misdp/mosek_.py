@@ -57,6 +57,11 @@ def fill(task: Any, program: NodeProgram) -> None:
     """Put b - C x in K into an empty task, as one affine conic constraint for each cone.
 
     Needs no licence.
+
+    Parameters
+    ----------
+    task : mosek.Task
+    program : NodeProgram
     """
     import mosek
 
@@ -93,7 +98,15 @@ def _cones(task: Any, program: NodeProgram) -> list[tuple[int, int]]:
 
 
 def configure(task: Any, tolerance: float, control: Control) -> None:
-    """Set tolerances, threads and the time that is left."""
+    """Set tolerances, threads and the time that is left.
+
+    Parameters
+    ----------
+    task : mosek.Task
+    tolerance : float
+        Relative, of feasibility and gap.
+    control : Control
+    """
     import mosek
 
     d, k = mosek.dparam, mosek.iparam
@@ -110,7 +123,17 @@ def configure(task: Any, tolerance: float, control: Control) -> None:
 
 
 def read(task: Any) -> Raw:
-    """Return what the interior-point method found."""
+    """Return what the interior-point method found.
+
+    Parameters
+    ----------
+    task : mosek.Task
+        After its optimisation.
+
+    Returns
+    -------
+    Raw
+    """
     import mosek
 
     kind = mosek.soltype.itr

@@ -26,12 +26,32 @@ __all__ = ["lower_rank", "ranked_blocks", "second_eigenvalue"]
 
 
 def ranked_blocks(problem: MISDP) -> list[int]:
-    """Return the blocks that must have rank one."""
+    """Return the blocks that must have rank one.
+
+    Parameters
+    ----------
+    problem : MISDP
+
+    Returns
+    -------
+    list of int
+        Without the blocks of order 1.
+    """
     return [k for k, block in enumerate(problem.blocks) if block.rank_one and block.size > 1]
 
 
 def second_eigenvalue(matrix: Array) -> float:
-    """Return the second largest eigenvalue, relative to the largest entry or 1."""
+    """Return the second largest eigenvalue, relative to the largest entry or 1.
+
+    Parameters
+    ----------
+    matrix : array of shape (s, s)
+        Symmetric, s >= 2.
+
+    Returns
+    -------
+    float
+    """
     return float(np.linalg.eigvalsh(matrix)[-2]) / max(1.0, float(np.abs(matrix).max()))
 
 

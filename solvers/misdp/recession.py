@@ -38,6 +38,14 @@ def recession(problem: MISDP) -> MISDP:
     """Return the problem of the directions that never leave the constraints.
 
     Integers and ranks are left out.
+
+    Parameters
+    ----------
+    problem : MISDP
+
+    Returns
+    -------
+    MISDP
     """
 
     def closed(ends: Array, toward: float) -> Array:
@@ -56,7 +64,16 @@ def recession(problem: MISDP) -> MISDP:
 
 
 def with_cones_as_matrices(problem: MISDP) -> MISDP:
-    """Return the same problem with a matrix for each second-order cone, before the others."""
+    """Return the same problem with a matrix for each second-order cone, before the others.
+
+    Parameters
+    ----------
+    problem : MISDP
+
+    Returns
+    -------
+    MISDP
+    """
     arrows = [_arrow(cone) for cone in problem.cones]
     return problem.with_changes(cones=(), blocks=[*arrows, *problem.blocks])
 

@@ -91,7 +91,17 @@ def _tidiest(cone: MISDP, ray: Array, falls: Callable[[Array], bool]) -> Array |
 
 
 def bends(problem: MISDP, x: Array, ray: Array) -> bool:
-    """Return whether x + t ray loses the rank one that is asked of matrices."""
+    """Return whether x + t ray loses the rank one that is asked of matrices.
+
+    Parameters
+    ----------
+    problem : MISDP
+    x, ray : arrays of shape (n,)
+
+    Returns
+    -------
+    bool
+    """
     for block in problem.blocks:
         if block.rank_one and block.size > 1:
             step = max(1.0, float(np.abs(x).max())) / float(np.abs(ray).max())
@@ -102,7 +112,20 @@ def bends(problem: MISDP, x: Array, ray: Array) -> bool:
 
 
 def unbounded(problem: MISDP, ray: Array, x: Array, **common: Any) -> Result:
-    """Return the result: unbounded, with the ray as its certificate."""
+    """Return the result: unbounded, with the ray as its certificate.
+
+    Parameters
+    ----------
+    problem : MISDP
+    ray : array of shape (n,)
+    x : array of shape (n,)
+        A feasible point.
+    common : keyword arguments of Result
+
+    Returns
+    -------
+    Result
+    """
     return Result(
         status=Status.UNBOUNDED,
         certificate=Certificate(kind="ray", arrays={"ray": ray, "x": x}),
@@ -111,7 +134,17 @@ def unbounded(problem: MISDP, ray: Array, x: Array, **common: Any) -> Result:
 
 
 def integer_parts(values: Array) -> Iterator[Array]:
-    """Propose integer vectors: none of them moving, then multiples of the given direction."""
+    """Propose integer vectors: none of them moving, then multiples of the given direction.
+
+    Parameters
+    ----------
+    values : array
+        The integer variables' entries of a ray.
+
+    Returns
+    -------
+    iterator of arrays of that shape
+    """
     yield np.zeros(len(values))
     size = float(np.abs(values).max(initial=0.0))
     if size <= 1e-9:

@@ -76,7 +76,18 @@ def most_violated(
 
 
 def cone_normal(u: Array, rotated: bool) -> Array:
-    """Return z in the cone whose product with u is the (negative) amount that u misses it by."""
+    """Return z in the cone whose product with u is the (negative) amount that u misses it by.
+
+    Parameters
+    ----------
+    u : array of shape (k,)
+    rotated : bool
+        Whether the cone is 2 u_0 u_1 >= ||u_2||^2, else u_0 >= ||u_1||.
+
+    Returns
+    -------
+    array of shape (k,)
+    """
     if rotated:
         half = np.sqrt(0.5)
         turned = np.array([(u[0] + u[1]) * half, (u[0] - u[1]) * half, *u[2:]])
