@@ -45,7 +45,17 @@ class BlockData(NamedTuple):
 
 
 def node_blocks(problem: L0GraphicalModel) -> Iterator[tuple[int, int]]:
-    """Yield ranges of nodes whose columns fit into memory together."""
+    """Yield ranges of nodes whose columns fit into memory together.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+
+    Returns
+    -------
+    iterator of (int, int)
+        First node, and last one (excluded).
+    """
     n, d = problem.X.shape
     room = max(1, BLOCK_ENTRIES // n)
     # Each node brings itself and, at worst, all of its candidates.
@@ -59,7 +69,17 @@ def node_blocks(problem: L0GraphicalModel) -> Iterator[tuple[int, int]]:
 
 
 def block_data(problem: L0GraphicalModel, first: int, last: int) -> BlockData:
-    """Read the columns that the nodes first, ..., last - 1 need."""
+    """Read the columns that the nodes first, ..., last - 1 need.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    first, last : int
+
+    Returns
+    -------
+    BlockData
+    """
     candidates = problem.candidates
     ptr = candidates.ptr[first : last + 1] - candidates.ptr[first]
     index = candidates.index[candidates.ptr[first] : candidates.ptr[last]]
@@ -87,7 +107,19 @@ def _memory(columns: int, own: Array, local: Array, ptr: Array) -> Array:
 
 @compiled_in_place
 def product(rows: Array, known: Array, a: int, b: int) -> Any:
-    """Return the inner product of two rows; each is computed once where it can be remembered."""
+    """Return the inner product of two rows; each is computed once where it can be remembered.
+
+    Parameters
+    ----------
+    rows : array of shape (columns, n)
+    known : array of shape (columns, width)
+        Entry (a, b - a) is the product of rows a and b, or NaN; filled in.
+    a, b : int
+
+    Returns
+    -------
+    float
+    """
     if a > b:
         a, b = b, a
     far = b - a >= known.shape[1]

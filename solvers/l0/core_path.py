@@ -105,7 +105,23 @@ class Answer(NamedTuple):
 
 
 def core_memory(J: int, D: int, rooms: int, H: int) -> Core:
-    """Return the memory for J tables of up to D + 1 entries, and cores of `rooms` nodes."""
+    """Return the memory for J tables of up to D + 1 entries, and cores of `rooms` nodes.
+
+    Parameters
+    ----------
+    J : int
+        Number of tables.
+    D : int
+        Largest number of neighbours.
+    rooms : int
+        Number of nodes that a core may have.
+    H : int
+        Sums from -H to H; no more than can ever be needed.
+
+    Returns
+    -------
+    Core
+    """
     widest = 3 * D * D + D
     H = max(1, min(H, widest))
     state = np.zeros(STATES, dtype=np.int64)

@@ -29,6 +29,15 @@ def exp_minus(x: Array, out: Array, bits: Array, power: Array) -> None:
     """Set out to exp(-x) for x >= 0.
 
     `bits` and `power` are scratch of the same length: one memory seen as int64 and as float64.
+
+    Parameters
+    ----------
+    x : array of shape (n,)
+        >= 0.
+    out : array of shape (n,)
+        Overwritten.
+    bits : int64 array of shape (n,)
+    power : array of shape (n,)
     """
     for i in range(len(x)):
         a = min(x[i], _LARGEST)

@@ -67,7 +67,16 @@ class LaneSpace(NamedTuple):
 
 
 def lane_space(D: int) -> LaneSpace:
-    """Return the memory for nodes of up to D candidates."""
+    """Return the memory for nodes of up to D candidates.
+
+    Parameters
+    ----------
+    D : int
+
+    Returns
+    -------
+    LaneSpace
+    """
     levels = D + 1
     return LaneSpace(
         matrix=np.zeros((levels * (levels + 1) * (levels + 2) // 6, LANES)),

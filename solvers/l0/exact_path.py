@@ -48,7 +48,19 @@ class ExactPath:
 
 
 def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
-    """Solve for the budgets 0, ..., last; after a limit the others repeat the last solution."""
+    """Solve for the budgets 0, ..., last; after a limit the others repeat the last solution.
+
+    Parameters
+    ----------
+    problem : BudgetTables
+    last : int
+        The largest budget.
+    control : Control
+
+    Returns
+    -------
+    ExactPath
+    """
     values, ptr = problem.values, problem.ptr
     J, widest = len(ptr) - 1, int(problem.sizes.max())
     hull = steepest_first(problem)

@@ -60,7 +60,18 @@ class NodeTables:
 
 
 def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -> NodeTables:
-    """Search all nodes, each of which has at most 62 candidates."""
+    """Search all nodes, each of which has at most 62 candidates.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    control : Control
+    threads : int
+
+    Returns
+    -------
+    NodeTables
+    """
     d = problem.X.shape[1]
     loss = np.repeat(problem.null_losses(), problem.candidates.sizes + 1)
     mask = np.zeros(len(loss), dtype=np.int64)
@@ -173,7 +184,18 @@ def _copies(columns: Array, R: Array) -> Array:
 
 
 def gaussian_point(problem: L0GraphicalModel, selected: Array) -> Array:
-    """Return the coefficients of the selected candidates, shape (total,); zero elsewhere."""
+    """Return the coefficients of the selected candidates, shape (total,); zero elsewhere.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    selected : bool array of shape (total,)
+        One entry for each candidate of each node.
+
+    Returns
+    -------
+    array of shape (total,)
+    """
     x = np.zeros(problem.total)
     hard = np.zeros(problem.X.shape[1], dtype=bool)
     D = int(problem.candidates.sizes.max(initial=0)) + 1
@@ -190,7 +212,21 @@ def gaussian_point(problem: L0GraphicalModel, selected: Array) -> Array:
 
 
 def least_squares(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[Array, float]:
-    """Return the coefficients of some neighbours and the loss, from X itself."""
+    """Return the coefficients of some neighbours and the loss, from X itself.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    node : int
+    chosen : int array of shape (k,)
+        Columns of X.
+
+    Returns
+    -------
+    beta : array of shape (k,)
+    loss : float
+        With the ridge; the mean over n observations.
+    """
     n = problem.X.shape[0]
     columns, target = _stacked(problem, node, chosen)
     if len(chosen) == 0:

@@ -45,7 +45,19 @@ class Hull(NamedTuple):
 
 @compiled
 def hull_segments(values: Array, ptr: Array) -> Hull:
-    """Return the segments of the lower convex hulls node by node, in O(N) for N table entries."""
+    """Return the segments of the lower convex hulls node by node, in O(N) for N table entries.
+
+    Parameters
+    ----------
+    values : array of shape (N,)
+        The tables, node by node.
+    ptr : int array of shape (J + 1,)
+        Where each table begins and ends.
+
+    Returns
+    -------
+    Hull
+    """
     J, N = len(ptr) - 1, len(values)
     node, start, width = np.empty(N, np.int32), np.empty(N, np.int32), np.empty(N, np.int32)
     slope, decrease = np.empty(N), np.empty(N)
@@ -79,7 +91,16 @@ def hull_segments(values: Array, ptr: Array) -> Hull:
 
 
 def steepest_first(tables: BudgetTables) -> Hull:
-    """Return the segments sorted by slope, those of one node in their order; O(N log N)."""
+    """Return the segments sorted by slope, those of one node in their order; O(N log N).
+
+    Parameters
+    ----------
+    tables : BudgetTables
+
+    Returns
+    -------
+    Hull
+    """
     hull = hull_segments(tables.values, tables.ptr)
     # A stable sort is several times slower. Two nodes that explain each other tie, so ties are
     # there, but few: they are put in order afterwards.
@@ -127,7 +148,18 @@ class BudgetDual:
 
 
 def solve_dual(problem: BudgetTables, last: int) -> BudgetDual:
-    """Maximise the dual for the budgets 0, ..., last, in O(N log N) for N table entries."""
+    """Maximise the dual for the budgets 0, ..., last, in O(N log N) for N table entries.
+
+    Parameters
+    ----------
+    problem : BudgetTables
+    last : int
+        The largest budget.
+
+    Returns
+    -------
+    BudgetDual
+    """
     none = float(problem.values[problem.ptr[:-1]].sum())
     return BudgetDual.beyond(steepest_first(problem), 0, 0, none, last)
 

@@ -19,7 +19,18 @@ __all__ = ["ising_tables", "warm_up"]
 
 
 def ising_tables(problem: L0GraphicalModel, control: Control, threads: int) -> NodeTables:
-    """Search all nodes, each of which has at most 62 candidates."""
+    """Search all nodes, each of which has at most 62 candidates.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    control : Control
+    threads : int
+
+    Returns
+    -------
+    NodeTables
+    """
     d = problem.X.shape[1]
     sizes, ptr = problem.candidates.sizes, problem.candidates.ptr
     loss = np.repeat(problem.null_losses(), sizes + 1)

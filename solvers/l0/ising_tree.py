@@ -111,7 +111,16 @@ class IsingSpace(NamedTuple):
 
 
 def ising_space(Z: Array) -> IsingSpace:
-    """Return the memory for Z, one row for each candidate, shape (d, n), before the first fit."""
+    """Return the memory for Z, one row for each candidate, shape (d, n), before the first fit.
+
+    Parameters
+    ----------
+    Z : array of shape (d, n)
+
+    Returns
+    -------
+    IsingSpace
+    """
     d, n = Z.shape
     best, sample = np.full(d + 1, np.inf), np.zeros((7, n))
     best[0], sample[CHANCE] = np.log(2.0), 0.5
@@ -138,6 +147,18 @@ def pursue(space: IsingSpace, ridge: float, quota: int) -> Any:
     """Go on for at most `quota` fits; return whether the search is complete.
 
     One fit takes O(n k^2) for each of a handful of Newton steps.
+
+    Parameters
+    ----------
+    space : IsingSpace
+        Changed in place.
+    ridge : float
+        >= 0.
+    quota : int
+
+    Returns
+    -------
+    bool
     """
     d, state, best = len(space.Z), space.state, space.best
     members_of, at, stack = space.level[MEMBERS], space.level[AT], space.level[STACK]

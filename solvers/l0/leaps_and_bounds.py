@@ -122,7 +122,16 @@ class SearchSpace(NamedTuple):
 
 
 def search_space(D: int) -> SearchSpace:
-    """Return the memory for nodes of up to D candidates."""
+    """Return the memory for nodes of up to D candidates.
+
+    Parameters
+    ----------
+    D : int
+
+    Returns
+    -------
+    SearchSpace
+    """
     D = max(D, 1)
     return SearchSpace(
         R=np.empty((D, D)),
