@@ -19,7 +19,26 @@ Arrays = dict[str, Any]
 
 @needs("pyprimal")
 def pyprimal(X: Array, y: Array, solver: str, pivots: int, stop: float, **extra: float) -> Arrays:
-    """Follow a path; lam is the peer's own."""
+    """Follow a path; lam is the peer's own.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    solver : str
+        The function of pyprimal.
+    pivots : int
+        The largest number of them.
+    stop : float
+        The lam at which to end, in the peer's units.
+    extra : float
+        Further arguments of the function.
+
+    Returns
+    -------
+    dict of str to array
+        "lam" (K,), "theta" (K, d), and where it has one "intercept" (K,).
+    """
     import pyprimal
 
     answer = getattr(pyprimal, solver)(
@@ -39,7 +58,26 @@ def pyprimal(X: Array, y: Array, solver: str, pivots: int, stop: float, **extra:
 def quantile_regressor(
     X: Array, y: Array, tau: float, alpha: float, intercept: bool, solver: str
 ) -> Arrays:
-    """Fit scikit-learn's QuantileRegressor; what it warns of is its word for how it ended."""
+    """Fit scikit-learn's QuantileRegressor; what it warns of is its word for how it ended.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    tau : float
+        The quantile, between 0 and 1.
+    alpha : float
+        The weight of the l1 norm.
+    intercept : bool
+        Whether to fit one; it is the last coefficient then.
+    solver : str
+        Of scipy.optimize.linprog.
+
+    Returns
+    -------
+    dict of str to array
+        "theta" (d,) or (d + 1,), "iterations", "warning".
+    """
     from sklearn.linear_model import QuantileRegressor
 
     model = QuantileRegressor(quantile=tau, alpha=alpha, fit_intercept=intercept, solver=solver)
@@ -52,7 +90,24 @@ def quantile_regressor(
 
 @needs("statsmodels.regression.quantile_regression")
 def quant_reg(X: Array, y: Array, tau: float, iterations: int, tolerance: float) -> Arrays:
-    """Fit statsmodels' QuantReg (iteratively reweighted least squares)."""
+    """Fit statsmodels' QuantReg (iteratively reweighted least squares).
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    tau : float
+        The quantile, between 0 and 1.
+    iterations : int
+        The largest number of them.
+    tolerance : float
+        Change of the coefficients at which to stop.
+
+    Returns
+    -------
+    dict of str to array
+        "theta" (d,), "iterations", "warning".
+    """
     from statsmodels.regression.quantile_regression import QuantReg
 
     with warnings.catch_warnings(record=True) as caught:
@@ -67,7 +122,24 @@ def quant_reg(X: Array, y: Array, tau: float, iterations: int, tolerance: float)
 
 @needs("sklearn.linear_model")
 def lars(X: Array, y: Array, ptr: Array, index: Array, method: str) -> Arrays:
-    """Return for each node the order of its candidates on scikit-learn's path: supports as rows."""
+    """Return for each node the order of its candidates on scikit-learn's path: supports as rows.
+
+    Parameters
+    ----------
+    X : array of shape (n, columns)
+    y : array of shape (n, nodes)
+        The response of each node.
+    ptr : int array of shape (nodes + 1,)
+    index : int array
+        Node j has the candidates ``index[ptr[j]:ptr[j + 1]]``, columns of X.
+    method : str
+        "lar" or "lasso".
+
+    Returns
+    -------
+    dict of str to array
+        "node" and "support" of each row, candidates as bits.
+    """
     from sklearn.linear_model import lars_path
 
     def supports(A: Array, b: Array) -> Array:
@@ -81,7 +153,24 @@ def lars(X: Array, y: Array, ptr: Array, index: Array, method: str) -> Arrays:
 
 @needs("abess.linear")
 def abess(X: Array, y: Array, ptr: Array, index: Array, model: str) -> Arrays:
-    """Return for each node the supports of all sizes that abess chooses."""
+    """Return for each node the supports of all sizes that abess chooses.
+
+    Parameters
+    ----------
+    X : array of shape (n, columns)
+    y : array of shape (n, nodes)
+        The response of each node.
+    ptr : int array of shape (nodes + 1,)
+    index : int array
+        Node j has the candidates ``index[ptr[j]:ptr[j + 1]]``, columns of X.
+    model : str
+        "linear" or "logistic".
+
+    Returns
+    -------
+    dict of str to array
+        "node" and "support" of each row, candidates as bits.
+    """
     from abess.linear import LinearRegression, LogisticRegression
 
     family = {"linear": LinearRegression, "logistic": LogisticRegression}[model]
@@ -99,7 +188,25 @@ def abess(X: Array, y: Array, ptr: Array, index: Array, model: str) -> Arrays:
 
 @needs("sklearn.covariance")
 def glasso(R: Array, ptr: Array, index: Array, alphas: int, ratio: float) -> Arrays:
-    """Return for each node its candidates among the nonzeros of scikit-learn's matrices."""
+    """Return for each node its candidates among the nonzeros of scikit-learn's matrices.
+
+    Parameters
+    ----------
+    R : array of shape (nodes, nodes)
+        The correlation matrix.
+    ptr : int array of shape (nodes + 1,)
+    index : int array
+        Node j has the candidates ``index[ptr[j]:ptr[j + 1]]``.
+    alphas : int
+        Number of penalties, on a logarithmic scale.
+    ratio : float
+        The smallest penalty over the largest one.
+
+    Returns
+    -------
+    dict of str to array
+        "node" and "support" of each row, candidates as bits.
+    """
     from sklearn.covariance import graphical_lasso
 
     node = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))

@@ -59,7 +59,18 @@ class _Piece:
 
 
 def constrained(knots: Knots, stop: float) -> ParametricPath:
-    """Return a path whose solutions run straight from knot to knot (band models)."""
+    """Return a path whose solutions run straight from knot to knot (band models).
+
+    Parameters
+    ----------
+    knots : Knots
+    stop : float
+        The lam at which the path ends.
+
+    Returns
+    -------
+    ParametricPath
+    """
     pieces: list[_Piece] = []
     above, high = np.zeros(knots.theta.shape[1]), np.inf
     for lam, first, last in knots.groups(stop):
@@ -78,7 +89,18 @@ def constrained(knots: Knots, stop: float) -> ParametricPath:
 
 
 def penalised(knots: Knots, stop: float) -> ParametricPath:
-    """Return a path whose solutions are constant down to each knot (penalised losses)."""
+    """Return a path whose solutions are constant down to each knot (penalised losses).
+
+    Parameters
+    ----------
+    knots : Knots
+    stop : float
+        The lam at which the path ends.
+
+    Returns
+    -------
+    ParametricPath
+    """
     pieces: list[_Piece] = []
     high = np.inf
     for lam, first, _ in knots.groups(stop):
@@ -95,6 +117,17 @@ def norm_bounded(knots: Knots, stop: float) -> ParametricPath:
 
     The least loss as a function of the norm t is convex and piecewise linear; the vertex between
     the slopes :math:`-\lambda_-` and :math:`-\lambda_+` is optimal for the penalties between.
+
+    Parameters
+    ----------
+    knots : Knots
+        Of a PenalisedL1; their lam is not used.
+    stop : float
+        The lam at which the path ends.
+
+    Returns
+    -------
+    ParametricPath
     """
     problem = knots.problem
     assert isinstance(problem, PenalisedL1)
@@ -158,7 +191,20 @@ def _assemble(knots: Knots, pieces: list[_Piece], stop: float) -> ParametricPath
 def cut(
     path: ParametricPath, lam_min: float, max_knots: int | None, max_nonzeros: int | None
 ) -> ParametricPath:
-    """Return the path down to where the question stops it."""
+    """Return the path down to where the question stops it.
+
+    Parameters
+    ----------
+    path : ParametricPath
+    lam_min : float
+        Not used: the path ends there already.
+    max_knots, max_nonzeros : int or None
+        None for no limit.
+
+    Returns
+    -------
+    ParametricPath
+    """
     keep, why = len(path.low), path.stopped_by
     if max_nonzeros is not None:
         counts = np.diff(path.theta.ptr)

@@ -50,7 +50,20 @@ def answer(
     solve: Callable[[float], Point],
     control: Control,
 ) -> Result:
-    """Answer for one value of lam, or for a grid, the largest first."""
+    """Answer for one value of lam, or for a grid, the largest first.
+
+    Parameters
+    ----------
+    problem : ParametricProblem
+    lam : float or tuple of float
+    solve : callable
+        Returns the Point of a value of lam.
+    control : Control
+
+    Returns
+    -------
+    Result
+    """
     if isinstance(lam, float):
         return _single(problem, solve(lam))
     values = sorted(set(lam), reverse=True)

@@ -84,6 +84,15 @@ def augmented(problem: L0GraphicalModel) -> tuple[Array, Array]:
 
     .. math:: \|X_j - X_N\beta\|^2 + n\rho\|\beta\|^2 =
               \Big\| \binom{X_j}{0} - \binom{X_N}{\sqrt{n\rho}\,I} \beta \Big\|^2
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+        n observations of d variables.
+
+    Returns
+    -------
+    X, y : arrays of shape (n, d), or (n + d, d) with a ridge
     """
     X = np.asarray(problem.X, dtype=float)
     n, d = X.shape
