@@ -182,6 +182,14 @@ class Adapter(Backend):
 def named_values(text: str) -> dict[str, str]:
     """Read NAME=VALUE,NAME=VALUE.
 
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    dict of str to str
+
     Raises
     ------
     ParamError

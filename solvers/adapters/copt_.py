@@ -161,7 +161,20 @@ def _in_child(program: Program, request: Request, control: Control) -> Answer:
 
 @needs("coptpy")
 def solve_pickled(job: Array, remaining: float | None) -> dict[str, Any]:
-    """Run in the child: answer a pickled program and request by a pickled answer, or error."""
+    """Run in the child: answer a pickled program and request by a pickled answer, or error.
+
+    Parameters
+    ----------
+    job : uint8 array
+        The pickled pair (Program, request).
+    remaining : float or None
+        Seconds that are left.
+
+    Returns
+    -------
+    dict
+        "answer": the pickled Answer or SparseOptError, as a uint8 array.
+    """
     program, request = pickle.loads(job.tobytes())
     answer: Answer | SparseOptError
     try:

@@ -135,7 +135,17 @@ def _licensed(named: str, changed: float) -> Any:
 
 
 def licence_error(error: Any) -> LicenseError | None:
-    """Return the error to raise where MOSEK's is about its licence."""
+    """Return the error to raise where MOSEK's is about its licence.
+
+    Parameters
+    ----------
+    error : mosek.Error
+
+    Returns
+    -------
+    LicenseError or None
+        None where the error is about something else.
+    """
     if "license" not in _word(error.errno):
         return None
     return LicenseError(
@@ -146,7 +156,13 @@ def licence_error(error: Any) -> LicenseError | None:
 
 
 def translate(task: Any, program: Program) -> None:
-    """Put a program into an empty task; needs no licence."""
+    """Put a program into an empty task; needs no licence.
+
+    Parameters
+    ----------
+    task : mosek.Task
+    program : Program
+    """
     import mosek
 
     m, n = program.matrix.shape

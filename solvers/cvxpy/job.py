@@ -43,6 +43,29 @@ def solve_conic(
     """Return the solver's status and, where it has them, x and the multipliers y of the rows.
 
     y lies in the dual cone, and q + C'y = 0.
+
+    Parameters
+    ----------
+    q : array of shape (k,)
+    data, indices, indptr : arrays
+        C, shape (N, k), by columns.
+    b : array of shape (N,)
+    orders : int array
+        Lengths of the second-order cones.
+    sizes : int array
+        Orders of the matrices.
+    zero, nonnegative : int
+        Numbers of equations and inequalities, which come first.
+    solver : str
+        CVXPY's name of it.
+    verbose : bool
+    settings : dict
+        Keyword arguments of the solver.
+
+    Returns
+    -------
+    dict
+        "status", and where they are known "x" (k,), "y" (N,), "iterations".
     """
     import cvxpy as cp
 

@@ -59,7 +59,19 @@ class CvxpyRelaxation(Backend):
 
 
 def relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Result:
-    """Bound a MISDP by its continuous relaxation, and round; exact where there are no integers."""
+    """Bound a MISDP by its continuous relaxation, and round; exact where there are no integers.
+
+    Parameters
+    ----------
+    problem : MISDP
+    options : mapping
+        Of the backend.
+    control : Control
+
+    Returns
+    -------
+    Result
+    """
     from ..misdp.bounding import ConicBounding
     from ..misdp.node import IntegerLeaf, IntegerLeaves
     from ..misdp.points import IncumbentFinder

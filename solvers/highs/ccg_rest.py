@@ -92,7 +92,18 @@ def _nearest_zero(pieces: Pieces, lam: float) -> Array:
 
 
 def largest(score: Array, count: int) -> Array:
-    """Return the indices of the `count` largest positive scores."""
+    """Return the indices of the `count` largest positive scores.
+
+    Parameters
+    ----------
+    score : array of shape (k,)
+    count : int
+
+    Returns
+    -------
+    int array
+        At most `count` indices, in no order.
+    """
     candidates = np.flatnonzero(score > 0.0)
     if len(candidates) > count:
         candidates = candidates[np.argpartition(-score[candidates], count - 1)[:count]]

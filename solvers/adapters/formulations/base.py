@@ -129,6 +129,15 @@ def result_of(
 def warm_point(given: Any, length: int) -> Array | None:
     """Return the point of a warm start, a Result or an array.
 
+    Parameters
+    ----------
+    given : Result, array or None
+    length : int
+
+    Returns
+    -------
+    array of shape (length,), or None
+
     Raises
     ------
     ParamError

@@ -26,7 +26,20 @@ __all__ = ["TABLES", "knapsack_program"]
 def solve_tables(
     problem: BudgetTables, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
-    """Answer for one budget: the one that was asked for, or the largest."""
+    """Answer for one budget: the one that was asked for, or the largest.
+
+    Parameters
+    ----------
+    problem : BudgetTables
+    solver : Solver
+    options : mapping
+        Of the backend.
+    control : Control
+
+    Returns
+    -------
+    Result
+    """
     params = control.params
     last = problem.last_budget(params.budget)
     size = max(float(np.abs(problem.values).max()), np.finfo(float).tiny)
@@ -57,7 +70,21 @@ def solve_tables(
 
 
 def knapsack_program(problem: BudgetTables, budget: int, size: float) -> Program:
-    """Return the program at a budget, with losses divided by `size`."""
+    """Return the program at a budget, with losses divided by `size`.
+
+    Parameters
+    ----------
+    problem : BudgetTables
+        With N entries in J tables.
+    budget : int
+    size : float
+        > 0.
+
+    Returns
+    -------
+    Program
+        N binary variables, J + 1 rows.
+    """
     N, J = len(problem.values), len(problem.ptr) - 1
     node = np.repeat(np.arange(J), np.diff(problem.ptr))
     k = np.arange(N) - problem.ptr[node]

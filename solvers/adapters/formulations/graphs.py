@@ -44,7 +44,20 @@ _DEPENDENT = 1e-6
 def solve_model(
     problem: L0GraphicalModel, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
-    """Answer for one budget: the one that was asked for, or the largest."""
+    """Answer for one budget: the one that was asked for, or the largest.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    solver : Solver
+    options : mapping
+        Of the backend.
+    control : Control
+
+    Returns
+    -------
+    Result
+    """
     params = control.params
     last = problem.last_budget(params.budget)
     with control.building():
@@ -127,7 +140,17 @@ class NodeForm:
 
 
 def node_forms(problem: L0GraphicalModel, asker: str) -> list[NodeForm]:
-    """Return the quadratics of all nodes; `asker` is the backend that messages name."""
+    """Return the quadratics of all nodes; `asker` is the backend that messages name.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    asker : str
+
+    Returns
+    -------
+    list of NodeForm
+    """
     return [NodeForm.of(problem, j, asker) for j in range(problem.X.shape[1])]
 
 
@@ -135,6 +158,17 @@ def model_program(problem: L0GraphicalModel, forms: list[NodeForm], budget: int)
     """Return the program.
 
     The columns are coefficients divided by their bounds, and z.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    forms : list of NodeForm
+        One for each node.
+    budget : int
+
+    Returns
+    -------
+    Program
     """
     weights = problem.scaled(np.ones(len(forms)), np.arange(len(forms)))
     size = np.concatenate([form.most for form in forms])

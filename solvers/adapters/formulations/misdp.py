@@ -42,7 +42,20 @@ def _refusal(problem: MISDP, solver: Solver) -> str:
 def solve_conic(
     problem: MISDP, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
-    """Hand the problem over as it stands."""
+    """Hand the problem over as it stands.
+
+    Parameters
+    ----------
+    problem : MISDP
+    solver : Solver
+    options : mapping
+        Of the backend.
+    control : Control
+
+    Returns
+    -------
+    Result
+    """
     params = control.params
     with control.building():
         program = conic_program(problem)
@@ -86,7 +99,16 @@ def _too_far(program: Program, answer: Answer, reach: float) -> bool:
 
 
 def conic_program(problem: MISDP) -> Program:
-    """Return the program; the columns are x, and u = F x + g of the cones one after the other."""
+    """Return the program; the columns are x, and u = F x + g of the cones one after the other.
+
+    Parameters
+    ----------
+    problem : MISDP
+
+    Returns
+    -------
+    Program
+    """
     n = len(problem.c)
     sign = 1.0 if problem.sense == "min" else -1.0
     extra = sum(cone.dimension for cone in problem.cones)

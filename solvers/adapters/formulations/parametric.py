@@ -29,7 +29,20 @@ _INSIDE = 1e-7
 def solve_parametric(
     problem: ParametricProblem, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
-    """Answer for one value of lam, or for a grid."""
+    """Answer for one value of lam, or for a grid.
+
+    Parameters
+    ----------
+    problem : ParametricProblem
+    solver : Solver
+    options : mapping
+        Of the backend.
+    control : Control
+
+    Returns
+    -------
+    Result
+    """
     if control.warm_start is not None:
         control.notes.append(f"{solver.name} takes no warm start for parametric problems")
     engine = LPEngine(problem.canonical(), solver, options, control)

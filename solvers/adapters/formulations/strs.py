@@ -35,7 +35,20 @@ __all__ = ["SPHERE", "sphere_program", "whole_sphere_program"]
 def solve_strs(
     problem: STRS, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
-    """Hand the problem over as it stands; refit the incumbent on its support."""
+    """Hand the problem over as it stands; refit the incumbent on its support.
+
+    Parameters
+    ----------
+    problem : STRS
+    solver : Solver
+    options : mapping
+        Of the backend.
+    control : Control
+
+    Returns
+    -------
+    Result
+    """
     size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()))
     # A power of two, so that scaling does not round.
     scale = 2.0 ** round(math.log2(size)) if size > 0.0 else 1.0
@@ -58,7 +71,21 @@ def solve_strs(
 
 
 def sphere_program(A: Array, a: Array, d: int) -> Program:
-    """Return the program with the columns z, and s where d < D."""
+    """Return the program with the columns z, and s where d < D.
+
+    Parameters
+    ----------
+    A : array of shape (D, D)
+        Symmetric.
+    a : array of shape (D,)
+        The linear term.
+    d : int
+        Size of the support.
+
+    Returns
+    -------
+    Program
+    """
     D = len(a)
     count = D if d == D else 2 * D
     matrix = sp.csc_array((0, count))
@@ -92,7 +119,19 @@ def sphere_program(A: Array, a: Array, d: int) -> Program:
 
 
 def whole_sphere_program(A: Array, a: Array) -> Program:
-    """Return the program with the columns z alone, for d = D; its objective is convex."""
+    """Return the program with the columns z alone, for d = D; its objective is convex.
+
+    Parameters
+    ----------
+    A : array of shape (D, D)
+        Symmetric.
+    a : array of shape (D,)
+        The linear term.
+
+    Returns
+    -------
+    Program
+    """
     D = len(a)
     top = float(np.linalg.eigvalsh(A)[-1])
     return replace(sphere_program(A - top * np.eye(D), a, D), offset=-top)
