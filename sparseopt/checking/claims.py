@@ -33,6 +33,13 @@ def check_claims(problem: Problem, result: Result, findings: Findings) -> None:
       gap that was asked for.
     - INFEASIBLE and UNBOUNDED come without a path and without numbers that contradict them.
     - Nothing in the trace is better than the bound.
+
+    Parameters
+    ----------
+    problem : Problem
+    result : Result
+    findings : Findings
+        Gets what was found.
     """
     _check_limit(result, findings)
     if result.status in _NOTHING or result.status is Status.IMPRECISE:

@@ -21,6 +21,20 @@ def numbers(
 ) -> Array:
     """Return an entry as a float array of the given shape.
 
+    Parameters
+    ----------
+    arrays : mapping
+        The arrays of a certificate or a path.
+    name : str
+    shape : tuple of int
+        What the entry must have.
+    infinite : bool, default False
+        Whether infinite values are allowed.
+
+    Returns
+    -------
+    float array of that shape
+
     Raises
     ------
     Malformed
@@ -43,6 +57,22 @@ def integers(
     arrays: Mapping[str, Any], name: str, length: int | None, low: int, high: int | Array
 ) -> Array:
     """Return an entry as an int64 vector with values from `low` to `high`.
+
+    Parameters
+    ----------
+    arrays : mapping
+        The arrays of a certificate or a path.
+    name : str
+    length : int or None
+        None allows any.
+    low : int
+        The smallest value allowed.
+    high : int or int array of that length
+        The largest value allowed, of all entries or of each.
+
+    Returns
+    -------
+    int64 array of shape (length,)
 
     Raises
     ------
@@ -70,6 +100,19 @@ def same_numbers(stated: object, expected: Array, tolerance: float) -> bool:
     """Tell whether numbers that are stated twice are the same.
 
     Each entry may differ by `tolerance` of the largest entry, and by 1e3 times that of itself.
+
+    Parameters
+    ----------
+    stated : object
+        Anything; what is no array of numbers is not the same.
+    expected : array
+    tolerance : float
+        Relative.
+
+    Returns
+    -------
+    bool
+        False also where the shapes differ.
     """
     array = np.asarray(stated)
     if array.dtype.kind not in "iuf" or array.shape != expected.shape:

@@ -14,7 +14,16 @@ __all__ = ["strict"]
 
 
 def strict(function: Callable[..., Any]) -> Any:
-    """Compile a function, its sums as they stand; cached where there is a place for it."""
+    """Compile a function, its sums as they stand; cached where there is a place for it.
+
+    Parameters
+    ----------
+    function : callable
+
+    Returns
+    -------
+    numba dispatcher
+    """
     try:
         return njit(cache=True, nogil=True, error_model="numpy")(function)
     except RuntimeError:

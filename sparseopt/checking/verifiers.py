@@ -65,6 +65,17 @@ def evaluate(problem: Problem, x: Array, lam: float | None) -> Evaluation:
 
     Where that has none, the problem's own residuals count, relative to 1 + max |x|.
 
+    Parameters
+    ----------
+    problem : Problem
+    x : array
+    lam : float or None
+        The problem's parameter, where it has one.
+
+    Returns
+    -------
+    Evaluation
+
     Raises
     ------
     SparseOptError
@@ -76,7 +87,18 @@ def evaluate(problem: Problem, x: Array, lam: float | None) -> Evaluation:
 
 
 def plain_evaluation(problem: Problem, x: Array, lam: float | None) -> Evaluation:
-    """Evaluate a point by the problem's own residuals, relative to 1 + max |x|."""
+    """Evaluate a point by the problem's own residuals, relative to 1 + max |x|.
+
+    Parameters
+    ----------
+    problem : Problem
+    x : array
+    lam : float or None
+
+    Returns
+    -------
+    Evaluation
+    """
     residuals = problem.residuals(x, lam)
     worst = max(residuals, key=lambda name: residuals[name], default="")
     value = residuals.get(worst, 0.0)
@@ -126,7 +148,16 @@ def register_verifier(family: str, verifier: Verifier | str) -> None:
 
 
 def verifier_of(family: str) -> Verifier | None:
-    """Return the verifier of a family, or None where there is none."""
+    """Return the verifier of a family, or None where there is none.
+
+    Parameters
+    ----------
+    family : str
+
+    Returns
+    -------
+    Verifier or None
+    """
     known = family_of(family)
     verifier: Verifier | None = None if known is None else resolve(known.verifier)
     return verifier

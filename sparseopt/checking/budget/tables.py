@@ -31,7 +31,16 @@ _STEPS = 1e10
 def verify_path(
     problem: BudgetTables, result: Result, path: BudgetPath, findings: Findings
 ) -> None:
-    """Prove that a path solves given tables."""
+    """Prove that a path solves given tables.
+
+    Parameters
+    ----------
+    problem : BudgetTables
+    result : Result
+    path : BudgetPath
+    findings : Findings
+        Gets what was found.
+    """
     if not _shapes(problem, result, path, findings):
         return
     tolerance = SUM * max(float(np.abs(problem.values).sum()), np.finfo(float).tiny)

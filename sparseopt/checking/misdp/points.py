@@ -80,7 +80,19 @@ def check_point(problem: MISDP, x: Array, findings: Findings) -> Array | None:
 def semidefinite_margin(
     problem: MISDP, part: SecondOrderCone | SemidefiniteBlock, x: Array
 ) -> float:
-    """Return by how much eigenvalues of a matrix, or the head of a cone, may be too small at x."""
+    """Return by how much eigenvalues of a matrix, or the head of a cone, may be too small at x.
+
+    Parameters
+    ----------
+    problem : MISDP
+    part : SecondOrderCone or SemidefiniteBlock
+    x : array of shape (n,)
+
+    Returns
+    -------
+    float
+        In the units of the part's entries.
+    """
     constant = part.g if isinstance(part, SecondOrderCone) else part.F0
     return CONIC * _unit(part.F, problem.integer, x, constant)
 

@@ -21,7 +21,17 @@ _EPS = float(np.finfo(float).eps)
 
 
 def rationals(values: Array) -> Array:
-    """Return finite floating-point numbers as an object array of fractions."""
+    """Return finite floating-point numbers as an object array of fractions.
+
+    Parameters
+    ----------
+    values : float array
+        Finite, of any shape.
+
+    Returns
+    -------
+    object array of that shape
+    """
     return np.array([Fraction(float(v)) for v in np.ravel(values)], dtype=object).reshape(
         np.shape(values)
     )
@@ -47,7 +57,17 @@ def images(F: sp.csr_array, x: Array) -> Array:
 
 
 def packed_matrix(entries: Array, size: int) -> Array:
-    """Return the symmetric matrix (s, s) of a packed lower triangle, of any type of numbers."""
+    """Return the symmetric matrix (s, s) of a packed lower triangle, of any type of numbers.
+
+    Parameters
+    ----------
+    entries : array of shape (size (size + 1) / 2,)
+    size : int
+
+    Returns
+    -------
+    array of shape (size, size)
+    """
     columns, rows = np.triu_indices(size)
     matrix = np.zeros((size, size), dtype=entries.dtype)
     matrix[rows, columns] = matrix[columns, rows] = entries
@@ -63,7 +83,18 @@ class Sign(Enum):
 
 
 def sign_of(value: Fraction | float, scale: float) -> Sign:
-    """Judge a number that must be >= 0, of terms of the size `scale`."""
+    """Judge a number that must be >= 0, of terms of the size `scale`.
+
+    Parameters
+    ----------
+    value : Fraction or float
+    scale : float
+        The size of the terms, >= 0.
+
+    Returns
+    -------
+    Sign
+    """
     if value >= 0:
         return Sign.HOLDS
     return Sign.NEARLY if float(value) >= -NEARLY * scale else Sign.FAILS
@@ -74,6 +105,10 @@ def semidefinite(matrix: Array) -> Sign:
 
     Lines of zeros are left out. What is definite by a clear margin, or clearly indefinite, is seen
     in floating point; the rest by elimination, up to the order `LARGEST`.
+
+    Parameters
+    ----------
+    matrix : object array of shape (s, s)
 
     Returns
     -------

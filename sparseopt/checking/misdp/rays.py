@@ -45,7 +45,15 @@ __all__ = ["verify_ray"]
 
 
 def verify_ray(problem: MISDP, certificate: Certificate | None, findings: Findings) -> None:
-    """Prove that the objective improves without end."""
+    """Prove that the objective improves without end.
+
+    Parameters
+    ----------
+    problem : MISDP
+    certificate : Certificate or None
+    findings : Findings
+        Gets what was found.
+    """
     if certificate is None or certificate.kind not in ("ray", "curve"):
         findings.doubt("there is no certificate 'ray' or 'curve' that could prove it unbounded")
         return

@@ -71,7 +71,15 @@ _POINT = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IM
 
 
 def verify(problem: MISDP, result: Result, findings: Findings) -> None:
-    """Check the point and its objective, and prove what the result claims beyond it."""
+    """Check the point and its objective, and prove what the result claims beyond it.
+
+    Parameters
+    ----------
+    problem : MISDP
+    result : Result
+    findings : Findings
+        Gets what was found.
+    """
     if result.x is not None and result.status is not Status.INFEASIBLE:
         x = np.asarray(result.x, dtype=float)
         point = check_point(problem, x, findings)

@@ -153,7 +153,18 @@ def _columns(pair: Pair, segment: int, places: Array) -> Array:
 
 
 def products(A: LinearMap, vectors: Array) -> Array:
-    """Return A v for each row v, shape (q, m); only the nonzero columns take part."""
+    """Return A v for each row v, shape (q, m); only the nonzero columns take part.
+
+    Parameters
+    ----------
+    A : LinearMap
+        m x p.
+    vectors : array of shape (q, p)
+
+    Returns
+    -------
+    array of shape (q, m)
+    """
     columns = np.flatnonzero(vectors.any(axis=0))
     if len(columns) == 0:
         return np.zeros((len(vectors), A.shape[0]))
@@ -161,7 +172,18 @@ def products(A: LinearMap, vectors: Array) -> Array:
 
 
 def transposed_products(A: LinearMap, vectors: Array) -> Array:
-    """Return A'u for each row u, shape (q, p); only the nonzero rows take part."""
+    """Return A'u for each row u, shape (q, p); only the nonzero rows take part.
+
+    Parameters
+    ----------
+    A : LinearMap
+        m x p.
+    vectors : array of shape (q, m)
+
+    Returns
+    -------
+    array of shape (q, p)
+    """
     rows = np.flatnonzero(vectors.any(axis=0))
     if len(rows) == 0:
         return np.zeros((len(vectors), A.shape[1]))

@@ -38,6 +38,17 @@ def verify_columns(
 ) -> None:
     """Verify the path of every column, and that the result states their common end.
 
+    Parameters
+    ----------
+    problem : ParametricProblem
+    program : PiecewiseLinearProgram
+        Its general form.
+    result : Result
+    certificate : Certificate
+        Of the result.
+    findings : Findings
+        Gets what was found.
+
     Raises
     ------
     Malformed

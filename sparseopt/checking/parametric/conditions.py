@@ -55,6 +55,22 @@ def breaches(
 
     `rounding` (q,) is what rounding errors of each segment's kernel may amount to, relative to the
     scale; `units` are those of the data.
+
+    Parameters
+    ----------
+    A : LinearMap
+        m x p.
+    tables : CodeTables
+    bases : Bases
+        The solved bases of q segments.
+    low, high : arrays of shape (q,)
+        The ends of the segments.
+    rounding : array of shape (q,)
+    units : Units
+
+    Returns
+    -------
+    primal, dual : Breach
     """
     p = A.shape[1]
     finite = np.isfinite(high)

@@ -79,6 +79,17 @@ def verify_dual(
 ) -> None:
     """Verify ``arrays["nu"]`` as a proof of the result's bound, and of its optimality.
 
+    Parameters
+    ----------
+    problem : ParametricProblem
+    program : PiecewiseLinearProgram
+        Its general form.
+    result : Result
+    certificate : Certificate
+        Of the result.
+    findings : Findings
+        Gets what was found.
+
     Raises
     ------
     Malformed
@@ -123,6 +134,17 @@ def verify_grid(
     Where the grid ends early because there is no optimum below, ``arrays["farkas"]`` or
     ``arrays["ray"]`` proves that.
 
+    Parameters
+    ----------
+    problem : ParametricProblem
+    program : PiecewiseLinearProgram
+        Its general form.
+    result : Result
+    certificate : Certificate
+        Of the result.
+    findings : Findings
+        Gets what was found.
+
     Raises
     ------
     Malformed
@@ -162,6 +184,15 @@ def verify_grid(
 
 def read_grid(program: PiecewiseLinearProgram, path: GridPath) -> Array:
     """Check the layout of a grid and return its decreasing values of lam.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    path : GridPath
+
+    Returns
+    -------
+    array of shape (K,)
 
     Raises
     ------

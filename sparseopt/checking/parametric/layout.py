@@ -124,6 +124,15 @@ def read_layout(certificate: Certificate, last_codes: Array) -> Layout:
 def read_path(program: PiecewiseLinearProgram, path: ParametricPath) -> StoredPath:
     """Check the arrays of a path.
 
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    path : ParametricPath
+
+    Returns
+    -------
+    StoredPath
+
     Raises
     ------
     Malformed

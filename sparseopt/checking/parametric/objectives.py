@@ -69,7 +69,22 @@ class Quadratics:
 
 
 def objective_and_gap(tables: CodeTables, bases: Bases, low: Array, offset: Array) -> Quadratics:
-    """Sum up the objective and the gap of a chunk of segments."""
+    """Sum up the objective and the gap of a chunk of segments.
+
+    Parameters
+    ----------
+    tables : CodeTables
+    bases : Bases
+        The solved bases of q segments.
+    low : array of shape (q,)
+        The lower ends of the segments.
+    offset : array of shape (3,)
+        The program's constant: coefficients of 1, lam and lam^2.
+
+    Returns
+    -------
+    Quadratics
+    """
     count = len(low)
     segment, coordinate = np.nonzero(tables.active[bases.slots])
     slots = bases.slots[segment, coordinate]

@@ -128,6 +128,15 @@ def primal_point(
 def dual_point(program: PiecewiseLinearProgram, nu: Array) -> DualPoint:
     """Evaluate the row multipliers nu, shape (m,).
 
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    nu : array of shape (m,)
+
+    Returns
+    -------
+    DualPoint
+
     Raises
     ------
     ProblemError
@@ -152,6 +161,17 @@ def objective_scale(point: PrimalPoint, lam: float, *, strict: bool = False) -> 
     s_i the largest slope at z_i, or as close to it as rounding brings a value that is at a kink: a
     residual that vanishes has rounding errors too. With `strict`, sizes count up to the unit of
     their coordinate only.
+
+    Parameters
+    ----------
+    point : PrimalPoint
+    lam : float
+    strict : bool, default False
+
+    Returns
+    -------
+    float
+        In the units of the objective.
     """
     pieces, z = point.pieces, point.z
     units = units_of(point.program)
@@ -174,7 +194,17 @@ def objective_scale(point: PrimalPoint, lam: float, *, strict: bool = False) -> 
 
 
 def feasibility_doubt(point: PrimalPoint, lam: float) -> str:
-    """Return why a point whose violations are within the tolerance may be infeasible, or ""."""
+    """Return why a point whose violations are within the tolerance may be infeasible, or "".
+
+    Parameters
+    ----------
+    point : PrimalPoint
+    lam : float
+
+    Returns
+    -------
+    str
+    """
     ratio, at = point.strict_violation(lam)
     if ratio <= FEASIBILITY:
         return ""
@@ -185,24 +215,67 @@ def feasibility_doubt(point: PrimalPoint, lam: float) -> str:
 
 
 def offset_at(program: PiecewiseLinearProgram, lam: float) -> tuple[float, float]:
-    """Return the program's constant at lam, and the sum of its absolute terms."""
+    """Return the program's constant at lam, and the sum of its absolute terms.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    lam : float
+
+    Returns
+    -------
+    value, size : float
+    """
     terms = program.offset * np.array([1.0, lam, lam * lam])
     return float(terms.sum()), float(np.abs(terms).sum())
 
 
 def largest(values: Array, pieces: Pieces) -> Array:
-    """Return the largest of the values of each function's kinks, shape (n,)."""
+    """Return the largest of the values of each function's kinks, shape (n,).
+
+    Parameters
+    ----------
+    values : array
+        One for each kink, function by function.
+    pieces : Pieces
+        Of n functions.
+
+    Returns
+    -------
+    array of shape (n,)
+    """
     return np.asarray(np.maximum.reduceat(values, pieces.ptr[:-1]))
 
 
 def coordinate_name(program: PiecewiseLinearProgram, coordinate: int) -> str:
-    """Name a coordinate for a person."""
+    """Name a coordinate for a person.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    coordinate : int
+        0 to p + m - 1: variables, then rows.
+
+    Returns
+    -------
+    str
+    """
     p = program.A.shape[1]
     return f"variable {coordinate}" if coordinate < p else f"row {coordinate - p}"
 
 
 def ratio_of(amount: Array, scale: Array) -> Array:
-    """Return amount / scale, 0 where the amount is 0, inf where only the scale is."""
+    """Return amount / scale, 0 where the amount is 0, inf where only the scale is.
+
+    Parameters
+    ----------
+    amount, scale : arrays of one shape
+        Not negative.
+
+    Returns
+    -------
+    array of that shape
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(amount == 0.0, 0.0, amount / scale)
 

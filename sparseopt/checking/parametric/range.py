@@ -39,6 +39,16 @@ def check_range(
 
     A path that ends below the range that was asked for is wrong, one that begins at a finite lam
     has to prove that nothing is optimal above.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    result : Result
+    certificate : Certificate or None
+        None where the end of the path needs no proof, or has none.
+    path : StoredPath
+    findings : Findings
+        Gets what was found.
     """
     _check_top(program, certificate, path, findings)
     end = float(path.low[-1])
@@ -72,7 +82,16 @@ def check_range(
 
 
 def check_reason(result: Result, reason: str, findings: Findings) -> None:
-    """Refute a path that is said to end by something else than the limit of its result."""
+    """Refute a path that is said to end by something else than the limit of its result.
+
+    Parameters
+    ----------
+    result : Result
+    reason : str
+        Why the path ended, as it states.
+    findings : Findings
+        Gets what was found.
+    """
     limit = None if result.limit is None else result.limit.value
     if result.status is not Status.CONVERGED and reason != limit:
         findings.refute(

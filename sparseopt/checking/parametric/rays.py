@@ -77,7 +77,17 @@ class Affine:
 
 
 def farkas_sum(program: PiecewiseLinearProgram, nu: Array) -> Affine | str:
-    """Return sigma of the multipliers, or what is wrong with them."""
+    """Return sigma of the multipliers, or what is wrong with them.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    nu : array of shape (m,)
+
+    Returns
+    -------
+    Affine or str
+    """
     p = program.A.shape[1]
     pieces = Pieces.concatenate(program.phi, program.psi)
     first, last = pieces.slope_ptr[:-1], pieces.slope_ptr[1:] - 1
@@ -106,7 +116,17 @@ def farkas_sum(program: PiecewiseLinearProgram, nu: Array) -> Affine | str:
 
 
 def ray_cost(program: PiecewiseLinearProgram, ray: Array) -> Affine | str:
-    """Return rho of the direction, or what is wrong with it."""
+    """Return rho of the direction, or what is wrong with it.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    ray : array of shape (p,)
+
+    Returns
+    -------
+    Affine or str
+    """
     pieces = Pieces.concatenate(program.phi, program.psi)
     first, last = program.phi.slope_ptr[:-1], program.phi.slope_ptr[1:] - 1
     barred = (ray > 0.0) & np.isposinf(program.phi.slope[last])
@@ -162,6 +182,15 @@ def verify_infeasible(
     certificate for part of the range (``values["lam"]``) is a proof for that part only. The range
     may be covered by two multipliers, ``arrays["nu_above"]`` for the larger lam.
 
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    result : Result
+    certificate : Certificate
+        Of the result.
+    findings : Findings
+        Gets what was found.
+
     Raises
     ------
     Malformed
@@ -212,6 +241,15 @@ def verify_unbounded(
     program: PiecewiseLinearProgram, result: Result, certificate: Certificate, findings: Findings
 ) -> None:
     """Judge the claim UNBOUNDED by ``arrays["ray"]`` and the feasible point ``arrays["x"]``.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    result : Result
+    certificate : Certificate
+        Of the result.
+    findings : Findings
+        Gets what was found.
 
     Raises
     ------
@@ -307,6 +345,19 @@ def no_optimum_at(
 
     None where there is no such evidence; what is wrong with it is refuted.
 
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    certificate : Certificate
+    values : array of shape (K,)
+        Values of lam.
+    findings : Findings
+        Gets what was found.
+
+    Returns
+    -------
+    bool or None
+
     Raises
     ------
     Malformed
@@ -339,6 +390,17 @@ def prove_end(
     beyond it: below, or above for the arrays "farkas_above" and "ray_above". It proves
     that from where it vanishes on; the hole between the end and that place is measured
     by the sum at the end, relative to its terms.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    certificate : Certificate
+    end : float
+        The lam at which the path ends.
+    findings : Findings
+        Gets what was found.
+    above : bool, default False
+        Whether the upper end is meant.
 
     Returns
     -------

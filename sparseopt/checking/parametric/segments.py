@@ -55,6 +55,17 @@ def verify_segments(
     `farkas` (m,) or `ray` (p,), and `farkas_above` or `ray_above` for a path that does not begin
     at infinity.
 
+    Parameters
+    ----------
+    problem : ParametricProblem
+    program : PiecewiseLinearProgram
+        Its general form.
+    result : Result
+    certificate : Certificate
+        Of the result.
+    findings : Findings
+        Gets what was found.
+
     Raises
     ------
     Malformed

@@ -109,7 +109,19 @@ def _line_size(constant: Array, rate: Array) -> tuple[float, float]:
 
 
 def sizes_at(size: tuple[float, float], low: Array) -> tuple[Array, Array]:
-    """Return the size of values at low, shape (q,), and that of the rates."""
+    """Return the size of values at low, shape (q,), and that of the rates.
+
+    Parameters
+    ----------
+    size : (float, float)
+        Sizes of constants, and of rates in lam.
+    low : array of shape (q,)
+        Values of lam.
+
+    Returns
+    -------
+    values, rates : arrays of shape (q,)
+    """
     constant, rate = size
     return constant + np.abs(low) * rate, np.full(low.shape, rate)
 

@@ -70,7 +70,16 @@ class Units:
 
 @lru_cache(maxsize=2)
 def units_of(program: PiecewiseLinearProgram) -> Units:
-    """Return the units of a program, from a few products with |A|."""
+    """Return the units of a program, from a few products with |A|.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+
+    Returns
+    -------
+    Units
+    """
     row, column = program.A.scales()
     factor = np.concatenate([1.0 / column, row])
     pieces = Pieces.concatenate(program.phi, program.psi)

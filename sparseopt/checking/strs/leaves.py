@@ -68,7 +68,20 @@ class Judgement:
 
 
 def judge(problem: STRS, certificate: Certificate, bound: float) -> Judgement:
-    """Tell whether the leaves of a certificate prove a bound on the optimum."""
+    """Tell whether the leaves of a certificate prove a bound on the optimum.
+
+    Parameters
+    ----------
+    problem : STRS
+    certificate : Certificate
+        Of kind "leaves".
+    bound : float
+        An upper bound on the maximum.
+
+    Returns
+    -------
+    Judgement
+    """
     D, d = problem.A.shape[0], problem.d
     try:
         leaves = SupportLeaves.read(certificate, D, d)
@@ -91,7 +104,18 @@ def judge(problem: STRS, certificate: Certificate, bound: float) -> Judgement:
 
 
 def bound_tolerance(problem: STRS, bound: float) -> float:
-    """Return by how much a bound may be missed."""
+    """Return by how much a bound may be missed.
+
+    Parameters
+    ----------
+    problem : STRS
+    bound : float
+
+    Returns
+    -------
+    float
+        In the units of the objective, > 0.
+    """
     size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()), abs(bound))
     # All may be zero; a factorisation needs a shift that is not.
     return SUM * max(size, _SMALLEST)
@@ -184,6 +208,17 @@ def covers(leaves: SupportLeaves, d: int) -> bool:
     """Tell whether every support of size d belongs to a leaf, level by level of the tree.
 
     O(L D) for each level, at most D levels.
+
+    Parameters
+    ----------
+    leaves : SupportLeaves
+        L leaves over D variables.
+    d : int
+        Size of the supports.
+
+    Returns
+    -------
+    bool
 
     Raises
     ------

@@ -37,6 +37,18 @@ def verify_by_supports(problem: STRS, bound: float, findings: Findings) -> bool:
     """Prove or refute a bound by looking at all supports; False where they are too many.
 
     O(K d^3) for K supports.
+
+    Parameters
+    ----------
+    problem : STRS
+    bound : float
+        An upper bound on the maximum.
+    findings : Findings
+        Gets what was found.
+
+    Returns
+    -------
+    bool
     """
     D, d = problem.A.shape[0], problem.d
     count = math.comb(D, d)

@@ -101,7 +101,15 @@ verify = STRSVerifier()
 
 
 def verify_size(problem: STRS, result: Result, findings: Findings) -> None:
-    """Prove the bound of one size by leaves, or by all supports."""
+    """Prove the bound of one size by leaves, or by all supports.
+
+    Parameters
+    ----------
+    problem : STRS
+    result : Result
+    findings : Findings
+        Gets what was found.
+    """
     certificate, bound = result.certificate, result.bound
     if bound is None or np.isposinf(bound):
         findings.doubt("there is no bound that a certificate could prove")
