@@ -24,7 +24,16 @@ __all__ = ["budget_samples"]
 
 
 def budget_samples(rng: np.random.Generator) -> FamilySamples:
-    """Return tables settled by all choices, and graphical models settled by all supports."""
+    """Return tables settled by all choices, and graphical models settled by all supports.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+
+    Returns
+    -------
+    FamilySamples
+    """
     tables, models = list(_tables(rng)), list(_models(rng))
     samples = [
         sample

@@ -17,7 +17,13 @@ class NotMet(AssertionError):
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise :class:`NotMet` with the message unless the condition holds."""
+    """Raise :class:`NotMet` with the message unless the condition holds.
+
+    Parameters
+    ----------
+    condition : bool
+    message : str
+    """
     if not condition:
         raise NotMet(message)
 
@@ -142,6 +148,15 @@ def select(cases: Sequence[ConformanceCase], exclude: Sequence[str]) -> list[Con
     """Leave out the checks whose names match a pattern of `exclude` (as in fnmatch).
 
     A case without checks is left out, too.
+
+    Parameters
+    ----------
+    cases : sequence of ConformanceCase
+    exclude : sequence of str
+
+    Returns
+    -------
+    list of ConformanceCase
 
     Raises
     ------

@@ -23,7 +23,16 @@ _OFF = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
 def misdp_samples(rng: np.random.Generator) -> FamilySamples:
-    """Return closed forms with each kind of constraint, and statistics settled by supports."""
+    """Return closed forms with each kind of constraint, and statistics settled by supports.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+
+    Returns
+    -------
+    FamilySamples
+    """
     samples = [
         Sample("integer", _integer(), {}, 4.0, known_by="x / 4 <= 1"),
         Sample("trace", _trace(), {}, 3.0 + 0.25, known_by="the top eigenvalue, plus the constant"),

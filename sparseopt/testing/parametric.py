@@ -29,7 +29,16 @@ _BELOW = {"infeasible_below": Status.INFEASIBLE, "unbounded_below": Status.UNBOU
 
 
 def parametric_samples(rng: np.random.Generator) -> FamilySamples:
-    """Return paths, single values and grids of closed forms, random and degenerate problems."""
+    """Return paths, single values and grids of closed forms, random and degenerate problems.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+
+    Returns
+    -------
+    FamilySamples
+    """
     known = path_samples(rng)
     paths = [_path(sample) for sample in (*known, *short_samples(rng))]
     singles = [single for sample in known for single in _singles(sample, rng)]

@@ -73,12 +73,30 @@ class PathSample:
 
 
 def path_samples(rng: np.random.Generator) -> tuple[PathSample, ...]:
-    """Return closed forms, random and degenerate problems, and paths that end early."""
+    """Return closed forms, random and degenerate problems, and paths that end early.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+
+    Returns
+    -------
+    tuple of PathSample
+    """
     return (*_closed_forms(rng), *_random(rng), *_degenerate(), *_ending())
 
 
 def short_samples(rng: np.random.Generator) -> Iterator[PathSample]:
-    """Yield paths that the question ends half way."""
+    """Yield paths that the question ends half way.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+
+    Returns
+    -------
+    iterator of PathSample
+    """
     for sample in _closed_forms(rng):
         if sample.name in ("dantzig-orthonormal", "lad-identity"):
             half = sample.top / 2.0

@@ -170,21 +170,56 @@ class Answer:
 
 
 def close(a: float | None, b: float | None, rel_gap: float, scale: float = 1.0) -> bool:
-    """Return whether two values agree within the gap asked for, or within 1e-9 of the scale."""
+    """Return whether two values agree within the gap asked for, or within 1e-9 of the scale.
+
+    Parameters
+    ----------
+    a, b : float or None
+        None is close to nothing.
+    rel_gap : float
+        Relative to the larger of the two.
+    scale : float
+        Size of the terms of both. Default: 1.
+
+    Returns
+    -------
+    bool
+    """
     if a is None or b is None:
         return False
     return abs(a - b) <= max(rel_gap * max(abs(a), abs(b)), 1e-9 * scale)
 
 
 def same_array(a: Array | None, b: Array | None) -> bool:
-    """Return whether two arrays are both absent or equal bit by bit."""
+    """Return whether two arrays are both absent or equal bit by bit.
+
+    Parameters
+    ----------
+    a, b : array or None
+
+    Returns
+    -------
+    bool
+    """
     if a is None or b is None:
         return a is b
     return np.array_equal(a, b)
 
 
 def answer_case(family: str, backend: Backend, sample: Sample) -> ConformanceCase:
-    """Return the case that solves a sample and checks the answer."""
+    """Return the case that solves a sample and checks the answer.
+
+    Parameters
+    ----------
+    family : str
+    backend : Backend
+    sample : Sample
+
+    Returns
+    -------
+    ConformanceCase
+        Solved when its first check runs.
+    """
     answer, name = Answer(backend, sample), f"{family}/{sample.name}"
     checks = _SINGLE if sample.checks is None else sample.checks
     if sample.checks is None and sample.status is not Status.OPTIMAL:

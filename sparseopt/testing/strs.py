@@ -18,7 +18,16 @@ __all__ = ["best_by_supports", "strs_samples"]
 
 
 def strs_samples(rng: np.random.Generator) -> FamilySamples:
-    """Return closed forms, hard cases, and random problems settled by enumeration."""
+    """Return closed forms, hard cases, and random problems settled by enumeration.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+
+    Returns
+    -------
+    FamilySamples
+    """
     exact = [
         ("diagonal", STRS(A=np.diag([1.0, 5.0, 3.0, 2.0]), d=2), 5.0, "the largest entry"),
         ("ones", STRS(A=np.ones((6, 6)), d=4), 4.0, "d equal loadings; every support ties"),
@@ -95,7 +104,16 @@ def _without_support() -> Problem:
 
 
 def best_by_supports(problem: STRS) -> float:
-    """Return the largest dual optimum over all supports of size d."""
+    """Return the largest dual optimum over all supports of size d.
+
+    Parameters
+    ----------
+    problem : STRS
+
+    Returns
+    -------
+    float
+    """
     D = problem.A.shape[0]
     return max(
         _dual_optimum(problem.A[np.ix_(S, S)], problem.linear[list(S)])

@@ -80,7 +80,18 @@ def run_conformance(
     rng: int = 0,
     families: Mapping[str, FamilySamples] | None = None,
 ) -> list[ConformanceOutcome]:
-    """Run the cases of :func:`conformance_cases` and return the outcome of every check."""
+    """Run the cases of :func:`conformance_cases` and return the outcome of every check.
+
+    Parameters
+    ----------
+    backend : Backend
+    exclude, rng, families
+        As for :func:`conformance_cases`.
+
+    Returns
+    -------
+    list of ConformanceOutcome
+    """
     cases = conformance_cases(backend, exclude=exclude, rng=rng, families=families)
     return [outcome for case in cases for outcome in case.run()]
 

@@ -18,7 +18,16 @@ _ANGLES = 60
 
 
 def twosample_samples(rng: np.random.Generator) -> FamilySamples:
-    """Return small selections of one or two variables, and a larger one for limits."""
+    """Return small selections of one or two variables, and a larger one for limits.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+
+    Returns
+    -------
+    FamilySamples
+    """
     x, y = rng.normal(size=(12, 3)), rng.normal(size=(12, 3)) * [1.0, 2.0, 1.0] + [0.8, 0.0, 0.2]
     few = y[:9]
     problems = {
@@ -42,7 +51,17 @@ def twosample_samples(rng: np.random.Generator) -> FamilySamples:
 
 
 def cubic(u: Array, v: Array) -> Array:
-    """Return (1 + u'v / 5)^3 of observations u and v: a kernel as a user may bring one."""
+    """Return (1 + u'v / 5)^3 of observations u and v: a kernel as a user may bring one.
+
+    Parameters
+    ----------
+    u : array of shape (n, D)
+    v : array of shape (m, D)
+
+    Returns
+    -------
+    array of shape (n, m)
+    """
     return np.asarray((1.0 + u @ v.T / 5.0) ** 3)
 
 
