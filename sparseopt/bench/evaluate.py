@@ -163,7 +163,22 @@ def contradictions(
     objective: float | None,
     references: list[Mapping[str, Any]],
 ) -> list[str]:
-    """Return what a result states against reference values: a false optimum, a false bound."""
+    """Return what a result states against reference values: a false optimum, a false bound.
+
+    Parameters
+    ----------
+    problem : Problem
+    result : Result
+    objective : float or None
+        The objective of the result's point, as the checker evaluates it.
+    references : list of mapping
+        With "primal", the best value known, and "lam" where it belongs to one.
+
+    Returns
+    -------
+    list of str
+        One sentence each; empty where nothing contradicts.
+    """
     found = []
     for reference in references:
         best = reference.get("primal")

@@ -93,6 +93,14 @@ class Scaling:
 def read_figure(table: Table) -> Figure:
     """Read one [[figures]] entry.
 
+    Parameters
+    ----------
+    table : Table
+
+    Returns
+    -------
+    Figure
+
     Raises
     ------
     ParamError
@@ -120,6 +128,14 @@ def read_figure(table: Table) -> Figure:
 def read_scaling(table: Table) -> Scaling:
     """Read one [[scaling]] entry.
 
+    Parameters
+    ----------
+    table : Table
+
+    Returns
+    -------
+    Scaling
+
     Raises
     ------
     ParamError
@@ -144,7 +160,21 @@ _SHARES = ("power", "power_dense", "fdp", "ndp", "fdp_ndp", "auc", "correct")
 
 
 def profile(table: pd.DataFrame, styles: Mapping[str, int], title: str) -> str:
-    """Draw the performance profile of the backends."""
+    """Draw the performance profile of the backends.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`~sparseopt.bench.frame.frame`.
+    styles : mapping of str to int
+        The position of each backend's style, by its label.
+    title : str
+
+    Returns
+    -------
+    str
+        SVG.
+    """
 
     def draw(axes: Axes) -> None:
         curves = performance_profile(table)
@@ -211,7 +241,23 @@ def progress(
 def scaling(
     table: pd.DataFrame, fit: Scaling, styles: Mapping[str, int], title: str
 ) -> tuple[str, list[dict[str, Any]]]:
-    """Draw y against x on logarithmic axes with the fitted power laws; return them, too."""
+    """Draw y against x on logarithmic axes with the fitted power laws; return them, too.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`~sparseopt.bench.frame.frame`.
+    fit : Scaling
+    styles : mapping of str to int
+        The position of each backend's style, by its label.
+    title : str
+
+    Returns
+    -------
+    svg : str
+    fits : list of dict
+        One for each backend that has a power law.
+    """
     x, y = fit.x, fit.y
     fits: list[dict[str, Any]] = []
     points = {
@@ -253,7 +299,21 @@ def scaling(
 
 
 def suite_figure(table: pd.DataFrame, figure: Figure, styles: Mapping[str, int]) -> str:
-    """Draw one panel of a figure that a suite asks for: lines or bars, or boxes."""
+    """Draw one panel of a figure that a suite asks for: lines or bars, or boxes.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`~sparseopt.bench.frame.frame`.
+    figure : Figure
+    styles : mapping of str to int
+        The position of each backend's style, by its label.
+
+    Returns
+    -------
+    str
+        SVG.
+    """
     groups = sorted(
         table.groupby(figure.series, sort=False),
         key=lambda group: styles.get(str(group[0]), len(styles)),
@@ -311,7 +371,21 @@ def suite_figure(table: pd.DataFrame, figure: Figure, styles: Mapping[str, int])
 
 
 def roc_curves(records: Sequence[Mapping[str, Any]], styles: Mapping[str, int], title: str) -> str:
-    """Draw the mean ROC curve of each backend, at common false positive rates."""
+    """Draw the mean ROC curve of each backend, at common false positive rates.
+
+    Parameters
+    ----------
+    records : sequence of mapping
+        Those without the metric "roc" are left out.
+    styles : mapping of str to int
+        The position of each backend's style, by its label.
+    title : str
+
+    Returns
+    -------
+    str
+        SVG.
+    """
     curves: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
         if "roc" in record["metrics"]:
@@ -358,7 +432,17 @@ _INK, _FAINT, _PAPER = "#101112", "#131415", "#161718"
 
 
 def style_of(position: int) -> dict[str, Any]:
-    """Return colour, marker and dashes of the series at a position; no two of 32 are alike."""
+    """Return colour, marker and dashes of the series at a position; no two of 32 are alike.
+
+    Parameters
+    ----------
+    position : int
+
+    Returns
+    -------
+    dict
+        Arguments of matplotlib's plot.
+    """
     return {
         "color": COLOURS[position % len(COLOURS)],
         "marker": MARKERS[position % len(MARKERS)],
@@ -450,7 +534,17 @@ def _legend(figure: Canvas, axes: Axes) -> None:
 
 
 def standalone(svg: str) -> str:
-    """Return a picture of a page as a file of its own, in the light colours of the page."""
+    """Return a picture of a page as a file of its own, in the light colours of the page.
+
+    Parameters
+    ----------
+    svg : str
+
+    Returns
+    -------
+    str
+        SVG.
+    """
     css = (resources.files("sparseopt.bench") / "templates" / "report.css").read_text("utf-8")
     for variable, value in re.findall(r"--(\w+): ([^;]+);", css.partition("@media")[0]):
         svg = svg.replace(f"var(--{variable})", value.replace('"', "'"))

@@ -67,6 +67,14 @@ def settled(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     breaks, are wrong. Adds ``best`` and ``excess``: how much worse than the best, relative to
     max(value_unit, abs(best)), where value_unit is that of the problem, 1 for most; of a path over
     budgets the largest of that over the budgets looked at.
+
+    Parameters
+    ----------
+    records : iterable of mapping
+
+    Returns
+    -------
+    list of dict
     """
     copies = [dict(record) for record in records]
     questions: dict[tuple[Any, Any], list[dict[str, Any]]] = defaultdict(list)
@@ -132,6 +140,10 @@ def _compare_curve(record: dict[str, Any], best: Mapping[float, float], sign: fl
 def frame(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Return the records as a data frame, one row for each solve.
 
+    Parameters
+    ----------
+    records : iterable of mapping
+
     Returns
     -------
     DataFrame
@@ -156,6 +168,10 @@ def frame(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 def unit_frame(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Return the measurements of a study as a data frame.
+
+    Parameters
+    ----------
+    records : iterable of mapping
 
     Returns
     -------

@@ -82,6 +82,14 @@ _GRAPHS = {"scale-free-graph": "scale-free", "block-graph": "block", "band-graph
 def design_settings(name: str) -> dict[str, Any]:
     """Return the settings of a design with their defaults.
 
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    dict
+
     Raises
     ------
     ParamError
@@ -98,6 +106,18 @@ def design_settings(name: str) -> dict[str, Any]:
 
 def design_problem(name: str, seed: int, chosen: Mapping[str, Any]) -> Problem:
     """Return the problem of a design.
+
+    Parameters
+    ----------
+    name : str
+        Of a generator, or of a design of the suites.
+    seed : int
+    chosen : mapping
+        Settings other than their defaults.
+
+    Returns
+    -------
+    Problem
 
     Raises
     ------
@@ -133,6 +153,14 @@ def component_files() -> dict[str, Path]:
 def component_matrix(name: str) -> Array:
     """Return a matrix of :func:`component_files`.
 
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    array of shape (D, D)
+
     Raises
     ------
     ParamError
@@ -154,7 +182,20 @@ def component_matrix(name: str) -> Array:
 
 
 def component_reference(name: str, chosen: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the optimum that is known of a public matrix: beside it, in ``reference.csv``."""
+    """Return the optimum that is known of a public matrix: beside it, in ``reference.csv``.
+
+    Parameters
+    ----------
+    name : str
+        Of a design.
+    chosen : mapping
+        Settings other than their defaults.
+
+    Returns
+    -------
+    list of dict
+        Empty where none is known.
+    """
     full = {**_OWN.get(name, {}), **chosen}
     place = component_files().get(str(full.get("data")))
     if name != _COMPONENTS or place is None or place.suffix != ".csv":
@@ -190,7 +231,20 @@ def _random_component(kind: str, D: int, d: int, seed: int) -> Problem:
 
 
 def two_sample_draw(name: str, seed: int, chosen: Mapping[str, Any]) -> TwoSampleDraw | None:
-    """Return the two samples behind an instance, None where there are none."""
+    """Return the two samples behind an instance, None where there are none.
+
+    Parameters
+    ----------
+    name : str
+        Of a design.
+    seed : int
+    chosen : mapping
+        Settings other than their defaults.
+
+    Returns
+    -------
+    TwoSampleDraw or None
+    """
     if name == TWO_SAMPLES:
         full = {**_SELECTION, **chosen}
         return generators.two_samples(
@@ -209,7 +263,20 @@ def two_sample_draw(name: str, seed: int, chosen: Mapping[str, Any]) -> TwoSampl
 
 
 def graph_truth(name: str, seed: int, chosen: Mapping[str, Any]) -> GraphSample | None:
-    """Return the graph behind an instance, None where there is none."""
+    """Return the graph behind an instance, None where there is none.
+
+    Parameters
+    ----------
+    name : str
+        Of a design.
+    seed : int
+    chosen : mapping
+        Settings other than their defaults.
+
+    Returns
+    -------
+    GraphSample or None
+    """
     if name in _GRAPHS:
         return generators.graph_sample(_GRAPHS[name], seed=seed, **chosen)
     if name == "sensor-field":
@@ -221,6 +288,14 @@ def graph_truth(name: str, seed: int, chosen: Mapping[str, Any]) -> GraphSample 
 
 def words(name: str, seed: int, chosen: Mapping[str, Any]) -> dict[str, float]:
     """Return the words that a suite may use for values of parameters of this instance.
+
+    Parameters
+    ----------
+    name : str
+        Of a design.
+    seed : int
+    chosen : mapping
+        Settings other than their defaults.
 
     Returns
     -------
@@ -327,7 +402,19 @@ def _value(word: str, known: Mapping[str, float], problem: Problem) -> Any:
 
 
 def resolved(params: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters with their words replaced by the instance's values."""
+    """Return parameters with their words replaced by the instance's values.
+
+    Parameters
+    ----------
+    params : mapping
+        Values, or words as text.
+    facts : mapping
+        Of :func:`facts_of`.
+
+    Returns
+    -------
+    dict
+    """
     return {k: facts["words"][v] if isinstance(v, str) else v for k, v in params.items()}
 
 

@@ -91,6 +91,16 @@ class Selection:
 def expand(suite: Suite, selection: Selection | None = None) -> list[Job]:
     """Return all solves of a suite, in the order of the file.
 
+    Parameters
+    ----------
+    suite : Suite
+    selection : Selection, optional
+        All by default.
+
+    Returns
+    -------
+    list of Job
+
     Raises
     ------
     ParamError
@@ -228,6 +238,15 @@ def _digest(content: Mapping[str, Any]) -> str:
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
 
     Raises
     ------

@@ -52,7 +52,20 @@ def _origin(instance: Mapping[str, Any]) -> tuple[str, int, Mapping[str, Any]]:
 
 
 def selection(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
-    """FDP, NDP and their mean: what was selected against the variables that differ (eq. 24)."""
+    """FDP, NDP and their mean: what was selected against the variables that differ (eq. 24).
+
+    Parameters
+    ----------
+    problem : Problem
+    result : Result
+    instance : mapping
+        As in :class:`~sparseopt.bench.jobs.Job`.
+
+    Returns
+    -------
+    dict
+        Empty where nothing is known of the truth.
+    """
     draw = two_sample_draw(*_origin(instance))
     if draw is None or result.x is None:
         return {}
@@ -66,6 +79,18 @@ def power(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str
     """Whether a permutation test of level 0.05 rejects, on a fresh sample of the same size.
 
     The mean over seeds is the testing power. "power_dense" is that of the test without selection.
+
+    Parameters
+    ----------
+    problem : Problem
+    result : Result
+    instance : mapping
+        As in :class:`~sparseopt.bench.jobs.Job`.
+
+    Returns
+    -------
+    dict
+        "power" and "power_dense", 0 or 1; empty where there are no samples.
     """
     name, seed, chosen = _origin(instance)
     train, test = (two_sample_draw(name, s, chosen) for s in (seed, seed + _TEST_SEED))
@@ -87,7 +112,20 @@ def power(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str
 
 
 def roc(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
-    """FPR and TPR of the graph at up to 80 budgets (section 5.1), and the area under the curve."""
+    """FPR and TPR of the graph at up to 80 budgets (section 5.1), and the area under the curve.
+
+    Parameters
+    ----------
+    problem : Problem
+    result : Result
+    instance : mapping
+        As in :class:`~sparseopt.bench.jobs.Job`.
+
+    Returns
+    -------
+    dict
+        Empty where there is no true graph.
+    """
     truth = graph_truth(*_origin(instance))
     path: Any = result.path
     if truth is None or path is None or path.kind != "graph":
@@ -101,7 +139,19 @@ def roc(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, 
 
 
 def relaxation(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of the relaxation that the answer was found by."""
+    """Return the value of the relaxation that the answer was found by.
+
+    Parameters
+    ----------
+    problem : Problem
+    result : Result
+    instance : mapping
+        Not used.
+
+    Returns
+    -------
+    dict
+    """
     values = result.certificate.values if result.certificate is not None else {}
     return {"relaxation": float(values["relaxation"])} if "relaxation" in values else {}
 
@@ -110,6 +160,18 @@ def coefficient_error(problem: Any, result: Result, instance: Mapping[str, Any])
     """Sum of squared errors of all coefficients, at the budget that 5-fold cross-validation takes.
 
     The folds are solved by ``l0-tables``; `budget_cv` is their choice.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    result : Result
+    instance : mapping
+        As in :class:`~sparseopt.bench.jobs.Job`.
+
+    Returns
+    -------
+    dict
+        "error" and "budget_cv"; empty where there is no true graph.
     """
     truth = graph_truth(*_origin(instance))
     path: Any = result.path
@@ -126,6 +188,17 @@ def feasibility(problem: Any, result: Result, instance: Mapping[str, Any]) -> di
     """Largest and smallest violation of the Dantzig selector's constraint along the path.
 
     At each knot or value lam of the path: max(0, ||X'(y - X theta)||_inf - lam), with weights.
+
+    Parameters
+    ----------
+    problem : DantzigSelector
+    result : Result
+    instance : mapping
+        As in :class:`~sparseopt.bench.jobs.Job`.
+
+    Returns
+    -------
+    dict
     """
     path: Any = result.path
     if path is None or problem.kind != "dantzig-selector":

@@ -28,18 +28,52 @@ _PART = re.compile(r"<!-- begin (\S+) -->\n(.*?)<!-- end \1 -->\n", re.DOTALL)
 
 
 def parts(text: str) -> dict[str, str]:
-    """Return what a page has between its marks, by name."""
+    """Return what a page has between its marks, by name.
+
+    Parameters
+    ----------
+    text : str
+        Of the page, Markdown.
+
+    Returns
+    -------
+    dict of str to str
+    """
     return {name: body for name, body in _PART.findall(text) if name != _MACHINE}
 
 
 def commands_of(body: str) -> list[list[str]]:
-    """Return the words of the ``sparseopt bench run`` commands of a part."""
+    """Return the words of the ``sparseopt bench run`` commands of a part.
+
+    Parameters
+    ----------
+    body : str
+        Of a part.
+
+    Returns
+    -------
+    list of list of str
+        Without the word sparseopt.
+    """
     lines = re.findall(r"^sparseopt (bench run .*)$", body, re.MULTILINE)
     return [shlex.split(line) for line in lines]
 
 
 def replaced(text: str, name: str, section: str) -> str:
     """Return the page with another content of a part.
+
+    Parameters
+    ----------
+    text : str
+        Of the page.
+    name : str
+        Of the part.
+    section : str
+        Its new content.
+
+    Returns
+    -------
+    str
 
     Raises
     ------

@@ -292,7 +292,18 @@ _PR_SET_PDEATHSIG = 1
 
 
 def begin(folder: Path) -> dict[str, Any]:
-    """Tie this process to its runner and to its limits, and return what it is asked to do."""
+    """Tie this process to its runner and to its limits, and return what it is asked to do.
+
+    Parameters
+    ----------
+    folder : path
+        With ``spec.json``.
+
+    Returns
+    -------
+    dict
+        The content of ``spec.json``.
+    """
     _die_with_parent()
     with contextlib.suppress(OSError):
         # Where the machine runs out of memory, this process goes, not the runner.
@@ -308,20 +319,42 @@ def begin(folder: Path) -> dict[str, Any]:
 
 
 def announce(phase: str) -> None:
-    """Tell the runner that a phase begins."""
+    """Tell the runner that a phase begins.
+
+    Parameters
+    ----------
+    phase : str
+    """
     if PIPE in os.environ:
         os.write(int(os.environ[PIPE]), f"{phase}\n".encode())
 
 
 def leave(file: Path, found: Mapping[str, Any]) -> None:
-    """Write what a process found as JSON, whole or not at all."""
+    """Write what a process found as JSON, whole or not at all.
+
+    Parameters
+    ----------
+    file : path
+    found : mapping
+        Ready for JSON.
+    """
     part = file.with_suffix(".part")
     part.write_text(json.dumps(found), encoding="utf-8")
     part.replace(file)
 
 
 def failure(error: Exception) -> dict[str, Any]:
-    """Return an exception as what a process leaves of it."""
+    """Return an exception as what a process leaves of it.
+
+    Parameters
+    ----------
+    error : Exception
+
+    Returns
+    -------
+    dict
+        "ended", "error" (the type), "message" (at most 2000 characters).
+    """
     parts = [str(error) or type(error).__name__]
     if error.__cause__ is not None and str(error.__cause__) not in parts[0]:
         parts.append(f"{type(error.__cause__).__name__}: {error.__cause__}")

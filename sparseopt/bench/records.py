@@ -138,7 +138,16 @@ _VOLATILE = frozenset(
 
 
 def content(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a record does not depend on when and where the solve ran."""
+    """Return what of a record does not depend on when and where the solve ran.
+
+    Parameters
+    ----------
+    record : mapping
+
+    Returns
+    -------
+    dict
+    """
     return {key: value for key, value in record.items() if key not in _VOLATILE}
 
 
@@ -216,6 +225,15 @@ def read_records(path: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, 
     """Return the records of a file, the last one of each key, and the environments by their id.
 
     A torn last line is left out.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    records : list of dict
+    environments : dict of str to dict
 
     Raises
     ------

@@ -90,7 +90,17 @@ class Family:
 
 
 def families(table: pd.DataFrame) -> list[Family]:
-    """Sum up every family of problems; backends are ordered by correct answers, then by time."""
+    """Sum up every family of problems; backends are ordered by correct answers, then by time.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`~sparseopt.bench.frame.frame`.
+
+    Returns
+    -------
+    list of Family
+    """
     out = []
     known = table[table["family"].notna()]
     for name, own in known.groupby("family", sort=False):
@@ -174,7 +184,16 @@ def _sentence(own: pd.DataFrame, lines: Sequence[Line]) -> str:
 
 
 def problems_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """Return the records with a course to draw, by problem."""
+    """Return the records with a course to draw, by problem.
+
+    Parameters
+    ----------
+    records : sequence of mapping
+
+    Returns
+    -------
+    dict of str to list of mapping
+    """
     out: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
         if record.get("objective") is not None and record.get("time"):
@@ -183,7 +202,18 @@ def problems_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[
 
 
 def troubles(table: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return what went wrong, solve by solve, and who could not try, with how often and why."""
+    """Return what went wrong, solve by solve, and who could not try, with how often and why.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`~sparseopt.bench.frame.frame`.
+
+    Returns
+    -------
+    failed : list of dict
+    left_out : list of dict
+    """
     bad = table[table["attempted"] & ~table["solved"]]
     rows = [
         {

@@ -59,6 +59,22 @@ def local(
     """Yield what the jobs end in, `parallel` of them at a time on this machine.
 
     `on_phase` is told what begins of which job.
+
+    Parameters
+    ----------
+    jobs : list of Job or Unit
+    folder : path
+        Of the run.
+    parallel : int
+        Number of processes.
+    on_phase : callable
+        Called with a job and the phase that begins.
+    stop : threading.Event
+        Ends the run when it is set.
+
+    Returns
+    -------
+    generator of (record, environment)
     """
     finished: queue.Queue[Done | BaseException] = queue.Queue()
 
@@ -98,6 +114,22 @@ def distributed(
 
     A job is sent with all that it needs and does not read this machine's files; jobs of a worker
     that is lost are given out again.
+
+    Parameters
+    ----------
+    jobs : list of Job or Unit
+    folder : path
+        Of the run.
+    engine : str
+        "loky", "dask" or "ray".
+    parallel : int
+        Number of workers.
+    scheduler : str or None
+        Address of a cluster that is there; None starts one.
+
+    Returns
+    -------
+    generator of (record, environment)
 
     Raises
     ------
@@ -211,7 +243,21 @@ def _file(job: Job | Unit) -> bytes | None:
 def execute_remotely(
     values: dict[str, Any], file: bytes | None
 ) -> tuple[dict[str, Any], dict[str, bytes], dict[str, Any]]:
-    """Do one job in a worker's temporary folder; return record, answer files and environment."""
+    """Do one job in a worker's temporary folder; return record, answer files and environment.
+
+    Parameters
+    ----------
+    values : dict
+        A Job or a Unit, by its ``to_dict``.
+    file : bytes or None
+        The content of an instance that is a file.
+
+    Returns
+    -------
+    record : dict
+    files : dict of str to bytes
+    environment : dict
+    """
     job = Unit.from_dict(values) if "study" in values else Job.from_dict(values)
     with tempfile.TemporaryDirectory(prefix="sparseopt-bench-") as name:
         folder = Path(name)

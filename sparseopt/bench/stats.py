@@ -28,6 +28,16 @@ _SAMPLES = 2000
 def shifted_geometric_mean(values: Sequence[float] | Array, shift: float) -> float:
     """Return exp(mean(log(values + shift))) - shift; NaN of nothing.
 
+    Parameters
+    ----------
+    values : sequence of float
+    shift : float
+        In the units of the values.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> round(shifted_geometric_mean([1.0, 100.0], 0.0), 6)
@@ -87,6 +97,14 @@ class PowerLaw:
 def power_law(x: Sequence[float] | Array, y: Sequence[float] | Array) -> PowerLaw | None:
     """Fit a power law to positive points; None below two different x.
 
+    Parameters
+    ----------
+    x, y : sequences of float of one length
+
+    Returns
+    -------
+    PowerLaw or None
+
     Examples
     --------
     >>> law = power_law([1.0, 2.0, 4.0], [3.0, 12.0, 48.0])
@@ -124,6 +142,16 @@ class Ratio:
 
 def median_ratio(after: Any, before: Any, seed: int = 0) -> Ratio:
     """Return the median of after / before over pairs of positive numbers.
+
+    Parameters
+    ----------
+    after, before : sequences of float of one length
+    seed : int, default 0
+        Of the bootstrap.
+
+    Returns
+    -------
+    Ratio
 
     Examples
     --------

@@ -155,6 +155,14 @@ def studies() -> list[str]:
 def find_study(name: str) -> Study:
     """Return a study by its name.
 
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Study
+
     Raises
     ------
     ParamError
@@ -184,7 +192,18 @@ def _converted(key: str, text: str, default: Any) -> Any:
 
 
 def blocks(trials: int, size: int) -> Iterable[tuple[int, int]]:
-    """Yield (first, end) of blocks of trials; a larger number of trials keeps the first ones."""
+    """Yield (first, end) of blocks of trials; a larger number of trials keeps the first ones.
+
+    Parameters
+    ----------
+    trials : int
+    size : int
+        Trials of a block.
+
+    Returns
+    -------
+    iterable of (int, int)
+    """
     for first in range(0, trials, size):
         yield first, min(first + size, trials)
 
@@ -192,7 +211,21 @@ def blocks(trials: int, size: int) -> Iterable[tuple[int, int]]:
 def median_time(
     run: Callable[[], Any], repeats: int, clock: Callable[[], float] = time.perf_counter
 ) -> float:
-    """Return the median seconds of a call, after a first one that compiles and is not counted."""
+    """Return the median seconds of a call, after a first one that compiles and is not counted.
+
+    Parameters
+    ----------
+    run : callable
+    repeats : int
+        Calls that are counted.
+    clock : callable
+        Returns seconds. Default: wall-clock time.
+
+    Returns
+    -------
+    float
+        Seconds.
+    """
     run()
     times = []
     for _ in range(repeats):
@@ -204,6 +237,18 @@ def median_time(
 
 def chosen_of(names: Sequence[str], known: Iterable[str], what: str) -> tuple[str, ...]:
     """Return the names that were asked for; ("all",) stands for all that are known.
+
+    Parameters
+    ----------
+    names : sequence of str
+    known : iterable of str
+    what : str
+        What they are names of, for the message.
+
+    Returns
+    -------
+    tuple of str
+        In the order of `known`.
 
     Raises
     ------

@@ -179,6 +179,19 @@ def read_suite(path: str | PathLike[str]) -> Suite:
 def suite_from(document: Mapping[str, Any], file: str, folder: Path) -> Suite:
     """Return the suite of a parsed document.
 
+    Parameters
+    ----------
+    document : mapping
+        As tomllib returns it.
+    file : str
+        Its name, for messages.
+    folder : path
+        Where relative paths start.
+
+    Returns
+    -------
+    Suite
+
     Raises
     ------
     ParamError
@@ -349,6 +362,14 @@ def suite_files() -> dict[str, Path]:
 
 def find_suite(name: str) -> Path:
     """Return the file of a suite: a path that ends in .toml, or the name of a shipped one.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    path
 
     Raises
     ------

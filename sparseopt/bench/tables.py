@@ -60,6 +60,14 @@ class TableSpec:
 def read_table(table: Table) -> TableSpec:
     """Read one [[tables]] entry.
 
+    Parameters
+    ----------
+    table : Table
+
+    Returns
+    -------
+    TableSpec
+
     Raises
     ------
     ParamError
@@ -147,7 +155,18 @@ class Layout:
 
 
 def laid_out(table: pd.DataFrame, spec: TableSpec) -> Layout:
-    """Return a table of the frame as its specification asks, with the paper's cells."""
+    """Return a table of the frame as its specification asks, with the paper's cells.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`~sparseopt.bench.frame.frame`.
+    spec : TableSpec
+
+    Returns
+    -------
+    Layout
+    """
     cells: dict[tuple[Key, Key], Cell] = {}
     wanted = [name for name in (*spec.rows, *spec.columns) if name != "value"]
     known = table.dropna(subset=[n for n in wanted if n in table.columns]) if len(table) else table

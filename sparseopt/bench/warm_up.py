@@ -30,6 +30,23 @@ def warm_up(
     """Solve a small problem of the same kind, and return why where that failed ("" if it did not).
 
     Of a kind without a small relative here, the instance itself is solved for a tenth of a second.
+
+    Parameters
+    ----------
+    path : path
+        Of the instance.
+    kind : str
+        Of the problem.
+    backend : str or Backend
+    params : SolveParams
+        Of the solve that is to be timed.
+    options : mapping
+        Of the backend.
+
+    Returns
+    -------
+    str
+        At most 300 characters.
     """
     from sparseopt.api import solve
     from sparseopt.errors import SparseOptError

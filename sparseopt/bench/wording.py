@@ -31,12 +31,29 @@ NAMES: Mapping[str, str] = {
 
 
 def name_of(column: str) -> str:
-    """Return what a column of the frame is called for a reader."""
+    """Return what a column of the frame is called for a reader.
+
+    Parameters
+    ----------
+    column : str
+
+    Returns
+    -------
+    str
+    """
     return NAMES.get(column, column)
 
 
 def seconds_text(seconds: float) -> str:
     """Return a duration.
+
+    Parameters
+    ----------
+    seconds : float
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -63,6 +80,16 @@ def _two(large: int, unit: str, small: int, rest: str) -> str:
 def number_text(value: float, digits: int = 3) -> str:
     """Return a number in a few digits; "-" for NaN.
 
+    Parameters
+    ----------
+    value : float
+    digits : int, default 3
+        Significant ones.
+
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> number_text(1234.5678, 6), number_text(0.000012345), number_text(float("nan"))
@@ -82,6 +109,15 @@ def number_text(value: float, digits: int = 3) -> str:
 def bytes_text(size: float) -> str:
     """Return an amount of memory.
 
+    Parameters
+    ----------
+    size : float
+        Bytes.
+
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> bytes_text(4_000_000_000), bytes_text(153_000_000)
@@ -92,6 +128,18 @@ def bytes_text(size: float) -> str:
 
 def count_text(count: int, one: str, many: str = "") -> str:
     """Return a count with its noun.
+
+    Parameters
+    ----------
+    count : int
+    one : str
+        The noun for one.
+    many : str
+        The plural. Default: `one` with an s.
+
+    Returns
+    -------
+    str
 
     Examples
     --------

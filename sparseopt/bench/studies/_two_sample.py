@@ -27,12 +27,36 @@ Test = Callable[[Array, Array, int, int], bool]
 
 
 def options(selection: str) -> dict[str, int] | None:
-    """Return options of the annealing backend: fewer moves than by default, hundreds of times."""
+    """Return options of the annealing backend: fewer moves than by default, hundreds of times.
+
+    Parameters
+    ----------
+    selection : str
+        Of two_sample_test.
+
+    Returns
+    -------
+    dict or None
+    """
     return {"restarts": 2, "iterations": 10} if selection in ("quadratic", "gaussian") else None
 
 
 def selected(way: str, d: int, **settings: Any) -> Test:
-    """Return a test on selected variables: n observations select, n are tested."""
+    """Return a test on selected variables: n observations select, n are tested.
+
+    Parameters
+    ----------
+    way : str
+        A key of WAYS.
+    d : int
+        Number of variables.
+    settings : arguments of two_sample_test
+
+    Returns
+    -------
+    callable
+        (x, y, n, seed) to whether the test rejects.
+    """
     selection, own = WAYS[way]
 
     def run(x: Array, y: Array, n: int, seed: int) -> bool:
@@ -54,7 +78,19 @@ def selected(way: str, d: int, **settings: Any) -> Test:
 
 
 def full(kernel: str, both: bool = False) -> Test:
-    """Return a test on all variables: of the second half of the data, or of all of them."""
+    """Return a test on all variables: of the second half of the data, or of all of them.
+
+    Parameters
+    ----------
+    kernel : str
+    both : bool, default False
+        Whether all observations are tested, else those from n on.
+
+    Returns
+    -------
+    callable
+        (x, y, n, seed) to whether the test rejects.
+    """
 
     def run(x: Array, y: Array, n: int, seed: int) -> bool:
         begin = 0 if both else n

@@ -24,14 +24,38 @@ _ROWS = ("sensor", "budgets", "budgets-dp", "million")
 
 
 def units(settings: Settings) -> Iterable[Settings]:
-    """Yield the rows."""
+    """Yield the rows.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of the study.
+
+    Returns
+    -------
+    iterable of mapping
+        The parameters of each unit of work.
+    """
     for row in chosen_of(settings["rows"], _ROWS, "row"):
         own = {"nodes": settings["nodes"]} if row == "million" else {}
         yield {"row": row, "repeats": settings["repeats"], **own}
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Measure one row."""
+    """Measure one row.
+
+    Parameters
+    ----------
+    unit : mapping
+        Of the study.
+    folder : path
+        Files that are left here are kept.
+
+    Returns
+    -------
+    iterable of mapping
+        Rows of the report's tables.
+    """
     if unit["row"] == "sensor":
         yield sensor(unit["repeats"])
     elif unit["row"] == "million":
@@ -41,7 +65,18 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
 
 
 def sensor(repeats: int) -> Row:
-    """Time the tables of the sensor field."""
+    """Time the tables of the sensor field.
+
+    Parameters
+    ----------
+    repeats : int
+        At most 3 are used.
+
+    Returns
+    -------
+    mapping
+        "time" in processor seconds.
+    """
     from sparseopt.solvers.l0.gaussian import gaussian_tables
 
     model = sensor_field_sample(n=98, d=3592).model
@@ -56,7 +91,19 @@ def sensor(repeats: int) -> Row:
 
 
 def budgets(repeats: int, peer: bool) -> Row:
-    """Time the exact path over all budgets of 5000 given tables; or the dynamic program."""
+    """Time the exact path over all budgets of 5000 given tables; or the dynamic program.
+
+    Parameters
+    ----------
+    repeats : int
+    peer : bool
+        Whether the dynamic program is timed.
+
+    Returns
+    -------
+    mapping
+        "time" in processor seconds.
+    """
     from sparseopt.solvers.l0.exact_path import exact_path
     from sparseopt.solvers.l0.gaussian import gaussian_tables
 
@@ -84,7 +131,17 @@ def budgets(repeats: int, peer: bool) -> Row:
 
 
 def million(nodes: int) -> Row:
-    """Solve a band graph of 10 candidates for every budget; measure memory beside the data."""
+    """Solve a band graph of 10 candidates for every budget; measure memory beside the data.
+
+    Parameters
+    ----------
+    nodes : int
+
+    Returns
+    -------
+    mapping
+        "time" in processor seconds; memory in the remark.
+    """
     n, rng = 100, np.random.default_rng(0)
     X = np.empty((n, nodes), dtype=np.float32)
     for row in X:

@@ -52,7 +52,18 @@ _RATES = np.linspace(0.0, 1.0, 51)
 
 
 def units(settings: Settings) -> Iterable[Settings]:
-    """Yield each design, rho and sample."""
+    """Yield each design, rho and sample.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of the study.
+
+    Returns
+    -------
+    iterable of mapping
+        The parameters of each unit of work.
+    """
     own = {key: settings[key] for key in ("raw", "scaling", "rule")}
     for design in settings["designs"]:
         for rho in settings["rhos"]:
@@ -61,7 +72,20 @@ def units(settings: Settings) -> Iterable[Settings]:
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Fit one sample by both methods; return errors, and ROC curves at common rates."""
+    """Fit one sample by both methods; return errors, and ROC curves at common rates.
+
+    Parameters
+    ----------
+    unit : mapping
+        Of the study.
+    folder : path
+        Files that are left here are kept.
+
+    Returns
+    -------
+    iterable of mapping
+        Rows of the report's tables.
+    """
     d, raw = unit["d"], unit["raw"]
     sample = drawn(unit["design"], d, unit["rho"], unit["seed"])
     scaling: Any = unit["scaling"] if unit["scaling"] != "own" else "rss" if raw else "standardised"
@@ -94,7 +118,21 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
 
 
 def drawn(design: str, d: int, rho: float, seed: int) -> GraphSample:
-    """Draw a sample; the block matrix as it is printed where that is positive definite."""
+    """Draw a sample; the block matrix as it is printed where that is positive definite.
+
+    Parameters
+    ----------
+    design : str
+    d : int
+        Number of nodes.
+    rho : float
+    seed : int
+
+    Returns
+    -------
+    GraphSample
+        n = 100, 10 candidates for each node.
+    """
     if design != "block" or rho > 0.4663:
         return graph_sample(design, n=100, d=d, d0=10, rho=rho, seed=seed)
     near = np.abs(np.subtract.outer(np.arange(10), np.arange(10)))
@@ -113,6 +151,18 @@ def lasso(X: Array, index: Array, lams: Array) -> Array:
 
     Coordinate descent on X_j'X_N / n, all nodes side by side, each warm from the penalty before:
     minimises ||X_j - X_N beta||^2 / n + lam ||beta||_1.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    index : int array of shape (d, d0)
+        The candidates of each node.
+    lams : array
+        Falling.
+
+    Returns
+    -------
+    array of shape (len(lams), d, d0)
     """
     n, d0 = X.shape[0], index.shape[1]
     columns = X.T[index]
@@ -136,7 +186,21 @@ def lasso(X: Array, index: Array, lams: Array) -> Array:
 
 
 def lasso_by_cross_validation(model: L0GraphicalModel, folds: Any, raw: bool) -> Array:
-    """Return the coefficients of the l1 method, shape (d, d0)."""
+    """Return the coefficients of the l1 method, shape (d, d0).
+
+    Parameters
+    ----------
+    model : L0GraphicalModel
+        With as many candidates for each node.
+    folds : iterable of (array, array)
+        Rows to train and to test on.
+    raw : bool
+        Whether the columns are kept as they are, else standardised.
+
+    Returns
+    -------
+    array of shape (d, d0)
+    """
     X = np.asarray(model.X)
     scale = np.ones(X.shape[1]) if raw else X.std(axis=0)
     X = X / scale

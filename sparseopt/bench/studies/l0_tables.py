@@ -34,7 +34,18 @@ _ROWS: dict[str, tuple[int, float, dict[str, int]]] = {
 
 
 def units(settings: Settings) -> Iterable[Settings]:
-    """Yield each row with our engine and with each of its peers."""
+    """Yield each row with our engine and with each of its peers.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of the study.
+
+    Returns
+    -------
+    iterable of mapping
+        The parameters of each unit of work.
+    """
     for row in chosen_of(settings["rows"], _ROWS, "row"):
         for who in ("l0-tables", *_ROWS[row][2]):
             if who in settings["who"] or "all" in settings["who"]:
@@ -42,7 +53,20 @@ def units(settings: Settings) -> Iterable[Settings]:
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Time one program; compare what it finds with our tables."""
+    """Time one program; compare what it finds with our tables.
+
+    Parameters
+    ----------
+    unit : mapping
+        Of the study.
+    folder : path
+        Files that are left here are kept.
+
+    Returns
+    -------
+    iterable of mapping
+        Rows of the report's tables.
+    """
     row, who = unit["row"], unit["who"]
     nodes, goal, peers = _ROWS[row]
     model = _model(row, nodes)
@@ -92,7 +116,21 @@ for (a in data) cat(format(fit(a)$ress[, 1], digits = 17), "\\n")
 
 
 def leaps(model: L0GraphicalModel, best: list[Array], folder: Path) -> Row:
-    """Run R's leaps, whose clock does not count the start of R and the reading of files."""
+    """Run R's leaps, whose clock does not count the start of R and the reading of files.
+
+    Parameters
+    ----------
+    model : L0GraphicalModel
+    best : list of array
+        Of the first nodes: the smallest loss of each size.
+    folder : path
+        Files go into the one above it.
+
+    Returns
+    -------
+    mapping
+        "milliseconds" for a node, and "remark".
+    """
     R = ["Rscript", "-e", "library(leaps)"]
     if shutil.which("Rscript") is None or subprocess.run(R, capture_output=True).returncode:
         raise ModuleNotFoundError("R's package leaps is not installed")
@@ -111,7 +149,19 @@ def leaps(model: L0GraphicalModel, best: list[Array], folder: Path) -> Row:
 
 
 def abess(model: L0GraphicalModel, best: list[Array]) -> Row:
-    """Run abess at every size, and count the sizes at which it finds no best subset."""
+    """Run abess at every size, and count the sizes at which it finds no best subset.
+
+    Parameters
+    ----------
+    model : L0GraphicalModel
+    best : list of array
+        Of the first nodes: the smallest loss of each size.
+
+    Returns
+    -------
+    mapping
+        "milliseconds" for a node, and "remark".
+    """
     from abess import LinearRegression, LogisticRegression
 
     from sparseopt.proofs.neighbours import logistic_fits
@@ -144,7 +194,19 @@ def abess(model: L0GraphicalModel, best: list[Array]) -> Row:
 
 
 def lars(model: L0GraphicalModel, best: list[Array]) -> Row:
-    """Run scikit-learn's lasso path: another model, the convex one."""
+    """Run scikit-learn's lasso path: another model, the convex one.
+
+    Parameters
+    ----------
+    model : L0GraphicalModel
+    best : list of array
+        Of the first nodes: the smallest loss of each size.
+
+    Returns
+    -------
+    mapping
+        "milliseconds" for a node, and "remark".
+    """
     from sklearn.linear_model import lars_path
 
     X = np.asarray(model.X)
@@ -155,7 +217,19 @@ def lars(model: L0GraphicalModel, best: list[Array]) -> Row:
 
 
 def mip(model: L0GraphicalModel, best: list[Array]) -> Row:
-    """Let a mixed-integer solver find the best subset of every size, one size after the other."""
+    """Let a mixed-integer solver find the best subset of every size, one size after the other.
+
+    Parameters
+    ----------
+    model : L0GraphicalModel
+    best : list of array
+        Of the first nodes: the smallest loss of each size.
+
+    Returns
+    -------
+    mapping
+        "milliseconds" for a node, and "remark".
+    """
     small = L0GraphicalModel(np.eye(3) - 0.5, Candidates.window(3, 1))
     there = [info.name for info in backends(small) if info.available and info.supports]
     backend = next((name for name in ("gurobi", "scip") if name in there), None)

@@ -23,13 +23,37 @@ _DATA = ("200 x 500", "200 x 5000", "200 x 1000", "20000 x 50", "20000 x 200", "
 
 
 def units(settings: Settings) -> Iterable[Settings]:
-    """Yield the sizes of the data, n x d."""
+    """Yield the sizes of the data, n x d.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of the study.
+
+    Returns
+    -------
+    iterable of mapping
+        The parameters of each unit of work.
+    """
     for data in _DATA:
         yield {"data": data, "repeats": settings["repeats"]}
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Time the calls that belong to these data."""
+    """Time the calls that belong to these data.
+
+    Parameters
+    ----------
+    unit : mapping
+        Of the study.
+    folder : path
+        Files that are left here are kept.
+
+    Returns
+    -------
+    iterable of mapping
+        Rows of the report's tables.
+    """
     n, d = map(int, unit["data"].split(" x "))
     calls = tall(n, d) if n > d else wide(d) if d == 1000 else repeated(d)
     for what, run in calls:
@@ -40,7 +64,18 @@ Calls = Iterable[tuple[str, Callable[[], Any]]]
 
 
 def repeated(d: int) -> Calls:
-    """Yield the parts of a solve with a new y and the same X."""
+    """Yield the parts of a solve with a new y and the same X.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+
+    Returns
+    -------
+    iterable of (str, callable)
+        Calls to time, by name.
+    """
     from sparseopt.solvers.homotopy import Homotopy
 
     problem: Any = generators.generate("dantzig-4.3", d=d)
@@ -60,7 +95,18 @@ def repeated(d: int) -> Calls:
 
 
 def wide(d: int) -> Calls:
-    """Yield the rules on more columns than observations."""
+    """Yield the rules on more columns than observations.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+
+    Returns
+    -------
+    iterable of (str, callable)
+        Calls to time, by name.
+    """
     problem: Any = generators.generate("dantzig-4.3", d=d)
     lam = math.sqrt(2.0 * len(problem.y) * math.log(d))
     result = solve(problem, lam_min=lam, check=False)
@@ -74,7 +120,18 @@ def wide(d: int) -> Calls:
 
 
 def tall(n: int, d: int) -> Calls:
-    """Yield cross-validation with many observations, on triangular factors and on rows."""
+    """Yield cross-validation with many observations, on triangular factors and on rows.
+
+    Parameters
+    ----------
+    n, d : int
+        Numbers of observations and columns.
+
+    Returns
+    -------
+    iterable of (str, callable)
+        Calls to time, by name.
+    """
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
     problem = DantzigSelector(X, X[:, :5].sum(axis=1) + rng.standard_normal(n))

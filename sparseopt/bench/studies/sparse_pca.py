@@ -40,7 +40,18 @@ _PROVEN, _FITTED, _REFITTED, _TRUNCATED = (
 
 
 def units(settings: Settings) -> Iterable[Settings]:
-    """Yield the matrices."""
+    """Yield the matrices.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of the study.
+
+    Returns
+    -------
+    iterable of mapping
+        The parameters of each unit of work.
+    """
     # One of the public matrices is pitprops again.
     there = [name for name in component_files() if name != "lx_pitprops"]
     for data in chosen_of(settings["data"], there, "matrix"):
@@ -48,7 +59,20 @@ def units(settings: Settings) -> Iterable[Settings]:
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Solve all sizes, check the proofs, and let the heuristics try."""
+    """Solve all sizes, check the proofs, and let the heuristics try.
+
+    Parameters
+    ----------
+    unit : mapping
+        Of the study.
+    folder : path
+        Files that are left here are kept.
+
+    Returns
+    -------
+    iterable of mapping
+        Rows of the report's tables.
+    """
     S = component_matrix(unit["data"])
     # The first solve compiles, or loads what was compiled before.
     solve(STRS(A=np.eye(3), d=1), backend="strs-bnb", check=False)
@@ -75,7 +99,18 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
 
 
 def heuristics(S: Array, sizes: Array) -> dict[str, Array]:
-    """Return the variance of each size by each heuristic; 0 where it has none."""
+    """Return the variance of each size by each heuristic; 0 where it has none.
+
+    Parameters
+    ----------
+    S : array of shape (D, D)
+        The correlation matrix.
+    sizes : int array of shape (K,)
+
+    Returns
+    -------
+    dict of str to array of shape (K,)
+    """
     from sklearn.decomposition import SparsePCA
 
     X = observations(S)
@@ -101,7 +136,17 @@ def heuristics(S: Array, sizes: Array) -> dict[str, Array]:
 
 
 def observations(S: Array) -> Array:
-    """Return D + 1 centred rows X with X'X = D S."""
+    """Return D + 1 centred rows X with X'X = D S.
+
+    Parameters
+    ----------
+    S : array of shape (D, D)
+        Positive semidefinite.
+
+    Returns
+    -------
+    array of shape (D + 1, D)
+    """
     D = len(S)
     values, vectors = np.linalg.eigh(S)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -111,7 +156,19 @@ def observations(S: Array) -> Array:
 
 
 def varied(component: Callable[[float], Array], most: float) -> list[Array]:
-    """Return components of many alphas, most of them where the number of nonzeros jumps."""
+    """Return components of many alphas, most of them where the number of nonzeros jumps.
+
+    Parameters
+    ----------
+    component : callable
+        From alpha to a vector of shape (D,).
+    most : float
+        The largest alpha.
+
+    Returns
+    -------
+    list of array of shape (D,)
+    """
     found = [(alpha, component(alpha)) for alpha in most * np.geomspace(1.0, 1e-4, _GRID)]
     while len(found) < _MOST:
         counts = np.array([np.count_nonzero(v) for _, v in found])
@@ -128,7 +185,17 @@ def varied(component: Callable[[float], Array], most: float) -> list[Array]:
 
 
 def largest(S: Array, support: Array) -> float:
-    """Return the largest variance of a unit vector on a support."""
+    """Return the largest variance of a unit vector on a support.
+
+    Parameters
+    ----------
+    S : array of shape (D, D)
+    support : int array
+
+    Returns
+    -------
+    float
+    """
     return float(np.linalg.eigvalsh(S[np.ix_(support, support)])[-1])
 
 

@@ -18,7 +18,20 @@ __all__ = ["STUDY"]
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Time both, in processor seconds of one thread, and compare what they return."""
+    """Time both, in processor seconds of one thread, and compare what they return.
+
+    Parameters
+    ----------
+    unit : mapping
+        Of the study.
+    folder : path
+        Files that are left here are kept.
+
+    Returns
+    -------
+    iterable of mapping
+        Rows of the report's tables.
+    """
     n, D = unit["n"], unit["D"]
     draw = generators.two_samples("mean-shift", n=n, D=D, d=D // 5)
 
@@ -39,7 +52,17 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
 
 
 def direct_sums(x: Array, y: Array) -> tuple[Array, Array]:
-    """Return A (lam = 1) and a by sums over all pairs, column by column."""
+    """Return A (lam = 1) and a by sums over all pairs, column by column.
+
+    Parameters
+    ----------
+    x, y : arrays of shape (n, D)
+
+    Returns
+    -------
+    A : array of shape (D, D)
+    a : array of shape (D,)
+    """
     n, D = x.shape
     rows, a = np.empty((n, D)), np.empty(D)
     for s in range(D):

@@ -19,7 +19,20 @@ _PAIRS = ((0, 6), (8, 9), (3, 8), (7, 9))
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Select 8 of 64 pixels by 20 + 20 images, test them on 5 + 5, and draw what was found."""
+    """Select 8 of 64 pixels by 20 + 20 images, test them on 5 + 5, and draw what was found.
+
+    Parameters
+    ----------
+    unit : mapping
+        Of the study.
+    folder : path
+        Files that are left here are kept.
+
+    Returns
+    -------
+    iterable of mapping
+        Rows of the report's tables.
+    """
     from sklearn.datasets import load_digits
 
     pixels, label = load_digits(return_X_y=True)
@@ -40,7 +53,18 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
 
 
 def draw(tests: dict[tuple[int, int], Any], pixels: Array, label: Array, file: Path) -> None:
-    """Draw two images with the selected pixels, the permutations, and the witness function."""
+    """Draw two images with the selected pixels, the permutations, and the witness function.
+
+    Parameters
+    ----------
+    tests : dict of (int, int) to test result
+        By the two digits that are compared.
+    pixels : array of shape (images, 64)
+    label : int array of shape (images,)
+        The digit of each image.
+    file : path
+        Where the picture goes.
+    """
     from matplotlib.figure import Figure
     from sklearn.manifold import TSNE
 

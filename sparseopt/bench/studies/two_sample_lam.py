@@ -29,7 +29,18 @@ go on to prove."""
 
 
 def units(settings: Settings) -> Iterable[Settings]:
-    """Yield blocks of five trials of each case; a fifth of them with the slow kernels, too."""
+    """Yield blocks of five trials of each case; a fifth of them with the slow kernels, too.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of the study.
+
+    Returns
+    -------
+    iterable of mapping
+        The parameters of each unit of work.
+    """
     few = max(1, settings["trials"] // 5)
     size = {key: settings[key] for key in ("n", "D", "d")}
     for case in chosen_of(settings["cases"], CASES, "case"):
@@ -38,7 +49,20 @@ def units(settings: Settings) -> Iterable[Settings]:
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Test the same draws with each lam."""
+    """Test the same draws with each lam.
+
+    Parameters
+    ----------
+    unit : mapping
+        Of the study.
+    folder : path
+        Files that are left here are kept.
+
+    Returns
+    -------
+    iterable of mapping
+        Rows of the report's tables.
+    """
     n, d = unit["n"], unit["d"]
     for seed in range(_FRESH + unit["first"], _FRESH + unit["end"]):
         draw = generators.two_samples(unit["case"], seed=seed, n=2 * n, D=unit["D"], d=d)

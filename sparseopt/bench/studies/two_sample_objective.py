@@ -23,7 +23,18 @@ _SIZES = {20: 5, 40: 10, 60: 6, 80: 8, 100: 10}
 
 
 def units(settings: Settings) -> Iterable[Settings]:
-    """Yield each case, size and seed."""
+    """Yield each case, size and seed.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of the study.
+
+    Returns
+    -------
+    iterable of mapping
+        The parameters of each unit of work.
+    """
     for case in chosen_of(settings["cases"], CASES, "case"):
         for D in settings["dimensions"]:
             for seed in range(settings["trials"]):
@@ -31,7 +42,20 @@ def units(settings: Settings) -> Iterable[Settings]:
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Compare with the proven optimum, as a share of it."""
+    """Compare with the proven optimum, as a share of it.
+
+    Parameters
+    ----------
+    unit : mapping
+        Of the study.
+    folder : path
+        Files that are left here are kept.
+
+    Returns
+    -------
+    iterable of mapping
+        Rows of the report's tables.
+    """
     case, d = unit["case"], unit["d"]
     draw = generators.two_samples(case, seed=unit["seed"], n=unit["n"], D=unit["D"], d=d)
     problem = STRS.from_two_samples(draw.x, draw.y, d, lam=_LAM[case])
@@ -48,7 +72,16 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
 
 
 def printed_truncation(problem: STRS) -> float:
-    """Return the better of the truncations (I) and (II), with both signs but without a refit."""
+    """Return the better of the truncations (I) and (II), with both signs but without a refit.
+
+    Parameters
+    ----------
+    problem : STRS
+
+    Returns
+    -------
+    float
+    """
     A, a, d = problem.A, problem.linear, problem.d
     best = -np.inf
     for vector in [*A, a, np.linalg.eigh(A)[1][:, -1]]:

@@ -29,7 +29,18 @@ def methods(d: int) -> dict[str, Test]:
 
 
 def units(settings: Settings) -> Iterable[Settings]:
-    """Yield blocks of ten trials of each case, n and D."""
+    """Yield blocks of ten trials of each case, n and D.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of the study.
+
+    Returns
+    -------
+    iterable of mapping
+        The parameters of each unit of work.
+    """
     trials, d = settings["trials"], settings["d"]
     names = ",".join(chosen_of(settings["methods"], methods(d), "method"))
     only = {} if "all" in settings["methods"] else {"methods": names}
@@ -43,7 +54,20 @@ def units(settings: Settings) -> Iterable[Settings]:
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Test the same draws by every method; and compare rivals draw by draw."""
+    """Test the same draws by every method; and compare rivals draw by draw.
+
+    Parameters
+    ----------
+    unit : mapping
+        Of the study.
+    folder : path
+        Files that are left here are kept.
+
+    Returns
+    -------
+    iterable of mapping
+        Rows of the report's tables.
+    """
     n, tests = unit["n"], methods(unit["d"])
     if "methods" in unit:
         tests = {name: tests[name] for name in unit["methods"].split(",")}

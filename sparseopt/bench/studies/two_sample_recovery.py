@@ -29,7 +29,18 @@ _DRAWS: dict[str, dict[str, Any]] = {
 
 
 def units(settings: Settings) -> Iterable[Settings]:
-    """Yield each case, selection and trial."""
+    """Yield each case, selection and trial.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of the study.
+
+    Returns
+    -------
+    iterable of mapping
+        The parameters of each unit of work.
+    """
     for case in chosen_of(settings["cases"], CASES, "case"):
         for method in chosen_of(settings["methods"], WAYS, "selection"):
             for seed in range(settings["trials"]):
@@ -39,7 +50,20 @@ def units(settings: Settings) -> Iterable[Settings]:
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Select by all observations but two of each sample, for each d."""
+    """Select by all observations but two of each sample, for each d.
+
+    Parameters
+    ----------
+    unit : mapping
+        Of the study.
+    folder : path
+        Files that are left here are kept.
+
+    Returns
+    -------
+    iterable of mapping
+        Rows of the report's tables.
+    """
     case, seed = unit["case"], unit["seed"]
     draw = generators.two_samples(case, seed=seed, D=unit["D"], d=unit["true"], **_DRAWS[case])
     selection, settings = WAYS[unit["method"]]

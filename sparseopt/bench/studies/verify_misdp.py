@@ -34,7 +34,18 @@ _ENGINES: dict[str, tuple[str, dict[str, object]]] = {
 
 
 def units(settings: Settings) -> Iterable[Settings]:
-    """Yield blocks of ten random problems, then the trust-region subproblems."""
+    """Yield blocks of ten random problems, then the trust-region subproblems.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of the study.
+
+    Returns
+    -------
+    iterable of mapping
+        The parameters of each unit of work.
+    """
     engines = chosen_of(settings["engines"], _ENGINES, "engine")
     for first, end in blocks(settings["cases"], 10):
         for engine in engines:
@@ -48,7 +59,20 @@ def units(settings: Settings) -> Iterable[Settings]:
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Verify random problems, or one trust-region subproblem."""
+    """Verify random problems, or one trust-region subproblem.
+
+    Parameters
+    ----------
+    unit : mapping
+        Of the study.
+    folder : path
+        Files that are left here are kept.
+
+    Returns
+    -------
+    iterable of mapping
+        Rows of the report's tables.
+    """
     if "D" in unit:
         yield trust_region(unit)
         return
@@ -68,7 +92,18 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
 
 
 def trust_region(unit: Settings) -> Row:
-    """Compare an engine with strs-bnb on a random subproblem."""
+    """Compare an engine with strs-bnb on a random subproblem.
+
+    Parameters
+    ----------
+    unit : mapping
+        "D", "linear", "engine" and "formulation".
+
+    Returns
+    -------
+    mapping
+        A row of the report's tables.
+    """
     D = unit["D"]
     random = np.random.default_rng(100 * D + unit["linear"])
     M = random.normal(size=(D, D))
@@ -89,7 +124,19 @@ def trust_region(unit: Settings) -> Row:
 
 
 def judged(result: Result, optimum: float) -> tuple[str, str]:
-    """Say whether a maximum was proven to be that of strs-bnb, and what is wrong with it."""
+    """Say whether a maximum was proven to be that of strs-bnb, and what is wrong with it.
+
+    Parameters
+    ----------
+    result : Result
+    optimum : float
+        The proven optimum of strs-bnb.
+
+    Returns
+    -------
+    verdict, trouble : str
+        The second is empty where nothing is wrong.
+    """
     size = 1e-5 * max(1.0, abs(optimum))
     if result.verdict is Verdict.REFUTED:
         return "wrong", "refuted"

@@ -31,7 +31,18 @@ _MODELS = (
 
 
 def units(settings: Settings) -> Iterable[Settings]:
-    """Yield blocks of 50 cases of each model."""
+    """Yield blocks of 50 cases of each model.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of the study.
+
+    Returns
+    -------
+    iterable of mapping
+        The parameters of each unit of work.
+    """
     for model in chosen_of(settings["models"], _MODELS, "model"):
         for first, end in blocks(settings["cases"], 50):
             begin = {"first": settings["first"] + first, "end": settings["first"] + end}
@@ -39,7 +50,20 @@ def units(settings: Settings) -> Iterable[Settings]:
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Verify the cases; a row for each that is wrong, and one for all."""
+    """Verify the cases; a row for each that is wrong, and one for all.
+
+    Parameters
+    ----------
+    unit : mapping
+        Of the study.
+    folder : path
+        Files that are left here are kept.
+
+    Returns
+    -------
+    iterable of mapping
+        Rows of the report's tables.
+    """
     random_models = importlib.import_module("random_models")
     wrong = 0
     for seed in range(unit["first"], unit["end"]):
