@@ -65,7 +65,7 @@ class Copt(Adapter):
     reach: ClassVar[float] = 1e8
 
     def license_status(self) -> str:
-        """Tell which licence COPT uses."""
+        """Return which licence COPT uses."""
         return _environment()[1]
 
     def _load(self) -> None:
@@ -126,7 +126,7 @@ def _environment() -> tuple[Any, str]:
 
     config = coptpy.EnvrConfig()
     config.set("nobanner", "1")
-    # Where COPT looks for a licence it says on standard output, whatever it is told.
+    # Where COPT looks for a licence it prints to standard output, whatever its settings.
     with _captured_output() as said:
         try:
             environment = coptpy.Envr(config)

@@ -55,7 +55,7 @@ class Gurobi(Adapter):
     vendor: ClassVar[str] = "gurobi.com"
 
     def license_status(self) -> str:
-        """Tell which licence Gurobi uses, and until when."""
+        """Return which licence Gurobi uses, and until when."""
         import gurobipy
 
         model = gurobipy.Model(env=_environment())
@@ -79,7 +79,7 @@ class Gurobi(Adapter):
                 x.Start = request.start
             limit = watched(model.optimize, model.terminate, control)
             if model.Status == gurobipy.GRB.INF_OR_UNBD and limit is None:
-                # Its own advice: without these reductions it tells which.
+                # Gurobi's own advice: without these reductions it reports which.
                 model.setParam("DualReductions", 0)
                 if control.remaining is not None:
                     model.setParam("TimeLimit", control.remaining)
@@ -94,7 +94,7 @@ class Gurobi(Adapter):
 
 @functools.cache
 def _environment() -> Any:
-    """Return the one environment of this process; it prints a banner unless told not to."""
+    """Return the one environment of this process; it prints a banner unless it is switched off."""
     import gurobipy
 
     try:

@@ -60,7 +60,7 @@ class Mosek(Adapter):
     families: ClassVar[frozenset[str]] = Adapter.families - {"strs"}
 
     def license_status(self) -> str:
-        """Tell whether there is a licence."""
+        """Return whether there is a licence."""
         try:
             environment()
         except LicenseError as error:
@@ -102,7 +102,7 @@ def environment() -> Any:
 
 
 def _license_files() -> tuple[str, float]:
-    """Tell where MOSEK looks for a licence, and of when the file is."""
+    """Return where MOSEK looks for a licence, and of when the file is."""
     named = os.environ.get("MOSEKLM_LICENSE_FILE", "")
     try:
         return named, Path(named or Path.home() / "mosek" / "mosek.lic").stat().st_mtime

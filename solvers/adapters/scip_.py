@@ -288,7 +288,7 @@ class _Translated:
 
 
 def _finite(values: Array) -> list[float | None]:
-    """Return None for infinities, as SCIP wants them."""
+    """Return None for infinities, as SCIP expects them."""
     return [None if np.isinf(value) else float(value) for value in values]
 
 
@@ -349,7 +349,7 @@ class _IterationLimit:
             model.includeEventhdlr(self._meter, "meter", "ends the search by its iterations")
 
     def reached(self, raw: str) -> bool:
-        """Tell whether it has ended the solve, whose status in SCIP's words is given."""
+        """Return whether it has ended the solve, whose status in SCIP's words is given."""
         return raw == "totalnodelimit" if self._meter is None else bool(self._meter.spent)
 
 

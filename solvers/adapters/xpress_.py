@@ -57,7 +57,7 @@ class Xpress(Adapter):
     convex_objectives: ClassVar[bool] = False
 
     def license_status(self) -> str:
-        """Tell which licence Xpress uses."""
+        """Return which licence Xpress uses."""
         return _initialised()
 
     def _load(self) -> None:

@@ -120,7 +120,7 @@ class Child:
         if self.owner == os.getpid():
             self._process.kill()
             self._process.wait()
-            # Else Python complains at its end, where a solver has switched such warnings on.
+            # Else Python warns at its end, where a solver has switched such warnings on.
             self._listener.join(timeout=1.0)
             assert self._process.stdin is not None
             with contextlib.suppress(OSError):
@@ -284,7 +284,7 @@ R = RChild()
 
 @cache
 def r_package(name: str) -> Availability:
-    """Tell whether Rscript and an R package are there; Rscript is asked once, 0.2 s.
+    """Return whether Rscript and an R package are there; Rscript is asked once, 0.2 s.
 
     Parameters
     ----------

@@ -97,6 +97,6 @@ class Program:
 
     @property
     def linear(self) -> bool:
-        """Whether it is a linear program, whose optimal basis tells everything."""
+        """Whether it is a linear program, whose optimal basis determines everything."""
         curved = self.quadratic is not None or self.quadratic_rows or self.cones or self.psd
         return not curved and len(self.integers) == 0

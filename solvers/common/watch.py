@@ -142,7 +142,7 @@ _GETSIG.restype = ctypes.c_void_p
 
 
 def _ours() -> bool:
-    """Tell whether Ctrl-C is Python's, and this thread may say so."""
+    """Return whether Ctrl-C is Python's, and this thread may set its handler."""
     main = threading.current_thread() is threading.main_thread()
     return main and signal.getsignal(signal.SIGINT) is not None
 

@@ -81,7 +81,7 @@ class Cvxpy(Adapter):
         settings = ",".join(filter(None, [options["settings"], f"solver={options['solver']}"]))
         result = super()._solve(problem, params, {**options, "settings": settings}, control)
         if result.status is Status.NUMERICAL_ERROR and result.x is not None:
-            # The solver was content; its multipliers leave a larger gap than was asked.
+            # The solver calls it optimal; its multipliers leave a larger gap than was asked for.
             return result.with_changes(status=Status.CONVERGED)
         return result
 

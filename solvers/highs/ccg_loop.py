@@ -35,7 +35,7 @@ from .instance import DUAL, PRIMAL, Instance
 __all__ = ["Generation", "Guess"]
 
 _GROWTH = 0.25
-"""A round lets in at most this share of what is in, or the option `batch` where that is more."""
+"""A round adds at most this share of what is in, or the option `batch` where that is more."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Generation:
         return master
 
     def _let_in(self, master: Master, pair: Pair) -> bool:
-        """Let in the most violated columns and rows; tell whether there was any."""
+        """Add the most violated columns and rows; return whether there were any."""
         tolerance = self.options["tolerance"]
         rows = self._most(pair.row_violation, tolerance, len(master.rows))
         columns = self._most(pair.column_violation, tolerance, len(master.columns))
@@ -202,7 +202,7 @@ class Generation:
         return Run(Outcome.UNBOUNDED, "Unbounded")
 
     def _make_feasible(self, master: Master) -> tuple[Run | None, bool]:
-        """Find a feasible point and let its columns in; tell whether any had been out.
+        """Find a feasible point and add its columns; return whether any were missing.
 
         Where there is none, or a limit is reached, return how the solve ends.
         """

@@ -123,7 +123,7 @@ class Master:
         )
 
     def add(self, columns: Array, rows: Array) -> bool:
-        """Let columns and rows in; tell whether there was any that had not been in."""
+        """Add columns and rows; return whether any of them was new."""
         columns = np.unique(columns)
         columns = columns[~self.has_column[columns]]
         rows = np.unique(rows)

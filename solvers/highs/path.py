@@ -1,6 +1,6 @@
 """The path by ranging: solve inside a gap, take the optimal basis' whole range, go on downwards.
 
-HiGHS gives a basis that is optimal at the lam that was asked. Its affine pair tells on which
+HiGHS gives a basis that is optimal at the lam that was asked. Its affine pair shows on which
 interval it stays optimal. If that interval reaches up to where the path stands it is the next
 segment; if it does not, something lies in between and the middle of the gap is asked next. Every
 solve is strictly inside a gap, where bases are rarely degenerate, and finds a new interval.
@@ -26,7 +26,7 @@ from ..lp.proof import Ended, Proof
 __all__ = ["Ranging"]
 
 _TRIES = 12
-"""Values of lam that are tried in one gap before the path gives up."""
+"""Values of lam that are tried in one gap before the path ends early."""
 _TOP_TRIES = 400
 _ROUNDING = 1e-12
 """A violation this small, in the data's scale, is rounding."""
@@ -197,7 +197,7 @@ class Ranging:
                 return
 
     def _ends_at(self, floor: Ended, frontier: float) -> bool:
-        """Tell whether the proof's root is where the path stands."""
+        """Return whether the proof's root is where the path stands."""
         return abs(floor.proof.root - frontier) <= ACCEPT * max(1.0, frontier)
 
     def _too_many_nonzeros(self, interval: _Interval, frontier: float) -> bool:

@@ -67,7 +67,7 @@ class Choice:
             wanted = 3 * k + 2 * self.spare - len(chosen) if few else 0
             urgent = int(np.count_nonzero(part < NEAR_LIMIT))
             if urgent:
-                # many are violated where the pivots went astray; the first ones tell why
+                # many are violated where the pivots left the path; the first ones show why
                 most = len(chosen) // 2 + self.spare
                 wanted = max(wanted, min(2 * urgent + self.spare // 4, most))
             near = _best(-part, wanted)

@@ -301,7 +301,7 @@ def _measure(program: DenseProgram, tableau: Tableau) -> None:
 
 @compiled_inside
 def _zero(values: Array, begin: int, end: int) -> bool:
-    """Whether the finite kinks or slopes from begin to end are zero at all lam."""
+    """Return whether the finite kinks or slopes from begin to end are zero at all lam."""
     for c in range(2):
         for at in range(begin, end):
             if values[c, at] != 0.0 and np.isfinite(values[c, at]):
@@ -311,7 +311,7 @@ def _zero(values: Array, begin: int, end: int) -> bool:
 
 @compiled_inside
 def _optimal_at(lam: float, tableau: Tableau) -> bool:
-    """Whether no limit is violated at lam by more than a hundred tolerances."""
+    """Return whether no limit is violated at lam by more than a hundred tolerances."""
     codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
     for i in range(len(codes)):
         value = w[0, i] + lam * w[1, i]
@@ -325,7 +325,7 @@ def _optimal_at(lam: float, tableau: Tableau) -> bool:
 
 @compiled_inside
 def _too_many_nonzeros(most: int, lam: float, program: DenseProgram, tableau: Tableau) -> bool:
-    """Whether more than `most` variables are not zero at lam, except in the first segment."""
+    """Return whether over `most` variables are not zero at lam, except in the first segment."""
     if most < 0 or tableau.counters[SEGMENTS_HERE] + tableau.counters[SEGMENTS_BEFORE] <= 0:
         return False
     count = 0

@@ -14,7 +14,7 @@ leave is the next event:
   the basis stays (a flip).
 
 The pivots are made by :mod:`core` on a dense program of candidate rows and variables
-(:mod:`candidates`); a small program is its own candidate set. Ties are told apart by a symbolic
+(:mod:`candidates`); a small program is its own candidate set. Ties are broken by a symbolic
 random perturbation of kinks and slopes: positions on the path are pairs lam + eps delta, compared
 lexicographically, so that no basis comes back.
 

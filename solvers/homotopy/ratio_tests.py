@@ -1,7 +1,7 @@
 """The two ratio tests of a pivot: which coordinate is the next to leave, and which one blocks it.
 
 Both are Harris tests with a perturbation in place of bounds that are given up: of all coordinates
-that the tolerances cannot tell apart, the perturbation chooses. The ratios of all coordinates are
+that are tied within the tolerances, the perturbation chooses. The ratios of all coordinates are
 computed without a branch, in vector registers, and the few that matter are looked at again.
 """
 
@@ -62,8 +62,8 @@ def next_event(tableau: Tableau) -> tuple[int, int, float, float]:
     """Return (coordinate, side, lam, delta) of the next event; coordinate -1 where there is none.
 
     (3.13): lam* is the largest -(constant / rate) of a slack that falls with lam, over both limits
-    (`side` -1 the lower, 1 the upper) of all coordinates. Two are tied where the tolerances do not
-    tell them apart; the one with the larger symbolic part delta comes first then.
+    (`side` -1 the lower, 1 the upper) of all coordinates. Two are tied where they differ by less
+    than the tolerances; the one with the larger symbolic part delta comes first then.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _falls(
 ) -> None:
     """Set `fall` to how far lam falls until each slack and `part` of its tolerance are used up.
 
-    One output only: with two, the compiler gives up to show that they do not overlap the inputs,
+    One output only: with two, the compiler cannot show that they do not overlap the inputs,
     and uses no vector registers.
     """
     lam, slowest = position[LAM], position[SLOWEST]

@@ -203,7 +203,7 @@ def _all_rows(parts: list[Entries], factor: Array) -> SparseRows:
 
 
 def _objective_from_multipliers(program: PiecewiseLinearProgram) -> bool:
-    """Whether the optimal value is minus the sum of the row multipliers times their kinks.
+    """Return whether the optimal value is minus the sum of the row multipliers times their kinks.
 
     It is, where all variables' kinks are 0 and every function vanishes at all its kinks.
     """

@@ -29,7 +29,7 @@ __all__ = ["forget", "is_full", "land", "land_at_end", "record"]
 
 @compiled_inside
 def is_full(program: DenseProgram, tableau: Tableau, records: Records) -> bool:
-    """Whether there may not be room for another segment.
+    """Return whether there may not be room for another segment.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def is_full(program: DenseProgram, tableau: Tableau, records: Records) -> bool:
 def record(program: DenseProgram, tableau: Tableau, records: Records, low: float) -> None:
     """Record the segment from the position's top down to `low`.
 
-    Its entries are those of the basic solution, (3.8) and (3.10) with all else at rest.
+    Its entries are those of the basic solution, (3.8) and (3.10) with all else fixed.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class Ends:
 
 
 def ended(segments: Segments) -> Segments:
-    """Let a segment without a lower end stop at a lam so far off that only the rates count.
+    """Give a segment without a lower end one at a lam so distant that only the rates count.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ the current lam, with the kinks and slopes themselves among them. Double precisi
 
 from __future__ import annotations
 
-# ---- ties: what the pivots cannot tell apart
+# ---- ties: what the pivots cannot distinguish
 
 TIE = 1e-12
 """Slacks that count as used up, relative; also a difference in lam, relative to the first lam."""

@@ -231,7 +231,7 @@ def least_squares(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[
     columns, target = _stacked(problem, node, chosen)
     if len(chosen) == 0:
         return np.zeros(0), float(target @ target) / n
-    # Columns of one length: else the small ones drown.
+    # Columns of one length: else the small ones are lost in rounding.
     length = np.linalg.norm(columns, axis=0)
     beta = np.linalg.lstsq(columns / length, target, rcond=None)[0] / length
     residual = target - columns @ beta

@@ -56,7 +56,7 @@ SUFFICIENT_DECREASE = 1e-4
 """Share of the decrement that a damped step must gain (Armijo)."""
 
 SHORTEST_STEP = 1e-10
-"""Length at which damping gives up, relative to Newton's step."""
+"""Length at which damping stops, relative to Newton's step."""
 
 NO_CURVATURE = 1e-12
 """Pivot of the Hessian, relative to its diagonal, below which a member gets no step."""

@@ -142,7 +142,7 @@ def optimal_basis(
     program : PiecewiseLinearProgram
     codes : int16 array of shape (p + m,)
     nu : array of shape (m,)
-        The solver's own multipliers, which tell which of several equal kinks is meant.
+        The solver's own multipliers, which show which of several equal kinks is meant.
     lam : float
     scaling : Scaling
 

@@ -68,7 +68,7 @@ class Bounds:
 class Cut:
     """The linear pieces of `n` functions; -1 stands for "no kink on this side".
 
-    `main` has one piece for each function, `fill` the others (`owner` tells whose). `left` and
+    `main` has one piece for each function, `fill` the others (`owner` says whose). `left` and
     `right` are indices of kinks, `slope` of slopes, in the arrays of Pieces; `last` is the last
     original slope that was merged into the piece.
     """
@@ -144,7 +144,7 @@ class Layout:
             self.shift = program.A.rmatvec(slopes)
 
     def fits(self, lam: float) -> bool:
-        """Tell whether the same neighbouring pieces have equal slopes at lam."""
+        """Return whether the same neighbouring pieces have equal slopes at lam."""
         return all(
             len(_cut(pieces, lam).owner) == len(cut.owner)
             for pieces, cut in (
@@ -154,7 +154,7 @@ class Layout:
         )
 
     def optional_rows(self) -> Array:
-        """Tell for which rows the main piece costs nothing: they can be left out, as a bound."""
+        """Return for which rows the main piece costs nothing: they can be left out, as a bound."""
         psi, slope = self.program.psi, self.rows.slope[self.rows.main]
         return np.asarray((psi.slope[slope] == 0.0) & (psi.slope_rate[slope] == 0.0))
 

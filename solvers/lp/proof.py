@@ -1,7 +1,7 @@
 """Proofs that a parametric problem has no solution at some lam, from one more LP each.
 
 Both LPs are programs of the general form themselves, so that their answers come from
-the same code, with the same accuracy, and tell as functions of lam how far the proof reaches.
+the same code, with the same accuracy, and show as functions of lam how far the proof reaches.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def farkas_proof(program: PiecewiseLinearProgram, nu: Array, lam: float) -> Proo
     p = len(program.phi)
     v = np.concatenate([-program.A.rmatvec(nu), nu])
     terms = []
-    # A row's multiplier is one term: what is rounding is for the largest to say.
+    # A row's multiplier is one term: the largest one determines what is rounding.
     largest = np.full(len(nu), np.abs(nu).max(initial=0.0))
     size = np.concatenate([program.A.abs_rmatvec(np.abs(nu)), largest])
     for pieces, here in ((program.phi, slice(0, p)), (program.psi, slice(p, None))):

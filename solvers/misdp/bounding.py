@@ -95,7 +95,7 @@ class Judge:
         return value
 
     def plain(self, box: Box, multipliers: ConicMultipliers) -> bool:
-        """Return whether the bound takes no small reduced cost for zero, and is not far off."""
+        """Return whether the bound takes no small reduced cost for zero, and is not huge."""
         value = float(self.safe.evaluate(*box, multipliers).value[0])
         return abs(value) <= BELIEVED * self.scale
 

@@ -29,7 +29,7 @@ class PseudoCosts:
         self._count = np.zeros((2, q))
 
     def update(self, branched: tuple[int, int, float, float], bound: float) -> None:
-        """Note what a branch (variable, direction, distance, parent's bound) has brought."""
+        """Record the gain of a branch (variable, direction, distance, parent's bound)."""
         j, direction, distance, before = branched
         if np.isfinite(bound) and np.isfinite(before) and distance > 1e-9:
             self._sum[direction, j] += max(bound - before, 0.0) / distance

@@ -1,7 +1,7 @@
 r"""Curves x + s r + s^2 b along which a MISDP stays feasible for all s >= 0.
 
-Along a ray all constraints stay met at a rate of their own; some problems improve for ever along no
-ray, as the largest k with :math:`k^2 \le t` does. There
+Along a ray all constraints stay met at a rate of their own; some problems improve without end along
+no ray, as the largest k with :math:`k^2 \le t` does. There
 
 - a row and a bound stay met where r and b are directions that never leave it,
 - a matrix :math:`Q(s) = M(x) + s M'(r) + s^2 M'(b)` stays semidefinite where there is a B with

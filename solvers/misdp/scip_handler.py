@@ -97,7 +97,7 @@ class ConicHandler(pyscipopt.Conshdlr):  # type: ignore[misc]
         return {"result": SCIP_RESULT.SOLVELP}
 
     def conslock(self, constraint: Any, locktype: int, nlockspos: int, nlocksneg: int) -> None:
-        """Tell SCIP that both directions of every variable may lose feasibility."""
+        """Declare to SCIP that both directions of every variable may lose feasibility."""
         model = self.owner.model
         for variable in self.owner.variables:
             model.addVarLocks(variable, nlockspos + nlocksneg, nlockspos + nlocksneg)

@@ -188,8 +188,8 @@ class LazyCuts:
         model.setParam("misc/allowstrongdualreds", False)
         model.setParam("misc/allowweakdualreds", False)
         model.setParam("numerics/feastol", 1e-9)
-        # Points are checked here. Where one misses a row by more SCIP asks its solver for another
-        # thousandth of the tolerance, which that refuses, on standard error, and gives up.
+        # Points are checked here. Where one misses a row by more, SCIP asks its solver for another
+        # thousandth of the tolerance; the solver rejects that on standard error, and stops.
         model.setParam("lp/checkprimfeas", False)
         # The same where its solver calls a basis unstable.
         model.setParam("lp/checkstability", False)

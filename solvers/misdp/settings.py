@@ -50,7 +50,7 @@ point that is far away."""
 
 EMPTY = 1e-9
 """An interval is empty where its ends cross by more than this, relative to their size (at least
-1): rows may be off by rounding errors of whoever wrote them."""
+1): rows may be off by the rounding errors of the data."""
 
 FIXED = 1e-11
 """A variable whose bounds are this close, relative to their size, is fixed; a matrix this small

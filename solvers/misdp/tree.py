@@ -69,7 +69,7 @@ class IntegerTree:
         A bound that was proven elsewhere, without leaves.
     nodes : int
     unresolved : int
-        Nodes with all integers fixed whose bound could not be brought to the incumbent.
+        Nodes with all integers fixed whose bound does not reach the incumbent.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class IntegerTree:
         return True
 
     def record(self) -> None:
-        """Write the trace, and tell the listener."""
+        """Write the trace, and report the progress."""
         objective, bound = self._stated(self.points.value), self._stated(self.bound)
         if not self.trace or self.trace[-1][1:] != (objective, bound):
             self.trace.append((self.control.elapsed, objective, bound))

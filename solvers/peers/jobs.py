@@ -58,7 +58,7 @@ def pyprimal(X: Array, y: Array, solver: str, pivots: int, stop: float, **extra:
 def quantile_regressor(
     X: Array, y: Array, tau: float, alpha: float, intercept: bool, solver: str
 ) -> Arrays:
-    """Fit scikit-learn's QuantileRegressor; what it warns of is its word for how it ended.
+    """Fit scikit-learn's QuantileRegressor; its warnings say how it ended.
 
     Parameters
     ----------

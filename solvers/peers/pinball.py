@@ -55,7 +55,7 @@ class Pinball:
 
     @staticmethod
     def covers(problem: Problem) -> bool:
-        """Tell whether it is such a problem."""
+        """Return whether it is such a problem."""
         return isinstance(problem, LADLasso | QuantileLasso)
 
     def row_multipliers(self, scores: Array) -> Array:

@@ -190,7 +190,7 @@ class _Splitting:
         self.bound = self.best.spectral
 
     def converged(self, tolerance: float) -> bool:
-        """Whether Z and Y agree, and the bound is not above the value."""
+        """Return whether Z and Y agree, and the bound is not above the value."""
         if self.iterations == 0:
             return False
         size = max(abs(self.value), _SMALLEST)

@@ -97,7 +97,7 @@ class Annealing:
     schedule : Schedule
     rng : numpy Generator
     report : callable
-        Told the best value, after every iteration; may raise to end the search.
+        Called with the best value after every iteration; may raise to end the search.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ __all__ = ["HighsMaster", "Master", "ScipMaster"]
 
 _TOLERANCE = 1e-9
 _SCIP_TOLERANCE = 1e-7
-"""SCIP asks its LP solver for a thousandth of it at times, which below 1e-10 complains aloud."""
+"""SCIP asks its LP solver for a thousandth of it at times, which prints a warning below 1e-10."""
 
 
 class Master(Protocol):

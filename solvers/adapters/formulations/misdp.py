@@ -91,7 +91,7 @@ def solve_conic(
 
 
 def _too_far(program: Program, answer: Answer, reach: float) -> bool:
-    """Tell whether a variable without a bound is so far away."""
+    """Return whether a variable without a bound is so far away."""
     if answer.x is None or program.linear:
         return False
     above, below = np.isinf(program.high), np.isinf(program.low)
