@@ -142,7 +142,7 @@ def _recomputed(problem: Problem, result: Result) -> tuple[float | None, float |
 def worse(
     value: float, reference: float, sense: str, tolerance: float = TOLERANCE, unit: float = 1.0
 ) -> bool:
-    """Whether a value is worse than a reference by more than the tolerance.
+    """Return whether a value is worse than a reference by more than the tolerance.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def execute(
         Of the run: instances are kept in ``instances/``, answers in ``answers/``.
     stop : threading.Event, optional
     on_phase : callable, optional
-        Told what begins: "prepares", "starts", "solves" or "checks".
+        Called with what begins: "prepares", "starts", "solves" or "checks".
 
     Raises
     ------
@@ -296,5 +296,5 @@ def _raise_if_stopped(ended: Ended) -> None:
 
 
 def _load() -> float | None:
-    """Return the load average of the last minute, where the system tells."""
+    """Return the load average of the last minute, where the system reports it."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None

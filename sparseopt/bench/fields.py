@@ -42,7 +42,7 @@ class Table:
         raise ParamError(f"{self.file}: {place} is {value!r:.80}; expected {expected}")
 
     def has(self, key: str) -> bool:
-        """Whether a key is there and was not taken yet."""
+        """Return whether a key is there and was not taken yet."""
         return key in self._left
 
     def take(self, key: str, default: Any = None) -> Any:

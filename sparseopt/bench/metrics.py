@@ -76,7 +76,7 @@ def selection(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict
 
 
 def power(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether a permutation test of level 0.05 rejects, on a fresh sample of the same size.
+    """Return whether a permutation test of level 0.05 rejects, on a fresh sample of the same size.
 
     The mean over seeds is the testing power. "power_dense" is that of the test without selection.
 

@@ -292,7 +292,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def begin(folder: Path) -> dict[str, Any]:
-    """Tie this process to its runner and to its limits, and return what it is asked to do.
+    """Tie this process to its runner and to its limits, and return its specification.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def begin(folder: Path) -> dict[str, Any]:
 
 
 def announce(phase: str) -> None:
-    """Tell the runner that a phase begins.
+    """Report to the runner that a phase begins.
 
     Parameters
     ----------
@@ -390,12 +390,12 @@ def _limit_addresses(memory: int | None) -> None:
 
 
 def current_memory() -> int | None:
-    """Return the bytes that are resident now, None where the system does not tell."""
+    """Return the bytes that are resident now, None where the system does not report them."""
     return _status("VmRSS")
 
 
 def peak_memory() -> int | None:
-    """Return the most bytes that were resident, None where the system does not tell."""
+    """Return the most bytes that were resident, None where the system does not report them."""
     known = _status("VmHWM")
     if known is not None or sys.platform == "win32":
         return known

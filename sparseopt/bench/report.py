@@ -151,7 +151,7 @@ def _line(label: str, group: pd.DataFrame, shift: float, fastest: int) -> Line:
 
 
 def _sentence(own: pd.DataFrame, lines: Sequence[Line]) -> str:
-    """Say who leads, and how it compares with the next, in a form that can be quoted."""
+    """Return who leads, and how it compares with the next, in a form that can be quoted."""
     first = lines[0]
     problems = count_text(own["problem"].nunique(), "problem")
     text = (
@@ -534,7 +534,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _load(loads: Iterable[float | None]) -> str:
-    """Say how busy the machine was, since times depend on it."""
+    """Return how busy the machine was, since times depend on it."""
     seen = sorted(float(load) for load in loads if load is not None and not math.isnan(load))
     if not seen:
         return ""

@@ -58,7 +58,7 @@ def local(
 ) -> Generator[Done, None, None]:
     """Yield what the jobs end in, `parallel` of them at a time on this machine.
 
-    `on_phase` is told what begins of which job.
+    `on_phase` is called with each job and its phase.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def _workers(engine: str, parallel: int, scheduler: str | None) -> Iterator[dict
 @contextlib.contextmanager
 def _ray(parallel: int, scheduler: str | None) -> Iterator[Any]:
     """Join a Ray cluster, or start one here, and yield joblib's backend for it."""
-    # Nobody is told what runs here, unless the user wants it.
+    # Usage statistics are sent to nobody, unless the user wants it.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -318,7 +318,7 @@ class Progress:
     running : dict of str to (Job, str, float)
         Jobs that run, what of them ("prepares", "starts", "solves", "checks"), and since when
         (``time.monotonic()``); with an engine of remote workers those
-        that were given out are not told apart.
+        that were given out are not distinguished.
     counts : dict of str to int
         How many records of each class.
     seconds : list of float
@@ -503,7 +503,7 @@ def _check_backends(suite: Suite) -> None:
     from sparseopt.api import backends
 
     asked = [e for e in suite.backends if not (e.reference or e.optional or e.name == "auto")]
-    # Half a second of imports, spared where nobody's name is in question.
+    # Half a second of imports, skipped where there is no name to check.
     known = {row.name for row in backends()} if asked else set()
     for entry in asked:
         if entry.name not in known:

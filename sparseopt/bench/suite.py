@@ -45,7 +45,7 @@ class Limits:
     Attributes
     ----------
     time : float
-        Seconds, told to the backend.
+        Seconds, passed to the backend.
     grace : float
         Seconds beyond that after which its process is killed.
     memory : int

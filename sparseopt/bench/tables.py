@@ -211,7 +211,7 @@ def _filled(group: pd.DataFrame, value: str) -> bool:
 
 
 def _labelled(level: str, part: str) -> str:
-    """Say what a number over a column is; words say it themselves."""
+    """Return what a number over a column is; words need no name."""
     try:
         float(part)
     except ValueError:

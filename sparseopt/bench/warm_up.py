@@ -1,4 +1,4 @@
-"""A small solve before the clock starts: imports and compilation are nobody's solving time."""
+"""A small solve before the clock starts: imports and compilation are not timed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def warm_up(
         problem, asked = _small(path, kind, params)
         solve(problem, backend=backend, params=asked, options=options, check=False)
     except SparseOptError as error:
-        # The real solve will say it again, and is what counts.
+        # The real solve will fail with it again, and is what counts.
         return str(error)[:300]
     return ""
 

@@ -1,4 +1,4 @@
-r"""The independent checker: it trusts no backend, and believes nothing that it has not recomputed.
+r"""The independent checker: it trusts no backend, and accepts nothing that it has not recomputed.
 
 What a verdict means
 --------------------

@@ -97,7 +97,7 @@ def integers(
 
 
 def same_numbers(stated: object, expected: Array, tolerance: float) -> bool:
-    """Tell whether numbers that are stated twice are the same.
+    """Return whether numbers that are stated twice are the same.
 
     Each entry may differ by `tolerance` of the largest entry, and by 1e3 times that of itself.
 

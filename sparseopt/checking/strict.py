@@ -1,6 +1,6 @@
 """The decorator of the checker's compiled functions.
 
-It is not the one of the solvers, which may reorder sums, and of which the checker knows nothing.
+It is not the one of the solvers, which may reorder sums, and which the checker does not import.
 """
 
 from __future__ import annotations

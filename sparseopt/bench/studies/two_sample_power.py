@@ -20,7 +20,17 @@ _RIVALS = (("strs", "full linear"), ("quadratic", "full quadratic"))
 
 
 def methods(d: int) -> dict[str, Test]:
-    """Return what is compared, by name."""
+    """Return what is compared, by name.
+
+    Parameters
+    ----------
+    d : int
+        Number of variables that are selected.
+
+    Returns
+    -------
+    dict of str to callable
+    """
     return {
         **{way: selected(way, d) for way in WAYS},
         **{f"full {kernel}": full(kernel) for kernel in _FULL},

@@ -124,7 +124,7 @@ def trust_region(unit: Settings) -> Row:
 
 
 def judged(result: Result, optimum: float) -> tuple[str, str]:
-    """Say whether a maximum was proven to be that of strs-bnb, and what is wrong with it.
+    """Return whether a maximum was proven to be that of strs-bnb, and what is wrong with it.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ sums of squares in units of that of no neighbour. With :math:`V = R_{MM}^{-1}` a
 :math:`\beta = V c_M`, dropping member i from a set M costs :math:`\beta_i^2 / V_{ii}` and leaves
 :math:`V - V_{\cdot i} V_{i \cdot} / V_{ii}`. Sets are looked through from the largest down, their
 members that may still be dropped sorted by cost, the dearest first; dropping the l-th of them keeps
-those before it for ever. A set is left where nothing below it can be better than the table:
+those before it from then on. A set is left where nothing below it can be better than the table:
 
 - no subset has a smaller residual sum of squares than the set, and
 - dropping r members costs no less than the r-th smallest of their single costs.

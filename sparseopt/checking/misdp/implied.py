@@ -37,7 +37,7 @@ __all__ = ["ImpliedBounds"]
 _EPS = float(np.finfo(float).eps)
 _CROSSED = 1e-9
 """An interval is empty where its ends cross by more than this, relative to their size (at least
-1): the problem's numbers may carry rounding errors of whoever wrote them."""
+1): the problem's numbers may have rounding errors."""
 _WHOLE = 1e-12, 1e-14
 """What a bound of an integer variable is moved outwards by before it is rounded: the part of its
 size, and in any case. Much less than 1 / M for a row y <= M k."""

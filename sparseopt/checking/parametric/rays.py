@@ -68,11 +68,11 @@ class Affine:
         return self.constant_terms + lam * self.rate_terms
 
     def negative(self, lam: float) -> bool:
-        """Tell whether the value at lam is surely negative."""
+        """Return whether the value at lam is surely negative."""
         return self.at(lam) < -SEGMENT * self.terms(lam)
 
     def doubtful(self, lam: float) -> bool:
-        """Tell whether the value at lam is zero up to rounding, and not by having no terms."""
+        """Return whether the value at lam is zero up to rounding, and not by having no terms."""
         return self.terms(lam) > 0.0 and abs(self.at(lam)) <= SEGMENT * self.terms(lam)
 
 
@@ -280,7 +280,7 @@ def _pass_on(total: Affine, findings: Findings) -> None:
 
 
 def _domains_grow(pieces: Pieces) -> bool:
-    """Tell whether a point that is feasible at some lam stays so at larger ones."""
+    """Return whether a point that is feasible at some lam stays so at larger ones."""
     low = pieces.kink_rate[pieces.ptr[:-1]][np.isneginf(pieces.slope[pieces.slope_ptr[:-1]])]
     high = pieces.kink_rate[pieces.ptr[1:] - 1][np.isposinf(pieces.slope[pieces.slope_ptr[1:] - 1])]
     return bool((low <= 0.0).all() and (high >= 0.0).all())
@@ -300,7 +300,7 @@ def _judge(
     Evidence about a path that states no lam is tried at the range's lower end, where it holds if
     it does for the whole range.
 
-    `violated` tells what else is wrong with the evidence at a lam; `upwards`, whether nothing is
+    `violated` returns what else is wrong with the evidence at a lam; `upwards`, whether nothing is
     wrong at larger ones where nothing is at one.
     """
     _pass_on(total, findings)
@@ -341,7 +341,7 @@ def _judge(
 def no_optimum_at(
     program: PiecewiseLinearProgram, certificate: Certificate, values: Array, findings: Findings
 ) -> bool | None:
-    """Tell whether ``arrays["farkas"]`` or ``arrays["ray"]`` rules out an optimum at all values.
+    """Return whether ``arrays["farkas"]`` or ``arrays["ray"]`` rules out an optimum at all values.
 
     None where there is no such evidence; what is wrong with it is refuted.
 
@@ -384,7 +384,7 @@ def prove_end(
     *,
     above: bool = False,
 ) -> bool | None:
-    r"""Tell whether no optimum exists beyond the end of a path.
+    r"""Return whether no optimum exists beyond the end of a path.
 
     The sum of ``arrays["farkas"]`` (or ``arrays["ray"]``) must vanish at the end and be negative
     beyond it: below, or above for the arrays "farkas_above" and "ray_above". It proves

@@ -256,7 +256,7 @@ def _discrepancies(
     they agree to 1e-12 of the segment's largest. The others solve the equations of the kernel, to a
     backward error of 1e-9. Values have rounding errors that come from the rates (at lam = 1000 a
     value may be the difference of two large numbers), and rates from the values: what changes no
-    value on the segment by more than 1e-12 of such terms is let be.
+    value on the segment by more than 1e-12 of such terms is ignored.
     """
     p = bases.theta[0].shape[1]
     theta, nu = path.theta.dense(here), path.nu.dense(here)

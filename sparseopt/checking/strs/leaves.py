@@ -68,7 +68,7 @@ class Judgement:
 
 
 def judge(problem: STRS, certificate: Certificate, bound: float) -> Judgement:
-    """Tell whether the leaves of a certificate prove a bound on the optimum.
+    """Return whether the leaves of a certificate prove a bound on the optimum.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def _csr(ptr: Array, index: Array, rows: int, D: int, name: str) -> tuple[Array,
 
 
 def covers(leaves: SupportLeaves, d: int) -> bool:
-    """Tell whether every support of size d belongs to a leaf, level by level of the tree.
+    """Return whether every support of size d belongs to a leaf, level by level of the tree.
 
     O(L D) for each level, at most D levels.
 
@@ -341,7 +341,7 @@ def _subtract_rows(N: Array, leaves: SupportLeaves, chunk: Array, F: Array, d: i
 
 
 def _positive(N: Array, shift: Array) -> Array:
-    """Tell which of the symmetric matrices N + shift I are surely positive semidefinite.
+    """Return which of the symmetric matrices N + shift I are surely positive semidefinite.
 
     If the Cholesky factorisation of M - c I runs to its end in floating point for
     c >= (n + 1) u / (1 - 2 (n + 1) u) tr M, then M is positive definite (Rump 2006). Twice that
