@@ -170,7 +170,7 @@ def contradictions(
     problem : Problem
     result : Result
     objective : float or None
-        The objective of the result's point, as the checker evaluates it.
+        That of the point, recomputed.
     references : list of mapping
         With "primal", the best value known, and "lam" where it belongs to one.
 

@@ -304,7 +304,7 @@ def suite_figure(table: pd.DataFrame, figure: Figure, styles: Mapping[str, int])
     Parameters
     ----------
     table : DataFrame
-        Of :func:`~sparseopt.bench.frame.frame`.
+        Of :mod:`sparseopt.bench.frame`: of solves, or of a study.
     figure : Figure
     styles : mapping of str to int
         The position of each backend's style, by its label.

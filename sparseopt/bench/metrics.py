@@ -52,7 +52,7 @@ def _origin(instance: Mapping[str, Any]) -> tuple[str, int, Mapping[str, Any]]:
 
 
 def selection(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
-    """FDP, NDP and their mean: what was selected against the variables that differ (eq. 24).
+    """Return FDP, NDP and their mean: what was selected against the variables that differ (eq. 24).
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def power(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str
 
 
 def roc(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
-    """FPR and TPR of the graph at up to 80 budgets (section 5.1), and the area under the curve.
+    """Return FPR and TPR of the graph at up to 80 budgets (section 5.1), and the area under them.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def relaxation(problem: Any, result: Result, instance: Mapping[str, Any]) -> dic
 
 
 def coefficient_error(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
-    """Sum of squared errors of all coefficients, at the budget that 5-fold cross-validation takes.
+    """Return the squared error of all coefficients, at the budget of 5-fold cross-validation.
 
     The folds are solved by ``l0-tables``; `budget_cv` is their choice.
 
@@ -185,20 +185,21 @@ def coefficient_error(problem: Any, result: Result, instance: Mapping[str, Any])
 
 
 def feasibility(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
-    """Largest and smallest violation of the Dantzig selector's constraint along the path.
+    """Return the extreme violations of the Dantzig selector's constraint along the path.
 
     At each knot or value lam of the path: max(0, ||X'(y - X theta)||_inf - lam), with weights.
 
     Parameters
     ----------
-    problem : DantzigSelector
+    problem : Problem
     result : Result
     instance : mapping
-        As in :class:`~sparseopt.bench.jobs.Job`.
+        Not used.
 
     Returns
     -------
     dict
+        "max_violation" and "min_violation"; empty for other problems, or without a path.
     """
     path: Any = result.path
     if path is None or problem.kind != "dantzig-selector":

@@ -160,7 +160,7 @@ def laid_out(table: pd.DataFrame, spec: TableSpec) -> Layout:
     Parameters
     ----------
     table : DataFrame
-        Of :func:`~sparseopt.bench.frame.frame`.
+        Of :mod:`sparseopt.bench.frame`: of solves, or of a study.
     spec : TableSpec
 
     Returns

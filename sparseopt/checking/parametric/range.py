@@ -45,7 +45,7 @@ def check_range(
     program : PiecewiseLinearProgram
     result : Result
     certificate : Certificate or None
-        None where the end of the path needs no proof, or has none.
+        None: an end without an optimum below is left unproven.
     path : StoredPath
     findings : Findings
         Gets what was found.
