@@ -186,7 +186,7 @@ def solve_pickled(job: Array, remaining: float | None) -> dict[str, Any]:
 
 
 def _brake(model: Any, program: Program) -> Callable[[], object]:
-    """Return what stops the solver; a tree search looks up from its nodes alone."""
+    """Return what stops the solver; a tree search reacts at its nodes only."""
     if len(program.integers) == 0 and not program.quadratic_rows:
         left = [model.interrupt]
         # Once: COPT takes a second interruption for an order to end the process.

@@ -69,7 +69,7 @@ class Scip(Adapter):
         import pyscipopt  # noqa: F401
 
     def _run(self, program: Program, request: Request, control: Control) -> Answer:
-        # A limit before the search ends it: SCIP looks at nothing while it presolves. With a first
+        # A limit before the search ends it: SCIP checks no limit while it presolves. With a first
         # solution there is something to return, if SCIP checks it.
         early = control if request.start is None else None
         try:

@@ -35,7 +35,7 @@ from .served import LOG, MARK, R_LOOP, needed
 __all__ = ["PYTHON", "Child", "PythonChild", "R", "RChild", "r_package"]
 
 _LOOK = 0.02
-"""Seconds between two looks at the clock."""
+"""Seconds between two checks of the clock."""
 
 
 class Child:

@@ -13,7 +13,7 @@ __all__ = ["compiled", "compiled_in_place", "compiled_inside", "compiled_into"]
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function at its first call; without a writable cache directory, each time anew.
+    """Compile a function at its first call; without a writable cache directory, every time.
 
     Sums may be reordered, and a division by zero gives an infinity or NaN, as in NumPy: so that
     loops use the processor's vector units.

@@ -1,4 +1,4 @@
-"""A solver that runs in another thread while this one looks at the clock and for Ctrl-C.
+"""A solver that runs in another thread while this one checks the clock and Ctrl-C.
 
 Threads outlive a solve and are used again: SCIP's nonlinear expressions (CppAD) number every
 thread of the process that ever entered them, and SCIP 10 has room for 64: a new thread for each
@@ -20,7 +20,7 @@ from sparseopt.result import Limit
 __all__ = ["Late", "look", "watched"]
 
 _FIRST, _LOOK = 0.001, 0.02
-"""Seconds between the first looks at the clock, when solvers set up, and between later ones."""
+"""Seconds between the first checks of the clock, when solvers set up, and between later ones."""
 _SETTING_UP = 100
 """How many looks are first ones."""
 _GUARD = 0.0002
@@ -40,7 +40,7 @@ class Late(Exception):
 
 
 def look(control: Control) -> None:
-    """Look at the clock and for Ctrl-C while a model is built.
+    """Check the clock and Ctrl-C while a model is built.
 
     Parameters
     ----------

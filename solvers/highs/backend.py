@@ -90,7 +90,7 @@ class Highs(Adapter):
     def ask(
         self, program: Program, control: Control, options: Mapping[str, Any], **asked: Any
     ) -> Answer:
-        """Hand a program to HiGHS; see :meth:`Adapter.ask`."""
+        """Pass a program to HiGHS; see :meth:`Adapter.ask`."""
         return super().ask(program, control, {**options, "settings": _settings(options)}, **asked)
 
     def _run(self, program: Program, request: Request, control: Control) -> Answer:

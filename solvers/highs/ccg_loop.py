@@ -146,7 +146,7 @@ class Generation:
             if guess.theta is not None and guess.nu is not None:
                 master.start_from(guess.theta, guess.nu)
         if not len(master.columns):
-            # HiGHS does not look at the rows of a model without columns.
+            # HiGHS ignores the rows of a model without columns.
             master.add(master.columns_of(np.zeros(1, dtype=np.int64)), np.zeros(0, dtype=np.int64))
         self._master = master
         return master

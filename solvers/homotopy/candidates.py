@@ -27,7 +27,7 @@ __all__ = ["Candidates", "Finding"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What the look at all coordinates found.
+    """What the check of all coordinates found.
 
     `good` segments from the start are optimal; the next one, if any, is violated at its upper end
     (`at_high`) or only at its lower one, by the coordinates `needed`. `slack` is each resting

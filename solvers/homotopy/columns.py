@@ -45,7 +45,7 @@ __all__ = ["NO_START", "Column", "FirstBasis", "follow_columns", "scale"]
 NO_START = -1
 """The reason of a path whose first basis is not known."""
 _STEEP = -2
-"""The reason of a path that is to be followed again, with care."""
+"""The reason of a path that is to be followed again, more carefully."""
 
 
 class FirstBasis(NamedTuple):

@@ -176,7 +176,7 @@ class _Walk:
         return Outcome(reason, self.top, self.codes, pivots, ray)
 
     def step(self, stop: Callable[[], str | None]) -> Outcome | None:
-        """Pivot for a while, look at all coordinates, and record what is proven."""
+        """Pivot for a while, check all coordinates, and record what is proven."""
         code, reason = self._pivot(stop)
         segments = self._take()
         if self._drifted():
@@ -198,7 +198,7 @@ class _Walk:
         return self._react(code) if reason is None else self.outcome(reason)
 
     def _pivot(self, stop: Callable[[], str | None]) -> tuple[int, str | None]:
-        """Pivot until something is to be done; return the core's code and the clock's reason."""
+        """Pivot until there is something to do; return the core's code and the clock's reason."""
         state = self.state
         batch = self.interval if self.candidates.all else min(self.interval, self.batch)
         left = max(1, batch - state.pivots_since_refresh)
@@ -230,7 +230,7 @@ class _Walk:
         return replace(segments, low=low, high=np.append(self.top, low[:-1]))
 
     def _drifted(self) -> bool:
-        """Factor the kernel anew; where the values had drifted, go back and take more care.
+        """Factor the kernel again; where the values had drifted, go back and take more care.
 
         The segments since the last look are then not to be kept.
 

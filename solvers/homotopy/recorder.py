@@ -1,4 +1,4 @@
-"""What the engine leaves behind: its records, and the path and its certificate made of them."""
+"""What the engine returns: its records, and the path and its certificate made of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values of a basis computed anew from its codes, and the perturbation against ties."""
+"""The values of a basis recomputed from its codes, and the perturbation against ties."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["largest", "perturb", "refresh", "set_limits", "steepness_of"]
 
 @compiled
 def refresh(program: DenseProgram, tableau: Tableau) -> int:
-    """Factor the kernel anew and recompute all values from the codes.
+    """Factor the kernel again and recompute all values from the codes.
 
     In order: theta_C and the rows on pieces, nu_R and the variables at kinks, and how far that is
     from what they were (DRIFT).
@@ -342,7 +342,7 @@ def steepness_of(program: DenseProgram, tableau: Tableau) -> float:
 
 @compiled_in_place
 def perturb(program: DenseProgram, tableau: Tableau, seed: int) -> None:
-    """Draw the symbolic perturbation anew, so that the basis is strictly optimal.
+    """Draw the symbolic perturbation again, so that the basis is strictly optimal.
 
     Kinks and slopes that the basis rests on stay; every other one moves away from it, by a random
     amount that keeps the order within each coordinate: in the order piece 0, kink 0, piece 1, ...

@@ -1,4 +1,4 @@
-"""The look at the resting coordinates at both ends of many segments.
+"""The check of the resting coordinates at both ends of many segments.
 
 `scan` looks at exact products. Screening comes before it in a large program: most resting
 coordinates are far from their limits between two points of a path.

@@ -79,7 +79,7 @@ RISING = 10.0
 """The same from which on every pivot of a column's path is looked at."""
 
 STEEPNESS_AFTER = 16
-"""Pivots between two looks at the steepness of a column's path that is walked with care."""
+"""Pivots between two checks of the steepness of a column's path that is followed with care."""
 
 RECENTRED = 5
 """Times that a stretch is walked again from a nearer centre before it is kept as it is."""
@@ -87,7 +87,7 @@ RECENTRED = 5
 # ---- patience
 
 STALL = 500
-"""Pivots without a segment of positive length after which the perturbation is drawn anew."""
+"""Pivots without a segment of positive length after which the perturbation is drawn again."""
 
 PERTURBATIONS = 8
 """Perturbations drawn without progress before the path is given up."""
@@ -96,7 +96,7 @@ STARTS = 40
 """Values of lam at which a first optimal basis is looked for."""
 
 VISIT = 0.03
-"""Seconds of pivots between two looks at the clock: short for a person, long for a clock."""
+"""Seconds of pivots between two checks of the clock: short for a person, long for a clock."""
 
 # ---- candidates of a large program
 
@@ -116,7 +116,7 @@ BLOCKERS = 64
 """Resting coordinates that become candidates where nothing among these blocks a ray."""
 
 BATCH, BATCH_AT_MOST = 64, 192
-"""Pivots between two looks at the resting coordinates, at first and at most."""
+"""Pivots between two checks of the resting coordinates, at first and at most."""
 
 LOOK_ENTRIES = 30_000_000
 """Numbers that a look may hold for either end of the segments: 240 MB."""

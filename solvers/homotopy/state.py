@@ -180,7 +180,7 @@ class State:
         return self.tableau.ray
 
     def refresh(self) -> float:
-        """Factor the kernel anew and recompute all values.
+        """Factor the kernel again and recompute all values.
 
         Returns
         -------
@@ -204,7 +204,7 @@ class State:
         return float(steepness_of(self.program, self.tableau))
 
     def perturb(self, rng: np.random.Generator) -> None:
-        """Draw the symbolic perturbation anew (see :func:`refresh.perturb`), and refresh.
+        """Draw the symbolic perturbation again (see :func:`refresh.perturb`), and refresh.
 
         Raises
         ------

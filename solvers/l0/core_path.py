@@ -66,7 +66,7 @@ class Core(NamedTuple):
     entered : int array of shape (rooms,)
         The nodes, in the order in which they entered.
     stamp, counts : int arrays of shape (J,)
-        The last segment for which a node entered; the counts before the segment in hand.
+        The last segment for which a node entered; the counts before the current segment.
     past : int array of shape (2, rooms + 1)
         Changes that undo the deviations at the last budget.
     state : int array of shape (STATES,)

@@ -165,7 +165,7 @@ def _load_lane(space: LaneSpace, lane: int, D: int, block: BlockData, b: int) ->
 
 @compiled_in_place
 def _first_entry(u: int) -> int:
-    """Return where the triangle of level u starts: behind those of 0, ..., u - 1."""
+    """Return where the triangle of level u starts: after those of 0, ..., u - 1."""
     return u * (u + 1) * (u + 2) // 6
 
 
@@ -208,7 +208,7 @@ def _enumerate(space: LaneSpace, D: int) -> None:
             mask[k, v] = chosen if rss < old else held
         if w == 0:
             continue
-        # (1) for the candidates behind f, and the response.
+        # (1) for the candidates after f, and the response.
         source = row + w + 2
         for i in range(w):
             other = row + 1 + i

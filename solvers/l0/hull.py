@@ -139,7 +139,7 @@ class BudgetDual:
         """
         ends = np.append(spent, spent + np.cumsum(hull.width[first:], dtype=np.int64))
         values = np.append(value, value + np.cumsum(hull.drop[first:]))
-        # The segment in hand at K is the one that spends the K-th unit; beyond the last,
+        # The current segment at K is the one that spends the K-th unit; beyond the last,
         # lambda is 0.
         K = np.arange(spent, last + 1)
         hand = np.maximum(np.searchsorted(ends, K, side="left") - 1, 0)

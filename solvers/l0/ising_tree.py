@@ -54,7 +54,7 @@ MEMBERS, AT, STACK = range(3)
 """Rows of ``IsingSpace.level``: a level's set, the member to be dropped next, and the stack."""
 
 MARGIN, WEIGHT, CHANCE, POINT, SPARE, LOW_BITS, HIGH_BITS = range(7)
-"""Rows of ``IsingSpace.sample``, of the fit in hand: z beta, p (1 - p), p; a point of the dual; and
+"""Rows of ``IsingSpace.sample``, of the current fit: z beta, p (1 - p), p; a point of the dual; and
 scratch, two rows of it for :mod:`~sparseopt.solvers.l0.elementary`."""
 
 STEP, TRIAL, UNIT, BOUND = range(4)
@@ -80,7 +80,7 @@ class IsingSpace(NamedTuple):
         The smallest losses found, the sets that attain them, and whether these separate.
     beta : array of shape (d + 2, d)
         Coefficients of each level, by the number u of its members that may be dropped; the last row
-        is that of the fit in hand.
+        is that of the current fit.
     low : array of shape (d + 1, d)
     bit : int64 array of shape (d + 1, d)
         Bounds on the loss without each member that may be dropped, the largest first; and which
@@ -180,7 +180,7 @@ def pursue(space: IsingSpace, ridge: float, quota: int) -> Any:
                 state[TOP] -= 1
                 continue
             at[parent] = l - 1
-            # The members behind l have smaller bounds, and larger sets smaller optima.
+            # The members after l have smaller bounds, and larger sets smaller optima.
             w, members = parent - 1 - l, members_of[parent]
             if best[_count(members) - 1 - w] <= space.low[parent, l] + LOSS_TIE:
                 continue
@@ -385,7 +385,7 @@ def _solve(H: Array, k: int, right: Array) -> None:
 def _slope(
     Z: Array, chance: Array, chosen: Array, beta: Array, k: int, ridge: float, out: Array
 ) -> None:
-    """Set out to minus the gradient, Z'p / n - 2 rho beta, at the fit in hand; O(n k)."""
+    """Set out to minus the gradient, Z'p / n - 2 rho beta, at the current fit; O(n k)."""
     n = Z.shape[1]
     for a in range(k):
         row = Z[chosen[a]]
@@ -421,7 +421,7 @@ def _unstepped(
 
 @compiled_in_place
 def _bounds(space: IsingSpace, k: int, ridge: float, loss: float) -> None:
-    """Bound the loss without each of the k chosen members, whose fit is in hand; O(n k^2)."""
+    """Bound the loss without each of the k chosen members of the current fit; O(n k^2)."""
     Z, sample, chosen, H = space.Z, space.sample, space.chosen, space.H
     beta, n = space.beta[len(Z) + 1], Z.shape[1]
     weight, chance, p = sample[WEIGHT], sample[CHANCE], sample[POINT]
@@ -465,7 +465,7 @@ def _bounds(space: IsingSpace, k: int, ridge: float, loss: float) -> None:
 
 @compiled_in_place
 def _push(space: IsingSpace, u: int, k: int, members: int, top: int, parent: int) -> None:
-    """Put the set in hand on the stack unless none of its subsets can be better; O(k u).
+    """Put the current set on the stack unless none of its subsets can be better; O(k u).
 
     Its members that may be dropped are all, at the root, or the last u of the parent's.
     """

@@ -225,7 +225,7 @@ def _load(space: SearchSpace, block: BlockData, b: int) -> Any:
 
 @compiled_in_place
 def _drop_copies(space: SearchSpace, d: int) -> int:
-    """Keep one candidate of each direction, and begin anew; return how many are kept."""
+    """Keep one candidate of each direction, and restart; return how many are kept."""
     R, c, kept = space.R, space.c, space.kept
     m = 0
     for k in range(d):
@@ -345,7 +345,7 @@ def _set_floor(space: SearchSpace, rss: float) -> None:
 
 @compiled_in_place
 def _offset(u: int) -> int:
-    """Where the matrix of level u starts: behind those of 1, ..., u - 1."""
+    """Where the matrix of level u starts: after those of 1, ..., u - 1."""
     return (u - 1) * u * (2 * u - 1) // 6
 
 
@@ -512,7 +512,7 @@ def _pursue_add(space: SearchSpace, quota: int) -> None:
             best[s], mask[s] = rss, members
         if w == 0 or best[s + 1] <= floor:
             continue
-        # (1) for the candidates behind l.
+        # (1) for the candidates after l.
         target = _offset(w)
         for i in range(w):
             k = l + 1 + i

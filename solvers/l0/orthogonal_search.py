@@ -89,7 +89,7 @@ def improve(columns: Array, best: Array, mask: Array, work: float) -> Any:
 
 @compiled_in_place
 def _take(here: Array, i: int, out: Array) -> bool:
-    """Project column i out of those behind it; False where there is nothing left of it."""
+    """Project column i out of those after it; False where there is nothing left of it."""
     length = _squared(here[i])
     if length <= NO_DIGITS:
         return False

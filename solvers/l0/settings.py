@@ -115,7 +115,7 @@ BLOCK_ENTRIES = 1 << 22
 BLOCK_PRODUCTS = 1500 * 1500
 """Inner products of a block's columns that are remembered: 18 MB."""
 
-# ---- Between two looks at the clock, each some milliseconds
+# ---- Between two checks of the clock, each some milliseconds
 
 TREE_NODES_PER_CALL = 20_000
 FITS_PER_CALL = 500

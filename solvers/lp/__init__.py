@@ -1,1 +1,1 @@
-"""Parametric problems as linear programs, and back: what all LP solvers behind us share."""
+"""Parametric problems as linear programs, and back: what all LP solvers share."""

@@ -309,7 +309,7 @@ def relaxed(program: NodeProgram) -> NodeProgram:
         column[end + np.flatnonzero(rows == columns)] = -1.0
         end += len(rows)
     k = len(program.q)
-    # t >= 0 as one more row behind the other linear ones.
+    # t >= 0 as one more row after the other linear ones.
     at = program.zero + program.nonnegative
     whole = sp.csr_array(
         sp.hstack([sp.csr_array(program.C), sp.csr_array(column[:, None])], format="csr")

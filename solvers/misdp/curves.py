@@ -46,7 +46,7 @@ class UnboundedCurve:
     cross: Array
 
     def rounded(self, digits: int) -> UnboundedCurve:
-        """Return the curve from the same point with so many digits behind the point."""
+        """Return the curve from the same point with so many decimal places."""
         return UnboundedCurve(
             self.x, *(np.round(v, digits) for v in (self.ray, self.bend, self.cross))
         )

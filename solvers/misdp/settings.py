@@ -245,7 +245,7 @@ RANK_ROUNDS = 4
 # ---- Rays and curves
 
 RAY_DIGITS = (1, 2, 3, 4, 6, None)
-"""Digits behind the point that rays and curves are rounded to, None for not at all. A direction of
+"""Decimal places that rays and curves are rounded to, None for not at all. A direction of
 few digits is often exact, which its proof asks for."""
 
 RAY_EXACT = 1e-15

@@ -31,7 +31,7 @@ _FIRST_PENALTY = 0.3
 _FIRST_CHANGE, _CHANGE = 30, 1.5
 """Iterations before the penalty changes, and by what factor at least."""
 _WORK = 2e7
-"""Cubes of the size that are done between two looks at the clock, about 50 ms."""
+"""Cubes of the size that are done between two checks of the clock, about 50 ms."""
 
 
 class SphereRelaxation(Backend):

@@ -22,7 +22,7 @@ from .leaves import pack_leaves
 __all__ = ["BruteForce"]
 
 _CHUNK = 100_000
-"""Matrix entries that are factorised between two looks at the clock: about 50 ms."""
+"""Matrix entries that are factorised between two checks of the clock: about 50 ms."""
 
 
 class BruteForce(Backend):
@@ -114,7 +114,7 @@ def _chunks(D: int, d: int) -> Iterator[Array]:
 
 
 def _rest(last: Array, D: int) -> Iterator[tuple[Array, Array]]:
-    """Yield (fixed in, fixed out) of the subtrees that lie lexicographically behind `last`."""
+    """Yield (fixed in, fixed out) of the subtrees that lie lexicographically after `last`."""
     d = len(last)
     for j in range(d):
         kept = last[:j]

@@ -44,7 +44,7 @@ _EVALUATIONS, _VALUE, _BEST, _STORED, _SLOW = range(5)
 
 
 class Iterate(NamedTuple):
-    """Where L-BFGS is; the arrays are changed in place, so that a caller can look at the clock.
+    """Where L-BFGS is; the arrays are changed in place, so that a caller can check the clock.
 
     Attributes
     ----------

@@ -56,7 +56,7 @@ LITTLE_GAIN = 5e-3
 RESTING_STEPS = 3
 """Slow steps in a row after which the minimisation is at rest."""
 SLICE = 0.05
-"""Seconds of compiled code between two looks at the clock and at Ctrl-C."""
+"""Seconds of compiled code between two checks of the clock and of Ctrl-C."""
 
 
 # ---- the tree

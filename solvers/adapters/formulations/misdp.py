@@ -42,7 +42,7 @@ def _refusal(problem: MISDP, solver: Solver) -> str:
 def solve_conic(
     problem: MISDP, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
-    """Hand the problem over as it stands.
+    """Solve the problem as it stands.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ __all__ = ["SPHERE", "sphere_program", "whole_sphere_program"]
 def solve_strs(
     problem: STRS, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
-    """Hand the problem over as it stands; refit the incumbent on its support.
+    """Solve the problem as it stands; refit the incumbent on its support.
 
     Parameters
     ----------
