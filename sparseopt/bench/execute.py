@@ -52,7 +52,7 @@ def execute(
     Raises
     ------
     Stopped
-        When `stop` was set; nothing is left behind.
+        When `stop` was set; no files are left.
     """
     begun = time.monotonic()
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

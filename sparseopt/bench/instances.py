@@ -377,7 +377,7 @@ def facts_of(instance: Mapping[str, Any], target: Path) -> dict[str, Any]:
 
 
 def _value(word: str, known: Mapping[str, float], problem: Problem) -> Any:
-    """Return what a word stands for, or what "knots:", "end:" or "separated" make of one."""
+    """Return the value of a word, or of "knots:", "end:" or "separated" with one."""
     from sparseopt.api import solve
 
     def knots(**question: Any) -> list[float]:

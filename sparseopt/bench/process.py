@@ -214,7 +214,7 @@ def _watched(
 
 
 def _words(reader: int) -> list[str | None]:
-    """Return what the pipe brings: whole words (they are short), None at its end."""
+    """Return what the pipe has: whole words (they are short), None at its end."""
     try:
         data = os.read(reader, 4096)
     except BlockingIOError:

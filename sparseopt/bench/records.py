@@ -33,7 +33,7 @@ class Outcome(StrEnum):
     CRASH = "crash"
     """Its process died."""
     HANG = "hang"
-    """Its process had to be killed: it did not keep the time limit."""
+    """Its process was killed: it did not keep the time limit."""
     MEMORY = "memory"
     """It took more memory than allowed."""
     LICENCE = "licence"
@@ -101,7 +101,7 @@ def classify(
 def _raised(error: str, message: str) -> tuple[Outcome, str]:
     if error in ("unavailable", "ModuleNotFoundError"):
         return Outcome.UNAVAILABLE, message
-    # A vendor's word, whichever exception brings it.
+    # A vendor's term, in whichever exception it comes.
     if error in ("BackendUnavailable", "BackendError") and "licen" in message.lower():
         return Outcome.LICENCE, message
     if error == "BackendUnavailable":

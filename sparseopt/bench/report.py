@@ -383,7 +383,7 @@ def _context(
     )
     labels = [label for label in labels if (table["backend"] == label).any()]
     styles = {label: k for k, label in enumerate(labels)}
-    # The copy of the suite is called suite.toml; the records know its name.
+    # The copy of the suite is called suite.toml; the records have its name.
     name = next((str(e["suite"]) for e in environments if "suite" in e), "comparison")
     found = families(table)
     bad, left_out = troubles(table)

@@ -514,7 +514,7 @@ def _check_backends(suite: Suite) -> None:
 
 
 def _clean(folder: Path) -> None:
-    """Remove what a killed run left half done."""
+    """Remove the partial files of a killed run."""
     shutil.rmtree(folder / "work", ignore_errors=True)
 
 

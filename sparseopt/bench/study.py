@@ -236,7 +236,7 @@ def median_time(
 
 
 def chosen_of(names: Sequence[str], known: Iterable[str], what: str) -> tuple[str, ...]:
-    """Return the names that were asked for; ("all",) stands for all that are known.
+    """Return the names that were asked for; ("all",) means all that are known.
 
     Parameters
     ----------

@@ -335,7 +335,7 @@ def _setting(table: Table) -> Setting:
 
 
 def _params(table: Table, name: str = "params") -> dict[str, Any]:
-    """Return parameters; words stand for values that the instance knows, and are checked later."""
+    """Return parameters; words stand for values of the instance, and are checked later."""
     given = table.table(name)
     for key, value in given.items():
         if key not in SolveParams.names():

@@ -125,7 +125,7 @@ _ERRORS = ("violation", "max_violation", "min_violation")
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its text, how many solves are behind it, and whether the paper says it."""
+    """One cell: its text, how many solves it sums up, and whether it is the paper's."""
 
     text: str
     runs: int = 0

@@ -56,7 +56,7 @@ def check(problem: Problem, result: Result) -> CheckReport:
     """
     _identify(problem, result)
     findings = Findings()
-    # Evidence is anybody's input. Verifiers look at it with care, and whatever still goes wrong
+    # Evidence is untrusted input. Verifiers check it with care, and whatever still goes wrong
     # while reading it is the evidence's fault.
     try:
         with np.errstate(all="ignore"), blas_threads(result.params.threads or 1):

@@ -31,7 +31,7 @@ _GRACE = 0.5
 """Seconds by which a solve may exceed its time limit."""
 _LIMIT = 0.05
 _TRIES = 4
-"""Solves of which the quickest counts: a busy machine holds up one or another."""
+"""Solves of which the quickest counts: a busy machine delays some."""
 _REACTION = 2.0
 """Seconds that a solve may take to end after Ctrl-C."""
 _ANSWERED = {Status.OPTIMAL, Status.CONVERGED}
@@ -121,7 +121,7 @@ class _Usual:
         self.sample = sample
 
     def solve(self, **special: Any) -> Result:
-        """Solve the sample anew, unchecked, with `special` keywords of :func:`sparseopt.solve`."""
+        """Solve the sample again, unchecked, with `special` keywords of :func:`sparseopt.solve`."""
         given = {"check": False, **self.sample.question, **special}
         return solve(self.sample.problem, backend=self.backend, **given)
 

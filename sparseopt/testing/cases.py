@@ -97,7 +97,7 @@ class ConformanceCase:
         NotMet
             When checks fail: the message lists each by name with what was seen.
         SparseOptError
-            What the solve itself raises; a missing licence, whoever raises it.
+            What the solve itself raises; a missing licence, wherever it is raised.
         """
         if self.solve is not None:
             self.solve()

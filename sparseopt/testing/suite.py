@@ -55,7 +55,7 @@ def conformance_cases(
             continue
         samples = given.get(family, FamilySamples(()))
         if family in own:
-            # Everyone gets problems of their own: a backend may spoil them, which is a case.
+            # Every backend gets its own copies: one that changes them fails a check.
             samples = deepcopy(_samples(own[family], rng)).and_also(samples)
         cases += _family_cases(family, backend, samples)
     missing = sorted(

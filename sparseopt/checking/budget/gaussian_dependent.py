@@ -95,7 +95,7 @@ def prove_dependent(
 
 @strict
 def _project(rows: Array, i: int, length: float, out: Array) -> None:
-    """Set the rows of `out` behind i to those of `rows` less their parts along row i.
+    """Set the rows of `out` after i to those of `rows` less their parts along row i.
 
     `length` is the square of row i's norm; `out` may be `rows`.
     """

@@ -130,7 +130,7 @@ class _Batch:
     def _children(
         self, row: Array, members: Array, low: Array, loss: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """Drop one member of each set, behind those dropped before, where that may be better."""
+        """Drop one member of each set, after those dropped before, where that may be better."""
         free = members & (np.arange(members.shape[1]) >= low[:, None])
         parent, place = np.nonzero(free)
         behind = np.cumsum(free[:, ::-1], axis=1)[:, ::-1][parent, place] - 1

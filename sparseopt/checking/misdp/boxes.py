@@ -59,7 +59,7 @@ def uncovered(lower: Array, upper: Array, low: Array, high: Array) -> tuple[Arra
 def _split(lower: Array, upper: Array, low: Array, high: Array) -> list[tuple[Array, Array, Array]]:
     """Return (low, high, boxes) of the slices of a region; each has fewer boxes or faces."""
     first, last = np.sort(lower, axis=0), np.sort(upper, axis=0)
-    # Behind the k-th box in the order of its ends nothing begins that lies before: a clean cut.
+    # A clean cut: k boxes end before all others begin.
     clean = last[:-1] < first[1:]
     cuts = clean.sum(axis=0)
     if cuts.any():

@@ -1,6 +1,6 @@
 r"""From the bases of a chunk of segments to their solutions, affine in step = lam - low.
 
-Every array has one row for each segment. The kernels are solved here anew; nothing that the result
+Every array has one row for each segment. The kernels are solved again here; nothing that the result
 states about theta and nu is used, it is only compared.
 """
 

@@ -24,7 +24,7 @@ from sparseopt.problems.parametric.maps import LinearMap
 __all__ = ["Breach", "breaches"]
 
 _CLEAR = 1e-2 * SEGMENT
-"""Violations below this, relative to a part of their scale, need no look at the whole of it."""
+"""Violations below this, relative to a part of their scale, need no check of the whole."""
 _PLACES = ("lower end", "upper end", "way to infinity")
 
 
@@ -231,7 +231,7 @@ class _Side:
             here = np.flatnonzero(is_own & (found.segment == s))
             terms = self._terms(s, found)
             scale[here] += terms.max(initial=0.0)
-            # Only what is not small anyway needs a look at its own condition.
+            # Only what is not small anyway needs its own condition checked.
             for at in here[found.amount[here] > SEGMENT * strict[here]]:
                 strict[at] += self.conditioned(int(s), int(found.coordinate[at]), terms)
         strict = np.minimum(strict, scale)

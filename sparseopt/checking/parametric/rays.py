@@ -400,7 +400,7 @@ def prove_end(
     findings : Findings
         Gets what was found.
     above : bool, default False
-        Whether the upper end is meant.
+        Whether to prove it for the upper end.
 
     Returns
     -------

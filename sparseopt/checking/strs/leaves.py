@@ -42,7 +42,7 @@ __all__ = ["Judgement", "SupportLeaves", "bound_tolerance", "judge", "unproven_l
 _CELLS = 200_000_000
 """Leaves times variables beyond which the certificate is not read."""
 _VISITS = 5e9
-"""Entries of leaves that rebuilding the tree may look at, level by level: about a minute."""
+"""Entries of leaves that rebuilding the tree may read, level by level: about a minute."""
 _CUBES = 1e12
 """Sum of the cubes of the matrices that may be factorised: about a minute."""
 _CHUNK = 1_000_000
