@@ -79,7 +79,7 @@ class CoverPath(so.PathResult):
 
 
 class Enumeration(so.Backend):
-    """Look at all points, the cheapest first."""
+    """Try all points, the cheapest first."""
 
     name = "toy-enumeration"
     summary = "all covers, cheapest first"
