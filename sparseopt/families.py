@@ -115,7 +115,7 @@ def families() -> Mapping[str, Family]:
     :func:`broken_families` says why.
     """
     found: dict[str, Family] = {}
-    for name, value in {**entry_points(ENTRY_POINT_GROUP), **_OWN}.items():
+    for name, value in {**_OWN, **entry_points(ENTRY_POINT_GROUP), **_OWN}.items():
         try:
             found[name] = _load(name, value)
         except SparseOptError as error:

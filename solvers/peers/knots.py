@@ -184,7 +184,7 @@ def _assemble(knots: Knots, pieces: list[_Piece], stop: float) -> ParametricPath
         objective=np.array(objective),
         shape=(m, p),
         names=problem.coefficient_names,
-        stopped_by="iterations" if knots.out_of_pivots and reached != "lam_min" else reached,
+        stopped_by="iteration" if knots.out_of_pivots and reached != "lam_min" else reached,
     )
 
 

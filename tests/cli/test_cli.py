@@ -95,17 +95,21 @@ class Scripted(Backend):
         if act == "infeasible":
             return sparseopt.Result(status=Status.INFEASIBLE)
         x = np.linalg.lstsq(problem.X, problem.y)[0]
+        objective = float(np.abs(x).sum())
         if act == "interrupt":
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
-            return sparseopt.Result(status=Status.FEASIBLE, limit=control.limit(), x=x)
+            return sparseopt.Result(
+                status=Status.FEASIBLE, limit=control.limit(), x=x, objective=objective
+            )
         if act == "wait":
             print("ready", file=sys.stderr, flush=True)
             while control.limit() is None:
                 control.progress("waiting", fraction=0.5)
                 time.sleep(0.01)
-            return sparseopt.Result(status=Status.FEASIBLE, limit=control.limit(), x=x)
-        objective = float(np.abs(x).sum())
+            return sparseopt.Result(
+                status=Status.FEASIBLE, limit=control.limit(), x=x, objective=objective
+            )
         if act == "lie":
             objective *= 2.0
         if act == "claim":

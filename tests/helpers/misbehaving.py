@@ -56,7 +56,7 @@ class FalseOptimum(Good):
         x = np.zeros(len(problem.linear))
         x[int(np.argmin(np.diag(problem.A) + np.abs(problem.linear)))] = 1.0
         value = problem.objective(x)
-        return Result(status=Status.OPTIMAL, x=x, objective=value)
+        return Result(status=Status.OPTIMAL, x=x, objective=value, bound=value)
 
 
 class Hangs(Good):

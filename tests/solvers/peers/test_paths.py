@@ -78,7 +78,7 @@ def test_pyprimal_says_when_it_runs_out_of_pivots():
     need("pyprimal")
     result = sparseopt.solve(PATHS["dantzig"], backend="pyprimal", options={"pivots": 5})
     assert result.status is Status.FEASIBLE
-    assert result.path.stopped_by == "iterations"
+    assert result.path.stopped_by == "iteration"
     assert result.path.low[-1] > 0.0
 
 
