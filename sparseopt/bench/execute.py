@@ -107,7 +107,7 @@ def _answered(
         **evaluation,
         **kept,
         "metrics": metrics,
-        "answer": _kept(job, folder, work, ["answer.arrays.npz", "answer.json"]),
+        "answer": _kept(job, folder, work, [*_arrays_of_answer(work), "answer.json"]),
         "log": log if outcome in (Outcome.CRASH, Outcome.HANG, Outcome.FAILED) else "",
     }
 
@@ -288,6 +288,10 @@ def _kept(job: Job | Unit, folder: Path, work: Path, names: Sequence[str]) -> st
     for name in there:
         (work / name).replace(place / name)
     return f"answers/{job.key}/{there[-1]}"
+
+
+def _arrays_of_answer(work: Path) -> list[str]:
+    return [file.name for file in work.glob("answer.*.arrays.npz")]
 
 
 def _raise_if_stopped(ended: Ended) -> None:

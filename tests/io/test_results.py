@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -57,7 +58,12 @@ def test_the_same_result_gives_the_same_bytes(name: str, tmp_path: Path) -> None
     files = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
     for file in files:
         assert (tmp_path / file).read_bytes() == (tmp_path / "again" / file).read_bytes()
-    assert files == (["r.arrays.npz", "r.json"] if name == "large-path" else ["r.json"])
+    assert files[-1] == "r.json"
+    if name != "large-path":
+        assert files == ["r.json"]
+        return
+    digest = hashlib.sha256((tmp_path / files[0]).read_bytes()).hexdigest()
+    assert files == [f"r.{digest[:12]}.arrays.npz", "r.json"]
 
 
 def test_the_path_can_be_used_after_reading(tmp_path: Path) -> None:
@@ -107,7 +113,7 @@ def test_the_header_of_a_result(tmp_path: Path) -> None:
     assert header["path"] == {"kind": "parametric", "stopped_by": "lam_min"}
     assert "x" not in header
     with pytest.raises(ProblemError, match=r"__header__ is missing.*the \.json file is the one"):
-        read_header(tmp_path / "r.arrays.npz")
+        read_header(arrays_file(tmp_path))
 
 
 # ---- saving
@@ -259,14 +265,99 @@ def test_a_tampered_answer_is_read_for_the_checker_to_refute(tmp_path: Path) -> 
 def test_the_arrays_file_must_be_the_right_one(tmp_path: Path) -> None:
     result = RESULTS["large-path"]()
     save_result(result, tmp_path / "r.json")
-    beside = tmp_path / "r.arrays.npz"
+    beside = arrays_file(tmp_path)
     content = bytearray(beside.read_bytes())
     content[len(content) // 2] ^= 1
     beside.write_bytes(bytes(content))
-    with pytest.raises(ProblemError, match=r"r\.arrays\.npz beside it is another or damaged"):
+    with pytest.raises(ProblemError, match=r"r\.[0-9a-f]{12}\.arrays\.npz beside it is another"):
         load_result(tmp_path / "r.json")
     beside.unlink()
     with pytest.raises(ProblemError, match="not beside it: copy both files"):
+        load_result(tmp_path / "r.json")
+
+
+def arrays_file(folder: Path) -> Path:
+    (found,) = folder.glob("*.arrays.npz")
+    return found
+
+
+def other_large_result() -> Result:
+    return RESULTS["large-path"]().with_changes(x=np.arange(25_000.0))
+
+
+@pytest.mark.parametrize("broken", ["r.json", "arrays"])
+def test_what_stops_a_replacement_leaves_the_old_result_whole(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = RESULTS["large-path"]()
+    save_result(old, tmp_path / "r.json")
+    replace = Path.replace
+
+    def killed(self: Path, target: Path) -> Path:
+        if (broken == "r.json") == (target.name == "r.json"):
+            raise KeyboardInterrupt
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", killed)
+    # A kill runs no handler either.
+    monkeypatch.setattr(Path, "unlink", lambda self, missing_ok=False: None)
+    with pytest.raises(KeyboardInterrupt):
+        save_result(other_large_result(), tmp_path / "r.json")
+    assert_equal(old, load_result(tmp_path / "r.json"))
+
+
+def test_the_old_arrays_go_when_a_result_is_replaced(tmp_path: Path) -> None:
+    save_result(RESULTS["large-path"](), tmp_path / "r.json")
+    first = arrays_file(tmp_path)
+    save_result(other_large_result(), tmp_path / "r.json")
+    assert arrays_file(tmp_path) != first
+    assert_equal(other_large_result(), load_result(tmp_path / "r.json"))
+    save_result(other_large_result(), tmp_path / "r.json")
+    assert_equal(other_large_result(), load_result(tmp_path / "r.json"))
+    save_result(path_result(), tmp_path / "r.json")
+    assert [file.name for file in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_the_arrays_of_another_result_stay(tmp_path: Path) -> None:
+    save_result(RESULTS["large-path"](), tmp_path / "r.json")
+    (tmp_path / "s.json").write_bytes((tmp_path / "r.json").read_bytes())
+    save_result(path_result(), tmp_path / "s.json")
+    assert_equal(RESULTS["large-path"](), load_result(tmp_path / "r.json"))
+
+
+def as_version_0_1(folder: Path) -> Path:
+    """Rename the arrays as version 0.1 did; return their file."""
+    found = arrays_file(folder)
+    text = (folder / "r.json").read_text().replace(found.name, "r.arrays.npz")
+    (folder / "r.json").write_text(text)
+    return found.rename(folder / "r.arrays.npz")
+
+
+def test_results_of_version_0_1_are_read_and_replaced(tmp_path: Path) -> None:
+    save_result(RESULTS["large-path"](), tmp_path / "r.json")
+    old = as_version_0_1(tmp_path)
+    assert_equal(RESULTS["large-path"](), load_result(tmp_path / "r.json"))
+    save_result(other_large_result(), tmp_path / "r.json")
+    assert not old.exists()
+    assert_equal(other_large_result(), load_result(tmp_path / "r.json"))
+
+
+def test_each_entry_of_the_arrays_file_is_used_once(tmp_path: Path) -> None:
+    save_result(RESULTS["large-path"](), tmp_path / "r.json")
+    beside = as_version_0_1(tmp_path)
+    whole = json.loads((tmp_path / "r.json").read_text())
+    with np.load(beside) as opened:
+        entries = dict(opened)
+    np.savez_compressed(beside, **entries, surprise=np.zeros(7_000_000))
+    digest = hashlib.sha256(beside.read_bytes()).hexdigest()
+    document = {**whole, "arrays": {"file": beside.name, "sha256": digest}}
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    with pytest.raises(ProblemError, match="the document uses no entry surprise"):
+        load_result(tmp_path / "r.json")
+    large = {"dtype": "float64", "shape": [7_000_000], "entry": "surprise"}
+    document["duals"] = {"a": large, "b": large}
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    with pytest.raises(ProblemError, match="the document uses the entry surprise twice"):
         load_result(tmp_path / "r.json")
 
 

@@ -1,8 +1,11 @@
 """Results as versioned JSON; schema/result-v1.json describes the document.
 
-Arrays are inside the document while they are few, else in ``NAME.arrays.npz`` beside it, which the
-document names with its SHA-256. The same result gives the same bytes. What is read is checked for
-types, shapes and ranges; whether a result is *true* is the question of :func:`sparseopt.check`.
+Arrays are inside the document while they are few, else in ``NAME.HASH.arrays.npz`` beside it, which
+the document names with its SHA-256 (HASH is its beginning; version 0.1 wrote ``NAME.arrays.npz``).
+The new arrays are there before the document takes its place, the old ones go afterwards: whatever
+ends the process between leaves the old result or the new one whole. The same result gives the same
+bytes. What is read is checked for types, shapes and ranges; whether a result is *true* is the
+question of :func:`sparseopt.check`.
 """
 
 from __future__ import annotations
@@ -10,15 +13,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import resources
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from sparseopt.errors import ProblemError
-from sparseopt.io.archive import open_archive, write_archive
+from sparseopt.io.archive import Archive, open_archive, write_archive
 from sparseopt.io.arrays import collect, encode_array, fill
 from sparseopt.io.fields import Fields
 from sparseopt.io.files import naming, open_read, replacing
@@ -33,6 +37,7 @@ from sparseopt.result import Result
 __all__ = ["PathFormat", "load_result", "read_result_header", "result_schema", "save_result"]
 
 _INLINE = 20_000
+_HASH = 12
 _MAX_DOCUMENT = 2**28
 
 
@@ -52,7 +57,7 @@ def save_result(result: Result, path: str | PathLike[str]) -> None:
     result : Result
     path : path
         Must end in ``.json``. With more than 20,000 numbers in arrays, these go into
-        ``NAME.arrays.npz`` beside it.
+        ``NAME.HASH.arrays.npz`` beside it, and those of the result that was there are removed.
 
     Raises
     ------
@@ -70,16 +75,38 @@ def save_result(result: Result, path: str | PathLike[str]) -> None:
         document = fill(tree, lambda array: encode_array(array, next(names, None)))
         # What is written must be readable: the reader's own checks, before a byte goes out.
         decode_result(loads_object(_text(document), "the document"), entries.__getitem__)
-    if inline:
+    before = _arrays_file_of(target)
+    beside = None
+    if not inline:
+        packed = BytesIO()
+        write_archive(packed, entries)
+        digest = _sha256(packed)
+        beside = target.with_name(f"{target.stem}.{digest[:_HASH]}.arrays.npz")
+        document["arrays"] = {"file": beside.name, "sha256": digest}
+        with replacing(beside) as stream:
+            stream.write(packed.getbuffer())
+    try:
         with replacing(target) as stream:
             stream.write(_text(document))
-        return
-    beside = target.with_name(f"{target.stem}.arrays.npz")
-    # The document is ready before the first of the two files takes its place.
-    with replacing(target) as stream, replacing(beside) as packed:
-        write_archive(packed, entries)
-        document["arrays"] = {"file": beside.name, "sha256": _sha256(packed)}
-        stream.write(_text(document))
+    except BaseException:
+        if beside is not None and beside != before:
+            beside.unlink(missing_ok=True)
+        raise
+    if before is not None and before != beside:
+        # The new result is whole, whatever becomes of the file that it does not need.
+        with suppress(OSError):
+            before.unlink(missing_ok=True)
+
+
+def _arrays_file_of(target: Path) -> Path | None:
+    """Return the arrays that only the result in the file `target` can use, None without them."""
+    try:
+        given = _document(target)["arrays"]
+        name, digest = given["file"], given["sha256"]
+    except (ProblemError, KeyError, TypeError):
+        return None
+    own = (f"{target.stem}.arrays.npz", f"{target.stem}.{digest[:_HASH]}.arrays.npz")
+    return target.with_name(name) if name in own else None
 
 
 def load_result(path: str | PathLike[str], problem: Problem | None = None) -> Result:
@@ -104,7 +131,8 @@ def load_result(path: str | PathLike[str], problem: Problem | None = None) -> Re
             result = decode_result(document, _no_entries)
         else:
             with _entries_beside(target, document["arrays"]) as entries:
-                result = decode_result(document, entries)
+                result = decode_result(document, entries.read)
+                entries.end()
     if problem is None:
         return result
     fingerprint = problem.fingerprint()
@@ -170,7 +198,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _entries_beside(path: Path, given: Any) -> Iterator[Callable[[str], Array]]:
+def _entries_beside(path: Path, given: Any) -> Iterator[_Entries]:
     """Open the file of arrays that a document names, when its checksum is the one named."""
     fields = Fields(given if isinstance(given, Mapping) else {}, "arrays", _no_entries)
     name, digest = fields.text("file"), fields.text("sha256")
@@ -188,7 +216,29 @@ def _entries_beside(path: Path, given: Any) -> Iterator[Callable[[str], Array]]:
                 f"expected {digest[:12]}..."
             )
         with open_archive(beside, stream) as archive:
-            yield archive.read
+            yield _Entries(archive)
+
+
+class _Entries:
+    """The arrays of the file beside a document, each of which the document uses once."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._unused = set(archive.names)
+
+    def read(self, name: str) -> Array:
+        """Return an array; one that was returned before is refused: it would fill the memory."""
+        if name in self._archive.names and name not in self._unused:
+            raise self._archive.error(f"the document uses the entry {name} twice", name)
+        array = self._archive.read(name)
+        self._unused.remove(name)
+        return array
+
+    def end(self) -> None:
+        """Raise a ProblemError when there is an entry that nobody has read."""
+        if self._unused:
+            name = min(self._unused)
+            raise self._archive.error(f"the document uses no entry {name}: what is it for?", name)
 
 
 def _sha256(stream: BinaryIO) -> str:
