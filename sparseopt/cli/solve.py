@@ -120,7 +120,7 @@ def solve(
         _print(result, problem, as_json)
     if output is not None:
         with _kept(trouble):
-            result.save(output)
+            _save(result, output)
     if plot is not None:
         with _kept(trouble):
             _draw(result, plot, title=f"{instance.stem} ({problem.kind})", **style)
@@ -191,6 +191,15 @@ def _print(result: Result, problem: Problem, as_json: bool) -> None:
     from sparseopt.cli.tables import print_result
 
     print_result(result, problem)
+
+
+def _save(result: Result, output: Path) -> None:
+    from sparseopt import Limit
+
+    if result.limit is Limit.INTERRUPTED and not result.status.has_answer and output.exists():
+        say("warning", f"there is no answer to save: {output} was left as it was")
+        return
+    result.save(output)
 
 
 def _style(problem: Problem, params: SolveParams, x: str) -> dict[str, Any]:

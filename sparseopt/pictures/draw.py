@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import singledispatch
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparseopt.errors import ParamError
 from sparseopt.families import families
 from sparseopt.installed import resolve
+from sparseopt.io.files import replacing
 from sparseopt.paths.base import PathResult
 from sparseopt.pictures.graphs import plot_budgets, plot_graph, plot_roc
 from sparseopt.pictures.selection import plot_criterion, plot_cross_validation, plot_stability
@@ -137,7 +139,7 @@ def plot_witness(
 
 
 def save_picture(shown: Any, file: str | PathLike[str], *, title: str = "", **style: Any) -> None:
-    """Draw into a picture file; its ending chooses the format.
+    """Draw into a picture file, written whole or not at all; its ending chooses the format.
 
     No display is needed, and no state of pyplot is touched.
 
@@ -154,6 +156,8 @@ def save_picture(shown: Any, file: str | PathLike[str], *, title: str = "", **st
     ------
     ParamError, BackendUnavailable
         As :func:`plot` and :func:`~sparseopt.pictures.check_picture`.
+    ProblemError
+        When the file cannot be written.
     """
     check_picture(file)
     from matplotlib.figure import Figure
@@ -171,4 +175,6 @@ def save_picture(shown: Any, file: str | PathLike[str], *, title: str = "", **st
         if title:
             # A dollar sign in a name is not mathematics.
             ax.set_title(title, parse_math=False)
-    figure.savefig(file)
+    with replacing(file) as stream:
+        # By its name: not every format of matplotlib can be written to a stream.
+        figure.savefig(stream.name, format=Path(file).suffix[1:].lower())

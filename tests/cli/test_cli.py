@@ -102,6 +102,8 @@ class Scripted(Backend):
             return sparseopt.Result(
                 status=Status.FEASIBLE, limit=control.limit(), x=x, objective=objective
             )
+        if act == "interrupt-early":
+            return sparseopt.Result(status=Status.NO_SOLUTION, limit=Limit.INTERRUPTED)
         if act == "wait":
             print("ready", file=sys.stderr, flush=True)
             while control.limit() is None:
@@ -213,6 +215,23 @@ def test_solve_draws_the_path(instance, tmp_path):
         picture = tmp_path / f"{x}.png"
         assert run("solve", instance, "--plot", picture, "--plot-x", x).exit_code == 0
         assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_picture_is_written_whole_or_not_at_all(instance, tmp_path, monkeypatch, ending):
+    figure = pytest.importorskip("matplotlib.figure").Figure
+    picture = tmp_path / f"p.{ending}"
+    assert run("solve", instance, "--plot", picture).exit_code == 0
+    before = picture.read_bytes()
+
+    def torn(self, file, **kwargs):
+        Path(file).write_bytes(b"half a picture")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(figure, "savefig", torn)
+    assert run("solve", instance, "--plot", picture).exit_code == 130
+    assert picture.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [picture]
 
 
 def test_a_path_over_the_nonzeros_is_drawn(tmp_path):
@@ -336,6 +355,20 @@ def test_an_interrupted_solve_prints_and_saves_what_is_known(instance, scripted,
     found = json.loads(done.stdout)
     assert (found["status"], found["limit"]) == ("feasible", "interrupted")
     assert json.loads(run("info", out, "--json").stdout)["limit"] == "interrupted"
+
+
+def test_a_solve_interrupted_before_any_answer_leaves_the_older_file(instance, scripted, tmp_path):
+    out = tmp_path / "r.json"
+    asked = ("solve", instance, "--lam", "0", "-o", out)
+    assert run(*asked).exit_code == 0
+    before = out.read_bytes()
+    done = run(*asked, *scripted, "act=interrupt-early")
+    assert done.exit_code == 130, done.output
+    assert f"there is no answer to save: {out} was left as it was" in done.stderr
+    assert out.read_bytes() == before
+    out.unlink()
+    assert run(*asked, *scripted, "act=interrupt-early").exit_code == 130
+    assert json.loads(out.read_text())["status"] == "no_solution"
 
 
 def test_an_interrupted_check_does_not_lose_the_answer(instance, monkeypatch):
