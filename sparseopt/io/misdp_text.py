@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Generic, Protocol, TypeVar
@@ -10,10 +10,98 @@ from typing import Any, Generic, Protocol, TypeVar
 from sparseopt.errors import ProblemError
 from sparseopt.io.files import naming
 from sparseopt.io.header import FACTS, checked_facts
+from sparseopt.io.strict_json import dumps, loads_object
 from sparseopt.io.text import read_text, write_text
 from sparseopt.problems import MISDP, Problem
 
-__all__ = ["Parsed", "TextFormat"]
+__all__ = ["HeaderComment", "Parsed", "TextFormat", "header_lines", "matrix_sizes_complaint"]
+
+_SMALL_MATRICES = 2_000_000
+"""Entries of matrices that any file may state ..."""
+_LARGEST_MATRICES = 2**26
+"""... and those that none may: a gigabyte when they are read."""
+_LONGEST = 480
+"""Characters of a comment line: lines of CBF end at 512."""
+
+
+def header_lines(mark: str, header: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the comment lines that hold sparseopt's JSON header, each of at most 500 characters.
+
+    Parameters
+    ----------
+    mark : str
+        Begins each of the lines.
+    header : mapping
+        JSON values.
+    """
+    text = dumps(header, ascii_only=True)
+    for begin in range(0, len(text), _LONGEST):
+        yield mark + text[begin : begin + _LONGEST]
+
+
+class HeaderComment:
+    """The comment lines with sparseopt's JSON header, as they are read; 0.1 wrote them as one.
+
+    Parameters
+    ----------
+    mark : str
+        Begins each of the lines.
+    where : str
+        Name of the file, for messages.
+    """
+
+    def __init__(self, mark: str, where: str) -> None:
+        self._mark = mark
+        self._where = where
+        self._parts: list[str] = []
+        self._first = 0
+
+    def takes(self, number: int, line: str) -> bool:
+        """Keep a line of the comment; return whether it was one."""
+        if not line.startswith(self._mark):
+            return False
+        self._first = self._first or number
+        self._parts.append(line[len(self._mark) :])
+        return True
+
+    def content(self) -> dict[str, Any]:
+        """Return the header, empty in files from elsewhere.
+
+        Raises
+        ------
+        ProblemError
+            When it is no JSON object.
+        """
+        if not self._parts:
+            return {}
+        where = f"{self._where}: line {self._first}: the comment of sparseopt"
+        return loads_object("".join(self._parts).encode(), where)
+
+
+def matrix_sizes_complaint(rows: int, entries: int, lines: int) -> str | None:
+    """Return what a file should state instead, when its matrices are absurd for its length.
+
+    A matrix without an entry on its diagonal has a row of zeros: a file that means what it says
+    has a line for each row of its matrices. Small matrices may be empty.
+
+    Parameters
+    ----------
+    rows, entries : int
+        Of all matrices (triangles) stated so far.
+    lines : int
+        Of the file.
+
+    Returns
+    -------
+    str or None
+    """
+    if entries <= _SMALL_MATRICES:
+        return None
+    if rows > lines:
+        return f"matrices of at most {lines} rows altogether in a file of {lines} lines"
+    if entries > _LARGEST_MATRICES:
+        return f"matrices of at most {_LARGEST_MATRICES} entries altogether"
+    return None
 
 
 class Parsed(Protocol):

@@ -12,12 +12,14 @@ from sparseopt.errors import ProblemError
 __all__ = ["dumps", "loads_object"]
 
 
-def dumps(value: Any) -> str:
+def dumps(value: Any, *, ascii_only: bool = False) -> str:
     """Return compact JSON; the same text each time, floats by their shortest exact form.
 
     Parameters
     ----------
     value : JSON value
+    ascii_only : bool, default False
+        Write all other characters as escapes.
 
     Returns
     -------
@@ -29,7 +31,7 @@ def dumps(value: Any) -> str:
         When the value holds something that JSON cannot.
     """
     try:
-        return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(", ", ": "))
+        return json.dumps(value, allow_nan=False, ensure_ascii=ascii_only, separators=(", ", ": "))
     except (TypeError, ValueError) as error:
         raise ProblemError(f"this cannot be written as JSON: {error}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import tracemalloc
 from pathlib import Path
@@ -228,6 +229,94 @@ SDPA = """\
 """
 
 
+def long_named() -> MISDP:
+    problem = random_misdp(3, cones=False)
+    n = len(problem.c)
+    return problem.with_changes(names=[f"größe {k} 😀 " + 'a "b"\\ ' * 60 for k in range(n)])
+
+
+@pytest.mark.parametrize("ending", [".cbf", ".dat-s"])
+def test_no_line_is_longer_than_other_readers_take(ending: str, tmp_path: Path) -> None:
+    problem = long_named()
+    save_problem(problem, tmp_path / f"a{ending}", citation="x" * 5000)
+    lines = (tmp_path / f"a{ending}").read_bytes().splitlines()
+    assert max(map(len, lines)) <= 500
+    if ending == ".cbf":
+        assert lines[0] == b"VER"
+    assert same(load_problem(tmp_path / f"a{ending}"), problem)
+    assert read_header(tmp_path / f"a{ending}")["citation"] == "x" * 5000
+
+
+@pytest.mark.parametrize(
+    ("ending", "mark"), [(".cbf", "# sparseopt-cbf "), (".dat-s", "* sparseopt-sdpa ")]
+)
+def test_the_comment_of_version_0_1_is_read(ending: str, mark: str, tmp_path: Path) -> None:
+    problem = long_named()
+    save_problem(problem, tmp_path / f"a{ending}")
+    lines = (tmp_path / f"a{ending}").read_text().splitlines()
+    parts = [line.removeprefix(mark) for line in lines if line.startswith(mark)]
+    assert len(parts) > 1
+    header = json.dumps(json.loads("".join(parts)), ensure_ascii=False)
+    others = [line for line in lines if not line.startswith(mark)]
+    (tmp_path / f"b{ending}").write_text("\n".join([mark + header, *others]), encoding="utf-8")
+    assert same(load_problem(tmp_path / f"b{ending}"), problem)
+
+
+@pytest.mark.parametrize(
+    ("line", "new", "message"),
+    [
+        (18, "*INTEGR", r"line 18, '\*INTEGR': expected \*INTEGER"),
+        (18, "* integers:", "comes back"),
+        (18, "*intger*", r"expected \*INTEGER"),
+        (18, "*INT", r"line 19, '\*2': expected \*INTEGER or \*RANK1 before the first index"),
+        (20, "*RNK1", r"line 20, '\*RNK1': expected \*RANK1"),
+        (20, "*RANK", r"expected \*RANK1"),
+        (19, "*2.5", r"expected \* and a variable from 1 to 2"),
+        (19, "*-2", r"expected \* and a variable from 1 to 2"),
+        (20, "*INDICATOR", "indicators are not supported yet"),
+        (15, "-1 2 3 3 1.5", "indicator of SCIP-SDP, which is not supported yet"),
+        (15, "-1 1 1 1 1.5", r"expected matrix \(0 to 2\)"),
+        (2, "* Integer", "comes back"),
+        (2, "*INTEGER", "comes back"),
+    ],
+)
+def test_a_misspelt_keyword_is_no_comment(
+    line: int, new: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.dat-s").write_text(SDPA, encoding="utf-8")
+    (tmp_path / "b.dat-s").write_text(replaced(SDPA, line, new), encoding="utf-8")
+    if message == "comes back":
+        assert same(load_problem(tmp_path / "b.dat-s"), load_problem(tmp_path / "a.dat-s"))
+        return
+    with pytest.raises(ProblemError, match=message):
+        load_problem(tmp_path / "b.dat-s")
+
+
+def large_block(size: int, entries: int, ending: str) -> str:
+    """Return a file as SDPLIB's maxG55: one large matrix with entries on its diagonal."""
+    if ending == ".dat-s":
+        lines = ["1", "1", str(size), "1", *(f"1 1 {i} {i} 1" for i in range(1, entries + 1))]
+        return "\n".join(lines)
+    entry = [f"0 0 {i} {i} 1" for i in range(entries)]
+    head = ["VER", "2", "OBJSENSE", "MIN", "VAR", "1 1", "F 1", "PSDCON", "1", str(size)]
+    return "\n".join([*head, "HCOORD", str(entries), *entry])
+
+
+@pytest.mark.parametrize("ending", [".cbf", ".dat-s"])
+def test_a_matrix_may_be_as_large_as_the_file_is_long(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a{ending}"
+    path.write_text(large_block(3000, 3000, ending))
+    problem = load_problem(path)
+    assert isinstance(problem, MISDP)
+    assert [block.size for block in problem.blocks] == [3000]
+    path.write_text(large_block(3000, 30, ending))
+    with pytest.raises(ProblemError, match=r"matrices of at most \d+ rows altogether in a file of"):
+        load_problem(path)
+    path.write_text(large_block(12_000, 12_000, ending))
+    with pytest.raises(ProblemError, match="matrices of at most 67108864 entries altogether"):
+        load_problem(path)
+
+
 def test_what_an_sdpa_file_means(tmp_path: Path) -> None:
     (tmp_path / "a.dat-s").write_text(SDPA, encoding="utf-8")
     problem = load_problem(tmp_path / "a.dat-s")
@@ -268,7 +357,7 @@ def number_of(text: str, line: str, after: str = "") -> int:
         ("CON", "QR 3", "SVECPSD 3x", "its name and its length"),
         ("CON", "QR 3", "@0:POW 3", "a MISDP cannot hold @0:POW"),
         ("PSDVAR", "2", "-2", "expected the size of matrix 1 of 1"),
-        ("PSDVAR", "2", "90000", "is absurd"),
+        ("PSDVAR", "2", "90000", "matrices of at most"),
         ("INT", "2", "3", "expected entry 1 of 1: a variable from 0 to 2"),
         ("OBJBCOORD", "7.5", "nan", "'nan' is no finite number"),
         ("OBJBCOORD", "7.5", "1e999", "'1e999' is no finite number"),
@@ -309,7 +398,7 @@ def test_a_malformed_cbf_file_names_its_line(
         (4, "0", "expected the number of blocks, an integer >= 1"),
         (5, "{2, -3, 0}", "0 is none"),
         (5, "{2, -3, x}", "expected the sizes of the 3 blocks"),
-        (5, "{2, -3, 99999}", "blocks of at most 2000000 entries altogether"),
+        (5, "{2, -3, 99999}", "matrices of at most 22 rows altogether"),
         (6, "(1.0, -2.5, 3)", "expected the 2 costs of the objective; here are 3"),
         (6, "(1.0, inf)", "'inf' is no finite number"),
         (7, "0 1 1 -1", "expected matrix \\(0 to 2\\), block \\(1 to 3\\)"),

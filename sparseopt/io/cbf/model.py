@@ -12,7 +12,7 @@ from sparseopt.problems.base import Array
 __all__ = ["MARK", "WIDTHS", "CbfModel", "Coordinates"]
 
 MARK = "# sparseopt-cbf "
-"""Begins the comment line with sparseopt's JSON header."""
+"""Begins each comment line with sparseopt's JSON header."""
 
 
 @dataclass

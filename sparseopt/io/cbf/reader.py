@@ -8,7 +8,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.io.cbf.model import MARK, WIDTHS, CbfModel, Coordinates
-from sparseopt.io.strict_json import loads_object
+from sparseopt.io.misdp_text import HeaderComment, matrix_sizes_complaint
 from sparseopt.io.text import Lines, numbered
 from sparseopt.problems.base import Array
 
@@ -20,7 +20,7 @@ CBF_VERSION = 4
 _LINEAR = ("F", "L+", "L-", "L=")
 _CONES = {"Q": 1, "QR": 2, "SVECPSD": 1}
 _LARGEST = 2_000_000
-"""Variables, rows or entries of matrices that any file may state ..."""
+"""Variables or rows that any file may state ..."""
 _PER_LINE = 10
 """... and those per line that a longer file may."""
 
@@ -49,18 +49,17 @@ class _Reader:
     def __init__(self, text: str, where: str) -> None:
         self._where = where
         self._model = CbfModel()
+        self._header = HeaderComment(MARK, where)
         lines = text.count("\n") + 1
         self._lines = Lines(self._meaningful(text), lines, where)
+        self._length = lines
         self._most = max(_LARGEST, _PER_LINE * lines)
 
     def _meaningful(self, text: str) -> Iterator[tuple[int, str]]:
         for number, line in numbered(text):
-            if line.startswith(MARK):
-                self._model.header = loads_object(
-                    line[len(MARK) :].encode(),
-                    f"{self._where}: line {number}: the comment of sparseopt",
-                )
-            elif line.strip() and not line.lstrip().startswith("#"):
+            if self._header.takes(number, line):
+                continue
+            if line.strip() and not line.lstrip().startswith("#"):
                 yield number, line
 
     def read(self) -> CbfModel:
@@ -105,6 +104,7 @@ class _Reader:
                 raise ProblemError(f"{self._where}: the section {needed} is missing")
         if not self._model.variables and not self._model.matrices:
             raise ProblemError(f"{self._where}: there are no variables: neither VAR nor PSDVAR")
+        self._model.header = self._header.content()
         return self._model
 
     def _version(self) -> None:
@@ -144,12 +144,13 @@ class _Reader:
 
     def _sizes(self, section: str, sizes: list[int]) -> None:
         (count,) = self._lines.integers("the number of matrices", 1)
-        total = 0
+        rows = total = 0
         for k in range(count):
             (size,) = self._lines.integers(f"the size of matrix {k + 1} of {count}", 1, least=1)
-            total += size * (size + 1) // 2
-            self._check_size(total, "entries of matrices")
             sizes.append(size)
+            rows, total = rows + size, total + size * (size + 1) // 2
+            if complaint := matrix_sizes_complaint(rows, total, self._length):
+                raise self._lines.error(complaint)
 
     def _indices(self, section: str, what: str, indices: list[int]) -> None:
         (count,) = self._lines.integers(f"the number of entries of {section}", 1)

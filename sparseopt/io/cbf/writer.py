@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sparseopt.io.cbf.model import MARK
 from sparseopt.io.linear_rows import OneSided, split_rows
-from sparseopt.io.strict_json import dumps
+from sparseopt.io.misdp_text import header_lines
 from sparseopt.problems import MISDP
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import matrix_variable, triangle, triangle_weights
@@ -51,8 +51,9 @@ def _lines(problem: MISDP, facts: Mapping[str, Any]) -> Iterator[str]:
         header["names"] = problem.names
     if any(block.name for block in problem.blocks):
         header["block_names"] = [block.name for block in problem.blocks]
-    yield MARK + dumps(header)
+    # Other readers expect VER before anything else.
     yield from ("VER", str(_VERSION), "")
+    yield from header_lines(MARK, header)
     yield from ("OBJSENSE", problem.sense.upper(), "")
     psdvars, inequalities = problem.blocks[:matrices], problem.blocks[matrices:]
     if psdvars:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from array import array
 from collections.abc import Iterator
@@ -11,22 +12,26 @@ from typing import Any
 import numpy as np
 
 from sparseopt.errors import ProblemError
-from sparseopt.io.strict_json import loads_object
+from sparseopt.io.misdp_text import HeaderComment, matrix_sizes_complaint
 from sparseopt.io.text import Lines, numbered
 from sparseopt.problems.base import Array
 
 __all__ = ["MARK", "SdpaModel", "parse_sdpa"]
 
 MARK = "* sparseopt-sdpa "
-"""Begins the comment line with sparseopt's JSON header."""
+"""Begins each comment line with sparseopt's JSON header."""
 
 _SEPARATORS = str.maketrans("(){},", "     ")
 _LEADING = re.compile(r"\s*([+-]?\d{1,18})(?![\d.eE])")
-_HEADING = re.compile(r"\*\s*(INTEGER|RANK1)", re.IGNORECASE)
+_HEADING = re.compile(r"\*\s*(INTEGER|RANK1)(?!\w)|\*\s*(INTEGER)S(?!\w)", re.IGNORECASE)
 """Also ``*INTEGERS*``, as some files have it."""
+_WORD = re.compile(r"\*\s*([A-Za-z][\w-]*)\s*[*:]?")
+"""A comment that is one word: a keyword, known or misspelt, or a remark."""
+_NUMBERED = re.compile(r"\*\s*[+-]?\d")
+_KEYWORDS = ("INTEGER", "RANK1", "INDICATOR")
 _INDEX = re.compile(r"\*\s*(\d{1,18})\s*")
 _LARGEST = 2_000_000
-"""Variables or entries of matrices that any file may state ..."""
+"""Variables, blocks or linear rows that any file may state ..."""
 _PER_LINE = 10
 """... and those per line that a longer file may."""
 
@@ -82,24 +87,24 @@ class _Reader:
     def __init__(self, text: str, where: str) -> None:
         self._where = where
         self._model = SdpaModel()
+        self._header = HeaderComment(MARK, where)
+        self._in_entries = False
         lines = text.count("\n") + 1
         self._lines = Lines(self._meaningful(text), lines, where)
+        self._length = lines
         self._most = max(_LARGEST, _PER_LINE * lines)
 
     def _meaningful(self, text: str) -> Iterator[tuple[int, str]]:
-        """Yield the lines without comments; behind *INTEGER and *RANK1 the indices are none."""
-        section = False
+        """Yield the lines that are data, and behind the costs what means to be a section."""
         for number, line in numbered(text):
             word = line.strip()
-            if line.startswith(MARK):
-                self._model.header = loads_object(
-                    line[len(MARK) :].encode(),
-                    f"{self._where}: line {number}: the comment of sparseopt",
-                )
-            elif heading := _HEADING.match(word):
-                section = True
-                yield number, f"*{heading[1].upper()}"
-            elif word and (word[0] not in '*"' or (section and _INDEX.fullmatch(word))):
+            if self._header.takes(number, line) or not word:
+                continue
+            if word[0] not in '*"':
+                yield number, line
+            elif self._in_entries and (heading := _HEADING.match(word)):
+                yield number, f"*{(heading[1] or heading[2]).upper()}"
+            elif self._in_entries and (_keyword(word) or _NUMBERED.match(word)):
                 yield number, line
 
     def read(self) -> SdpaModel:
@@ -107,7 +112,9 @@ class _Reader:
         blocks = self._count("the number of blocks, an integer >= 1", "blocks")
         self._model.sizes = self._sizes(blocks)
         self._model.c = self._costs(n)
+        self._in_entries = True
         self._entries(n)
+        self._model.header = self._header.content()
         return self._model
 
     def _count(self, expected: str, what: str) -> int:
@@ -133,11 +140,13 @@ class _Reader:
                 found = _LEADING.match(rest)
         if 0 in sizes:
             raise self._lines.error(f"{expected}; 0 is none")
-        total = sum(s * (s + 1) // 2 if s > 0 else -s for s in sizes)
-        if total > self._most:
-            raise self._lines.error(
-                f"blocks of at most {self._most} entries altogether in a file of this length"
-            )
+        linear = -sum(size for size in sizes if size < 0)
+        if linear > self._most:
+            raise self._lines.error(f"at most {self._most} linear rows in a file of this length")
+        matrices = [size for size in sizes if size > 0]
+        entries = sum(size * (size + 1) // 2 for size in matrices)
+        if complaint := matrix_sizes_complaint(sum(matrices), entries, self._length):
+            raise self._lines.error(complaint)
         return sizes
 
     def _costs(self, n: int) -> Array:
@@ -160,10 +169,23 @@ class _Reader:
             if line in ("*INTEGER", "*RANK1"):
                 section = self._model.integer if line == "*INTEGER" else self._model.rank_one
                 continue
+            if meant := _keyword(line.strip()):
+                raise self._lines.error(
+                    "*INTEGER or *RANK1; indicators are not supported yet"
+                    if meant == "INDICATOR"
+                    else f"*{meant}"
+                )
             if section is not None:
                 self._index(line, section, n)
                 continue
+            if line.lstrip().startswith("*"):
+                raise self._lines.error("*INTEGER or *RANK1 before the first index of a section")
             words = line.translate(_SEPARATORS).split()
+            if _is_indicator(words, sizes):
+                raise self._lines.error(
+                    f"a variable from 0 to {n}; a negative one in a linear row is an indicator of "
+                    "SCIP-SDP, which is not supported yet"
+                )
             if len(words) < 5 or (len(words) > 5 and words[5][0] not in '*"#'):
                 raise self._lines.error(expected)
             if not all(word.isdigit() and len(word) < 10 for word in words[:4]):
@@ -208,3 +230,19 @@ class _Reader:
                 f"{self._where}: line {b} has the entry of line {a} again; expected each entry "
                 "once, of a symmetric matrix one of the two"
             )
+
+
+def _keyword(line: str) -> str | None:
+    """Return the keyword that a comment of one word means, None when it is no comment or remark."""
+    found = _WORD.fullmatch(line)
+    near = difflib.get_close_matches(found[1].upper(), _KEYWORDS, 1, 0.7) if found else []
+    return near[0] if near else None
+
+
+def _is_indicator(words: list[str], sizes: list[int]) -> bool:
+    """Return whether an entry is an indicator of SCIP-SDP: a negative variable, a linear row."""
+    return (
+        len(words) >= 5
+        and re.fullmatch(r"-\d{1,9}", words[0]) is not None
+        and words[1] in {str(k) for k, size in enumerate(sizes, start=1) if size < 0}
+    )

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.io.linear_rows import OneSided, split_rows
+from sparseopt.io.misdp_text import header_lines
 from sparseopt.io.sdpa.reader import MARK
-from sparseopt.io.strict_json import dumps
 from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.misdp.cones import triangle
 
@@ -43,7 +43,7 @@ def _lines(problem: MISDP, facts: Mapping[str, Any]) -> Iterator[str]:
         header["names"] = problem.names
     if any(block.name for block in problem.blocks):
         header["block_names"] = [block.name for block in blocks]
-    yield MARK + dumps(header)
+    yield from header_lines(MARK, header)
     if problem.sense == "max":
         yield '"the problem maximises: this file minimises the negative of its objective'
     if problem.offset:
