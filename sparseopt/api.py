@@ -20,13 +20,16 @@ from sparseopt.result import Result, Status, Verdict
 __all__ = ["BackendInfo", "backends", "check", "load", "save", "solve", "with_verdict"]
 
 
-def load(path: str | PathLike[str]) -> Problem:
+def load(path: str | PathLike[str], *, b_bar: str | None = None) -> Problem:
     """Read a problem from a file; the format is chosen by the ending (.npz, .mps, .cbf, .dat-s).
 
     Parameters
     ----------
     path : path
         Its ending may be followed by .gz, save for .npz.
+    b_bar : str, optional
+        Name of the RHS set of an MPS file by others that is b_bar, the slope of the right-hand
+        side.
 
     Returns
     -------
@@ -37,7 +40,7 @@ def load(path: str | PathLike[str]) -> Problem:
     ProblemError
         When the file is unreadable, damaged, of an unknown version, or holds no valid problem.
     """
-    return load_problem(path)
+    return load_problem(path, b_bar=b_bar)
 
 
 def save(what: Problem | Result, path: str | PathLike[str], **header: Any) -> None:

@@ -12,7 +12,8 @@ import click
 from sparseopt.cli.exits import ExitCode
 from sparseopt.cli.outputs import print_json
 from sparseopt.cli.progress import ProgressLine
-from sparseopt.errors import ProblemError
+from sparseopt.cli.settings import b_bar_option
+from sparseopt.errors import ParamError, ProblemError
 
 if TYPE_CHECKING:
     from sparseopt import Problem
@@ -26,8 +27,9 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and not
 @click.command(short_help="Verify a result against its instance.")
 @click.argument("instance", type=_FILE)
 @click.argument("result", type=_FILE)
+@b_bar_option
 @_JSON
-def check(instance: Path, result: Path, as_json: bool) -> ExitCode:
+def check(instance: Path, result: Path, b_bar: str | None, as_json: bool) -> ExitCode:
     """Verify RESULT against INSTANCE by arithmetic alone, trusting no backend.
 
     Exit codes: 0 verified, 1 refuted, 2 unreadable or another instance's result, 3 unproven.
@@ -37,7 +39,7 @@ def check(instance: Path, result: Path, as_json: bool) -> ExitCode:
     from sparseopt.io import load_result
 
     with ProgressLine(f"reading {instance}", enabled=not as_json) as progress:
-        problem = sparseopt.load(instance)
+        problem = sparseopt.load(instance, b_bar=b_bar)
         claimed = load_result(result)
         if claimed.instance != problem.fingerprint():
             raise ProblemError(
@@ -89,13 +91,16 @@ def _finite(value: float) -> float | str:
 
 @click.command(short_help="Show what a file holds.")
 @click.argument("file", type=_FILE)
+@b_bar_option
 @_JSON
-def info(file: Path, as_json: bool) -> ExitCode:
+def info(file: Path, b_bar: str | None, as_json: bool) -> ExitCode:
     """Show what FILE holds: an instance (.npz, .mps, .cbf, .dat-s) or a result (.json)."""
     if file.suffix.lower() == ".json":
+        if b_bar is not None:
+            raise ParamError("--b-bar is for an MPS file, not for a result")
         _info_result(file, as_json)
     else:
-        _info_instance(file, as_json)
+        _info_instance(file, b_bar, as_json)
     return ExitCode.ANSWER
 
 
@@ -114,13 +119,13 @@ def _info_result(file: Path, as_json: bool) -> None:
     print_facts([("instance", result.instance)])
 
 
-def _info_instance(file: Path, as_json: bool) -> None:
+def _info_instance(file: Path, b_bar: str | None, as_json: bool) -> None:
     import sparseopt
     from sparseopt.io import read_header
 
     with ProgressLine(f"reading {file}", enabled=not as_json):
-        header = read_header(file)
-        problem = sparseopt.load(file)
+        header = read_header(file, b_bar=b_bar)
+        problem = sparseopt.load(file, b_bar=b_bar)
         facts = {
             **header,
             "kind": problem.kind,

@@ -9,7 +9,7 @@ import click
 from sparseopt.cli.exits import ExitCode
 from sparseopt.cli.outputs import check_target, print_json
 from sparseopt.cli.progress import ProgressLine
-from sparseopt.cli.settings import settings_option
+from sparseopt.cli.settings import b_bar_option, settings_option
 from sparseopt.errors import ParamError
 
 __all__ = ["convert", "generate"]
@@ -88,15 +88,16 @@ def _list(as_json: bool) -> None:
 @click.command(short_help="Rewrite an instance in another format.")
 @click.argument("source", metavar="IN", type=_FILE)
 @click.argument("target", metavar="OUT", type=_FILE)
-def convert(source: Path, target: Path) -> ExitCode:
+@b_bar_option
+def convert(source: Path, target: Path, b_bar: str | None) -> ExitCode:
     """Rewrite the instance IN as OUT; the endings choose the formats (.npz, .mps, .cbf, .dat-s)."""
     check_target("OUT", target, source)
     import sparseopt
     from sparseopt.io import read_header
 
     with ProgressLine(f"converting {source}"):
-        header = read_header(source)
-        problem = sparseopt.load(source)
+        header = read_header(source, b_bar=b_bar)
+        problem = sparseopt.load(source, b_bar=b_bar)
         facts = {key: header[key] for key in _FACTS if key in header}
         sparseopt.save(problem, target, **facts)
     click.echo(f"wrote {target}: {problem!r}")

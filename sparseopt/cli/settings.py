@@ -1,4 +1,4 @@
-"""``--set KEY=VALUE``, the same for backends and generators."""
+"""Options that several commands share: ``--set KEY=VALUE`` and ``--b-bar SET``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from sparseopt.errors import ParamError
 
-__all__ = ["settings_option"]
+__all__ = ["b_bar_option", "settings_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -19,6 +19,15 @@ def settings_option(help_text: str) -> Callable[[F], F]:
     return click.option(
         "--set", "settings", metavar="KEY=VALUE", multiple=True, callback=_parse, help=help_text
     )
+
+
+def b_bar_option(command: F) -> F:
+    """Add ``--b-bar``, for commands that read instances."""
+    return click.option(
+        "--b-bar",
+        metavar="SET",
+        help="The RHS set of an MPS file that is b_bar, the slope of the right-hand side.",
+    )(command)
 
 
 def _parse(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:

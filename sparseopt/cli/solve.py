@@ -12,7 +12,7 @@ import click
 from sparseopt.cli.exits import ExitCode, explain, say
 from sparseopt.cli.outputs import check_target, print_json, stdout_kept_clean
 from sparseopt.cli.progress import ProgressLine
-from sparseopt.cli.settings import settings_option
+from sparseopt.cli.settings import b_bar_option, settings_option
 from sparseopt.errors import ParamError
 from sparseopt.families import family_of
 
@@ -51,6 +51,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--threads", type=int, metavar="N", help="Threads of BLAS and the backend.")
 @click.option("--seed", type=int, metavar="N", help="Seed of every random choice [0].")
 @settings_option("An option of the backend; may be repeated.")
+@b_bar_option
 @click.option("-o", "--output", type=_FILE, metavar="FILE.json", help="Save the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option("--plot", type=_FILE, metavar="FILE.png", help="Draw the path.")
@@ -69,6 +70,7 @@ def solve(
     lam: tuple[str, ...],
     sizes: str | None,
     settings: dict[str, str],
+    b_bar: str | None,
     output: Path | None,
     as_json: bool,
     plot: Path | None,
@@ -100,7 +102,7 @@ def solve(
         ProgressLine(f"reading {instance}", enabled=show) as progress,
         stdout_kept_clean(as_json),
     ):
-        problem = sparseopt.load(instance)
+        problem = sparseopt.load(instance, b_bar=b_bar)
         style = {} if plot is None else _style(problem, params, plot_x)
         progress.text = "solving"
         result = sparseopt.solve(

@@ -22,6 +22,14 @@ _FORMATS = {
     ".dat-s": "sdpa",
     ".dat-s.gz": "sdpa",
 }
+_UNREAD = {
+    ".qps": "a quadratic program in MPS's form: sparseopt has no problem with a quadratic "
+    "objective; a linear one is a .mps file",
+    ".bz2": "packed by bzip2, which is not read: unpack it (bunzip2), or pack it by gzip (.gz)",
+    ".xz": "packed by xz, which is not read: unpack it (unxz), or pack it by gzip (.gz)",
+    ".zip": "a zip, which is not read: unpack it (unzip), or pack it by gzip (.gz)",
+}
+"""Endings that people try, and what to do."""
 """Endings of the names of problems, and the module of each that reads and writes it."""
 
 
@@ -37,6 +45,9 @@ def _format(path: str | PathLike[str]) -> str:
     for ending, known in _FORMATS.items():
         if name.endswith(ending):
             return known
+    for ending, why in _UNREAD.items():
+        if name.endswith((ending, f"{ending}.gz")):
+            raise ProblemError(f"{path} is {why}")
     hint = "; .json is the ending of results" if name.endswith(".json") else ""
     raise ProblemError(
         f"{path}: the ending chooses the format of a problem; known are {', '.join(_FORMATS)}{hint}"
@@ -51,7 +62,7 @@ def _function(what: str, path: str | PathLike[str], rest: str = "") -> Callable[
     return found
 
 
-def load_problem(path: str | PathLike[str]) -> Problem:
+def load_problem(path: str | PathLike[str], *, b_bar: str | None = None) -> Problem:
     """Read a problem; the ending chooses the format.
 
     .npz is native and holds any kind; .mps parametric linear programs; .cbf and .dat-s (SDPA)
@@ -60,6 +71,9 @@ def load_problem(path: str | PathLike[str]) -> Problem:
     Parameters
     ----------
     path : path
+    b_bar : str, optional
+        Name of the RHS set of an MPS file that is b_bar, the slope of the right-hand side. Files
+        that sparseopt has written say it themselves.
 
     Returns
     -------
@@ -68,10 +82,20 @@ def load_problem(path: str | PathLike[str]) -> Problem:
     Raises
     ------
     ProblemError
-        When the ending is unknown, or the file is unreadable, damaged or of a newer version.
+        When the ending is unknown, or the file is unreadable, damaged or of a newer version, and
+        for `b_bar` with a file that is no MPS.
     """
-    problem: Problem = _function("read", path)(path)
+    problem: Problem = _function("read", path)(path, **_sets(path, b_bar))
     return problem
+
+
+def _sets(path: str | PathLike[str], b_bar: str | None) -> dict[str, str]:
+    """Return the arguments of a reader that say which set is which; only MPS has sets."""
+    if b_bar is None:
+        return {}
+    if _format(path) != "mps":
+        raise ProblemError(f"{path}: b_bar names an RHS set of an MPS file, and this is none")
+    return {"b_bar": b_bar}
 
 
 def save_problem(problem: Problem, path: str | PathLike[str], **header: Any) -> None:
@@ -93,12 +117,14 @@ def save_problem(problem: Problem, path: str | PathLike[str], **header: Any) -> 
     _function("write", path)(problem, path, **header)
 
 
-def read_header(path: str | PathLike[str]) -> dict[str, Any]:
+def read_header(path: str | PathLike[str], *, b_bar: str | None = None) -> dict[str, Any]:
     """Return what a file says about itself: an instance, or a result (.json).
 
     Parameters
     ----------
     path : path
+    b_bar : str, optional
+        As in :func:`load_problem`.
 
     Returns
     -------
@@ -114,7 +140,7 @@ def read_header(path: str | PathLike[str]) -> dict[str, Any]:
         from sparseopt.io.results import read_result_header
 
         return read_result_header(path)
-    header: dict[str, Any] = _function("read", path, "_header")(path)
+    header: dict[str, Any] = _function("read", path, "_header")(path, **_sets(path, b_bar))
     return header
 
 

@@ -127,6 +127,22 @@ def scripted(monkeypatch):
     return ("--backend", "scripted", "--set")
 
 
+def test_b_bar_names_the_second_right_hand_side_for_every_command(tmp_path):
+    path, out = tmp_path / "a.mps", tmp_path / "r.json"
+    rows = "NAME\nOBJSENSE MAX\nROWS\n N cost\n L r\nCOLUMNS\n x cost 1 r 1\n"
+    path.write_text(rows + "RHS\n B r 1\n SLOPE r 1\nENDATA\n")
+    assert "--b-bar SLOPE" in refused(run("info", path))
+    told = ("--b-bar", "SLOPE")
+    assert run("info", path, *told).exit_code == 0
+    done = run("solve", path, *told, "--lam", "2", "-o", out, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["objective"] == pytest.approx(3.0)
+    assert run("check", path, out, *told).exit_code == 0
+    assert run("convert", path, tmp_path / "a.npz", *told).exit_code == 0
+    assert sparseopt.load(tmp_path / "a.npz").b_bar.tolist() == [1.0]
+    assert "not for a result" in refused(run("info", out, *told))
+
+
 # ---- solve
 
 

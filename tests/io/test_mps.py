@@ -29,6 +29,7 @@ from sparseopt.problems import (
 )
 
 BOUNDED = """\
+    * sparseopt-mps {"version": 1}
     NAME a name of three words
     OBJSENSE MAX
     ROWS
@@ -187,6 +188,7 @@ def test_a_minimised_file_is_not_negated(tmp_path: Path) -> None:
 
 
 PURE = """\
+    * sparseopt-mps {"version": 1}
     NAME pure
     OBJSENSE
         MAX
@@ -292,6 +294,95 @@ def test_fixed_columns_with_blanks_in_names(tmp_path: Path) -> None:
     assert same.A.as_array().toarray().tolist() == problem.A.as_array().toarray().tolist()
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        (
+            "              -1.5D0",
+            "       -1.234567e-05",
+            "line 8 .*'-1.234567e-05' does not fit.*columns 23 to 24 must be",
+        ),
+        (
+            "              -1.5D0",
+            "              1000000000000",
+            "line 8 .*columns 37 to 39 must be",
+        ),
+        ("R2              -1.5D0", "R2       x      -1.5D0", "line 8 .*columns 23 to 24 must be"),
+        (
+            "COL2      COST",
+            "COL2stray COST",
+            "line 9 .*'COL2stray' does not fit.*columns 13 to 14 must be",
+        ),
+        (
+            "    COL2      COST",
+            "   XCOL2      COST",
+            "line 9 .*'XCOL2' does not fit.* column 4 must be",
+        ),
+    ],
+)
+def test_what_does_not_fit_its_fixed_field_is_refused(
+    old: str, new: str, what: str, tmp_path: Path
+) -> None:
+    assert old in FIXED
+    (tmp_path / "a.mps").write_text(FIXED.replace(old, new))
+    with pytest.raises(ProblemError, match=what):
+        load_problem(tmp_path / "a.mps")
+
+
+def test_a_second_set_of_right_hand_sides_must_be_declared(tmp_path: Path) -> None:
+    ours = write(tmp_path / "ours.mps", PURE)
+    lines = ours.read_text().splitlines()
+    theirs = write(tmp_path / "theirs.mps", "\n".join(lines[1:]))
+    what = r"line 16 .*a second RHS set 'second' after 'first'.*--b-bar second .*b_bar='second'"
+    for reader in (load_problem, read_header):
+        with pytest.raises(ProblemError, match=what):
+            reader(theirs)
+        with pytest.raises(ProblemError, match="a third RHS set 'second': 'first' is b and 'sec'"):
+            reader(theirs, b_bar="sec")
+    problem = load_problem(theirs, b_bar="second")
+    assert problem.fingerprint() == load_problem(ours).fingerprint()
+    assert read_header(theirs, b_bar="second")["kind"] == "parametric-lp"
+    swapped = load_problem(theirs, b_bar="first")
+    assert isinstance(swapped, ParametricLP)
+    assert (swapped.b.tolist(), swapped.b_bar.tolist()) == ([1.0, 0.5], [1.0, 0.0])
+    one = write(tmp_path / "one.mps", "\n".join(lines[1:]).replace("second", "first", 1))
+    with pytest.raises(ProblemError, match="is there twice"):
+        load_problem(one)
+    save_problem(problem, tmp_path / "a.npz")
+    with pytest.raises(ProblemError, match="b_bar names an RHS set of an MPS file"):
+        load_problem(tmp_path / "a.npz", b_bar="second")
+
+
+def test_a_set_that_is_not_there_is_named(tmp_path: Path) -> None:
+    single = PURE.replace("     second r1 1 r2 0.5\n", "")
+    path = write(tmp_path / "a.mps", single)
+    with pytest.raises(ProblemError, match="no RHS set is named 'slope'; there is 'first'"):
+        load_problem(path, b_bar="slope")
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("a.qps", "no problem with a quadratic objective"),
+        ("a.QPS.gz", "no problem with a quadratic objective"),
+        ("a.mps.bz2", "unpack it .bunzip2., or pack it by gzip"),
+        ("a.cbf.xz", "unpack it .unxz."),
+    ],
+)
+def test_endings_that_people_try(name: str, what: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("anything")
+    for reader in (load_problem, read_header):
+        with pytest.raises(ProblemError, match=what):
+            reader(tmp_path / name)
+
+
+def test_what_cannot_be_loaded_has_no_header(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.mps", PURE.replace('"version": 1', '"version": 1, "names": [1]'))
+    for reader in (load_problem, read_header):
+        with pytest.raises(ProblemError, match="the header's entry names must be a text for each"):
+            reader(path)
+
+
 def test_names_that_mps_cannot_hold_are_kept(tmp_path: Path) -> None:
     for names in (["a b", "c", "d"], ["*", "$", "'MARKER'"], ["x", "x", "x"], ["x0", "x1", "x2"]):
         problem = parametric_lp(names=names)
@@ -359,12 +450,12 @@ def test_other_families_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (" E r3", " X r3", r"line 7 'X r3': expected N, L, G or E"),
-        (" E r3", " E r2", r"line 7 'E r2': the row r2 is there twice"),
-        (" E r3", " N r3\n N r4", "line 8 'N r4': a third N row"),
-        (" E r3", " E", "line 7 'E': expected N, L, G or E and the name"),
+        (" E r3", " X r3", r"line 8 'X r3': expected N, L, G or E"),
+        (" E r3", " E r2", r"line 8 'E r2': the row r2 is there twice"),
+        (" E r3", " N r3\n N r4", "line 9 'N r4': a third N row"),
+        (" E r3", " E", "line 8 'E': expected N, L, G or E and the name"),
         ("x r3 1", "x nowhere 1", "'nowhere' is not in the section ROWS"),
-        ("x r3 1 r4 1", "x r1 1", r"line 13 'x r1 1': the entry \(x, r1\) is there twice"),
+        ("x r3 1 r4 1", "x r1 1", r"line 14 'x r1 1': the entry \(x, r1\) is there twice"),
         ("y r5 1", "x r5 1", "column x was there before"),
         ("x r3 1", "x r3 one", "expected a finite number instead of 'one'"),
         ("x r3 1", "x r3 nan", "instead of 'nan'"),

@@ -1,7 +1,7 @@
 """Parametric linear programs as MPS files, read and written by us whole.
 
 What a file means. With the first N row c, a second one c_bar, the first RHS set b and a second one
-b_bar, it is
+b_bar (in a file with sparseopt's header, or where the caller names it), it is
 
     min or max (c + lam c_bar)'x   subject to   A x <=, >=, = b + lam b_bar,   bounds on x.
 
@@ -47,12 +47,16 @@ from sparseopt.problems import (
 __all__ = ["read_mps", "read_mps_header", "write_mps"]
 
 
-def read_mps(path: str | PathLike[str]) -> ParametricLP | PiecewiseLinearProgram:
+def read_mps(
+    path: str | PathLike[str], b_bar: str | None = None
+) -> ParametricLP | PiecewiseLinearProgram:
     """Read an MPS file, fixed or free, ``.mps`` or ``.mps.gz``.
 
     Parameters
     ----------
     path : path
+    b_bar : str, optional
+        Name of the RHS set that is b_bar; files of sparseopt say it themselves.
 
     Returns
     -------
@@ -63,24 +67,28 @@ def read_mps(path: str | PathLike[str]) -> ParametricLP | PiecewiseLinearProgram
     ProblemError
         When it cannot be read, or is no parametric linear program; names the line.
     """
-    model = _read_model(path)
+    model = _read_model(path, b_bar)
     with naming(path):
         return problem_of(model)
 
 
-def read_mps_header(path: str | PathLike[str]) -> dict[str, Any]:
+def read_mps_header(path: str | PathLike[str], b_bar: str | None = None) -> dict[str, Any]:
     """Return what an MPS file says about itself, and what it becomes when it is read.
 
     Parameters
     ----------
     path : path
+    b_bar : str, optional
+        As in :func:`read_mps`.
 
     Returns
     -------
     dict
     """
-    model = _read_model(path)
+    model = _read_model(path, b_bar)
     with naming(path):
+        # What cannot be loaded has no header either.
+        problem_of(model)
         facts = checked_facts({key: model.header[key] for key in FACTS if key in model.header})
     pure = is_parametric_lp(model)
     kind = ParametricLP if pure else PiecewiseLinearProgram
@@ -129,5 +137,5 @@ def write_mps(problem: Problem, path: str | PathLike[str], **facts: Any) -> None
     write_text(path, text)
 
 
-def _read_model(path: str | PathLike[str]) -> MpsModel:
-    return parse_mps(read_text(path), str(path))
+def _read_model(path: str | PathLike[str], b_bar: str | None) -> MpsModel:
+    return parse_mps(read_text(path), str(path), b_bar)

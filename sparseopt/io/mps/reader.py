@@ -1,8 +1,9 @@
 """MPS text, fixed or free, to an :class:`~sparseopt.io.mps.model.MpsModel`.
 
 Two conventions make a parametric program of it, both within the letter of MPS: the first N row is
-c and a second one is c_bar; the first RHS set is b and a second one is b_bar. A right-hand side on
-an N row is minus a constant of the objective.
+c and a second one is c_bar; the first RHS set is b and a second one is b_bar, where the header of
+sparseopt or the caller says that there is one. A right-hand side on an N row is minus a constant of
+the objective.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ _SENSES = {
     **dict.fromkeys(("MIN", "MINIMIZE", "MINIMISE"), False),
 }
 _INTEGER = ("BV", "LI", "UI", "SC", "SI")
-# Columns of the six fields of fixed MPS.
+# Columns of the six fields of fixed MPS, from 0, and of the gaps between them.
 _FIELDS = ((1, 3), (4, 12), (14, 22), (24, 36), (39, 47), (49, 61))
+_GAPS = ((3, 4), (12, 14), (22, 24), (36, 39), (47, 49))
 
 
-def parse_mps(text: str, where: str) -> MpsModel:
+def parse_mps(text: str, where: str, b_bar: str | None = None) -> MpsModel:
     """Read MPS text; whether it is fixed or free is found by trying.
 
     Parameters
@@ -44,6 +46,9 @@ def parse_mps(text: str, where: str) -> MpsModel:
     text : str
     where : str
         Name of the file, for messages.
+    b_bar : str, optional
+        Name of the RHS set that is b_bar. Default: the second one of a file with sparseopt's
+        header; in any other file a second set is an error.
 
     Raises
     ------
@@ -52,7 +57,7 @@ def parse_mps(text: str, where: str) -> MpsModel:
     """
     errors: list[tuple[int, ProblemError]] = []
     for fixed in (False, True):
-        reader = _Reader(where, fixed)
+        reader = _Reader(where, fixed, b_bar)
         try:
             return reader.read(text)
         except ProblemError as error:
@@ -65,9 +70,10 @@ def parse_mps(text: str, where: str) -> MpsModel:
 class _Reader:
     """One pass over the lines; a method for each section."""
 
-    def __init__(self, where: str, fixed: bool) -> None:
+    def __init__(self, where: str, fixed: bool, b_bar: str | None) -> None:
         self.where = where
         self.fixed = fixed
+        self.b_bar = b_bar
         self.number = 0
         self.line = ""
         self.name = ""
@@ -79,7 +85,9 @@ class _Reader:
         self.columns: dict[str, int] = {}
         self.cells: dict[tuple[int, int], float] = {}
         self.costs: tuple[dict[int, float], dict[int, float]] = ({}, {})
-        self.rhs_sets: list[str] = []
+        self.rhs_sets: list[str | None] = [None, b_bar]
+        """Names of the sets b and b_bar, None where there is none yet."""
+        self.b_bar_seen = False
         self.rhs: tuple[dict[int, float], dict[int, float]] = ({}, {})
         self.constants: dict[tuple[int, int], float] = {}
         self.ranges: dict[int, float] = {}
@@ -150,6 +158,15 @@ class _Reader:
         if not self.fixed:
             return line.split()
         line = line.expandtabs(8)
+        for low, high in _GAPS:
+            if line[low:high].strip():
+                at = low + len(line[low:high]) - len(line[low:high].lstrip())
+                word = line[:at].split(" ")[-1] + line[at:].split(" ")[0]
+                columns = f"column {high}" if high == low + 1 else f"columns {low + 1} to {high}"
+                raise self._error(
+                    f"{word!r} does not fit its field: of fixed MPS, {columns} must be blank (in "
+                    "free MPS, names have no blanks)"
+                )
         fields = [line[low:high].strip() for low, high in _FIELDS]
         if line[61:].strip():
             raise self._error("expected nothing after column 61 of fixed MPS")
@@ -212,20 +229,37 @@ class _Reader:
 
     def _rhs(self, tokens: list[str]) -> None:
         name, pairs = self._set_and_pairs(tokens)
-        if name not in self.rhs_sets:
-            if len(self.rhs_sets) == 2:
-                raise self._error(
-                    f"a third RHS set {name!r}: the first is b, the second b_bar, and there can "
-                    "be no more"
-                )
-            self.rhs_sets.append(name)
-        which = self.rhs_sets.index(name)
+        which = self._rhs_set(name)
         for row, value in pairs:
             if row in self.objectives:
                 key = (self.objectives.index(row), which)
                 self._once(self.constants, key, 0.0 - value, f"{name}, {row}")
             else:
                 self._once(self.rhs[which], self._known_row(row), value, f"{name}, {row}")
+
+    def _rhs_set(self, name: str) -> int:
+        """Return 0 for the set b, 1 for b_bar."""
+        first, second = self.rhs_sets
+        if name == second:
+            self.b_bar_seen = True
+            return 1
+        if first is None or name == first:
+            self.rhs_sets[0] = name
+            return 0
+        if second is not None:
+            raise self._error(
+                f"a third RHS set {name!r}: {first!r} is b and {second!r} is b_bar, and there can "
+                "be no more"
+            )
+        if not self.header:
+            raise self._error(
+                f"a second RHS set {name!r} after {first!r}: mend the name if it is the same set; "
+                f"if it is b_bar, the slope of the right-hand side, say so by --b-bar {name} "
+                f"(load(path, b_bar={name!r})) or by a line "
+                f"'{MARK}{{\"version\": {MPS_VERSION}}}' at the top"
+            )
+        self.rhs_sets[1] = name
+        return 1
 
     def _range(self, tokens: list[str]) -> None:
         name, pairs = self._set_and_pairs(tokens)
@@ -315,6 +349,10 @@ class _Reader:
             raise self._error("the section ROWS has no N row: there is no objective")
         if not self.rows or not self.columns:
             raise self._error("expected at least one row (L, G or E) and one column")
+        if self.b_bar is not None and not self.b_bar_seen:
+            first = self.rhs_sets[0]
+            there = "there is none" if first is None else f"there is {first!r}"
+            raise ProblemError(f"{self.where}: no RHS set is named {self.b_bar!r}; {there}")
         m, n = len(self.rows), len(self.columns)
         names = list(self.columns)
         lower, upper = np.zeros(n), np.full(n, np.inf)
