@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
+from numbers import Real
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -24,7 +25,7 @@ from sparseopt.errors import (
     SparseOptError,
     UnsupportedProblem,
 )
-from sparseopt.params import SolveParams
+from sparseopt.params import LARGEST_INTEGER, SolveParams, shown
 from sparseopt.problems.base import Problem
 from sparseopt.result import Limit, Result, Status
 
@@ -102,23 +103,23 @@ class Option:
         expected = self.type.__name__ if self.choices is None else f"one of {self.choices}"
         if self.low is not None:
             expected += f" >= {self.low:g}"
-        error = ParamError(f"option {name} must be {expected}, got {value!r}")
+        error = ParamError(f"option {name} must be {expected}, got {shown(value)}")
         if self.type is bool and isinstance(value, str):
             word = value.lower()
             if word not in ("true", "false", "1", "0", "yes", "no"):
                 raise error
             value = word in ("true", "1", "yes")
-        elif self.type is bool:
-            if not isinstance(value, bool):
-                raise error
-        elif self.type is int and isinstance(value, float) and not value.is_integer():
-            raise error
-        elif isinstance(value, bool):
+        elif isinstance(value, bool) is not (self.type is bool):
             raise error
         try:
             converted = self.type(value)
-        except (TypeError, ValueError) as cause:
+        except (TypeError, ValueError, OverflowError) as cause:
             raise error from cause
+        if self.type is int:
+            # int() cuts off what comes after the point of a number, whatever its type.
+            exact = isinstance(value, str) or (isinstance(value, Real) and converted == value)
+            if not exact or abs(converted) > LARGEST_INTEGER:
+                raise error
         if self.type is float and converted != converted:
             raise error
         if self.choices is not None and converted not in self.choices:

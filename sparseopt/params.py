@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from numbers import Integral, Real
@@ -11,7 +12,33 @@ from typing import Any
 
 from sparseopt.errors import ParamError
 
-__all__ = ["SolveParams"]
+__all__ = ["LARGEST_INTEGER", "SolveParams", "shown"]
+
+LARGEST_INTEGER = 2**63 - 1
+"""The largest count: engines and outside solvers hold counts in 64 bits."""
+
+_LONGEST = 80
+"""Characters of a wrong value in a message."""
+
+
+def shown(value: object) -> str:
+    """Return a value for a message, cut where it is long.
+
+    Parameters
+    ----------
+    value : object
+        Anything: Python writes no integer of more than 4300 digits.
+
+    Returns
+    -------
+    str
+        Of at most 80 characters.
+    """
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"an unprintable {type(value).__name__}"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +131,7 @@ class SolveParams:
             if value is not None:
                 object.__setattr__(self, name, _integer(name, value, low))
         if not isinstance(self.verbose, bool):
-            raise ParamError(f"verbose must be True or False, got {self.verbose!r}")
+            raise ParamError(f"verbose must be True or False, got {shown(self.verbose)}")
         if self.lam is not None:
             for name in ("lam_min", "max_knots", "max_nonzeros"):
                 if getattr(self, name) is not None:
@@ -129,17 +156,21 @@ def _is_real(value: object) -> bool:
 
 
 def _number(name: str, value: object, low: float) -> float:
-    if not _is_real(value):
-        raise ParamError(f"{name} must be a finite number >= {low:g}, got {value!r}")
-    number = float(value)  # type: ignore[arg-type]
+    number = math.nan
+    if _is_real(value):
+        # An integer or a fraction beyond 1.8e308 is no float.
+        with suppress(TypeError, ValueError, OverflowError):
+            number = float(value)  # type: ignore[arg-type]
     if not math.isfinite(number) or number < low:
-        raise ParamError(f"{name} must be a finite number >= {low:g}, got {value!r}")
+        raise ParamError(f"{name} must be a finite number >= {low:g}, got {shown(value)}")
     return number
 
 
 def _integer(name: str, value: object, low: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
-        raise ParamError(f"{name} must be an integer >= {low}, got {value!r}")
+        raise ParamError(f"{name} must be an integer >= {low}, got {shown(value)}")
+    if int(value) > LARGEST_INTEGER and name != "seed":
+        raise ParamError(f"{name} must be an integer below 2**63, got {shown(value)}")
     return int(value)
 
 
@@ -152,7 +183,7 @@ def _sizes(value: object) -> int | tuple[int, ...]:
         return _integer("size", value, 1)
     sizes = tuple(_integer("size", item, 1) for item in _items("size", value))
     if any(after <= before for before, after in pairwise(sizes)):
-        raise ParamError(f"size must be an integer or increasing integers, got {value!r}")
+        raise ParamError(f"size must be an integer or increasing integers, got {shown(value)}")
     return sizes
 
 
@@ -161,7 +192,7 @@ def _items(name: str, value: object) -> Sequence[Any]:
     tolist = getattr(value, "tolist", None)
     items = tolist() if callable(tolist) else value
     if not isinstance(items, Sequence) or isinstance(items, str | bytes):
-        raise ParamError(f"{name} must be a number or a sequence of numbers, got {value!r}")
+        raise ParamError(f"{name} must be a number or a sequence of numbers, got {shown(value)}")
     if not items:
         raise ParamError(f"{name} is an empty sequence: give at least one value")
     return items

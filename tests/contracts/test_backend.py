@@ -4,6 +4,8 @@ import os
 import signal
 import threading
 import time
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -204,6 +206,7 @@ def test_check_false_leaves_the_verdict_open():
         ("count", "7", 7),
         ("count", 7.0, 7),
         ("count", np.int64(7), 7),
+        ("count", np.float32(7.0), 7),
         ("rate", "0.25", 0.25),
         ("rate", 1, 1.0),
         ("rule", "b", "b"),
@@ -238,6 +241,15 @@ def test_options_that_are_not_given_have_their_defaults():
         ("count", None),
         ("count", [1]),
         ("count", float("inf")),
+        ("count", "2.5"),
+        ("count", np.float32(1.5)),
+        ("count", Fraction(3, 2)),
+        ("count", Decimal("1.5")),
+        ("count", np.array(1.5)),
+        pytest.param("count", 10**400, id="count-1e400"),
+        pytest.param("count", str(10**400), id="count-text-1e400"),
+        pytest.param("rate", 10**400, id="rate-1e400"),
+        ("rate", Fraction(10**400)),
         ("rate", "nan"),
         ("rate", -0.1),
         ("rate", "high"),

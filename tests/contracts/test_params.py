@@ -1,6 +1,8 @@
 """Parameters of a solve: whatever is given is either meant so or refused by name."""
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -52,7 +54,8 @@ def test_numbers_are_finite_and_not_negative(name, value):
 
 @given(st.sampled_from(sorted(COUNTS)), ANYTHING)
 def test_counts_are_integers_in_range(name, value):
-    if isinstance(value, int) and not isinstance(value, bool) and value >= COUNTS[name]:
+    good = isinstance(value, int) and not isinstance(value, bool) and value >= COUNTS[name]
+    if good and (value < 2**63 or name == "seed"):
         assert getattr(SolveParams(**{name: value}), name) == value
     else:
         with pytest.raises(ParamError, match=name):
@@ -119,3 +122,27 @@ def test_what_differs_from_the_defaults_makes_the_same_parameters_again(given_):
 def test_numpy_numbers_become_plain_ones():
     params = SolveParams(lam=np.float32(0.5), seed=np.int16(3))
     assert (type(params.lam), type(params.seed)) == (float, int)
+
+
+BEYOND = [10**400, -(10**400), 10**5000, Fraction(10**400, 3), Decimal("1e400")]
+
+
+@pytest.mark.parametrize("value", BEYOND, ids=["1e400", "-1e400", "1e5000", "fraction", "decimal"])
+@pytest.mark.parametrize("name", (*NUMBERS, *COUNTS, "size", "verbose"))
+def test_numbers_beyond_floats_and_counts_are_refused_in_a_short_message(name, value):
+    if name == "seed" and isinstance(value, int) and value > 0:
+        assert SolveParams(seed=value).seed == value
+        return
+    with pytest.raises(ParamError, match=name) as caught:
+        SolveParams(**{name: value})
+    assert len(str(caught.value)) < 200
+    if name in ("lam", "size"):
+        with pytest.raises(ParamError, match=name):
+            SolveParams(**{name: [1, value]})
+
+
+def test_fractions_are_numbers_but_no_counts():
+    assert SolveParams(lam=Fraction(1, 4)).lam == 0.25
+    for name in (*COUNTS, "size"):
+        with pytest.raises(ParamError, match=name):
+            SolveParams(**{name: Fraction(3, 2)})
