@@ -17,6 +17,8 @@ from numbers import Real
 from types import FrameType
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sparseopt.blas import blas_threads
 from sparseopt.errors import (
     BackendError,
@@ -312,7 +314,10 @@ class Backend(ABC):
                 control.warm_start = warm_start
             else:
                 control.notes.append(f"{self.name} takes no warm start; it was ignored")
-        with _interruptible(control), _threads(params.threads):
+        # What a rounding to zero or an overflow does is the algorithm's affair, not that of the
+        # caller's np.seterr: these are NumPy's own settings.
+        usual = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
+        with _interruptible(control), _threads(params.threads), usual:
             result = self._guarded(problem.posed(params), params, chosen, control)
         versions = {"sparseopt": _installed_version("sparseopt") or "not installed"}
         if availability.version and self.requires:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -73,7 +75,7 @@ class L1Neighbourhood(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, L0GraphicalModel)
-        with control.uncounted():
+        with control.uncounted(), _random_state_kept():
             import sklearn.linear_model  # noqa: F401
         last = problem.last_budget(params.budget)
         d, candidates = problem.X.shape[1], problem.candidates
@@ -103,6 +105,16 @@ class L1Neighbourhood(Backend):
             path=path,
             iterations=sum(map(len, lams)),
         )
+
+
+@contextmanager
+def _random_state_kept() -> Iterator[None]:
+    """Restore Python's global generator: packages draw from it while they are imported."""
+    before = random.getstate()
+    try:
+        yield
+    finally:
+        random.setstate(before)
 
 
 def _active_sets(problem: L0GraphicalModel, node: int, unit: bool) -> tuple[list[int], Array]:

@@ -1,5 +1,8 @@
 """The lasso at every node: a heuristic path of graphs that says so."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -100,3 +103,23 @@ def test_what_it_does_not_take():
             L0GraphicalModel(spins, Candidates.window(2, 1), loss="ising"),
             backend="l1-neighbourhood",
         )
+
+
+SOLVE_AND_COMPARE = """
+import random
+import numpy as np
+import sparseopt
+from sparseopt.problems import Candidates, L0GraphicalModel
+
+X = np.random.default_rng(0).standard_normal((30, 6))
+X[:, 5] = X[:, 0]
+before, numpy_before = random.getstate(), np.random.get_state()
+sparseopt.solve(L0GraphicalModel(X, Candidates.window(6, 5)), backend="l1-neighbourhood")
+after = np.random.get_state()
+assert random.getstate() == before, "Python's generator has moved"
+assert after[2:] == numpy_before[2:] and (after[1] == numpy_before[1]).all(), "NumPy's has moved"
+"""
+
+
+def test_the_global_random_states_stay_where_they_are_even_at_the_first_import():
+    subprocess.run([sys.executable, "-c", SOLVE_AND_COMPARE], check=True, timeout=120)

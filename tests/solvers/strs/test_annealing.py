@@ -128,3 +128,13 @@ def test_a_time_limit_leaves_an_incumbent():
 def test_bad_options_are_named(options):
     with pytest.raises(ParamError, match=next(iter(options))):
         sparseopt.solve(shifted(), backend="strs-annealing", options=options)
+
+
+@pytest.mark.parametrize("settings", [{}, {"bandwidth": 1e-3}], ids=["median", "narrow"])
+@pytest.mark.parametrize("kernel", ["linear", "quadratic", "gaussian"])
+def test_the_callers_floating_point_errors_do_not_end_a_solve(kernel, settings):
+    usual = sparseopt.solve(shifted(kernel, D=30, **settings), backend="strs-annealing")
+    with np.errstate(all="raise"):
+        strict = sparseopt.solve(shifted(kernel, D=30, **settings), backend="strs-annealing")
+        assert set(np.geterr().values()) == {"raise"}
+    assert (strict.status, strict.objective) == (usual.status, usual.objective)
