@@ -1,5 +1,6 @@
 """Sparse statistical optimization: exact engines, interchangeable backends, checked answers."""
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ from sparseopt.api import (  # noqa: E402
     solve,
     with_verdict,
 )
-from sparseopt.backend import Availability, Backend, Feature, Option, Progress  # noqa: E402
+from sparseopt.backend import Availability, Backend, Cancel, Feature, Option, Progress  # noqa: E402
 from sparseopt.errors import (  # noqa: E402
     BackendError,
     BackendNotFound,
@@ -78,6 +79,9 @@ if TYPE_CHECKING:
     from sparseopt.pictures import plot
     from sparseopt.selection import select
 
+# What a service wants to know goes to its own handlers; without any nothing is printed.
+logging.getLogger("sparseopt").addHandler(logging.NullHandler())
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -87,6 +91,7 @@ __all__ = [
     "BackendInfo",
     "BackendNotFound",
     "BackendUnavailable",
+    "Cancel",
     "Certificate",
     "Family",
     "Feature",

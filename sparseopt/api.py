@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from sparseopt.backend import Backend, Feature, Progress
+from sparseopt.backend import Backend, Cancel, Feature, Progress
 from sparseopt.checking.run import check as run_check
 from sparseopt.errors import BackendError, ParamError, UnsupportedProblem
 from sparseopt.io import load_problem, save_problem, save_result
@@ -18,6 +19,8 @@ from sparseopt.registry import backend_names, get_backend
 from sparseopt.result import Result, Status, Verdict
 
 __all__ = ["BackendInfo", "backends", "check", "load", "save", "solve", "with_verdict"]
+
+logger = logging.getLogger("sparseopt")
 
 
 def load(path: str | PathLike[str], *, b_bar: str | None = None) -> Problem:
@@ -97,7 +100,8 @@ def solve(
     params: SolveParams | None = None,
     options: Mapping[str, Any] | None = None,
     warm_start: Any = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[Progress], object] | None = None,
+    cancel: Cancel | None = None,
     check: bool = True,
     **question: Any,
 ) -> Result:
@@ -113,7 +117,10 @@ def solve(
         Options of the chosen backend.
     warm_start : Result or array, optional
     on_progress : callable, optional
-        Called with a :class:`~sparseopt.backend.Progress` every fraction of a second.
+        Called with a :class:`~sparseopt.backend.Progress` every fraction of a second. When it
+        returns False the solve ends as at Ctrl-C: with the incumbent and ``Limit.INTERRUPTED``.
+    cancel : Cancel, optional
+        A token by which another thread ends the solve in the same way.
     check : bool, default True
         Run the independent checker; a refuted answer gets the status IMPRECISE.
     **question
@@ -149,7 +156,7 @@ def solve(
         engine = get_backend(backend) if isinstance(backend, str) else backend
         if not isinstance(engine, Backend):
             raise ParamError(f"backend must be a name or a Backend, got {backend!r}")
-    result = engine.solve(problem, asked, options, warm_start, on_progress)
+    result = engine.solve(problem, asked, options, warm_start, on_progress, cancel)
     if notes:
         result = result.with_changes(notes=(*notes, *result.notes))
     return with_verdict(problem, result) if check else result
@@ -192,6 +199,7 @@ def _choose(problem: Problem, params: SolveParams) -> tuple[Backend, str]:
             reason = engine.unsuited(problem, params)
             if not reason:
                 why = f"backend auto chose {name}: {engine.summary or 'the first that fits'}"
+                logger.info("%s: %s", problem.kind, why)
                 return engine, "; passed over: ".join([why, *passed_over[:1]])
         reasons.append(reason)
         passed_over.append(reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import logging
 import signal
 import threading
 import time
@@ -31,7 +32,18 @@ from sparseopt.params import LARGEST_INTEGER, SolveParams, shown
 from sparseopt.problems.base import Problem
 from sparseopt.result import Limit, Result, Status
 
-__all__ = ["API_VERSION", "Availability", "Backend", "Control", "Feature", "Option", "Progress"]
+__all__ = [
+    "API_VERSION",
+    "Availability",
+    "Backend",
+    "Cancel",
+    "Control",
+    "Feature",
+    "Option",
+    "Progress",
+]
+
+logger = logging.getLogger("sparseopt")
 
 API_VERSION = 1
 """Version of this contract; a third-party backend states the one it was written for."""
@@ -145,28 +157,73 @@ class Progress:
     bound: float | None = None
 
 
+class Cancel:
+    """Ends solves from another thread, with what they know by then.
+
+    A solve that is given the token ends as at Ctrl-C: with the limit INTERRUPTED, and its incumbent
+    where there is one. A token may be given to several solves, and stays cancelled.
+
+    Examples
+    --------
+    >>> from sparseopt import Cancel
+    >>> token = Cancel()
+    >>> token.cancelled
+    False
+    >>> token.cancel()  # in a thread, while solve(..., cancel=token) runs in another
+    >>> token.cancelled
+    True
+    """
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def cancel(self) -> None:
+        """End the solves that have this token; from any thread, as often as one likes."""
+        self._event.set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether :meth:`cancel` has been called."""
+        return self._event.is_set()
+
+
 @dataclass
 class Control:
-    """What a running solve looks at: the clock, Ctrl-C, the warm start, the listener.
+    """What a running solve looks at: the clock, interruptions, the warm start, the listener.
 
     Attributes
     ----------
     params : SolveParams
     warm_start : object or None
         A previous :class:`Result` or a point; a backend without WARM_START never sees one.
-    interrupted : bool
-        Set by Ctrl-C. The solve returns what it has at the next :meth:`limit`.
+    on_progress : callable or None
+        The listener; it ends the solve by returning False.
+    cancel : Cancel or None
+        The caller's token.
     """
 
     params: SolveParams
     warm_start: Any = None
-    on_progress: Callable[[Progress], None] | None = None
-    interrupted: bool = False
+    on_progress: Callable[[Progress], object] | None = None
+    cancel: Cancel | None = None
     started: float = field(default_factory=time.perf_counter)
     build_time: float = 0.0
     excluded: float = 0.0
     notes: list[str] = field(default_factory=list)
     _reported: float = field(default_factory=time.perf_counter)
+    _interrupted: bool = False
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C, the listener or the caller's token has ended the solve.
+
+        It returns what it has at the next :meth:`limit`.
+        """
+        return self._interrupted or (self.cancel is not None and self.cancel.cancelled)
+
+    @interrupted.setter
+    def interrupted(self, value: bool) -> None:
+        self._interrupted = value
 
     @property
     def elapsed(self) -> float:
@@ -189,13 +246,14 @@ class Control:
         return None
 
     def progress(self, text: str, every: float = 0.2, **details: Any) -> None:
-        """Report to the listener, at most once in `every` seconds."""
+        """Report to the listener, at most once in `every` seconds; its False ends the solve."""
         if self.on_progress is None:
             return
         now = time.perf_counter()
         if now - self._reported >= every:
             self._reported = now
-            self.on_progress(Progress(self.elapsed, text, **details))
+            if self.on_progress(Progress(self.elapsed, text, **details)) is False:
+                self.interrupted = True
 
     @contextmanager
     def building(self) -> Iterator[None]:
@@ -287,7 +345,8 @@ class Backend(ABC):
         params: SolveParams | None = None,
         options: Mapping[str, Any] | None = None,
         warm_start: Any = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+        cancel: Cancel | None = None,
     ) -> Result:
         """Solve `problem`; the caller (:func:`sparseopt.solve`) runs the checker.
 
@@ -308,7 +367,9 @@ class Backend(ABC):
         if not supported:
             raise UnsupportedProblem(reason)
         self._check_question(problem, params)
-        control = Control(params=params, on_progress=on_progress)
+        if cancel is not None and not isinstance(cancel, Cancel):
+            raise ParamError(f"cancel must be a sparseopt.Cancel, got {shown(cancel)}")
+        control = Control(params=params, on_progress=on_progress, cancel=cancel)
         if warm_start is not None:
             if Feature.WARM_START in self.features:
                 control.warm_start = warm_start
@@ -319,6 +380,9 @@ class Backend(ABC):
         usual = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
         with _interruptible(control), _threads(params.threads), usual:
             result = self._guarded(problem.posed(params), params, chosen, control)
+        if result.limit is not None:
+            ended = (self.name, problem.kind, result.limit.value, control.elapsed)
+            logger.info("%s on %s: ended by the limit %s after %.3g s", *ended)
         versions = {"sparseopt": _installed_version("sparseopt") or "not installed"}
         if availability.version and self.requires:
             versions[self.requires[0]] = availability.version
@@ -433,10 +497,13 @@ def _interruptible(control: Control) -> Iterator[None]:
         yield
         return
 
+    pressed = False
+
     def handle(signum: int, frame: FrameType | None) -> None:
-        if control.interrupted:
+        nonlocal pressed
+        if pressed:
             raise KeyboardInterrupt
-        control.interrupted = True
+        pressed = control.interrupted = True
 
     previous = signal.signal(signal.SIGINT, handle)
     try:

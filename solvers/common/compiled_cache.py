@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import logging
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -17,6 +18,11 @@ from typing import Any
 from .compiled_content import content_hash
 
 __all__ = ["ContentCache"]
+
+logger = logging.getLogger("sparseopt")
+
+_announced: set[str] = set()
+"""Files whose compilation has been logged in this process."""
 
 _KEPT = 24 * 3600.0
 """Seconds for which the files of other contents stay: another process may run an older state."""
@@ -50,15 +56,17 @@ class ContentCache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form for a signature, None where it is not there."""
-        if not self._enabled:
-            return None
-        cache = self._open()
-        try:
-            return cache.load_overload(sig, target_context)
-        except (AttributeError, ImportError):
-            # The file names a class that has been renamed or moved since: it is of no use.
-            cache._cache_file.flush()
-            return None
+        found = None
+        if self._enabled:
+            cache = self._open()
+            try:
+                found = cache.load_overload(sig, target_context)
+            except (AttributeError, ImportError):
+                # The file names a class that has been renamed or moved since: it is of no use.
+                cache._cache_file.flush()
+        if found is None:
+            _announce(self._function)
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the compiled form for a signature."""
@@ -96,6 +104,15 @@ class ContentCache:
                 opened = caching.NullCache()
             self._opened = opened
         return self._opened
+
+
+def _announce(function: Callable[..., Any]) -> None:
+    """Log that a function is about to be compiled: once for each file, and at DEBUG for each."""
+    module = function.__module__
+    if module not in _announced:
+        _announced.add(module)
+        logger.info("compiling %s, which takes seconds to minutes the first time", module)
+    logger.debug("compiling %s.%s", module, function.__qualname__)
 
 
 def _remove_others(folder: Path, base: str) -> None:

@@ -1,7 +1,10 @@
 """What the base class does for every backend, whatever the backend does."""
 
+import logging
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from decimal import Decimal
@@ -17,6 +20,7 @@ from sparseopt import (
     Backend,
     BackendError,
     BackendUnavailable,
+    Cancel,
     Feature,
     Limit,
     ParamError,
@@ -28,6 +32,7 @@ from sparseopt import (
     Verdict,
 )
 from sparseopt.backend import Control, Progress
+from sparseopt.problems import STRS
 
 
 def press_ctrl_c(times: int = 1, every: float = 0.05) -> threading.Thread:
@@ -71,6 +76,119 @@ def test_a_second_ctrl_c_ends_a_solve_that_does_not_listen():
     thread.join()
     assert time.perf_counter() - begin < 10.0
     assert (result.status, result.limit) == (Status.NO_SOLUTION, Limit.INTERRUPTED)
+
+
+# ---- other ways to interrupt, and what services log
+
+
+def _patient(problem, params, options, control):
+    end = time.perf_counter() + 20.0
+    while control.limit() is None and time.perf_counter() < end:
+        control.progress("waiting", every=0.0)
+        time.sleep(0.002)
+    return incumbent(control.limit())
+
+
+def test_a_token_cancels_from_another_thread_wherever_the_solve_runs():
+    for in_main in (True, False):
+        token, results = Cancel(), []
+
+        def run(token=token, results=results):
+            results.append(sparseopt.solve(PROBLEM, backend=Scripted(_patient), cancel=token))
+
+        timer = threading.Timer(0.05, token.cancel)
+        timer.start()
+        if in_main:
+            run()
+        else:
+            worker = threading.Thread(target=run)
+            worker.start()
+            worker.join(30.0)
+        timer.join()
+        assert (results[0].status, results[0].limit) == (Status.FEASIBLE, Limit.INTERRUPTED)
+        assert results[0].objective == 1.0
+
+
+def test_a_token_ends_an_engine_and_a_solver_that_is_watched():
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((60, 60))
+    problem = STRS(A=root + root.T, a=rng.standard_normal(60), d=20)
+    for name in ("strs-bnb", "strs-oa"):
+        token = Cancel()
+        threading.Timer(1.0, token.cancel).start()
+        result = sparseopt.solve(problem, backend=name, cancel=token, check=False, time_limit=60)
+        assert result.limit is Limit.INTERRUPTED
+        assert result.solve_time < 20.0
+
+
+def test_a_listener_that_returns_false_ends_the_solve_and_no_other_value_does():
+    seen = []
+
+    def enough(progress):
+        seen.append(progress)
+        return False if len(seen) == 3 else [None, 0][len(seen) % 2]
+
+    result = sparseopt.solve(PROBLEM, backend=Scripted(_patient), on_progress=enough)
+    assert (result.limit, len(seen)) == (Limit.INTERRUPTED, 3)
+
+
+def test_what_is_no_token():
+    with pytest.raises(ParamError, match=r"cancel must be a sparseopt\.Cancel, got True"):
+        sparseopt.solve(PROBLEM, backend=Scripted(), cancel=True)
+
+
+def test_ctrl_c_after_a_token_is_the_first_one():
+    def deaf_for_a_while(problem, params, options, control):
+        control.cancel.cancel()
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        return incumbent(control.limit())
+
+    result = sparseopt.solve(PROBLEM, backend=Scripted(deaf_for_a_while), cancel=Cancel())
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.INTERRUPTED)
+
+
+def test_the_choice_of_auto_and_limits_are_logged(caplog):
+    caplog.set_level(logging.INFO, logger="sparseopt")
+    sparseopt.solve(PROBLEM)
+    assert [r.message for r in caplog.records if "auto chose strs-bnb" in r.message]
+    caplog.clear()
+    sparseopt.solve(PROBLEM, backend=Scripted(lambda *_: incumbent(Limit.TIME)))
+    (record,) = caplog.records
+    assert record.levelno == logging.INFO
+    assert record.message.startswith("scripted on strs: ended by the limit time after ")
+
+
+COMPILE = """
+import logging
+import sparseopt
+from sparseopt.solvers.common.compiled import compiled
+
+seen = []
+handler = logging.Handler()
+handler.emit = lambda record: seen.append(record.getMessage())
+if LOGGED:
+    logging.getLogger("sparseopt").addHandler(handler)
+    logging.getLogger("sparseopt").setLevel(logging.INFO)
+
+@compiled
+def add(a, b):
+    return a + b
+
+@compiled
+def subtract(a, b):
+    return a - b
+
+assert add(1, 2) - subtract(1, 2) == 4
+assert len(seen) == LOGGED and all("compiling __main__" in text for text in seen), seen
+"""
+
+
+@pytest.mark.parametrize("logged", [True, False])
+def test_compilation_is_logged_once_for_a_file_and_nothing_is_printed(logged):
+    command = [sys.executable, "-c", COMPILE.replace("LOGGED", str(logged))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_the_handler_is_put_back_when_the_solve_fails():
