@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -20,9 +21,22 @@ from sparseopt.installed import resolve
 if TYPE_CHECKING:
     from sparseopt.params import SolveParams
 
-__all__ = ["Array", "Problem", "as_matrix", "as_vector", "problem_class", "problem_kinds"]
+__all__ = [
+    "Array",
+    "Problem",
+    "as_matrix",
+    "as_vector",
+    "freeze",
+    "freeze_csr",
+    "problem_class",
+    "problem_kinds",
+    "unmasked",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+_OURS = "_sparseopt_frozen"
+"""Attribute of the sparse matrices that a problem has made read-only and others may share."""
 
 _KINDS: dict[str, type[Problem]] = {}
 
@@ -32,9 +46,10 @@ class Problem(ABC):
     """What is to be solved: arrays and scalars, ``objective``, ``residuals``, ``validate``.
 
     A subclass is a frozen dataclass whose fields are numpy arrays, scipy.sparse matrices, or
-    values that JSON can hold. It sets `kind` (its name in files) and `family` (the name of its
-    :class:`~sparseopt.families.Family`), and it holds no algorithm. A problem that exists is
-    valid: construction validates.
+    values that JSON can hold. Arrays are copied, so that what the caller does with its own later
+    changes no problem; read-only arrays and memory-mapped files are shared. A subclass sets `kind`
+    (its name in files) and `family` (the name of its :class:`~sparseopt.families.Family`), and it
+    holds no algorithm. A problem that exists is valid: construction validates.
     """
 
     kind: ClassVar[str]
@@ -228,6 +243,8 @@ def problem_class(kind: str) -> type[Problem]:
 def as_matrix(field: str, value: Any, *, allow_sparse: bool = False) -> Any:
     """Return `value` as a read-only float64 matrix, or as a CSR array where that is allowed.
 
+    It is a copy, unless `value` is read-only already as a whole (or a memory-mapped file).
+
     Parameters
     ----------
     field : str
@@ -243,17 +260,12 @@ def as_matrix(field: str, value: Any, *, allow_sparse: bool = False) -> Any:
     Raises
     ------
     ProblemError
-        When it is not numeric, not two-dimensional, empty, or not finite.
+        When it is not numeric, not two-dimensional, empty, not finite, or has masked entries.
     """
     if _is_sparse(value):
         if not allow_sparse:
             raise ProblemError(f"{field} is sparse; expected a dense array ({field}.toarray())")
-        matrix = sp.csr_array(value)
-        data = _numeric(field, matrix.data)
-        matrix = sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
+        matrix = _frozen_csr(field, value)
         _check_finite(field, matrix.data)
         if 0 in matrix.shape:
             raise ProblemError(f"{field} has shape {matrix.shape}; expected at least 1 x 1", field)
@@ -264,11 +276,11 @@ def as_matrix(field: str, value: Any, *, allow_sparse: bool = False) -> Any:
             f"{field} has shape {array.shape}; expected a matrix of at least 1 x 1", field
         )
     _check_finite(field, array)
-    return _read_only(array)
+    return freeze(array, value)
 
 
 def as_vector(field: str, value: object, length: int, *, finite: bool = True) -> Array:
-    """Return `value` as a read-only float64 vector of the given length.
+    """Return `value` as a read-only float64 vector of the given length, a copy like a matrix.
 
     Parameters
     ----------
@@ -286,28 +298,143 @@ def as_vector(field: str, value: object, length: int, *, finite: bool = True) ->
     Raises
     ------
     ProblemError
-        When it is not numeric, of another shape, or not finite.
+        When it is not numeric, of another shape, not finite, or has masked entries.
     """
     array = _numeric(field, value)
     if array.shape != (length,):
         raise ProblemError(f"{field} has shape {array.shape}; expected ({length},)", field)
     if finite:
         _check_finite(field, array)
-    return _read_only(array)
+    return freeze(array, value)
 
 
 def _is_sparse(value: object) -> bool:
     return bool(sp.issparse(value))
 
 
+def freeze(array: Array, given: object) -> Array:
+    """Return a read-only array that nobody else can change; copied only where that is needed.
+
+    Parameters
+    ----------
+    array : array
+    given : object
+        What the caller handed in, `array` or something that was converted to it.
+
+    Returns
+    -------
+    array
+        `array` itself where it was read-only already, a view where it is new or a mapped file
+        (whose content is not held in memory), and else a copy.
+    """
+    if _is_frozen(array):
+        return array
+    new = isinstance(given, list | tuple | int | float) or (
+        isinstance(given, np.ndarray) and not np.may_share_memory(array, given)
+    )
+    if not (new or _is_mapped(array)):
+        array = np.array(array, copy=True)
+    owner = array.base if isinstance(array.base, np.ndarray) else array
+    if new or owner is array:
+        owner.flags.writeable = False
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def freeze_csr(matrix: sp.csr_array) -> sp.csr_array:
+    """Make a new CSR array in canonical form read-only, so that problems may share it.
+
+    Parameters
+    ----------
+    matrix : csr_array
+        Which nobody else holds.
+
+    Returns
+    -------
+    csr_array
+        The same one.
+    """
+    for part in _parts(matrix):
+        part.flags.writeable = False
+    setattr(matrix, _OURS, True)
+    return matrix
+
+
+def unmasked(field: str, value: Any) -> Any:
+    """Return masked arrays as plain ones, other values as they are.
+
+    Parameters
+    ----------
+    field : str
+        The name of the field, for the message.
+    value : object
+        A masked array, or a list or tuple of them, or anything else.
+
+    Raises
+    ------
+    ProblemError
+        When an entry is masked.
+    """
+    parts = value if isinstance(value, list | tuple) else [value]
+    masked = [part for part in parts if isinstance(part, np.ma.MaskedArray)]
+    count = sum(int(np.ma.getmaskarray(part).sum()) for part in masked)
+    if count:
+        total = sum(part.size for part in masked)
+        raise ProblemError(
+            f"{field} has {count} masked entries of {total}; expected numbers everywhere: fill "
+            "them in, or leave out their rows",
+            field,
+        )
+    return value.data if isinstance(value, np.ma.MaskedArray) else value
+
+
 def _numeric(field: str, value: object) -> Array:
+    value = unmasked(field, value)
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise ProblemError(f"{field} is not a rectangular array: {error}", field) from error
+    return _as_float(field, array)
+
+
+def _as_float(field: str, array: Array) -> Array:
     if array.dtype.kind not in "biuf":
         raise ProblemError(f"{field} has the type {array.dtype}; expected real numbers", field)
     return np.asarray(array, dtype=np.float64)
+
+
+def _parts(matrix: sp.csr_array) -> tuple[Array, Array, Array]:
+    return matrix.data, matrix.indices, matrix.indptr
+
+
+def _frozen_csr(field: str, value: Any) -> sp.csr_array:
+    """Return a sparse matrix in canonical form that nobody else can change; ours are shared."""
+    if getattr(value, _OURS, False) and not any(part.flags.writeable for part in _parts(value)):
+        ours: sp.csr_array = value
+        return ours
+    matrix = sp.csr_array(value, copy=True)
+    matrix.data = _as_float(field, matrix.data)
+    if not matrix.has_canonical_format:
+        matrix.sum_duplicates()
+    return freeze_csr(matrix)
+
+
+def _is_frozen(array: Array) -> bool:
+    """Whether the array and all that it is a view of are read-only."""
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return False
+        owner = owner.base
+    return owner is None or isinstance(owner, bytes | mmap.mmap)
+
+
+def _is_mapped(array: Array) -> bool:
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    return isinstance(owner, mmap.mmap)
 
 
 def _check_finite(field: str, array: Array) -> None:
@@ -320,12 +447,6 @@ def _check_finite(field: str, array: Array) -> None:
             f"({int((~finite).sum())} entries of {array.size} are not)",
             field,
         )
-
-
-def _read_only(array: Array) -> Array:
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def _hash_array(digest: Any, name: str, array: Any) -> None:

@@ -1,5 +1,7 @@
 """Every kind of problem: bad content is refused by name, equal content has one fingerprint."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,9 +15,11 @@ from sparseopt.problems import (
     LPD,
     STRS,
     BudgetTables,
+    Candidates,
     CompressedSensing,
     DantzigSelector,
     DifferentialNetwork,
+    L0GraphicalModel,
     LADLasso,
     MatrixDantzig,
     ParametricLP,
@@ -23,6 +27,7 @@ from sparseopt.problems import (
     PiecewiseLinearProgram,
     Problem,
     QuantileLasso,
+    SecondOrderCone,
 )
 
 ONE, EYE = np.ones(2), np.eye(2)
@@ -251,3 +256,141 @@ def test_a_problem_shows_its_size():
     assert repr(problem) == "DantzigSelector(n=3, d=2)"
     assert "dantzig-selector" in problem._repr_html_()
     assert isinstance(problem, Problem)
+
+
+def _frozen(array):
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return True
+
+
+@pytest.mark.parametrize(("kind", "name"), ARRAYS, ids=lambda v: getattr(v, "__name__", v))
+def test_what_the_caller_does_with_its_arrays_later_changes_no_problem(kind, name):
+    fields = dict(GOOD[kind])
+    fields[name] = given = np.array(fields[name])
+    problem = kind(**fields)
+    before = problem.fingerprint()
+    given *= 2.0
+    given.T[...] = np.nan
+    assert problem.fingerprint() == before
+    assert given.flags.writeable
+    held = getattr(problem, name)
+    if isinstance(held, np.ndarray):
+        assert _frozen(held)
+
+
+def test_other_views_of_an_array_change_no_problem():
+    base = np.ones((4, 2))
+    view = base[::2]
+    view.flags.writeable = False
+    problem = DantzigSelector(X=view, y=ONE)
+    base[...] = 7.0
+    assert (problem.X == 1.0).all()
+
+
+class Wrapped:
+    """An array-like whose conversion is the array itself, such as a data frame's."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+def test_array_likes_are_copied_too():
+    inside = np.eye(2)
+    problem = DantzigSelector(X=Wrapped(inside), y=ONE)
+    inside *= 2.0
+    np.testing.assert_array_equal(problem.X, np.eye(2))
+    assert inside.flags.writeable
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_sparse_matrices_of_the_caller_are_copied_and_shared_afterwards(form):
+    given = sp.eye_array(2).asformat(form)
+    problem = ParametricLP(A=given, b=ONE, b_bar=ONE, c=ONE, c_bar=ONE)
+    before = problem.fingerprint()
+    given.data *= 2.0
+    assert problem.fingerprint() == before
+    with pytest.raises(ValueError, match="read-only"):
+        problem.A.data[0] = 3.0
+    assert np.shares_memory(problem.with_changes(b=2 * ONE).A.data, problem.A.data)
+
+
+def test_pieces_of_the_caller_are_copied():
+    phi = Pieces.absolute(ONE)
+    problem = PiecewiseLinearProgram(A=np.eye(2), phi=phi, psi=Pieces.check_loss(ONE))
+    before = problem.fingerprint()
+    phi.slope[:] *= 5.0
+    assert problem.fingerprint() == before
+
+
+def test_read_only_arrays_and_mapped_files_are_shared(tmp_path):
+    X = np.eye(2)
+    X.flags.writeable = False
+    first = DantzigSelector(X=X, y=ONE)
+    second = first.with_changes(y=2 * ONE)
+    assert np.shares_memory(first.X, X)
+    assert np.shares_memory(second.X, X)
+    np.save(tmp_path / "X.npy", np.eye(2))
+    for mode in ("r", "r+"):
+        mapped = np.load(tmp_path / "X.npy", mmap_mode=mode)
+        problem = DantzigSelector(X=mapped, y=ONE)
+        assert np.shares_memory(problem.X, mapped)
+        assert not problem.X.flags.writeable
+        assert mapped.flags.writeable is (mode == "r+")
+
+
+def test_one_copy_is_made_and_no_more():
+    X = np.ones((1000, 500))
+    y = np.ones(1000)
+    DantzigSelector(X=np.eye(2), y=ONE)
+    tracemalloc.start()
+    try:
+        problem = DantzigSelector(X=X, y=y)
+        held, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert X.nbytes <= held < 1.1 * X.nbytes
+    assert most < 1.5 * X.nbytes
+    assert problem.X.flags.c_contiguous
+
+
+@pytest.mark.parametrize(("kind", "name"), ARRAYS, ids=lambda v: getattr(v, "__name__", v))
+def test_masked_entries_are_refused_by_name_and_count(kind, name):
+    fields = dict(GOOD[kind])
+    plain = kind(**fields).fingerprint()
+    fields[name] = np.ma.array(fields[name])
+    assert kind(**fields).fingerprint() == plain
+    fields[name] = _last(fields[name], 0.0).view(np.ma.MaskedArray)
+    fields[name][(-1,) * fields[name].ndim] = np.ma.masked
+    with pytest.raises(
+        ProblemError, match=rf"^{name}.* has 1 masked entr.* of {fields[name].size}"
+    ):
+        kind(**fields)
+
+
+def test_masked_rows_and_graphs_are_refused():
+    row = np.ma.array([1.0, 2.0], mask=[True, False])
+    with pytest.raises(ProblemError, match="X has 1 masked"):
+        DantzigSelector(X=[row, row.data], y=ONE)
+    X = np.ma.array(np.random.default_rng(0).standard_normal((5, 3)))
+    assert L0GraphicalModel(X, Candidates.window(3, 1)).X.shape == (5, 3)
+    X[1, 1] = np.ma.masked
+    with pytest.raises(ProblemError, match="X has 1 masked entries of 15"):
+        L0GraphicalModel(X, Candidates.window(3, 1))
+    with pytest.raises(ProblemError, match="F has 1 masked"):
+        SecondOrderCone(np.ma.array(np.eye(2), mask=[[True, False], [False, False]]))
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, np.int8])
+def test_graphs_keep_their_own_data(dtype):
+    X = np.arange(15).reshape(5, 3).astype(dtype)
+    problem = L0GraphicalModel(X, Candidates.window(3, 1))
+    before = problem.fingerprint()
+    X += 1
+    assert problem.fingerprint() == before
+    assert problem.X.dtype == dtype

@@ -126,7 +126,7 @@ def test_new_data_share_the_old_and_solve_the_same() -> None:
     weights = np.linspace(0.5, 1.5, 8)
     for problem in (DantzigSelector(X, y), LADLasso(X, y, fit_intercept=True)):
         other = problem.with_changes(y=-2.0 * y, weights=weights)
-        assert np.shares_memory(other.X, X)
+        assert np.shares_memory(other.X, problem.X)
         fresh = type(problem)(X, -2.0 * y, weights=weights, **intercept(problem))
         assert other.fingerprint() == fresh.fingerprint()
         np.testing.assert_array_equal(

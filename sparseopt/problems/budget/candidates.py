@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, unmasked
 
 __all__ = ["Candidates"]
 
@@ -227,7 +227,7 @@ class Candidates:
 
 
 def _integers(name: str, given: Any) -> Array:
-    array = np.asarray(given)
+    array = np.asarray(unmasked(name, given))
     if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
         raise ProblemError(
             f"{name} of the candidates has the type {array.dtype} and shape {array.shape}; "
@@ -238,7 +238,7 @@ def _integers(name: str, given: Any) -> Array:
 
 
 def _points(given: Any, d: int | None = None) -> Array:
-    array = np.asarray(given)
+    array = np.asarray(unmasked("coordinates", given))
     if array.ndim != 2 or array.shape[0] < 1 or array.dtype.kind not in "biuf":
         raise ProblemError(
             f"coordinates has the type {array.dtype} and shape {array.shape}; expected one row of "

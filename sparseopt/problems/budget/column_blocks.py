@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, unmasked
 
 __all__ = ["ColumnBlocks"]
 
@@ -42,6 +42,7 @@ class ColumnBlocks:
         if not self._blocks:
             raise ProblemError("X has no block of columns; expected at least one", "X")
         for b, block in enumerate(self._blocks):
+            unmasked(f"block {b} of X", block)
             shape, dtype = getattr(block, "shape", None), getattr(block, "dtype", None)
             if shape is None or len(shape) != 2 or np.dtype(dtype).kind not in "biuf":
                 raise ProblemError(

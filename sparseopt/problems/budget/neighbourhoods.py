@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems.base import Array, as_vector
+from sparseopt.problems.base import Array, as_vector, freeze, unmasked
 from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.column_blocks import ColumnBlocks
 from sparseopt.problems.budget.tables import BudgetProblem
@@ -334,7 +334,7 @@ def _matrix(given: Any) -> Any:
             given = np.load(given, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
             raise ProblemError(f"X cannot be read from {given}: {error}", "X") from None
-    X = given if isinstance(given, ColumnBlocks) else np.asanyarray(given)
+    X = given if isinstance(given, ColumnBlocks) else np.asanyarray(unmasked("X", given))
     if X.dtype.kind not in "biuf":
         raise ProblemError(f"X has the type {X.dtype}; expected real numbers", "X")
     if X.ndim != 2 or 0 in X.shape:
@@ -343,6 +343,4 @@ def _matrix(given: Any) -> Any:
         return X
     if X.dtype not in (np.dtype(np.float32), np.dtype(np.int8)):
         X = np.asarray(X, dtype=np.float64)
-    X = X.view()
-    X.flags.writeable = False
-    return X
+    return freeze(X, given)

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems.base import Array, as_matrix, as_vector
+from sparseopt.problems.base import Array, as_matrix, as_vector, freeze_csr, unmasked
 
 __all__ = [
     "SecondOrderCone",
@@ -286,11 +286,11 @@ def as_sparse(field: str, value: Any) -> sp.csr_array:
     """
     sparse = bool(sp.issparse(value))
     if not sparse:
-        value = np.asarray(value)
+        value = np.asarray(unmasked(field, value))
     if value.ndim == 2 and 0 in value.shape:
-        return sp.csr_array(value.shape)
+        return freeze_csr(sp.csr_array(value.shape))
     if not sparse:
-        return sp.csr_array(as_matrix(field, value))
+        return freeze_csr(sp.csr_array(as_matrix(field, value)))
     if value.ndim != 2:
         raise ProblemError(f"{field} has shape {value.shape}; expected a matrix", field)
     matrix: sp.csr_array = as_matrix(field, value, allow_sparse=True)
@@ -298,6 +298,7 @@ def as_sparse(field: str, value: Any) -> sp.csr_array:
         matrix = matrix.copy()
         matrix.eliminate_zeros()
         matrix.sort_indices()
+        freeze_csr(matrix)
     return matrix
 
 

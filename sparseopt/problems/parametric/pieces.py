@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, freeze, unmasked
 
 __all__ = ["Pieces"]
 
@@ -41,6 +41,16 @@ class Pieces:
 
     def __len__(self) -> int:
         return len(self.ptr) - 1
+
+    def frozen(self, name: str) -> Pieces:
+        """Return the functions with arrays that nobody else can change; `name` is for errors."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Pieces(
+            **{
+                part: freeze(np.asarray(unmasked(f"{name}.{part}", given)), given)
+                for part, given in parts.items()
+            }
+        )
 
     # ---- constructors, one for each shape that the models use
 

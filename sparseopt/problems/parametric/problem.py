@@ -129,6 +129,10 @@ class PiecewiseLinearProgram(ParametricProblem):
     def _coerce(self) -> None:
         if not isinstance(self.A, LinearMap):
             self._set("A", as_linear_map(as_matrix("A", self.A, allow_sparse=True)))
+        for name in ("phi", "psi"):
+            pieces = getattr(self, name)
+            if isinstance(pieces, Pieces):
+                self._set(name, pieces.frozen(name))
         self._set("offset", as_vector("offset", self.offset, 3))
         self._set("names", as_names(self.names, self.A.shape[1]))
 

@@ -30,7 +30,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems.base import Array, as_matrix, as_vector
+from sparseopt.problems.base import Array, as_matrix, as_vector, unmasked
 from sparseopt.problems.twosample.statistics.linear import blocks
 from sparseopt.problems.twosample.statistics.median_distance import median_distance
 from sparseopt.problems.twosample.statistics.pairs import Objective, PairObjective
@@ -234,7 +234,7 @@ def _bandwidth(x: Array, y: Array, kernel: Kernel, given: object, dense: bool) -
             return np.full(D, _spread(x, y, dense))
         medians = _column_medians(x, y)
         return np.where(medians > 0.0, medians, 1.0)
-    numbers = np.asarray(given, dtype=float)
+    numbers = np.asarray(unmasked("bandwidth", given), dtype=float)
     if numbers.ndim == 0:
         numbers = np.full(D, float(numbers))
     numbers = as_vector("bandwidth", numbers, D)
