@@ -396,7 +396,7 @@ class Backend(ABC):
             problem=problem,
             kind=problem.kind,
             notes=(*control.notes, *result.notes),
-        )
+        ).frozen()
 
     def _guarded(
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control

@@ -5,15 +5,17 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from enum import StrEnum
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from sparseopt.errors import SparseOptError
 from sparseopt.params import SolveParams
 from sparseopt.paths.base import PathResult
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, Problem
 from sparseopt.verbs import borrows
 
 __all__ = ["Certificate", "Limit", "Result", "Status", "Verdict", "relative_gap"]
@@ -202,6 +204,21 @@ class Result:
         """Return a copy with some fields replaced."""
         return replace(self, **changes)
 
+    def frozen(self) -> Self:
+        """Return a copy whose arrays are read-only: x, duals, the certificate's, the path's.
+
+        A point may be the caller's own warm start, so `x` is copied. The path's arrays are its own:
+        they are made read-only where they are.
+        """
+        proof = self.certificate
+        if isinstance(proof, Certificate):
+            proof = replace(proof, arrays=_views(proof.arrays))
+        if self.path is not None:
+            _freeze(self.path)
+        x = self.x.copy() if isinstance(self.x, np.ndarray) else self.x
+        _freeze(x)
+        return replace(self, x=x, duals=_views(self.duals), certificate=proof)
+
     def residuals(self) -> dict[str, float]:
         """Violations of the constraints by `x`, by name (needs the problem and a point)."""
         if self.problem is None or self.x is None:
@@ -270,6 +287,31 @@ class Result:
         def select(self, by: str = "ebic", problem: Any = None, **options: Any) -> Any: ...
 
         def plot(self, ax: Any = None, **style: Any) -> Any: ...
+
+
+def _views(arrays: Any) -> Any:
+    """Return the mapping with read-only views of its arrays; what is no mapping as it is."""
+    if not isinstance(arrays, Mapping):
+        return arrays
+    views = {k: v.view() if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+    _freeze(views)
+    return views
+
+
+def _freeze(value: object) -> None:
+    """Make the arrays of a value read-only; those of a problem are its own affair."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            _freeze(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            _freeze(part)
+    elif isinstance(value, PathResult) or (
+        is_dataclass(value) and not isinstance(value, type | Problem)
+    ):
+        _freeze(getattr(value, "__dict__", {}))
 
 
 def _json_number(value: float | None) -> float | str | None:

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_backend import Scripted
 
-from sparseopt import Limit, Result, SparseOptError, Status
+import sparseopt
+from sparseopt import Limit, Result, SolveParams, SparseOptError, Status
+from sparseopt.problems import CLIME, STRS, BudgetTables, DantzigSelector, Problem
 from sparseopt.result import relative_gap
 
 LIMITED = {Status.FEASIBLE, Status.NO_SOLUTION}
@@ -68,3 +71,46 @@ def test_the_summary_is_ready_for_json():
     result = Result(status=Status.FEASIBLE, limit=Limit.NODE, objective=1.0, bound=np.inf)
     summary = json.loads(json.dumps(result.summary(), allow_nan=False))
     assert (summary["status"], summary["limit"], summary["bound"]) == ("feasible", "node", "inf")
+
+
+def _arrays(value):
+    """Yield every array that can be reached from a value, save those of problems."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _arrays(part)
+    elif hasattr(value, "__dict__") and not isinstance(value, type | Problem | SolveParams):
+        yield from _arrays(vars(value))
+
+
+EYE = np.eye(3)
+SOLVED = {
+    "path": (DantzigSelector(EYE, [3.0, 1.0, 2.0]), {}),
+    "grid": (DantzigSelector(EYE, [3.0, 1.0, 2.0]), {"lam": [2.0, 1.0], "backend": "highs"}),
+    "columns": (CLIME(EYE), {}),
+    "supports": (STRS(np.diag([1.0, 3.0, 2.0]), d=1), {"size": [1, 2]}),
+    "budget": (BudgetTables([[5.0, 1.0], [4.0, 3.0, 0.0]]), {}),
+    "point": (STRS(np.diag([1.0, 3.0, 2.0]), d=1), {"check": False}),
+}
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_the_arrays_of_a_result_are_read_only_when_solve_returns_it(name):
+    problem, question = SOLVED[name]
+    result = sparseopt.solve(problem, **question)
+    found = list(_arrays(vars(result)))
+    assert any(array is result.x for array in found)
+    assert not any(array.flags.writeable for array in found)
+    with pytest.raises(ValueError, match="read-only"):
+        result.x[...] = 0
+
+
+def test_a_warm_start_stays_the_callers():
+    start = np.array([1.0, 0.0, 0.0])
+    given = Scripted(
+        lambda *_: Result(status=Status.FEASIBLE, limit=Limit.TIME, x=start, objective=1.0)
+    )
+    result = sparseopt.solve(SOLVED["point"][0], backend=given, check=False)
+    start[0] = 9.0
+    assert result.x[0] == 1.0
