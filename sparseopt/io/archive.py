@@ -14,10 +14,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from sparseopt.errors import ProblemError
-from sparseopt.io.files import MAX_BYTES, expansion_limit
+from sparseopt.io.files import MAX_BYTES, expansion_limit, open_read
 from sparseopt.problems.base import Array
 
-__all__ = ["Archive", "open_archive", "write_archive"]
+__all__ = ["Archive", "open_archive", "read_npy", "write_archive"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _MAX_MEMBERS = 10_000
@@ -151,7 +151,7 @@ class Archive:
         found = {}
         for name, info in self._members.items():
             with self._damage(name), self._zip.open(info) as member:
-                shape, _, dtype = self._head(name, info, member)
+                shape, _, dtype = _head(f"the entry {name}", info.file_size, member)
             found[name] = (shape, dtype.name)
         return found
 
@@ -171,48 +171,7 @@ class Archive:
                 f"the entry {name} has {info.file_size} bytes; at most {limit} were expected", name
             )
         with self._damage(name), self._zip.open(info) as member:
-            shape, fortran, dtype = self._head(name, info, member)
-            array = np.empty(math.prod(shape), dtype)
-            raw = array.view(np.uint8).data
-            filled = 0
-            while filled < len(raw):
-                part = member.read(min(_CHUNK, len(raw) - filled))
-                if not part:
-                    raise self.error(f"the entry {name} is truncated", name)
-                raw[filled : filled + len(part)] = part
-                filled += len(part)
-            native = array.astype(dtype.newbyteorder("="), copy=False)
-            return native.reshape(shape, order="F" if fortran else "C")
-
-    def _head(
-        self, name: str, info: zipfile.ZipInfo, member: Any
-    ) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-        """Return (shape, fortran order, dtype) when they agree with the size of the entry."""
-        version = np.lib.format.read_magic(member)
-        if version == (1, 0):
-            shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
-        elif version == (2, 0):
-            shape, fortran, dtype = np.lib.format.read_array_header_2_0(member)
-        else:
-            raise self.error(f"the entry {name} has the unknown .npy version {version}", name)
-        if dtype.hasobject:
-            raise self.error(
-                f"the entry {name} holds pickled Python objects, which could run code; they are "
-                "never loaded: save plain numbers",
-                name,
-            )
-        if dtype.name not in _DTYPES:
-            raise self.error(f"the entry {name} has the type {dtype}; expected numbers", name)
-        if any(length < 0 for length in shape):
-            raise self.error(f"the entry {name} has the impossible shape {shape}", name)
-        declared = math.prod(shape) * dtype.itemsize
-        if declared != info.file_size - member.tell():
-            raise self.error(
-                f"the entry {name} says shape {shape} of {dtype}, {declared} bytes, but holds "
-                f"{info.file_size - member.tell()}",
-                name,
-            )
-        return shape, fortran, dtype
+            return _array(f"the entry {name}", info.file_size, member)
 
     def error(self, what: str, field: str | None = None) -> ProblemError:
         """Return a ProblemError that names the file."""
@@ -220,23 +179,99 @@ class Archive:
 
     @contextmanager
     def _damage(self, name: str | None = None) -> Iterator[None]:
-        """Say in one sentence what is broken, whatever zipfile, zlib and numpy raise for it."""
-        where = f"the entry {name}" if name else "the zip directory"
-        try:
+        with _damage(self.path, f"the entry {name}" if name else "the zip directory", name):
             yield
-        except ProblemError:
-            raise
-        except MemoryError as error:
-            raise self.error(f"there is not enough memory for {where}", name) from error
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise self.error(
-                f"{where} is damaged or truncated ({error}); get the file again", name
-            ) from error
-        except Exception as error:
-            raise self.error(
-                f"{where} cannot be read ({type(error).__name__}: {error}); get the file again",
-                name,
-            ) from error
+
+
+def _array(what: str, size: int, stream: Any) -> Array:
+    """Return the array of .npy content of `size` bytes."""
+    shape, fortran, dtype = _head(what, size, stream)
+    array = np.empty(math.prod(shape), dtype)
+    raw = array.view(np.uint8).data
+    filled = 0
+    while filled < len(raw):
+        part = stream.read(min(_CHUNK, len(raw) - filled))
+        if not part:
+            raise _Malformed(f"{what} is truncated")
+        raw[filled : filled + len(part)] = part
+        filled += len(part)
+    native = array.astype(dtype.newbyteorder("="), copy=False)
+    return native.reshape(shape, order="F" if fortran else "C")
+
+
+def _head(what: str, size: int, stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return (shape, fortran order, dtype) when they agree with the size of the content."""
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    elif version == (2, 0):
+        shape, fortran, dtype = np.lib.format.read_array_header_2_0(stream)
+    else:
+        raise _Malformed(f"{what} has the unknown .npy version {version}")
+    if dtype.hasobject:
+        raise _Malformed(
+            f"{what} holds pickled Python objects, which could run code; they are never loaded: "
+            "save plain numbers"
+        )
+    if dtype.name not in _DTYPES:
+        raise _Malformed(f"{what} has the type {dtype}; expected numbers")
+    if any(length < 0 for length in shape):
+        raise _Malformed(f"{what} has the impossible shape {shape}")
+    declared, held = math.prod(shape) * dtype.itemsize, size - stream.tell()
+    if declared != held:
+        raise _Malformed(
+            f"{what} says shape {shape} of {dtype}, {declared} bytes, but holds {held}"
+        )
+    return shape, fortran, dtype
+
+
+class _Malformed(Exception):
+    """Content that is no array; :func:`_damage` makes a ProblemError of it."""
+
+
+@contextmanager
+def _damage(path: str | PathLike[str], where: str, field: str | None = None) -> Iterator[None]:
+    """Say in one sentence what is broken, whatever zipfile, zlib and numpy raise for it."""
+    try:
+        yield
+    except ProblemError:
+        raise
+    except _Malformed as error:
+        raise ProblemError(f"{path}: {error}", field) from None
+    except MemoryError as error:
+        raise ProblemError(f"{path}: there is not enough memory for {where}", field) from error
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise ProblemError(
+            f"{path}: {where} is damaged or truncated ({error}); get the file again", field
+        ) from error
+    except Exception as error:
+        raise ProblemError(
+            f"{path}: {where} cannot be read ({type(error).__name__}: {error}); get the file again",
+            field,
+        ) from error
+
+
+def read_npy(path: str | PathLike[str]) -> Array:
+    """Read one array of plain numbers, its header checked before memory is taken.
+
+    Parameters
+    ----------
+    path : path
+        Of a .npy file.
+
+    Returns
+    -------
+    array
+
+    Raises
+    ------
+    ProblemError
+        When the file is missing, damaged, or holds anything else.
+    """
+    with open_read(path) as stream, _damage(path, "this .npy file"):
+        size = stream.seek(0, 2)
+        stream.seek(0)
+        return _array("this .npy file", size, stream)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from sparseopt.errors import ProblemError
+from sparseopt.io.archive import read_npy
 from sparseopt.problems.base import Array, as_matrix
 
 __all__ = ["read_sample"]
@@ -34,17 +35,12 @@ def read_sample(path: str | PathLike[str]) -> tuple[Array, list[str] | None]:
     ProblemError
         When the file is no such table; it says where.
     OSError
-        When it cannot be read.
+        When a table cannot be read.
     """
     path = Path(path)
     ending = path.suffix.lower()
     if ending == ".npy":
-        try:
-            return as_matrix(str(path), np.load(path, allow_pickle=False)), None
-        except ProblemError:
-            raise
-        except (ValueError, EOFError) as error:
-            raise ProblemError(f"{path}: this is no array of numbers ({error})") from error
+        return as_matrix(str(path), read_npy(path)), None
     if ending not in _DELIMITERS:
         raise ProblemError(
             f"{path}: a sample is a .csv, .tsv, .txt or .npy file; give one of these"

@@ -115,10 +115,19 @@ def test_tables_are_read(tmp_path, name, text):
     assert names == ["u", "v"]
 
 
+def npy(shape, dtype="<f8"):
+    """Return the header of a .npy file whose array is missing."""
+    text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
 def test_arrays_and_tables_without_names_are_read(tmp_path):
     np.save(tmp_path / "a.npy", np.eye(3))
     (tmp_path / "a.csv").write_text("1,0\n0,1\n")
     assert read_sample(tmp_path / "a.npy")[1] is None
+    for array in (np.arange(6).reshape(2, 3), np.asfortranarray(np.arange(6.0).reshape(2, 3))):
+        np.save(tmp_path / "a.npy", array)
+        assert read_sample(tmp_path / "a.npy")[0].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     sample, names = read_sample(tmp_path / "a.csv")
     assert sample.tolist() == [[1.0, 0.0], [0.0, 1.0]] and names is None
 
@@ -133,8 +142,13 @@ def test_arrays_and_tables_without_names_are_read(tmp_path):
         ("a.csv", b"u,v\n", "no observations"),
         ("a.csv", b"", "no observations"),
         ("a.csv", b"\xff\xfe\x00", "UTF-8"),
-        ("a.npy", b"no array", "no array"),
-        ("a.npy", b"", "no array"),
+        ("a.npy", b"no array", "this .npy file cannot be read"),
+        ("a.npy", b"", "this .npy file cannot be read"),
+        ("a.npy", npy("(1000000000000, 1000)"), "bytes, but holds 0"),
+        ("a.npy", npy("(2, 2)"), "32 bytes, but holds 0"),
+        ("a.npy", npy("(2,"), "this .npy file cannot be read"),
+        ("a.npy", npy("(-1, 2)"), "the impossible shape"),
+        ("a.npy", npy("(1, 1)", "<c16") + bytes(16), "the type complex128; expected numbers"),
         ("a.xlsx", b"", ".csv, .tsv, .txt or .npy"),
     ],
 )
@@ -148,5 +162,5 @@ def test_files_that_hold_no_sample_are_refused(tmp_path, name, content, words):
 def test_pickles_are_not_read(tmp_path):
     path = tmp_path / "a.npy"
     np.save(path, np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(ProblemError, match="no array"):
+    with pytest.raises(ProblemError, match="pickled Python objects, which could run code"):
         read_sample(path)
