@@ -327,6 +327,11 @@ def freeze(array: Array, given: object) -> Array:
         `array` itself where it was read-only already, a view where it is new or a mapped file
         (whose content is not held in memory), and else a copy.
     """
+    if array is given and array.base is None and array.flags.writeable:
+        # The points that are evaluated come this way, often and short.
+        array = array.copy("K")
+        array.flags.writeable = False
+        return array.view()
     if _is_frozen(array):
         return array
     new = isinstance(given, list | tuple | int | float) or (
@@ -376,6 +381,8 @@ def unmasked(field: str, value: Any) -> Any:
     ProblemError
         When an entry is masked.
     """
+    if type(value) is np.ndarray:
+        return value
     parts = value if isinstance(value, list | tuple) else [value]
     masked = [part for part in parts if isinstance(part, np.ma.MaskedArray)]
     count = sum(int(np.ma.getmaskarray(part).sum()) for part in masked)
