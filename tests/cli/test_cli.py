@@ -388,7 +388,7 @@ def test_a_solve_interrupted_before_any_answer_leaves_the_older_file(instance, s
 
 
 def test_an_interrupted_check_does_not_lose_the_answer(instance, monkeypatch):
-    def stop(*_):
+    def stop(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sparseopt.api.check", stop)
@@ -399,7 +399,7 @@ def test_an_interrupted_check_does_not_lose_the_answer(instance, monkeypatch):
 
 
 def test_ctrl_c_elsewhere_is_one_line(instance, monkeypatch):
-    def stop(*_):
+    def stop(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sparseopt.load", stop)
@@ -407,7 +407,7 @@ def test_ctrl_c_elsewhere_is_one_line(instance, monkeypatch):
 
 
 def test_a_full_disk_does_not_lose_the_answer(instance, tmp_path, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device", "result.json")
 
     monkeypatch.setattr(sparseopt.Result, "save", fail)
@@ -418,7 +418,7 @@ def test_a_full_disk_does_not_lose_the_answer(instance, tmp_path, monkeypatch):
 
 
 def test_what_nobody_expected_is_one_line_and_a_traceback_on_request(instance, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise ZeroDivisionError("somewhere deep")
 
     monkeypatch.setattr("sparseopt.load", fail)
