@@ -46,7 +46,7 @@ def test_each_misbehaviour_has_its_class(suite_file: Callable[..., Path], tmp_pa
     assert final["WrongObjective"]["objective"] == pytest.approx(2.2)
     assert final["WrongObjective"]["claimed_objective"] == pytest.approx(4.2)
     assert final["Infeasible"]["violation"] > 0.1
-    assert "claims the optimum" in final["FalseOptimum"]["message"]
+    assert "there is a point of value 2.2" in final["FalseOptimum"]["message"]
     assert "SIGSEGV" in final["Crashes"]["message"]
     assert "only the solver knows" in final["Raises"]["message"]
     assert 0.3e9 < final["EatsMemory"]["peak_memory"] < 2e9
@@ -57,7 +57,6 @@ def test_each_misbehaviour_has_its_class(suite_file: Callable[..., Path], tmp_pa
     assert table["solved"].sum() == 2
     assert not table.loc["NoLicence", "attempted"]
     assert table.loc["Hangs", "charged"] == 0.5
-    assert table.loc["FalseOptimum", "best"] == pytest.approx(2.2)
 
 
 def test_a_reference_exposes_a_false_optimum(
