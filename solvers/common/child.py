@@ -173,6 +173,9 @@ class PythonChild:
             With the message of the function's exception, or when the process died.
         """
         request: dict[str, Any] = {"module": function.__module__, "name": function.__name__}
+        reached = control.limit()
+        if reached is not None:
+            return reached  # a child that starts now would only make the caller wait
         with self._turn, TemporaryDirectory(prefix="sparseopt-") as name:
             folder = Path(name)
             with control.uncounted():
