@@ -46,7 +46,7 @@ def test_numbers_are_finite_and_not_negative(name, value):
     if _is_number(value) and abs(value) > 1e300:
         return
     if good:
-        assert getattr(SolveParams(**{name: value}), name) == value
+        assert getattr(SolveParams(**{name: value}), name) == float(value)
     else:
         with pytest.raises(ParamError, match=name):
             SolveParams(**{name: value})

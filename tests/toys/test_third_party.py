@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import sparseopt
-from sparseopt import ProblemError, Status, Verdict, generators
+from sparseopt import ProblemError, Status, Verdict, families, generators
 from sparseopt.testing import conformance_cases, run_conformance
 
 METADATA = "Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n"
@@ -52,6 +52,9 @@ def toy(tmp_path, monkeypatch):
     """The toy's module, installed."""
     _install(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    # Each test imports its own copy, and forgets what the families of another one were.
+    monkeypatch.delitem(sys.modules, "toy_cover", raising=False)
+    monkeypatch.setattr(families, "_LOADED", {})
     import toy_cover
 
     return toy_cover
