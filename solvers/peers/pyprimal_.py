@@ -71,6 +71,8 @@ class PyPrimal(Backend):
                 return False, f"{self.name} always fits an intercept in an L1SVM"
         elif isinstance(problem, LADLasso | QuantileLasso) and problem.fit_intercept:
             return False, f"{self.name} fits no intercept in a {problem.kind}"
+        if getattr(problem, "sample_weights", None) is not None:
+            return False, f"{self.name} takes no sample_weights"
         for name in ("weights", "row_weights"):
             weights = getattr(problem, name, None)
             if weights is not None and not (weights > 0.0).all():

@@ -50,6 +50,8 @@ class SklearnQuantile(Backend):
         """Take LAD- and quantile lasso whose coefficients are all penalised, or none."""
         if not isinstance(problem, LADLasso | QuantileLasso):
             return False, f"{self.name} takes LADLasso and QuantileLasso, not {problem.kind}"
+        if problem.sample_weights is not None:
+            return False, f"{self.name} takes no sample_weights here"
         free = problem.weights is not None and (problem.weights == 0.0)
         if np.any(free) and not np.all(free):
             return False, f"{self.name} penalises all coefficients; some weights are 0"

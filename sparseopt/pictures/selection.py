@@ -45,7 +45,7 @@ def plot_cross_validation(cv: CVResult, ax: Axes | None = None) -> Axes:
         ax.plot(*_points(curve), color=GREY, linewidth=0.5, zorder=1)
     lam, error = _points(cv.curve)
     errors = np.array([_points(curve)[1] for curve in cv.fold_curves])
-    size = np.array([len(test) for _, test in cv.folds], dtype=float)
+    size = cv.fold_sizes
     spread = np.tensordot(size / size.sum(), (errors - error) ** 2, axes=1)
     half = np.sqrt(spread / (len(size) - 1))
     ax.fill_between(lam, error - half, error + half, color=BLUE, alpha=0.15, linewidth=0, zorder=2)

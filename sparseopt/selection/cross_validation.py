@@ -19,7 +19,7 @@ from sparseopt.selection.curve import Curve, aligned
 from sparseopt.selection.folds import Fold, make_folds
 from sparseopt.selection.losses import Loss, named_loss
 from sparseopt.selection.path_loss import path_loss
-from sparseopt.selection.samples import design, traits
+from sparseopt.selection.samples import counts, design, traits
 from sparseopt.selection.solving import exact_path, path_result, settled, solve_path
 from sparseopt.selection.training import training_problems
 from sparseopt.verbs import borrows
@@ -80,6 +80,12 @@ class CVResult(Selection):
         """Standard errors of the mean error at the knots, shape (K,)."""
         return self.standard_error(self.knots)
 
+    @property
+    def fold_sizes(self) -> Array:
+        """Number of observations in each test part, with their weights, shape (folds,)."""
+        weights = counts(self.problem)
+        return np.array([weights[test].sum() for _, test in self.folds])
+
     def standard_error(self, lam: Array | float) -> Array:
         r"""Return the standard error at lam.
 
@@ -87,7 +93,7 @@ class CVResult(Selection):
 
         with the folds' mean errors e_k and sizes n_k.
         """
-        size = np.array([len(test) for _, test in self.folds], dtype=float)
+        size = self.fold_sizes
         errors = np.array([curve(lam) for curve in self.fold_curves])
         share = size / size.sum()
         variance = np.tensordot(share, (errors - self.curve(lam)) ** 2, axes=1)
@@ -187,8 +193,8 @@ def cross_validate(
     A fold whose path ends early, because nothing is feasible below, ends the range for all; a note
     says so.
 
-    Each observation has the same weight in E; see :meth:`CVResult.standard_error` for the other
-    half of the rule "1se". Both are glmnet's.
+    Each observation has the same weight in E, or its own in `sample_weights`; see
+    :meth:`CVResult.standard_error` for the other half of the rule "1se". Both are glmnet's.
 
     References
     ----------
@@ -213,7 +219,7 @@ def cross_validate(
         raise ParamError(f"the {chosen.name} loss is for classes -1 and 1 in y")
     pairs = make_folds(folds, X, y, seed, classes=problem.kind == "l1-svm" or chosen.classes)
     whole = path_result(problem, result, backend, options, lam_min, check)
-    notes, totals = [], []
+    weights, notes, totals = counts(problem), [], []
     begin = time.perf_counter()
     for k, (part, factor) in enumerate(training_problems(problem, pairs)):
         _tell(on_progress, begin, k, len(pairs))
@@ -221,10 +227,11 @@ def cross_validate(
         solved = solve_path(part, f"fold {k}", backend, options, **question)
         backend, path = settled(backend, solved), exact_path(solved)
         test = pairs[k][1]
-        totals.append(path_loss(path, X[test], y[test], chosen).rescaled(factor))
+        totals.append(path_loss(path, X[test], y[test], chosen, weights[test]).rescaled(factor))
         if path.stopped_by != "lam_min":
             notes.append(f"the path of fold {k} ends at {totals[-1].end:g}: {path.stopped_by}")
-    curves, mean = _mean(totals, [len(test) for _, test in pairs], exact_path(whole), lam_min)
+    sizes = [float(weights[test].sum()) for _, test in pairs]
+    curves, mean = _mean(totals, sizes, exact_path(whole), lam_min)
     best = mean.minimum()
     outcome = CVResult(
         by="cv",
@@ -261,7 +268,7 @@ def _tell(
 
 
 def _mean(
-    totals: Sequence[Curve], sizes: Sequence[int], whole: ParametricPath, lam_min: float | None
+    totals: Sequence[Curve], sizes: Sequence[float], whole: ParametricPath, lam_min: float | None
 ) -> tuple[list[Curve], Curve]:
     """Return each fold's mean error and the mean error of all, over the range they share."""
     end = max(float(whole.low[-1]), lam_min or 0.0, *(curve.end for curve in totals))

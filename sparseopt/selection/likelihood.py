@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
-from sparseopt.selection.samples import penalised, traits
+from sparseopt.selection.samples import counts, penalised, traits
 
 __all__ = ["Criterion", "Formula", "formula_of"]
 
@@ -27,8 +27,8 @@ class Formula:
     Attributes
     ----------
     kind : {"aic", "bic", "ebic"}
-    n : int
-        Number of observations.
+    n : float
+        Number of observations, the sum of their weights.
     p : int
         Number of coefficients to choose from; `free` more are always fitted.
     gamma : float
@@ -42,7 +42,7 @@ class Formula:
     """
 
     kind: Criterion
-    n: int
+    n: float
     p: int
     free: int
     gamma: float
@@ -112,7 +112,7 @@ def formula_of(problem: Problem, kind: Criterion, gamma: float, sigma: float | N
         raise ParamError(f"sigma is {sigma!r}; expected a number > 0")
     own: Any = problem
     mask = penalised(problem)
-    n = len(own.y)
+    n = float(counts(problem).sum())
     smallest = max(_NOISE * float(np.abs(own.y).max()), np.finfo(float).tiny ** 0.5)
     laplace = likelihood == "laplace"
     return Formula(

@@ -16,8 +16,10 @@ _CELLS = 1 << 18
 """Predictors that are held at once: segments times observations."""
 
 
-def path_loss(path: ParametricPath, design: Array, y: Array, loss: Loss) -> Curve:
-    r"""Return :math:`\sum_i \ell(y_i, x_i'\theta(\lambda))` over the whole path.
+def path_loss(
+    path: ParametricPath, design: Array, y: Array, loss: Loss, counts: Array | float = 1.0
+) -> Curve:
+    r"""Return :math:`\sum_i s_i\, \ell(y_i, x_i'\theta(\lambda))` over the whole path.
 
     The predictors are affine in lam on each segment, so the loss is quadratic between the knots and
     the values of lam where a predictor passes its loss's kink. Those are added as breakpoints.
@@ -29,6 +31,8 @@ def path_loss(path: ParametricPath, design: Array, y: Array, loss: Loss) -> Curv
         The rows x_i, with a column of ones where the path has an intercept.
     y : array of shape (n,)
     loss : Loss
+    counts : array of shape (n,), default 1
+        The weights s_i of the observations.
     """
     segments, p = len(path.low), path.shape[1]
     theta, rate = (
@@ -36,7 +40,8 @@ def path_loss(path: ParametricPath, design: Array, y: Array, loss: Loss) -> Curv
         for part in (path.theta.value, path.theta.rate)
     )
     by_column = np.ascontiguousarray(design.T)
-    kink, below, above = loss.kink(y), loss.below(y), loss.above(y)
+    times = np.broadcast_to(counts, y.shape)[:, None]
+    kink, below, above = loss.kink(y), times * loss.below(y), times * loss.above(y)
     chunk = max(1, _CELLS // len(y))
     parts = []
     for first in range(0, segments, chunk):

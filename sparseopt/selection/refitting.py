@@ -8,7 +8,7 @@ import numpy as np
 
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
-from sparseopt.selection.samples import penalised, take_columns, traits
+from sparseopt.selection.samples import counts, penalised, take_columns, traits
 
 __all__ = ["refit"]
 
@@ -53,7 +53,9 @@ def refit(problem: Problem, support: Any) -> Array:
     columns = np.flatnonzero(kept[: own.X.shape[1]])
     x = np.zeros(len(kept))
     if known.likelihood == "gaussian":
-        x[columns] = np.linalg.lstsq(own.X[:, columns], own.y, rcond=None)[0]
+        root = np.sqrt(counts(problem))
+        rows = root[:, None] * own.X[:, columns]
+        x[columns] = np.linalg.lstsq(rows, root * own.y, rcond=None)[0]
     elif kept.any():
         x[kept] = _unpenalised(own, columns)
     return x

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from sparseopt.backend import Backend
 from sparseopt.errors import ParamError
 from sparseopt.families import family_of
@@ -18,6 +20,7 @@ from sparseopt.selection.choice import Selection
 from sparseopt.selection.criteria import information_criterion
 from sparseopt.selection.cross_validation import cross_validate
 from sparseopt.selection.network import network_criterion
+from sparseopt.selection.samples import counts
 from sparseopt.selection.solving import exact_path, path_result
 from sparseopt.selection.stability import StabilityResult, stability_selection
 from sparseopt.selection.theory import noise_level, theoretical_lam
@@ -197,7 +200,7 @@ def select_by_theory(
 
 def _estimate(problem: Any, backend: str | Backend, options: Mapping[str, Any] | None) -> float:
     """Follow the path until it is long enough for the noise level."""
-    spread = math.sqrt(float(problem.y @ problem.y) / len(problem.y))
+    spread = math.sqrt(float(np.average(problem.y**2, weights=counts(problem))))
     lam = theoretical_lam(problem, sigma=spread).lam
     for _ in range(8):
         lam /= 2.0

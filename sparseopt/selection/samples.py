@@ -12,7 +12,16 @@ from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.selection.losses import ABSOLUTE, HINGE, SQUARED, Loss, check_loss
 
-__all__ = ["Traits", "design", "lam_growth", "penalised", "take_columns", "take_rows", "traits"]
+__all__ = [
+    "Traits",
+    "counts",
+    "design",
+    "lam_growth",
+    "penalised",
+    "take_columns",
+    "take_rows",
+    "traits",
+]
 
 
 @dataclass(frozen=True)
@@ -45,14 +54,20 @@ _MODELS = {
         lambda _: SQUARED,
         "gaussian",
         lambda problem: problem.scale == "none",
+        by_row=("sample_weights",),
         by_column=("weights", "row_weights", "names"),
     ),
     "compressed-sensing": Traits(
         lambda _: SQUARED, "gaussian", lambda _: False, by_row=("row_weights",)
     ),
-    "lad-lasso": Traits(lambda _: ABSOLUTE, "laplace", lambda _: True),
-    "quantile-lasso": Traits(lambda problem: check_loss(problem.tau), "laplace", lambda _: True),
-    "l1-svm": Traits(lambda _: HINGE, None, lambda _: True),
+    "lad-lasso": Traits(lambda _: ABSOLUTE, "laplace", lambda _: True, by_row=("sample_weights",)),
+    "quantile-lasso": Traits(
+        lambda problem: check_loss(problem.tau),
+        "laplace",
+        lambda _: True,
+        by_row=("sample_weights",),
+    ),
+    "l1-svm": Traits(lambda _: HINGE, None, lambda _: True, by_row=("sample_weights",)),
 }
 
 
@@ -158,7 +173,24 @@ def penalised(problem: Any) -> Array:
     return np.append(mask, False) if getattr(problem, "fit_intercept", False) else mask
 
 
-def lam_growth(problem: Any, observations: int) -> float:
+def counts(problem: Any) -> Array:
+    """Return how often each observation counts, shape (n,).
+
+    Parameters
+    ----------
+    problem : Problem
+        With observations in the rows of X.
+
+    Returns
+    -------
+    array of shape (n,)
+        Its `sample_weights`, or ones.
+    """
+    weights = getattr(problem, "sample_weights", None)
+    return np.ones(len(problem.y)) if weights is None else np.asarray(weights)
+
+
+def lam_growth(problem: Any, rows: Array) -> float:
     """Return the factor of lam that a smaller sample of the same model asks for.
 
     Where lam is on the scale of a sum over the observations it is the share of them that is
@@ -168,12 +200,15 @@ def lam_growth(problem: Any, observations: int) -> float:
     ----------
     problem : Problem
         With observations in the rows of X.
-    observations : int
-        Size of the smaller sample.
+    rows : int array
+        The smaller sample's observations.
 
     Returns
     -------
     float
         At most 1.
     """
-    return observations / len(problem.y) if traits(problem).grows(problem) else 1.0
+    if not traits(problem).grows(problem):
+        return 1.0
+    weights = counts(problem)
+    return float(weights[rows].sum() / weights.sum())

@@ -270,6 +270,8 @@ def stability_selection(
         raise ParamError(f"pairs must be an integer >= 1, got {pairs!r}")
     if not 0.0 < false_choices < math.inf:
         raise ParamError(f"false_choices must be a number > 0, got {false_choices!r}")
+    if getattr(problem, "sample_weights", None) is not None:
+        raise ParamError("halves cannot split an observation of a weight: leave out sample_weights")
     counted = penalised(problem)
     p = int(counted.sum())
     if p == 0:
@@ -282,7 +284,7 @@ def stability_selection(
         if on_progress is not None:
             text = f"subsample {k + 1} of {2 * pairs}"
             on_progress(Progress(time.perf_counter() - begin, text, k / (2 * pairs)))
-        factor = lam_growth(problem, len(rows))
+        factor = lam_growth(problem, rows)
         question: dict[str, Any] = {"max_nonzeros": free + 2 * math.ceil(allowed / (2 * pairs)) + 1}
         if lam_min is not None:
             question = {"lam_min": lam_min * factor}

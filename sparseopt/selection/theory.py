@@ -16,7 +16,7 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.selection.curve import Curve
 from sparseopt.selection.losses import SQUARED
 from sparseopt.selection.path_loss import path_loss
-from sparseopt.selection.samples import design, penalised
+from sparseopt.selection.samples import counts, design, penalised
 
 __all__ = ["TheoreticalLam", "noise_level", "theoretical_lam"]
 
@@ -65,6 +65,7 @@ def theoretical_lam(
     ======================= =====================================================================
 
     Coefficients without a penalty, and constraints with the weight 0, are left out of the maxima.
+    Columns that are fitted in full (both weights 0) are projected out of the others.
     With an intercept the columns are centred, as the score is once the intercept is fitted. For LAD
     the quantile is of the signs, twice the one of the check loss.
 
@@ -144,8 +145,12 @@ def _dantzig(problem: Any, asked: _Asked) -> TheoreticalLam:
 
 def _dantzig_unit(problem: Any) -> float:
     """Return sqrt(2 log d) max_j norm(X_j) / r_j on the problem's scale: lam for sigma = 1."""
-    ratio = _ratio(np.linalg.norm(problem.X, axis=0), problem.row_weights)
-    return math.sqrt(2.0 * math.log(max(problem.X.shape[1], 2))) * ratio / float(problem.divisor)
+    X = problem.weighted_rows()[0]
+    full = (problem.penalty_weights == 0.0) & (problem.band_weights == 0.0)
+    if full.any():
+        X = X - X[:, full] @ np.linalg.lstsq(X[:, full], X, rcond=None)[0]
+    ratio = _ratio(np.linalg.norm(X, axis=0), problem.row_weights)
+    return math.sqrt(2.0 * math.log(max(int((~full).sum()), 2))) * ratio / float(problem.divisor)
 
 
 def _ratio(sizes: Array, weights: Array | None) -> float:
@@ -172,6 +177,12 @@ def _quantile(problem: Any, asked: _Asked) -> TheoreticalLam:
     tau, times = (0.5, 2.0) if problem.kind == "lad-lasso" else (problem.tau, 1.0)
     c = asked.constant(1.1)
     X, weights = _penalised_columns(problem)
+    repeats = counts(problem)
+    if (repeats != np.round(repeats)).any():
+        raise ParamError(
+            "the score is simulated for whole numbers of observations: give whole sample_weights"
+        )
+    X = np.repeat(X, repeats.astype(np.int64), axis=0)
     n, d = X.shape
     rng = np.random.default_rng(asked.seed)
     largest = np.empty(_DRAWS)
@@ -192,7 +203,7 @@ def _svm(problem: Any, asked: _Asked) -> TheoreticalLam:
     X, weights = _penalised_columns(problem)
     level = math.sqrt(2.0 * math.log(2.0 * max(X.shape[1], 1) / asked.alpha))
     return TheoreticalLam(
-        c * level * _ratio(np.linalg.norm(X, axis=0), weights),
+        c * level * _ratio(np.sqrt(counts(problem) @ X**2), weights),
         f"{c:g} sqrt(2 log(2 d / {asked.alpha:g})) max_j |X_j| / w_j",
         "Peng, Wang, Wu (2016)",
     )
@@ -203,7 +214,7 @@ def _penalised_columns(problem: Any) -> tuple[Array, Array]:
     mask = penalised(problem)[: problem.X.shape[1]]
     X = problem.X[:, mask]
     if problem.fit_intercept:
-        X = X - X.mean(axis=0)
+        X = X - np.average(X, axis=0, weights=counts(problem))
     weights = np.ones(len(mask)) if problem.weights is None else problem.weights
     return X, weights[mask]
 
@@ -272,10 +283,11 @@ def noise_level(problem: Problem, path: ParametricPath) -> float:
     if problem.kind != "dantzig-selector":
         raise ParamError(f"sigma is estimated for the Dantzig selector, not for a {problem.kind}")
     own: Any = problem
-    n, unit = len(own.y), _dantzig_unit(problem)
+    weights, unit = counts(problem), _dantzig_unit(problem)
+    n = float(weights.sum())
     if unit == 0.0:
-        return math.sqrt(float(own.y @ own.y) / n)
-    rss = path_loss(path, design(problem), own.y, SQUARED)
+        return math.sqrt(float(weights @ own.y**2) / n)
+    rss = path_loss(path, design(problem), own.y, SQUARED, weights)
     # The difference (lam / unit)^2 - RSS / n, positive at large lam; its largest zero.
     low = rss.low
     positive = 2.0 * max(low[0], unit * math.sqrt(rss.coefficients[0, 0] / n))

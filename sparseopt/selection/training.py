@@ -10,7 +10,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 from sparseopt.selection.folds import Fold
-from sparseopt.selection.samples import lam_growth, take_rows
+from sparseopt.selection.samples import counts, lam_growth, take_rows
 
 __all__ = ["training_problems"]
 
@@ -44,12 +44,12 @@ def training_problems(problem: Any, folds: Sequence[Fold]) -> Iterator[tuple[Any
         yield from _compressed(problem, folds)
         return
     for train, _ in folds:
-        yield take_rows(problem, train), lam_growth(problem, len(train))
+        yield take_rows(problem, train), lam_growth(problem, train)
 
 
 def _compressed(problem: Any, folds: Sequence[Fold]) -> Iterator[tuple[Any, float]]:
     n, d = problem.X.shape
-    both = np.column_stack([problem.X, problem.y])
+    both, weights = np.column_stack(problem.weighted_rows()), counts(problem)
     tests = np.concatenate([test for _, test in folds])
     parted = len(tests) == n and len(np.unique(tests)) == n
     parted = parted and all(len(train) + len(test) == n for train, test in folds)
@@ -57,9 +57,12 @@ def _compressed(problem: Any, folds: Sequence[Fold]) -> Iterator[tuple[Any, floa
     for k, (train, _) in enumerate(folds):
         triangle = _factor(np.vstack(factors[:k] + factors[k + 1 :]) if parted else both[train])
         # Undivided, lam is on the scale of a sum over the training part.
-        factor = len(train) / n if problem.scale == "none" else float(len(train))
+        factor = float(weights[train].sum())
+        if problem.scale == "none":
+            factor /= float(weights.sum())
         rows = triangle[:d]
-        yield replace(problem, X=rows[:, :d], y=rows[:, d], scale="none"), factor
+        part = replace(problem, X=rows[:, :d], y=rows[:, d], scale="none", sample_weights=None)
+        yield part, factor
 
 
 def _factor(rows: Array) -> Array:

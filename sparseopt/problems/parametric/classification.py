@@ -175,6 +175,8 @@ class L1SVM(PenalisedL1):
         takes them large where a pilot estimate is small.
     names : list of d str, optional
         Names of the columns, for tables and plots.
+    sample_weights : array of shape (n,), optional
+        The number of times :math:`s_i \ge 0` that each observation counts, default 1.
 
     Notes
     -----
@@ -209,6 +211,7 @@ class L1SVM(PenalisedL1):
     fit_intercept: bool = True
     weights: Array | None = None
     names: Sequence[str] | None = None
+    sample_weights: Array | None = None
 
     kind: ClassVar[str] = "l1-svm"
 
@@ -235,8 +238,9 @@ class L1SVM(PenalisedL1):
 
     def loss(self, x: Array) -> float:
         """Return the sum of the hinge loss."""
-        return float(np.maximum(1.0 - self.predictors @ self._coefficients(x), 0.0).sum())
+        slack = np.maximum(1.0 - self.predictors @ self._coefficients(x), 0.0)
+        return float((self.counts * slack).sum())
 
     def loss_pieces(self) -> Pieces:
         """Return (1 - r)_+."""
-        return Pieces.uniform([1.0], [-1.0, 0.0], n=len(self.y))
+        return Pieces.uniform([1.0], [-self.counts, 0.0], n=len(self.y))

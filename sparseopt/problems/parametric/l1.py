@@ -14,7 +14,14 @@ from sparseopt.problems.parametric.maps import DenseMap, LinearMap
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 
-__all__ = ["ConstrainedL1", "L1Problem", "PenalisedL1", "column_names", "ones_or"]
+__all__ = [
+    "ConstrainedL1",
+    "L1Problem",
+    "PenalisedL1",
+    "check_counted",
+    "column_names",
+    "ones_or",
+]
 
 
 def ones_or(weights: Array | None, shape: int | tuple[int, ...]) -> Array:
@@ -30,6 +37,17 @@ def ones_or(weights: Array | None, shape: int | tuple[int, ...]) -> Array:
     array
     """
     return np.ones(shape) if weights is None else weights
+
+
+def check_counted(sample_weights: Array | None) -> None:
+    """Raise a ProblemError when there are weights of observations, and all of them are 0.
+
+    Parameters
+    ----------
+    sample_weights : array of shape (n,), or None
+    """
+    if sample_weights is not None and not sample_weights.any():
+        raise ProblemError("sample_weights are all 0; expected a positive one", "sample_weights")
 
 
 def column_names(names: Sequence[str] | None, d: int) -> list[str]:
@@ -114,18 +132,21 @@ class PenalisedL1(L1Problem):
     fit_intercept: bool
     weights: Array | None
     names: Sequence[str] | None
+    sample_weights: Array | None
 
     def _coerce(self) -> None:
         X = as_matrix("X", self.X)
-        d = X.shape[1]
+        n, d = X.shape
         self._set("X", X)
-        self._set("y", as_vector("y", self.y, X.shape[0]))
+        self._set("y", as_vector("y", self.y, n))
+        self._set("sample_weights", as_weights("sample_weights", self.sample_weights, n))
         self._set("weights", as_weights("weights", self.weights, d))
         self._set("names", as_names(self.names, d))
 
     def validate(self) -> None:
         """Check `fit_intercept`; the arrays were checked on the way in."""
         check_flag("fit_intercept", self.fit_intercept)
+        check_counted(self.sample_weights)
 
     @property
     def size(self) -> Mapping[str, int]:
@@ -140,6 +161,11 @@ class PenalisedL1(L1Problem):
     def penalty_weights(self) -> Array:
         weights = ones_or(self.weights, self.X.shape[1])
         return np.append(weights, 0.0) if self.fit_intercept else weights
+
+    @property
+    def counts(self) -> Array:
+        """How often each observation counts, shape (n,)."""
+        return ones_or(self.sample_weights, len(self.y))
 
     @property
     def design(self) -> Array:

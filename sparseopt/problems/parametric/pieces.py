@@ -111,7 +111,7 @@ class Pieces:
         )
 
     @classmethod
-    def check_loss(cls, y: Array, tau: Array | float = 0.5, scale: float = 1.0) -> Pieces:
+    def check_loss(cls, y: Array, tau: Array | float = 0.5, scale: Array | float = 1.0) -> Pieces:
         """Return the check function scale (tau (y - z)_+ + (1 - tau) (z - y)_+)."""
         level = np.broadcast_to(np.asarray(tau, float), y.shape)
         return cls.uniform([y], [-scale * level, scale * (1.0 - level)], n=len(y))

@@ -12,7 +12,13 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
 from sparseopt.problems.fields import as_names, as_weights
-from sparseopt.problems.parametric.l1 import ConstrainedL1, PenalisedL1, column_names, ones_or
+from sparseopt.problems.parametric.l1 import (
+    ConstrainedL1,
+    PenalisedL1,
+    check_counted,
+    column_names,
+    ones_or,
+)
 from sparseopt.problems.parametric.maps import DenseMap, GramMap
 from sparseopt.problems.parametric.pieces import Pieces
 
@@ -41,6 +47,9 @@ class DantzigSelector(ConstrainedL1):
         fits its coefficient in full.
     names : list of d str, optional
         Names of the columns, for tables and plots.
+    sample_weights : array of shape (n,), optional
+        The number of times :math:`s_i \ge 0` that each observation counts, default 1: the products
+        are :math:`X'SX` and :math:`X'Sy`, and n in `scale` is the sum of the weights.
 
     References
     ----------
@@ -61,22 +70,25 @@ class DantzigSelector(ConstrainedL1):
     weights: Array | None = None
     row_weights: Array | None = None
     names: Sequence[str] | None = None
+    sample_weights: Array | None = None
 
     kind: ClassVar[str] = "dantzig-selector"
 
     def _coerce(self) -> None:
         X = as_matrix("X", self.X)
-        d = X.shape[1]
+        n, d = X.shape
         self._set("X", X)
-        self._set("y", as_vector("y", self.y, X.shape[0]))
+        self._set("y", as_vector("y", self.y, n))
         self._set("weights", as_weights("weights", self.weights, d))
         self._set("row_weights", as_weights("row_weights", self.row_weights, d))
+        self._set("sample_weights", as_weights("sample_weights", self.sample_weights, n))
         self._set("names", as_names(self.names, d))
 
     def validate(self) -> None:
         """Check `scale`; the arrays were checked on the way in."""
         if self.scale not in ("none", "n"):
             raise ProblemError(f"scale is {self.scale!r}; expected 'none' or 'n'", "scale")
+        check_counted(self.sample_weights)
 
     @property
     def size(self) -> Mapping[str, int]:
@@ -89,17 +101,25 @@ class DantzigSelector(ConstrainedL1):
     @property
     def divisor(self) -> float:
         """What X'X and X'y are divided by: 1, or n."""
-        return float(self.X.shape[0]) if self.scale == "n" else 1.0
+        return float(ones_or(self.sample_weights, len(self.y)).sum()) if self.scale == "n" else 1.0
 
     @property
     def matrix_map(self) -> GramMap:
         """X'X, or X'X / n; never formed."""
-        return GramMap(self.X, self.divisor)
+        return GramMap(self.weighted_rows()[0], self.divisor)
 
     @property
     def center(self) -> Array:
         """X'y, or X'y / n."""
-        return np.asarray(self.X.T @ self.y / self.divisor)
+        X, y = self.weighted_rows()
+        return np.asarray(X.T @ y / self.divisor)
+
+    def weighted_rows(self) -> tuple[Array, Array]:
+        """Return X and y, with each observation times the square root of its weight."""
+        if self.sample_weights is None:
+            return self.X, self.y
+        root = np.sqrt(self.sample_weights)
+        return root[:, None] * self.X, root * self.y
 
     @property
     def penalty_weights(self) -> Array:
@@ -126,6 +146,8 @@ class LADLasso(PenalisedL1):
         The :math:`w_j \ge 0`, default 1; 0 leaves a coefficient unpenalised.
     names : list of d str, optional
         Names of the columns, for tables and plots.
+    sample_weights : array of shape (n,), optional
+        The number of times :math:`s_i \ge 0` that each observation counts, default 1.
 
     Notes
     -----
@@ -150,16 +172,18 @@ class LADLasso(PenalisedL1):
     fit_intercept: bool = False
     weights: Array | None = None
     names: Sequence[str] | None = None
+    sample_weights: Array | None = None
 
     kind: ClassVar[str] = "lad-lasso"
 
     def loss(self, x: Array) -> float:
         """Return the sum of the absolute deviations."""
-        return float(np.abs(self.y - self.design @ self._coefficients(x)).sum())
+        residual = self.y - self.design @ self._coefficients(x)
+        return float((self.counts * np.abs(residual)).sum())
 
     def loss_pieces(self) -> Pieces:
         """Return abs(r - y_i)."""
-        return Pieces.check_loss(self.y, 0.5, scale=2.0)
+        return Pieces.check_loss(self.y, 0.5, scale=2.0 * self.counts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,6 +208,8 @@ class QuantileLasso(PenalisedL1):
         takes them large where a pilot estimate is small.
     names : list of d str, optional
         Names of the columns, for tables and plots.
+    sample_weights : array of shape (n,), optional
+        The number of times :math:`s_i \ge 0` that each observation counts, default 1.
 
     Notes
     -----
@@ -212,6 +238,7 @@ class QuantileLasso(PenalisedL1):
     fit_intercept: bool = False
     weights: Array | None = None
     names: Sequence[str] | None = None
+    sample_weights: Array | None = None
 
     kind: ClassVar[str] = "quantile-lasso"
 
@@ -227,11 +254,12 @@ class QuantileLasso(PenalisedL1):
     def loss(self, x: Array) -> float:
         """Return the sum of the check function of the residuals."""
         residual = self.y - self.design @ self._coefficients(x)
-        return float(np.maximum(self.tau * residual, (self.tau - 1.0) * residual).sum())
+        loss = np.maximum(self.tau * residual, (self.tau - 1.0) * residual)
+        return float((self.counts * loss).sum())
 
     def loss_pieces(self) -> Pieces:
         """Return tau (y_i - r)_+ + (1 - tau) (r - y_i)_+."""
-        return Pieces.check_loss(self.y, self.tau)
+        return Pieces.check_loss(self.y, self.tau, scale=self.counts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
