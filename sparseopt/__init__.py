@@ -134,6 +134,6 @@ def __getattr__(name: str) -> Any:
     """Import what few programs need at its first use."""
     if name in _AT_FIRST_USE:
         return resolve(_AT_FIRST_USE[name])
-    if name == "cvxpy":
-        return import_module("sparseopt.cvxpy")
+    if name in ("cvxpy", "estimators"):
+        return import_module(f"sparseopt.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -30,6 +30,7 @@ LAYERS = (
     ("registry", "generators", "solvers"),
     ("api",),
     ("selection", "two_sample", "modelling", "testing"),
+    ("estimators",),
     ("pictures",),
     ("bench", "cvxpy"),
     ("",),  # the top of the package

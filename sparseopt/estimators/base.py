@@ -1,0 +1,269 @@
+"""What all estimators share: a path, a rule that chooses a point of it, and the coefficients there.
+
+An estimator translates its data into a problem (:meth:`PathEstimator._problem`); the path, the
+rules and the checks are those of the library.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context, is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from sparseopt.api import solve
+from sparseopt.params import SolveParams
+from sparseopt.problems.base import Array
+from sparseopt.result import relative_gap
+from sparseopt.selection.choice import Selection, coefficients_at
+from sparseopt.selection.cross_validation import CVResult
+from sparseopt.selection.refitting import refit
+from sparseopt.selection.rules import select
+
+__all__ = ["CrossValidated", "PathEstimator", "PathRegressor", "spread"]
+
+_LOSSES = {
+    "neg_mean_squared_error": "squared",
+    "neg_mean_absolute_error": "absolute",
+    "neg_mean_pinball_loss": "check",
+    "accuracy": "misclassification",
+}
+"""The loss of which each scorer of scikit-learn is the mean, up to its sign."""
+
+
+def spread(X: Array, counts: Array, centred: bool) -> Array:
+    """Return the standard deviation of each column, and 1 for columns that are constant.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    counts : array of shape (n,)
+        The weights of the observations.
+    centred : bool
+        Whether deviations are from the mean, or from 0.
+
+    Returns
+    -------
+    array of shape (d,)
+    """
+    size = np.sqrt(np.average(X**2, axis=0, weights=counts))
+    found = size
+    if centred:
+        centre = np.average(X, axis=0, weights=counts)
+        found = np.sqrt(np.average((X - centre) ** 2, axis=0, weights=counts))
+    # The deviations of a constant column are what rounding left.
+    return np.asarray(np.where(found > 1e-10 * size, found, 1.0))
+
+
+class PathEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators whose solution is known as a function of lam.
+
+    A subclass has a constructor without logic, and :meth:`_problem`.
+    """
+
+    _rules: ClassVar[tuple[str, ...]] = ("cv", "1se", "aic", "bic", "ebic", "theory")
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "lam": [Interval(Real, 0, None, closed="left"), None],
+        "rule": [StrOptions(set(_rules))],
+        "cv": ["cv_object"],
+        "scoring": [
+            StrOptions({*_LOSSES, "squared", "absolute", "check", "hinge", "misclassification"}),
+            None,
+        ],
+        "fit_intercept": ["boolean"],
+        "standardize": ["boolean"],
+        "refit": ["boolean"],
+        "backend": [str, HasMethods("solve")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        lam: float | None = None,
+        rule: str = "ebic",
+        cv: Any = None,
+        scoring: str | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        refit: bool = False,
+        backend: Any = "auto",
+        time_limit: float | None = None,
+    ) -> None:
+        self.lam = lam
+        self.rule = rule
+        self.cv = cv
+        self.scoring = scoring
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.refit = refit
+        self.backend = backend
+        self.time_limit = time_limit
+
+    @abstractmethod
+    def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
+        """Return the problem of the data, with an intercept and scales where they are asked for."""
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Follow the path, and choose a value of lam.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+        y : array_like of shape (n,)
+        sample_weight : array_like of shape (n,), optional
+            How often each observation counts: weight k is k repeated rows, exactly, in the means
+            and scales, the loss, and in cross-validation.
+        groups : array_like of shape (n,), optional
+            For the splitter `cv`.
+
+        Returns
+        -------
+        self
+        """
+        X, y = self._read(X, y)
+        counts = None
+        if sample_weight is not None:
+            counts = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        names = getattr(self, "feature_names_in_", None)
+        problem = self._problem(X, y, counts, None if names is None else list(names))
+        self._follow(problem)
+        self._choose(X, y, groups)
+        return self
+
+    def _read(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """Validate the data: one dtype and one layout, so that no new code is compiled."""
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=2
+        )
+        return X, np.ascontiguousarray(y, dtype=np.float64)
+
+    def _follow(self, problem: Any) -> None:
+        """Solve for the path, down to `lam` where it is given."""
+        end = None if self.lam is None else float(self.lam)
+        asked = SolveParams(lam_min=end, time_limit=self.time_limit)
+        self.result_ = solve(problem, backend=self.backend, params=asked).raise_for_status()
+        self.path_: Any = self.result_.path
+
+    def _choose(self, X: Array, y: Array, groups: Any) -> None:
+        """Choose lam by the rule, unless it is given."""
+        if self.lam is not None:
+            self._place(float(self.lam), "above")
+            return
+        details: dict[str, Any] = {}
+        by = self.rule
+        if by in ("cv", "1se"):
+            splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+            loss = _LOSSES.get(self.scoring or "", self.scoring)
+            folds = list(splitter.split(X, y, groups))
+            details = {"folds": folds, "loss": loss, "rule": "min" if by == "cv" else "1se"}
+            by = "cv"
+        chosen: Selection = select(
+            self.result_.problem, by, result=self.result_, backend=self.backend, **details
+        )
+        self.selection_ = chosen
+        if isinstance(chosen, CVResult):
+            self.cv_results_ = {
+                "lam": chosen.knots,
+                "mean_test_error": chosen.errors,
+                "std_test_error": chosen.standard_errors,
+            }
+        self._place(chosen.lam, chosen.side)
+
+    def _place(self, lam: float, side: Any) -> None:
+        """Set the fitted attributes to the solution at lam."""
+        problem, path = self.result_.problem, self.path_
+        x = coefficients_at(path, lam, side)
+        self.lam_ = lam
+        self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
+        sign = problem.canonical_sign
+        self.objective_ = problem.objective(x, lam)
+        self.bound_ = sign * problem.canonical().dual_value(path.dual_at(lam, side), lam)
+        self.gap_ = relative_gap(self.objective_, self.bound_, problem.value_unit)
+        self._unpack(refit(problem, np.flatnonzero(x)) if self.refit else x)
+
+    def _unpack(self, x: Array) -> None:
+        """Set the coefficients from a solution; an intercept is its last entry."""
+        d = self.n_features_in_
+        self.coef_ = x[:d].copy()
+        self.intercept_ = float(x[d]) if len(x) > d else 0.0
+
+    def at(self, lam: float) -> Self:
+        """Return the estimator as fitted with another lam, read off the path: nothing is solved.
+
+        Parameters
+        ----------
+        lam : float
+            On the range of `path_`.
+
+        Returns
+        -------
+        estimator
+            A fitted copy; this one stays as it is.
+
+        Raises
+        ------
+        ParamError
+            When the path does not reach that far.
+        """
+        check_is_fitted(self)
+        other = copy.copy(self)
+        for name in ("selection_", "cv_results_"):
+            other.__dict__.pop(name, None)
+        if "lam" in self.get_params(deep=False):
+            other.lam = float(lam)
+        other._place(float(lam), "above")
+        return other
+
+
+class CrossValidated:
+    """Constructor of the variants that choose lam by cross-validation unless told otherwise."""
+
+    lam: float | None = None
+
+    def __init__(
+        self,
+        *,
+        rule: str = "cv",
+        cv: Any = None,
+        scoring: str | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        refit: bool = False,
+        backend: Any = "auto",
+        time_limit: float | None = None,
+    ) -> None:
+        self.rule = rule
+        self.cv = cv
+        self.scoring = scoring
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.refit = refit
+        self.backend = backend
+        self.time_limit = time_limit
+
+
+class PathRegressor(RegressorMixin, PathEstimator):  # type: ignore[misc]
+    """A sparse linear regression."""
+
+    def predict(self, X: Any) -> Array:
+        """Return X coef_ + intercept_, shape (n,)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return np.asarray(X @ self.coef_ + self.intercept_)
+
+    def _scales(self, X: Array, counts: Array | None) -> Array:
+        """Return the weights of the penalty: the columns' spreads where they are standardised."""
+        if not self.standardize:
+            return np.ones(X.shape[1])
+        times = np.ones(len(X)) if counts is None else counts
+        return spread(X, times, self.fit_intercept)

@@ -1,0 +1,47 @@
+"""Least l1 norm under a bound on the residual correlations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sparseopt.estimators.base import CrossValidated, PathRegressor
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric import regression
+
+__all__ = ["DantzigSelector", "DantzigSelectorCV"]
+
+
+class DantzigSelector(PathRegressor):
+    r"""Least l1 norm under a bound on the residual correlations, for every lam at once.
+
+    .. math:: \min_{\theta, \beta} \sum_j s_j |\theta_j| \quad\text{subject to}\quad
+              |X_j'(y - X\theta - \beta)| \le \lambda\, s_j \;\text{ for all } j, \qquad
+              \sum_i (y_i - x_i'\theta - \beta) = 0
+
+    lam is on the scale of X'(y - X theta), n times the alpha of scikit-learn's Lasso, of which this
+    is the linear program. The parameters and attributes are those of
+    :class:`~sparseopt.estimators.LADLasso`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sparseopt.estimators import DantzigSelector
+    >>> data = load_diabetes(as_frame=True, scaled=False)
+    >>> model = DantzigSelector(rule="bic").fit(data.data, data.target)
+    >>> data.feature_names[int(abs(model.coef_ * data.data.std()).argmax())]
+    'bmi'
+    """
+
+    def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
+        scales = self._scales(X, counts)
+        if self.fit_intercept:
+            # A column of ones whose weights are 0 is fitted in full.
+            X, scales = np.column_stack([X, np.ones(len(X))]), np.append(scales, 0.0)
+            names = None if names is None else [*names, "intercept"]
+        return regression.DantzigSelector(X, y, "none", scales, scales, names, counts)
+
+
+class DantzigSelectorCV(CrossValidated, DantzigSelector):
+    """:class:`DantzigSelector` with lam chosen by cross-validation, exactly over all lam."""

@@ -1,0 +1,78 @@
+"""Least absolute deviations with an l1 penalty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sparseopt.estimators.base import CrossValidated, PathRegressor
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric import regression
+
+__all__ = ["LADLasso", "LADLassoCV"]
+
+
+class LADLasso(PathRegressor):
+    r"""Least absolute deviations with an l1 penalty, for every lam at once.
+
+    .. math:: \min_{\theta, \beta} \sum_i |y_i - x_i'\theta - \beta| + \lambda \sum_j s_j |\theta_j|
+
+    Parameters
+    ----------
+    lam : float, optional
+        On the scale of X' sign(y - X theta), with the columns of X divided by their
+        spreads where `standardize` is set. Default: chosen by `rule`.
+    rule : {"ebic", "bic", "aic", "cv", "1se", "theory"}, default "ebic"
+        See :func:`sparseopt.select`; "1se" is cross-validation with one standard error.
+    cv : int, splitter or iterable, optional
+        Folds of cross-validation, as everywhere in scikit-learn. Default: 5.
+    scoring : str, optional
+        The loss that cross-validation compares, by its name here ("squared", "absolute", "check")
+        or by that of a scorer ("neg_mean_squared_error"). Default: the model's own.
+    fit_intercept : bool, default True
+    standardize : bool, default True
+        Penalise each coefficient in units of its column's spread. The coefficients are those of
+        the columns as they were given, either way.
+    refit : bool, default False
+        Fit the chosen coefficients anew without a penalty.
+    backend : str or Backend, default "auto"
+    time_limit : float, optional
+        Seconds for the path.
+
+    Attributes
+    ----------
+    coef_ : array of shape (d,)
+    intercept_, lam_ : float
+    objective_, bound_, gap_ : float
+        At `lam_`, without the refit; the bound is proven by the path's own multipliers.
+    path_ : ParametricPath
+        The solution at every lam, the intercept last.
+    result_ : Result
+        With the path and the checker's word for it.
+    verdict_, status_ : str
+    selection_ : Selection
+        Of the rule, where `lam` is not given.
+    cv_results_ : dict
+        Where the rule is "cv" or "1se": lam, mean_test_error and std_test_error at all knots.
+    n_features_in_, feature_names_in_
+
+    See Also
+    --------
+    sparseopt.problems.LADLasso : The problem, with weights and names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sparseopt.estimators import LADLasso
+    >>> data = load_diabetes(as_frame=True, scaled=False)
+    >>> model = LADLasso().fit(data.data, data.target)
+    >>> model.verdict_, int((model.coef_ != 0).sum())
+    ('verified', 5)
+    """
+
+    def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
+        scales = self._scales(X, counts)
+        return regression.LADLasso(X, y, self.fit_intercept, scales, names, counts)
+
+
+class LADLassoCV(CrossValidated, LADLasso):
+    """:class:`LADLasso` with lam chosen by cross-validation, exactly over all lam."""
