@@ -293,7 +293,7 @@ def follow_columns(
                 reason = NO_START
             if reason == PAUSED:
                 reason = _follow_column(
-                    program, first, tableau, records, stop, careful, end, start, seed + column,
+                    program, first, tableau, records, stop, careful, end, seed + column,
                     max_segments, max_nonzeros,
                 )  # fmt: skip
             if reason == FULL:
@@ -314,9 +314,9 @@ def follow_columns(
 @compiled_into
 def _follow_column(
     program: DenseProgram, first: FirstBasis, tableau: Tableau, records: Records, stop: Array,
-    careful: bool, end: float, start: float, seed: int, max_segments: int, max_nonzeros: int,
+    careful: bool, end: float, seed: int, max_segments: int, max_nonzeros: int,
 ) -> int:  # fmt: skip
-    """Follow one path down from its first basis at `start`; return why it ended.
+    """Follow one path down from its first basis; return why it ended.
 
     Values are kept as those at a centre and their rates in lam. Near the end of a path that becomes
     infeasible the rates may grow until such sums lose their digits: a path that gets so steep is
@@ -346,7 +346,7 @@ def _follow_column(
             reason = PAUSED
             break
         reason = advance(
-            program, tableau, records, end - centre, start, look, max_segments, max_nonzeros
+            program, tableau, records, end - centre, centre, look, max_segments, max_nonzeros
         )
         if not careful and end > -np.inf and steepness_of(program, tableau) > STEEP:
             return _STEEP

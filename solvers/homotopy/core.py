@@ -19,7 +19,7 @@ from ..common.compiled import compiled_in_place, compiled_inside, compiled_into
 from .ratio_tests import first_block, next_event
 from .rays import exchange, set_ray
 from .records import forget, is_full, land, land_at_end, record
-from .refresh import largest, set_limits
+from .refresh import set_limits, sizes
 from .settings import (
     NEAR_END,
     NEAR_END_TIES,
@@ -32,7 +32,6 @@ from .tableau import (
     AGE,
     CHANGED,
     DELTA,
-    DUAL_TOLERANCE,
     FIRST,
     FRESH_END,
     IDLE,
@@ -41,7 +40,7 @@ from .tableau import (
     PRIMAL_TOLERANCE,
     SEGMENTS_BEFORE,
     SEGMENTS_HERE,
-    SLOWEST,
+    SLOWEST_VALUE,
     SPARSE_NU,
     SPARSE_THETA,
     TOP,
@@ -69,7 +68,7 @@ END, PAUSED, FULL, STALLED, DRIFTED, INFEASIBLE, UNBOUNDED, KNOTS, NONZEROS = ra
 
 @compiled_in_place
 def advance(
-    program: DenseProgram, tableau: Tableau, records: Records, end: float, start: float,
+    program: DenseProgram, tableau: Tableau, records: Records, end: float, centre: float,
     max_pivots: int, max_segments: int, max_nonzeros: int,
 ) -> int:  # fmt: skip
     """Pivot until the end, a rule of the user, or a pause; return which.
@@ -80,8 +79,9 @@ def advance(
         The tableau is changed in place, segments are added to the records.
     end : float
         Where the path ends; -inf for no end.
-    start : float
-        The first lam of the path: what differences in lam are compared with.
+    centre : float
+        What lam is measured from, in the program and here: lam + centre is what differences in lam
+        are compared with.
     max_pivots, max_segments, max_nonzeros : int
         Pivots until PAUSED; segments in all until KNOTS; coefficients that may be nonzero until
         NONZEROS, -1 for any number.
@@ -94,8 +94,9 @@ def advance(
     """
     position, counters = tableau.position, tableau.counters
     _measure(program, tableau)
-    tie, near = TIE * abs(start), NEAR_END * abs(start)
     for _ in range(max_pivots):
+        size = abs(position[LAM] + centre)
+        tie, near = TIE * size, NEAR_END * size
         if is_full(program, tableau, records):
             return FULL
         if counters[CHANGED] + 2 > len(tableau.changed):
@@ -276,27 +277,15 @@ def _land(i: int, kink: int, program: DenseProgram, tableau: Tableau, records: R
 
 @compiled_inside
 def _measure(program: DenseProgram, tableau: Tableau) -> None:
-    """Set the tolerances and the smallest rate that counts, at the position, and what is sparse."""
-    codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
+    """Set the tolerances and the smallest rates that count, at the position, and what is sparse."""
     position, p = tableau.position, len(program.AT)
-    lam = position[LAM]
-    primal, dual = largest(program.kinks, lam), largest(program.slopes, lam)
-    fastest = 0.0
-    for i in range(len(codes)):
-        size = abs(w[0, i] + lam * w[1, i])
-        if codes[i] & 1:
-            dual = max(dual, size)
-        else:
-            primal = max(primal, size)
-        if low[0, i] > -np.inf:
-            fastest = max(fastest, abs(w[1, i] - low[1, i]))
-        if high[0, i] < np.inf:
-            fastest = max(fastest, abs(w[1, i] - high[1, i]))
-    position[PRIMAL_TOLERANCE], position[DUAL_TOLERANCE] = TIE * primal, TIE * dual
-    position[SLOWEST] = STILL * fastest
+    for parity in range(2):
+        value, rate = sizes(program, tableau, position[LAM], parity)
+        position[PRIMAL_TOLERANCE + parity] = TIE * value
+        position[SLOWEST_VALUE + parity] = STILL * rate
     kink_ptr, slope_ptr = program.kink_ptr, program.slope_ptr
     tableau.counters[SPARSE_THETA] = _zero(program.kinks, kink_ptr[0], kink_ptr[p])
-    tableau.counters[SPARSE_NU] = _zero(program.slopes, slope_ptr[p], slope_ptr[len(codes)])
+    tableau.counters[SPARSE_NU] = _zero(program.slopes, slope_ptr[p], slope_ptr[len(tableau.codes)])
 
 
 @compiled_inside

@@ -130,7 +130,7 @@ class _Walk:
     ) -> None:
         self.program = program
         self.codes = codes.astype(np.int64)
-        self.start, self.lam, self.top, self.end = lam, lam, top, end
+        self.lam, self.top, self.end = lam, top, end
         self.rng = rng
         self.recorder = recorder
         self.pivots = 0
@@ -207,7 +207,7 @@ class _Walk:
             begin, before = time.perf_counter(), state.pivots
             code = state.advance(
                 self.end - self.centre,
-                self.start,
+                self.centre,
                 int(np.clip(by_time, 1, left)),
                 self.recorder.max_segments,
                 self.recorder.nonzeros_left(self.candidates),

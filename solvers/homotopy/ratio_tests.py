@@ -12,8 +12,16 @@ import numpy as np
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled_inside
-from .settings import RAY_NOISE, SAME_RATIO, SMALLEST_PIVOT, STABLE_PIVOT
-from .tableau import DELTA, DUAL_TOLERANCE, LAM, PRIMAL_TOLERANCE, SLOWEST, Tableau
+from .settings import RAY_NOISE, SAME_RATIO, SMALLEST_PIVOT, STABLE_PIVOT, STILL, TIE
+from .tableau import (
+    DELTA,
+    DUAL_TOLERANCE,
+    LAM,
+    PRIMAL_TOLERANCE,
+    SLOWEST_MULTIPLIER,
+    SLOWEST_VALUE,
+    Tableau,
+)
 
 __all__ = ["first_block", "next_event"]
 
@@ -81,10 +89,10 @@ def next_event(tableau: Tableau) -> tuple[int, int, float, float]:
     """
     codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
     position, fall = tableau.position, tableau.work[0]
-    lam, delta, slowest = position[LAM], position[DELTA], position[SLOWEST]
+    lam, delta = position[LAM], position[DELTA]
     n = len(codes)
     _falls(codes, w, low, high, position, 1.0, fall)
-    reach = _smallest(fall, n)
+    reach = _smallest(fall, n) + TIE * abs(lam)
     if reach == np.inf:
         return -1, 0, 0.0, 0.0
     _falls(codes, w, low, high, position, 0.0, fall)
@@ -92,12 +100,14 @@ def next_event(tableau: Tableau) -> tuple[int, int, float, float]:
     for i in range(n):
         if fall[i] > reach:
             continue
+        slowest = position[SLOWEST_VALUE + (codes[i] & 1)]
         for upper in range(2):
             limit = high if upper else low
             sign = 1.0 - 2.0 * upper
             rate = sign * (w[1, i] - limit[1, i])
             slack = max(sign * (w[0, i] - limit[0, i]) + lam * rate, 0.0)
-            if rate > slowest and slack <= (1.0 + SAME_RATIO) * reach * rate:
+            still = slowest + STILL * abs(limit[1, i])
+            if rate > still and slack <= (1.0 + SAME_RATIO) * reach * rate:
                 order = -sign * (w[2, i] - limit[2, i]) / rate
                 if slack <= position[PRIMAL_TOLERANCE + (codes[i] & 1)]:
                     order = min(order, delta)
@@ -115,18 +125,20 @@ def _falls(
     One output only: with two, the compiler cannot show that they do not overlap the inputs,
     and uses no vector registers.
     """
-    lam, slowest = position[LAM], position[SLOWEST]
+    lam = position[LAM]
     primal, dual = part * position[PRIMAL_TOLERANCE], part * position[DUAL_TOLERANCE]
+    of_value, of_multiplier = position[SLOWEST_VALUE], position[SLOWEST_MULTIPLIER]
     value, rate = w[0], w[1]
     low_0, low_1, high_0, high_1 = low[0], low[1], high[0], high[1]
     for i in range(len(codes)):
         room = dual if codes[i] & 1 else primal
+        slowest = of_multiplier if codes[i] & 1 else of_value
         r = rate[i] - low_1[i]
         slack = max(value[i] - low_0[i] + lam * r, 0.0)
-        under = (slack + room) / r if r > slowest else np.inf
+        under = (slack + room) / r if r > slowest + STILL * abs(low_1[i]) else np.inf
         r = high_1[i] - rate[i]
         slack = max(high_0[i] - value[i] + lam * r, 0.0)
-        over = (slack + room) / r if r > slowest else np.inf
+        over = (slack + room) / r if r > slowest + STILL * abs(high_1[i]) else np.inf
         fall[i] = min(under, over)
 
 
@@ -176,6 +188,7 @@ def first_block(tableau: Tableau, ray: Array, side: int, mover: int) -> tuple[in
     reach = _smallest(ways, len(ray))
     if own:
         reach = min(reach, own_way + room)
+    reach *= 1.0 + TIE
     if reach < np.inf:
         _ways(ray, sign, w, low, high, lam, 0.0, slowest, ways)
     ray[mover] = 1.0

@@ -21,7 +21,7 @@ from .tableau import (
     Tableau,
 )
 
-__all__ = ["largest", "perturb", "refresh", "set_limits", "steepness_of"]
+__all__ = ["perturb", "refresh", "set_limits", "sizes", "steepness_of"]
 
 
 @compiled
@@ -263,47 +263,60 @@ def _add(out: Array, weight: float, other: Array) -> None:
 
 
 @compiled_inside
-def largest(part: Array, lam: float) -> float:
-    """Return the largest finite kink or slope at lam.
+def sizes(program: DenseProgram, tableau: Tableau, lam: float, parity: int) -> tuple[float, float]:
+    """Return the largest value of a coordinate, or multiplier (`parity` 1), and the largest rate.
+
+    Of the terms that they are added up from, whose rounding errors they have: a coordinate at a
+    kink has its value, one on a piece its slope. Other kinks and slopes do not count: those of data
+    in other units may be larger by many orders of magnitude.
 
     Parameters
     ----------
-    part : array of shape (3, K)
-        Kinks or slopes: constants, rates in lam, perturbations (ignored).
+    program : DenseProgram
+    tableau : Tableau
     lam : float
+    parity : int
+        0 for values, 1 for multipliers.
 
     Returns
     -------
-    float
-        Of the absolute values; 0 where none is finite.
+    size, rate : float
     """
-    size = 0.0
-    for i in range(part.shape[1]):
-        value = abs(part[0, i] + lam * part[1, i])
-        if value > size and np.isfinite(value):
-            size = value
-    return size
+    codes, w = tableau.codes, tableau.w
+    known = program.slopes if parity else program.kinks
+    ptr = program.slope_ptr if parity else program.kink_ptr
+    size, fastest = 0.0, 0.0
+    for i in range(len(codes)):
+        if codes[i] & 1 == parity:
+            size = max(size, abs(w[0, i] + lam * w[1, i]))
+            fastest = max(fastest, abs(w[1, i]))
+        else:
+            t = ptr[i] + (codes[i] >> 1)
+            change = abs(lam * known[1, t])
+            size = max(size, abs(known[0, t]) + change)
+            fastest = max(fastest, abs(known[1, t]))
+    return size, fastest
 
 
 @compiled_inside
 def _drift(program: DenseProgram, tableau: Tableau, lam: float) -> float:
     """Return how far values and multipliers at lam have moved from those kept, relative.
 
-    max over both kinds of max_i |w_i - before_i| / max_i |w_i|, where the kinks count among the
-    values and the slopes among the multipliers.
+    max over both kinds of max_i |w_i - before_i| / max_i |w_i|, with the sizes of :func:`sizes`.
     """
     if not np.isfinite(lam):
         return 0.0
     w, before = tableau.w, tableau.work
-    value, multiplier = largest(program.kinks, lam), largest(program.slopes, lam)
+    value, _ = sizes(program, tableau, lam, 0)
+    multiplier, _ = sizes(program, tableau, lam, 1)
     of_value, of_multiplier = 0.0, 0.0
     for i in range(len(tableau.codes)):
         now = w[0, i] + lam * w[1, i]
         change = abs(now - before[4, i] - lam * before[5, i])
         if tableau.codes[i] & 1:
-            multiplier, of_multiplier = max(multiplier, abs(now)), max(of_multiplier, change)
+            of_multiplier = max(of_multiplier, change)
         else:
-            value, of_value = max(value, abs(now)), max(of_value, change)
+            of_value = max(of_value, change)
     drift = of_value / value if value > 0.0 else 0.0
     return max(drift, of_multiplier / multiplier if multiplier > 0.0 else 0.0)
 
@@ -313,9 +326,8 @@ def steepness_of(program: DenseProgram, tableau: Tableau) -> float:
     """Return how much larger a change with lam, since it was at the centre, is than a value.
 
     The values are sums of what they are at the centre and of that change, and have lost those
-    digits. The largest ratio of the two over values and over multipliers, whose sizes are not less
-    than those of the kinks and of the slopes:
-    max over both kinds of |lam| max_i |w_1i| / max_i |w_0i + lam w_1i|.
+    digits. The largest ratio of the two over values and over multipliers, with the sizes and
+    rates of :func:`sizes`: max over both kinds of |lam| max_i |w_1i| / max_i |w_0i + lam w_1i|.
 
     Parameters
     ----------
@@ -326,15 +338,9 @@ def steepness_of(program: DenseProgram, tableau: Tableau) -> float:
     -------
     float
     """
-    codes, w, lam = tableau.codes, tableau.w, tableau.position[LAM]
-    ratio = 0.0
+    ratio, lam = 0.0, tableau.position[LAM]
     for parity in range(2):
-        size = largest(program.slopes if parity else program.kinks, lam)
-        rate = 0.0
-        for i in range(len(codes)):
-            if codes[i] & 1 == parity:
-                size = max(size, abs(w[0, i] + lam * w[1, i]))
-                rate = max(rate, abs(w[1, i]))
+        size, rate = sizes(program, tableau, lam, parity)
         if size > 0.0:
             ratio = max(ratio, abs(lam) * rate / size)
     return ratio

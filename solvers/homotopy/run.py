@@ -310,7 +310,7 @@ def warm_up() -> None:
         dense = candidates.dense(program.block(one, one))
         state = State(dense, basis.codes[candidates.inside], 1.0, 1.0)
         state.perturb(rng)
-        while state.advance(0.5, 1.0, 8, 8, -1) == core.DRIFTED:
+        while state.advance(0.5, 0.0, 8, 8, -1) == core.DRIFTED:
             state.refresh()
         candidates.look(state.take_segments())
 

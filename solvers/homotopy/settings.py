@@ -1,8 +1,7 @@
 """All constants of the engine: what each means, its unit, and why it has its value.
 
-"Relative" is to the largest value (of coordinates on pieces) or multiplier (of those at kinks) at
-the current lam, with the kinks and slopes themselves among them. Double precision has a unit of
-1.1e-16; sums over a few thousand entries lose three or four digits of it.
+"Relative" is to the largest value of a coordinate, or multiplier, at the current lam. Double
+precision has a unit of 1.1e-16; sums over a few thousand entries lose three or four digits of it.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from __future__ import annotations
 # ---- ties: what the pivots cannot distinguish
 
 TIE = 1e-12
-"""Slacks that count as used up, relative; also a difference in lam, relative to the first lam."""
+"""Slacks that count as used up, relative; also a difference in lam, relative to lam."""
 
 NEAR_END = 1e-8
-"""Distance from the end of the path, relative to the first lam, from which on a basis that is
-still optimal at the end is the last one: an event just before it would be rounding."""
+"""Distance from the end of the path, relative to lam, from which on a basis that is still optimal
+at the end is the last one: an event just before it would be rounding."""
 
 NEAR_END_TIES = 100.0
 """Multiple of the tolerance :data:`TIE` that such a basis may violate at the end."""

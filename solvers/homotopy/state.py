@@ -214,7 +214,7 @@ class State:
         self.refresh()
 
     def advance(
-        self, end: float, start: float, pivots: int, max_segments: int, max_nonzeros: int
+        self, end: float, centre: float, pivots: int, max_segments: int, max_nonzeros: int
     ) -> int:
         """Pivot on; return why it paused (see :mod:`core`)."""
         return int(
@@ -223,7 +223,7 @@ class State:
                 self.tableau,
                 self.records,
                 end,
-                start,
+                centre,
                 pivots,
                 max_segments,
                 max_nonzeros,
