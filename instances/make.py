@@ -64,6 +64,8 @@ PROVEN_SOURCE = (
     "supports enumerated where they are few"
 )
 
+SUBSPACE_SOURCE = "instances/sparseopt.solu: proven by irls, the checker verified the certificate"
+
 SOURCE = f"instances/sparseopt.solu: two methods agree to {RELATIVE_ERROR:g} relative"
 
 DIABETES = {
@@ -440,6 +442,20 @@ INSTANCES: dict[str, Instance] = {
     "covariance-shift-20": selection("covariance-shift"),
     "gaussian-laplace-20": selection("gaussian-laplace"),
     "gaussian-mixture-20": selection("gaussian-mixture"),
+    "outliers-independent": generated(
+        "outlier-columns", RANDOM, (None,), SUBSPACE_SOURCE, N=60, n=20, k=3, delta=0.3
+    ),
+    "outliers-repeated": generated(
+        "outlier-columns",
+        RANDOM,
+        (None,),
+        SUBSPACE_SOURCE,
+        N=60,
+        n=20,
+        k=3,
+        delta=0.1,
+        outliers="repeated",
+    ),
 }
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ fitted with NumPy, and the dynamic program over the budget.
 For each mixed-integer semidefinite program: (1) misdp-bnb, (2) misdp-oa. The checker must verify
 the certificates of both, and the values must agree to CONIC_ERROR.
 
+For each robust subspace: irls; the checker must verify its certificate.
+
 For each size of sparse components and each selection of variables: strs-bnb, to a gap of 1e-9; the
 checker must verify its certificate. Where there are at most 20,000 supports, all are enumerated.
 """
@@ -27,7 +29,15 @@ import numpy as np
 
 import sparseopt
 from sparseopt.io.solu import KnownValue, write_solu
-from sparseopt.problems import MISDP, STRS, L0GraphicalModel, ParametricProblem, Problem, STRSPath
+from sparseopt.problems import (
+    MISDP,
+    STRS,
+    L0GraphicalModel,
+    ParametricProblem,
+    Problem,
+    RobustSubspace,
+    STRSPath,
+)
 from sparseopt.problems.base import Array
 from sparseopt.proofs.neighbours import logistic_fits
 
@@ -62,6 +72,8 @@ def prove(problem: Problem, lams: tuple[float | None, ...]) -> dict[float | None
         return {None: prove_misdp(problem)}
     if isinstance(problem, STRS):
         return {None: prove_selection(problem)}
+    if isinstance(problem, RobustSubspace):
+        return {None: prove_subspace(problem)}
     given = tuple(lam for lam in lams if lam is not None)
     if isinstance(problem, L0GraphicalModel):
         return {**prove_graph(problem, given)}
@@ -97,6 +109,14 @@ def prove_selection(problem: STRS) -> float:
         if best is None or abs(best - value) > make.RELATIVE_ERROR * abs(value):
             raise Unproven(f"strs-bnb: {value}; all supports: {best}")
     return value
+
+
+def prove_subspace(problem: RobustSubspace) -> float:
+    """Return the least sum of distances, that of the subspace which most points lie in."""
+    result = sparseopt.solve(problem, backend="irls")
+    if result.status != "optimal" or result.verdict != "verified" or result.objective is None:
+        raise Unproven(f"irls: {result.status}, {result.check_messages}")
+    return result.objective
 
 
 def prove_parametric(problem: ParametricProblem, lams: tuple[float, ...]) -> dict[float, float]:

@@ -292,6 +292,18 @@ MISDP = Family(
     },
 )
 
+SUBSPACE = Family(
+    name="subspace",
+    problems={"robust-subspace": "sparseopt.problems.subspace.robust:RobustSubspace"},
+    verifier="sparseopt.checking.subspace.verifier:verify",
+    samples="sparseopt.testing.subspace:subspace_samples",
+    small={"robust-subspace": ("outlier-columns", {"N": 60, "n": 12, "k": 2})},
+    generators={
+        "outlier-columns": "sparseopt.generators.subspaces:outlier_columns",
+        "haystack": "sparseopt.generators.subspaces:haystack",
+    },
+)
+
 _OWN = {
     family.name: f"sparseopt.families:{constant}"
     for constant, family in tuple(globals().items())

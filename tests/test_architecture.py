@@ -45,7 +45,7 @@ SOLVERS = (
     ("adapters", "homotopy"),
     ("highs",),
     ("misdp", "peers"),
-    ("strs",),
+    ("strs", "subspace"),
     ("cvxpy",),
 )
 """The same inside solvers/."""

@@ -57,7 +57,7 @@ def test_every_file_loads_and_says_where_it_comes_from(path: Path) -> None:
     assert header["kind"] == problem.kind
     assert header["license"]
     assert header["citation"]
-    count = 1 if header["kind"] in ("misdp", "strs") else 5
+    count = 1 if header["kind"] in ("misdp", "robust-subspace", "strs") else 5
     assert [entry["status"] for entry in header["reference"]] == ["optimal"] * count
     generator = header["generator"]
     if "script" in generator:

@@ -68,6 +68,7 @@ from sparseopt.generators.regression import (
     regression_43,
     stopping_value,
 )
+from sparseopt.generators.subspaces import haystack, outlier_columns
 from sparseopt.generators.two_samples import (
     TwoSampleDraw,
     covariance_shift,
@@ -98,6 +99,7 @@ __all__ = [
     "gaussian_mixture",
     "generate",
     "graph_sample",
+    "haystack",
     "ising_lattice",
     "ising_lattice_sample",
     "k_partitioning",
@@ -109,6 +111,7 @@ __all__ = [
     "mean_shift",
     "names",
     "networks_44",
+    "outlier_columns",
     "parametric_lp",
     "piecewise_linear",
     "provenance",

@@ -27,6 +27,7 @@ from sparseopt.problems.parametric.regression import (
 )
 from sparseopt.problems.strs.problem import STRS, STRSPath
 from sparseopt.problems.strs.semidefinite import strs_as_misdp
+from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
 from sparseopt.problems.twosample.statistics.user_kernels import register_kernel
 
@@ -55,6 +56,7 @@ __all__ = [
     "PiecewiseLinearProgram",
     "Problem",
     "QuantileLasso",
+    "RobustSubspace",
     "STRSPath",
     "SecondOrderCone",
     "SemidefiniteBlock",

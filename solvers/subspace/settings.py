@@ -1,0 +1,53 @@
+"""The constants of the subspace solvers. Lengths are in the problem's scaled unit."""
+
+from __future__ import annotations
+
+__all__ = [
+    "EXACT",
+    "INLIER",
+    "LEAST_DISTANCE",
+    "METRIC_STEPS",
+    "PATIENCE",
+    "QUANTILE",
+    "RELAXED_STEP",
+    "ROUNDED",
+    "SMALLEST_STEP",
+    "STALLED",
+    "TYLER_STEP",
+]
+
+QUANTILE = 0.05
+"""The smoothing of the weights falls to this quantile of the distances: below the least share of
+inliers that can be recovered, since it stays above zero otherwise."""
+
+LEAST_DISTANCE = 1e-14
+"""The smoothing ends here, relative to the median distance from the origin: at rounding errors.
+Points whose median distance is below this in the scaled unit count as one point."""
+
+SMALLEST_STEP = 1e-14
+"""Sine of an angle between two iterates below which nothing changes any more."""
+
+STALLED = 1e-13
+"""Relative decrease of the value that counts as none."""
+
+PATIENCE = 8
+"""Iterations in a row without a decrease after which the reweighting ends."""
+
+INLIER = 1e-11
+"""Distance from the subspace, relative to that of the farthest point from the origin, at which a
+point counts as lying in it."""
+
+METRIC_STEPS = 60
+"""Iterations for the metric of the inliers; it converges linearly, and fast."""
+
+RELAXED_STEP = 1e-10
+"""Relative decrease of the relaxation's value at which its iterations end."""
+
+EXACT = 1e-9
+"""Relative gap at which a bound needs no improvement."""
+
+ROUNDED = 2e-13
+"""Gap, relative to the sum of all distances from the origin, that rounding alone explains."""
+
+TYLER_STEP = 1e-10
+"""Relative change of Tyler's matrix at which its fixed-point iteration ends."""

@@ -1,0 +1,142 @@
+"""What the solvers share: weighted principal components, and the result of a subspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+
+from sparseopt.params import SolveParams
+from sparseopt.problems.base import Array
+from sparseopt.problems.subspace.robust import RobustSubspace
+from sparseopt.result import Certificate, Limit, Result, Status, relative_gap
+
+from .settings import ROUNDED
+
+__all__ = ["Flat", "Proof", "as_result", "principal", "scatter", "weighted_mean"]
+
+
+@dataclass(frozen=True, eq=False)
+class Flat:
+    """A linear or affine subspace, in the problem's unit and relative to its origin.
+
+    Attributes
+    ----------
+    W : array of shape (n, k)
+        Orthonormal.
+    shift : array of shape (n,)
+        A point of it.
+    """
+
+    W: Array
+    shift: Array
+
+    def answer(self, problem: RobustSubspace) -> Array:
+        """Return the point x of the problem: W, and the centre beside it where there is one."""
+        if problem.centre is None:
+            return self.W
+        return np.column_stack([self.W, problem.origin + problem.unit * self.shift])
+
+    def distances(self, problem: RobustSubspace) -> Array:
+        """Return the points' distances, shape (N,), in the problem's scaled unit."""
+        return problem.distances(self.answer(problem)) / problem.unit
+
+    def step_from(self, other: Flat) -> float:
+        """Return the sine of the largest angle to the other subspace, and how far it moved."""
+        across = self.W - other.W @ (other.W.T @ self.W)
+        moved = self.shift - other.shift
+        moved = moved - self.W @ (self.W.T @ moved)
+        return float(np.linalg.norm(across, 2)) + float(np.linalg.norm(moved))
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """A lower bound of the problem's value, in its scaled unit, with its certificate."""
+
+    bound: float
+    certificate: Certificate
+
+
+def weighted_mean(problem: RobustSubspace, weights: Array) -> Array:
+    """Return the weighted mean of the points, shape (n,); 0 for a linear subspace."""
+    mean = np.zeros(problem.X.shape[1])
+    if problem.centre is not None:
+        for rows, block in problem.blocks():
+            mean += weights[rows] @ block
+        mean /= weights.sum()
+    return mean
+
+
+def scatter(problem: RobustSubspace, weights: Array, mean: Array) -> Array:
+    """Return the sum of w_i (x_i - mean)(x_i - mean)', shape (n, n). O(N n^2)."""
+    n = problem.X.shape[1]
+    S = np.zeros((n, n))
+    for rows, block in problem.blocks():
+        rooted = (block - mean) * np.sqrt(weights[rows])[:, None]
+        S += rooted.T @ rooted
+    return S
+
+
+def principal(problem: RobustSubspace, weights: Array) -> Flat:
+    """Return the subspace with the least weighted sum of squared distances.
+
+    Parameters
+    ----------
+    problem : RobustSubspace
+    weights : array of shape (N,)
+        Nonnegative, not all 0.
+    """
+    n = problem.X.shape[1]
+    mean = weighted_mean(problem, weights)
+    S = scatter(problem, weights, mean)
+    W = eigh(S, subset_by_index=[n - problem.k, n - 1], driver="evr")[1]
+    return Flat(np.ascontiguousarray(W[:, ::-1]), mean)
+
+
+def as_result(
+    problem: RobustSubspace,
+    flat: Flat,
+    params: SolveParams,
+    *,
+    proof: Proof | None = None,
+    limit: Limit | None = None,
+    iterations: int | None = None,
+    note: str = "",
+) -> Result:
+    """Return the result of a subspace: OPTIMAL where its bound meets the value.
+
+    Parameters
+    ----------
+    problem : RobustSubspace
+    flat : Flat
+    params : SolveParams
+        Its gaps decide.
+    proof : Proof, optional
+    limit : Limit, optional
+        What ended the solve.
+    iterations : int, optional
+    note : str
+        What the method says of its end.
+    """
+    x = flat.answer(problem)
+    objective, bound = problem.objective(x), None
+    status = Status.CONVERGED if limit is None else Status.FEASIBLE
+    if proof is not None:
+        bound = min(objective, proof.bound * problem.unit)
+        gap = relative_gap(objective, bound, problem.value_unit)
+        within = gap is not None and gap <= params.rel_gap
+        if objective - bound <= ROUNDED * problem.spread:
+            bound, within = objective, True
+        if within or objective - bound <= params.abs_gap:
+            status, limit = Status.OPTIMAL, None
+    return Result(
+        status=status,
+        limit=limit,
+        raw_status=note,
+        x=x,
+        objective=objective,
+        bound=bound,
+        iterations=iterations,
+        certificate=None if proof is None else proof.certificate,
+    )

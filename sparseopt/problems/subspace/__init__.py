@@ -1,0 +1,1 @@
+"""Subspaces that a sample lies in, or close to."""

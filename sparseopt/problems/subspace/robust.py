@@ -1,0 +1,203 @@
+"""The subspace with the least sum of distances: the l2 Wasserstein task, or outlier pursuit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+
+from sparseopt.errors import ProblemError
+from sparseopt.problems.base import Array, Problem, as_matrix
+
+__all__ = ["RobustSubspace"]
+
+_CENTRES = (None, "estimate")
+_ENTRIES = 1 << 20
+"""Entries of a block of rows: 8 MB, so that a large sample needs no second copy of itself."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RobustSubspace(Problem):
+    r"""The k-dimensional subspace with the least sum of Euclidean distances to a sample.
+
+    .. math:: \min_{W, c} \; \sum_{i=1}^N \big\| (I - W W')(x_i - c) \big\|_2
+              \quad\text{subject to}\quad W'W = I_k
+
+    The distances are not squared, so points far from the subspace (outliers) count less than in
+    principal component analysis: where enough points lie in one subspace, the answer is exactly
+    that subspace. The problem is that of the rank-k distribution at the least Wasserstein distance
+    from the sample, and has the same solutions as outlier pursuit without relaxation. It is not
+    convex.
+
+    The answer x is an orthonormal basis W of shape (n, k); with an estimated centre its shape is
+    (n, k + 1), and the last column is c.
+
+    Parameters
+    ----------
+    X : array of shape (N, n)
+        N points with n coordinates, one in each row, in any unit common to all coordinates.
+    k : int
+        Dimension of the subspace, 1 <= k < n; there is no default. At least k + 1 points.
+    centre : {None, "estimate"}, default None
+        None: a linear subspace, c = 0. "estimate": an affine one, and c is part of the answer.
+
+    Raises
+    ------
+    ProblemError
+        When X is not a finite matrix, k is out of range, or there are too few points.
+
+    References
+    ----------
+    Takhanov: Dimension reduction as an optimization problem over a set of generalized functions
+    (2021), task (13), theorem 6. Lerman, Maunu: Fast, robust and non-convex subspace recovery,
+    Information and Inference 7 (2018).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparseopt.problems import RobustSubspace
+    >>> problem = RobustSubspace(X=[[1.0, 0.0], [2.0, 0.0], [-3.0, 0.0], [0.0, 5.0]], k=1)
+    >>> problem.objective(np.array([[1.0], [0.0]]))
+    5.0
+    """
+
+    X: Array
+    k: int = 0
+    centre: str | None = None
+
+    kind: ClassVar[str] = "robust-subspace"
+    family: ClassVar[str] = "subspace"
+
+    def _coerce(self) -> None:
+        self._set("X", as_matrix("X", self.X))
+        if isinstance(self.k, bool) or not isinstance(self.k, Integral):
+            raise ProblemError(f"k is {self.k!r}; expected the dimension, an integer >= 1", "k")
+        self._set("k", int(self.k))
+
+    def validate(self) -> None:
+        """Check the dimension, the number of points and the word for the centre."""
+        N, n = self.X.shape
+        if not 1 <= self.k < n:
+            raise ProblemError(
+                f"k is {self.k}; expected the dimension of the subspace, from 1 to {n - 1}: X has "
+                f"{n} columns",
+                "k",
+            )
+        if self.centre not in _CENTRES:
+            raise ProblemError(
+                f"centre is {self.centre!r}; expected None (a linear subspace) or 'estimate' (an "
+                "affine one)",
+                "centre",
+            )
+        least = self.k + 1 + (self.centre is not None)
+        if least > N:
+            raise ProblemError(
+                f"X has {N} rows; expected at least {least} points: any {least - 1} of them lie "
+                f"in one such subspace of dimension {self.k}",
+                "X",
+            )
+
+    @property
+    def size(self) -> Mapping[str, int]:
+        return {"N": self.X.shape[0], "n": self.X.shape[1], "k": self.k}
+
+    @cached_property
+    def origin(self) -> Array:
+        """What points are moved by first, shape (n,): 0; their mean, with an estimated centre."""
+        return np.zeros(self.X.shape[1]) if self.centre is None else self.X.mean(axis=0)
+
+    @cached_property
+    def unit(self) -> float:
+        """The power of two next to the largest coordinate of a point less the origin; 1 for 0."""
+        largest = max(
+            float(self.X.max() - self.origin.min()), float(self.origin.max() - self.X.min())
+        )
+        return 2.0 ** round(math.log2(largest)) if 0.0 < largest < math.inf else 1.0
+
+    @cached_property
+    def spread(self) -> float:
+        """The sum of all distances from the origin: what rounding errors are proportional to."""
+        blocks = (np.linalg.norm(block, axis=1).sum() for _, block in self.blocks())
+        return float(sum(blocks)) * self.unit
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Yield ranges of rows, and (X - origin) / unit there, about 8 MB at a time."""
+        N, n = self.X.shape
+        count = max(1, _ENTRIES // n)
+        for begin in range(0, N, count):
+            rows = slice(begin, min(N, begin + count))
+            yield rows, (self.X[rows] - self.origin) / self.unit
+
+    def basis_and_shift(self, x: Array) -> tuple[Array, Array]:
+        """Split an answer into the basis and the centre, relative to the origin.
+
+        Parameters
+        ----------
+        x : array of shape (n, k), or (n, k + 1) with an estimated centre
+
+        Returns
+        -------
+        W : array of shape (n, k)
+        shift : array of shape (n,)
+            (The affine subspace's point next to the origin, less the origin) / unit: the same for
+            all centres in the subspace.
+
+        Raises
+        ------
+        ProblemError
+            When x has another shape.
+        """
+        n, columns = self.X.shape[1], self.k + (self.centre is not None)
+        x = as_matrix("x", x)
+        if x.shape != (n, columns):
+            raise ProblemError(f"x has shape {x.shape}; expected ({n}, {columns})", "x")
+        W = x[:, : self.k]
+        if self.centre is None:
+            return W, np.zeros(n)
+        shift = (x[:, self.k] - self.origin) / self.unit
+        return W, shift - W @ (W.T @ shift)
+
+    def distances(self, x: Array) -> Array:
+        """Return the distances of all points from the subspace, shape (N,). O(N n k).
+
+        Parameters
+        ----------
+        x : array of shape (n, k), or (n, k + 1) with an estimated centre
+            Its first k columns are orthonormal.
+        """
+        W, shift = self.basis_and_shift(x)
+        found = np.empty(len(self.X))
+        for rows, block in self.blocks():
+            block = block - shift
+            found[rows] = np.linalg.norm(block - (block @ W) @ W.T, axis=1)
+        found *= self.unit
+        return found
+
+    def objective(self, x: Array, lam: float | None = None) -> float:
+        """Return the sum of the distances from the subspace; lam is ignored."""
+        return float(self.distances(x).sum())
+
+    def objective_scale(self, x: Array, lam: float | None = None) -> float:
+        """Return the sum of the points' distances from the origin, whatever x is."""
+        return self.spread
+
+    @property
+    def value_unit(self) -> float:
+        """The sum of the distances from the origin where it is below 1."""
+        return min(1.0, self.spread) if self.spread > 0.0 else 1.0
+
+    def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
+        """Return the largest entry of abs(W'W - I).
+
+        Parameters
+        ----------
+        x : array of shape (n, k), or (n, k + 1) with an estimated centre
+        lam : ignored
+        """
+        W, _ = self.basis_and_shift(x)
+        return {"orthonormality": float(np.abs(W.T @ W - np.eye(self.k)).max())}
