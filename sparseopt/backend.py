@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparseopt.blas import blas_threads
+from sparseopt.compiling import Waits, waits
 from sparseopt.errors import (
     BackendError,
     BackendUnavailable,
@@ -212,6 +213,12 @@ class Control:
     notes: list[str] = field(default_factory=list)
     _reported: float = field(default_factory=time.perf_counter)
     _interrupted: bool = False
+    _waits: Waits = field(default_factory=waits)
+    _waits_before: float = field(default_factory=lambda: waits().seconds)
+
+    @property
+    def _waited(self) -> float:
+        return self._waits.seconds - self._waits_before
 
     @property
     def interrupted(self) -> bool:
@@ -228,7 +235,7 @@ class Control:
     @property
     def elapsed(self) -> float:
         """Seconds since the start, without imports and compilation."""
-        return time.perf_counter() - self.started - self.excluded
+        return time.perf_counter() - self.started - self.excluded - self._waited
 
     @property
     def remaining(self) -> float | None:
@@ -267,11 +274,11 @@ class Control:
     @contextmanager
     def uncounted(self) -> Iterator[None]:
         """Leave the enclosed imports or compilation out of every time."""
-        begin = time.perf_counter()
+        begin, before = time.perf_counter(), self._waited
         try:
             yield
         finally:
-            self.excluded += time.perf_counter() - begin
+            self.excluded += time.perf_counter() - begin - (self._waited - before)
 
 
 class Backend(ABC):

@@ -17,6 +17,9 @@ import pytest
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
+# And what they test is the compiled code, even where it has to be compiled first.
+os.environ.setdefault("SPARSEOPT_COMPILE", "now")
+
 _WAITING = pytest.StashKey[int]()
 
 

@@ -21,6 +21,7 @@ PACKAGE = Path(sparseopt.__file__).parent
 LAYERS = (
     ("errors",),
     ("installed", "blas"),
+    ("compiling",),
     ("families", "params", "verbs"),
     ("problems",),
     ("proofs",),

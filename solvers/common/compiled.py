@@ -1,19 +1,17 @@
-"""The decorator of the compiled functions: cached on disk where that is possible."""
+"""The decorators of the compiled functions; :mod:`sparseopt.compiling` has their three forms."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
-
-from .compiled_cache import ContentCache
+from sparseopt.compiling import Kernel
 
 __all__ = ["compiled", "compiled_in_place", "compiled_inside", "compiled_into"]
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function at its first call; without a writable cache directory, every time.
+    """Let a function run compiled.
 
     Sums may be reordered, and a division by zero gives an infinity or NaN, as in NumPy: so that
     loops use the processor's vector units.
@@ -24,8 +22,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
     Returns
     -------
-    numba dispatcher
-        The function itself where numba's compilation is switched off.
+    Kernel
     """
     return _compiled(function)
 
@@ -42,7 +39,7 @@ def compiled_in_place(function: Callable[..., Any]) -> Any:
 
     Returns
     -------
-    numba dispatcher
+    Kernel
     """
     return _compiled(function, _nrt=False)
 
@@ -59,7 +56,7 @@ def compiled_inside(function: Callable[..., Any]) -> Any:
 
     Returns
     -------
-    numba dispatcher
+    Kernel
     """
     return _compiled(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
@@ -76,19 +73,16 @@ def compiled_into(function: Callable[..., Any]) -> Any:
 
     Returns
     -------
-    numba dispatcher
+    Kernel
     """
     return _compiled(function, inline="always")
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    dispatcher: Any = njit(
+    return Kernel(
+        function,
         nogil=True,
         fastmath={"reassoc", "contract"},
         error_model="numpy",
         **options,
-    )(function)
-    # With NUMBA_DISABLE_JIT the function comes back as it is.
-    if dispatcher is not function:
-        dispatcher._cache = ContentCache(function, dispatcher.targetoptions)
-    return dispatcher
+    )

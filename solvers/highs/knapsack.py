@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparseopt.backend import Control, Feature, Option
+from sparseopt.compiling import prepare
 from sparseopt.errors import UnsupportedProblem
 from sparseopt.params import SolveParams
 from sparseopt.paths.budget import BudgetPath, CountChanges
@@ -66,7 +67,7 @@ class HighsKnapsack(BudgetBackend):
         with control.uncounted():
             from ..l0.hull import solve_dual, warm_up
 
-            warm_up()
+            prepare(warm_up)
         dual = solve_dual(tables, last)
         with control.building():
             program = _Program(tables, control)

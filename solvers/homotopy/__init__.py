@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from sparseopt.backend import Backend, Control, Feature
+from sparseopt.compiling import prepare
 from sparseopt.params import SolveParams
 from sparseopt.problems import ParametricProblem, Problem
 from sparseopt.result import Result
@@ -47,7 +48,7 @@ class Homotopy(Backend):
         with control.uncounted():
             from .run import Run, warm_up
 
-            warm_up()
+            prepare(warm_up)
         run = Run(problem, params, control)
         if params.lam is None:
             return run.path(params.lam_min or 0.0)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from sparseopt.backend import Control, Feature
+from sparseopt.compiling import prepare
 from sparseopt.params import SolveParams
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Result, Status
@@ -52,7 +53,7 @@ class L0Tables(BudgetBackend):
         with control.uncounted():
             from .exact_path import exact_path, warm_up
 
-            warm_up()
+            prepare(warm_up)
         last = tables.last_budget(params.budget)
         found = exact_path(tables, last, control)
         path = found.path

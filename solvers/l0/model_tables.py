@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparseopt.backend import Control
+from sparseopt.compiling import prepare
 from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
@@ -83,7 +84,7 @@ def model_tables(
     with control.uncounted():
         from . import gaussian, ising
 
-        (gaussian if problem.loss == "gaussian" else ising).warm_up()
+        prepare((gaussian if problem.loss == "gaussian" else ising).warm_up)
     if jobs > 1:
         found = _pooled(problem, control, jobs, engine)
     else:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparseopt.backend import Control, Feature, Option
+from sparseopt.compiling import prepare
 from sparseopt.params import SolveParams
 from sparseopt.paths.budget import BudgetPath, CountChanges
 from sparseopt.problems.base import Array
@@ -66,7 +67,7 @@ class Spica(BudgetBackend):
         with control.uncounted():
             from .hull import warm_up
 
-            warm_up()
+            prepare(warm_up)
         dual = _Dual.of(tables)
         K = np.arange(tables.last_budget(params.budget) + 1)
         search = dual.search(K, options["epsilon"], control)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sparseopt.backend import Backend, Control, Feature, Option
+from sparseopt.compiling import prepare
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.strs.problem import STRS
@@ -77,7 +78,7 @@ class SphereRelaxation(Backend):
     ) -> Result:
         assert isinstance(problem, STRS)
         with control.uncounted():
-            _warm_up()
+            prepare(_warm_up)
         scaled = Scaled.of(problem)
         A, a, d, scale = scaled.A, scaled.a, scaled.d, scaled.unit
         best = first_incumbent(A, a, d, 1, control)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sparseopt.backend import Backend, Control, Feature, Option
+from sparseopt.compiling import prepare
 from sparseopt.params import SolveParams
 from sparseopt.paths.supports import SupportPath
 from sparseopt.problems.base import Array, Problem
@@ -77,7 +78,7 @@ class SphereBranchAndBound(Backend):
         with control.uncounted():
             from .descent import warm_up
 
-            warm_up()
+            prepare(warm_up)
         if isinstance(problem, STRS) and isinstance(problem.asked(params), int):
             return _solve_exactly(problem, params, options, control).result
         assert isinstance(problem, SphereProblem)

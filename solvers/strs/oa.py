@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from sparseopt.backend import Availability, Backend, Control, Feature, Option
+from sparseopt.compiling import prepare
 from sparseopt.errors import BackendUnavailable
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
@@ -71,7 +72,7 @@ class SphereOuterApproximation(Backend):
             from .tree import SupportTree
 
             _find(options["master"])
-            warm_up()
+            prepare(warm_up)
         scaled = Scaled.of(problem)
         tree = SupportTree(
             scaled,

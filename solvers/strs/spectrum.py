@@ -12,13 +12,10 @@ its names in SciPy, since numba's own linear algebra takes seconds to compile.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
-from numba import types
-from numba.extending import get_cython_function_address
 
+from sparseopt.compiling import External
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
@@ -26,19 +23,11 @@ from ..common.compiled import compiled
 __all__ = ["copy_into", "gram", "smoothed_maximum"]
 
 
-def _external(module: str, name: str, arguments: int) -> Any:
-    """Return a function of SciPy by its name, so that its callers can be cached on disk."""
-    symbol = f"sparseopt_{name}"
-    address = get_cython_function_address(f"scipy.linalg.cython_{module}", name)
-    llvm.add_symbol(symbol, address)
-    return types.ExternalFunction(symbol, types.void(*[types.voidptr] * arguments))
-
-
-_dsyrk = _external("blas", "dsyrk", 10)
-_dsytrd = _external("lapack", "dsytrd", 10)
-_dstemr = _external("lapack", "dstemr", 21)
-_dormtr = _external("lapack", "dormtr", 13)
-_dsyevd = _external("lapack", "dsyevd", 11)
+_dsyrk = External("blas", "dsyrk", 10)
+_dsytrd = External("lapack", "dsytrd", 10)
+_dstemr = External("lapack", "dstemr", 21)
+_dormtr = External("lapack", "dormtr", 13)
+_dsyevd = External("lapack", "dsyevd", 11)
 
 _BLOCK = 64
 """Columns that LAPACK's reductions take at once: its own choice for symmetric matrices."""

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sparseopt.compiling import MODE_VARIABLE, Mode
+
 __all__ = [
     "PARENT",
     "PIPE",
@@ -151,6 +153,7 @@ def _environment(threads: int, writer: int) -> dict[str, str]:
     package = str(Path(__file__).resolve().parents[2])
     inherited = os.environ.get("PYTHONPATH")
     return {
+        MODE_VARIABLE: Mode.NOW.value,  # a time is that of compiled code, unless asked otherwise
         **os.environ,
         **dict.fromkeys(_THREADS, str(threads)),
         "PYTHONPATH": os.pathsep.join([package, inherited] if inherited else [package]),

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
+from sparseopt.compiling import Kernel
 
 __all__ = ["strict"]
 
 
 def strict(function: Callable[..., Any]) -> Any:
-    """Compile a function, its sums as they stand; cached where there is a place for it.
+    """Let a function run compiled, its sums as they stand.
 
     Parameters
     ----------
@@ -22,9 +22,6 @@ def strict(function: Callable[..., Any]) -> Any:
 
     Returns
     -------
-    numba dispatcher
+    Kernel
     """
-    try:
-        return njit(cache=True, nogil=True, error_model="numpy")(function)
-    except RuntimeError:
-        return njit(nogil=True, error_model="numpy")(function)
+    return Kernel(function, nogil=True, error_model="numpy")

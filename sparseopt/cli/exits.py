@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
@@ -42,6 +43,10 @@ def printable(text: object) -> str:
 def say(kind: str, text: object) -> None:
     """Write one line to stderr."""
     click.echo(f"{kind}: {printable(text)}", err=True)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    say("warning", message)
 
 
 def explain(error: BaseException) -> ExitCode:
@@ -103,6 +108,7 @@ class Application(click.Group):
         **extra: Any,
     ) -> Any:
         """Run the command line and leave with its exit code."""
+        warnings.showwarning = _show_warning
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 # A name that the terminal's encoding lacks is no reason to lose the answer.

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sparseopt.solvers
-from sparseopt.solvers.common.compiled_content import content_hash
+from sparseopt.compiling.content import content_hash
 
 CALLEE = """
 from sparseopt.solvers.common.compiled import compiled
@@ -50,9 +50,7 @@ RUN = """
 import json
 from kernels import caller
 names = ("by_call", "by_constant", "by_attribute", "later")
-values = {name: getattr(caller, name)(10.0) for name in names}
-hits = {name: sum(getattr(caller, name).stats.cache_hits.values()) for name in names}
-print(json.dumps([values, hits, str(caller.later.stats.cache_path)]))
+print(json.dumps({name: getattr(caller, name)(10.0) for name in names}))
 """
 
 
@@ -70,10 +68,11 @@ def kernels(tmp_path: Path) -> Path:
 
 def start(kernels: Path) -> subprocess.Popen[str]:
     root = Path(sparseopt.__file__).resolve().parents[1]
-    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {
+    environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(kernels.parent), str(root)]),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "XDG_CACHE_HOME": str(kernels.parent / "user-cache"),
+        "SPARSEOPT_COMPILE": "now",
+        "SPARSEOPT_CACHE_DIR": str(kernels.parent / "forms"),
     }
     return subprocess.Popen(
         [sys.executable, "-c", RUN],
@@ -84,45 +83,45 @@ def start(kernels: Path) -> subprocess.Popen[str]:
     )
 
 
-def ended(process: subprocess.Popen[str]) -> tuple[dict[str, float], dict[str, int], Path]:
+def ended(process: subprocess.Popen[str]) -> dict[str, float]:
     out, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    values, hits, place = json.loads(out)
-    return values, hits, Path(place)
+    return json.loads(out)
+
+
+def forms(kernels: Path) -> dict[str, set[str]]:
+    """Return the names of the files of each function."""
+    found: dict[str, set[str]] = {}
+    for path in (kernels.parent / "forms").glob("*.form"):
+        found.setdefault(path.name.partition("-")[0], set()).add(path.name)
+    return found
 
 
 BEFORE = {"by_call": 22.0, "by_constant": 15.0, "by_attribute": 17.0, "later": -10.0}
-NONE = dict.fromkeys(BEFORE, 0)
 
 
 @pytest.mark.thorough
 def test_a_change_in_another_file_is_seen(kernels: Path) -> None:
     both = [start(kernels), start(kernels)]
     for process in both:
-        assert ended(process)[0] == BEFORE
-    values, hits, place = ended(start(kernels))
-    assert (values, hits) == (BEFORE, dict.fromkeys(BEFORE, 1))
-    assert place == kernels / "__pycache__"
+        assert ended(process) == BEFORE
+    first = forms(kernels)
+    assert {len(names) for names in first.values()} == {1}
+    assert ended(start(kernels)) == BEFORE
+    assert forms(kernels) == first
 
     (kernels / "callee.py").write_text(CALLEE.replace("1.0", "2.0"))
     (kernels / "constants.py").write_text("STEP = 6.0\nSCALE = 8.0\n")
-    stale = sorted(place.glob("*.nbi"))
-    for path in stale:
-        os.utime(path, (0, 0))
-    values, hits, _ = ended(start(kernels))
-    assert values == {"by_call": 24.0, "by_constant": 16.0, "by_attribute": 18.0, "later": -10.0}
-    assert hits == NONE | {"later": 1}
-    kept = {path.name.partition("-")[0] for path in stale if path.exists()}
-    assert kept == {"caller.later", "caller.defined_below"}
-
-
-def test_without_a_writable_folder_the_cache_is_the_users(kernels: Path) -> None:
-    # A file in the place of the folder: permissions would not stop the administrator.
-    (kernels / "__pycache__").write_text("")
-    assert ended(start(kernels))[0] == BEFORE
-    values, hits, place = ended(start(kernels))
-    assert (values, hits) == (BEFORE, dict.fromkeys(BEFORE, 1))
-    assert (kernels.parent / "user-cache") in place.parents
+    (kernels / "caller.py").write_text(f"# a comment\n{CALLER}")
+    after = {"by_call": 24.0, "by_constant": 16.0, "by_attribute": 18.0, "later": -10.0}
+    assert ended(start(kernels)) == after
+    changed = {name for name, names in forms(kernels).items() if names != first[name]}
+    assert changed == {
+        "callee.inner",
+        "caller.by_call",
+        "caller.by_constant",
+        "caller.by_attribute",
+    }
 
 
 def test_the_content_of_every_compiled_function_is_known() -> None:

@@ -9,9 +9,10 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core.types import Type
 
-__all__ = ["content_hash"]
+from .external import External
+
+__all__ = ["content_hash", "parts"]
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
@@ -38,17 +39,29 @@ def content_hash(function: Callable[..., Any], options: Mapping[str, Any]) -> st
     TypeError
         When a global is of a kind whose content is not known here.
     """
-    first = _Content(function, options)
-    pending, contents = list(first.called), {function: first.text}
+    contents = _contents(function, options)
+    # Its own content first; the order of the others says nothing.
+    text = "\0".join([contents.pop(function), *sorted(contents.values())])
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def parts(function: Callable[..., Any], options: Mapping[str, Any]) -> int:
+    """Return how many functions are compiled for one: itself and all that it calls."""
+    return len(_contents(function, options))
+
+
+def _contents(
+    function: Callable[..., Any], options: Mapping[str, Any]
+) -> dict[Callable[..., Any], str]:
+    pending: list[tuple[Callable[..., Any], Mapping[str, Any]]] = [(function, options)]
+    contents: dict[Callable[..., Any], str] = {}
     while pending:
         called, its_options = pending.pop()
         if called not in contents:
             found = _Content(called, its_options)
             contents[called] = found.text
             pending += found.called
-    # Its own content first; the order of the others says nothing.
-    text = "\0".join([contents.pop(function), *sorted(contents.values())])
-    return hashlib.sha256(text.encode()).hexdigest()[:20]
+    return contents
 
 
 class _Content:
@@ -119,8 +132,12 @@ def _words(name: str, value: Any) -> str:
         return f"{type(value).__qualname__}.{value.name} {value.value!r}"
     if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
         return f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', ())}"
-    if isinstance(value, (np.dtype, np.ufunc, Type)):
+    if isinstance(value, (np.dtype, np.ufunc)):
         return f"{type(value).__name__} {value!r}"
+    if isinstance(value, External):
+        return f"external {value.symbol} {value.arguments}"
+    if type(value).__module__.startswith("numba.core.types"):
+        return f"numba {value!r}"
     raise TypeError(
         f"{name} is {value!r:.80}: it is not known how a compiled function depends on it"
     )

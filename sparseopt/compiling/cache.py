@@ -1,0 +1,171 @@
+"""The compiled forms of one function on disk, under a hash of its content.
+
+numba's own cache looks at the file of a function only; here a change of a function or a constant of
+another file that was compiled in is seen, too, and a changed comment compiles nothing anew. The
+files are the user's (:mod:`sparseopt.compiling.store`), so that environments share them, and an
+upgrade that changes nothing of a function compiles nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.metadata
+import logging
+import pickle
+import platform
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
+from importlib import import_module
+from typing import Any
+
+from .content import content_hash
+from .store import store
+
+__all__ = ["BASELINE", "FormCache"]
+
+logger = logging.getLogger("sparseopt")
+
+BASELINE = {"x86_64": "x86-64-v3", "amd64": "x86-64-v3"}.get(platform.machine().lower(), "generic")
+"""LLVM's name of a processor that most machines in use can stand in for."""
+_NEEDED = {"x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")}
+"""What a processor must be able to do, to run code for the baseline."""
+
+
+class FormCache:
+    """What numba asks for compiled forms, in place of its own cache.
+
+    Parameters
+    ----------
+    function : callable
+    options : mapping
+        Of the compilation.
+    missing : callable
+        Called with a signature that has no form on disk, when it is about to be compiled; may have
+        it compiled elsewhere, and returns whether it has.
+    saved : callable
+        Called when a form has been compiled here.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        options: Mapping[str, Any],
+        missing: Callable[[Any], bool],
+        saved: Callable[[], None],
+    ) -> None:
+        self._function = function
+        self._options = options
+        self._missing = missing
+        self._saved = saved
+        self._found: dict[Any, Any] = {}
+
+    @cached_property
+    def prefix(self) -> str:
+        """How the names of all forms of the function begin; "" when its content is not known."""
+        try:
+            content = content_hash(self._function, self._options)
+        except TypeError as error:
+            logger.debug("%s is compiled in each process: %s", self._function, error)
+            return ""
+        module = self._function.__module__.rpartition(".")[2]
+        name = "".join(c if c.isidentifier() else "_" for c in self._function.__qualname__[-40:])
+        return f"{module}.{name}-{content}-{_environment()}-"
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder, None without one; numba shows it among its statistics."""
+        kept = store()
+        return str(kept.folder) if kept and self.prefix else None
+
+    def on_disk(self) -> bool:
+        """Return whether there seems to be a form; does not need numba."""
+        kept = store()
+        return kept is not None and bool(self.prefix) and kept.has(self.prefix)
+
+    def load(self, sig: Any, target_context: Any) -> bool:
+        """Load the form for a signature, for numba to ask for; return whether it is there."""
+        if sig not in self._found:
+            found = self._look(sig, target_context)
+            if found is None:
+                return False
+            self._found[sig] = found
+        return True
+
+    def _look(self, sig: Any, target_context: Any) -> Any:
+        kept = store()
+        if kept is None or not self.prefix:
+            return None
+        target_context.refresh()
+        for processor in _processors(target_context.codegen()):
+            content = kept.read(self._name(sig, processor))
+            if content is not None:
+                try:
+                    return _rebuilt(content, target_context)
+                except Exception as error:
+                    # It may name a class that has moved, or be of another build of numba.
+                    logger.debug("a form of %s is of no use: %r", self._function, error)
+        return None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled form for a signature, None where it is to be compiled here."""
+        if self.load(sig, target_context) or (
+            self._missing(sig) and self.load(sig, target_context)
+        ):
+            return self._found[sig]
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compiled form for a signature, where there is a place for it."""
+        kept = store()
+        if kept is not None and self.prefix and not _is_bound_to_process(data):
+            name = self._name(sig, _processors(data.codegen)[0])
+            try:
+                kept.write(name, _numba("core.serialize").dumps(data._reduce()))
+            except OSError as error:
+                logger.debug("%s is not kept: %s", name, error)
+        self._saved()
+
+    def enable(self) -> None:
+        """Nothing to do; numba may call it."""
+
+    def disable(self) -> None:
+        """Nothing to do; numba may call it."""
+
+    def flush(self) -> None:
+        """Nothing to do; numba may call it."""
+
+    def _name(self, sig: Any, processor: str) -> str:
+        of = hashlib.sha256(f"{sig}\0{processor}".encode()).digest()[:15]
+        return f"{self.prefix}{base64.b32encode(of).decode().lower()}.form"
+
+
+def _rebuilt(content: bytes, target_context: Any) -> Any:
+    return _numba("core.compiler").CompileResult._rebuild(target_context, *pickle.loads(content))
+
+
+def _is_bound_to_process(data: Any) -> bool:
+    return bool(data.library.has_dynamic_globals) or not all(x.can_cache for x in data.lifted)
+
+
+def _numba(module: str) -> Any:
+    return import_module(f"numba.{module}")
+
+
+@cache
+def _environment() -> str:
+    """Return a short name of what else the machine code depends on, found without numba."""
+    versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite")]
+    about = [sys.implementation.cache_tag, sys.platform, platform.machine(), *versions]
+    return hashlib.sha256("\0".join(map(str, about)).encode()).hexdigest()[:8]
+
+
+def _processors(codegen: Any) -> list[str]:
+    """Return the processors whose code runs here, the best first: what is compiled is for that."""
+    if _numba("core.config").CPU_NAME == BASELINE:
+        return [BASELINE]
+    here = " ".join(map(str, codegen.magic_tuple()))
+    has = import_module("llvmlite.binding").get_host_cpu_features()
+    covers = all(has.get(name, False) for name in _NEEDED.get(BASELINE, ()))
+    return [here, BASELINE] if covers else [here]

@@ -1,0 +1,76 @@
+"""The types of arguments in words, found without numba and read back by the process that compiles.
+
+Both functions follow numba's own rules, so that what is compiled ahead is what a call asks for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from sparseopt.installed import resolve
+
+__all__ = ["describe", "numba_types"]
+
+
+def describe(value: Any) -> Any:
+    """Return the type of an argument as JSON.
+
+    Parameters
+    ----------
+    value : array, scalar, None, or a tuple of those, named or not
+
+    Returns
+    -------
+    list
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    """
+    if isinstance(value, np.ndarray):
+        flags = value.flags
+        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        return ["array", value.dtype.str, value.ndim, layout, not flags.writeable, flags.aligned]
+    if isinstance(value, tuple):
+        kind = type(value)
+        name = "" if kind is tuple else f"{kind.__module__}:{kind.__qualname__}"
+        return ["tuple", name, [describe(item) for item in value]]
+    if isinstance(value, np.generic):
+        return ["scalar", value.dtype.str]
+    if value is None:
+        return ["none"]
+    if type(value) in (bool, int, float, complex):
+        return ["scalar", np.dtype(type(value)).str]
+    raise TypeError(f"no compiled function takes a {type(value).__name__}")
+
+
+def numba_types(described: Any) -> Any:
+    """Return numba's type of a described argument.
+
+    Parameters
+    ----------
+    described : list
+
+    Returns
+    -------
+    numba type
+    """
+    from numba.np.numpy_support import from_dtype
+
+    types: Any = import_module("numba.core.types")
+
+    kind, *rest = described
+    if kind == "array":
+        dtype, ndim, layout, readonly, aligned = rest
+        return types.Array(from_dtype(np.dtype(dtype)), ndim, layout, readonly, aligned=aligned)
+    if kind == "tuple":
+        name, items = rest
+        inside = tuple(numba_types(item) for item in items)
+        return types.BaseTuple.from_types(inside, resolve(name) if name else None)
+    if kind == "scalar":
+        return from_dtype(np.dtype(rest[0]))
+    return types.none

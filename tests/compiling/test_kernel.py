@@ -1,0 +1,217 @@
+"""The three forms of a compiled function: which one runs when, and that all say the same."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sparseopt.compiling import Mode, mode, override
+from sparseopt.compiling.signature import describe, numba_types
+from sparseopt.errors import ParamError
+
+KERNELS = '''
+from typing import NamedTuple
+import numpy as np
+from sparseopt.solvers.common.compiled import compiled, compiled_inside
+
+class Pair(NamedTuple):
+    a: np.ndarray
+    b: np.ndarray
+
+@compiled_inside
+def step(x, i):
+    x[i] += 1.0 / (i + 1)
+
+@compiled
+def harmonic(x, rounds):
+    """Add the harmonic numbers, many times."""
+    for _ in range(rounds):
+        for i in range(x.shape[0]):
+            step(x, i)
+    return x.sum()
+
+@compiled
+def ratio(a, b):
+    return a / b
+
+@compiled
+def of_pair(pair, scale):
+    total = 0.0
+    for i in range(pair.a.shape[0]):
+        total += scale * pair.a[i] * pair.b[i, 0]
+    return total
+'''
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "toy_kernels.py").write_text(KERNELS)
+    return tmp_path
+
+
+def start(work: Path, code: str, **environment: str) -> subprocess.Popen[str]:
+    given = {k: v for k, v in os.environ.items() if k not in ("CI", "SPARSEOPT_COMPILE")}
+    root = Path(__file__).resolve().parents[2]
+    given |= {
+        "PYTHONPATH": os.pathsep.join([str(work), str(root)]),
+        "SPARSEOPT_CACHE_DIR": str(work / "forms"),
+        **environment,
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=given,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(work: Path, code: str, **environment: str) -> Any:
+    process = start(work, code, **environment)
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    return json.loads(out.splitlines()[-1])
+
+
+SMALL = """
+import json, sys, toy_kernels as toy
+import numpy as np
+values = toy.harmonic(np.zeros(4), 3), toy.ratio(1.0, 0.0) > 1e300
+print(json.dumps([*values, "numba" in sys.modules]))
+"""
+
+
+def test_small_work_is_done_in_plain_python_without_numba_and_leaves_nothing(work: Path) -> None:
+    code = SMALL.replace("toy.ratio(1.0, 0.0) > 1e300", "toy.ratio(1.0, 2.0)")
+    assert run(work, code) == [pytest.approx(6.25), 0.5, False]
+    assert not list((work / "forms").glob("*.form"))
+
+
+@pytest.mark.parametrize("way", ["now", "never", "NUMBA_DISABLE_JIT", "no numba"])
+def test_all_modes_say_the_same(work: Path, way: str) -> None:
+    code, environment = SMALL, {"SPARSEOPT_COMPILE": way}
+    if way == "NUMBA_DISABLE_JIT":
+        environment = {way: "1"}
+    if way == "no numba":
+        code = f"import sys; sys.modules['numba'] = None\n{SMALL}"
+        code = code.replace('"numba" in sys.modules', 'sys.modules["numba"] is not None')
+        environment = {}
+    if way != "now":
+        code = code.replace("toy.ratio(1.0, 0.0) > 1e300", "True")
+    assert run(work, code, **environment) == [pytest.approx(6.25), True, way == "now"]
+
+
+def test_a_division_by_zero_is_that_of_machine_code(work: Path) -> None:
+    assert run(work, SMALL, SPARSEOPT_COMPILE="later")[1] is True
+
+
+LONG = """
+import json, sys, time, warnings, toy_kernels as toy
+import numpy as np
+x = np.zeros(1000)
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    total = toy.harmonic(x, 50_000)
+expected = 50_000 * float((1.0 / np.arange(1, 1001)).sum())
+assert abs(total - expected) < 1e-6 * expected, (total, expected)
+print(json.dumps([len(seen), "numba" in sys.modules]))
+"""
+
+
+def test_large_work_starts_over_compiled_while_it_runs(work: Path) -> None:
+    """In plain Python it takes 20 seconds; its arrays are put back before it starts over."""
+    assert run(work, LONG)[1] is True
+    forms = {path.name.partition("-")[0] for path in (work / "forms").glob("*.form")}
+    assert forms == {"toy_kernels.harmonic", "toy_kernels.step"}
+    # The next process finds them and needs neither another one nor a word.
+    assert run(work, LONG) == [0, True]
+
+
+def test_under_ci_no_process_is_left_behind(work: Path) -> None:
+    code = LONG.replace("50_000)", "200)").replace("50_000 *", "200 *") + BUSY
+    run(work, code, CI="true")
+    time.sleep(1.0)
+    assert not list((work / "forms").glob("*.form"))
+
+
+BUSY = """
+for _ in range(8):
+    toy.harmonic(x, 200)
+print("[]")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "setpriority"), reason="priorities of POSIX")
+def test_what_a_short_solve_begins_is_finished_in_the_background(work: Path) -> None:
+    code = LONG.replace("50_000)", "200)").replace("50_000 *", "200 *") + BUSY
+    run(work, code)
+    deadline = time.monotonic() + 60.0
+    while time.monotonic() < deadline and not list((work / "forms").glob("*harmonic*.form")):
+        time.sleep(0.2)
+    assert list((work / "forms").glob("*harmonic*.form"))
+
+
+def test_ctrl_c_ends_a_wait_at_once(work: Path) -> None:
+    code = SMALL.replace("import numpy as np", "import numpy as np\nprint('go', flush=True)")
+    process = start(work, code, SPARSEOPT_COMPILE="now")
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(1.0)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in errors or process.returncode == 0
+    assert time.monotonic() - begin < 3.0
+
+
+def test_a_mode_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    monkeypatch.setenv("SPARSEOPT_COMPILE", "soon")
+    with pytest.raises(ParamError, match="now, later or never, got 'soon'"):
+        mode()
+    with override(Mode.NEVER):
+        assert mode() is Mode.NEVER
+
+
+Two = namedtuple("Two", "first second")
+
+
+def test_types_are_found_without_numba_as_numba_finds_them() -> None:
+    from numba import typeof
+
+    matrix = np.zeros((3, 4))
+    fixed = np.zeros(3, dtype=np.int32)
+    fixed.setflags(write=False)
+    for value in (
+        matrix,
+        matrix.T,
+        matrix[:, ::2],
+        matrix[0],
+        matrix[:, 0],
+        fixed,
+        np.zeros(0, dtype=bool),
+        np.zeros((1, 1)),
+        1,
+        2.0,
+        True,
+        None,
+        np.float64(3.0),
+        np.int64(1),
+        np.bool_(True),
+        np.float32(1.0),
+        (1, 2.0),
+        (1, 2),
+        Two(matrix, 1),
+        Two(matrix, matrix),
+    ):
+        assert numba_types(json.loads(json.dumps(describe(value)))) == typeof(value)
+    with pytest.raises(TypeError):
+        describe("text")
