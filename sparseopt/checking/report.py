@@ -111,6 +111,7 @@ class Findings:
             self.measure(key, value)
         self._refutations += [f"{name}: {message}" for message in part._refutations]
         self._doubts += [f"{name}: {message}" for message in part._doubts]
+        self._left_out += [f"{name}: {word}" for word in part._left_out if not self._left_out]
         if part._proofs and not self._proofs:
             self.prove(f"{name} and all others: {part._proofs[0]}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -331,7 +332,10 @@ def test_a_direction_that_a_small_coefficient_ends_is_no_ray():
     assert result.objective == pytest.approx(1e9)
 
 
-@pytest.mark.parametrize("small", [1e-8, 1e-9, 1e-10, 1e-12])
+TINY = [1e-8, 1e-10, 1e-12, 1e-13, 4e-14, 1e-14, 1e-15, 2.0**-52]
+
+
+@pytest.mark.parametrize("small", TINY)
 def test_a_coefficient_that_is_small_is_not_zero_for_farkas(small):
     """-x0 <= -1 and x0 - small x1 <= 0: x1 = 1 / small is feasible."""
     problem = ParametricLP(
@@ -373,7 +377,7 @@ def test_reduced_costs_of_a_large_variable_count(small):
     assert not believed(other, zero)
 
 
-@pytest.mark.parametrize("small", [1e-8, 1e-9, 1e-10, 1e-12])
+@pytest.mark.parametrize("small", TINY)
 def test_a_farkas_sum_up_to_rounding_proves_nothing(small):
     """-x0 + x1 <= -1 and x0 - (1 + small) x1 <= 0: x1 = 1 / small is feasible."""
     problem = ParametricLP(
@@ -389,7 +393,7 @@ def test_a_farkas_sum_up_to_rounding_proves_nothing(small):
     assert not believed(problem, claim)
 
 
-@pytest.mark.parametrize("small", [1e-8, 1e-9, 1e-10, 1e-12])
+@pytest.mark.parametrize("small", TINY)
 def test_a_ray_up_to_rounding_proves_nothing(small):
     """max x0 with x0 - (1 - small) x1 <= 1, x1 <= x0: the optimum is 1 / small."""
     problem = ParametricLP(
@@ -402,3 +406,75 @@ def test_a_ray_up_to_rounding_proves_nothing(small):
             params=SolveParams(lam=0.0),
         )
         assert not believed(problem, claim), ray
+
+
+@pytest.mark.parametrize("small", TINY)
+def test_multipliers_up_to_rounding_of_unbounded_variables_prove_nothing(small):
+    """max small x1 with x0 = x1 (two rows) and small x1 <= 100: 100, however large x1 gets.
+
+    The multipliers (t, t (1 + small), 0) leave x1 a reduced cost that is small next to its terms.
+    """
+    problem = ParametricLP(
+        A=[[1.0, -1.0], [-1.0, 1.0], [0.0, small]],
+        b=[0.0, 0.0, 100.0],
+        b_bar=[0.0] * 3,
+        c=[-1.0, 1.0 + small],
+        c_bar=[0.0, 0.0],
+    )
+    assert problem.c[1] > 1.0
+    zero = statement(problem, 0.0, [0.0, 0.0], [0.0, 1.0, 0.0])
+    assert zero.objective == 0.0
+    assert not believed(problem, zero)
+    theta, nu = np.zeros((2, 2)), np.zeros((3, 2))
+    nu[1, 0] = 1.0
+    basis = Basis(np.array([1, 2, 0, 1, 0]), theta, nu, 0.0, np.inf)
+    assert not believed(problem, path_result(problem, [basis]))
+    best = sparseopt.solve(problem, lam=0.0)
+    assert best.verdict is not Verdict.VERIFIED or best.objective == pytest.approx(100.0)
+
+
+def test_evidence_near_zero_is_made_exact():
+    """Multipliers with rounding errors prove what multipliers near them prove exactly."""
+    rng = np.random.default_rng(2)
+    A = rng.normal(size=(4, 3))
+    A = np.vstack([A, -(A[:1] / 3.0 + A[1:2] / 7.0)])
+    nu = np.array([1.0 / 3.0, 1.0 / 7.0, 0.0, 0.0, 1.0])
+    exact = np.array_equal(A.T @ nu, np.zeros(3))
+    free = ParametricLP(
+        np.hstack([A, -A]), [-1.0, 0.0, 5.0, 5.0, 0.0], [0.0] * 5, [0.0] * 6, [0.0] * 6
+    )
+    claim = Result(
+        status=Status.INFEASIBLE,
+        certificate=Certificate("farkas", {"nu": nu}),
+        params=SolveParams(lam=0.0),
+    )
+    # Three equations with three unknown multipliers: those nearby vanish, or are no multipliers.
+    assert not exact
+    assert not believed(free, claim)
+    whole = np.round(64.0 * A[:4])
+    whole = np.vstack([whole, -(whole[:1] + 3.0 * whole[1:2])])
+    free = ParametricLP(
+        np.hstack([whole, -whole]), [-1.0, 0.0, 5.0, 5.0, 0.0], [0.0] * 5, [0.0] * 6, [0.0] * 6
+    )
+    third = np.array([1.0 / 3.0, 1.0, 0.0, 0.0, 1.0 / 3.0]) * np.array([1.0, 1.0, 0.0, 0.0, 1.0])
+    third[1] = 3.0 * third[0] * (1.0 + 2e-16)
+    near = claim.with_changes(certificate=Certificate("farkas", {"nu": third}))
+    assert believed(free, near)
+
+
+def test_a_path_hides_no_objective_behind_terms_that_cancel():
+    """Two coordinates of 1e12 that cancel leave an objective of 1000 no error of 500."""
+    problem = ParametricLP(
+        A=[[1.0, 0.0, 0.0], [0.0, 1.0, -1.0], [0.0, 0.0, 1.0]],
+        b=[1000.0, 0.0, 1e12],
+        b_bar=[0.0, 0.0, 0.0],
+        c=[1.0, 1.0, -1.0],
+        c_bar=[0.0, 0.0, 0.0],
+        form="equality",
+    )
+    result = sparseopt.solve(problem)
+    assert result.objective == pytest.approx(1000.0)
+    path = result.path
+    off = path.objective + np.array([0.5, 0.0, 0.0])
+    lie = result.with_changes(path=replace(path, objective=off), objective=float(off[-1, 0]))
+    assert not believed(problem, lie)

@@ -25,7 +25,9 @@ from sparseopt.checking.parametric.point import (
     primal_point,
 )
 from sparseopt.checking.parametric.range import check_reason
+from sparseopt.checking.parametric.rational import Budget
 from sparseopt.checking.parametric.rays import no_optimum_at
+from sparseopt.checking.parametric.reach import charge_of, exactly_inside
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, FEASIBILITY, OBJECTIVE, SUM
 from sparseopt.paths.parametric import GridPath
@@ -37,6 +39,10 @@ __all__ = ["read_grid", "verify_dual", "verify_grid"]
 
 _ENDS = {"infeasible_below": "farkas", "unbounded_below": "ray"}
 """Which evidence proves that a grid ends for this reason."""
+_CHARGED = 0.1
+"""What multipliers outside their slopes may cost, as a part of the gap that is allowed."""
+_ROUNDS = 3
+"""How often variables are added whose multipliers a change of the others moves."""
 _DOUBT = "primal and dual meet only up to the size of terms that cancel"
 
 
@@ -52,14 +58,15 @@ class _Proof:
 
     def meets(self, result: Result) -> bool:
         """Return whether value and bound meet within the gap that was asked for."""
-        return abs(self.value - self.bound) <= max(self._asked(result), SUM * self.terms)
+        return abs(self.value - self.bound) <= max(self.asked(result), SUM * self.terms)
 
     def doubtful(self, result: Result) -> bool:
         """Return whether they do so only because of terms that cancel, or of what is charged."""
         gap = abs(self.value - self.bound) + self.charge
-        return not gap <= max(self._asked(result), SUM * self.data_terms)
+        return not gap <= max(self.asked(result), SUM * self.data_terms)
 
-    def _asked(self, result: Result) -> float:
+    def asked(self, result: Result) -> float:
+        """Return the gap that was asked for, in the units of the objective."""
         size = min(max(abs(self.value), abs(self.bound)), np.finfo(float).max)
         return max(result.params.abs_gap, result.params.rel_gap * size)
 
@@ -105,7 +112,7 @@ def verify_dual(
     if "rows" in result.duals and not same_numbers(result.duals["rows"], nu, COPY):
         findings.refute("the stated row multipliers are not those of the certificate")
     point = primal_point(program, np.asarray(result.x, float))
-    proof = _prove(program, point, nu, lam, findings, f"at lam = {lam:g}")
+    proof = _prove(program, point, nu, lam, result, findings, f"at lam = {lam:g}")
     if proof is None:
         return
     _judge_bound(problem, result.bound, proof, findings, f"at lam = {lam:g}")
@@ -167,7 +174,7 @@ def verify_grid(
         findings.measure("objective", error)
         if not error <= OBJECTIVE:
             findings.refute(f"the stated value {path.values[k]:.17g} {here} is not {value:.17g}")
-        proof = _prove(program, point, path.nu[k], lam, findings, here)
+        proof = _prove(program, point, path.nu[k], lam, result, findings, here)
         if proof is None:
             continue
         if proof.doubtful(result):
@@ -216,6 +223,7 @@ def _prove(
     point: PrimalPoint,
     nu: Array,
     lam: float,
+    result: Result,
     findings: Findings,
     here: str,
 ) -> _Proof | None:
@@ -261,11 +269,13 @@ def _prove(
     terms = max(terms, objective_scale(point, lam))
     value, bound = float(f.sum()) + constant, constant - float(conjugate.sum())
     data_terms = max(abs(value), abs(bound), objective_scale(point, lam, strict=True))
-    charge, unbounded = _charge(point, dual, lam, value)
-    if unbounded is not None:
+    asked = _Proof(value, bound, float(terms), data_terms).asked(result)
+    enough = _CHARGED * max(asked, SUM * data_terms)
+    charge, where = _charge(point, dual, lam, float(f.sum()), enough)
+    if where is not None:
         findings.doubt(
-            f"the multipliers {here} are outside the slopes of {point.name(unbounded)}, which "
-            "nothing bounds"
+            f"the multipliers {here} prove the bound up to rounding only: that of "
+            f"{point.name(where)} may be outside its slopes, and nothing bounds that"
         )
     proof = _Proof(value, bound, float(terms), data_terms, charge)
     findings.measure("gap", proof.gap)
@@ -273,38 +283,40 @@ def _prove(
 
 
 def _charge(
-    point: PrimalPoint, dual: DualPoint, lam: float, value: float
+    point: PrimalPoint, dual: DualPoint, lam: float, value: float, enough: float
 ) -> tuple[float, int | None]:
-    r"""Return what multipliers outside their slopes may cost, and a coordinate without a bound.
+    """Return what multipliers outside their slopes may cost, and a coordinate without a bound.
 
-    D is the bound of the multipliers moved to the ends of their slopes, by e, so that the true one
-    is smaller by at most :math:`\sum_i e_i \max |z_i - t_i|`. Bounds of z follow from the domains,
-    and for points that are no worse than this one from their own costs:
-    :math:`f_i(z_i) \le P - \sum_{k \ne i} \min f_k`. A coordinate without any may be off by
-    rounding errors only.
+    Rounding errors of the multipliers are charged like everything else. Variables that make more
+    than `enough` must have multipliers that are exact, near the given ones: what these change in
+    the bound is charged instead.
     """
-    excess, rounding = dual.excess(lam)
-    # What the rounding errors of v alone may explain is accepted, bounded or not.
-    wrong = excess > rounding
-    if not wrong.any():
+    program, pieces = point.program, point.pieces
+    p = program.A.shape[1]
+    excess = dual.excess(lam)
+    if not excess.any():
         return 0.0, None
-    pieces = point.pieces
-    kinks = pieces.kinks_at(lam)
-    low, high = pieces.domain(lam)
-    first, last = kinks[pieces.ptr[:-1]], kinks[pieces.ptr[1:] - 1]
-    reach = np.maximum(last - low, high - first)
-    left, right = pieces.slope_range(lam)
-    least = -pieces.conjugate(np.zeros(len(pieces)), lam)
-    if ((left <= 0.0) & (right >= 0.0)).all():
-        room = max(value - offset_at(point.program, lam)[0] - float(least.sum()), 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope = np.minimum(-left, right)
-            own = (last - first) + np.where(slope > 0.0, room / slope, np.inf)
-        reach = np.minimum(reach, own)
-    unbounded = wrong & ~np.isfinite(reach)
-    where = int(np.argmax(unbounded)) if unbounded.any() else None
-    bounded = wrong & ~unbounded
-    return float(excess[bounded] @ reach[bounded]), where
+    nu = dual.v[p:]
+    charges = charge_of(program, pieces, lam, value, nu, excess, enough)
+    if charges.sum() <= enough:
+        return float(charges.sum()), None
+    for needed in (charges[:p] > enough / len(charges), ~np.isfinite(charges[:p])):
+        budget = Budget()
+        for _ in range(_ROUNDS):
+            exact = exactly_inside(program, pieces, lam, nu, needed, needed, budget)
+            if exact is None:
+                break
+            size = program.A.abs_rmatvec(np.abs(exact - nu))
+            excess = dual.excess(lam, size)
+            excess[:p][needed] = 0.0
+            rest = charge_of(program, pieces, lam, value, nu, excess, enough)
+            if rest.sum() > enough:
+                needed = needed | (rest[:p] > 0.0)
+                continue
+            moved = np.abs(exact - nu) @ np.abs(point.z[p:]) + size @ np.abs(point.z[:p])
+            return float(rest.sum() + moved), None
+    unbounded = int(np.argmax(charges)) if np.isinf(charges).any() else None
+    return float(charges[np.isfinite(charges)].sum()), unbounded
 
 
 def _judge_bound(

@@ -28,6 +28,7 @@ __all__ = [
     "offset_at",
     "primal_point",
     "ratio_of",
+    "rounding_errors",
 ]
 
 
@@ -58,7 +59,7 @@ class PrimalPoint:
         """
         units = units_of(self.program).z(lam)
         low, high = self.pieces.domain(lam)
-        error = _errors(self.size)
+        error = rounding_errors(self.size)
         error[: self.program.A.shape[1]] = 0.0
         amount = _outside(self.z, low + error, high - error)
         size = np.minimum(_own_units(self, slice(self.program.A.shape[1])), units)
@@ -87,12 +88,18 @@ class DualPoint:
         units = units_of(self.program).v(lam)
         return _worst(amount, _slope_sizes(self.pieces, lam) + self.size + _noise(units))
 
-    def excess(self, lam: float) -> tuple[Array, Array]:
-        """Return how far v may be outside the outer slopes, and how much of it is rounding."""
+    def excess(self, lam: float, moved: Array | None = None) -> Array:
+        """Return how far v may be outside the outer slopes, rounding errors included.
+
+        `moved`, shape (p,), is by how much the multipliers of variables may change beside.
+        """
         low, high = self.pieces.slope_range(lam)
-        error = _errors(self.size + _slope_sizes(self.pieces, lam))
-        error[self.program.A.shape[1] :] = 0.0
-        return _outside(self.v, low + error, high - error), 2.0 * error
+        p = self.program.A.shape[1]
+        error = rounding_errors(self.size + _slope_sizes(self.pieces, lam))
+        error[p:] = 0.0
+        if moved is not None:
+            error[:p] += moved
+        return _outside(self.v, low + error, high - error)
 
 
 def primal_point(
@@ -284,8 +291,18 @@ def _outside(values: Array, low: Array, high: Array) -> Array:
     return np.asarray(np.maximum(np.maximum(low - values, values - high), 0.0))
 
 
-def _errors(size: Array) -> Array:
-    """Return bounds of the rounding errors of sums whose terms have this size."""
+def rounding_errors(size: Array) -> Array:
+    """Return bounds of the rounding errors of sums whose terms have this size.
+
+    Parameters
+    ----------
+    size : array of shape (n,)
+        Sums of at most n absolute terms.
+
+    Returns
+    -------
+    array of shape (n,)
+    """
     return max(SUMMATION, len(size) * float(np.finfo(float).eps)) * size
 
 

@@ -13,24 +13,28 @@ leaves no feasible point. The domains' ends are affine in lam, so sigma is.
 per step, affine in lam as well; rho < 0 leaves no bound wherever there is a feasible point.
 
 Coordinates that may not move (a multiplier towards an unbounded side, a direction out of a domain)
-must vanish up to the rounding errors of the arithmetic, 2e-14 of the terms that they were added up
-from: what is left might be worth anything, far enough out. Up to 1e-9 of the terms the evidence
-proves nothing, beyond it is false. A negative sum within 1e-9 of its terms is too close to zero to
-prove anything.
+must vanish exactly: what is left might be worth anything, far enough out. Where rounding leaves the
+sign open, evidence beside the one given is computed in rational arithmetic, with zeros in these
+places (:func:`~sparseopt.checking.parametric.rational.solve_near`); where there is none, the
+evidence proves nothing. Beyond 1e-9 of the terms it is false. A negative sum within 1e-9 of its
+terms is too close to zero to prove anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from sparseopt.checking.evidence import Malformed, numbers
-from sparseopt.checking.parametric.point import coordinate_name, primal_point
+from sparseopt.checking.parametric.point import coordinate_name, primal_point, rounding_errors
+from sparseopt.checking.parametric.rational import Budget, entries, fractions_of, solve_near
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import FEASIBILITY, SEGMENT, SUMMATION
+from sparseopt.checking.tolerances import FEASIBILITY, SEGMENT
 from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.maps import LinearMap
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result
@@ -46,18 +50,27 @@ __all__ = [
 ]
 
 
+_ROUNDS = 4
+"""How often coordinates are added that a change of others moves."""
+
+
 @dataclass(frozen=True)
 class Affine:
-    """A sum that is affine in lam, with the sums of its terms' absolute values.
+    """A sum that is affine in lam, with the sums of its terms' absolute values and errors.
 
-    `doubt` says which coordinate moves by more than rounding errors although it may not.
+    `moving` is by how much coordinates may move that must not, in all, per unit of the largest
+    coordinate (of theta, or of a ray's step): 0 where the evidence is exact, infinite where more
+    than rounding errors are in the way; `doubt` says so in words.
     """
 
     constant: float
     rate: float
     constant_terms: float
     rate_terms: float
-    doubt: str = ""
+    constant_error: float
+    rate_error: float
+    moving: float
+    doubt: str
 
     def at(self, lam: float) -> float:
         """Return the value at lam."""
@@ -69,7 +82,8 @@ class Affine:
 
     def negative(self, lam: float) -> bool:
         """Return whether the value at lam is surely negative."""
-        return self.at(lam) < -SEGMENT * self.terms(lam)
+        error = self.constant_error + lam * self.rate_error
+        return self.at(lam) < -SEGMENT * self.terms(lam) - error
 
     def doubtful(self, lam: float) -> bool:
         """Return whether the value at lam is zero up to rounding, and not by having no terms."""
@@ -95,24 +109,30 @@ def farkas_sum(program: PiecewiseLinearProgram, nu: Array) -> Affine | str:
     open_above = ~np.isposinf(pieces.slope[last])
     rows_below, rows_above = open_below[p:], open_above[p:]
     wrong = ((nu > 0.0) & rows_above) | ((nu < 0.0) & rows_below)
-    size = float(np.abs(nu).max(initial=0.0))
-    if (wrong & (np.abs(nu) > SEGMENT * size)).any():
+    largest = float(np.abs(nu).max(initial=0.0))
+    if (wrong & (np.abs(nu) > SEGMENT * largest)).any():
         at = int(np.argmax(wrong * np.abs(nu)))
         return f"row {at} is unbounded on the side that its multiplier {nu[at]:g} points to"
     nu = np.where(wrong, 0.0, nu)
-    v = np.concatenate([-program.A.rmatvec(nu), nu])
-    terms = np.concatenate([program.A.abs_rmatvec(np.abs(nu)), np.abs(nu)])
-    wrong = ((v > 0.0) & open_above) | ((v < 0.0) & open_below)
-    if (wrong & (np.abs(v) > SEGMENT * terms)).any():
+    columns = _Images(program.A, transposed=True)
+    v, size, error = columns.of(nu)
+    above, below = open_above[:p], open_below[:p]
+    wrong = ((v < 0.0) & above) | ((v > 0.0) & below)
+    if (wrong & (np.abs(v) > SEGMENT * size)).any():
         at = int(np.argmax(wrong * np.abs(v)))
         return (
             f"{coordinate_name(program, at)} is unbounded on the side that its multiplier "
-            f"{v[at]:g} points to"
+            f"{-v[at]:g} points to"
         )
-    doubt = _moving(program, wrong, v, terms)
-    v = np.where(wrong, 0.0, v)
+    exact = columns.without(nu, above, below)
+    if exact is not None:
+        nu, still = exact
+        v, size, error = columns.of(nu)
+        v[still] = error[still] = 0.0
+    moving = 0.0 if exact is not None else columns.moving(nu, above, below)
+    v, error = np.concatenate([-v, nu]), np.concatenate([error, np.zeros(len(nu))])
     end = np.where(v > 0.0, pieces.ptr[1:] - 1, pieces.ptr[:-1])
-    return _affine(v, pieces.kink[end], pieces.kink_rate[end], doubt)
+    return _affine(v, error, pieces.kink[end], pieces.kink_rate[end], moving, "multipliers")
 
 
 def ray_cost(program: PiecewiseLinearProgram, ray: Array) -> Affine | str:
@@ -133,43 +153,121 @@ def ray_cost(program: PiecewiseLinearProgram, ray: Array) -> Affine | str:
     barred |= (ray < 0.0) & np.isneginf(program.phi.slope[first])
     # A direction without what points out of a bound by rounding is one as well.
     ray = np.where(barred & (np.abs(ray) <= SEGMENT * np.abs(ray).max(initial=0.0)), 0.0, ray)
-    absolute = np.abs(ray)
-    w = np.concatenate([ray, program.A.matvec(ray)])
-    terms = np.concatenate(
-        [np.full(len(ray), absolute.max(initial=0.0)), program.A.abs_matvec(absolute)]
-    )
-    outer = np.where(w > 0.0, pieces.slope_ptr[1:] - 1, pieces.slope_ptr[:-1])
-    wrong = (w != 0.0) & np.isinf(pieces.slope[outer])
-    if (wrong & (np.abs(w) > SEGMENT * terms)).any():
-        at = int(np.argmax(wrong * np.abs(w)))
+    rows = _Images(program.A)
+    w, size, error = rows.of(ray)
+    first, last = program.psi.slope_ptr[:-1], program.psi.slope_ptr[1:] - 1
+    above, below = np.isposinf(program.psi.slope[last]), np.isneginf(program.psi.slope[first])
+    wrong = ((w > 0.0) & above) | ((w < 0.0) & below)
+    wrong &= np.abs(w) > SEGMENT * size
+    leaves = np.concatenate([barred & (ray != 0.0), wrong])
+    if leaves.any():
+        at = int(np.argmax(leaves))
         return f"the direction leaves the domain of {coordinate_name(program, at)}"
-    own = np.arange(len(w)) < len(ray)
-    doubt = _moving(program, wrong, w, np.where(own, 0.0, terms))
-    w = np.where(wrong, 0.0, w)
-    slope = np.where(wrong | (w == 0.0), 0.0, pieces.slope[outer])
-    return _affine(w, slope, np.where(w == 0.0, 0.0, pieces.slope_rate[outer]), doubt)
+    exact = rows.without(ray, below, above)
+    if exact is not None:
+        ray, still = exact
+        w, size, error = rows.of(ray)
+        w[still] = error[still] = 0.0
+    moving = 0.0 if exact is not None else rows.moving(ray, below, above)
+    w, error = np.concatenate([ray, w]), np.concatenate([np.zeros(len(ray)), error])
+    outer = np.where(w > 0.0, pieces.slope_ptr[1:] - 1, pieces.slope_ptr[:-1])
+    slope = np.where((w == 0.0) | np.isinf(pieces.slope[outer]), 0.0, pieces.slope[outer])
+    rate = np.where(w == 0.0, 0.0, pieces.slope_rate[outer])
+    return _affine(w, error, slope, rate, moving, "direction")
 
 
-def _moving(program: PiecewiseLinearProgram, wrong: Array, moved: Array, terms: Array) -> str:
-    """Name a coordinate that moves where it may not, by more than rounding errors; or ""."""
-    amount = np.where(wrong, np.abs(moved) - SUMMATION * terms, 0.0)
-    at = int(np.argmax(amount))
-    if not amount[at] > 0.0:
-        return ""
-    return (
-        f"the evidence holds up to rounding only: {coordinate_name(program, at)} has no bound on "
-        f"the side that {moved[at]:.3g} points to"
-    )
+@dataclass(frozen=True)
+class _Images:
+    """Products of A, or of A', with a vector, and their signs."""
+
+    A: LinearMap
+    transposed: bool = False
+
+    def of(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return the product, the sizes of its terms, and bounds of its rounding errors."""
+        A, size = self.A, np.abs(x)
+        if self.transposed:
+            product, terms = A.rmatvec(x), A.abs_rmatvec(size)
+        else:
+            product, terms = A.matvec(x), A.abs_matvec(size)
+        return product, terms, rounding_errors(terms)
+
+    def without(
+        self, x: Array, barred_below: Array, barred_above: Array
+    ) -> tuple[Array, Array] | None:
+        """Return a vector near x whose product has no entry on a barred side.
+
+        Signs that rounding leaves open are those of a vector with the same zeros and signs, off by
+        less than 1e-9 of each entry, whose product vanishes there. Returns it rounded, and where
+        its product is exactly zero; None where there is none, or where that takes too long.
+        """
+        product, terms, error = self.of(x)
+        places = np.zeros(len(product), dtype=bool)
+        support, budget, moved = np.flatnonzero(x), Budget(), np.zeros(len(x))
+        given = fractions_of(x[support])
+        for _ in range(_ROUNDS):
+            unclear = (barred_below & (product < error)) | (barred_above & (product > -error))
+            unclear &= terms > 0.0
+            if not (unclear & ~places).any():
+                exact = x.copy()
+                exact[support] = [float(value) for value in given]
+                return exact, places
+            places |= unclear
+            equations = self._equations(np.flatnonzero(places), support, budget)
+            if equations is None:
+                return None
+            zero = [Fraction(0)] * len(equations)
+            found = solve_near(equations, [zero], [fractions_of(x[support])], budget)
+            if found is None:
+                return None
+            given = found[0]
+            moved[support] = [
+                abs(float(new) - old) for new, old in zip(given, x[support].tolist(), strict=True)
+            ]
+            if (moved > SEGMENT * np.abs(x)).any():
+                return None
+            error = rounding_errors(terms) + self.of(moved)[1]
+        return None
+
+    def moving(self, x: Array, barred_below: Array, barred_above: Array) -> float:
+        """Return the largest entry of the product on a barred side, if they are all rounding."""
+        product, _, error = self.of(x)
+        out = np.where(barred_below, -product, -np.inf)
+        out = np.maximum(out, np.where(barred_above, product, -np.inf))
+        return np.inf if (out > error).any() else float((out + error).max())
+
+    def _equations(
+        self, places: Array, support: Array, budget: Budget
+    ) -> list[dict[int, Fraction]] | None:
+        if not self.transposed:
+            return entries(self.A, places, support, budget)
+        block = entries(self.A, support, places, budget)
+        if block is None:
+            return None
+        rows: list[dict[int, Fraction]] = [{} for _ in places]
+        for k, row in enumerate(block):
+            for j, a in row.items():
+                rows[j][k] = a
+        return rows
 
 
-def _affine(weights: Array, constants: Array, rates: Array, doubt: str) -> Affine:
+def _affine(
+    weights: Array, errors: Array, constants: Array, rates: Array, moving: float, word: str
+) -> Affine:
     one, two = weights * constants, weights * rates
+    doubt = (
+        f"the evidence holds up to rounding only: no {word} nearby leave the coordinates that must "
+        "not move exactly where they are"
+    )
     return Affine(
         float(one.sum()),
         float(two.sum()),
         float(np.abs(one).sum()),
         float(np.abs(two).sum()),
-        doubt,
+        float(errors @ np.abs(constants)),
+        float(errors @ np.abs(rates)),
+        moving,
+        doubt if moving else "",
     )
 
 
@@ -387,7 +485,8 @@ def prove_end(
     r"""Return whether no optimum exists beyond the end of a path.
 
     The sum of ``arrays["farkas"]`` (or ``arrays["ray"]``) must vanish at the end and be negative
-    beyond it: below, or above for the arrays "farkas_above" and "ray_above". It proves
+    beyond it: below, or above for the arrays "farkas_above" and "ray_above". Evidence that holds up
+    to rounding only proves that for points of ordinary size, which the report says. It proves
     that from where it vanishes on; the hole between the end and that place is measured
     by the sum at the end, relative to its terms.
 
@@ -417,7 +516,10 @@ def prove_end(
     if isinstance(total, str):
         findings.refute(f"the evidence for the end of the path proves nothing: {total}")
         return False
-    _pass_on(total, findings)
+    if np.isfinite(total.moving):
+        _leave_out_far_away(total, end, above, findings)
+    else:
+        _pass_on(total, findings)
     outward = total.rate if above else -total.rate
     hole = abs(total.at(end)) / total.terms(end) if total.terms(end) > 0.0 else 0.0
     findings.measure("hole", hole)
@@ -427,10 +529,21 @@ def prove_end(
             f"{total.at(end):.3g}, expected 0"
         )
         return False
-    if not outward < -SEGMENT * total.rate_terms:
+    if not outward < -SEGMENT * total.rate_terms - total.rate_error:
         findings.refute("the evidence for the end of the path does not rule out what is beyond")
         return False
     return True
+
+
+def _leave_out_far_away(total: Affine, end: float, above: bool, findings: Findings) -> None:
+    """State how far away the evidence for a path's end reaches, where it does so up to rounding."""
+    if total.moving > 0.0:
+        beyond = 2.0 * end if above else 0.5 * end
+        far = abs(total.at(beyond)) / total.moving
+        findings.leave_out(
+            f"end, but for points whose coordinates add up to less than {far:.1g} (at lam = "
+            f"{beyond:.3g}): the evidence beyond lam = {end:.6g} holds up to rounding only"
+        )
 
 
 def _end_evidence(

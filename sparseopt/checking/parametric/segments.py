@@ -21,13 +21,14 @@ from sparseopt.checking.parametric.bases import Bases, KernelSystem, solve_bases
 from sparseopt.checking.parametric.conditions import Breach, breaches
 from sparseopt.checking.parametric.kernels import SingularKernel
 from sparseopt.checking.parametric.layout import Layout, StoredPath, read_layout, read_path
-from sparseopt.checking.parametric.objectives import objective_and_gap
+from sparseopt.checking.parametric.multipliers import PathMultipliers
+from sparseopt.checking.parametric.objectives import Quadratics, objective_and_gap
 from sparseopt.checking.parametric.point import coordinate_name
 from sparseopt.checking.parametric.range import check_range
 from sparseopt.checking.parametric.tables import CodeTables
 from sparseopt.checking.parametric.units import units_of
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import COPY, OBJECTIVE, ROUNDING, SEGMENT, STORED
+from sparseopt.checking.tolerances import COPY, NOISE, OBJECTIVE, ROUNDING, SEGMENT, STORED
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
@@ -74,7 +75,8 @@ def verify_segments(
         findings.refute("the certificate is for a path, but there is no path")
         return
     findings.cover("path", "duals")
-    tables = CodeTables(Pieces.concatenate(program.phi, program.psi))
+    pieces = Pieces.concatenate(program.phi, program.psi)
+    tables = CodeTables(pieces)
     layout = read_layout(certificate, tables.last_codes)
     stored = read_path(program, result.path)
     if not (np.array_equal(layout.low, stored.low) and np.array_equal(layout.high, stored.high)):
@@ -82,11 +84,13 @@ def verify_segments(
         return
     check_range(program, result, certificate, stored, findings)
     findings.measure("stored", 0.0)
-    proof = _Proof(problem, program, tables, layout, stored, findings)
+    multipliers = PathMultipliers(program, pieces, units_of(program), result.params.rel_gap)
+    proof = _Proof(problem, program, tables, layout, stored, multipliers, findings)
     for here, codes in layout.chunks():
         if not proof.chunk(here, codes):
             return
     proof.extended()
+    proof.settle()
     _check_end(result, proof, findings)
     count = f"{len(layout)} segment" + "s" * (len(layout) != 1)
     findings.prove(f"optimal for lam in [{layout.low[-1]:g}, {layout.high[0]:g}]: {count}")
@@ -112,8 +116,10 @@ class _Proof:
         tables: CodeTables,
         layout: Layout,
         stored: StoredPath,
+        multipliers: PathMultipliers,
         findings: Findings,
     ) -> None:
+        self.multipliers = multipliers
         self.sign = problem.canonical_sign
         self.program = program
         self.units = units_of(program)
@@ -178,6 +184,7 @@ class _Proof:
 
     def _check_objectives(self, here: slice, bases: Bases, low: Array, high: Array) -> None:
         sums = objective_and_gap(self.tables, bases, low, self.program.offset)
+        self.multipliers.collect(here, bases, low, high, sums)
         for name, values, tolerance, message in (
             ("gap", sums.relative_gaps(high - low), SEGMENT, "primal and dual do not meet"),
             (
@@ -195,9 +202,32 @@ class _Proof:
             self.findings.measure(name, values[worst])
             if not values[worst] <= tolerance:
                 self._refute(here, worst, f"{message} (by {values[worst]:.3g} of the terms)")
+        self._doubt_objectives(here, sums, low, high)
         if here.stop == len(self.layout):
             size = sums.sizes(self.stored.lengths(here), COPY / OBJECTIVE)[0, -1]
             self.end = (float(sums.value[0, -1] - sums.gap[0, -1]), float(size))
+
+    def _doubt_objectives(self, here: slice, sums: Quadratics, low: Array, high: Array) -> None:
+        """Doubt errors that only terms explain which cancel: in the unit of the data they count."""
+        length = self.stored.lengths(here)
+        stated = self.sign * self.stored.objective[here].T
+        powers = np.stack([np.ones_like(length), length, length * length])
+        value, difference = np.zeros(len(low)), np.zeros(len(low))
+        for part in (0.0, 0.5, 1.0):
+            steps = powers * np.array([[1.0], [part], [part * part]])
+            value = np.maximum(value, np.abs((steps * sums.value).sum(axis=0)))
+            off = np.abs((steps * (stated - sums.value)).sum(axis=0))
+            gap = np.where(np.isfinite(high), np.abs((steps * sums.gap).sum(axis=0)), 0.0)
+            difference = np.maximum(difference, np.maximum(off, gap))
+        terms = sum(self.program.A.shape)
+        units = np.array([terms * self.units.objective(lam) for lam in (low + length).tolist()])
+        wrong = difference > np.maximum(OBJECTIVE * value, NOISE * units)
+        if wrong.any():
+            s = int(np.argmax(wrong))
+            self.findings.doubt(
+                f"segment {here.start + s}: its objective is off by {difference[s]:.3g}, which "
+                "only the size of terms that cancel explains"
+            )
 
     def _check_stored(self, here: slice, codes: Array, bases: Bases) -> None:
         for found in _discrepancies(self.stored, here, codes, bases):
@@ -225,6 +255,14 @@ class _Proof:
         for suspect in self.suspects:
             self.findings.measure(
                 "extended", suspect.system.extended_error(suspect.theta, suspect.nu)
+            )
+
+    def settle(self) -> None:
+        """Decide on multipliers that rounding may have put outside their slopes."""
+        for segment, at, lam in self.multipliers.doubts():
+            self.findings.doubt(
+                f"segment {segment}: the multiplier of {self._name(at)} may be outside its slopes "
+                f"at lam = {lam:g} by rounding, and nothing bounds what that costs"
             )
 
     def _name(self, coordinate: int) -> str:

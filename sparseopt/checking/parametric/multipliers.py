@@ -1,0 +1,187 @@
+r"""Multipliers of a path's segments at the ends of their slopes, where rounding decides.
+
+The conditions of :mod:`.conditions` hold up to a part of their scale. What is outside the *outer*
+slopes of a coordinate, rounding errors included, must not cost more than the gap allows
+(:mod:`.reach`); where nothing bounds that, multipliers near those of the basis must be inside
+exactly. They are so between the ends of a segment if they are at both, since the set of all
+(nu, lam) within the slopes is convex. At a knot, which is rounded, the basis of either side will
+do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.checking.parametric.bases import Bases
+from sparseopt.checking.parametric.objectives import Quadratics
+from sparseopt.checking.parametric.point import dual_point, offset_at
+from sparseopt.checking.parametric.rational import Budget
+from sparseopt.checking.parametric.reach import (
+    bounds_of_variables,
+    charge_of,
+    exactly_inside,
+)
+from sparseopt.checking.parametric.units import Units
+from sparseopt.checking.tolerances import NOISE, SEGMENT, SUMMATION
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+
+__all__ = ["PathMultipliers"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Open:
+    """Multipliers at one end of a segment that must be inside exactly."""
+
+    segment: int
+    lam: float
+    nu: Array
+    needed: Array
+
+
+class PathMultipliers:
+    """Collects what is open while the segments pass by, and settles it at the end.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    pieces : Pieces
+        Its functions phi and psi.
+    units : Units
+    rel_gap : float
+        The gap that was asked for, relative to the objective.
+    """
+
+    def __init__(
+        self, program: PiecewiseLinearProgram, pieces: Pieces, units: Units, rel_gap: float
+    ) -> None:
+        self._program, self._pieces, self._units = program, pieces, units
+        self._rel_gap = rel_gap
+        m, p = program.A.shape
+        first, last = pieces.slope_ptr[:-1], pieces.slope_ptr[1:] - 1
+        self._left = pieces.slope[first], pieces.slope_rate[first]
+        self._right = pieces.slope[last], pieces.slope_rate[last]
+        self._columns = np.concatenate([program.A.abs_rmatvec(np.ones(m)), np.zeros(m)])
+        self._error = max(SUMMATION, (p + m) * float(np.finfo(float).eps))
+        kinks = np.maximum.reduceat(np.abs(pieces.kink), pieces.ptr[:-1])
+        rates = np.maximum.reduceat(np.abs(pieces.kink_rate), pieces.ptr[:-1])
+        self._kinks = kinks, rates
+        inner = np.ones(len(pieces.slope), dtype=bool)
+        inner[first] = inner[last] = False
+        self._nonnegative = bool(
+            (pieces.slope[inner] >= 0.0).all() and (pieces.slope_rate[inner] >= 0.0).all()
+        )
+        self._open: list[_Open] = []
+        self._bases: dict[int, tuple[Array, Array]] = {}
+
+    def collect(self, here: slice, bases: Bases, low: Array, high: Array, sums: Quadratics) -> None:
+        """Look at both ends of each segment of a chunk."""
+        m, p = self._program.A.shape
+        for s, system in enumerate(bases.systems):
+            columns, rows = np.zeros(p, dtype=bool), np.zeros(m, dtype=bool)
+            if system is not None:
+                columns[system.columns] = rows[system.rows] = True
+            self._bases[here.start + s] = columns, rows
+        finite = np.isfinite(high)
+        step = np.where(finite, high - low, 0.0)
+        for lam, length in ((low, np.zeros(len(low))), (np.where(finite, high, low), step)):
+            v = bases.v[0] + length[:, None] * bases.v[1]
+            nu = bases.nu[0] + length[:, None] * bases.nu[1]
+            value = sums.value[0] + length * (sums.value[1] + length * sums.value[2])
+            for at in np.flatnonzero(~self._cheap(lam, v, nu, value)).tolist():
+                self._at(here.start + at, float(lam[at]), nu[at], float(value[at]))
+        for at in np.flatnonzero(~finite).tolist():
+            self._endless(here.start + at, bases.v[1][at], bases.nu[1][at])
+
+    def _cheap(self, lam: Array, v: Array, nu: Array, value: Array) -> Array:
+        """Return for each segment whether a coarse bound of all charges is small enough."""
+        if not self._nonnegative:
+            return np.zeros(len(lam), dtype=bool)
+        left, right = (
+            constant + np.multiply.outer(lam, rate) for constant, rate in (self._left, self._right)
+        )
+        slope = np.minimum(-left, right)
+        finite = np.where(np.isfinite(slope), slope, 0.0)
+        error = self._error * (np.multiply.outer(np.abs(nu).max(axis=1), self._columns) + finite)
+        excess = np.maximum(np.maximum(left - v, v - right) + error, 0.0)
+        p = v.shape[1] - nu.shape[1]
+        excess = excess[:, :p]
+        bounded = ((left <= 0.0) & (right >= 0.0)).all(axis=1)
+        kinks = self._kinks[0] + np.multiply.outer(lam, self._kinks[1])
+        enough = self._enough(lam, value)
+        value = value - np.array([offset_at(self._program, one)[0] for one in lam.tolist()])
+        room = np.maximum(value, 0.0)
+        # All costs together are within the room: sum e z <= max(e / s) sum s z.
+        free = (slope[:, :p] == 0.0) & (excess > 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = np.where(free | (excess == 0.0), 0.0, excess / slope[:, :p]).max(axis=1)
+            charge = rate * (room + (finite * kinks)[:, :p].sum(axis=1))
+            if free.any():
+                rows = kinks[:, p:] + room[:, None] / slope[:, p:]
+                everyone = np.ones(nu.shape[1], dtype=bool)
+                reach = bounds_of_variables(self._program, everyone, rows)
+                if reach is None:
+                    return np.asarray(bounded & (charge <= enough) & ~free.any(axis=1))
+                charge += np.where(free, excess * reach, 0.0).sum(axis=1)
+        return np.asarray(bounded & (charge <= enough))
+
+    def _enough(self, lam: Array, value: Array) -> Array:
+        units = np.array([self._units.objective(one) for one in lam.tolist()])
+        size = np.abs(value)
+        return np.asarray(np.maximum(max(self._rel_gap, SEGMENT) * size, NOISE * units))
+
+    def _at(self, segment: int, lam: float, nu: Array, value: float) -> None:
+        low, high = self._program.psi.slope_range(lam)
+        nu = np.clip(nu, low, high)
+        dual = dual_point(self._program, nu)
+        excess = dual.excess(lam)
+        if not excess.any():
+            return
+        enough = float(self._enough(np.array([lam]), np.array([value]))[0])
+        value -= offset_at(self._program, lam)[0]
+        charges = charge_of(self._program, self._pieces, lam, value, nu, excess, enough)
+        if charges.sum() > enough:
+            needed = charges[: self._program.A.shape[1]] > enough / len(charges)
+            self._open.append(_Open(segment, lam, nu, needed))
+
+    def _endless(self, segment: int, v: Array, nu: Array) -> None:
+        """Look at the rates of multipliers and slopes on the way to infinity."""
+        p = self._program.A.shape[1]
+        size = self._program.A.abs_rmatvec(np.abs(nu))
+        error = self._error * size
+        left, right = self._left[1][:p], self._right[1][:p]
+        outside = np.isfinite(self._left[0][:p]) & (v[:p] - error < left)
+        outside |= np.isfinite(self._right[0][:p]) & (v[:p] + error > right)
+        needed = outside & (size > 0.0)
+        if needed.any():
+            self._open.append(_Open(segment, np.inf, nu, needed))
+
+    def doubts(self) -> Iterator[tuple[int, int, float]]:
+        """Yield the segment, a variable and the lam of what could not be settled."""
+        budget = Budget()
+        for each in self._open:
+            if not self._settled(each, budget):
+                yield each.segment, int(np.argmax(each.needed)), each.lam
+
+    def _settled(self, each: _Open, budget: Budget) -> bool:
+        for segment in (each.segment, each.segment - 1, each.segment + 1):
+            if segment not in self._bases:
+                continue
+            columns, rows = self._bases[segment]
+            found = exactly_inside(
+                self._program,
+                self._pieces,
+                each.lam,
+                each.nu,
+                each.needed,
+                each.needed & columns,
+                budget,
+                rows,
+            )
+            if found is not None:
+                return True
+        return False

@@ -1,0 +1,414 @@
+r"""What multipliers outside their slopes may cost, by proven bounds of their coordinates.
+
+With v moved by e to the nearest ends of its slopes, every feasible theta has, since v'z = 0,
+
+.. math:: P(\theta) \ge -\sum_i f_i^*(v_i - e_i) - \sum_i e_i z_i .
+
+So a proof by such multipliers needs bounds of :math:`|z_i|`, with rounding errors of v in e. They
+follow from the domains; for points that are no worse than a known one from their own costs,
+:math:`f_i(z_i) \le P - \sum_{k \ne i} \min f_k`; and where these leave a variable open, from
+the rows that it is in (:class:`~sparseopt.checking.misdp.implied.ImpliedBounds`).
+
+Where there is no bound, or too wide a one, multipliers near the given ones must be within their
+slopes *exactly*: :func:`exactly_inside` finds them in rational arithmetic.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache, partial
+
+import numpy as np
+
+from sparseopt.checking.misdp.implied import ImpliedBounds
+from sparseopt.checking.parametric.point import rounding_errors
+from sparseopt.checking.parametric.rational import Budget, entries, fractions_of, solve_near
+from sparseopt.checking.tolerances import SEGMENT
+from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.problems.parametric.maps import DenseMap, LinearMap, SparseMap, StackedMap
+from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+
+__all__ = ["bounds_of_variables", "charge_of", "exactly_inside"]
+
+_AWAY = 1.0 + 1e-9
+"""Bounds are moved outwards by this factor, which covers the rounding errors of their sums."""
+_ROOM = 1e-12
+"""The same for what is left between an objective and the least costs, relative to their size."""
+_PRODUCT = 1e-12
+"""Bound of the rounding errors of a matrix product, relative to the product of absolute values."""
+_PRODUCTS = 10**9
+"""Multiplications that a left inverse may take."""
+_LINES = 400
+"""Columns for which multipliers inside their slopes are looked for."""
+_NEAR = 1e-9
+"""Multipliers of rows this near to an end of their slopes, as a part of the largest, are there."""
+_STEP = 1e-4
+"""How far multipliers are moved inwards, as a part of the largest."""
+_TRIES = 8
+"""How often rows are taken out of such a step."""
+_ULP = 2.0**-50
+"""Multipliers of rows this near to an end of their slopes, relative to the largest, are there."""
+
+
+def charge_of(
+    program: PiecewiseLinearProgram,
+    pieces: Pieces,
+    lam: float,
+    value: float,
+    nu: Array,
+    excess: Array,
+    enough: float,
+) -> Array:
+    """Return what multipliers that are outside their slopes by `excess` may cost.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    pieces : Pieces
+        Its functions phi and psi.
+    lam : float
+    value : float
+        The sum of all f_i of a feasible point; only points that are no worse matter.
+    nu : array of shape (m,)
+        The multipliers, those of rows within their slopes.
+    excess : array of shape (p + m,)
+        Not negative.
+    enough : float
+        Bounds need not be tighter than what makes less than this of all charges together.
+
+    Returns
+    -------
+    array of shape (p + m,)
+        One charge for each coordinate; infinite where nothing bounds it.
+    """
+    charged = excess > 0.0
+    low, high = pieces.domain(lam)
+    own_low, own_high, slope, room = _no_worse(pieces, lam, value)
+    low, high = np.maximum(low, own_low), np.minimum(high, own_high)
+    largest = np.maximum(np.abs(low), np.abs(high)) * _AWAY
+
+    def charges() -> Array:
+        return np.where(charged, excess * np.where(charged, largest, 0.0), 0.0)
+
+    found = charges()
+    if found.sum() <= enough:
+        return found
+    if room is not None:
+        # All costs together are within the room: sum e z <= max(e / s) sum s z.
+        own = charged & (slope > 0.0)
+        kinks = np.maximum.reduceat(np.abs(pieces.kinks_at(lam)), pieces.ptr[:-1])
+        rate = float((excess[own] / slope[own]).max(initial=0.0))
+        together = rate * (room + float(slope[own] @ kinks[own])) * _AWAY
+        if together < found[own].sum():
+            found[own] = together / max(int(own.sum()), 1)
+        if found.sum() <= enough:
+            return found
+    interior = partial(_bounds_by_interior, pieces, lam, value, nu, charged)
+    for bounds in (_bounds_by_left_inverse, interior, _implied_bounds):
+        largest = np.minimum(largest, bounds(program, low, high, largest))
+        found = np.minimum(found, charges())
+        if found.sum() <= enough:
+            break
+    return found
+
+
+def _bounds_by_interior(
+    pieces: Pieces,
+    lam: float,
+    value: float,
+    nu: Array,
+    charged: Array,
+    program: PiecewiseLinearProgram,
+    low: Array,
+    high: Array,
+    largest: Array,
+) -> Array:
+    r"""Return bounds by multipliers near nu that are inside their slopes by a margin.
+
+    Where v leaves :math:`\delta_j > 0` to the slopes beyond the outer kinks t of coordinate j,
+
+    .. math:: \sum_j \delta_j |z_j - t_j| \le \sum_i f_i(z_i) + f_i^*(v_i) - v_i z_i
+              \le \text{value} - D(v)
+
+    for all points that are no worse than the value.
+    """
+    p = program.A.shape[1]
+    out = np.full(len(largest), np.inf)
+    left, right = pieces.slope_range(lam)
+    open_ = (charged & np.isinf(largest))[:p]
+    inner = np.flatnonzero(open_ & (left[:p] < right[:p]))
+    if len(inner) < open_.sum() or len(inner) == 0 or len(inner) > _LINES:
+        return out
+    v = -program.A.rmatvec(nu)
+    sign = np.where(v[inner] - left[inner] < right[inner] - v[inner], 1.0, -1.0)
+    step = _inward(program, nu, left[p:], right[p:], inner, sign)
+    if step is None:
+        return out
+    far = np.clip(nu + step, left[p:], right[p:])
+    v = np.concatenate([-program.A.rmatvec(far), far])
+    size = program.A.abs_rmatvec(np.abs(far))
+    error = np.zeros(len(v))
+    error[:p] = rounding_errors(
+        size
+        + np.where(np.isfinite(left[:p]), np.abs(left[:p]), 0.0)
+        + np.where(np.isfinite(right[:p]), np.abs(right[:p]), 0.0)
+    )
+    slack = np.minimum(v - left, right - v) - error
+    wrong = slack < -error
+    outside = np.where(wrong | (slack < 0.0), np.maximum(-slack, 0.0), 0.0)
+    if np.isinf(largest[outside > 0.0]).any():
+        return out
+    rest = outside > 0.0
+    room = value + float(pieces.conjugate(v, lam).sum()) + float(outside[rest] @ largest[rest])
+    room += _ROOM * (abs(value) + float(np.abs(pieces.conjugate(v, lam)).sum()))
+    kinks = np.maximum.reduceat(np.abs(pieces.kinks_at(lam)), pieces.ptr[:-1])
+    out[inner] = (kinks[inner] + max(room, 0.0) / slack[inner]) * _AWAY
+    return out
+
+
+def _inward(
+    program: PiecewiseLinearProgram,
+    nu: Array,
+    low: Array,
+    high: Array,
+    columns: Array,
+    sign: Array,
+) -> Array | None:
+    """Return a small change of nu that moves the v of some columns inwards, or None.
+
+    Least squares; rows at an end of their slopes that would leave it are taken out again.
+    """
+    size = float(np.abs(nu).max(initial=0.0)) or 1.0
+    at_low, at_high = nu - low <= _NEAR * size, high - nu <= _NEAR * size
+    rows = np.flatnonzero(~(at_low & at_high))
+    for _ in range(_TRIES):
+        if len(rows) == 0 or len(rows) * len(columns) ** 2 > _PRODUCTS:
+            return None
+        block = program.A.block(rows, columns)
+        scale = np.abs(block).max(axis=0)
+        if not (scale > 0.0).all():
+            return None
+        step = np.linalg.lstsq(-(block / scale).T, sign, rcond=1e-12)[0]
+        gone = ((step < 0.0) & at_low[rows]) | ((step > 0.0) & at_high[rows])
+        if not gone.any():
+            out = np.zeros(len(nu))
+            out[rows] = step * (_STEP * size / np.abs(step).max())
+            moved = -program.A.block(rows, columns).T @ out[rows] * sign
+            return out if (moved > 0.0).all() else None
+        rows = rows[~gone]
+    return None
+
+
+def _bounds_by_left_inverse(
+    program: PiecewiseLinearProgram, low: Array, high: Array, largest: Array
+) -> Array:
+    r"""Return bounds of the variables by those r of the rows.
+
+    With L near a left inverse of A, :math:`\|I - L A\|_\infty \le \epsilon < 1`,
+    :math:`|\theta_j| \le |L_j| r + \epsilon \max_k |\theta_k|`.
+    """
+    p = program.A.shape[1]
+    out = np.full(len(largest), np.inf)
+    rows = np.isfinite(largest[p:])
+    bounds = bounds_of_variables(program, rows, largest[p:][rows][None])
+    if bounds is not None:
+        out[:p] = bounds[0]
+    return out
+
+
+def bounds_of_variables(
+    program: PiecewiseLinearProgram, rows: Array, largest: Array
+) -> Array | None:
+    """Return bounds of all variables by those of some rows, or None.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    rows : bool array of shape (m,)
+    largest : array of shape (q, number of rows)
+        Bounds of the absolute values of (A theta)_i, q of them.
+
+    Returns
+    -------
+    array of shape (q, p) or None
+        None where these rows of A have no left inverse.
+    """
+    found = _left_inverse(program, rows.tobytes())
+    if found is None:
+        return None
+    inverse, epsilon = found
+    norms = largest @ inverse.T * _AWAY
+    worst = norms.max(axis=1, initial=0.0) * (epsilon / (1.0 - epsilon))
+    return np.asarray(norms + worst[:, None])
+
+
+@lru_cache(maxsize=4)
+def _left_inverse(program: PiecewiseLinearProgram, mask: bytes) -> tuple[Array, float] | None:
+    """Return the absolute values of a left inverse L of some rows of A, and the error epsilon."""
+    p = program.A.shape[1]
+    rows = np.flatnonzero(np.frombuffer(mask, dtype=bool))
+    if len(rows) < p or len(rows) * p * p > _PRODUCTS:
+        return None
+    matrix = program.A.block(rows, np.arange(p))
+    try:
+        inverse = np.linalg.pinv(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    sizes = np.abs(inverse)
+    error = np.abs(np.eye(p) - inverse @ matrix) + sizes @ np.abs(matrix) * _PRODUCT
+    epsilon = float(error.sum(axis=1).max(initial=0.0))
+    return (sizes, epsilon) if epsilon < 0.5 else None
+
+
+def _implied_bounds(
+    program: PiecewiseLinearProgram, low: Array, high: Array, largest: Array
+) -> Array:
+    """Return bounds of abs(z_i) that follow from intervals of all z by the rows of A."""
+    p = program.A.shape[1]
+    out = np.full(len(largest), np.inf)
+    if not _entries_are_cheap(program.A):
+        return out
+    low, high = np.maximum(low, -largest), np.minimum(high, largest)
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    linear = MISDP(
+        c=np.zeros(p),
+        A=program.A.as_array(),
+        row_lower=low[p:],
+        row_upper=high[p:],
+        lower=low[:p],
+        upper=high[:p],
+    )
+    implied = ImpliedBounds(linear).tighten()
+    if implied is not None:
+        out[:p] = np.maximum(np.abs(implied[0]), np.abs(implied[1])) * _AWAY
+    return out
+
+
+def _no_worse(pieces: Pieces, lam: float, value: float) -> tuple[Array, Array, Array, float | None]:
+    """Return intervals that z is in where the sum of all f is at most `value`.
+
+    With the slopes that f rises with beyond its outer kinks, and what is left of the value when all
+    f are least; None where some f has no least value.
+    """
+    left, right = pieces.slope_range(lam)
+    kinks = pieces.kinks_at(lam)
+    first, last = kinks[pieces.ptr[:-1]], kinks[pieces.ptr[1:] - 1]
+    unbounded = np.full(len(pieces), np.inf)
+    if not ((left <= 0.0) & (right >= 0.0)).all():
+        return -unbounded, unbounded, np.zeros(len(pieces)), None
+    least = -pieces.conjugate(np.zeros(len(pieces)), lam)
+    room = max(value - float(least.sum()), 0.0)
+    room += _ROOM * (abs(value) + float(np.abs(least).sum()))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        below = np.where(left < 0.0, first - room / -left, -unbounded)
+        above = np.where(right > 0.0, last + room / right, unbounded)
+    return below, above, np.minimum(-left, right), room
+
+
+def exactly_inside(
+    program: PiecewiseLinearProgram,
+    pieces: Pieces,
+    lam: float,
+    nu: Array,
+    needed: Array,
+    equations: Array,
+    budget: Budget,
+    free: Array | None = None,
+) -> Array | None:
+    r"""Return multipliers near nu whose v is within the outer slopes at `needed`, exactly.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    pieces : Pieces
+        Its functions phi and psi.
+    lam : float
+        Infinite for the rates of nu and of the slopes.
+    nu : array of shape (m,)
+    needed : bool array of shape (p,)
+        The variables that matter.
+    equations : bool array of shape (p,)
+        Those of them whose v is set to the end of the slopes that it is nearest to.
+    budget : Budget
+    free : bool array of shape (m,), optional
+        The rows whose multipliers may be changed; those of the others are put to an end of their
+        slopes that they are near to. Default: those that are not there.
+
+    Returns
+    -------
+    array of shape (m,) or None
+        The multipliers, rounded; None where there are none, or finding them takes too long.
+    """
+    m, p = program.A.shape
+    endless = not np.isfinite(lam)
+    step = Fraction(1) if endless else Fraction(float(lam))
+
+    def slope(at: int) -> Fraction | None:
+        value, rate = float(pieces.slope[at]), Fraction(float(pieces.slope_rate[at]))
+        if not np.isfinite(value):
+            return None
+        return rate if endless else Fraction(value) + step * rate
+
+    ends = [
+        (slope(a), slope(b - 1))
+        for a, b in zip(pieces.slope_ptr[:-1].tolist(), pieces.slope_ptr[1:].tolist(), strict=True)
+    ]
+    exact = fractions_of(nu)
+    unknown = []
+    margin = Fraction((_NEAR if free is not None else _ULP) * float(np.abs(nu).max(initial=0.0)))
+    for i in range(m):
+        low, high = ends[p + i]
+        if free is not None and free[i]:
+            unknown.append(i)
+        elif low is not None and exact[i] - low <= margin:
+            exact[i] = low
+        elif high is not None and high - exact[i] <= margin:
+            exact[i] = high
+        elif free is None:
+            unknown.append(i)
+    rows = np.flatnonzero([value != 0 for value in exact])
+    rows = np.union1d(rows, np.array(unknown, dtype=np.int64))
+    places = np.flatnonzero(needed)
+    block = entries(program.A, rows, places, budget)
+    if block is None:
+        return None
+    columns: list[dict[int, Fraction]] = [{} for _ in places]
+    for i, row in zip(rows.tolist(), block, strict=True):
+        for k, a in row.items():
+            columns[k][i] = a
+    place_of = {i: k for k, i in enumerate(unknown)}
+    chosen, targets = [], []
+    for j, column in zip(places.tolist(), columns, strict=True):
+        if equations[j]:
+            v = -sum((a * exact[i] for i, a in column.items()), Fraction(0))
+            sides = [end for end in ends[j] if end is not None]
+            if not sides:
+                continue
+            fixed = sum((a * exact[i] for i, a in column.items() if i not in place_of), Fraction(0))
+            chosen.append({place_of[i]: a for i, a in column.items() if i in place_of})
+            targets.append(-min(sides, key=lambda end: abs(end - v)) - fixed)
+    found = solve_near(chosen, [targets], [[exact[i] for i in unknown]], budget)
+    if found is None:
+        return None
+    size = max((abs(value) for value in exact), default=Fraction(0))
+    for i, value in zip(unknown, found[0], strict=True):
+        low, high = ends[p + i]
+        if (low is not None and value < low) or (high is not None and value > high):
+            return None
+        if abs(value - exact[i]) > size * Fraction(SEGMENT):
+            return None
+        exact[i] = value
+    for j, column in zip(places.tolist(), columns, strict=True):
+        v = -sum((a * exact[i] for i, a in column.items()), Fraction(0))
+        low, high = ends[j]
+        if (low is not None and v < low) or (high is not None and v > high):
+            return None
+    return np.array([float(value) for value in exact])
+
+
+def _entries_are_cheap(A: LinearMap) -> bool:
+    if isinstance(A, StackedMap):
+        return all(_entries_are_cheap(part) for part in A.parts)
+    return isinstance(A, DenseMap | SparseMap)
