@@ -3,18 +3,21 @@
 import sys
 from pathlib import Path
 
-LINK = Path(__file__).parent / "sparseopt" / "solvers"
+LINKS = {"sparseopt/solvers": "../solvers", "sparseopt/bench/suites": "../../instances/suites"}
 
-if not LINK.is_dir():
-    sys.exit(
-        f"error: {LINK} must be a symbolic link to ../solvers, but this checkout holds "
-        f"{'a plain text file' if LINK.is_file() else 'nothing'} there.\n"
-        "Git on Windows writes links as text unless it is told otherwise. Turn on Developer Mode "
-        "(or use an administrator's shell), then\n"
-        "    git config core.symlinks true\n"
-        "    git checkout -- sparseopt/solvers\n"
-        "or clone again with: git clone -c core.symlinks=true URL"
-    )
+for name, target in LINKS.items():
+    link = Path(__file__).parent / name
+    if not link.is_dir():
+        sys.exit(
+            f"error: {link} must be a symbolic link to {target}, but this checkout holds "
+            f"{'a plain text file' if link.is_file() else 'nothing'} there.\n"
+            "A ZIP file leaves the links out, and Git on Windows writes them as text unless it is "
+            "told otherwise.\n"
+            "In a clone, turn on Developer Mode (or use an administrator's shell), then\n"
+            "    git config core.symlinks true\n"
+            f"    git checkout -- {' '.join(LINKS)}\n"
+            "Without one: git clone -c core.symlinks=true URL"
+        )
 
 from setuptools import setup  # noqa: E402  (the check above needs no setuptools)
 

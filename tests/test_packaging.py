@@ -155,16 +155,22 @@ def test_solvers_imports_under_its_one_name_and_loads_no_backend():
 
 @in_tree_only
 @pytest.mark.parametrize("left_behind", ["text", "nothing"])
-def test_checkout_without_symlinks_is_told_what_to_do(tmp_path, left_behind):
+@pytest.mark.parametrize("link", ["sparseopt/solvers", "sparseopt/bench/suites"])
+def test_checkout_without_symlinks_is_told_what_to_do(tmp_path, left_behind, link):
     shutil.copy2(ROOT / "setup.py", tmp_path)
-    (tmp_path / "sparseopt").mkdir()
+    for folder in ("sparseopt/solvers", "sparseopt/bench/suites"):
+        if folder != link:
+            (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / link).parent.mkdir(parents=True, exist_ok=True)
     if left_behind == "text":
-        (tmp_path / "sparseopt" / "solvers").write_text("../solvers")
+        (tmp_path / link).write_text("../solvers")
     done = subprocess.run(
         [sys.executable, "setup.py", "--version"], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode != 0
-    assert "core.symlinks" in done.stderr
+    assert link in done.stderr
+    assert "git config core.symlinks true" in done.stderr
+    assert "git clone" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -357,6 +357,12 @@ def suite_files() -> dict[str, Path]:
     They are ``instances/suites/*.toml`` in a clone, and installed with the package.
     """
     folder = Path(str(resources.files("sparseopt.bench"))) / "suites"
+    if not folder.is_dir():
+        raise ParamError(
+            f"{folder} must be a symbolic link to instances/suites, but is none: archives (ZIP) "
+            "and Git on Windows leave a text file there. Clone the repository with: "
+            "git clone -c core.symlinks=true URL"
+        )
     return {path.stem: path.resolve() for path in sorted(folder.glob("*.toml"))}
 
 
