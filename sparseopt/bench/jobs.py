@@ -113,18 +113,23 @@ def expand(suite: Suite, selection: Selection | None = None) -> list[Job]:
             raise ParamError(
                 f"suite {suite.name} has no backend {label!r}; it has: {', '.join(sorted(labels))}"
             )
+    limits = asdict(suite.limits)
+    if chosen.time_limit is not None:
+        limits["time"] = chosen.time_limit
     jobs: dict[str, Job] = {}
     for entry in suite.instances:
+        defaults = {} if entry.generator is None else design_settings(entry.generator)
         for instance in _instances(entry, chosen.max_seeds):
             patterns = chosen.instances
             if patterns and not any(fnmatchcase(instance["name"], p) for p in patterns):
                 continue
+            origin = _origin(instance, defaults)
             for backend in suite.backends:
                 if entry.backends and backend.label not in entry.backends:
                     continue
                 if chosen.backends and backend.label not in chosen.backends:
                     continue
-                for job in _jobs(suite, entry, instance, backend, chosen.time_limit):
+                for job in _jobs(suite, entry, instance, origin, backend, limits):
                     jobs.setdefault(job.key, job)
     if not jobs:
         raise ParamError(f"nothing of suite {suite.name} is selected; see: bench run --dry-run")
@@ -164,19 +169,16 @@ def _jobs(
     suite: Suite,
     entry: InstanceEntry,
     instance: dict[str, Any],
+    origin: Mapping[str, Any],
     backend: BackendEntry,
-    time_limit: float | None,
+    limits: Mapping[str, Any],
 ) -> Iterable[Job]:
-    limits = asdict(suite.limits)
-    if time_limit is not None:
-        limits["time"] = time_limit
     for setting, seed, repeat in itertools.product(
         suite.settings, suite.seeds, range(backend.repeats or suite.repeats)
     ):
         params = _merged(suite, entry, backend, setting)
         options = {**backend.options, **setting.options}
         spec = {**instance, "words": _words(params)}
-        origin = _origin(instance)
         content = {
             "instance": origin,
             "metrics": instance["metrics"],
@@ -201,7 +203,7 @@ def _jobs(
             setting=setting.name,
             seed=seed,
             repeat=repeat,
-            limits=limits,
+            limits=dict(limits),
             warm_up=suite.warm_up,
             python_path=[str(path) for path in suite.python_path],
         )
@@ -219,11 +221,11 @@ def _words(params: Mapping[str, Any]) -> list[str]:
     return sorted({value for value in params.values() if isinstance(value, str)})
 
 
-def _origin(instance: Mapping[str, Any]) -> dict[str, Any]:
+def _origin(instance: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Return what makes an instance what it is: defaults filled in, a file by its content."""
     if instance["generator"] is None:
         return {"sha256": instance["sha256"]}
-    full = {**design_settings(instance["generator"]), **instance["settings"]}
+    full = {**defaults, **instance["settings"]}
     return {
         "generator": instance["generator"],
         "settings": {key: float(v) if isinstance(v, int) else v for key, v in full.items()},
