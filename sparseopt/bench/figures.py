@@ -178,18 +178,22 @@ def profile(table: pd.DataFrame, styles: Mapping[str, int], title: str) -> str:
 
     def draw(axes: Axes) -> None:
         curves = performance_profile(table)
+        problems = table.groupby("backend")["problem"].nunique()
         ratios = [float(r[-1]) for r, _ in curves.values() if len(r)]
         end = max([2.0, *ratios]) * 1.3
         for label, (at, share) in curves.items():
             style = {**style_of(styles[label]), "marker": ""}
             x = np.concatenate([[1.0], at, [end]])
             y = np.concatenate([[0.0], share, [share[-1] if len(share) else 0.0]])
-            axes.step(x, y, where="post", label=label, **style)
+            # Shares of different problems compare in part only.
+            part = problems[label] < table["problem"].nunique()
+            of = f" (of {problems[label]})" if part else ""
+            axes.step(x, y, where="post", label=label + of, **style)
         axes.set_xscale("log")
         axes.set_xlim(1.0, end)
         axes.set_ylim(0.0, 1.04)
         axes.set_xlabel("time over that of the fastest")
-        axes.set_ylabel("share of problems solved")
+        axes.set_ylabel(f"share solved of {table['problem'].nunique()} problems")
 
     return drawn(draw, title)
 
@@ -240,7 +244,7 @@ def progress(
 
 def scaling(
     table: pd.DataFrame, fit: Scaling, styles: Mapping[str, int], title: str
-) -> tuple[str, list[dict[str, Any]]]:
+) -> tuple[str, list[dict[str, Any]], list[str]]:
     """Draw y against x on logarithmic axes with the fitted power laws; return them, too.
 
     Parameters
@@ -255,15 +259,25 @@ def scaling(
     Returns
     -------
     svg : str
+        "" where no backend was solved at two values of x.
     fits : list of dict
         One for each backend that has a power law.
+    unfitted : list of str
+        The other backends.
     """
     x, y = fit.x, fit.y
     fits: list[dict[str, Any]] = []
+    unfitted: list[str] = []
+    solved = table[table["solved"]].dropna(subset=[x, y])
+    # Runs of one problem are one point.
+    medians = solved.astype({x: float, y: float}).groupby(["backend", "problem"], sort=False)
     points = {
-        str(label): own[[x, y]].dropna().astype(float)
-        for label, own in table[table["solved"]].groupby("backend", sort=False)
+        str(label): own
+        for label, own in medians[[x, y]].median().groupby("backend", sort=False)
+        if own[x].nunique() > 1
     }
+    if not points:
+        return "", [], []
 
     def draw(axes: Axes) -> None:
         for label, own in points.items():
@@ -271,20 +285,18 @@ def scaling(
             least = sizes[len(sizes) // 2] if fit.larger_half and len(sizes) > 3 else sizes[0]
             fitted = own[own[x] >= least]
             law = power_law(fitted[x].to_numpy(), fitted[y].to_numpy())
-            if law is None:
-                continue
             style = style_of(styles[label])
             axes.plot(own[x], own[y], **{**style, "linestyle": ""}, label=label)
+            if law is None:
+                unfitted.append(label)
+                continue
             ends = np.array([fitted[x].min(), fitted[x].max()])
             axes.plot(ends, law.factor * ends**law.exponent, **{**style, "marker": ""})
-            interval = (
-                f"{law.low:.2f} to {law.high:.2f}" if math.isfinite(law.low) else "too few points"
-            )
             fits.append(
                 {
                     "backend": label,
                     "exponent": f"{law.exponent:.2f}",
-                    "interval": interval,
+                    "interval": f"{law.low:.2f} to {law.high:.2f}",
                     "points": law.points,
                     "range": f"{number_text(ends[0])} to {number_text(ends[1])}",
                 }
@@ -294,8 +306,7 @@ def scaling(
         axes.set_xlabel(name_of(x))
         axes.set_ylabel(name_of(y))
 
-    picture = drawn(draw, title)
-    return (picture, fits) if fits else ("", [])
+    return drawn(draw, title), fits, unfitted
 
 
 def suite_figure(table: pd.DataFrame, figure: Figure, styles: Mapping[str, int]) -> str:

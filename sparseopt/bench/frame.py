@@ -147,7 +147,8 @@ def frame(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``instance``, ``problem`` (what is compared: instance, setting, seed and repeat),
+        ``instance``, ``problem`` (what is compared: instance and setting; seeds of the solver and
+        repeats are runs of one problem), ``run``,
         ``backend`` (the label), ``outcome``, ``status``, ``verdict``, ``objective``, ``best``,
         ``excess``, ``time``, ..., then sizes and settings of the instance, its tags, and metrics.
         ``answered`` is true where there is an answer, also at a limit,
@@ -199,11 +200,10 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
     verified = record.get("verdict") == "verified"
     row.update(
         instance=instance["name"],
-        problem=" ".join(
-            str(part)
+        problem=f"{instance['name']} {record['setting']}".strip(),
+        run=" ".join(
+            part
             for part in (
-                instance["name"],
-                record["setting"],
                 f"seed {record['seed']}" if record["seed"] else "",
                 f"run {record['repeat'] + 1}" if record["repeat"] else "",
             )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sparseopt.bench.evaluate import TOLERANCE, worse
 from sparseopt.bench.frame import settled
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["Change", "Comparison", "compare_runs"]
+
+_QUESTION = ("lam", "lam_min", "max_knots", "max_nonzeros", "budget", "size")
+"""The parameters that say what is asked; the others say how precisely, and how long it may take."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +40,13 @@ class Comparison:
     Attributes
     ----------
     times : dict of str to Ratio
-        By backend: time after over time before, over solves that were ok in both.
+        By backend: time after over time before, over problems that were solved in both.
     slower : tuple of str
         Backends whose whole interval lies above 1 + the tolerance.
     changes : tuple of Change
         Classes and objectives that changed.
+    options : tuple of str
+        Backends whose options, parameters or limits changed; they are compared all the same.
     common, only_before, only_after : int
         Solves in both runs, and in one of them alone.
     """
@@ -46,6 +54,7 @@ class Comparison:
     times: Mapping[str, Ratio]
     slower: tuple[str, ...]
     changes: tuple[Change, ...]
+    options: tuple[str, ...]
     common: int
     only_before: int
     only_after: int
@@ -55,6 +64,18 @@ class Comparison:
         """Whether anything got worse: slower, another class, a worse objective."""
         return bool(self.slower) or any(change.worse for change in self.changes)
 
+    @property
+    def verdict(self) -> str:
+        """The outcome in a sentence, which says how much it rests on."""
+        if self.regressed:
+            return "something got worse"
+        if not self.common:
+            return "nothing was compared: the runs have no solve in common"
+        flagged = [label for label, ratio in self.times.items() if math.isfinite(ratio.high)]
+        if len(flagged) < len(self.times) or not self.times:
+            return "no answer got worse; too few problems to say that times did not"
+        return "nothing got worse"
+
 
 def compare_runs(
     before: Iterable[Mapping[str, Any]],
@@ -63,32 +84,69 @@ def compare_runs(
 ) -> Comparison:
     """Compare the records of two runs, solve by solve.
 
+    Solves are paired by label, instance, question, setting, seed and repeat, whatever the options
+    and limits of the two runs.
+
     Parameters
     ----------
     before, after : iterables of records
     tolerance : float, default 0.1
-        A backend is slower where even the lower end of the 95% bootstrap interval of its median
-        ratio is above 1 + tolerance. One solve alone has no interval and flags nothing.
+        A backend is slower where even the lower end of the 95% interval of its median ratio is
+        above 1 + tolerance. Repeats of one problem count once, by their medians; fewer than six
+        problems have no interval and flag nothing.
     """
-    old = {record["key"]: record for record in settled(before)}
-    new = {record["key"]: record for record in settled(after)}
+    old = {_identity(record): record for record in settled(before)}
+    new = {_identity(record): record for record in settled(after)}
     common = [key for key in old if key in new]
-    pairs: dict[str, tuple[list[float], list[float]]] = {}
-    changes = []
+    # By label and problem: the times before and after of its runs.
+    runs: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    changes: list[Change] = []
+    options: dict[str, None] = {}
     for key in common:
         a, b = old[key], new[key]
+        if any(a.get(name) != b.get(name) for name in ("options", "params", "limits")):
+            options[str(a["label"])] = None
         if a["outcome"] == b["outcome"] == "ok":
-            earlier, later = pairs.setdefault(a["label"], ([], []))
+            problems = runs.setdefault(a["label"], {})
+            earlier, later = problems.setdefault(key.problem, ([], []))
             earlier.append(max(a["time"], 1e-9))
             later.append(max(b["time"], 1e-9))
         change = _change(a, b)
         if change is not None:
             changes.append(change)
-    times = {label: median_ratio(later, earlier) for label, (earlier, later) in pairs.items()}
-    slower = tuple(label for label, r in times.items() if r.pairs > 1 and r.low > 1.0 + tolerance)
+    times = {
+        label: median_ratio(
+            [statistics.median(later) for _, later in problems.values()],
+            [statistics.median(earlier) for earlier, _ in problems.values()],
+        )
+        for label, problems in runs.items()
+    }
     return Comparison(
-        times, slower, tuple(changes), len(common), len(old) - len(common), len(new) - len(common)
+        times,
+        tuple(label for label, ratio in times.items() if ratio.low > 1.0 + tolerance),
+        tuple(changes),
+        tuple(options),
+        len(common),
+        len(old) - len(common),
+        len(new) - len(common),
     )
+
+
+class _Identity(NamedTuple):
+    """What makes two solves of two runs the same."""
+
+    label: str
+    problem: str
+    run: tuple[int, int]
+
+
+def _identity(record: Mapping[str, Any]) -> _Identity:
+    if record["type"] == "unit":
+        return _Identity(record["label"], record["instance"]["name"], (0, 0))
+    origin = [record["instance"][name] for name in ("generator", "settings", "seed", "sha256")]
+    asked = {name: record["params"].get(name) for name in _QUESTION}
+    problem = json.dumps([origin, record["setting"], asked], sort_keys=True)
+    return _Identity(record["label"], problem, (record["seed"], record["repeat"]))
 
 
 def _change(a: Mapping[str, Any], b: Mapping[str, Any]) -> Change | None:
@@ -99,7 +157,8 @@ def _change(a: Mapping[str, Any], b: Mapping[str, Any]) -> Change | None:
         lost = a.get("verdict") == "verified"
         return Change(a["label"], name, str(a.get("verdict")), str(b.get("verdict")), lost)
     first, second = a.get("objective"), b.get("objective")
-    if first is None or second is None or a["at"] != b["at"]:
+    same = a["at"] == b["at"] and a.get("fingerprint") == b.get("fingerprint")
+    if first is None or second is None or not same:
         return None
     unit = float(a.get("value_unit") or 1.0)
     if worse(second, first, a["sense"], unit=unit):

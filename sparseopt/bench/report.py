@@ -7,7 +7,7 @@ import math
 import re
 import shutil
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from sparseopt.bench import figures
 from sparseopt.bench.frame import frame, settled, unit_frame
 from sparseopt.bench.records import Outcome, read_records
 from sparseopt.bench.run import RECORDS, SUITE
-from sparseopt.bench.stats import median_ratio, shifted_geometric_mean
+from sparseopt.bench.stats import by_problem, median_ratio, shifted_geometric_mean
 from sparseopt.bench.study import Study, find_study
 from sparseopt.bench.suite import Suite, read_suite
 from sparseopt.bench.tables import TIMES, laid_out
@@ -105,8 +105,9 @@ def families(table: pd.DataFrame) -> list[Family]:
     known = table[table["family"].notna()]
     for name, own in known.groupby("family", sort=False):
         shift = float(own["time_limit"].max()) / 1000.0
-        fastest = own.loc[own[own["solved"]].groupby("problem")["time"].idxmin(), ["backend"]]
-        wins = fastest["backend"].value_counts()
+        solved = by_problem(own[own["attempted"]]).query("solved")
+        fastest = solved.loc[solved.groupby("problem")["time"].idxmin(), "backend"]
+        wins = fastest.value_counts()
         tried = own[own["attempted"]]
         lines = [
             _line(str(label), group, shift, int(wins.get(label, 0)))
@@ -162,23 +163,22 @@ def _sentence(own: pd.DataFrame, lines: Sequence[Line]) -> str:
     rivals = [line for line in lines[1:] if line.correct]
     if not rivals:
         return text + "."
-    solved = own[own["solved"] & (own["time"] > 0)].pivot_table(
-        index="problem", columns="backend", values="time", aggfunc="median"
-    )
+    times = by_problem(own[own["attempted"]]).query("solved and time > 0")
+    solved = times.pivot(index="problem", columns="backend", values="time")
     parts = []
     for rival in rivals[:3]:
-        pairs = solved[[first.backend, rival.backend]].dropna()
+        pairs = solved.reindex(columns=[first.backend, rival.backend]).dropna()
         if not len(pairs):
             continue
         ratio = median_ratio(pairs[rival.backend], pairs[first.backend])
         interval = (
             f", 95% interval {number_text(ratio.low)} to {number_text(ratio.high)}"
-            if ratio.pairs > 1
+            if math.isfinite(ratio.high)
             else ""
         )
         parts.append(
             f"{rival.backend} takes {number_text(ratio.median)} times its time "
-            f"(median of {count_text(ratio.pairs, 'pair')}{interval})"
+            f"(median of {count_text(ratio.pairs, 'problem')}{interval})"
         )
     return "; ".join([text, *parts]) + "."
 
@@ -218,7 +218,7 @@ def troubles(table: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, 
     rows = [
         {
             "backend": row["backend"],
-            "problem": row["problem"],
+            "problem": f"{row['problem']} {row['run']}".strip(),
             "outcome": row["outcome"],
             "message": str(row["message"])[:300],
         }
@@ -242,7 +242,7 @@ def troubles(table: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, 
 _COURSES = 6
 _EMPTY: Mapping[str, Any] = dict.fromkeys(
     ("families", "tables", "figures", "courses", "scaling", "troubles", "left_out", "details"), ()
-) | {"profiles": {}, "details_left": 0, "load": ""}
+) | {"profiles": {}, "details_left": 0}
 _WORDS = {
     "bytes_text": bytes_text,
     "count_text": count_text,
@@ -290,7 +290,14 @@ def write_report(folder: Path, html: Path, images: Path | None = None) -> list[s
         if suite is not None:
             records = _ordered(records, suite)
         known = _context(records, list(environments.values()), suite)
-    known = {**_EMPTY, "environments": list(environments.values()), **_WORDS, **known}
+    known = {
+        **_EMPTY,
+        "environments": list(environments.values()),
+        "load": _load(records),
+        "busy": _busy(records, environments),
+        **_WORDS,
+        **known,
+    }
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("sparseopt.bench", "templates"),
         autoescape=lambda name: name is not None and name.startswith("report.html"),
@@ -351,7 +358,6 @@ def _study_context(records: Sequence[Mapping[str, Any]], study: Study) -> dict[s
             }
             for record in bad
         ],
-        "load": _load([record["load"] for record in records]),
     }
 
 
@@ -404,7 +410,6 @@ def _context(
         "left_out": left_out,
         "details": _details(table),
         "details_left": max(0, len(table) - _DETAILS),
-        "load": _load(table["load"]),
     }
 
 
@@ -471,9 +476,10 @@ def _scaling(
             if own[fit.x].nunique() < 2 or (fit.kinds and kind not in fit.kinds):
                 continue
             title = f"{fit.title or f'{fit.y} against {fit.x}'}: {kind}"
-            picture, fits = figures.scaling(own, fit, styles, title)
-            if fits:
-                out.append({"title": title, "picture": picture, "fits": fits, "x": fit.x})
+            picture, fits, unfitted = figures.scaling(own, fit, styles, title)
+            if picture:
+                part = {"title": title, "picture": picture, "fits": fits, "x": fit.x}
+                out.append({**part, "unfitted": ", ".join(unfitted)})
     return out
 
 
@@ -512,7 +518,7 @@ def _figure(
 def _details(table: pd.DataFrame) -> list[dict[str, str]]:
     return [
         {
-            "problem": row["problem"],
+            "problem": f"{row['problem']} {row['run']}".strip(),
             "backend": row["backend"],
             "outcome": row["outcome"],
             "status": row["status"] or "",
@@ -533,12 +539,32 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
 
 
-def _load(loads: Iterable[float | None]) -> str:
+def _load(records: Sequence[Mapping[str, Any]]) -> str:
     """Return how busy the machine was, since times depend on it."""
-    seen = sorted(float(load) for load in loads if load is not None and not math.isnan(load))
+    seen = sorted(float(record["load"]) for record in records if record.get("load") is not None)
     if not seen:
         return ""
     return (
         f"load average {number_text(statistics.median(seen))} (median over solves, "
         f"{number_text(seen[0])} to {number_text(seen[-1])})"
+    )
+
+
+def _busy(
+    records: Sequence[Mapping[str, Any]], environments: Mapping[str, Mapping[str, Any]]
+) -> str:
+    """Return a warning where more processes wanted to run than the machine has cores."""
+    shares = [
+        float(record["load"]) / float(environments[record["environment"]]["cores"])
+        for record in records
+        if record.get("load") is not None
+        and environments.get(record.get("environment", ""), {}).get("cores")
+    ]
+    late = sum(share > 1.0 for share in shares)
+    if 2 * late <= len(shares):
+        return ""
+    return (
+        f"The machine was overloaded during {late} of {count_text(len(shares), 'solve')} (load "
+        "average above the number of cores): wall times are too long, and ratios of times are "
+        "not to be trusted."
     )

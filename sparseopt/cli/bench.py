@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from pathlib import Path
@@ -285,11 +286,19 @@ def compare(before: Path, after: Path, tolerance: float, fail: bool, as_json: bo
         read_records(before / RECORDS)[0], read_records(after / RECORDS)[0], tolerance
     )
     if not found.common:
-        raise ParamError(f"{before} and {after} have no solve in common: other suites or limits?")
+        raise ParamError(
+            f"{before} and {after} have no solve in common: other labels, instances or questions"
+        )
     if as_json:
         from dataclasses import asdict
 
-        print_json({**asdict(found), "regressed": found.regressed})
+        # JSON has no infinity, where an interval ends that too few problems leave open.
+        times = {
+            label: {key: value if math.isfinite(value) else None for key, value in ratio.items()}
+            for label, ratio in asdict(found)["times"].items()
+        }
+        facts = {**asdict(found), "times": times}
+        print_json({**facts, "regressed": found.regressed, "verdict": found.verdict})
     else:
         _print_comparison(found)
     return ExitCode.NO_ANSWER if fail and found.regressed else ExitCode.ANSWER
@@ -303,12 +312,12 @@ def _print_comparison(found: Comparison) -> None:
             label,
             ratio.pairs,
             f"{ratio.median:.3g}",
-            f"{ratio.low:.3g} to {ratio.high:.3g}",
+            f"{ratio.low:.3g} to {ratio.high:.3g}" if math.isfinite(ratio.high) else "-",
             "SLOWER" if label in found.slower else "",
         )
         for label, ratio in found.times.items()
     ]
-    print_table(("backend", "pairs", "median ratio", "95% interval", ""), rows)
+    print_table(("backend", "problems", "median ratio", "95% interval", ""), rows)
     if found.changes:
         cells = [
             (c.backend, c.instance, c.before, c.after, "WORSE" if c.worse else "")
@@ -319,5 +328,7 @@ def _print_comparison(found: Comparison) -> None:
         f"\n{found.common} solves in both runs, {found.only_before} only in the first, "
         f"{found.only_after} only in the second"
     )
-    click.echo("something got worse" if found.regressed else "nothing got worse")
+    if found.options:
+        click.echo(f"with other options, parameters or limits: {', '.join(found.options)}")
+    click.echo(found.verdict)
     sys.stdout.flush()

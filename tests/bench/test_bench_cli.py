@@ -106,6 +106,12 @@ def test_compare_fails_on_request(tmp_path: Path) -> None:
     assert code == 1
     assert json.loads(out)["times"]["x"]["median"] == pytest.approx(2.0)
     assert call("compare", str(new), str(old), "--fail")[0] == 0
+    few = written(tmp_path / "few", record("x", 1, 1.0, options={"rule": "b"}))
+    _, out, _ = call("compare", str(old), str(few), "--json")
+    assert json.loads(out)["times"]["x"]["high"] is None
+    _, out, _ = call("compare", str(old), str(few))
+    assert "with other options, parameters or limits: x" in out
+    assert "too few problems" in out
     other = written(tmp_path / "other", record("y", 1, 1.0))
     code, _, err = call("compare", str(old), str(other))
     assert code == 2

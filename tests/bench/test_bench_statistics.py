@@ -1,6 +1,7 @@
 """Means, profiles, power laws, ratios, and what answers say of one another."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,11 +31,13 @@ def test_a_power_law_is_recovered_and_its_interval_covers() -> None:
     rng = np.random.default_rng(0)
     covered = 0
     for _ in range(200):
-        law = power_law(x, x**2 * np.exp(0.1 * rng.standard_normal(4)))
+        law = power_law(x, x**2 * np.exp(0.04 * rng.standard_normal(4)))
         assert law is not None
         covered += law.low <= 2.0 <= law.high
     assert 180 <= covered <= 199
-    assert power_law([5.0, 5.0], [1.0, 2.0]) is None
+    assert power_law([5.0, 5.0, 9.0], [1.0, 2.0, 3.0]) is None
+    # Steps from 1 to 3 in the exponent: no interval that is worth printing.
+    assert power_law([1.0, 2.0, 4.0, 8.0], [1.0, 2.0, 16.0, 32.0]) is None
 
 
 def test_profile_by_hand() -> None:
@@ -57,6 +60,56 @@ def test_profile_by_hand() -> None:
     # It was given one problem, and is not blamed for the others.
     assert curves["c"][1].tolist() == [1.0]
     assert table.loc[4, "charged"] == 10.0
+
+
+def _repeated(label: str, d: int, *times: float | None) -> list[dict[str, Any]]:
+    """Runs of one problem; None for one that timed out."""
+    return [
+        record(label, d, 10.0 if t is None else t, key=f"{label}-{d}-{k}", repeat=k)
+        | ({"outcome": "timeout", "status": "feasible"} if t is None else {})
+        for k, t in enumerate(times)
+    ]
+
+
+def test_repeats_are_no_further_problems() -> None:
+    pytest.importorskip("pandas", reason="the frame of records needs pandas")
+    from sparseopt.bench.report import families
+
+    runs = [*_repeated("a", 1, 1.0, 2.0, 9.0), *_repeated("a", 2, 6.0, None, None)]
+    runs += [*_repeated("b", 1, 4.0), *_repeated("b", 2, 5.0, 5.0, 7.0)]
+    curves = performance_profile(frame(runs))
+    # a solves problem 1 in 2 s (median) and problem 2 in one run of three: not.
+    assert [part.tolist() for part in curves["a"]] == [[1.0], [0.5]]
+    assert [part.tolist() for part in curves["b"]] == [[1.0, 2.0], [0.5, 1.0]]
+    (family,) = families(frame(runs))
+    assert family.problems == 2
+    assert {line.backend: line.fastest for line in family.lines} == {"a": 1, "b": 1}
+    # Eight runs of one problem are one pair, and no interval comes of them.
+    many = [*_repeated("a", 1, *[1.0] * 8), *_repeated("b", 1, *[3.0] * 8)]
+    (family,) = families(frame(many))
+    assert "3 times its time (median of 1 problem)" in family.sentence
+    assert not compare_runs(_repeated("a", 1, *[1.0] * 8), _repeated("a", 1, *[3.0] * 8)).slower
+
+
+def test_runs_with_other_options_are_paired_by_their_labels() -> None:
+    sizes = range(1, 8)
+    before = [record("x", d, 1.0) for d in sizes]
+    tuned = [record("x", d, 2.0, key=f"t{d}", options={"rule": "b"}) for d in sizes]
+    found = compare_runs(before, tuned)
+    assert (found.common, found.slower, found.options) == (7, ("x",), ("x",))
+    # Another question is another solve.
+    other = [record("x", d, 1.0, key=f"o{d}", params={"lam": 2.0}) for d in sizes]
+    nothing = compare_runs(before, other)
+    assert nothing.common == 0
+    assert nothing.verdict == "nothing was compared: the runs have no solve in common"
+
+
+def test_the_verdict_of_a_comparison_says_what_it_rests_on() -> None:
+    eight = [record("x", d, 1.0) for d in range(8)]
+    assert compare_runs(eight, eight).verdict == "nothing got worse"
+    assert "too few problems" in compare_runs(eight[:3], eight[:3]).verdict
+    failed = [record("x", 1, None, None, outcome="crash")]
+    assert "too few problems" in compare_runs(failed, failed).verdict
 
 
 def test_answers_to_one_question_expose_a_false_optimum_and_a_false_bound() -> None:
@@ -117,8 +170,9 @@ def test_regressions_are_flagged_by_their_interval() -> None:
     assert found.times["x"].low > 1.1
     assert not compare_runs(slower, before).regressed
     assert not compare_runs(before, slower, tolerance=1.0).regressed
-    # One solve alone proves nothing.
-    assert compare_runs(before[:1], slower[:1]).slower == ()
+    # Five problems could all be slower by chance once in 32 times.
+    assert compare_runs(before[:5], slower[:5]).slower == ()
+    assert compare_runs(before[:6], slower[:6]).slower == ("x",)
 
 
 def test_a_worse_end_is_a_regression_and_a_better_one_is_not() -> None:
@@ -135,12 +189,14 @@ def test_a_worse_end_is_a_regression_and_a_better_one_is_not() -> None:
     assert not compare_runs(worse, ok).regressed
 
 
-def test_median_ratio_brackets_its_median() -> None:
+@pytest.mark.parametrize("n", [6, 9, 40])
+def test_the_interval_of_a_median_ratio_covers_in_95_of_100(n: int) -> None:
     rng = np.random.default_rng(1)
-    before = np.exp(rng.standard_normal(40))
-    ratio = median_ratio(before * 2.0 * np.exp(0.2 * rng.standard_normal(40)), before)
-    assert ratio.low < 2.0 < ratio.high
-    assert ratio.low < ratio.median < ratio.high
+    ratios = [median_ratio(2.0 * np.exp(rng.standard_normal(n)), np.ones(n)) for _ in range(1000)]
+    assert all(ratio.low < ratio.median < ratio.high for ratio in ratios)
+    covered = sum(ratio.low <= 2.0 <= ratio.high for ratio in ratios)
+    assert 935 <= covered <= 990
+    assert median_ratio([1.0] * 5, [2.0] * 5).high == math.inf
 
 
 def test_paths_over_budgets_are_compared_budget_by_budget() -> None:
