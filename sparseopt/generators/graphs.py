@@ -1,7 +1,7 @@
 r"""Graphical models with known graphs: the designs of the SPICA paper, its errors mended.
 
-- Scale-free: node j joins one of the nodes max(1, j - d0/2), ..., j - 1 (the paper prints min),
-  with a probability proportional to their degrees.
+- Scale-free: node j joins one of the nodes max(1, j - reach), ..., j - 1 (the paper prints min, and
+  d0/2 for the reach), with a probability proportional to their degrees.
 - Block: blocks of 10 nodes, joined up to a distance of 3. A with ones on its diagonal, as printed,
   is not positive definite for rho > .4663; the shift of (5.1) is used for it, too. The graph
   has 2.4 d edges.
@@ -77,7 +77,13 @@ class GraphSample:
 
 
 def graph_sample(
-    design: str, n: int = 100, d: int = 1000, d0: int = 10, rho: float = 0.5, seed: int = 0
+    design: str,
+    n: int = 100,
+    d: int = 1000,
+    d0: int = 10,
+    rho: float = 0.5,
+    reach: int = 5,
+    seed: int = 0,
 ) -> GraphSample:
     """Return a sample of the scale-free, block or band graph of the paper's section 5.1.
 
@@ -88,13 +94,15 @@ def graph_sample(
         Samples, nodes, and candidates of each node.
     rho : float, default 0.5
         The nonzero off-diagonal entries of A.
+    reach : int, default 5
+        How many nodes before it a node of the scale-free graph may join.
     seed : int, default 0
         Draws the edges (scale-free only), then the samples.
     """
-    require_positive(n=n, d=d, d0=d0)
+    require_positive(n=n, d=d, d0=d0, reach=reach)
     rng = stream(seed)
     if design == "scale-free":
-        below = _scale_free(rng, d, d0 // 2)
+        below = _scale_free(rng, d, reach)
     elif design == "block":
         below = [(i, j) for i in range(d) for j in range(max(i - 3, i // 10 * 10), i)]
     elif design == "band":
@@ -128,7 +136,7 @@ def _scale_free(rng: np.random.Generator, d: int, reach: int) -> list[tuple[int,
     degree = np.zeros(d)
     edges = []
     for j in range(1, d):
-        first = max(0, j - max(reach, 1))
+        first = max(0, j - reach)
         weight = degree[first:j] if j > 1 else np.ones(1)
         steps = np.cumsum(weight)
         i = first + int(np.searchsorted(steps, rng.random() * steps[-1], side="right"))
@@ -139,7 +147,7 @@ def _scale_free(rng: np.random.Generator, d: int, reach: int) -> list[tuple[int,
 
 
 def scale_free_graph(
-    n: int = 100, d: int = 1000, d0: int = 10, rho: float = 0.5, seed: int = 0
+    n: int = 100, d: int = 1000, d0: int = 10, rho: float = 0.5, reach: int = 5, seed: int = 0
 ) -> L0GraphicalModel:
     """A Gaussian model on a scale-free graph of neighbouring indices (SPICA, section 5.1).
 
@@ -153,13 +161,15 @@ def scale_free_graph(
         Candidates of each node: the nearest indices.
     rho : float, default 0.5
         Of the precision matrix, see :func:`graph_sample`.
+    reach : int, default 5
+        How many nodes before it a node may join.
     seed : int, default 0
 
     Returns
     -------
     L0GraphicalModel
     """
-    return graph_sample("scale-free", n, d, d0, rho, seed).model
+    return graph_sample("scale-free", n, d, d0, rho, reach, seed).model
 
 
 def block_graph(
@@ -183,7 +193,7 @@ def block_graph(
     -------
     L0GraphicalModel
     """
-    return graph_sample("block", n, d, d0, rho, seed).model
+    return graph_sample("block", n, d, d0, rho, seed=seed).model
 
 
 def band_graph(
@@ -207,7 +217,7 @@ def band_graph(
     -------
     L0GraphicalModel
     """
-    return graph_sample("band", n, d, d0, rho, seed).model
+    return graph_sample("band", n, d, d0, rho, seed=seed).model
 
 
 def sensor_field_sample(

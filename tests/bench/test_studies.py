@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -45,6 +46,33 @@ def test_a_larger_study_keeps_what_a_smaller_one_has_done() -> None:
     study = find_study("two-sample-level")
     small, large = (study.with_settings({"trials": trials}) for trials in ("100", "200"))
     assert {unit.key for unit in small.work()} < {unit.key for unit in large.work()}
+
+
+def test_errors_of_graphs_are_about_those_of_the_paper(tmp_path: Path) -> None:
+    chosen = {"d": "60", "trials": "2", "rhos": "0.5", "methods": "SPICA"}
+    study = find_study("l0-paper").with_settings(chosen)
+    paper = {"scale-free": 53.8, "block": 83.2, "band": 82.8}  # at d = 1000
+    for unit in study.units(study.settings):
+        rows = list(study.do(unit, tmp_path))
+        found = [row["error"] for row in rows if "error" in row]
+        assert found == pytest.approx([0.06 * paper.pop(unit["design"])] * 2, rel=0.5)
+        assert [row["fpr"] for row in rows if "fpr" in row][:51:50] == [0.0, 1.0]
+    assert not paper
+
+
+def test_the_l1_method_is_fitted_as_by_hand() -> None:
+    from sparseopt.bench.studies.l0_paper import lasso
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 3))
+    lams = np.array([1.0, 0.1])
+    beta = lasso(X, np.array([[1, 2], [0, 2], [0, 1]]), lams)
+    for step, lam in enumerate(lams):
+        for j, others in enumerate(([1, 2], [0, 2], [0, 1])):
+            slope = 2.0 * X[:, others].T @ (X[:, j] - X[:, others] @ beta[step, j]) / 30
+            assert (np.abs(slope) <= lam + 1e-4).all()
+            chosen = beta[step, j] != 0.0
+            assert slope[chosen] == pytest.approx(lam * np.sign(beta[step, j][chosen]), abs=1e-4)
 
 
 def test_power_is_counted_and_drawn(tmp_path: Path) -> None:
