@@ -163,7 +163,25 @@ def test_the_correlations_are_what_the_readme_says(make: ModuleType) -> None:
         assert np.linalg.eigvalsh(A)[0] > -1e-12
 
 
-@pytest.mark.parametrize("name", NAMES)
+LONG = (
+    "breast-cancer-components",
+    "breast-cancer-lad",
+    "diabetes-quadratic-lad",
+    "digits-components",
+    "digits-gaussian",
+    "digits-ising",
+    "misdp-isometry",
+    "misdp-least-squares",
+    "misdp-partition",
+    "misdp-truss",
+)
+"""Others of each family are proved in a blink."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.thorough] if n in LONG else []) for n in NAMES],
+)
 def test_the_reference_values_are_proved_again(
     name: str, make: ModuleType, prove: ModuleType
 ) -> None:

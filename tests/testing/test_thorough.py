@@ -1,11 +1,10 @@
 """Tests that wait for ``--thorough`` are counted, not passed over in silence."""
 
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+pytest_plugins = ["pytester"]
 
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 TESTS = """
@@ -30,16 +29,12 @@ ONE_PROCESS, TWO_PROCESSES = ("-n", "0"), ("-n", "2")
         ((*ONE_PROCESS, "--thorough", "-m", "thorough"), 3, 0),
     ],
 )
-def test_the_summary_says_how_many_wait(tmp_path, arguments, ran, waiting):
-    shutil.copy(CONFTEST, tmp_path)
-    (tmp_path / "test_some.py").write_text(TESTS, encoding="utf-8")
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = thorough\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", *arguments, str(tmp_path)]
-    out = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    assert ("1 passed" in out, "3 passed" in out, "4 passed" in out) == (
-        ran == 1,
-        ran == 3,
-        ran == 4,
-    ), out
+def test_the_summary_says_how_many_wait(pytester, arguments, ran, waiting):
+    pytester.makeconftest(CONFTEST.read_text(encoding="utf-8"))
+    pytester.makepyfile(TESTS)
+    pytester.makeini("[pytest]\nmarkers = thorough\n")
+    done = pytester.runpytest_inprocess(*arguments)
+    assert done.parseoutcomes().get("passed", 0) == ran
+    out = done.stdout.str()
     note = f"{waiting} tests were not run: they wait for --thorough"
     assert (note in out) == bool(waiting), out

@@ -65,7 +65,7 @@ def test_no_budget_has_a_smaller_criterion(name, kind, request):
 @pytest.mark.parametrize("rule", ["min", "1se"])
 def test_cross_validation_has_the_error_of_every_budget(name, rule, request):
     model = request.getfixturevalue(name)
-    folds = 4 if rule == "min" else 20
+    folds = 4 if rule == "min" else 8
     chosen = select(model, "cv", folds=folds, rule=rule, seed=3)
     X, n = np.asarray(model.X, dtype=float), model.X.shape[0]
     null = model.null_losses()

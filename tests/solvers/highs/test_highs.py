@@ -185,7 +185,7 @@ def test_a_grid_that_is_infeasible_at_its_largest_value_alone_says_so():
 @every_problem
 def test_the_path_agrees_with_single_values(problem):
     result = solve(problem)
-    path, lams = values_of(problem, 20, seed=1)
+    path, lams = values_of(problem, 8, seed=1)
     assert result.status is Status.OPTIMAL
     assert result.limit is None
     for lam in lams:

@@ -32,7 +32,7 @@ def noise(D, n, d, seed=0):
 
 def test_against_enumeration():
     """A part of what the script against_enumeration.py runs."""
-    wrong = [(kind, p, found) for kind, p in small_problems(1, 110, 9) if (found := faults(p))]
+    wrong = [(kind, p, found) for kind, p in small_problems(1, 55, 9) if (found := faults(p))]
     assert wrong == []
 
 
@@ -95,7 +95,7 @@ def test_progress_is_told_in_the_units_of_the_problem(backend):
     problem = STRS(A=3e4 * base.A, d=20)
     told = []
     result = sparseopt.solve(
-        problem, backend=backend, on_progress=told.append, time_limit=1.5, check=False
+        problem, backend=backend, on_progress=told.append, time_limit=0.6, check=False
     )
     assert told
     for progress in told:
@@ -103,14 +103,14 @@ def test_progress_is_told_in_the_units_of_the_problem(backend):
         assert (1.0 - 1e-9) * result.objective <= progress.bound <= 2.0 * result.objective
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.02, 0.1, 0.3])
-def test_time_limits_leave_valid_bounds(seconds):
+def test_time_limits_leave_valid_bounds():
     problem = noise(40, 80, 12)
-    result = solve(problem, time_limit=seconds)
-    best = solve(problem, time_limit=2.0)
-    assert result.verdict is Verdict.VERIFIED
-    assert result.bound >= best.objective
-    assert best.bound >= result.objective
+    best = solve(problem, time_limit=1.0)
+    for seconds in (0.0, 0.02, 0.1, 0.3):
+        result = solve(problem, time_limit=seconds)
+        assert result.verdict is Verdict.VERIFIED
+        assert result.bound >= best.objective
+        assert best.bound >= result.objective
 
 
 def test_a_wide_gap_is_enough_where_it_was_asked_for():
@@ -180,9 +180,9 @@ def test_an_optimum_of_zero_without_terms_is_optimal():
         assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
 
 
-@pytest.mark.parametrize("d", [1, 4, 9, 18])
+@pytest.mark.parametrize("d", [1, 4, 7, 14])
 def test_ties(d):
     """All supports are equally good."""
-    for A in (np.ones((18, 18)), np.eye(18), np.zeros((18, 18)), -np.ones((18, 18))):
+    for A in (np.ones((14, 14)), np.eye(14), np.zeros((14, 14)), -np.ones((14, 14))):
         result = solve(STRS(A=A, d=d))
         assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)

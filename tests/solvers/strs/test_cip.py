@@ -16,7 +16,7 @@ def solve(problem, **options):
 
 
 def test_bounds_hold_on_small_problems_of_all_kinds():
-    for kind, problem in small_problems(3, 22, 6):
+    for kind, problem in small_problems(3, 11, 6):
         optimum = sparseopt.solve(problem, backend="brute-force", check=False).objective
         result = solve(problem)
         slack = 1e-12 * max(1.0, np.abs(problem.A).max(), np.abs(problem.linear).max())
