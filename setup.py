@@ -12,7 +12,7 @@ for name, target in LINKS.items():
             f"error: {link} must be a symbolic link to {target}, but this checkout holds "
             f"{'a plain text file' if link.is_file() else 'nothing'} there.\n"
             "A ZIP file leaves the links out, and Git on Windows writes them as text unless it is "
-            "told otherwise.\n"
+            "configured otherwise.\n"
             "In a clone, turn on Developer Mode (or use an administrator's shell), then\n"
             "    git config core.symlinks true\n"
             f"    git checkout -- {' '.join(LINKS)}\n"

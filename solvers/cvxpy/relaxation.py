@@ -172,7 +172,7 @@ def _relax_strs(problem: STRS, options: Mapping[str, Any], control: Control) -> 
     from ..common.spheres import first_incumbent, refit
     from ..misdp.bounding import ConicBounding
     from ..strs.leaves import pack_leaves, pack_pairs
-    from ..strs.multipliers import Multipliers, Proof
+    from ..strs.multipliers import Multipliers, ProvenBound
     from ..strs.sdp import StrongRelaxation
 
     size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()))
@@ -199,7 +199,7 @@ def _relax_strs(problem: STRS, options: Mapping[str, Any], control: Control) -> 
     values: dict[str, float] = {}
     if relaxation is not None and found is not None and found.multipliers is not None:
         strong = Multipliers.of_point(A, a, everything, relaxation.pair(found.multipliers))
-        proven = Proof.at(strong, everything, everything[:0], d).bound
+        proven = ProvenBound.at(strong, everything, everything[:0], d).bound
         if proven < bound:
             pair, bound = strong, proven
     if relaxation is not None and found is not None and found.x is not None:

@@ -18,7 +18,7 @@ from sparseopt.result import Result
 from ..common.outcome import Outcome, Spent
 from ..lp.answer import Engine, grid, single
 from ..lp.basis import Solution
-from ..lp.proof import Ended, Proof
+from ..lp.proof import Ended, LPProof
 from .ccg_loop import Generation, Guess
 
 __all__ = ["HighsCCG"]
@@ -49,7 +49,7 @@ class HighsCCG(Backend):
     )
     options: ClassVar[Mapping[str, Option]] = {
         "start": Option(int, 100, "Columns, and rows, to start with.", low=1),
-        "batch": Option(int, 30, "Columns, and rows, that one round lets in at least.", low=1),
+        "batch": Option(int, 30, "Columns, and rows, that a round adds at least.", low=1),
         "max_entries": Option(
             float, 5e7, "Largest number of matrix entries to hand to HiGHS.", low=1.0
         ),
@@ -174,7 +174,7 @@ class ColumnGenerations:
         ended = self._columns[i].disprove(last.outcome, last.lam)
         if ended is not None and ended.outcome is Outcome.INFEASIBLE:
             proof = ended.proof
-            whole = Proof(self._padded(proof.vector, i * m), proof.value, proof.rate)
+            whole = LPProof(self._padded(proof.vector, i * m), proof.value, proof.rate)
             self._ended = Ended(Outcome.INFEASIBLE, last.lam, whole)
         nu = None
         if last.nu is not None:

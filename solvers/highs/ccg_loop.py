@@ -26,9 +26,9 @@ from sparseopt.result import Limit
 
 from ..common.outcome import Outcome, Run, Spent
 from ..lp.basis import Solution, optimal_basis
-from ..lp.layout import Layout
+from ..lp.layout import LPLayout
 from ..lp.proof import Ended, farkas_proof, phase_one, ray_proof, recession
-from .ccg_master import Master, Pair
+from .ccg_master import Pair, RestrictedMaster
 from .ccg_rest import Rest, first_working_set, largest
 from .instance import DUAL, PRIMAL, Instance
 
@@ -81,7 +81,7 @@ class Generation:
         self.spent = spent or Spent()
         self._guess = guess
         self._repairs = repairs
-        self._master: Master | None = None
+        self._master: RestrictedMaster | None = None
         self._ended: Ended | None = None
         self._point: Array | None = None
         self._pair: Pair | None = None
@@ -122,19 +122,19 @@ class Generation:
 
     # ---- the working set
 
-    def _at(self, lam: float, warm: bool) -> Master:
+    def _at(self, lam: float, warm: bool) -> RestrictedMaster:
         """Return the restricted problem at lam: the last one, or a new one."""
         last = self._master
         if last is not None and warm and last.layout.fits(lam):
             last.move(lam)
             return last
-        layout = Layout(self.program, None)
+        layout = LPLayout(self.program, None)
         if not layout.fits(lam):
-            layout = Layout(self.program, lam)
+            layout = LPLayout(self.program, lam)
         instance = Instance(self.control, "off", self.options["tolerance"], self.spent)
         # The layout is scaled already.
         instance.set_option("simplex_scale_strategy", 0)
-        master = Master(layout, Rest.of(layout, lam), instance, lam)
+        master = RestrictedMaster(layout, Rest.of(layout, lam), instance, lam)
         guess = self._guess
         if last is not None and warm:
             guess = Guess(last.variables(), last.rows)
@@ -151,7 +151,7 @@ class Generation:
         self._master = master
         return master
 
-    def _let_in(self, master: Master, pair: Pair) -> bool:
+    def _let_in(self, master: RestrictedMaster, pair: Pair) -> bool:
         """Add the most violated columns and rows; return whether there were any."""
         tolerance = self.options["tolerance"]
         rows = self._most(pair.row_violation, tolerance, len(master.rows))
@@ -167,14 +167,14 @@ class Generation:
 
     # ---- one round
 
-    def _run(self, master: Master, primal: bool) -> Run:
+    def _run(self, master: RestrictedMaster, primal: bool) -> Run:
         if master.entries > self.options["max_entries"]:
             return Run(Outcome.LIMIT, "max_entries", Limit.MEMORY)
         self.control.progress(f"{len(master.rows)} rows, {len(master.columns)} columns")
         master.instance.set_option("simplex_strategy", PRIMAL if primal else DUAL)
         return master.run()
 
-    def _repair(self, master: Master, run: Run) -> Run | None:
+    def _repair(self, master: RestrictedMaster, run: Run) -> Run | None:
         """Find columns (rows) without which the restricted problem has no optimum.
 
         Returns None where the working set has grown, else how the solve ends.
@@ -201,7 +201,7 @@ class Generation:
         self._ended = Ended(Outcome.UNBOUNDED, lam, proof, self._point)
         return Run(Outcome.UNBOUNDED, "Unbounded")
 
-    def _make_feasible(self, master: Master) -> tuple[Run | None, bool]:
+    def _make_feasible(self, master: RestrictedMaster) -> tuple[Run | None, bool]:
         """Find a feasible point and add its columns; return whether any were missing.
 
         Where there is none, or a limit is reached, return how the solve ends.
@@ -218,7 +218,7 @@ class Generation:
         self._point = first.theta
         return None, master.add(master.columns_towards(first.theta), np.zeros(0, dtype=np.int64))
 
-    def _solve_beside(self, program: PiecewiseLinearProgram, master: Master) -> Solution:
+    def _solve_beside(self, program: PiecewiseLinearProgram, master: RestrictedMaster) -> Solution:
         """Solve another program on the same map, from the same working set, at its lam = 0."""
         guess = Guess(master.variables(), master.rows)
         beside = Generation(
@@ -228,7 +228,7 @@ class Generation:
 
     # ---- the answer
 
-    def _finished(self, master: Master, pair: Pair, run: Run) -> Solution:
+    def _finished(self, master: RestrictedMaster, pair: Pair, run: Run) -> Solution:
         """Solve the kernel of the last basis to full accuracy."""
         lam, scaling = master.lam, master.bounds.scaling
         theta, nu, basis = pair.theta, pair.nu, None
@@ -239,7 +239,7 @@ class Generation:
             theta, nu = basis.theta[:, 0], basis.nu[:, 0]
         return Solution(run.outcome, run.raw, lam, None, theta, nu, basis, scaling.objective)
 
-    def _cut_short(self, master: Master, run: Run) -> Solution:
+    def _cut_short(self, master: RestrictedMaster, run: Run) -> Solution:
         """Return the last point that may be feasible, and multipliers that prove a bound."""
         nu = _proving(self.program, self._pair, master.lam)
         theta = self._point

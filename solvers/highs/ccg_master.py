@@ -9,11 +9,11 @@ import numpy as np
 from sparseopt.problems.base import Array
 
 from ..common.outcome import Outcome, Run
-from ..lp.layout import Bounds, Layout
+from ..lp.layout import Bounds, LPLayout
 from .ccg_rest import Rest
 from .instance import Instance
 
-__all__ = ["Master", "Pair"]
+__all__ = ["Pair", "RestrictedMaster"]
 
 _EQUAL = 1e-9
 """A multiplier this close to a slope, in the data's scale, is that slope."""
@@ -48,12 +48,12 @@ class Pair:
     values: tuple[Array, Array]
 
 
-class Master:
+class RestrictedMaster:
     """Columns and rows of a layout that are in; they only ever come, and none leaves.
 
     Parameters
     ----------
-    layout : Layout
+    layout : LPLayout
     rest : Rest
         Where the variables are whose columns are out. A row that is out is on its main piece.
     instance : Instance
@@ -70,7 +70,7 @@ class Master:
         Whether the last basis is primal feasible still: nothing but columns and costs has changed.
     """
 
-    def __init__(self, layout: Layout, rest: Rest, instance: Instance, lam: float) -> None:
+    def __init__(self, layout: LPLayout, rest: Rest, instance: Instance, lam: float) -> None:
         self.layout = layout
         self.rest = rest
         self.instance = instance

@@ -9,14 +9,14 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 
-from ..lp.layout import Bounds, Layout
+from ..lp.layout import Bounds, LPLayout
 
 __all__ = ["Rest", "first_working_set", "largest"]
 
 
 @dataclass(frozen=True)
 class Rest:
-    """The variables at their kinks nearest 0, as values of the columns of a :class:`Layout`.
+    """The variables at their kinks nearest 0, as values of the columns of a :class:`LPLayout`.
 
     A column that rests at its lower bound can only rise, one at its upper bound only fall, and one
     between them (a free variable) both.
@@ -39,7 +39,7 @@ class Rest:
     _origin: Array
 
     @classmethod
-    def of(cls, layout: Layout, lam: float) -> Rest:
+    def of(cls, layout: LPLayout, lam: float) -> Rest:
         """Choose the kinks at lam; the same ones are kept at other values."""
         phi, cut = layout.program.phi, layout.variables
         kink = _nearest_zero(phi, lam)
@@ -60,7 +60,7 @@ class Rest:
             _origin=np.where(side > 0, left, np.where(side < 0, right, -1))[inner],
         )
 
-    def values(self, layout: Layout, bounds: Bounds, lam: float) -> Array:
+    def values(self, layout: LPLayout, bounds: Bounds, lam: float) -> Array:
         """Return the values of the resting columns, shape (columns,)."""
         count = len(self.owner)
         low, high = bounds.column_low[:count], bounds.column_high[:count]
@@ -111,7 +111,7 @@ def largest(score: Array, count: int) -> Array:
 
 
 def first_working_set(
-    layout: Layout, rest: Rest, bounds: Bounds, lam: float, count: int
+    layout: LPLayout, rest: Rest, bounds: Bounds, lam: float, count: int
 ) -> tuple[Array, Array]:
     r"""Screen columns and rows by what the resting point violates.
 
@@ -124,7 +124,7 @@ def first_working_set(
 
     Parameters
     ----------
-    layout, rest, bounds : Layout, Rest, Bounds
+    layout, rest, bounds : LPLayout, Rest, Bounds
     lam : float
     count : int
         How many columns, and how many rows that can be left out.
@@ -152,7 +152,9 @@ def first_working_set(
     return columns, np.union1d(losses, worst)
 
 
-def _multipliers(layout: Layout, bounds: Bounds, row: Array, violation: Array, lam: float) -> Array:
+def _multipliers(
+    layout: LPLayout, bounds: Bounds, row: Array, violation: Array, lam: float
+) -> Array:
     """Return the slopes of the rows' functions, and outside their domains the violations."""
     psi = layout.program.psi
     below = psi.kinks_at(lam) < np.repeat(row, psi.counts)
@@ -165,7 +167,7 @@ def _multipliers(layout: Layout, bounds: Bounds, row: Array, violation: Array, l
 
 
 def _promising(
-    layout: Layout, rest: Rest, bounds: Bounds, u: Array, lam: float, count: int
+    layout: LPLayout, rest: Rest, bounds: Bounds, u: Array, lam: float, count: int
 ) -> Array:
     """Return the columns that the multipliers pull at most, relative to their slopes."""
     v = -layout.program.A.rmatvec(u)

@@ -21,7 +21,7 @@ from sparseopt.result import Limit
 from ..common.outcome import Outcome
 from ..lp.answer import Engine
 from ..lp.basis import ACCEPT, Basis
-from ..lp.proof import Ended, Proof
+from ..lp.proof import Ended, LPProof
 
 __all__ = ["Ranging"]
 
@@ -269,4 +269,4 @@ def _combine(floor: Ended, ceiling: Ended) -> Ended:
     a, b = 1.0 / floor.proof.rate, -1.0 / ceiling.proof.rate
     vector = a * floor.proof.vector + b * ceiling.proof.vector
     value = a * floor.proof.value + b * ceiling.proof.value
-    return Ended(floor.outcome, floor.lam, Proof(vector, value, 0.0), floor.point)
+    return Ended(floor.outcome, floor.lam, LPProof(vector, value, 0.0), floor.point)

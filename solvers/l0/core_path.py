@@ -39,7 +39,17 @@ from ..common.compiled import compiled_in_place
 from .hull import Hull
 from .settings import FREE
 
-__all__ = ["CHANGES", "DONE", "MORE", "ROOMS", "SUMS", "Answer", "Core", "core_memory", "spend"]
+__all__ = [
+    "CHANGES",
+    "DONE",
+    "MORE",
+    "ROOMS",
+    "SUMS",
+    "BudgetAnswers",
+    "Core",
+    "core_memory",
+    "spend",
+]
 
 DONE, MORE, CHANGES, ROOMS, SUMS = range(5)
 """What :func:`spend` returns: finished; to be called again; or what needs more room before that:
@@ -82,7 +92,7 @@ class Core(NamedTuple):
     state: Array
 
 
-class Answer(NamedTuple):
+class BudgetAnswers(NamedTuple):
     """What is found for each budget, 0 to `last`.
 
     Attributes
@@ -140,7 +150,7 @@ def core_memory(J: int, D: int, rooms: int, H: int) -> Core:
 
 @compiled_in_place
 def spend(
-    core: Core, hull: Hull, values: Array, ptr: Array, answer: Answer, last: int, quota: int
+    core: Core, hull: Hull, values: Array, ptr: Array, answer: BudgetAnswers, last: int, quota: int
 ) -> int:
     """Spend the budget up to `last`, or for about `quota` segments and nodes of cores.
 
@@ -151,7 +161,7 @@ def spend(
         The steepest segments first.
     values, ptr
         The tables.
-    answer : Answer, changed
+    answer : BudgetAnswers, changed
         ``objective[0]`` is given.
     last, quota : int
 
@@ -279,7 +289,7 @@ def _cheapest(core: Core, t: int, lam: float) -> tuple[float, int]:
 
 @compiled_in_place
 def _deviate(
-    core: Core, hull: Hull, values: Array, ptr: Array, answer: Answer, t: int, free: float
+    core: Core, hull: Hull, values: Array, ptr: Array, answer: BudgetAnswers, t: int, free: float
 ) -> None:
     """Write the answer t units into the segment, the choices of (3) read back."""
     state, counts, H = core.state, core.counts, len(core.price) // 2
@@ -303,7 +313,7 @@ def _deviate(
 
 
 @compiled_in_place
-def _take(core: Core, hull: Hull, answer: Answer) -> None:
+def _take(core: Core, hull: Hull, answer: BudgetAnswers) -> None:
     """Write the answer at the segment's end, where the dual has no gap."""
     e, K = core.state[SEGMENT], core.state[SPENT]
     j, end, count = hull.node[e], K + hull.width[e], hull.start[e] + hull.width[e]
@@ -317,7 +327,7 @@ def _take(core: Core, hull: Hull, answer: Answer) -> None:
 
 
 @compiled_in_place
-def _change(core: Core, answer: Answer, node: int, count: int) -> None:
+def _change(core: Core, answer: BudgetAnswers, node: int, count: int) -> None:
     """Write one change."""
     at = core.state[WRITTEN]
     answer.changes[NODE, at], answer.changes[COUNT, at] = node, count
@@ -325,7 +335,7 @@ def _change(core: Core, answer: Answer, node: int, count: int) -> None:
 
 
 @compiled_in_place
-def _undo(core: Core, answer: Answer) -> None:
+def _undo(core: Core, answer: BudgetAnswers) -> None:
     """Write the old counts of what deviated at the last budget."""
     for a in range(core.state[PAST]):
         _change(core, answer, core.past[NODE, a], core.past[COUNT, a])

@@ -27,7 +27,7 @@ from .core_path import (
     SUMS,
     WIDEST,
     WRITTEN,
-    Answer,
+    BudgetAnswers,
     Core,
     core_memory,
     spend,
@@ -102,9 +102,9 @@ def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
     return ExactPath(path, answer.multiplier, limit)
 
 
-def _memory(last: int) -> Answer:
+def _memory(last: int) -> BudgetAnswers:
     """Return the memory for the budgets 0, ..., last, and for the changes of most problems."""
-    return Answer(
+    return BudgetAnswers(
         objective=np.empty(last + 1),
         multiplier=np.empty(last + 1),
         bound=np.empty(last + 1),
@@ -127,7 +127,7 @@ def _larger(core: Core, J: int, widest: int, lacking: int) -> Core:
     return new._replace(stamp=core.stamp, counts=core.counts)
 
 
-def _repeat_last(core: Core, hull: Hull, last: int, answer: Answer) -> None:
+def _repeat_last(core: Core, hull: Hull, last: int, answer: BudgetAnswers) -> None:
     """Repeat the last solution for all budgets beyond it, with the dual's bounds."""
     e, K = int(core.state[SEGMENT]), int(core.state[SPENT])
     dual = BudgetDual.beyond(hull, e, K, float(answer.objective[K]), last)

@@ -158,29 +158,30 @@ class _Dual:
     def search(self, K: Array, epsilon: float, control: Control) -> _Search:
         """Run Algorithm 2 for all budgets K."""
         largest = -float(self.slope[0]) if len(self.slope) else 0.0
-        one, two = np.zeros(len(K)), np.full(len(K), 1.1 * largest)
-        three, four = two + _XI * (one - two), one + _XI * (two - one)
-        q3, q4 = self.at(three, K), self.at(four, K)
+        # Golden sections of [low, high], with the dual at two inner points, lower and upper.
+        low, high = np.zeros(len(K)), np.full(len(K), 1.1 * largest)
+        lower, upper = high + _XI * (low - high), low + _XI * (high - low)
+        q_lower, q_upper = self.at(lower, K), self.at(upper, K)
         rounds, limit = 0, None
-        length = float(two[0])
+        length = float(high[0])
         while length > max(epsilon, SHORTEST_INTERVAL) * largest:
             limit = control.limit()
             if limit is not None:
                 break
-            left = q3 > q4
-            two, one = np.where(left, four, two), np.where(left, one, three)
-            kept, q = np.where(left, three, four), np.where(left, q3, q4)
-            new = np.where(left, two + _XI * (one - two), one + _XI * (two - one))
+            left = q_lower > q_upper
+            high, low = np.where(left, upper, high), np.where(left, low, lower)
+            kept, q_kept = np.where(left, lower, upper), np.where(left, q_lower, q_upper)
+            new = np.where(left, high + _XI * (low - high), low + _XI * (high - low))
             q_new = self.at(new, K)
-            three, four = np.where(left, new, kept), np.where(left, kept, new)
-            q3, q4 = np.where(left, q_new, q), np.where(left, q, q_new)
+            lower, upper = np.where(left, new, kept), np.where(left, kept, new)
+            q_lower, q_upper = np.where(left, q_new, q_kept), np.where(left, q_kept, q_new)
             length *= _XI
             rounds += 1
-        middle = (one + two) / 2.0
+        middle = (low + high) / 2.0
         # The optimum is somewhere between the ends: the smallest multiplier that keeps the budget
         # spends most of it.
-        taken, multiplier, bound = self.taken(two), two, self.at(two, K)
-        for lam in (middle, one):
+        taken, multiplier, bound = self.taken(high), high, self.at(high, K)
+        for lam in (middle, low):
             more, q = self.taken(lam), self.at(lam, K)
             taken = np.where(self.spent[more] <= K, more, taken)
             multiplier, bound = np.where(q > bound, lam, multiplier), np.maximum(q, bound)

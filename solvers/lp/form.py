@@ -12,7 +12,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import GramMap, LinearMap, SparseMap
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
-from .layout import Bounds, Layout
+from .layout import Bounds, LPLayout
 
 __all__ = ["LPForm"]
 
@@ -27,7 +27,7 @@ def _entries(A: LinearMap) -> tuple[bool, float]:
     return False, 2.0 * m * p
 
 
-class LPForm(Layout):
+class LPForm(LPLayout):
     """The LP of a program with its matrix, which is built once.
 
     Where A is a Gram matrix X'X and X has far fewer entries, X theta becomes variables of its own:
@@ -40,7 +40,7 @@ class LPForm(Layout):
         Build it for this value alone; see :class:`~sparseopt.solvers.lp.layout.Layout`.
     max_entries : float
         Largest number of matrix entries to form.
-    asker : str
+    backend : str
         The backend that needs them, for the message where they are too many.
 
     Raises
@@ -54,13 +54,13 @@ class LPForm(Layout):
         program: PiecewiseLinearProgram,
         lam: float | None,
         max_entries: float,
-        asker: str = "highs",
+        backend: str = "highs",
     ) -> None:
         m, p = program.A.shape
         self.factored, count = _entries(program.A)
         if count > max_entries:
             raise UnsupportedProblem(
-                f"{asker} needs the entries of the {m} x {p} matrix, about {count:.1e} "
+                f"{backend} needs the entries of the {m} x {p} matrix, about {count:.1e} "
                 f"numbers, and max_entries is {max_entries:.1e}: use the backend homotopy, which "
                 "forms no matrix, or raise the option max_entries"
             )

@@ -25,7 +25,7 @@ from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
 from ..common.program import Program
 
-__all__ = ["Bounds", "Cut", "Layout", "Scaling"]
+__all__ = ["Bounds", "Cut", "LPLayout", "Scaling"]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _cut(pieces: Pieces, lam: float | None) -> Cut:
     return Cut(owner, left, right, slope, last, side, main, np.flatnonzero(side != 0))
 
 
-class Layout:
+class LPLayout:
     """The columns and rows of a program's LP, and their bounds at any lam; no matrix.
 
     The columns are the main pieces of the variables (column j is variable j), the fills of the

@@ -18,14 +18,14 @@ from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from ..common.outcome import Outcome
 from .basis import Solution
 
-__all__ = ["Ended", "Proof", "disprove", "farkas_proof", "phase_one", "ray_proof", "recession"]
+__all__ = ["Ended", "LPProof", "disprove", "farkas_proof", "phase_one", "ray_proof", "recession"]
 
 _ROUNDING = 1e-9
 """Relative size of what is taken for zero."""
 
 
 @dataclass(frozen=True)
-class Proof:
+class LPProof:
     """A vector whose value is affine in lam; where it is negative nothing is feasible (bounded).
 
     Attributes
@@ -59,7 +59,7 @@ class Ended:
 
     outcome: Outcome
     lam: float
-    proof: Proof
+    proof: LPProof
     point: Array | None = None
 
 
@@ -165,7 +165,7 @@ def recession(program: PiecewiseLinearProgram, lam: float) -> PiecewiseLinearPro
     return PiecewiseLinearProgram(program.A, phi, psi)
 
 
-def farkas_proof(program: PiecewiseLinearProgram, nu: Array, lam: float) -> Proof | None:
+def farkas_proof(program: PiecewiseLinearProgram, nu: Array, lam: float) -> LPProof | None:
     r"""Verify Farkas multipliers of the rows at lam.
 
     With :math:`v = (-A'\nu, \nu)` every feasible z = (theta, A theta) has v'z = 0, so
@@ -182,7 +182,7 @@ def farkas_proof(program: PiecewiseLinearProgram, nu: Array, lam: float) -> Proo
 
     Returns
     -------
-    Proof or None
+    LPProof or None
         None where the sum is not clearly negative at lam.
     """
     p = len(program.phi)
@@ -204,7 +204,7 @@ def farkas_proof(program: PiecewiseLinearProgram, nu: Array, lam: float) -> Proo
     return _proof(nu, np.concatenate(terms), lam)
 
 
-def ray_proof(program: PiecewiseLinearProgram, d: Array, lam: float) -> Proof | None:
+def ray_proof(program: PiecewiseLinearProgram, d: Array, lam: float) -> LPProof | None:
     r"""Verify a direction of descent to infinity at lam.
 
     With z = (d, A d): :math:`\sum_i f_i^\infty(z_i; \lambda) < 0`, all terms finite.
@@ -217,7 +217,7 @@ def ray_proof(program: PiecewiseLinearProgram, d: Array, lam: float) -> Proof | 
 
     Returns
     -------
-    Proof or None
+    LPProof or None
         None where the sum is not clearly negative at lam.
     """
     p = len(program.phi)
@@ -235,11 +235,11 @@ def ray_proof(program: PiecewiseLinearProgram, d: Array, lam: float) -> Proof | 
     return _proof(d, np.concatenate(terms), lam)
 
 
-def _proof(vector: Array, terms: Array, lam: float) -> Proof | None:
+def _proof(vector: Array, terms: Array, lam: float) -> LPProof | None:
     """Sum the (constant, rate) terms; None unless the value at lam is clearly negative."""
     value, rate = terms.sum(axis=0)
     sizes = np.abs(terms).sum(axis=0)
     # A rate that is rounding would put the root anywhere.
     rate = 0.0 if abs(rate) <= 1e-13 * sizes[1] else float(rate)
-    proof = Proof(vector, float(value), rate)
+    proof = LPProof(vector, float(value), rate)
     return proof if proof.at(lam) < -1e-12 * (sizes[0] + lam * sizes[1]) else None

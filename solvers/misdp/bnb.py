@@ -67,7 +67,7 @@ class SemidefiniteBranchAndBound(Backend):
         ),
         "tolerance": Option(float, 1e-9, "tolerance of the relaxations' solver", low=1e-12),
         "certificate_numbers": Option(
-            int, 20_000_000, "give up the certificate when it takes more numbers than this", low=0
+            int, 20_000_000, "leave out a certificate of more numbers than this", low=0
         ),
     }
 

@@ -15,10 +15,10 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from .bounds import ConicMultipliers, SafeBounds
 from .conic import ConicForm, NodeProgram, relaxed
-from .polish import polished
+from .polish import improved_multipliers
 from .relaxation import ConicSolver, Raw
-from .settings import BELIEVED, DISPROOF, UNCHARGED
-from .violation import most_violated
+from .settings import DISPROOF, LARGEST_BOUND, UNCHARGED
+from .violation import violated_constraint
 
 __all__ = ["Bounding", "Box", "ConicBounding", "Judge", "Relaxed"]
 
@@ -90,14 +90,18 @@ class Judge:
         value, nearly = float(found.value[0]), float(found.nearly[0])
         allowed = UNCHARGED * self.scale
         # Beyond that a small reduced cost may hide a point that is far away.
-        if value == -np.inf and nearly <= BELIEVED * self.scale and found.uncharged[0] <= allowed:
+        if (
+            value == -np.inf
+            and nearly <= LARGEST_BOUND * self.scale
+            and found.uncharged[0] <= allowed
+        ):
             return nearly
         return value
 
     def plain(self, box: Box, multipliers: ConicMultipliers) -> bool:
         """Return whether the bound takes no small reduced cost for zero, and is not huge."""
         value = float(self.safe.evaluate(*box, multipliers).value[0])
-        return abs(value) <= BELIEVED * self.scale
+        return abs(value) <= LARGEST_BOUND * self.scale
 
     def disproves(self, box: Box, multipliers: ConicMultipliers) -> bool:
         """Return whether the multipliers prove that the box is empty."""
@@ -189,7 +193,7 @@ class ConicBounding:
             return Relaxed(np.inf, multipliers, True, word=raw.word)
         value = judge.value(box, multipliers)
         if np.isinf(value) and np.isinf(np.concatenate(box)).any():
-            better = polished(
+            better = improved_multipliers(
                 form.problem,
                 *box,
                 multipliers.rows[0],
@@ -218,7 +222,7 @@ class ConicBounding:
         rows, cones, blocks = program.idle
         if not (len(rows) or cones or blocks):
             return None
-        multipliers = most_violated(self.form.problem, program.fixed, rows, cones, blocks)
+        multipliers = violated_constraint(self.form.problem, program.fixed, rows, cones, blocks)
         if multipliers is None or not self.judge.disproves(box, multipliers):
             return None
         return Relaxed(np.inf, multipliers, True, word="a constraint without free variables")
@@ -228,11 +232,11 @@ class ConicBounding:
         if not np.isinf(np.concatenate(box)).any() or self.judge.disproves(box, multipliers):
             return multipliers
         given = multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]
-        return polished(self.form.problem, *box, *given, infeasible=True)
+        return improved_multipliers(self.form.problem, *box, *given, infeasible=True)
 
     def _settled(self, box: Box, x: Array) -> Relaxed:
         """Judge a box that is one point: it is feasible, or an eigenvector disproves it."""
-        multipliers = most_violated(self.form.problem, x)
+        multipliers = violated_constraint(self.form.problem, x)
         if multipliers is not None and self.judge.disproves(box, multipliers):
             return Relaxed(np.inf, multipliers, True, word="a point that is not feasible")
         zero = self.judge.safe.zero()

@@ -30,10 +30,10 @@ from sparseopt.problems.misdp.problem import MISDP
 from .bounds import ConicMultipliers
 from .settings import POLISH_GROWTH, POLISH_NOISE, POLISH_ROUNDS
 
-__all__ = ["polished"]
+__all__ = ["improved_multipliers"]
 
 
-def polished(
+def improved_multipliers(
     problem: MISDP,
     lower: Array,
     upper: Array,

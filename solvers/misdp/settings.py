@@ -44,7 +44,7 @@ OBJECTIVE_ROUNDING = 5e-10
 DISPROOF = 2e-9
 """Value that a disproof must have, relative to its terms; the checker asks for half of it."""
 
-BELIEVED = 1e3
+LARGEST_BOUND = 1e3
 """Bounds beyond this times the largest cost leave no reduced cost out: a small one may hide a
 point that is far away."""
 

@@ -12,10 +12,10 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from .bounds import ConicMultipliers
 
-__all__ = ["cone_normal", "most_violated"]
+__all__ = ["cone_normal", "violated_constraint"]
 
 
-def most_violated(
+def violated_constraint(
     problem: MISDP,
     x: Array,
     rows: Array | None = None,

@@ -233,7 +233,7 @@ class _Splitting:
 
     def _look(self) -> Multipliers:
         """Evaluate the row bound of the multipliers that the rows' projection gave."""
-        from .multipliers import Multipliers, Proof
+        from .multipliers import Multipliers, ProvenBound
 
         n = len(self.a)
         x = np.zeros(len(self._state))
@@ -241,7 +241,7 @@ class _Splitting:
         if self._border:
             x[1 : 1 + n] = 2.0 * self.rho * (self._before[1 : 1 + n] - self._y)
         found = Multipliers.of_point(self.A, self.a, self._everything, x)
-        bound = Proof.at(found, self._everything, self._everything[:0], self.d).bound
+        bound = ProvenBound.at(found, self._everything, self._everything[:0], self.d).bound
         if bound < self.bound:
             self.bound, self.best = bound, found
         return found

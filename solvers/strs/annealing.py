@@ -60,7 +60,7 @@ class AnnealedSelection(Backend):
         "subproblem": Option(
             str,
             "truncation",
-            "who solves the subproblems",
+            "the backend that solves the subproblems",
             choices=("truncation", "strs-bnb"),
         ),
         "subproblem_time": Option(

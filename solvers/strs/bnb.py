@@ -68,7 +68,7 @@ class SphereBranchAndBound(Backend):
             low=0,
         ),
         "certificate_numbers": Option(
-            int, 8_000_000, "give up the certificate when it takes more numbers than this", low=0
+            int, 8_000_000, "leave out a certificate of more numbers than this", low=0
         ),
     }
 

@@ -56,7 +56,7 @@ class ConvexIntegerProgram(Backend):
         {Feature.RELAXATION, Feature.WARM_START, Feature.DUAL_BOUND}
     )
     options: ClassVar[Mapping[str, Option]] = {
-        "solver": Option(str, "scip", "who solves the program", choices=("scip", "gurobi")),
+        "solver": Option(str, "scip", "the solver of the program", choices=("scip", "gurobi")),
         "parts": Option(int, 5, "N: half the parts of each direction's range", low=1),
         "directions": Option(int, 4, "eigenvalues that may exceed lambda_0", low=0),
     }

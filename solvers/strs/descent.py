@@ -22,7 +22,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
-from .multipliers import Multipliers, Proof
+from .multipliers import Multipliers, ProvenBound
 from .row_bound import NodeData, RelaxedSupport, Smoothing, evaluate
 from .settings import (
     ARMIJO,
@@ -377,5 +377,5 @@ def warm_up() -> None:
     three = np.arange(3)
     A = np.diag([3.0, 2.0, 1.0])
     point = Multipliers.of_point(A, A[0], three, np.zeros(13))
-    Proof.at(point, three, three[:1], 2)
+    ProvenBound.at(point, three, three[:1], 2)
     Descent(A, A[0], 2, steps=1).run(three, three[:0], np.zeros(13), 0.1, 0.0)

@@ -18,14 +18,14 @@ from sparseopt.problems.base import Array
 from ..common.outcome import Outcome
 from ..common.program import Program
 
-__all__ = ["HighsMaster", "Master", "ScipMaster"]
+__all__ = ["HighsMaster", "STRSMaster", "ScipMaster"]
 
 _TOLERANCE = 1e-9
 _SCIP_TOLERANCE = 1e-7
 """SCIP asks its LP solver for a thousandth of it at times, which prints a warning below 1e-10."""
 
 
-class Master(Protocol):
+class STRSMaster(Protocol):
     """What the outer approximation asks of its master.
 
     Attributes

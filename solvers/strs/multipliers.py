@@ -13,7 +13,7 @@ from ..common.spheres import maximise_on_sphere
 from .row_bound import row_terms
 from .settings import ROUNDING
 
-__all__ = ["Multipliers", "Proof"]
+__all__ = ["Multipliers", "ProvenBound"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Multipliers:
 
 
 @dataclass(frozen=True, eq=False)
-class Proof:
+class ProvenBound:
     """What multipliers prove at a node.
 
     Attributes
@@ -94,7 +94,9 @@ class Proof:
     d: int
 
     @classmethod
-    def at(cls, multipliers: Multipliers, candidates: Array, fixed_in: Array, d: int) -> Proof:
+    def at(
+        cls, multipliers: Multipliers, candidates: Array, fixed_in: Array, d: int
+    ) -> ProvenBound:
         """Compute the row terms of a node whose candidates the multipliers cover."""
         at = np.searchsorted(multipliers.variables, candidates)
         inside = np.isin(candidates, fixed_in)

@@ -54,7 +54,7 @@ class SphereOuterApproximation(Backend):
     )
     options: ClassVar[Mapping[str, Option]] = {
         "master": Option(
-            str, "highs", "who solves the mixed-integer masters", choices=("highs", "scip")
+            str, "highs", "the solver of the mixed-integer masters", choices=("highs", "scip")
         ),
         "branched": Option(
             int, 4, "nodes of the tree that are processed after each master, 0 for none", low=0

@@ -13,8 +13,8 @@ from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
 from .frontier import Node
-from .master import HighsMaster, Master, ScipMaster
-from .multipliers import Multipliers, Proof
+from .master import HighsMaster, ScipMaster, STRSMaster
+from .multipliers import Multipliers, ProvenBound
 from .support_cuts import exact_pairs
 from .tree import SupportTree
 
@@ -108,7 +108,7 @@ class Search:
         )
         params = replace(self.control.params, node_limit=None, iteration_limit=None)
         inner = _Inner(params=params, outer=self.control)
-        master: Master = (HighsMaster if name == "highs" else ScipMaster)(
+        master: STRSMaster = (HighsMaster if name == "highs" else ScipMaster)(
             len(cuts.free), cuts.m, inner
         )
         for pair in self.pool:
@@ -140,20 +140,22 @@ class Search:
                 if grown is not None:
                     self._replace(master, cuts, *grown)
 
-    def _replace(self, master: Master, cuts: Cuts, node: Node, parts: list[Node]) -> None:
+    def _replace(self, master: STRSMaster, cuts: Cuts, node: Node, parts: list[Node]) -> None:
         """Leave of a node's face its open parts alone, and add the cuts of their pairs."""
         for weights, most in cuts.left(node, parts):
             master.exclude(weights, most)
         for part in parts:
             self._add(master, cuts, part.proof, part)
 
-    def _add_exact(self, master: Master, cuts: Cuts, support: Array) -> None:
+    def _add_exact(self, master: STRSMaster, cuts: Cuts, support: Array) -> None:
         A, a, F = self.tree.A, self.tree.a, cuts.candidates
         places = np.searchsorted(F, support)
         for x in exact_pairs(A[np.ix_(F, F)], a[F], places):
             self._add(master, cuts, Multipliers.of_point(A, a, F, x))
 
-    def _add(self, master: Master, cuts: Cuts, pair: Multipliers, node: Node | None = None) -> None:
+    def _add(
+        self, master: STRSMaster, cuts: Cuts, pair: Multipliers, node: Node | None = None
+    ) -> None:
         master.cut(*cuts.of(pair, node))
         self.cuts += 1
 
@@ -217,7 +219,7 @@ class Cuts:
         """
         candidates = self.candidates if node is None else node.candidates
         fixed_in = self.fixed_in if node is None else node.fixed_in
-        proof = Proof.at(pair, candidates, fixed_in, self.d)
+        proof = ProvenBound.at(pair, candidates, fixed_in, self.d)
         free = ~proof.inside
         chosen = np.sort(proof.terms[free])[::-1][: self.d - int(proof.inside.sum())]
         # The bound is that of the largest terms, with a margin that no other choice exceeds.

@@ -15,7 +15,7 @@ from sparseopt.result import Limit
 from ..common.spheres import Incumbent, maximise_on_spheres, refit, swap
 from .descent import Descent, RowMinimum
 from .frontier import Frontier, Node
-from .multipliers import Multipliers, Proof
+from .multipliers import Multipliers, ProvenBound
 from .scaling import Scaled
 from .settings import TINY, SupportTreeSettings
 
@@ -191,7 +191,7 @@ class SupportTree:
         """
         settings, at_root, n = self.settings, self.nodes == 1, len(node.candidates)
         x = node.warm.point(node.candidates)
-        start = Proof.at(node.warm, node.candidates, node.fixed_in, self.d)
+        start = ProvenBound.at(node.warm, node.candidates, node.fixed_in, self.d)
         delta = (start.bound - self.cut) / settings.shrink
         for round_ in range(settings.root_rounds if at_root else settings.rounds):
             if self._enumerated(node):
@@ -230,9 +230,9 @@ class SupportTree:
             self.pairs.append(found.multipliers)
         return found
 
-    def _tightened(self, node: Node, pair: Multipliers) -> Proof:
+    def _tightened(self, node: Node, pair: Multipliers) -> ProvenBound:
         """Evaluate a pair at a node, and take its bound where that is lower."""
-        proof = Proof.at(pair, node.candidates, node.fixed_in, self.d)
+        proof = ProvenBound.at(pair, node.candidates, node.fixed_in, self.d)
         if proof.bound < node.bound:
             node.bound, node.proof = proof.bound, pair
         return proof
@@ -252,7 +252,7 @@ class SupportTree:
         if found.value > self.best.value:
             self.best = swap(self.A, self.a, found, self.control.limit)
 
-    def _fix(self, node: Node, proof: Proof) -> int:
+    def _fix(self, node: Node, proof: ProvenBound) -> int:
         """Fix the variables of which one choice is bounded by the incumbent; return how many."""
         out = np.flatnonzero((proof.bounds_in <= self.cut) & ~proof.inside)
         into = np.flatnonzero((proof.bounds_out <= self.cut) & ~proof.inside)
@@ -334,7 +334,7 @@ class SupportTree:
 
     def _branch(self, node: Node, relaxed: RowMinimum) -> None:
         """Split a node by the variable of most weight that the relaxed support leaves undecided."""
-        proof = Proof.at(node.warm, node.candidates, node.fixed_in, self.d)
+        proof = ProvenBound.at(node.warm, node.candidates, node.fixed_in, self.d)
         weight = np.where(relaxed.weight < self.settings.decided, relaxed.weight, 0.0)
         share = relaxed.density / max(float(relaxed.density.max()), TINY)
         undecided = weight + self.settings.tie * share

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sparseopt.api import save
 from sparseopt.bench.frame import frame
 from sparseopt.bench.run import plan_run, run
-from sparseopt.bench.suite import BackendEntry, InstanceEntry, Limits, Suite
+from sparseopt.bench.suite import BackendEntry, InstanceEntry, SolveLimits, Suite
 from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
@@ -94,7 +94,7 @@ def compare(
             backends=entries,
             seeds=tuple(seeds),
             repeats=repeats,
-            limits=Limits(time=float(time_limit), memory=int(memory), threads=threads),
+            limits=SolveLimits(time=float(time_limit), memory=int(memory), threads=threads),
             params=asked,
             python_path=tuple(Path(entry or ".").resolve() for entry in sys.path)
             if any(entry.reference for entry in entries)

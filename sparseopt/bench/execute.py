@@ -16,14 +16,15 @@ from typing import Any
 from sparseopt.bench.environment import environment
 from sparseopt.bench.instances import resolved
 from sparseopt.bench.jobs import Job
-from sparseopt.bench.process import Ended, Watch, launch
-from sparseopt.bench.records import Outcome, classify
+from sparseopt.bench.process import ProcessEnd, Watch, launch
+from sparseopt.bench.records import SolveOutcome, classify
 from sparseopt.bench.study import Unit
 
 __all__ = ["Stopped", "execute"]
 
 _PACKAGE = "sparseopt.bench"
 _JUDGE_MEMORY = 16 * 10**9
+_LOGGED = (SolveOutcome.CRASH, SolveOutcome.HANG, SolveOutcome.FAILED)
 _locks: dict[str, threading.Lock] = {}
 _locks_lock = threading.Lock()
 
@@ -59,12 +60,12 @@ def execute(
     work_root = folder / "work"
     work_root.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f"{job.key}-", dir=work_root))
-    tell = on_phase or (lambda _: None)
+    notify = on_phase or (lambda _: None)
     try:
         if isinstance(job, Unit):
-            found = _done(job, folder, work, stop, tell)
+            found = _done(job, folder, work, stop, notify)
         else:
-            found = _answered(job, folder, work, stop, tell)
+            found = _answered(job, folder, work, stop, notify)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return {
@@ -78,19 +79,19 @@ def execute(
 
 
 def _answered(
-    job: Job, folder: Path, work: Path, stop: threading.Event | None, tell: Callable[[str], None]
+    job: Job, folder: Path, work: Path, stop: threading.Event | None, notify: Callable[[str], None]
 ) -> dict[str, Any]:
     """Make the instance, solve it, judge the answer; return what the record says of it."""
-    tell("prepares")
+    notify("prepares")
     facts, trouble = _prepared(job, folder, work, stop)
     solved: dict[str, Any] = {"ended": "raised", "error": "ParamError", "message": trouble}
     evaluation: dict[str, Any] = {}
     log = ""
     if facts is not None:
-        tell("starts")
-        solved, log = _solved(job, facts, work, stop, lambda: tell("solves"))
+        notify("starts")
+        solved, log = _solved(job, facts, work, stop, lambda: notify("solves"))
     if facts is not None and solved["ended"] == "returned":
-        tell("checks")
+        notify("checks")
         evaluation = _judged(job, facts, work, stop)
     outcome, why = classify(solved, evaluation)
     kept = {k: v for k, v in solved.items() if k not in ("ended", "error", "message")}
@@ -108,24 +109,28 @@ def _answered(
         **kept,
         "metrics": metrics,
         "answer": _kept(job, folder, work, [*_arrays_of_answer(work), "answer.json"]),
-        "log": log if outcome in (Outcome.CRASH, Outcome.HANG, Outcome.FAILED) else "",
+        "log": log if outcome in _LOGGED else "",
     }
 
 
 def _done(
-    unit: Unit, folder: Path, work: Path, stop: threading.Event | None, tell: Callable[[str], None]
+    unit: Unit,
+    folder: Path,
+    work: Path,
+    stop: threading.Event | None,
+    notify: Callable[[str], None],
 ) -> dict[str, Any]:
     """Do a unit of a study; return what the record says of it."""
-    tell("starts")
+    notify("starts")
     limits = unit.limits
     spec = {"study": unit.study, "params": unit.params, "memory": limits["memory"]}
     watch = Watch(limits["warm_up"], limits["time"], limits["memory"], limits["threads"])
-    solved, log = _measured("study", spec, work, watch, stop, lambda: tell("solves"))
+    solved, log = _measured("study", spec, work, watch, stop, lambda: notify("solves"))
     outcome, why = classify(solved, None)
-    if outcome is Outcome.OK:
+    if outcome is SolveOutcome.OK:
         complaints = [str(row["complaint"]) for row in solved["rows"] if row.get("complaint")]
         if complaints:
-            outcome, why = Outcome.WRONG, "; ".join(complaints)
+            outcome, why = SolveOutcome.WRONG, "; ".join(complaints)
     files = sorted(path.name for path in (work / "kept").glob("*"))
     return {
         "type": "unit",
@@ -141,7 +146,7 @@ def _done(
         "peak_memory": solved.get("peak_memory"),
         "answer": _kept(unit, folder, work / "kept", files),
         "files": files,
-        "log": log if outcome in (Outcome.CRASH, Outcome.HANG, Outcome.FAILED) else "",
+        "log": log if outcome in _LOGGED else "",
     }
 
 
@@ -294,7 +299,7 @@ def _arrays_of_answer(work: Path) -> list[str]:
     return [file.name for file in work.glob("answer.*.arrays.npz")]
 
 
-def _raise_if_stopped(ended: Ended) -> None:
+def _raise_if_stopped(ended: ProcessEnd) -> None:
     if ended.how == "stopped":
         raise Stopped
 

@@ -29,7 +29,7 @@ __all__ = [
     "COLOURS",
     "MARKERS",
     "Figure",
-    "Scaling",
+    "ScalingFigure",
     "drawn",
     "profile",
     "progress",
@@ -74,7 +74,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Scaling:
+class ScalingFigure:
     """How y grows with x: a power law fitted for each backend, with an interval.
 
     Each kind of problem is fitted by itself; `kinds` names those that are meant, if not all, and
@@ -125,7 +125,7 @@ def read_figure(table: Table) -> Figure:
     return figure
 
 
-def read_scaling(table: Table) -> Scaling:
+def read_scaling(table: Table) -> ScalingFigure:
     """Read one [[scaling]] entry.
 
     Parameters
@@ -134,14 +134,14 @@ def read_scaling(table: Table) -> Scaling:
 
     Returns
     -------
-    Scaling
+    ScalingFigure
 
     Raises
     ------
     ParamError
         When a key is missing, unknown or wrong.
     """
-    fit = Scaling(
+    fit = ScalingFigure(
         table.text("x", required=True),
         table.text("y", "time"),
         table.text("title"),
@@ -243,7 +243,7 @@ def progress(
 
 
 def scaling(
-    table: pd.DataFrame, fit: Scaling, styles: Mapping[str, int], title: str
+    table: pd.DataFrame, fit: ScalingFigure, styles: Mapping[str, int], title: str
 ) -> tuple[str, list[dict[str, Any]], list[str]]:
     """Draw y against x on logarithmic axes with the fitted power laws; return them, too.
 
@@ -251,7 +251,7 @@ def scaling(
     ----------
     table : DataFrame
         Of :func:`~sparseopt.bench.frame.frame`.
-    fit : Scaling
+    fit : ScalingFigure
     styles : mapping of str to int
         The position of each backend's style, by its label.
     title : str

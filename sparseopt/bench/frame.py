@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sparseopt.bench.evaluate import TOLERANCE, worse
-from sparseopt.bench.records import Outcome
+from sparseopt.bench.records import SolveOutcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ _PLAIN = (
     "started",
     "load",
 )
-_ANSWERED = (Outcome.OK, Outcome.TIMEOUT, Outcome.STOPPED)
+_ANSWERED = (SolveOutcome.OK, SolveOutcome.TIMEOUT, SolveOutcome.STOPPED)
 _FIRST, _LAST = _PLAIN.index("objective"), _PLAIN.index("excess")
 _NUMBERS = frozenset(_PLAIN[_FIRST : _LAST + 1]) - {"stopped_by"} | {"load"}
 
@@ -80,7 +80,7 @@ def settled(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     questions: dict[tuple[Any, Any], list[dict[str, Any]]] = defaultdict(list)
     for record in copies:
         record["best"] = record["excess"] = None
-        if record.get("objective") is not None and record["outcome"] != Outcome.WRONG:
+        if record.get("objective") is not None and record["outcome"] != SolveOutcome.WRONG:
             questions[record["fingerprint"], record["at"]].append(record)
     for answers in questions.values():
         _compare(answers)
@@ -106,7 +106,7 @@ def _compare(answers: list[dict[str, Any]]) -> None:
         if record["status"] == "optimal" and worse(
             record["objective"], value, sense, max(TOLERANCE, gap), unit
         ):
-            record["outcome"] = Outcome.WRONG.value
+            record["outcome"] = SolveOutcome.WRONG.value
             record["message"] = (
                 f"claims the optimum at {record['objective']:.10g}; {best['label']} attains "
                 f"{value:.10g}"
@@ -114,7 +114,7 @@ def _compare(answers: list[dict[str, Any]]) -> None:
         elif bound is not None and worse(
             value, bound, "max" if sense == "min" else "min", unit=unit
         ):
-            record["outcome"] = Outcome.WRONG.value
+            record["outcome"] = SolveOutcome.WRONG.value
             record["message"] = (
                 f"claims the bound {bound:.10g}; {best['label']} attains {value:.10g}"
             )
@@ -131,7 +131,7 @@ def _compare_curve(record: dict[str, Any], best: Mapping[float, float], sign: fl
         excess = sign * (found - best[K]) / max(_unit(record), abs(best[K]))
         record["excess"] = max(record["excess"], excess)
         if excess > TOLERANCE and record["status"] == "optimal":
-            record["outcome"] = Outcome.WRONG.value
+            record["outcome"] = SolveOutcome.WRONG.value
             record["message"] = (
                 f"claims the optimum {found:.10g} for the budget {K:g}; {best[K]:.10g} is attained"
             )
@@ -184,7 +184,7 @@ def unit_frame(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
     rows = []
     for record in records:
-        ended = record["outcome"] in (Outcome.OK, Outcome.WRONG)
+        ended = record["outcome"] in (SolveOutcome.OK, SolveOutcome.WRONG)
         common = {"outcome": record["outcome"], "solved": ended, "answered": ended}
         rows += [{**record["params"], **row, **common} for row in record["rows"] or [{}]]
     return pd.DataFrame(rows)
@@ -193,9 +193,9 @@ def unit_frame(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 def _row(record: Mapping[str, Any]) -> dict[str, Any]:
     instance = record["instance"]
     row = {name: record.get(name) for name in _PLAIN}
-    outcome = Outcome(record["outcome"])
+    outcome = SolveOutcome(record["outcome"])
     limit = float(record["limits"]["time"])
-    solved = outcome is Outcome.OK
+    solved = outcome is SolveOutcome.OK
     excess = record.get("excess")
     verified = record.get("verdict") == "verified"
     row.update(

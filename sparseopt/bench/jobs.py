@@ -15,7 +15,7 @@ from sparseopt.bench.instances import design_settings
 from sparseopt.bench.suite import BackendEntry, InstanceEntry, Setting, Suite
 from sparseopt.errors import ParamError
 
-__all__ = ["Job", "Selection", "expand", "file_digest"]
+__all__ = ["Job", "JobSelection", "expand", "file_digest"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Selection:
+class JobSelection:
     """Part of a suite: what to run of it.
 
     Attributes
@@ -88,13 +88,13 @@ class Selection:
     time_limit: float | None = None
 
 
-def expand(suite: Suite, selection: Selection | None = None) -> list[Job]:
+def expand(suite: Suite, selection: JobSelection | None = None) -> list[Job]:
     """Return all solves of a suite, in the order of the file.
 
     Parameters
     ----------
     suite : Suite
-    selection : Selection, optional
+    selection : JobSelection, optional
         All by default.
 
     Returns
@@ -106,7 +106,7 @@ def expand(suite: Suite, selection: Selection | None = None) -> list[Job]:
     ParamError
         When a file is not there, or the selection leaves nothing.
     """
-    chosen = selection or Selection()
+    chosen = selection or JobSelection()
     labels = {entry.label for entry in suite.backends}
     for label in chosen.backends:
         if label not in labels:

@@ -22,7 +22,7 @@ from sparseopt.compiling import MODE_VARIABLE, Mode
 __all__ = [
     "PARENT",
     "PIPE",
-    "Ended",
+    "ProcessEnd",
     "Watch",
     "announce",
     "begin",
@@ -72,7 +72,7 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProcessEnd:
     """How a process ended.
 
     Attributes
@@ -101,7 +101,7 @@ def launch(
     watch: Watch,
     stop: threading.Event | None = None,
     on_solve: Callable[[], None] | None = None,
-) -> Ended:
+) -> ProcessEnd:
     """Run ``python -m module folder`` until it ends or has to be ended.
 
     Parameters
@@ -146,7 +146,7 @@ def launch(
             guard.stdin.close()
     if how == "exit":
         how, message = _exit(process.returncode)
-    return Ended(how, message, _tail(log), peak, time.monotonic() - begun)
+    return ProcessEnd(how, message, _tail(log), peak, time.monotonic() - begun)
 
 
 def _environment(threads: int, writer: int) -> dict[str, str]:

@@ -14,10 +14,10 @@ from typing import Any, Self
 
 from sparseopt.errors import ParamError
 
-__all__ = ["Outcome", "RecordFile", "classify", "content", "read_records"]
+__all__ = ["RecordFile", "SolveOutcome", "classify", "content", "read_records"]
 
 
-class Outcome(StrEnum):
+class SolveOutcome(StrEnum):
     """How one solve of a benchmark ended; exactly one of these."""
 
     OK = "ok"
@@ -46,7 +46,11 @@ class Outcome(StrEnum):
     @property
     def attempted(self) -> bool:
         """Whether the backend tried at all: others are left out of rates and profiles."""
-        return self not in (Outcome.LICENCE, Outcome.UNSUPPORTED, Outcome.UNAVAILABLE)
+        return self not in (
+            SolveOutcome.LICENCE,
+            SolveOutcome.UNSUPPORTED,
+            SolveOutcome.UNAVAILABLE,
+        )
 
 
 _CLAIMS = ("optimal", "converged", "infeasible", "unbounded")
@@ -54,7 +58,7 @@ _CLAIMS = ("optimal", "converged", "infeasible", "unbounded")
 
 def classify(
     solved: Mapping[str, Any], evaluation: Mapping[str, Any] | None
-) -> tuple[Outcome, str]:
+) -> tuple[SolveOutcome, str]:
     """Return the class of a solve and, where it is not ok, why in a few words.
 
     Parameters
@@ -69,48 +73,48 @@ def classify(
     message = str(solved.get("message", ""))
     match solved["ended"]:
         case "memory":
-            return Outcome.MEMORY, message
+            return SolveOutcome.MEMORY, message
         case "hang":
-            return Outcome.HANG, message
+            return SolveOutcome.HANG, message
         case "died" | "silent":
-            return Outcome.CRASH, message
+            return SolveOutcome.CRASH, message
         case "raised":
             return _raised(str(solved.get("error", "")), message)
     if evaluation is None:
-        return Outcome.OK, ""
+        return SolveOutcome.OK, ""
     if "unreadable" in evaluation:
-        return Outcome.FAILED, str(evaluation["unreadable"])
+        return SolveOutcome.FAILED, str(evaluation["unreadable"])
     status, limit = evaluation["status"], evaluation["limit"]
     if limit == "memory":
-        return Outcome.MEMORY, "MemoryError"
+        return SolveOutcome.MEMORY, "MemoryError"
     if evaluation["verdict"] == "refuted":
-        return Outcome.WRONG, "; ".join(evaluation["messages"][:3])
+        return SolveOutcome.WRONG, "; ".join(evaluation["messages"][:3])
     if evaluation["contradictions"]:
-        return Outcome.WRONG, "; ".join(evaluation["contradictions"][:3])
+        return SolveOutcome.WRONG, "; ".join(evaluation["contradictions"][:3])
     if status in _CLAIMS:
-        return Outcome.OK, ""
+        return SolveOutcome.OK, ""
     if limit == "time":
-        return Outcome.TIMEOUT, ""
+        return SolveOutcome.TIMEOUT, ""
     if limit == "interrupted":
-        return Outcome.FAILED, "interrupted"
+        return SolveOutcome.FAILED, "interrupted"
     if limit is not None:
-        return Outcome.STOPPED, f"{limit} limit"
-    return Outcome.FAILED, str(evaluation.get("raw_status") or status)
+        return SolveOutcome.STOPPED, f"{limit} limit"
+    return SolveOutcome.FAILED, str(evaluation.get("raw_status") or status)
 
 
-def _raised(error: str, message: str) -> tuple[Outcome, str]:
+def _raised(error: str, message: str) -> tuple[SolveOutcome, str]:
     if error in ("unavailable", "ModuleNotFoundError"):
-        return Outcome.UNAVAILABLE, message
+        return SolveOutcome.UNAVAILABLE, message
     # A vendor's term, in whichever exception it comes.
     if error in ("BackendUnavailable", "BackendError") and "licen" in message.lower():
-        return Outcome.LICENCE, message
+        return SolveOutcome.LICENCE, message
     if error == "BackendUnavailable":
-        return Outcome.LICENCE, message
+        return SolveOutcome.LICENCE, message
     if error == "UnsupportedProblem":
-        return Outcome.UNSUPPORTED, message
+        return SolveOutcome.UNSUPPORTED, message
     if error == "MemoryError":
-        return Outcome.MEMORY, message
-    return Outcome.FAILED, message
+        return SolveOutcome.MEMORY, message
+    return SolveOutcome.FAILED, message
 
 
 FORMAT = "sparseopt-benchmark"

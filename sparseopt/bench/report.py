@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparseopt.bench import figures
 from sparseopt.bench.frame import frame, settled, unit_frame
-from sparseopt.bench.records import Outcome, read_records
+from sparseopt.bench.records import SolveOutcome, read_records
 from sparseopt.bench.run import RECORDS, SUITE
 from sparseopt.bench.stats import by_problem, median_ratio, shifted_geometric_mean
 from sparseopt.bench.study import Study, find_study
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from sparseopt.bench.figures import Figure
 
-__all__ = ["Family", "Line", "families", "problems_of", "troubles", "write_report"]
+__all__ = ["BackendSummary", "FamilySummary", "families", "problems_of", "troubles", "write_report"]
 
 
 @dataclass(frozen=True)
-class Line:
+class BackendSummary:
     """One backend over the problems of a family.
 
     Attributes
@@ -79,17 +79,17 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Family:
+class FamilySummary:
     """The backends over one family of problems."""
 
     name: str
     problems: int
     shift: float
-    lines: tuple[Line, ...]
+    lines: tuple[BackendSummary, ...]
     sentence: str
 
 
-def families(table: pd.DataFrame) -> list[Family]:
+def families(table: pd.DataFrame) -> list[FamilySummary]:
     """Sum up every family of problems; backends are ordered by correct answers, then by time.
 
     Parameters
@@ -99,7 +99,7 @@ def families(table: pd.DataFrame) -> list[Family]:
 
     Returns
     -------
-    list of Family
+    list of FamilySummary
     """
     out = []
     known = table[table["family"].notna()]
@@ -116,25 +116,25 @@ def families(table: pd.DataFrame) -> list[Family]:
         lines.sort(key=_rank)
         if lines:
             out.append(
-                Family(
+                FamilySummary(
                     str(name), own["problem"].nunique(), shift, tuple(lines), _sentence(own, lines)
                 )
             )
     return out
 
 
-def _rank(line: Line) -> tuple[float, float, int, float]:
+def _rank(line: BackendSummary) -> tuple[float, float, int, float]:
     """Order by the best values found, then by proofs, then by time."""
     tried = line.attempted
     return (-line.correct / tried, -line.proven / tried, -tried, line.mean)
 
 
-def _line(label: str, group: pd.DataFrame, shift: float, fastest: int) -> Line:
+def _line(label: str, group: pd.DataFrame, shift: float, fastest: int) -> BackendSummary:
     counts = group["outcome"].value_counts()
     shown = ("ok", "wrong")
-    other = ", ".join(f"{counts[o]} {o}" for o in Outcome if o in counts and o not in shown)
-    shares = tuple((o.value, 100.0 * counts[o] / len(group)) for o in Outcome if o in counts)
-    return Line(
+    other = ", ".join(f"{counts[o]} {o}" for o in SolveOutcome if o in counts and o not in shown)
+    shares = tuple((o.value, 100.0 * counts[o] / len(group)) for o in SolveOutcome if o in counts)
+    return BackendSummary(
         backend=label,
         attempted=len(group),
         solved=int(group["solved"].sum()),
@@ -151,7 +151,7 @@ def _line(label: str, group: pd.DataFrame, shift: float, fastest: int) -> Line:
     )
 
 
-def _sentence(own: pd.DataFrame, lines: Sequence[Line]) -> str:
+def _sentence(own: pd.DataFrame, lines: Sequence[BackendSummary]) -> str:
     """Return who leads, and how it compares with the next, in a form that can be quoted."""
     first = lines[0]
     problems = count_text(own["problem"].nunique(), "problem")
@@ -335,7 +335,7 @@ def _study_context(records: Sequence[Mapping[str, Any]], study: Study) -> dict[s
     # A colour belongs to one series for the whole report.
     labels = dict.fromkeys(str(v) for f in study.figures for v in table.get(f.series, ()))
     styles = {label: k for k, label in enumerate(labels)}
-    bad = [record for record in records if record["outcome"] != Outcome.OK]
+    bad = [record for record in records if record["outcome"] != SolveOutcome.OK]
     return {
         "name": study.name,
         "title": study.title,

@@ -21,7 +21,7 @@ from typing import Any
 
 from sparseopt.bench.environment import environment
 from sparseopt.bench.execute import Stopped, execute
-from sparseopt.bench.jobs import Job, Selection, expand
+from sparseopt.bench.jobs import Job, JobSelection, expand
 from sparseopt.bench.records import FORMAT, VERSION, RecordFile, read_records
 from sparseopt.bench.study import Study, Unit
 from sparseopt.bench.suite import Suite
@@ -31,8 +31,8 @@ __all__ = [
     "ENGINES",
     "RECORDS",
     "Done",
-    "Progress",
     "RunPlan",
+    "RunProgress",
     "distributed",
     "local",
     "plan_run",
@@ -309,7 +309,7 @@ class RunPlan:
 
 
 @dataclass
-class Progress:
+class RunProgress:
     """How far a run is; what a listener is shown after every change.
 
     Attributes
@@ -364,7 +364,7 @@ class Progress:
 def plan_run(
     suite: Suite | Study,
     folder: str | PathLike[str],
-    selection: Selection | None = None,
+    selection: JobSelection | None = None,
     *,
     shuffle: int | None = None,
     retry: tuple[str, ...] = (),
@@ -376,7 +376,7 @@ def plan_run(
     suite : Suite or Study
     folder : path
         Of the run; it need not exist.
-    selection : Selection, optional
+    selection : JobSelection, optional
         Part of the suite.
     shuffle : int, optional
         Seed of a random order. Default: the order of the file.
@@ -391,7 +391,7 @@ def plan_run(
     """
     jobs: list[Job | Unit]
     if isinstance(suite, Study):
-        jobs = _units(suite, selection or Selection())
+        jobs = _units(suite, selection or JobSelection())
     else:
         _check_backends(suite)
         jobs = [*expand(suite, selection)]
@@ -416,8 +416,8 @@ def run(
     parallel: int = 1,
     engine: str = "local",
     scheduler: str | None = None,
-    on_change: Callable[[Progress], None] | None = None,
-    progress: Progress | None = None,
+    on_change: Callable[[RunProgress], None] | None = None,
+    progress: RunProgress | None = None,
 ) -> list[dict[str, Any]]:
     """Do what is left of a run, and return all its records.
 
@@ -436,7 +436,7 @@ def run(
         Address of a running Dask or Ray cluster; default: one on this machine.
     on_change : callable, optional
         Called after every change.
-    progress : Progress, optional
+    progress : RunProgress, optional
         The one to keep, for a listener in another thread.
 
     Raises
@@ -449,16 +449,16 @@ def run(
     if parallel < 1:
         raise ParamError(f"the number of parallel jobs is {parallel}; expected at least 1")
     plan.folder.mkdir(parents=True, exist_ok=True)
-    state = progress or Progress(len(plan.jobs), parallel)
+    state = progress or RunProgress(len(plan.jobs), parallel)
     state.done = len(plan.records)
     for record in plan.records:
         state.count(record)
-    tell = on_change or (lambda _: None)
+    notify = on_change or (lambda _: None)
     stop = threading.Event()
 
     def on_phase(job: Job | Unit, phase: str) -> None:
         state.began(job, phase)
-        tell(state)
+        notify(state)
 
     records = {record["key"]: record for record in plan.records}
     with RecordFile(plan.folder / RECORDS) as file:
@@ -480,11 +480,11 @@ def run(
                 file.append(record)
                 records[record["key"]] = record
                 state.finished(record)
-                tell(state)
+                notify(state)
     return [records[job.key] for job in plan.jobs if job.key in records]
 
 
-def _units(study: Study, selection: Selection) -> list[Job | Unit]:
+def _units(study: Study, selection: JobSelection) -> list[Job | Unit]:
     if selection.backends or selection.max_seeds:
         raise ParamError(
             f"{study.name} is a study: --set chooses what it does (its settings: "

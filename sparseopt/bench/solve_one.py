@@ -74,9 +74,9 @@ def _solve(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _course(seen: list[Progress]) -> list[list[float | None]]:
     """Return (seconds, objective, bound) of the progress reports that state one of the two."""
-    told = [p for p in seen if p.objective is not None or p.bound is not None]
-    step = max(1, math.ceil(len(told) / _COURSE))
-    return [[p.seconds, _finite(p.objective), _finite(p.bound)] for p in told[::step]]
+    stated = [p for p in seen if p.objective is not None or p.bound is not None]
+    step = max(1, math.ceil(len(stated) / _COURSE))
+    return [[p.seconds, _finite(p.objective), _finite(p.bound)] for p in stated[::step]]
 
 
 def _finite(value: float | None) -> float | None:

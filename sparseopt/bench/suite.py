@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sparseopt.bench.fields import Table
-from sparseopt.bench.figures import Figure, Scaling, read_figure, read_scaling
+from sparseopt.bench.figures import Figure, ScalingFigure, read_figure, read_scaling
 from sparseopt.bench.tables import TableSpec, read_table
 from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
@@ -19,8 +19,8 @@ from sparseopt.params import SolveParams
 __all__ = [
     "BackendEntry",
     "InstanceEntry",
-    "Limits",
     "Setting",
+    "SolveLimits",
     "Suite",
     "find_suite",
     "read_suite",
@@ -39,7 +39,7 @@ _SUITE_KEYS = (
 
 
 @dataclass(frozen=True)
-class Limits:
+class SolveLimits:
     """What one solve may take.
 
     Attributes
@@ -124,7 +124,7 @@ class Suite:
     seeds : tuple of int
         Seeds of the solvers (those of instances are theirs).
     repeats : int
-    limits : Limits
+    limits : SolveLimits
     warm_up : bool
         Whether compiled code is run once before the clock starts.
     params : mapping
@@ -143,13 +143,13 @@ class Suite:
     settings: tuple[Setting, ...] = (Setting(),)
     seeds: tuple[int, ...] = (0,)
     repeats: int = 1
-    limits: Limits = field(default_factory=Limits)
+    limits: SolveLimits = field(default_factory=SolveLimits)
     warm_up: bool = True
     params: Mapping[str, Any] = field(default_factory=dict)
     python_path: tuple[Path, ...] = ()
     tables: tuple[TableSpec, ...] = ()
     figures: tuple[Figure, ...] = ()
-    scaling: tuple[Scaling, ...] = ()
+    scaling: tuple[ScalingFigure, ...] = ()
 
 
 def read_suite(path: str | PathLike[str]) -> Suite:
@@ -218,8 +218,8 @@ def suite_from(document: Mapping[str, Any], file: str, folder: Path) -> Suite:
     for k, label in enumerate(labels):
         if label in labels[:k]:
             raise ParamError(
-                f"{file}: [[backends]] {k + 1}, key 'label' is {label!r} a second time; expected "
-                "labels that tell the backends apart"
+                f"{file}: [[backends]] {k + 1}, key 'label' is {label!r} a second time; expected a "
+                "label of its own for each backend"
             )
     for k, entry in enumerate(instances, 1):
         for name in entry.backends:
@@ -228,13 +228,13 @@ def suite_from(document: Mapping[str, Any], file: str, folder: Path) -> Suite:
                     f"{file}: [[instances]] {k}, key 'backends' has {name!r}; expected labels of "
                     f"[[backends]]: {', '.join(labels)}"
                 )
-    limits = Limits(
-        time=head.number("time_limit", Limits.time),
-        grace=head.number("grace", Limits.grace),
+    limits = SolveLimits(
+        time=head.number("time_limit", SolveLimits.time),
+        grace=head.number("grace", SolveLimits.grace),
         memory=head.memory("memory", "4 GB"),
-        threads=head.count("threads", Limits.threads),
-        warm_up=head.number("warm_up_limit", Limits.warm_up),
-        check=head.number("check_limit", Limits.check),
+        threads=head.count("threads", SolveLimits.threads),
+        warm_up=head.number("warm_up_limit", SolveLimits.warm_up),
+        check=head.number("check_limit", SolveLimits.check),
     )
     suite = Suite(
         name=head.text("name", Path(file).stem),

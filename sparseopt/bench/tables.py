@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sparseopt.bench.fields import Table
-from sparseopt.bench.records import Outcome
+from sparseopt.bench.records import SolveOutcome
 from sparseopt.bench.wording import name_of, number_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TIMES", "Cell", "Layout", "PaperRow", "TableSpec", "laid_out", "read_table"]
+__all__ = ["TIMES", "Cell", "FilledTable", "PaperRow", "TableSpec", "laid_out", "read_table"]
 
 STATISTICS = ("mean-se", "mean-sd", "mean", "median", "max", "min", "sum", "total", "count")
 
@@ -133,7 +133,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Layout:
+class FilledTable:
     """A table that is ready to be printed.
 
     Attributes
@@ -154,7 +154,7 @@ class Layout:
     rows: list[tuple[Key, list[Cell]]]
 
 
-def laid_out(table: pd.DataFrame, spec: TableSpec) -> Layout:
+def laid_out(table: pd.DataFrame, spec: TableSpec) -> FilledTable:
     """Return a table of the frame as its specification asks, with the paper's cells.
 
     Parameters
@@ -165,7 +165,7 @@ def laid_out(table: pd.DataFrame, spec: TableSpec) -> Layout:
 
     Returns
     -------
-    Layout
+    FilledTable
     """
     cells: dict[tuple[Key, Key], Cell] = {}
     wanted = [name for name in (*spec.rows, *spec.columns) if name != "value"]
@@ -189,7 +189,7 @@ def laid_out(table: pd.DataFrame, spec: TableSpec) -> Layout:
                 cells[head, _named(column, spec.columns)] = Cell(text, paper=True)
     row_keys = _sorted(list(dict.fromkeys(row for row, _ in cells)))
     column_keys = _sorted(list(dict.fromkeys(column for _, column in cells)))
-    return Layout(
+    return FilledTable(
         title=spec.title,
         source=spec.source,
         note=spec.note,
@@ -245,7 +245,7 @@ def _head(value: Any) -> str:
 
 def _cell(group: pd.DataFrame, value: str, statistic: str) -> Cell:
     if statistic == "count":
-        tried = group[group["outcome"].map(lambda outcome: Outcome(outcome).attempted)]
+        tried = group[group["outcome"].map(lambda outcome: SolveOutcome(outcome).attempted)]
         tried = tried.dropna(subset=[value])
         return Cell(f"{int(tried[value].sum())} of {len(tried)}", len(group))
     # A time is that of a solve that ended by itself; an answer counts at a limit, too; and how far

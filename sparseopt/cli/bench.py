@@ -144,20 +144,20 @@ def run(
     Records go to DIR (bench-runs/NAME); the same command goes on with a run that was ended, in
     whatever way, and does nothing twice.
     """
-    from sparseopt.bench.jobs import Selection
-    from sparseopt.bench.records import Outcome
+    from sparseopt.bench.jobs import JobSelection
+    from sparseopt.bench.records import SolveOutcome
     from sparseopt.bench.run import plan_run
     from sparseopt.bench.study import Study
     from sparseopt.bench.wording import count_text
     from sparseopt.cli.bench_live import run_live
 
     for name in retry:
-        if name not in list(Outcome):
-            raise ParamError(f"--retry {name}: expected one of {', '.join(Outcome)}")
+        if name not in list(SolveOutcome):
+            raise ParamError(f"--retry {name}: expected one of {', '.join(SolveOutcome)}")
     if time_limit is not None and not 0.0 < time_limit < float("inf"):
         raise ParamError(f"--time-limit {time_limit}: expected a number > 0")
     found, source = _found(suite, settings)
-    selection = Selection(instances, backends, max_seeds, time_limit)
+    selection = JobSelection(instances, backends, max_seeds, time_limit)
     place = folder or Path(_ROOT) / found.name
     plan = plan_run(found, place, selection, shuffle=shuffle, retry=retry)
     if dry_run:
@@ -192,7 +192,7 @@ def run(
             click.echo("nothing was left to do; -o DIR starts a run of its own")
         click.echo(f"next: sparseopt bench report {place}")
     refuted = isinstance(found, Study) and any(
-        Outcome(name).attempted and name != Outcome.OK for name in counts
+        SolveOutcome(name).attempted and name != SolveOutcome.OK for name in counts
     )
     return ExitCode.NO_ANSWER if refuted else ExitCode.ANSWER
 

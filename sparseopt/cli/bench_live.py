@@ -12,7 +12,7 @@ from sparseopt.cli.exits import printable
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from sparseopt.bench.run import Progress, RunPlan
+    from sparseopt.bench.run import RunPlan, RunProgress
 
 __all__ = ["run_live"]
 
@@ -38,9 +38,9 @@ def run_live(
     quiet : bool
         Show nothing.
     """
-    from sparseopt.bench.run import Progress, run
+    from sparseopt.bench.run import RunProgress, run
 
-    progress = Progress(len(plan.jobs), parallel)
+    progress = RunProgress(len(plan.jobs), parallel)
     arguments: dict[str, Any] = {
         "source": source,
         "parallel": parallel,
@@ -77,7 +77,7 @@ class _Lines:
     def __init__(self) -> None:
         self._shown = 0
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: RunProgress) -> None:
         if len(progress.seconds) == self._shown:
             return
         self._shown = len(progress.seconds)
@@ -99,7 +99,7 @@ def _ended(record: dict[str, Any]) -> str:
     return "  ".join(part for part in parts if part)
 
 
-def _view(progress: Progress) -> Group:
+def _view(progress: RunProgress) -> Group:
     """Draw what runs, what ended last, the classes so far, and how long it will take."""
     from rich.console import Group
     from rich.table import Table

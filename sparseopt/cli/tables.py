@@ -142,8 +142,8 @@ def _print_path(path: PathResult) -> None:
     rows = []
     for knot in path.knots[chosen].tolist():
         support = np.flatnonzero(path.at(knot))
-        told = " ".join(map(str, support)) if sizes else len(support)
-        rows.append((f"{knot:.6g}", f"{path.objective_at(knot):.8g}", told))
+        shown = " ".join(map(str, support)) if sizes else len(support)
+        rows.append((f"{knot:.6g}", f"{path.objective_at(knot):.8g}", shown))
     heads = (path.parameter, "objective", "variables" if sizes else "nonzeros")
     print_table(heads, rows, left=0, words_last=sizes)
 

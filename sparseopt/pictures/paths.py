@@ -184,7 +184,7 @@ def _set_axes(ax: Axes, curves: Curves, x: Scale) -> None:
     ax.set_ylabel("coefficient")
     ax.axhline(0.0, color="black", linewidth=0.6, zorder=1)
 
-    def tell(place: float, _: int) -> str:
+    def label(place: float, _: int) -> str:
         number = curves.count(place)
         return "" if number is None else str(number)
 
@@ -196,7 +196,7 @@ def _set_axes(ax: Axes, curves: Curves, x: Scale) -> None:
         ax.xaxis.set_minor_formatter(NullFormatter())
     if curves.places is not None:
         top.xaxis.set_major_locator(FixedLocator(_spread_choice(ax, curves.places).tolist()))
-    top.xaxis.set_major_formatter(FuncFormatter(tell))
+    top.xaxis.set_major_formatter(FuncFormatter(label))
     top.xaxis.set_minor_formatter(NullFormatter())
     top.tick_params(which="minor", length=0)
     top.set_xlabel("nonzeros", fontsize="small")

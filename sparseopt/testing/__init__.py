@@ -14,12 +14,12 @@ Or, for a table, ``run_conformance(MyBackend())``. After MathOptInterface's ``Te
 """
 
 from sparseopt.testing.cases import ConformanceCase, ConformanceOutcome, NotMet
-from sparseopt.testing.samples import Answer, AnswerCheck, FamilySamples, Sample
+from sparseopt.testing.samples import AnswerCheck, CheckedAnswer, FamilySamples, Sample
 from sparseopt.testing.suite import conformance_cases, run_conformance
 
 __all__ = [
-    "Answer",
     "AnswerCheck",
+    "CheckedAnswer",
     "ConformanceCase",
     "ConformanceOutcome",
     "FamilySamples",

@@ -18,7 +18,7 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.budget.tables import BudgetProblem, BudgetTables
 from sparseopt.result import Status
 from sparseopt.testing.cases import require
-from sparseopt.testing.samples import Answer, AnswerCheck, FamilySamples, Sample, close
+from sparseopt.testing.samples import AnswerCheck, CheckedAnswer, FamilySamples, Sample, close
 
 __all__ = ["budget_samples"]
 
@@ -170,7 +170,7 @@ def _questions(name: str, problem: BudgetProblem, value: Array, known_by: str) -
     yield Sample(name, problem, checks=checks, needs=Feature.PATH, **shared)
 
 
-def _covers(value: Array, answer: Answer) -> None:
+def _covers(value: Array, answer: CheckedAnswer) -> None:
     path = answer.path(BudgetPath)
     require(
         np.array_equal(path.budgets, np.arange(len(value))),
@@ -181,7 +181,7 @@ def _covers(value: Array, answer: Answer) -> None:
     require(path.stopped_by == "budget", f"stopped_by is {path.stopped_by!r}, expected 'budget'")
 
 
-def _counts(answer: Answer) -> None:
+def _counts(answer: CheckedAnswer) -> None:
     path, problem = answer.path(BudgetPath), answer.sample.problem
     for K in path.budgets:
         counts = path.at(K)
@@ -194,7 +194,7 @@ def _counts(answer: Answer) -> None:
         )
 
 
-def _bounds(value: Array, answer: Answer) -> None:
+def _bounds(value: Array, answer: CheckedAnswer) -> None:
     path = answer.path(BudgetPath)
     excess = path.bound - value
     K = int(np.argmax(excess))
@@ -204,7 +204,7 @@ def _bounds(value: Array, answer: Answer) -> None:
     )
 
 
-def _certified(value: Array, answer: Answer) -> None:
+def _certified(value: Array, answer: CheckedAnswer) -> None:
     path = answer.path(BudgetPath)
     for K in np.flatnonzero(path.certified):
         require(
@@ -213,7 +213,7 @@ def _certified(value: Array, answer: Answer) -> None:
         )
 
 
-def _values(value: Array, answer: Answer) -> None:
+def _values(value: Array, answer: CheckedAnswer) -> None:
     path, scale = answer.path(BudgetPath), answer.sample.scale
     for K in path.budgets:
         found = path.objective_at(K)

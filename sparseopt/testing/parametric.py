@@ -18,7 +18,14 @@ from sparseopt.problems.parametric.regression import DantzigSelector, LADLasso
 from sparseopt.result import Status, Verdict
 from sparseopt.testing.cases import require
 from sparseopt.testing.parametric_samples import PathSample, path_samples, short_samples
-from sparseopt.testing.samples import FEASIBILITY, Answer, AnswerCheck, FamilySamples, Sample, close
+from sparseopt.testing.samples import (
+    FEASIBILITY,
+    AnswerCheck,
+    CheckedAnswer,
+    FamilySamples,
+    Sample,
+    close,
+)
 
 __all__ = ["parametric_samples"]
 
@@ -146,7 +153,7 @@ def _lams(sample: PathSample, path: ParametricPath) -> list[float]:
     return [*knots, *between, *above]
 
 
-def _covers(sample: PathSample, answer: Answer) -> None:
+def _covers(sample: PathSample, answer: CheckedAnswer) -> None:
     path, result = answer.path(ParametricPath), answer.result
     require(
         result.status is Status.OPTIMAL,
@@ -163,7 +170,7 @@ def _covers(sample: PathSample, answer: Answer) -> None:
     )
 
 
-def _values(sample: PathSample, answer: Answer) -> None:
+def _values(sample: PathSample, answer: CheckedAnswer) -> None:
     path = answer.path(ParametricPath)
     for lam in _lams(sample, path):
         value, known = path.objective_at(lam), sample.optimum(lam)
@@ -173,7 +180,7 @@ def _values(sample: PathSample, answer: Answer) -> None:
         )
 
 
-def _points(sample: PathSample, answer: Answer) -> None:
+def _points(sample: PathSample, answer: CheckedAnswer) -> None:
     path, problem = answer.path(ParametricPath), sample.problem
     for lam in _lams(sample, path):
         value = path.objective_at(lam)
@@ -190,7 +197,7 @@ def _points(sample: PathSample, answer: Answer) -> None:
             )
 
 
-def _duals(sample: PathSample, answer: Answer) -> None:
+def _duals(sample: PathSample, answer: CheckedAnswer) -> None:
     path, program = answer.path(ParametricPath), sample.problem.canonical()
     for lam in _lams(sample, path):
         value = path.objective_at(lam)
@@ -203,7 +210,7 @@ def _duals(sample: PathSample, answer: Answer) -> None:
             )
 
 
-def _last(sample: PathSample, answer: Answer) -> None:
+def _last(sample: PathSample, answer: CheckedAnswer) -> None:
     result, path = answer.result, answer.path(ParametricPath)
     end = float(path.knots[-1])
     require(result.x is not None, "there is no x")
@@ -223,7 +230,7 @@ def _last(sample: PathSample, answer: Answer) -> None:
         )
 
 
-def _path_verdict(answer: Answer) -> None:
+def _path_verdict(answer: CheckedAnswer) -> None:
     result = answer.result
     said = f"{result.verdict}: {'; '.join(result.check_messages)}"
     require(result.verdict is not Verdict.REFUTED, said)
@@ -231,7 +238,7 @@ def _path_verdict(answer: Answer) -> None:
         require(result.verdict is Verdict.VERIFIED, said)
 
 
-def _agrees(sample: PathSample, answer: Answer) -> None:
+def _agrees(sample: PathSample, answer: CheckedAnswer) -> None:
     path = answer.path(ParametricPath)
     knots = path.knots
     for lam in (float(knots[-1]), float(knots[len(knots) // 2]), (sample.end + sample.top) / 2.0):
@@ -243,7 +250,7 @@ def _agrees(sample: PathSample, answer: Answer) -> None:
         )
 
 
-def _outside(sample: PathSample, answer: Answer) -> None:
+def _outside(sample: PathSample, answer: CheckedAnswer) -> None:
     lam = sample.lam_min / 2.0
     try:
         answer.path(ParametricPath).at(lam)
@@ -252,7 +259,7 @@ def _outside(sample: PathSample, answer: Answer) -> None:
     require(False, f"at({lam}) answered, the path ends at {sample.lam_min}")
 
 
-def _grid_status(answer: Answer) -> None:
+def _grid_status(answer: CheckedAnswer) -> None:
     grid, asked = answer.path(GridPath), answer.sample.question["lam"]
     expected = {Status.OPTIMAL} if answer.exact else {Status.OPTIMAL, Status.CONVERGED}
     require(
@@ -262,7 +269,7 @@ def _grid_status(answer: Answer) -> None:
     require(tuple(grid.knots) == asked, f"the grid is {grid.knots}, asked for {asked}")
 
 
-def _grid_values(sample: PathSample, answer: Answer) -> None:
+def _grid_values(sample: PathSample, answer: CheckedAnswer) -> None:
     grid = answer.path(GridPath)
     for lam in answer.sample.question["lam"]:
         value, known = grid.objective_at(lam), sample.optimum(lam)

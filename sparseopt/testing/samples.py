@@ -20,8 +20,8 @@ from sparseopt.testing.cases import Check, ConformanceCase, NotMet, require
 
 __all__ = [
     "FEASIBILITY",
-    "Answer",
     "AnswerCheck",
+    "CheckedAnswer",
     "FamilySamples",
     "Sample",
     "answer_case",
@@ -43,14 +43,14 @@ class AnswerCheck:
     asserts : str
         One sentence.
     run : callable
-        Takes an :class:`Answer`, and raises :class:`~sparseopt.testing.NotMet` when the statement
-        is false.
+        Takes a :class:`CheckedAnswer`, and raises :class:`~sparseopt.testing.NotMet` when the
+        statement is false.
     needs : Feature, optional
         Backends without this feature are not asked.
     """
 
     asserts: str
-    run: Callable[[Answer], None]
+    run: Callable[[CheckedAnswer], None]
     needs: Feature | None = None
 
 
@@ -144,7 +144,7 @@ class FamilySamples:
 _Path = TypeVar("_Path")
 
 
-class Answer:
+class CheckedAnswer:
     """A backend's checked answer to a sample; solved when it is first looked at."""
 
     def __init__(self, backend: Backend, sample: Sample) -> None:
@@ -220,7 +220,7 @@ def answer_case(family: str, backend: Backend, sample: Sample) -> ConformanceCas
     ConformanceCase
         Solved when its first check runs.
     """
-    answer, name = Answer(backend, sample), f"{family}/{sample.name}"
+    answer, name = CheckedAnswer(backend, sample), f"{family}/{sample.name}"
     checks = _SINGLE if sample.checks is None else sample.checks
     if sample.checks is None and sample.status is not Status.OPTIMAL:
         checks = {key: _SINGLE[key] for key in ("status", "verdict", "filled", "saved")}
@@ -235,7 +235,7 @@ def answer_case(family: str, backend: Backend, sample: Sample) -> ConformanceCas
     )
 
 
-def _status(answer: Answer) -> None:
+def _status(answer: CheckedAnswer) -> None:
     result, expected = answer.result, answer.sample.status
     require(result.limit is None, f"limit is {result.limit} though none was asked for")
     allowed = {expected} if answer.exact else {expected, Status.CONVERGED}
@@ -246,7 +246,7 @@ def _status(answer: Answer) -> None:
     )
 
 
-def _objective(answer: Answer) -> None:
+def _objective(answer: CheckedAnswer) -> None:
     result, sample = answer.result, answer.sample
     require(result.x is not None and result.objective is not None, "no x or no objective")
     assert result.x is not None
@@ -257,7 +257,7 @@ def _objective(answer: Answer) -> None:
     )
 
 
-def _feasible(answer: Answer) -> None:
+def _feasible(answer: CheckedAnswer) -> None:
     for name, violation in answer.result.residuals().items():
         require(
             violation <= FEASIBILITY * answer.sample.scale,
@@ -266,7 +266,7 @@ def _feasible(answer: Answer) -> None:
     require(answer.result.x is not None, "there is no x")
 
 
-def _optimum(answer: Answer) -> None:
+def _optimum(answer: CheckedAnswer) -> None:
     result, sample = answer.result, answer.sample
     objective, optimum = result.objective, sample.optimum
     require(objective is not None, "there is no objective")
@@ -280,7 +280,7 @@ def _optimum(answer: Answer) -> None:
     )
 
 
-def _bound(answer: Answer) -> None:
+def _bound(answer: CheckedAnswer) -> None:
     result, sample = answer.result, answer.sample
     if result.bound is None:
         require(
@@ -297,7 +297,7 @@ def _bound(answer: Answer) -> None:
     )
 
 
-def _gap(answer: Answer) -> None:
+def _gap(answer: CheckedAnswer) -> None:
     result = answer.result
     if not answer.exact or Feature.DUAL_BOUND not in answer.backend.features:
         return
@@ -307,7 +307,7 @@ def _gap(answer: Answer) -> None:
     )
 
 
-def _verdict(answer: Answer) -> None:
+def _verdict(answer: CheckedAnswer) -> None:
     result = answer.result
     said = f"{result.verdict}: {'; '.join(result.check_messages)}"
     require(result.verdict is not Verdict.REFUTED, said)
@@ -315,7 +315,7 @@ def _verdict(answer: Answer) -> None:
         require(result.verdict is Verdict.VERIFIED, said)
 
 
-def _filled(answer: Answer) -> None:
+def _filled(answer: CheckedAnswer) -> None:
     result, sample = answer.result, answer.sample
     require(result.backend == answer.backend.name, f"backend is {result.backend!r}")
     require(result.kind == sample.problem.kind, f"kind is {result.kind!r}")
@@ -330,7 +330,7 @@ def _filled(answer: Answer) -> None:
     require(result.instance == sample.problem.fingerprint(), "instance is another fingerprint")
 
 
-def _saved(answer: Answer) -> None:
+def _saved(answer: CheckedAnswer) -> None:
     from sparseopt.io.results import load_result
 
     result, problem = answer.result, answer.sample.problem

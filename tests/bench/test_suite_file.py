@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sparseopt.bench.jobs import Selection, expand
+from sparseopt.bench.jobs import JobSelection, expand
 from sparseopt.bench.suite import find_suite, read_suite, suite_files
 from sparseopt.errors import ParamError
 
@@ -64,7 +64,7 @@ def test_peers_of_one_value_are_asked_the_point_and_as_often_as_they_say(tmp_pat
     text = text.replace(
         'params = { lam = "noise", lam_min = "unset" }', "point = true\nrepeats = 3"
     )
-    jobs = expand(read_suite(write(tmp_path, text)), Selection(max_seeds=1))
+    jobs = expand(read_suite(write(tmp_path, text)), JobSelection(max_seeds=1))
     asked = [(job.label, job.params, job.repeat) for job in jobs[:4]]
     assert asked[0] == ("homotopy", {"lam_min": 1}, 0)
     assert asked[1:] == [("highs", {"lam": 2}, k) for k in range(3)]
@@ -120,13 +120,13 @@ def test_components_come_from_the_repository_and_from_public_matrices(
 
 def test_a_selection_takes_part_of_a_suite(tmp_path: Path) -> None:
     suite = read_suite(write(tmp_path, GOOD))
-    assert len(expand(suite, Selection(max_seeds=1))) == 4
-    assert len(expand(suite, Selection(instances=("*d=30*",), backends=("highs",)))) == 2
-    assert expand(suite, Selection(time_limit=9.0))[0].limits["time"] == 9.0
+    assert len(expand(suite, JobSelection(max_seeds=1))) == 4
+    assert len(expand(suite, JobSelection(instances=("*d=30*",), backends=("highs",)))) == 2
+    assert expand(suite, JobSelection(time_limit=9.0))[0].limits["time"] == 9.0
     with pytest.raises(ParamError, match=r"no backend 'gurobi'; it has: highs, homotopy"):
-        expand(suite, Selection(backends=("gurobi",)))
+        expand(suite, JobSelection(backends=("gurobi",)))
     with pytest.raises(ParamError, match="nothing of suite mine is selected"):
-        expand(suite, Selection(instances=("*d=31*",)))
+        expand(suite, JobSelection(instances=("*d=31*",)))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_every_shipped_suite_is_valid(name: str) -> None:
     suite = read_suite(suite_files()[name])
     assert suite.name == name
     assert suite.title
-    assert expand(suite, Selection(max_seeds=1))
+    assert expand(suite, JobSelection(max_seeds=1))
 
 
 def test_the_suites_of_the_papers_are_there() -> None:

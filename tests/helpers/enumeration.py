@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sparseopt import Certificate, Result, SolveParams, Status
 from sparseopt.problems import MISDP
 from sparseopt.problems.misdp.cones import triangle
-from sparseopt.solvers.misdp.polish import polished
+from sparseopt.solvers.misdp.polish import improved_multipliers
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def enumerate_integers(problem: MISDP) -> Result:
         answer = relax(problem, lower, upper)
         answers.append(answer)
         multipliers.append(
-            polished(
+            improved_multipliers(
                 problem, lower, upper, answer.rows, answer.cones, answer.psd, answer.infeasible
             )
         )

@@ -99,7 +99,7 @@ class NodeForm:
     most: Array
 
     @classmethod
-    def of(cls, problem: L0GraphicalModel, j: int, asker: str) -> NodeForm:
+    def of(cls, problem: L0GraphicalModel, j: int, backend: str) -> NodeForm:
         """Form the Gram matrix of a node's candidates, and the bounds.
 
         Raises
@@ -119,8 +119,8 @@ class NodeForm:
         R = G * unit[:, None] * unit
         if np.linalg.eigvalsh(R)[0] <= _DEPENDENT:
             raise UnsupportedProblem(
-                f"candidates of node {j} are nearly dependent, which leaves {asker} without bounds "
-                "of their coefficients: give a ridge, or use l0-tables"
+                f"candidates of node {j} are nearly dependent, which leaves {backend} without "
+                "bounds of their coefficients: give a ridge, or use l0-tables"
             )
         inverse = np.linalg.inv(R)
         best = inverse @ (g * unit)
@@ -139,19 +139,19 @@ class NodeForm:
         return beta
 
 
-def node_forms(problem: L0GraphicalModel, asker: str) -> list[NodeForm]:
-    """Return the quadratics of all nodes; `asker` is the backend that messages name.
+def node_forms(problem: L0GraphicalModel, backend: str) -> list[NodeForm]:
+    """Return the quadratics of all nodes; `backend` is the backend that messages name.
 
     Parameters
     ----------
     problem : L0GraphicalModel
-    asker : str
+    backend : str
 
     Returns
     -------
     list of NodeForm
     """
-    return [NodeForm.of(problem, j, asker) for j in range(problem.X.shape[1])]
+    return [NodeForm.of(problem, j, backend) for j in range(problem.X.shape[1])]
 
 
 def model_program(problem: L0GraphicalModel, forms: list[NodeForm], budget: int) -> Program:

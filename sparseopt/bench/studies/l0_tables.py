@@ -47,9 +47,9 @@ def units(settings: Settings) -> Iterable[Settings]:
         The parameters of each unit of work.
     """
     for row in chosen_of(settings["rows"], _ROWS, "row"):
-        for who in ("l0-tables", *_ROWS[row][2]):
-            if who in settings["who"] or "all" in settings["who"]:
-                yield {"row": row, "who": who, "repeats": settings["repeats"]}
+        for program in ("l0-tables", *_ROWS[row][2]):
+            if program in settings["programs"] or "all" in settings["programs"]:
+                yield {"row": row, "program": program, "repeats": settings["repeats"]}
 
 
 def do(unit: Settings, folder: Path) -> Iterable[Row]:
@@ -67,7 +67,7 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
     iterable of mapping
         Rows of the report's tables.
     """
-    row, who = unit["row"], unit["who"]
+    row, program = unit["row"], unit["program"]
     nodes, goal, peers = _ROWS[row]
     model = _model(row, nodes)
 
@@ -78,18 +78,18 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
         return find(model, Control(SolveParams()), 1)
 
     loss = tables().loss
-    if who == "l0-tables":
+    if program == "l0-tables":
         seconds = median_time(tables, unit["repeats"], time.process_time) / nodes
         yield {"milliseconds": 1e3 * seconds, "goal": f"<= {goal:g}", "remark": "exact"}
         return
     best = [
         loss[int(model.candidates.ptr[j]) + j :][: int(model.candidates.sizes[j]) + 1]
-        for j in range(peers[who])
+        for j in range(peers[program])
     ]
-    if who == "leaps":
+    if program == "leaps":
         yield leaps(model, best, folder)
     else:
-        yield {"abess": abess, "lars": lars, "mip": mip}[who](model, best)
+        yield {"abess": abess, "lars": lars, "mip": mip}[program](model, best)
 
 
 def _model(row: str, nodes: int) -> L0GraphicalModel:
@@ -255,13 +255,13 @@ STUDY = Study(
     title="Tables of best neighbours",
     description="Processor time of one core in ms a node, Gram matrices included, n = 100; nodes "
     "of the band graph, or spins. Peers get few nodes where they are slow.",
-    settings={"rows": ("all",), "who": ("all",), "repeats": 5},
+    settings={"rows": ("all",), "programs": ("all",), "repeats": 5},
     units=units,
     do=do,
     tables=(
         TableSpec(
             title="Milliseconds a node",
-            rows=("row", "who"),
+            rows=("row", "program"),
             columns=("value",),
             values=("milliseconds", "goal", "remark"),
             statistic="median",

@@ -69,8 +69,8 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
 
 STUDY = Study(
     title="Level of two-sample tests",
-    description="How often equal distributions are told apart at level 0.05: 40 + 40 observations "
-    "of 10 standard normal variables, d = 3, 99 permutations.",
+    description="How often the test rejects equal distributions at level 0.05: 40 + 40 "
+    "observations of 10 standard normal variables, d = 3, 99 permutations.",
     settings={"trials": 1000, "methods": ("all",)},
     units=units,
     do=do,

@@ -43,7 +43,7 @@ def uncovered(lower: Array, upper: Array, low: Array, high: Array) -> tuple[Arra
             continue
         work += (len(which) + 1) * (len(low) + 1)
         if work > _WORK:
-            raise TooEntangled("the boxes of the leaves overlap too much to tell what they cover")
+            raise TooEntangled("the boxes of the leaves overlap too much to find what they cover")
         which = which[((lower[which] <= high) & (upper[which] >= low)).all(axis=1)]
         if not len(which):
             return low, high

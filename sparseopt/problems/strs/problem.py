@@ -270,7 +270,7 @@ class STRS(SphereProblem):
         lam: float | Literal["auto"] = "auto",
         bandwidth: object = "median",
     ) -> Self:
-        r"""Build the selection of variables that tell two samples apart, for the linear kernel.
+        r"""Build the selection of variables that distinguish two samples, for the linear kernel.
 
         The squared MMD of two samples is a'z, its variance z'Vz, and to be maximised is
         :math:`a'z - \lambda z'Vz`: the quadratic form is A = -lam V, negative semidefinite. (The

@@ -24,7 +24,7 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelSelection(Problem):
-    r"""Choose weights of at most d variables that tell two samples apart.
+    r"""Choose weights of at most d variables that distinguish two samples.
 
     .. math:: \max_{z \in R^D} \; \widehat{MMD}^2(x, y; K_z) - \lambda\, \hat\sigma^2(x, y; K_z)
               \quad\text{subject to}\quad \|z\|_2 = 1,\; \|z\|_0 \le d

@@ -16,7 +16,7 @@ from sparseopt.checking.misdp.boxes import uncovered
 from sparseopt.generators import random_misdp
 from sparseopt.problems import MISDP, MISDPBuilder
 from sparseopt.solvers.misdp.bounds import ConicMultipliers, SafeBounds
-from sparseopt.solvers.misdp.polish import polished
+from sparseopt.solvers.misdp.polish import improved_multipliers
 
 
 @cache
@@ -243,7 +243,7 @@ def test_polishing_makes_unbounded_variables_cost_nothing() -> None:
     model.objective((t, 1.0), (w, [0.1, -0.2]))
     problem = model.build()
     found = relax(problem, problem.lower, problem.upper)
-    given = polished(
+    given = improved_multipliers(
         problem, problem.lower, problem.upper, found.rows, found.cones, found.psd + 1e-9
     )
     safe = SafeBounds(problem)

@@ -464,11 +464,16 @@ def test_a_time_limit_leaves_a_bound(large, in_time):
 
 def test_a_time_limit_leaves_a_point_where_every_point_is_feasible(large):
     problem, lam = large[2:]
-    result = solve(problem, lam=lam, time_limit=0.4)
-    assert result.status is Status.FEASIBLE
-    assert result.limit is Limit.TIME
-    assert result.verdict is Verdict.VERIFIED
-    assert result.objective < problem.objective(np.zeros(4000), lam)
+    start = problem.objective(np.zeros(4000), lam)
+    # A busy machine may not leave the first point in less.
+    for seconds in (0.4, 0.8, 1.6):
+        result = solve(problem, lam=lam, time_limit=seconds)
+        assert result.status is Status.FEASIBLE
+        assert result.limit is Limit.TIME
+        assert result.verdict is Verdict.VERIFIED
+        if result.objective < start:
+            break
+    assert result.objective < start
     assert_bound(problem, lam, result)
     assert result.bound <= result.objective
 
