@@ -78,6 +78,8 @@ class PyPrimal(Backend):
             if weights is not None and not (weights > 0.0).all():
                 return False, f"{self.name} takes no {name} that are 0"
         if isinstance(problem, DantzigSelector):
+            if problem.fit_intercept:
+                return False, f"{self.name} fits no intercept in a {problem.kind}"
             ones = np.ones(problem.X.shape[1])
             first, second = (
                 ones if w is None else w for w in (problem.weights, problem.row_weights)

@@ -207,7 +207,8 @@ def feasibility(problem: Any, result: Result, instance: Mapping[str, Any]) -> di
     found = []
     for lam in path.knots.tolist():
         theta = path.at(lam)
-        correlation = problem.X.T @ (problem.y - problem.X @ theta) / problem.divisor
+        X, y = problem.weighted_rows()
+        correlation = X.T @ (y - X @ theta) / problem.divisor
         found.append(max(0.0, float(np.max(np.abs(correlation) - lam * problem.band_weights))))
     return {"max_violation": max(found), "min_violation": min(found)}
 

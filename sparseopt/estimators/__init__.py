@@ -11,15 +11,23 @@ if find_spec("sklearn") is None:
         name="sklearn",
     )
 
+from sparseopt.estimators.basis_pursuit import BasisPursuit
 from sparseopt.estimators.dantzig_selector import DantzigSelector, DantzigSelectorCV
+from sparseopt.estimators.l1_svc import L1SVC
 from sparseopt.estimators.lad_lasso import LADLasso, LADLassoCV
 from sparseopt.estimators.quantile_lasso import QuantileLasso, QuantileLassoCV
+from sparseopt.estimators.quantile_process import QuantileProcess
+from sparseopt.estimators.stability_selector import StabilitySelector
 
 __all__ = [
+    "L1SVC",
+    "BasisPursuit",
     "DantzigSelector",
     "DantzigSelectorCV",
     "LADLasso",
     "LADLassoCV",
     "QuantileLasso",
     "QuantileLassoCV",
+    "QuantileProcess",
+    "StabilitySelector",
 ]

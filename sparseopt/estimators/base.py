@@ -12,9 +12,16 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context, is_classifier
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    _fit_context,
+    is_classifier,
+)
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sparseopt.api import solve
@@ -26,7 +33,13 @@ from sparseopt.selection.cross_validation import CVResult
 from sparseopt.selection.refitting import refit
 from sparseopt.selection.rules import select
 
-__all__ = ["CrossValidated", "PathEstimator", "PathRegressor", "spread"]
+__all__ = [
+    "BinaryClassifier",
+    "PathEstimator",
+    "PathRegressor",
+    "spread",
+    "with_intercept",
+]
 
 _LOSSES = {
     "neg_mean_squared_error": "squared",
@@ -61,16 +74,29 @@ def spread(X: Array, counts: Array, centred: bool) -> Array:
     return np.asarray(np.where(found > 1e-10 * size, found, 1.0))
 
 
+def with_intercept(X: Array, scales: Array, names: list[str] | None) -> tuple[Any, Any, Any]:
+    """Return X, weights and names with a last column of ones, whose weight is 0.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    scales : array of shape (d,)
+    names : list of d str, or None
+    """
+    named = None if names is None else [*names, "intercept"]
+    return np.column_stack([X, np.ones(len(X))]), np.append(scales, 0.0), named
+
+
 class PathEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators whose solution is known as a function of lam.
 
     A subclass has a constructor without logic, and :meth:`_problem`.
     """
 
-    _rules: ClassVar[tuple[str, ...]] = ("cv", "1se", "aic", "bic", "ebic", "theory")
+    _default_rule: ClassVar[str] = "ebic"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "lam": [Interval(Real, 0, None, closed="left"), None],
-        "rule": [StrOptions(set(_rules))],
+        "rule": [StrOptions({"cv", "1se", "aic", "bic", "ebic", "theory"}), None],
         "cv": ["cv_object"],
         "scoring": [
             StrOptions({*_LOSSES, "squared", "absolute", "check", "hinge", "misclassification"}),
@@ -87,7 +113,7 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
         self,
         *,
         lam: float | None = None,
-        rule: str = "ebic",
+        rule: str | None = None,
         cv: Any = None,
         scoring: str | None = None,
         fit_intercept: bool = True,
@@ -134,11 +160,23 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
             counts = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-        names = getattr(self, "feature_names_in_", None)
-        problem = self._problem(X, y, counts, None if names is None else list(names))
-        self._follow(problem)
+        self._follow(self._pose(X, y, counts))
         self._choose(X, y, groups)
         return self
+
+    def _pose(self, X: Array, y: Array, counts: Array | None) -> Any:
+        """Return the problem of the data, centred where an intercept takes the means away again.
+
+        The coefficients stay what they are, and columns far from 0 cost no digits.
+        """
+        centre, level = np.zeros(X.shape[1]), 0.0
+        if self.fit_intercept:
+            centre = np.average(X, axis=0, weights=counts)
+            level = 0.0 if is_classifier(self) else float(np.average(y, weights=counts))
+        self._origin = (centre, level)
+        names = getattr(self, "feature_names_in_", None)
+        named = None if names is None else list(names)
+        return self._problem(X - centre, y - level, counts, named)
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array]:
         """Validate the data: one dtype and one layout, so that no new code is compiled."""
@@ -146,6 +184,13 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
             self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=2
         )
         return X, np.ascontiguousarray(y, dtype=np.float64)
+
+    def _scales(self, X: Array, counts: Array | None) -> Array:
+        """Return the weights of the penalty: the columns' spreads where they are standardised."""
+        if not self.standardize:
+            return np.ones(X.shape[1])
+        times = np.ones(len(X)) if counts is None else counts
+        return spread(X, times, self.fit_intercept)
 
     def _follow(self, problem: Any) -> None:
         """Solve for the path, down to `lam` where it is given."""
@@ -160,11 +205,10 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
             self._place(float(self.lam), "above")
             return
         details: dict[str, Any] = {}
-        by = self.rule
+        by = self.rule or self._default_rule
         if by in ("cv", "1se"):
-            splitter = check_cv(self.cv, y, classifier=is_classifier(self))
             loss = _LOSSES.get(self.scoring or "", self.scoring)
-            folds = list(splitter.split(X, y, groups))
+            folds = self._folds(X, y, groups)
             details = {"folds": folds, "loss": loss, "rule": "min" if by == "cv" else "1se"}
             by = "cv"
         chosen: Selection = select(
@@ -178,6 +222,10 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
                 "std_test_error": chosen.standard_errors,
             }
         self._place(chosen.lam, chosen.side)
+
+    def _folds(self, X: Array, y: Array, groups: Any) -> list[Any]:
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        return list(splitter.split(X, y, groups))
 
     def _place(self, lam: float, side: Any) -> None:
         """Set the fitted attributes to the solution at lam."""
@@ -194,8 +242,9 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
     def _unpack(self, x: Array) -> None:
         """Set the coefficients from a solution; an intercept is its last entry."""
         d = self.n_features_in_
-        self.coef_ = x[:d].copy()
-        self.intercept_ = float(x[d]) if len(x) > d else 0.0
+        self.coef_: Array = x[:d].copy()
+        centre, level = self._origin
+        self.intercept_: Any = float(x[d:].sum() + level - centre @ x[:d])
 
     def at(self, lam: float) -> Self:
         """Return the estimator as fitted with another lam, read off the path: nothing is solved.
@@ -219,37 +268,9 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
         other = copy.copy(self)
         for name in ("selection_", "cv_results_"):
             other.__dict__.pop(name, None)
-        if "lam" in self.get_params(deep=False):
-            other.lam = float(lam)
+        other.lam = float(lam)
         other._place(float(lam), "above")
         return other
-
-
-class CrossValidated:
-    """Constructor of the variants that choose lam by cross-validation unless told otherwise."""
-
-    lam: float | None = None
-
-    def __init__(
-        self,
-        *,
-        rule: str = "cv",
-        cv: Any = None,
-        scoring: str | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        refit: bool = False,
-        backend: Any = "auto",
-        time_limit: float | None = None,
-    ) -> None:
-        self.rule = rule
-        self.cv = cv
-        self.scoring = scoring
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.refit = refit
-        self.backend = backend
-        self.time_limit = time_limit
 
 
 class PathRegressor(RegressorMixin, PathEstimator):  # type: ignore[misc]
@@ -261,9 +282,39 @@ class PathRegressor(RegressorMixin, PathEstimator):  # type: ignore[misc]
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         return np.asarray(X @ self.coef_ + self.intercept_)
 
-    def _scales(self, X: Array, counts: Array | None) -> Array:
-        """Return the weights of the penalty: the columns' spreads where they are standardised."""
-        if not self.standardize:
-            return np.ones(X.shape[1])
-        times = np.ones(len(X)) if counts is None else counts
-        return spread(X, times, self.fit_intercept)
+
+class BinaryClassifier(ClassifierMixin, PathEstimator):  # type: ignore[misc]
+    """A sparse linear classifier of two classes, the second of which is the positive one."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _read(self, X: Any, y: Any) -> tuple[Array, Array]:
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        check_classification_targets(y)
+        self.classes_, place = np.unique(y, return_inverse=True)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"Only binary classification is supported. {type(self).__name__} was given "
+                f"{len(self.classes_)} classes: put it into a OneVsRestClassifier"
+            )
+        if len(self.classes_) < 2:
+            raise ValueError(f"{type(self).__name__} was given one class; expected two")
+        return X, 2.0 * place - 1.0
+
+    def _unpack(self, x: Array) -> None:
+        super()._unpack(x)
+        self.coef_, self.intercept_ = self.coef_[None], np.array([self.intercept_])
+
+    def decision_function(self, X: Any) -> Array:
+        """Return X coef_ + intercept_, shape (n,): positive for the second class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return np.asarray(X @ self.coef_[0] + self.intercept_[0])
+
+    def predict(self, X: Any) -> Array:
+        """Return the classes, shape (n,)."""
+        positive = self.decision_function(X) >= 0.0
+        return np.asarray(self.classes_[positive.astype(int)])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
-
-from sparseopt.estimators.base import CrossValidated, PathRegressor
+from sparseopt.estimators.base import PathRegressor
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import regression
 
@@ -36,12 +34,12 @@ class DantzigSelector(PathRegressor):
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         scales = self._scales(X, counts)
-        if self.fit_intercept:
-            # A column of ones whose weights are 0 is fitted in full.
-            X, scales = np.column_stack([X, np.ones(len(X))]), np.append(scales, 0.0)
-            names = None if names is None else [*names, "intercept"]
-        return regression.DantzigSelector(X, y, "none", scales, scales, names, counts)
+        return regression.DantzigSelector(
+            X, y, "none", scales, scales, names, counts, self.fit_intercept
+        )
 
 
-class DantzigSelectorCV(CrossValidated, DantzigSelector):
-    """:class:`DantzigSelector` with lam chosen by cross-validation, exactly over all lam."""
+class DantzigSelectorCV(DantzigSelector):
+    """:class:`DantzigSelector` whose rule is "cv" by default: exact over all lam."""
+
+    _default_rule: ClassVar[str] = "cv"

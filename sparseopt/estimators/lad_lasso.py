@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from sparseopt.estimators.base import CrossValidated, PathRegressor
+from sparseopt.estimators.base import PathRegressor
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import regression
 
@@ -21,8 +21,9 @@ class LADLasso(PathRegressor):
     lam : float, optional
         On the scale of X' sign(y - X theta), with the columns of X divided by their
         spreads where `standardize` is set. Default: chosen by `rule`.
-    rule : {"ebic", "bic", "aic", "cv", "1se", "theory"}, default "ebic"
-        See :func:`sparseopt.select`; "1se" is cross-validation with one standard error.
+    rule : {"ebic", "bic", "aic", "cv", "1se", "theory"}, optional
+        See :func:`sparseopt.select`; "1se" is cross-validation with one standard error. Default:
+        "ebic", or "cv" for the estimators with CV in their names.
     cv : int, splitter or iterable, optional
         Folds of cross-validation, as everywhere in scikit-learn. Default: 5.
     scoring : str, optional
@@ -45,7 +46,8 @@ class LADLasso(PathRegressor):
     objective_, bound_, gap_ : float
         At `lam_`, without the refit; the bound is proven by the path's own multipliers.
     path_ : ParametricPath
-        The solution at every lam, the intercept last.
+        The coefficients at every lam, and last the fitted value at the mean of the columns (less
+        the mean of y), from which the intercept follows.
     result_ : Result
         With the path and the checker's word for it.
     verdict_, status_ : str
@@ -66,7 +68,7 @@ class LADLasso(PathRegressor):
     >>> data = load_diabetes(as_frame=True, scaled=False)
     >>> model = LADLasso().fit(data.data, data.target)
     >>> model.verdict_, int((model.coef_ != 0).sum())
-    ('verified', 5)
+    ('verified', 6)
     """
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
@@ -74,5 +76,7 @@ class LADLasso(PathRegressor):
         return regression.LADLasso(X, y, self.fit_intercept, scales, names, counts)
 
 
-class LADLassoCV(CrossValidated, LADLasso):
-    """:class:`LADLasso` with lam chosen by cross-validation, exactly over all lam."""
+class LADLassoCV(LADLasso):
+    """:class:`LADLasso` whose rule is "cv" by default: exact over all lam."""
+
+    _default_rule: ClassVar[str] = "cv"

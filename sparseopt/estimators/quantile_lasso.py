@@ -48,7 +48,7 @@ class QuantileLasso(PathRegressor):
         *,
         quantile: float = 0.5,
         lam: float | None = None,
-        rule: str = "ebic",
+        rule: str | None = None,
         cv: Any = None,
         scoring: str | None = None,
         fit_intercept: bool = True,
@@ -76,31 +76,6 @@ class QuantileLasso(PathRegressor):
 
 
 class QuantileLassoCV(QuantileLasso):
-    """:class:`QuantileLasso` with lam chosen by cross-validation, exactly over all lam."""
+    """:class:`QuantileLasso` whose rule is "cv" by default: exact over all lam."""
 
-    lam: float | None = None
-
-    def __init__(
-        self,
-        *,
-        quantile: float = 0.5,
-        rule: str = "cv",
-        cv: Any = None,
-        scoring: str | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        refit: bool = False,
-        backend: Any = "auto",
-        time_limit: float | None = None,
-    ) -> None:
-        super().__init__(
-            quantile=quantile,
-            rule=rule,
-            cv=cv,
-            scoring=scoring,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            refit=refit,
-            backend=backend,
-            time_limit=time_limit,
-        )
+    _default_rule: ClassVar[str] = "cv"

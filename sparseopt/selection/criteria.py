@@ -17,7 +17,7 @@ from sparseopt.selection.choice import Selection
 from sparseopt.selection.curve import Curve, Minimum, aligned, lowest
 from sparseopt.selection.likelihood import Criterion, Formula, formula_of
 from sparseopt.selection.path_loss import path_loss
-from sparseopt.selection.samples import counts, design, penalised, traits
+from sparseopt.selection.samples import counts, penalised, predicted, traits
 from sparseopt.selection.solving import exact_path, nonzero_entries, path_result
 from sparseopt.verbs import borrows
 
@@ -155,8 +155,7 @@ def information_criterion(
     formula = formula_of(problem, kind, gamma, sigma)
     whole = path_result(problem, result, backend, options, lam_min, check)
     path = exact_path(whole)
-    y = problem.y  # type: ignore[attr-defined]
-    loss = path_loss(path, design(problem), y, traits(problem).loss(problem), counts(problem))
+    loss = path_loss(path, *predicted(problem), traits(problem).loss(problem), counts(problem))
     end = max(loss.end, lam_min or 0.0)
     loss = aligned([loss], end, loss.top, also=float(path.knots[0]))[0]
     if max_df is None and sigma is None and formula.p >= formula.n:

@@ -19,7 +19,7 @@ from sparseopt.selection.curve import Curve, aligned
 from sparseopt.selection.folds import Fold, make_folds
 from sparseopt.selection.losses import Loss, named_loss
 from sparseopt.selection.path_loss import path_loss
-from sparseopt.selection.samples import counts, design, traits
+from sparseopt.selection.samples import counts, design, predicted, traits
 from sparseopt.selection.solving import exact_path, path_result, settled, solve_path
 from sparseopt.selection.training import training_problems
 from sparseopt.verbs import borrows
@@ -227,7 +227,9 @@ def cross_validate(
         solved = solve_path(part, f"fold {k}", backend, options, **question)
         backend, path = settled(backend, solved), exact_path(solved)
         test = pairs[k][1]
-        totals.append(path_loss(path, X[test], y[test], chosen, weights[test]).rescaled(factor))
+        rows, target = predicted(problem, pairs[k][0])
+        loss_of = path_loss(path, rows[test], target[test], chosen, weights[test])
+        totals.append(loss_of.rescaled(factor))
         if path.stopped_by != "lam_min":
             notes.append(f"the path of fold {k} ends at {totals[-1].end:g}: {path.stopped_by}")
     sizes = [float(weights[test].sum()) for _, test in pairs]

@@ -111,7 +111,7 @@ def formula_of(problem: Problem, kind: Criterion, gamma: float, sigma: float | N
     if sigma is not None and not 0.0 < sigma < np.inf:
         raise ParamError(f"sigma is {sigma!r}; expected a number > 0")
     own: Any = problem
-    mask = penalised(problem)
+    mask, d = penalised(problem), own.X.shape[1]
     n = float(counts(problem).sum())
     smallest = max(_NOISE * float(np.abs(own.y).max()), np.finfo(float).tiny ** 0.5)
     laplace = likelihood == "laplace"
@@ -119,7 +119,7 @@ def formula_of(problem: Problem, kind: Criterion, gamma: float, sigma: float | N
         kind=kind,
         n=n,
         p=int(mask.sum()),
-        free=int((~mask).sum()),
+        free=int((~mask).sum()) + int(getattr(own, "fit_intercept", False) and len(mask) == d),
         gamma=gamma,
         sigma=sigma,
         laplace=laplace,

@@ -8,7 +8,7 @@ import numpy as np
 
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
-from sparseopt.selection.samples import counts, penalised, take_columns, traits
+from sparseopt.selection.samples import counts, penalised, predicted, take_columns, traits
 
 __all__ = ["refit"]
 
@@ -53,9 +53,8 @@ def refit(problem: Problem, support: Any) -> Array:
     columns = np.flatnonzero(kept[: own.X.shape[1]])
     x = np.zeros(len(kept))
     if known.likelihood == "gaussian":
-        root = np.sqrt(counts(problem))
-        rows = root[:, None] * own.X[:, columns]
-        x[columns] = np.linalg.lstsq(rows, root * own.y, rcond=None)[0]
+        root, (X, y) = np.sqrt(counts(problem)), predicted(problem)
+        x[columns] = np.linalg.lstsq(root[:, None] * X[:, columns], root * y, rcond=None)[0]
     elif kept.any():
         x[kept] = _unpenalised(own, columns)
     return x

@@ -18,6 +18,7 @@ __all__ = [
     "design",
     "lam_growth",
     "penalised",
+    "predicted",
     "take_columns",
     "take_rows",
     "traits",
@@ -58,7 +59,7 @@ _MODELS = {
         by_column=("weights", "row_weights", "names"),
     ),
     "compressed-sensing": Traits(
-        lambda _: SQUARED, "gaussian", lambda _: False, by_row=("row_weights",)
+        lambda _: SQUARED, "gaussian", lambda _: False, by_row=("row_weights", "sample_weights")
     ),
     "lad-lasso": Traits(lambda _: ABSOLUTE, "laplace", lambda _: True, by_row=("sample_weights",)),
     "quantile-lasso": Traits(
@@ -151,7 +152,7 @@ def design(problem: Any) -> Array:
     array of shape (n, p)
     """
     X = np.asarray(problem.X)
-    if not getattr(problem, "fit_intercept", False):
+    if not _has_last(problem):
         return X
     return np.column_stack([X, np.ones(len(X))])
 
@@ -170,7 +171,35 @@ def penalised(problem: Any) -> Array:
     """
     weights = problem.weights
     mask = np.ones(problem.X.shape[1], bool) if weights is None else weights > 0.0
-    return np.append(mask, False) if getattr(problem, "fit_intercept", False) else mask
+    return np.append(mask, False) if _has_last(problem) else mask
+
+
+def _has_last(problem: Any) -> bool:
+    """Whether the last coefficient is the intercept; the Dantzig selector's is none of them."""
+    return getattr(problem, "fit_intercept", False) and problem.kind != "dantzig-selector"
+
+
+def predicted(problem: Any, rows: Array | None = None) -> tuple[Array, Array]:
+    """Return the design and the response that residuals on the path are made from.
+
+    Parameters
+    ----------
+    problem : Problem
+        With observations in the rows of X.
+    rows : int array, optional
+        The observations whose means are taken away where the intercept is none of the
+        coefficients. Default: all.
+
+    Returns
+    -------
+    design : array of shape (n, p)
+    y : array of shape (n,)
+    """
+    X, y = design(problem), np.asarray(problem.y)
+    if problem.kind == "dantzig-selector" and problem.fit_intercept:
+        centre, level = (problem if rows is None else take_rows(problem, rows)).means()
+        return X - centre, y - level
+    return X, y
 
 
 def counts(problem: Any) -> Array:

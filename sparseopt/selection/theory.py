@@ -16,7 +16,7 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.selection.curve import Curve
 from sparseopt.selection.losses import SQUARED
 from sparseopt.selection.path_loss import path_loss
-from sparseopt.selection.samples import counts, design, penalised
+from sparseopt.selection.samples import counts, penalised, predicted
 
 __all__ = ["TheoreticalLam", "noise_level", "theoretical_lam"]
 
@@ -160,15 +160,16 @@ def _ratio(sizes: Array, weights: Array | None) -> float:
 
 
 def _compressed_sensing(problem: Any, asked: _Asked) -> TheoreticalLam:
-    c, n = asked.constant(1.0), len(problem.y)
+    repeats = counts(problem)
+    c, n = asked.constant(1.0), float(repeats.sum())
     # (2 Phi(q) - 1)^n = 1 - alpha, from the upper tail, which keeps its digits.
     tail = -0.5 * math.expm1(math.log1p(-asked.alpha) / n)
     q = -float(ndtri(tail))
-    weights = problem.row_weights
-    smallest = 1.0 if weights is None else float(weights[weights > 0.0].min(initial=np.inf))
+    weights = problem.band_weights[repeats > 0.0]
+    smallest = float(weights[weights > 0.0].min(initial=np.inf))
     return TheoreticalLam(
         c * asked.noise(problem) * q / smallest,
-        f"{c:g} sigma x {1 - asked.alpha:g} quantile of the largest of {n} normal errors",
+        f"{c:g} sigma x {1 - asked.alpha:g} quantile of the largest of {n:g} normal errors",
         "Candes, Tao (2005)",
     )
 
@@ -282,12 +283,11 @@ def noise_level(problem: Problem, path: ParametricPath) -> float:
     """
     if problem.kind != "dantzig-selector":
         raise ParamError(f"sigma is estimated for the Dantzig selector, not for a {problem.kind}")
-    own: Any = problem
     weights, unit = counts(problem), _dantzig_unit(problem)
     n = float(weights.sum())
     if unit == 0.0:
-        return math.sqrt(float(weights @ own.y**2) / n)
-    rss = path_loss(path, design(problem), own.y, SQUARED, weights)
+        return math.sqrt(float(weights @ predicted(problem)[1] ** 2) / n)
+    rss = path_loss(path, *predicted(problem), SQUARED, weights)
     # The difference (lam / unit)^2 - RSS / n, positive at large lam; its largest zero.
     low = rss.low
     positive = 2.0 * max(low[0], unit * math.sqrt(rss.coefficients[0, 0] / n))

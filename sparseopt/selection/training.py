@@ -49,7 +49,10 @@ def training_problems(problem: Any, folds: Sequence[Fold]) -> Iterator[tuple[Any
 
 def _compressed(problem: Any, folds: Sequence[Fold]) -> Iterator[tuple[Any, float]]:
     n, d = problem.X.shape
-    both, weights = np.column_stack(problem.weighted_rows()), counts(problem)
+    weights, first = counts(problem), int(problem.fit_intercept)
+    both = np.sqrt(weights)[:, None] * np.column_stack(
+        [*([np.ones(n)] if first else []), problem.X, problem.y]
+    )
     tests = np.concatenate([test for _, test in folds])
     parted = len(tests) == n and len(np.unique(tests)) == n
     parted = parted and all(len(train) + len(test) == n for train, test in folds)
@@ -60,9 +63,10 @@ def _compressed(problem: Any, folds: Sequence[Fold]) -> Iterator[tuple[Any, floa
         factor = float(weights[train].sum())
         if problem.scale == "none":
             factor /= float(weights.sum())
-        rows = triangle[:d]
-        part = replace(problem, X=rows[:, :d], y=rows[:, d], scale="none", sample_weights=None)
-        yield part, factor
+        # Without its row and column of the ones it is the triangle of the centred data.
+        rows = triangle[first : first + d, first:]
+        plain = {"scale": "none", "sample_weights": None, "fit_intercept": False}
+        yield replace(problem, X=rows[:, :d], y=rows[:, d], **plain), factor
 
 
 def _factor(rows: Array) -> Array:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
-from sparseopt.problems.fields import as_names, as_weights
+from sparseopt.problems.fields import as_names, as_weights, check_flag
 from sparseopt.problems.parametric.l1 import (
     ConstrainedL1,
     PenalisedL1,
@@ -50,6 +51,9 @@ class DantzigSelector(ConstrainedL1):
     sample_weights : array of shape (n,), optional
         The number of times :math:`s_i \ge 0` that each observation counts, default 1: the products
         are :math:`X'SX` and :math:`X'Sy`, and n in `scale` is the sum of the weights.
+    fit_intercept : bool, default False
+        Fit an unpenalised intercept whose residuals sum to zero. It is no coefficient of the
+        problem: X and y are centred in the products, and :meth:`intercept` returns it.
 
     References
     ----------
@@ -71,6 +75,7 @@ class DantzigSelector(ConstrainedL1):
     row_weights: Array | None = None
     names: Sequence[str] | None = None
     sample_weights: Array | None = None
+    fit_intercept: bool = False
 
     kind: ClassVar[str] = "dantzig-selector"
 
@@ -85,10 +90,18 @@ class DantzigSelector(ConstrainedL1):
         self._set("names", as_names(self.names, d))
 
     def validate(self) -> None:
-        """Check `scale`; the arrays were checked on the way in."""
+        """Check `scale` and `fit_intercept`; the arrays were checked on the way in."""
         if self.scale not in ("none", "n"):
             raise ProblemError(f"scale is {self.scale!r}; expected 'none' or 'n'", "scale")
+        check_flag("fit_intercept", self.fit_intercept)
         check_counted(self.sample_weights)
+
+    def payload(self) -> tuple[dict[str, Any], dict[str, Array | sp.csr_array]]:
+        values, arrays = super().payload()
+        if not self.fit_intercept:
+            # Files and fingerprints from before there was an intercept stay what they are.
+            del values["fit_intercept"]
+        return values, arrays
 
     @property
     def size(self) -> Mapping[str, int]:
@@ -115,11 +128,26 @@ class DantzigSelector(ConstrainedL1):
         return np.asarray(X.T @ y / self.divisor)
 
     def weighted_rows(self) -> tuple[Array, Array]:
-        """Return X and y, with each observation times the square root of its weight."""
+        """Return X and y, less their means where there is an intercept, times root weights."""
+        centre, level = self.means()
+        X, y = (self.X - centre, self.y - level) if self.fit_intercept else (self.X, self.y)
         if self.sample_weights is None:
-            return self.X, self.y
+            return X, y
         root = np.sqrt(self.sample_weights)
-        return root[:, None] * self.X, root * self.y
+        return root[:, None] * X, root * y
+
+    def means(self) -> tuple[Array, float]:
+        """Return the means of X, shape (d,), and of y that an intercept takes away; else zeros."""
+        if not self.fit_intercept:
+            return np.zeros(self.X.shape[1]), 0.0
+        means = (np.average(part, axis=0, weights=self.sample_weights) for part in (self.X, self.y))
+        centre, level = means
+        return centre, float(level)
+
+    def intercept(self, x: Array) -> float:
+        """Return the intercept of coefficients of shape (d,)."""
+        centre, level = self.means()
+        return level - float(centre @ self._coefficients(x))
 
     @property
     def penalty_weights(self) -> Array:
@@ -284,6 +312,9 @@ class CompressedSensing(ConstrainedL1):
         The :math:`r_i \ge 0` of the constraints, default 1; 0 makes a measurement exact.
     names : list of d str, optional
         Names of the columns, for tables and plots.
+    sample_weights : array of shape (n,), optional
+        How often each measurement counts, default 1: 0 drops its constraint; other values matter in
+        the rules that choose lam.
 
     Notes
     -----
@@ -308,6 +339,7 @@ class CompressedSensing(ConstrainedL1):
     weights: Array | None = None
     row_weights: Array | None = None
     names: Sequence[str] | None = None
+    sample_weights: Array | None = None
 
     kind: ClassVar[str] = "compressed-sensing"
 
@@ -318,10 +350,12 @@ class CompressedSensing(ConstrainedL1):
         self._set("y", as_vector("y", self.y, n))
         self._set("weights", as_weights("weights", self.weights, d))
         self._set("row_weights", as_weights("row_weights", self.row_weights, n))
+        self._set("sample_weights", as_weights("sample_weights", self.sample_weights, n))
         self._set("names", as_names(self.names, d))
 
     def validate(self) -> None:
-        """Nothing is left to check: the arrays were checked on the way in."""
+        """Check that something counts; the arrays were checked on the way in."""
+        check_counted(self.sample_weights)
 
     @property
     def size(self) -> Mapping[str, int]:
@@ -333,13 +367,17 @@ class CompressedSensing(ConstrainedL1):
 
     @property
     def matrix_map(self) -> DenseMap:
-        """The matrix X."""
-        return DenseMap(self.X)
+        """The matrix X; rows that do not count are 0."""
+        if self.sample_weights is None:
+            return DenseMap(self.X)
+        return DenseMap(np.where(self.sample_weights[:, None] > 0.0, self.X, 0.0))
 
     @property
     def center(self) -> Array:
-        """The measurements y."""
-        return self.y
+        """The measurements y; those that do not count are 0."""
+        if self.sample_weights is None:
+            return self.y
+        return np.where(self.sample_weights > 0.0, self.y, 0.0)
 
     @property
     def penalty_weights(self) -> Array:

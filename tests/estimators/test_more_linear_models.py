@@ -1,0 +1,133 @@
+"""Quantile process, basis pursuit, l1 support vector machine and stability selection."""
+
+import doctest
+import importlib
+import pkgutil
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.linear_model import QuantileRegressor
+from sklearn.pipeline import make_pipeline
+
+from sparseopt import estimators
+from sparseopt.estimators import (
+    L1SVC,
+    BasisPursuit,
+    DantzigSelector,
+    LADLasso,
+    QuantileProcess,
+    StabilitySelector,
+)
+
+FRAME = load_diabetes(as_frame=True, scaled=False)
+DATA, TARGET = FRAME.data, FRAME.target
+X, Y = DATA.to_numpy(), TARGET.to_numpy()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_every_level_is_scikit_learns_quantile_regressor(alpha):
+    rows, y = X[:120], Y[:120]
+    process = QuantileProcess(lam=alpha * 120, standardize=False).fit(rows, y)
+    assert process.verdict_ == "verified"
+    for level in (0.02, 0.31, 0.77, 0.99):
+        peer = QuantileRegressor(quantile=level, alpha=alpha).fit(rows, y)
+        at = process.at(level)
+        np.testing.assert_allclose(at.coef_, peer.coef_, atol=1e-8)
+        np.testing.assert_allclose(at.predict(X), peer.predict(X), rtol=1e-8)
+        assert at.gap_ < 1e-10 and at.quantile == level and at.lam_ == alpha * 120
+
+
+def test_the_solution_changes_at_its_levels_alone():
+    process = QuantileProcess().fit(X[:60, [2, 8]], Y[:60])
+    levels = process.quantiles_
+    assert (np.diff(levels) > 0.0).all() and 0.0 < levels[0] < levels[-1] < 1.0
+    for low, high in pairwise(levels):
+        left, right = (process.at(low + s * (high - low)) for s in (0.01, 0.99))
+        np.testing.assert_array_equal(left.coef_, right.coef_)
+    predicted = process.predict_quantiles(X[:60, [2, 8]], [0.1, 0.5, 0.9])
+    assert (
+        predicted.shape == (60, 3) and (predicted.mean(axis=0)[1:] > predicted.mean(0)[:-1]).all()
+    )
+
+
+def test_weights_of_the_process_are_rows():
+    rows, y = X[:60, :4], Y[:60]
+    weights = np.random.default_rng(0).integers(0, 4, 60)
+    one = QuantileProcess(quantile=0.3).fit(rows, y, sample_weight=weights)
+    two = QuantileProcess(quantile=0.3)
+    two.fit(np.repeat(rows, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-8)
+
+
+def test_basis_pursuit_is_the_linear_program():
+    rows, y = X[:8], Y[:8]
+    model = BasisPursuit(standardize=False).fit(rows, y)
+    assert model.lam_ == 0.0 and model.verdict_ == "verified"
+    np.testing.assert_allclose(model.predict(rows), y, rtol=1e-10)
+    ones = np.ones((8, 1))
+    found = linprog(
+        np.append(np.ones(20), 0.0),
+        A_eq=np.hstack([rows, -rows, ones]),
+        b_eq=y,
+        bounds=[(0, None)] * 20 + [(None, None)],
+    )
+    np.testing.assert_allclose(model.coef_, found.x[:10] - found.x[10:20], atol=1e-8)
+    assert model.objective_ == pytest.approx(found.fun, rel=1e-9)
+
+
+def test_where_y_is_out_of_reach_basis_pursuit_is_the_chebyshev_fit():
+    model = BasisPursuit().fit(X, Y)
+    n, d = X.shape
+    A = np.hstack([X - X.mean(axis=0), np.ones((n, 1))])
+    least = linprog(
+        np.append(np.zeros(d + 1), 1.0),
+        A_ub=np.vstack([np.hstack([s * A, -np.ones((n, 1))]) for s in (1.0, -1.0)]),
+        b_ub=np.concatenate([Y, -Y]),
+        bounds=(None, None),
+    )
+    assert model.lam_ == pytest.approx(least.fun, rel=1e-8)
+    assert np.abs(Y - model.predict(X)).max() == pytest.approx(least.fun, rel=1e-8)
+
+
+@pytest.mark.parametrize("lam", [60.0, 5.0])
+def test_l1_svc_is_the_linear_program(lam):
+    rows, y = load_breast_cancer(return_X_y=True)
+    rows = rows[:, :8]
+    signs, scales = np.where(y == 1, 1.0, -1.0), rows.std(axis=0)
+    n, d = rows.shape
+    model = L1SVC(lam=lam).fit(rows, np.array(["malign", "benign"])[(signs < 0).astype(int)])
+    margin = signs[:, None] * np.hstack([rows / scales, -rows / scales, np.ones((n, 1))])
+    found = linprog(
+        np.concatenate([np.full(2 * d, lam), [0.0], np.ones(n)]),
+        A_ub=-np.hstack([margin, np.eye(n)]),
+        b_ub=-np.ones(n),
+        bounds=[(0, None)] * (2 * d) + [(None, None)] + [(0, None)] * n,
+    )
+    assert model.objective_ == pytest.approx(found.fun, rel=1e-9)
+    np.testing.assert_allclose(
+        model.coef_[0], (found.x[:d] - found.x[d : 2 * d]) / scales, rtol=1e-8, atol=1e-8
+    )
+    assert model.classes_.tolist() == ["benign", "malign"]
+    assert model.coef_.shape == (1, d) and model.intercept_.shape == (1,)
+    np.testing.assert_allclose(model.at(2 * lam).coef_, L1SVC(lam=2 * lam).fit(rows, y).coef_)
+
+
+def test_stability_selection_is_the_librarys():
+    stable = StabilitySelector(DantzigSelector(), pairs=10, random_state=3).fit(DATA, TARGET)
+    assert stable.bound_ <= 1.0
+    assert (stable.frequency_[stable.support_] >= 0.75).all()
+    names = stable.get_feature_names_out()
+    assert "bmi" in names and set(names) <= set(DATA.columns)
+    kept = make_pipeline(stable, LADLasso()).fit(DATA, TARGET)
+    assert len(kept[-1].coef_) == len(names)
+
+
+@pytest.mark.parametrize(
+    "module", [each.name for each in pkgutil.iter_modules(estimators.__path__)]
+)
+def test_examples(module):
+    found = doctest.testmod(importlib.import_module(f"sparseopt.estimators.{module}"))
+    assert found.failed == 0
