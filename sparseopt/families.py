@@ -304,6 +304,15 @@ SUBSPACE = Family(
     },
 )
 
+PRIVATE = Family(
+    name="private",
+    problems={"embedding-fit": "sparseopt.problems.private.embedding_fit:EmbeddingFit"},
+    verifier="sparseopt.checking.private.verifier:verify",
+    samples="sparseopt.testing.private:private_samples",
+    small={"embedding-fit": ("embedding-fit", {"atoms": 30, "features": 8})},
+    generators={"embedding-fit": "sparseopt.generators.embeddings:embedding_fit"},
+)
+
 _OWN = {
     family.name: f"sparseopt.families:{constant}"
     for constant, family in tuple(globals().items())

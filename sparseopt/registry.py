@@ -34,6 +34,7 @@ _OWN: Mapping[str, str] = {
     "reaper": "sparseopt.solvers.subspace.reaper:Reaper",
     "tyler": "sparseopt.solvers.subspace.classical:Tyler",
     "pca": "sparseopt.solvers.subspace.classical:PrincipalComponents",
+    "nearest-point": "sparseopt.solvers.private.nearest_point:NearestPoint",
     "cvxpy": "sparseopt.solvers.cvxpy.backend:Cvxpy",
     "cvxpy-relaxation": "sparseopt.solvers.cvxpy.relaxation:CvxpyRelaxation",
     "scip": "sparseopt.solvers.adapters.scip_:Scip",

@@ -30,7 +30,7 @@ LAYERS = (
     ("backend", "checking", "io"),
     ("registry", "generators", "solvers"),
     ("api",),
-    ("selection", "two_sample", "modelling", "testing"),
+    ("selection", "two_sample", "modelling", "private", "testing"),
     ("estimators",),
     ("pictures",),
     ("bench", "cvxpy"),
@@ -46,7 +46,7 @@ SOLVERS = (
     ("adapters", "homotopy"),
     ("highs",),
     ("misdp", "peers"),
-    ("strs", "subspace"),
+    ("private", "strs", "subspace"),
     ("cvxpy",),
 )
 """The same inside solvers/."""

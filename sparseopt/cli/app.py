@@ -10,6 +10,7 @@ from sparseopt.cli.bench import bench
 from sparseopt.cli.examine import backends, check, info
 from sparseopt.cli.exits import Application, ExitCode
 from sparseopt.cli.make import convert, generate
+from sparseopt.cli.private import private
 from sparseopt.cli.select import select
 from sparseopt.cli.solve import solve
 from sparseopt.cli.two_sample import two_sample
@@ -51,5 +52,16 @@ def main(ctx: click.Context) -> Any:
     return None
 
 
-for _command in (solve, select, two_sample, check, info, backends, generate, convert, bench):
+for _command in (
+    solve,
+    select,
+    two_sample,
+    private,
+    check,
+    info,
+    backends,
+    generate,
+    convert,
+    bench,
+):
     main.add_command(_command)

@@ -25,6 +25,7 @@ from sparseopt.problems.parametric.regression import (
     LADLasso,
     QuantileLasso,
 )
+from sparseopt.problems.private.embedding_fit import EmbeddingFit
 from sparseopt.problems.strs.problem import STRS, STRSPath
 from sparseopt.problems.strs.semidefinite import strs_as_misdp
 from sparseopt.problems.subspace.robust import RobustSubspace
@@ -44,6 +45,7 @@ __all__ = [
     "CompressedSensing",
     "DantzigSelector",
     "DifferentialNetwork",
+    "EmbeddingFit",
     "KernelSelection",
     "L0GraphicalModel",
     "LADLasso",

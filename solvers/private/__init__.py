@@ -1,0 +1,1 @@
+"""Solvers of fits to a mean embedding."""

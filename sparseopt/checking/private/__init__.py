@@ -1,0 +1,1 @@
+"""The checker of fits to a mean embedding."""

@@ -1,0 +1,132 @@
+"""What a private release says of itself, as data that a second program can audit."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from sparseopt.errors import ParamError
+
+__all__ = ["FORMAT", "VERSION", "Statement"]
+
+FORMAT = "sparseopt-private-statement"
+VERSION = 1
+_FIELDS = frozenset(
+    {
+        "format",
+        "version",
+        "mechanism",
+        "neighbours",
+        "records",
+        "map",
+        "count_weight",
+        "grid_bits",
+        "dimension",
+        "sensitivity_squared",
+        "variance",
+        "epsilon",
+        "delta",
+        "curve",
+        "noise",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The privacy of one release, and everything that it follows from.
+
+    Attributes
+    ----------
+    data : mapping
+        As in the JSON file: `neighbours` ("replace-one" or "add-remove"), `records` (the public
+        number of records, None where it is protected), `map` (the features), `count_weight` (of the
+        coordinate that counts records, 0 for none), `grid_bits` (features are multiples of
+        2^-grid_bits), `dimension`, `sensitivity_squared` and `variance` (integers, in squared grid
+        steps), `epsilon`, `delta`, `curve` (pairs epsilon, delta that hold, too), `noise`
+        ("operating system", or "NOT PRIVATE").
+    """
+
+    data: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        missing = _FIELDS - set(self.data)
+        if missing or self.data["format"] != FORMAT or self.data["version"] != VERSION:
+            raise ParamError(
+                f"this is no statement of a private release, version {VERSION}: "
+                + (f"{', '.join(sorted(missing))} missing" if missing else "format or version")
+            )
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that was asked."""
+        return float(self.data["epsilon"])
+
+    @property
+    def delta(self) -> float:
+        """The delta that was asked."""
+        return float(self.data["delta"])
+
+    @property
+    def eta(self) -> float:
+        """Sensitivity over the noise's standard deviation."""
+        return math.sqrt(self.data["sensitivity_squared"] / self.data["variance"])
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise came from the operating system."""
+        return bool(self.data["noise"] == "operating system")
+
+    def __str__(self) -> str:
+        """Return the statement in English."""
+        data = self.data
+        word = {
+            "replace-one": f"one of the {data['records']} records is replaced by any other",
+            "add-remove": "one record is added or removed",
+        }[data["neighbours"]]
+        text = (
+            f"The release is ({self.epsilon:g}, {self.delta:g})-differentially private: where "
+            f"{word}, no event becomes more likely by more than a factor "
+            f"{math.exp(self.epsilon):.4g}, but for {self.delta:g}. It is a sum of "
+            f"{data['dimension']} features on a grid of steps 2^-{data['grid_bits']}, to which "
+            "discrete Gaussian noise with a standard deviation of "
+            f"{math.sqrt(data['variance']):.6g} steps was added; the sum changes by at most "
+            f"{math.sqrt(data['sensitivity_squared']):.6g} steps. Columns, bounds, levels, length "
+            "scales and orders were given, not read off the data."
+        )
+        return text if self.private else f"NOT PRIVATE: the noise was seeded for a test. {text}"
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the statement as JSON.
+
+        Parameters
+        ----------
+        path : path-like
+        """
+        Path(path).write_text(json.dumps(dict(self.data), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Statement:
+        """Read a statement.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Raises
+        ------
+        ParamError
+            When the file cannot be read or is no statement.
+        """
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise ParamError(f"{path} cannot be read as a statement: {error}") from error
+        if not isinstance(data, dict):
+            raise ParamError(f"{path} is no statement: expected a JSON object")
+        return cls(data)

@@ -1,0 +1,169 @@
+"""Synthetic rows from a private release: weights on public atoms, and samples of them.
+
+All of this is post-processing: it reads the release, never the data, and costs no privacy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import qmc
+
+from sparseopt.api import solve
+from sparseopt.errors import ParamError
+from sparseopt.private.features import Category, FeatureMap, Number
+from sparseopt.private.release import PrivateEmbedding
+from sparseopt.problems.base import Array
+from sparseopt.problems.private.embedding_fit import EmbeddingFit
+from sparseopt.result import Result
+
+__all__ = ["Synthesis", "atoms", "embedding_problem", "synthesise"]
+
+_DEFAULT_ATOMS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Synthesis:
+    """A distribution on public atoms.
+
+    Attributes
+    ----------
+    map : FeatureMap
+    table : mapping of str to array of shape (n,)
+        The atoms.
+    label : array of shape (n,) or None
+    weights : array of shape (n,)
+    result : Result
+        Of the fit, with verdict.
+    """
+
+    map: FeatureMap
+    table: dict[str, Array]
+    label: Array | None
+    weights: Array
+    result: Result
+
+    def sample(
+        self, count: int, seed: int = 0, *, spread: float = 0.5
+    ) -> tuple[dict[str, Array], Array | None]:
+        """Draw rows: atoms by weight, their numbers moved by the spacing of the atoms.
+
+        Parameters
+        ----------
+        count : int
+        seed : int, default 0
+            This is post-processing, so a seed gives nothing away.
+        spread : float, default 0.5
+            How far numbers are moved at most, in spacings of the atoms; 0 for the atoms themselves.
+
+        Returns
+        -------
+        table : dict of str to array of shape (count,)
+        label : array of shape (count,) or None
+        """
+        rng = np.random.default_rng(seed)
+        chosen = rng.choice(len(self.weights), size=count, p=self.weights)
+        table = {name: values[chosen] for name, values in self.table.items()}
+        numbers = [column for column in self.map.columns if isinstance(column, Number)]
+        classes = 1 if self.map.label is None else len(self.map.label.levels)
+        side = (len(self.weights) / classes) ** (1.0 / max(1, len(numbers)))
+        for column in numbers:
+            reach = spread * (column.high - column.low) / side
+            moved = table[column.name] + rng.uniform(-reach, reach, count)
+            table[column.name] = np.clip(moved, column.low, column.high)
+        return table, None if self.label is None else self.label[chosen]
+
+
+def atoms(
+    features: FeatureMap, count: int = _DEFAULT_ATOMS, seed: int = 0
+) -> tuple[dict[str, Array], Array | None]:
+    """Return public atoms: a grid for up to two numbers, else a low-discrepancy sequence.
+
+    Parameters
+    ----------
+    features : FeatureMap
+    count : int, default 4096
+        For each level of the label, about.
+    seed : int, default 0
+        Of categories, and of the sequence.
+
+    Returns
+    -------
+    table : dict of str to array of shape (n,)
+    label : array of shape (n,) or None
+    """
+    if count < 1:
+        raise ParamError(f"count is {count}; expected at least one atom")
+    numbers = [column for column in features.columns if isinstance(column, Number)]
+    categories = [column for column in features.columns if isinstance(column, Category)]
+    if numbers and len(numbers) <= 2 and not categories:
+        side = max(2, round(count ** (1.0 / len(numbers))))
+        line = (np.arange(side) + 0.5) / side
+        unit = np.stack(np.meshgrid(*[line] * len(numbers), indexing="ij"), axis=-1)
+        unit = unit.reshape(-1, len(numbers))
+    else:
+        sequence = qmc.Sobol(max(1, len(features.columns)), seed=seed)
+        unit = sequence.random_base2(max(1, int(np.ceil(np.log2(count)))))
+    table: dict[str, Array] = {}
+    for j, column in enumerate([*numbers, *categories]):
+        if isinstance(column, Number):
+            table[column.name] = column.low + (column.high - column.low) * unit[:, j]
+        else:
+            codes = np.minimum(
+                (unit[:, j] * len(column.levels)).astype(int), len(column.levels) - 1
+            )
+            table[column.name] = np.array(column.levels)[codes]
+    if features.label is None:
+        return table, None
+    levels, rows = np.array(features.label.levels), len(unit)
+    repeated = {name: np.tile(values, len(levels)) for name, values in table.items()}
+    return repeated, np.repeat(levels, rows)
+
+
+def embedding_problem(
+    released: PrivateEmbedding, table: dict[str, Array], label: Array | None = None
+) -> EmbeddingFit:
+    """Return the fit of weights on atoms to a release, a problem like any other.
+
+    Parameters
+    ----------
+    released : PrivateEmbedding
+    table : dict of str to array of shape (n,)
+        The atoms.
+    label : array of shape (n,), optional
+    """
+    return EmbeddingFit(Phi=released.map.features(table, label), mu=released.mean)
+
+
+def synthesise(
+    released: PrivateEmbedding, count: int = _DEFAULT_ATOMS, *, seed: int = 0, **question: Any
+) -> Synthesis:
+    """Fit weights on public atoms to a release.
+
+    Parameters
+    ----------
+    released : PrivateEmbedding
+    count : int, default 4096
+        Atoms for each level of the label, about.
+    seed : int, default 0
+        Of the atoms.
+    **question
+        Passed to :func:`sparseopt.solve`: backend, rel_gap (default 1e-6), time_limit.
+
+    Returns
+    -------
+    Synthesis
+
+    Raises
+    ------
+    SparseOptError
+        When no distribution was found within the limits.
+    """
+    table, label = atoms(released.map, count, seed)
+    result = solve(embedding_problem(released, table, label), **question)
+    result.raise_for_status()
+    assert result.x is not None
+    weights = np.maximum(0.0, result.x)
+    return Synthesis(released.map, table, label, weights / weights.sum(), result)

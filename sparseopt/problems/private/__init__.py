@@ -1,0 +1,1 @@
+"""Mean embeddings of tables, and the fit of weights on public atoms to one."""

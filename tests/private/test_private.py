@@ -1,0 +1,364 @@
+"""Private releases: features, sensitivity, noise, statements and their audit, synthetic rows."""
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+from sparseopt import ParamError, private
+from sparseopt.cli import main
+from sparseopt.private.gaussian import calibrate, discrete_delta, gaussian_delta
+from sparseopt.private.release import GRID_BITS, squared_sensitivity
+
+COLUMNS = (
+    private.Number("age", 0.0, 100.0, 15.0),
+    private.Number("height", 140.0, 210.0),
+    private.Category("job", ("a", "b", "c")),
+)
+LABEL = private.Category("class", (0, 1))
+MAPS = {
+    "product": private.FeatureMap(COLUMNS[:2], tolerance=1e-4),
+    "sum": private.FeatureMap(COLUMNS, product=(), tolerance=1e-4),
+    "both": private.FeatureMap(COLUMNS, label=LABEL, tolerance=1e-4),
+}
+
+
+def rows(N, seed=0):
+    rng = np.random.default_rng(seed)
+    table = {
+        "age": rng.uniform(0.0, 100.0, N),
+        "height": rng.normal(175.0, 15.0, N),
+        "job": rng.choice(["a", "b", "c"], N),
+    }
+    return table, rng.integers(0, 2, N)
+
+
+def kernel(features, table, label):
+    """The kernel matrix by its definition."""
+    parts = {}
+    for column in features.columns:
+        if isinstance(column, private.Number):
+            t = np.clip(table[column.name], column.low, column.high) / column.scale
+            parts[column.name] = np.exp(-((t[:, None] - t) ** 2) / 2.0)
+        else:
+            values = table[column.name]
+            parts[column.name] = (values[:, None] == values).astype(float)
+    product = np.prod([parts[name] for name in features.product], axis=0)
+    found = features.share * product + (1.0 - features.share) * sum(parts.values()) / len(parts)
+    return found if features.label is None else found * (label[:, None] == label)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_features_give_the_kernel_within_the_tolerance(name):
+    features = MAPS[name]
+    table, label = rows(60)
+    label = label if features.label else None
+    phi = features.features(table, label)
+    assert phi.shape == (60, features.dimension)
+    gram = phi @ phi.T
+    assert np.abs(gram - kernel(features, table, label)).max() <= 1.01e-4
+    assert np.linalg.norm(phi, axis=1).max() <= 1.0 + 1e-12
+    assert gram.min() >= -1e-4
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_no_record_moves_the_sum_by_more_than_the_sensitivity(name, neighbours):
+    features = MAPS[name]
+    weight = Fraction(0) if neighbours == "replace-one" else Fraction(1, 4)
+    limit = squared_sensitivity(
+        features.dimension, features.tolerance, GRID_BITS, neighbours, weight
+    )
+    table, label = rows(400, seed=1)
+    # The corners of the ranges, the middle, and what is no value at all.
+    table["age"][:8] = [0.0, 100.0, 0.0, 100.0, 50.0, np.nan, np.inf, -np.inf]
+    table["height"][:8] = [140.0, 140.0, 210.0, 210.0, 175.0, 1e300, -1e300, np.nan]
+    table["job"][4:8] = "z"
+    phi = features.features(table, label if features.label else None)
+    integers = np.rint(phi * 2.0**GRID_BITS)
+    if neighbours == "add-remove":
+        moved = (integers**2).sum(axis=1).max() + (2.0**GRID_BITS / 4.0) ** 2
+    else:
+        squares = (integers**2).sum(axis=1)
+        moved = (squares[:, None] + squares - 2.0 * integers @ integers.T).max()
+    assert 0.6 * limit < moved <= limit
+
+
+def test_the_calibration_is_that_of_balle_and_wang():
+    assert 1.0 / calibrate(1.0, 1e-5) == pytest.approx(3.730632, abs=1e-6)
+    assert 1.0 / calibrate(0.1, 1e-5) == pytest.approx(30.749566, abs=1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
+def test_delta_is_that_of_dp_accounting(epsilon, delta):
+    accounting = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    eta = calibrate(epsilon, delta)
+    theirs = accounting.from_gaussian_mechanism(
+        1.0 / eta, value_discretization_interval=1e-4
+    ).get_delta_for_epsilon(epsilon)
+    assert gaussian_delta(eta, epsilon) == pytest.approx(theirs, rel=1e-4)
+    assert gaussian_delta(eta, epsilon) <= delta <= gaussian_delta(eta * 1.000001, epsilon)
+
+
+@pytest.mark.parametrize("variance", [1, 5, 30])
+def test_samples_follow_the_discrete_gaussian(variance):
+    draws = np.array(private.discrete_gaussian(variance, 20_000))
+    reach = 3 * math.isqrt(variance) + 1
+    k = np.arange(-reach, reach + 1)
+    mass = np.exp(-(np.arange(-200, 201) ** 2) / (2.0 * variance))
+    expected = np.exp(-(k**2) / (2.0 * variance)) / mass.sum()
+    counts = np.array([(draws == value).sum() for value in k])
+    inside = counts.sum()
+    assert stats.chisquare(counts, expected / expected.sum() * inside).pvalue > 1e-5
+    assert inside / len(draws) == pytest.approx(expected.sum(), abs=0.01)
+
+
+def test_large_noise_has_the_moments_of_the_normal_distribution():
+    sigma = 10**11
+    draws = np.array(private.discrete_gaussian(sigma**2, 5000), dtype=float) / sigma
+    assert stats.kstest(draws, "norm").pvalue > 1e-5
+
+
+def test_what_an_attacker_measures_is_what_is_stated():
+    # The best test of two neighbours at distance eta looks at one coordinate.
+    epsilon, delta, sigma = 0.5, 0.05, 2**22
+    eta = calibrate(epsilon, delta)
+    shift = round(eta * sigma)
+    draws = np.array(private.discrete_gaussian(sigma**2, 40_000), dtype=float)
+    least = sigma**2 * epsilon / shift + shift / 2.0  # where the loss exceeds epsilon
+    p = (draws + shift >= least).mean()
+    q = (draws >= least).mean()
+    measured = p - math.exp(epsilon) * q
+    error = 4.0 * math.sqrt((p + math.exp(2.0 * epsilon) * q) / len(draws))
+    assert measured - error <= discrete_delta(shift / sigma, epsilon, sigma, 1) <= delta * 1.001
+    assert measured + error >= 0.97 * delta
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_statements_hold(name, neighbours, tmp_path):
+    features = MAPS[name]
+    table, label = rows(300)
+    released = private.release(
+        table,
+        features,
+        epsilon=1.0,
+        delta=1e-6,
+        label=label if features.label else None,
+        neighbours=neighbours,
+    )
+    assert released.mean.shape == (features.dimension,)
+    report = private.audit(released.statement)
+    assert report.holds, report.messages
+    assert report.delta == pytest.approx(1e-6, rel=1e-6)
+    released.statement.save(tmp_path / "s.json")
+    again = private.Statement.load(tmp_path / "s.json")
+    assert dict(again.data) == json.loads(json.dumps(dict(released.statement.data)))
+    assert "(1, 1e-06)-differentially private" in str(again)
+    done = CliRunner().invoke(main, ["private", "audit", str(tmp_path / "s.json")])
+    assert done.exit_code == 0 and "differentially private" in done.output
+
+
+@pytest.fixture(scope="module")
+def stated():
+    table, label = rows(300)
+    released = private.release(table, MAPS["both"], epsilon=1.0, delta=1e-6, label=label)
+    return json.loads(json.dumps(dict(released.statement.data)))
+
+
+TAMPERED = {
+    "variance": lambda d: d.update(variance=d["variance"] // 2),
+    "sensitivity": lambda d: d.update(sensitivity_squared=d["sensitivity_squared"] // 2),
+    "both": lambda d: d.update(
+        variance=d["variance"] // 4, sensitivity_squared=d["sensitivity_squared"] // 4
+    ),
+    "epsilon": lambda d: d.update(epsilon=0.5),
+    "delta": lambda d: d.update(delta=1e-7),
+    "neighbours": lambda d: d.update(neighbours="add-remove"),
+    "another word": lambda d: d.update(neighbours="nearly"),
+    "grid": lambda d: d.update(grid_bits=40),
+    "dimension": lambda d: d.update(dimension=d["dimension"] + 1),
+    "curve": lambda d: d["curve"][4].__setitem__(1, 1e-12),
+    "noise": lambda d: d.update(noise="seeded"),
+    "order": lambda d: d["map"]["columns"][0].update(order=3),
+    "degree": lambda d: d["map"].update(degree=2),
+    "bounds": lambda d: d["map"]["columns"][0].update(high=1e4),
+    "tolerance": lambda d: d["map"].update(tolerance=1e-12),
+    "levels": lambda d: d["map"]["columns"][2].update(levels=["a"]),
+    "mechanism": lambda d: d.update(mechanism="Laplace"),
+    "nonsense": lambda d: d.update(variance="much"),
+    "zero": lambda d: d.update(variance=0),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_tampered_statements_are_refused(stated, name, tmp_path):
+    changed = json.loads(json.dumps(stated))
+    TAMPERED[name](changed)
+    assert changed != stated
+    assert not private.audit(private.Statement(changed)).holds
+    (tmp_path / "s.json").write_text(json.dumps(changed))
+    done = CliRunner().invoke(main, ["private", "audit", "--json", str(tmp_path / "s.json")])
+    assert done.exit_code == 1 and json.loads(done.output)["holds"] is False
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other"}', "[" * 100_000])
+def test_files_that_are_no_statement(text, tmp_path):
+    (tmp_path / "s.json").write_text(text)
+    with pytest.raises(ParamError, match="statement"):
+        private.Statement.load(tmp_path / "s.json")
+
+
+HOSTILE = [np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_value_raises_or_changes_the_noise(seed, recwarn):
+    rng = np.random.default_rng(seed)
+    features = MAPS["both"]
+    N = int(rng.integers(1, 6))
+    objects = np.array(["x", None, 3, "1e400", (1, 2), b"z", [], {}], dtype=object)
+    table = {
+        "age": rng.choice(HOSTILE, N) if seed % 2 else objects[rng.integers(0, 8, N)],
+        "height": rng.choice(HOSTILE, N),
+        "job": objects[rng.integers(0, 8, N)],
+    }
+    label = objects[rng.integers(0, 8, N)] if seed % 3 else np.zeros(N, dtype=int)
+    released = private.release(
+        table, features, epsilon=1.0, delta=1e-6, label=label, neighbours="replace-one"
+    )
+    plain = private.release(
+        rows(N)[0], features, epsilon=1.0, delta=1e-6, label=rows(N)[1], neighbours="replace-one"
+    )
+    assert released.statement.data == plain.statement.data
+    assert np.isfinite(released.mean).all()
+    assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
+
+
+def test_seeded_noise_is_stamped():
+    table, _ = rows(10)
+    means = []
+    for _ in range(2):
+        with private.insecure(7):
+            released = private.release(table, MAPS["product"], epsilon=1.0, delta=1e-3)
+        means.append(released.mean)
+    np.testing.assert_array_equal(*means)
+    assert not released.statement.private
+    assert str(released.statement).startswith("NOT PRIVATE")
+    assert not private.audit(released.statement).holds
+    free = private.release(table, MAPS["product"], epsilon=1.0, delta=1e-3)
+    assert free.statement.private and (free.mean != means[0]).any()
+
+
+def test_a_ledger_adds_up_and_refuses():
+    table, _ = rows(50)
+    ledger = private.Ledger(epsilon=1.0, delta=1e-5)
+    half = {"epsilon": 0.5, "delta": 1e-6, "ledger": ledger}
+    private.release(table, MAPS["product"], **half)
+    assert 0.0 < ledger.spent < 1e-5
+    before = ledger.spent
+    while len(ledger.statements) < 20:
+        try:
+            private.release(table, MAPS["product"], **half)
+        except ParamError as error:
+            assert "budget" in str(error)
+            break
+    assert 1 <= len(ledger.statements) < 20 and before <= ledger.spent <= 1e-5
+    etas = [statement.eta for statement in ledger.statements]
+    total = gaussian_delta(math.hypot(*etas), 1.0)
+    assert ledger.spent == pytest.approx(total)
+
+
+def test_the_exact_budget_is_enough_for_one_release():
+    ledger = private.Ledger(epsilon=1.0, delta=1e-5)
+    private.release(rows(9)[0], MAPS["product"], epsilon=1.0, delta=1e-5, ledger=ledger)
+    with pytest.raises(ParamError, match="budget"):
+        private.release(rows(9)[0], MAPS["product"], epsilon=1.0, delta=1e-5, ledger=ledger)
+
+
+def test_synthetic_rows_have_the_distribution_of_the_data():
+    rng = np.random.default_rng(3)
+    N = 20_000
+    label = (rng.random(N) < 0.3).astype(int)
+    table = {"x": np.clip(rng.normal(np.where(label, 2.0, -2.0), 0.7), -5, 5)}
+    features = private.FeatureMap([private.Number("x", -5.0, 5.0, 0.7)], label=LABEL)
+    with private.insecure(5):
+        released = private.release(table, features, epsilon=1.0, delta=1e-6, label=label)
+    found = private.synthesise(released, 128)
+    assert found.result.verdict == "verified"
+    synthetic, levels = found.sample(N, seed=1)
+    assert levels.mean() == pytest.approx(0.3, abs=0.02)
+    for level in (0, 1):
+        ours, theirs = synthetic["x"][levels == level], table["x"][label == level]
+        assert stats.wasserstein_distance(ours, theirs) < 0.2
+
+
+def test_categories_and_many_columns():
+    table, label = rows(2000)
+    released = private.release(table, MAPS["both"], epsilon=3.0, delta=1e-6, label=label)
+    atoms, levels = private.atoms(MAPS["both"], 200)
+    assert set(atoms) == {"age", "height", "job"} and set(levels) == {0, 1}
+    problem = private.embedding_problem(released, atoms, levels)
+    assert problem.Phi.shape == (len(levels), MAPS["both"].dimension)
+    synthetic, _ = private.synthesise(released, 200).sample(50)
+    assert set(synthetic["job"]) <= {"a", "b", "c"}
+    assert (synthetic["age"] >= 0.0).all() and (synthetic["age"] <= 100.0).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: private.Number("x", 1.0, 1.0), "low < high"),
+        (lambda: private.Number("x", 0.0, math.inf), "finite bounds"),
+        (lambda: private.Number("x", 0.0, 1.0, -1.0), "expected > 0"),
+        (lambda: private.Category("x", ("a", "a")), "different"),
+        (lambda: private.FeatureMap([]), "at least one"),
+        (lambda: private.FeatureMap(COLUMNS, product=("job",)), "numeric columns"),
+        (lambda: private.FeatureMap(COLUMNS, share=2.0), "share is 2.0"),
+        (
+            lambda: private.FeatureMap([private.Number("x", 0.0, 1.0, 1e-4)], product=()),
+            "length scales wide",
+        ),
+        (lambda: private.Ledger(0.0, 0.5), "budget"),
+        (lambda: calibrate(-1.0, 0.1), "epsilon"),
+        (lambda: calibrate(1.0, 0.0), "delta"),
+        (lambda: discrete_delta(1.0, 1.0, 3.0, 1), "finer grid"),
+    ],
+)
+def test_bad_settings_are_refused(call, words):
+    with pytest.raises(ParamError, match=words):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"table": {"age": [1.0]}}, "no column 'height'"),
+        ({"table": {"age": [1.0], "height": [1.0, 2.0]}}, "lengths"),
+        ({"label": [0]}, "the map has no label"),
+        ({"neighbours": "swap"}, "replace-one"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"delta": 1.0}, "delta"),
+        ({"table": {"age": [], "height": []}}, "lengths"),
+        ({"table": {"age": [[1.0]], "height": [1.0]}}, "shape"),
+    ],
+)
+def test_bad_calls_are_refused_before_the_data_count(changes, words):
+    settings = {
+        "table": {"age": [1.0, 2.0], "height": [150.0, 160.0]},
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        **changes,
+    }
+    with pytest.raises(ParamError, match=words):
+        private.release(settings.pop("table"), MAPS["product"], **settings)
+
+
+def test_a_large_delta_warns():
+    with pytest.warns(UserWarning, match="one whole record"):
+        private.release(rows(20)[0], MAPS["product"], epsilon=1.0, delta=0.06)

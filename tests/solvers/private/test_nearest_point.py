@@ -1,0 +1,59 @@
+"""Weights on atoms: the exact nearest point, degenerate atoms, limits."""
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+import sparseopt
+from sparseopt import Limit, Status, Verdict, generators
+from sparseopt.problems import EmbeddingFit
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_agrees_with_nonnegative_least_squares(seed):
+    # The nearest point of a hull is proportional to a nonnegative least squares solution.
+    rng = np.random.default_rng(seed)
+    n, d = rng.integers(2, 40), rng.integers(1, 12)
+    problem = EmbeddingFit(rng.normal(size=(n, d)), rng.normal(size=d))
+    points = (problem.Phi - problem.mu).T
+    u = nnls(np.vstack([points, np.ones(n)]), np.append(np.zeros(d), 1.0))[0]
+    expected = problem.objective(u / u.sum())
+    result = sparseopt.solve(problem, rel_gap=1e-10)
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.objective == pytest.approx(expected, rel=1e-8, abs=1e-12)
+    assert result.x.min() >= 0.0 and abs(result.x.sum() - 1.0) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("Phi", "mu", "optimum"),
+    [
+        ([[1.0, 2.0]], [1.0, 0.0], 4.0),
+        (np.ones((5, 3)), np.ones(3), 0.0),
+        (np.ones((5, 3)), np.zeros(3), 3.0),
+        (np.repeat(np.eye(3), 4, axis=0), np.full(3, 1.0 / 3.0), 0.0),
+        ([[0.0], [1.0], [0.5], [0.25]], [2.0], 1.0),
+        (1e-150 * np.eye(2), [0.0, 0.0], 5e-301),
+        (1e100 * np.eye(2), [0.0, 0.0], 5e199),
+    ],
+    ids=["one atom", "on it", "equal atoms", "copies", "a line", "tiny", "huge"],
+)
+def test_degenerate_atoms(Phi, mu, optimum):
+    result = sparseopt.solve(EmbeddingFit(Phi, mu))
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.objective == pytest.approx(optimum, rel=1e-9, abs=1e-30 if optimum < 1 else 0.0)
+
+
+def test_smooth_features_are_fitted_to_the_last_digit():
+    x = np.linspace(-1.0, 1.0, 2000)
+    Phi = np.cos(np.outer(x, np.arange(60)))
+    problem = EmbeddingFit(Phi, Phi[::7].mean(axis=0) + 1e-4)
+    result = sparseopt.solve(problem, rel_gap=1e-8)
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+
+
+def test_limits_end_the_solve():
+    problem = generators.generate("embedding-fit", atoms=3000, features=200)
+    few = sparseopt.solve(problem, options={"iterations": 3})
+    assert (few.status, few.limit) == (Status.FEASIBLE, Limit.ITERATION)
+    assert few.verdict is Verdict.VERIFIED and few.bound < few.objective
+    assert sparseopt.solve(problem, time_limit=0.0).limit is Limit.TIME
