@@ -107,14 +107,11 @@ def atoms(
         sequence = qmc.Sobol(max(1, len(features.columns)), seed=seed)
         unit = sequence.random_base2(max(1, int(np.ceil(np.log2(count)))))
     table: dict[str, Array] = {}
-    for j, column in enumerate([*numbers, *categories]):
-        if isinstance(column, Number):
-            table[column.name] = column.low + (column.high - column.low) * unit[:, j]
-        else:
-            codes = np.minimum(
-                (unit[:, j] * len(column.levels)).astype(int), len(column.levels) - 1
-            )
-            table[column.name] = np.array(column.levels)[codes]
+    for j, number in enumerate(numbers):
+        table[number.name] = number.low + (number.high - number.low) * unit[:, j]
+    for j, category in enumerate(categories, start=len(numbers)):
+        codes = (unit[:, j] * len(category.levels)).astype(int)  # the sequence stays below 1
+        table[category.name] = np.array(category.levels)[codes]
     if features.label is None:
         return table, None
     levels, rows = np.array(features.label.levels), len(unit)

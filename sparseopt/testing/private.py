@@ -23,7 +23,9 @@ def private_samples(rng: np.random.Generator) -> FamilySamples:
     FamilySamples
     """
     target = rng.normal(size=8)
-    away = EmbeddingFit(Phi=[[0.0, 0.0], [1.0, 0.0], [0.5, -2.0]], mu=[0.25, 1.0])
+    away = EmbeddingFit(
+        Phi=np.array([[0.0, 0.0], [1.0, 0.0], [0.5, -2.0]]), mu=np.array([0.25, 1.0])
+    )
     Phi = rng.normal(size=(40, 5))
     weights = rng.dirichlet(np.ones(40))
     inside = EmbeddingFit(Phi=Phi, mu=Phi.T @ weights)
@@ -56,4 +58,4 @@ def _simplex_projection(y: Array) -> Array:
     """Return the point of the simplex next to y, by sorting."""
     falling = np.sort(y)[::-1]
     steps = (np.cumsum(falling) - 1.0) / np.arange(1, len(y) + 1)
-    return np.maximum(0.0, y - steps[np.flatnonzero(falling > steps)[-1]])
+    return np.asarray(np.maximum(0.0, y - steps[np.flatnonzero(falling > steps)[-1]]))
