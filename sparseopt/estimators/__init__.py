@@ -15,8 +15,10 @@ from sparseopt.estimators.basis_pursuit import BasisPursuit
 from sparseopt.estimators.dantzig_selector import DantzigSelector, DantzigSelectorCV
 from sparseopt.estimators.l1_svc import L1SVC
 from sparseopt.estimators.lad_lasso import LADLasso, LADLassoCV
+from sparseopt.estimators.private_synthesizer import PrivateSynthesizer
 from sparseopt.estimators.quantile_lasso import QuantileLasso, QuantileLassoCV
 from sparseopt.estimators.quantile_process import QuantileProcess
+from sparseopt.estimators.robust_subspace import RobustSubspace
 from sparseopt.estimators.stability_selector import StabilitySelector
 
 __all__ = [
@@ -26,8 +28,10 @@ __all__ = [
     "DantzigSelectorCV",
     "LADLasso",
     "LADLassoCV",
+    "PrivateSynthesizer",
     "QuantileLasso",
     "QuantileLassoCV",
     "QuantileProcess",
+    "RobustSubspace",
     "StabilitySelector",
 ]

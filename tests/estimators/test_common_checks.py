@@ -10,7 +10,9 @@ SMALLER = {
     "StabilitySelector": {"pairs": 2},
 }
 
-ALL = [getattr(estimators, name)(**SMALLER.get(name, {})) for name in estimators.__all__]
+# What is private needs public facts of each column, which the checks cannot give.
+GENERAL = [name for name in estimators.__all__ if name != "PrivateSynthesizer"]
+ALL = [getattr(estimators, name)(**SMALLER.get(name, {})) for name in GENERAL]
 
 
 @parametrize_with_checks([each for each in ALL if hasattr(each, "fit")])

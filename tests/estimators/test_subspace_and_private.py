@@ -1,0 +1,74 @@
+"""The robust subspace as a transformer, and the private synthesizer."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import sparseopt
+from sparseopt import private, problems
+from sparseopt.estimators import PrivateSynthesizer, RobustSubspace
+
+
+def test_it_is_the_solution_of_the_problem():
+    X = load_iris().data
+    model = RobustSubspace(n_components=2).fit(X)
+    result = sparseopt.solve(problems.RobustSubspace(X, k=2, centre="estimate"))
+    assert model.objective_ == result.objective
+    assert model.distances_.sum() == pytest.approx(result.objective)
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(-model.score_samples(X), model.distances_, atol=1e-12)
+    back = model.inverse_transform(model.transform(X))
+    np.testing.assert_allclose(np.linalg.norm(X - back, axis=1), model.distances_, atol=1e-12)
+
+
+def test_outliers_do_not_turn_it():
+    rng = np.random.default_rng(0)
+    line = np.outer(rng.normal(size=80), [3.0, 4.0, 0.0]) + 7.0
+    X = np.vstack([line, 30.0 * rng.normal(size=(20, 3))])
+    model = RobustSubspace().fit(X)
+    np.testing.assert_allclose(np.abs(model.components_[0]), [0.6, 0.8, 0.0], atol=1e-10)
+    assert np.flatnonzero(model.distances_ > 1e-6).tolist() == list(range(80, 100))
+    assert abs(PCA(1).fit(X).components_[0] @ [0.6, 0.8, 0.0]) < 0.99
+
+
+def test_it_works_in_pipelines_with_names():
+    pandas = pytest.importorskip("pandas")
+    iris = load_iris(as_frame=True)
+    model = make_pipeline(StandardScaler(), RobustSubspace(n_components=2), KNeighborsClassifier())
+    assert cross_val_score(model, iris.data, iris.target).mean() > 0.85
+    frame = RobustSubspace(n_components=2).set_output(transform="pandas").fit_transform(iris.data)
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame.columns.tolist() == ["robustsubspace0", "robustsubspace1"]
+
+
+def test_synthetic_rows_train_a_classifier():
+    iris = load_iris(as_frame=True)
+    columns = [
+        private.Number("petal length (cm)", 0.0, 8.0, 1.0),
+        private.Number("petal width (cm)", 0.0, 3.0, 0.5),
+    ]
+    features = private.FeatureMap(columns, label=private.Category("species", (0, 1, 2)))
+    with private.insecure(1):
+        model = PrivateSynthesizer(features=features, epsilon=20.0, delta=1e-4, atoms=400)
+        model.fit(iris.data, iris.target)
+    assert model.verdict_ == "verified" and not model.statement_.private
+    rows, label = model.sample(500)
+    names = [column.name for column in columns]
+    classifier = KNeighborsClassifier().fit(np.column_stack([rows[n] for n in names]), label)
+    assert classifier.score(iris.data[names].to_numpy(), iris.target) > 0.85
+
+
+def test_the_ledger_refuses_a_second_fit():
+    features = private.FeatureMap([private.Number("x", 0.0, 1.0)])
+    ledger = private.Ledger(epsilon=1.0, delta=1e-6)
+    model = PrivateSynthesizer(features=features, atoms=16, ledger=ledger)
+    model.fit({"x": np.array([0.2, 0.4])})
+    with pytest.raises(sparseopt.ParamError, match="budget"):
+        model.fit({"x": np.array([0.2, 0.4])})
+    with pytest.raises(ValueError, match="features"):
+        PrivateSynthesizer().fit({"x": np.array([0.2, 0.4])})
