@@ -10,7 +10,7 @@ from sparseopt.compiling import Kernel
 __all__ = ["compiled", "compiled_in_place", "compiled_inside", "compiled_into"]
 
 
-def compiled(function: Callable[..., Any]) -> Any:
+def compiled(function: Callable[..., Any]) -> Kernel:
     """Let a function run compiled.
 
     Sums may be reordered, and a division by zero gives an infinity or NaN, as in NumPy: so that
@@ -27,7 +27,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     return _compiled(function)
 
 
-def compiled_in_place(function: Callable[..., Any]) -> Any:
+def compiled_in_place(function: Callable[..., Any]) -> Kernel:
     """Compile a function that makes no arrays, without counting references to those it is given.
 
     In short functions the counting, an atomic addition for each array and its views, takes longer
@@ -44,7 +44,7 @@ def compiled_in_place(function: Callable[..., Any]) -> Any:
     return _compiled(function, _nrt=False)
 
 
-def compiled_inside(function: Callable[..., Any]) -> Any:
+def compiled_inside(function: Callable[..., Any]) -> Kernel:
     """Compile a function in place that only compiled functions call.
 
     It gets no entries from Python and C, which for arguments of many arrays take as long to compile
@@ -61,7 +61,7 @@ def compiled_inside(function: Callable[..., Any]) -> Any:
     return _compiled(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
-def compiled_into(function: Callable[..., Any]) -> Any:
+def compiled_into(function: Callable[..., Any]) -> Kernel:
     """Compile a function into each of its callers: for a step that is one only to the reader.
 
     A function of its own is linked, optimized and made machine code of once more for every level of
@@ -78,7 +78,7 @@ def compiled_into(function: Callable[..., Any]) -> Any:
     return _compiled(function, inline="always")
 
 
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+def _compiled(function: Callable[..., Any], **options: Any) -> Kernel:
     return Kernel(
         function,
         nogil=True,

@@ -241,6 +241,22 @@ def _step(
         w[c, u] = program.slopes[c, u_slope] + s
 
 
+@_step.in_numpy
+def _(
+    u: int, u_side: int, v: int, v_side: int, value: Array, dual: Array,
+    program: DenseProgram, tableau: Tableau,
+) -> None:  # fmt: skip
+    codes, w = tableau.codes, tableau.w
+    u_limit = tableau.high if u_side > 0 else tableau.low
+    v_limit = tableau.high if v_side > 0 else tableau.low
+    t = (u_limit[:, u] - w[:, u]) / value[u]
+    s = (v_limit[:, v] - w[:, v]) / dual[v]
+    moved = (t != 0.0) | (s != 0.0)
+    w[moved] += np.outer(t[moved], value) + np.outer(s[moved], dual)
+    w[:, v] = program.kinks[:, program.kink_ptr[v] + (codes[v] >> 1)] + t
+    w[:, u] = program.slopes[:, program.slope_ptr[u] + (codes[u] >> 1)] + s
+
+
 @compiled_into
 def _change_basis(
     u: int, u_side: int, v: int, v_side: int,
@@ -296,6 +312,12 @@ def _zero(values: Array, begin: int, end: int) -> bool:
             if values[c, at] != 0.0 and np.isfinite(values[c, at]):
                 return False
     return True
+
+
+@_zero.in_numpy
+def _(values: Array, begin: int, end: int) -> bool:
+    part = values[:2, begin:end]
+    return not np.any((part != 0.0) & np.isfinite(part))
 
 
 @compiled_inside

@@ -43,6 +43,11 @@ def _smallest(values: Array, count: int) -> float:
     return c if c < a else a
 
 
+@_smallest.in_numpy
+def _(values: Array, count: int) -> float:
+    return float(np.fmin.reduce(values[:count], initial=np.inf))
+
+
 @compiled_inside
 def _largest(values: Array) -> float:
     """Return the largest absolute value."""
@@ -60,6 +65,11 @@ def _largest(values: Array) -> float:
     a = b if b > a else a
     c = d if d > c else c
     return c if c > a else a
+
+
+@_largest.in_numpy
+def _(values: Array) -> float:
+    return float(np.fmax.reduce(np.abs(values), initial=0.0))
 
 
 # ---- the event: which slack is used up first as lam falls
@@ -140,6 +150,21 @@ def _falls(
         slack = max(high_0[i] - value[i] + lam * r, 0.0)
         over = (slack + room) / r if r > slowest + STILL * abs(high_1[i]) else np.inf
         fall[i] = min(under, over)
+
+
+@_falls.in_numpy
+def _(
+    codes: Array, w: Array, low: Array, high: Array, position: Array, part: float, fall: Array
+) -> None:
+    kind = codes & 1
+    room = part * position[PRIMAL_TOLERANCE : PRIMAL_TOLERANCE + 2][kind]
+    slowest = position[SLOWEST_VALUE : SLOWEST_VALUE + 2][kind]
+    fall[: len(codes)] = np.inf
+    for limit, sign in ((low, 1.0), (high, -1.0)):
+        rate = sign * (w[1] - limit[1])
+        slack = np.fmax(sign * (w[0] - limit[0]) + position[LAM] * rate, 0.0)
+        falls = rate > slowest + STILL * np.abs(limit[1])
+        np.minimum(fall, np.where(falls, (slack + room) / rate, np.inf), out=fall)
 
 
 # ---- the block: which slack is used up first on the way along a ray
@@ -234,3 +259,15 @@ def _ways(
         under = value[i] - low_0[i] + lam * (rate[i] - low_1[i])
         slack = max(over if sign * ray[i] > 0.0 else under, 0.0)
         way[i] = (slack + room) / speed if speed > slowest else np.inf
+
+
+@_ways.in_numpy
+def _(
+    ray: Array, sign: float, w: Array, low: Array, high: Array,
+    lam: float, room: float, slowest: float, way: Array,
+) -> None:  # fmt: skip
+    speed = np.abs(ray)
+    over = high[0] - w[0] + lam * (high[1] - w[1])
+    under = w[0] - low[0] + lam * (w[1] - low[1])
+    slack = np.fmax(np.where(sign * ray > 0.0, over, under), 0.0)
+    way[:] = np.where(speed > slowest, (slack + room) / speed, np.inf)

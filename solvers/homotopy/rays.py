@@ -47,6 +47,11 @@ def add_rows(out: Array, weights: Array, matrix: Array, rows: Array, k: int) -> 
         r += 1
 
 
+@add_rows.in_numpy
+def _(out: Array, weights: Array, matrix: Array, rows: Array, k: int) -> None:
+    out += weights[:k] @ matrix[rows[:k]]
+
+
 @compiled_inside
 def multiply(matrix: Array, x: Array, k: int, out: Array) -> None:
     """Set out to matrix[:k, :k] x.
@@ -78,6 +83,11 @@ def multiply(matrix: Array, x: Array, k: int, out: Array) -> None:
         out[r] = total
 
 
+@multiply.in_numpy
+def _(matrix: Array, x: Array, k: int, out: Array) -> None:
+    out[:k] = matrix[:k, :k] @ x[:k]
+
+
 @compiled_inside
 def multiply_transposed(matrix: Array, x: Array, k: int, out: Array) -> None:
     """Set out to matrix[:k, :k]' x.
@@ -104,10 +114,20 @@ def multiply_transposed(matrix: Array, x: Array, k: int, out: Array) -> None:
             out[c] += x[r] * row[c]
 
 
+@multiply_transposed.in_numpy
+def _(matrix: Array, x: Array, k: int, out: Array) -> None:
+    out[:k] = x[:k] @ matrix[:k, :k]
+
+
 @compiled_inside
 def _fill(out: Array, length: int, value: float) -> None:
     for i in range(length):
         out[i] = value
+
+
+@_fill.in_numpy
+def _(out: Array, length: int, value: float) -> None:
+    out[:length] = value
 
 
 @compiled_inside
@@ -116,10 +136,20 @@ def _add(out: Array, weight: float, other: Array, length: int) -> None:
         out[i] += weight * other[i]
 
 
+@_add.in_numpy
+def _(out: Array, weight: float, other: Array, length: int) -> None:
+    out[:length] += weight * other[:length]
+
+
 @compiled_inside
 def _copy(values: Array, length: int, out: Array) -> None:
     for i in range(length):
         out[i] = values[i]
+
+
+@_copy.in_numpy
+def _(values: Array, length: int, out: Array) -> None:
+    out[:length] = values[:length]
 
 
 # ---- step directions

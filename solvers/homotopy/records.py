@@ -102,6 +102,22 @@ def _record_theta(
     return used
 
 
+@_record_theta.in_numpy
+def _(program: DenseProgram, tableau: Tableau, records: Records, s: int, at: float) -> int:
+    sparse = tableau.counters[SPARSE_THETA]
+    j = tableau.C[: tableau.counters[KERNEL]] if sparse else np.arange(len(program.AT))
+    codes, values = tableau.codes[j], tableau.w[:2, j]
+    still = codes & 1 == 1
+    values[:, still] = program.kinks[:2, program.kink_ptr[j[still]] + (codes[still] >> 1)]
+    kept = values.any(axis=0)
+    value, rate = values[:, kept]
+    here = slice(records.ptr[s, THETA], records.ptr[s, THETA] + len(value))
+    records.theta_index[here] = j[kept]
+    records.theta_value[here] = value + at * rate
+    records.theta_rate[here] = rate
+    return int(here.stop)
+
+
 @compiled_inside
 def _record_nu(program: DenseProgram, tableau: Tableau, records: Records, s: int, at: float) -> int:
     """Write the multipliers that are not zero, and the objective; return where they end.
@@ -135,6 +151,27 @@ def _record_nu(program: DenseProgram, tableau: Tableau, records: Records, s: int
     total = records.objective[s]
     total[0], total[1], total[2] = constant, linear, square
     return used
+
+
+@_record_nu.in_numpy
+def _(program: DenseProgram, tableau: Tableau, records: Records, s: int, at: float) -> int:
+    m, p = program.A.shape
+    sparse = tableau.counters[SPARSE_NU]
+    i = tableau.R[: tableau.counters[KERNEL]] if sparse else np.arange(m)
+    codes, values = tableau.codes[p + i], tableau.w[:2, p + i]
+    on_piece = codes & 1 == 0
+    slopes_at = program.slope_ptr[p + i[on_piece]] + (codes[on_piece] >> 1)
+    values[:, on_piece] = program.slopes[:2, slopes_at]
+    kept = values.any(axis=0)
+    i, codes, (value, rate) = i[kept], codes[kept], values[:, kept]
+    value = value + at * rate
+    here = slice(records.ptr[s, NU], records.ptr[s, NU] + len(value))
+    records.nu_index[here], records.nu_value[here], records.nu_rate[here] = i, value, rate
+    t = program.kink_ptr[p + i] + (np.maximum(codes - 1 + (codes & 1), 0) >> 1)
+    kink_rate = program.kinks[1, t]
+    kink = program.kinks[0, t] + at * kink_rate
+    records.objective[s] = -(value @ kink), -(value @ kink_rate + rate @ kink), -(rate @ kink_rate)
+    return int(here.stop)
 
 
 @compiled_inside

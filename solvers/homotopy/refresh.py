@@ -256,10 +256,23 @@ def _compare(right: Array, product: Array, x: Array, k: int) -> tuple[float, flo
     return residual, of_right + of_x
 
 
+@_compare.in_numpy
+def _(right: Array, product: Array, x: Array, k: int) -> tuple[float, float]:
+    size = np.abs(right[:k]).max(initial=0.0) + np.abs(x[:k]).max(initial=0.0)
+    if not np.isfinite(product[:k]).all():
+        return np.inf, size
+    return np.abs(right[:k] - product[:k]).max(initial=0.0), size
+
+
 @compiled_inside
 def _add(out: Array, weight: float, other: Array) -> None:
     for i in range(len(out)):
         out[i] += weight * other[i]
+
+
+@_add.in_numpy
+def _(out: Array, weight: float, other: Array) -> None:
+    out += weight * other
 
 
 @compiled_inside
@@ -296,6 +309,20 @@ def sizes(program: DenseProgram, tableau: Tableau, lam: float, parity: int) -> t
             size = max(size, abs(known[0, t]) + change)
             fastest = max(fastest, abs(known[1, t]))
     return size, fastest
+
+
+@sizes.in_numpy
+def _(program: DenseProgram, tableau: Tableau, lam: float, parity: int) -> tuple[float, float]:
+    codes, w = tableau.codes, tableau.w
+    known = program.slopes if parity else program.kinks
+    ptr = program.slope_ptr if parity else program.kink_ptr
+    moves = codes & 1 == parity
+    t = (ptr[:-1] + (codes >> 1))[~moves]
+    size = max(
+        np.abs(w[0] + lam * w[1])[moves].max(initial=0.0),
+        (np.abs(known[0, t]) + np.abs(lam * known[1, t])).max(initial=0.0),
+    )
+    return size, max(np.abs(w[1])[moves].max(initial=0.0), np.abs(known[1, t]).max(initial=0.0))
 
 
 @compiled_inside
@@ -377,5 +404,23 @@ def perturb(program: DenseProgram, tableau: Tableau, seed: int) -> None:
                 elif away < 0:
                     offset = -offset
                 part[2, at] = away + offset if np.isfinite(part[0, at]) else 0.0
+    tableau.position[DELTA] = 0.0
+    tableau.counters[IDLE] = 0
+
+
+@perturb.in_numpy
+def _(program: DenseProgram, tableau: Tableau, seed: int) -> None:
+    # The same numbers, without a touch at the generator of the caller.
+    uniform = np.random.RandomState(seed).uniform
+    sides = (
+        (program.slope_ptr, program.slopes, 0),
+        (program.kink_ptr, program.kinks, 1),
+    )
+    for i, code in enumerate(tableau.codes):
+        for ptr, part, parity in sides:
+            begin, end = ptr[i], ptr[i + 1]
+            away = 2 * np.arange(end - begin) + (parity - code)
+            offsets = np.sign(away) * uniform(0.0, 0.9, end - begin)
+            part[2, begin:end] = np.where(np.isfinite(part[0, begin:end]), away + offsets, 0.0)
     tableau.position[DELTA] = 0.0
     tableau.counters[IDLE] = 0

@@ -209,6 +209,46 @@ def scan(
                 break
 
 
+@scan.in_numpy
+def _(
+    at_low: Array,
+    at_high: Array,
+    same: bool,
+    sign: float,
+    offset: Array,
+    low: Array,
+    high: Array,
+    resting: Array,
+    lam_low: Array,
+    lam_high: Array,
+    tolerance: float,
+    first: Array,
+    slack: Array,
+) -> None:
+    i, count = np.flatnonzero(resting), at_low.shape[1]
+    endless = 1 if np.isinf(lam_high[0]) else 0
+
+    def affine(part: Array, lam: Array) -> Array:
+        found: Array = part[0][:, None] + lam * part[1][:, None]
+        return found
+
+    gaps = np.full((len(i), 2 * count), np.inf)
+    # An end at infinity is not looked at: any lam stands for it.
+    finite_high = np.where(np.isinf(lam_high), lam_low, lam_high)
+    for at, lam, parity in ((at_high, finite_high, 0), (at_low, lam_low, 1)):
+        value = sign * at[i] + affine(offset[i].T, lam)
+        under, over = affine(low[:, i], lam), affine(high[:, i], lam)
+        gaps[:, parity::2] = np.minimum(value - under, over - value)
+    gaps[:, :endless] = np.inf
+    gap, width = gaps[:, -1], (over - under)[:, -1]
+    width = np.where(np.isfinite(width), width, np.abs(value[:, -1]) + gap)
+    slack[i] = np.where(width > 0.0, gap / width, 0.0)
+    violated = gaps < -tolerance
+    found = violated.any(axis=1)
+    first[i[found]] = ends = violated[found].argmax(axis=1)
+    slack[i[found]] = ends / (2.0 * count) - 1.0
+
+
 # ---- screening
 
 

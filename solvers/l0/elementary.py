@@ -62,6 +62,11 @@ def exp_minus(x: Array, out: Array, bits: Array, power: Array) -> None:
         out[i] *= power[i]
 
 
+@exp_minus.in_numpy
+def _(x: Array, out: Array, bits: Array, power: Array) -> None:
+    out[:] = np.exp(-np.minimum(x, _LARGEST))
+
+
 @compiled_in_place
 def _plus_log_terms(sample: Array, bits: Array, p: int, low: int, high: int) -> Any:
     """Return the sum of p log p for p in (0, 1)."""
@@ -91,6 +96,11 @@ def _plus_log_terms(sample: Array, bits: Array, p: int, low: int, high: int) -> 
         y = 1.0 + t * y
         total += value[i] * (e * _LOG2 + 2.0 * s * y)
     return total
+
+
+@_plus_log_terms.in_numpy
+def _(sample: Array, bits: Array, p: int, low: int, high: int) -> float:
+    return float(sample[p] @ np.log(sample[p]))
 
 
 @compiled_in_place

@@ -253,6 +253,16 @@ def _most_missed(space: IsingSpace, ridge: float) -> int:
     return first
 
 
+@_most_missed.in_numpy
+def _(space: IsingSpace, ridge: float) -> int:
+    d, n = space.Z.shape
+    chance = space.sample[CHANCE]
+    slope, curve = space.Z @ chance, space.Z**2 @ (chance * (1.0 - chance))
+    gain = slope * slope / (curve + 2.0 * n * ridge + TINY)
+    gain[space.state[CHOSEN] >> np.arange(d) & 1 == 1] = -1.0
+    return int(gain.argmax())
+
+
 @compiled_in_place
 def _newton(space: IsingSpace, k: int, ridge: float) -> Any:
     """Take damped Newton steps from the last row of beta; return the loss, and if it is smallest.
@@ -338,6 +348,20 @@ def _loss(
     return total / n + ridge * penalty
 
 
+@_loss.in_numpy
+def _(
+    Z: Array, sample: Array, bits: Array, chosen: Array, beta: Array, k: int, ridge: float
+) -> float:
+    margin, b = sample[MARGIN], beta[chosen[:k]]
+    margin[:] = b @ Z[chosen[:k]]
+    sample[POINT] = decay = np.exp(-np.abs(margin))
+    inverse = 1.0 / (1.0 + decay)
+    sample[CHANCE] = np.where(margin >= 0.0, decay * inverse, inverse)
+    sample[WEIGHT] = decay * inverse * inverse
+    total = np.maximum(-margin, 0.0).sum() + np.log1p(decay).sum()
+    return float(total / Z.shape[1] + ridge * (b @ b))
+
+
 @compiled_in_place
 def _factor(Z: Array, sample: Array, chosen: Array, H: Array, k: int, ridge: float) -> None:
     """Put the Cholesky factor of Z'WZ / n + 2 rho I, the Hessian, below H's diagonal; O(n k^2)."""
@@ -368,6 +392,19 @@ def _factor(Z: Array, sample: Array, chosen: Array, H: Array, k: int, ridge: flo
         H[a, a] = np.sqrt(value) if curved else _NO_STEP
 
 
+@_factor.in_numpy
+def _(Z: Array, sample: Array, chosen: Array, H: Array, k: int, ridge: float) -> None:
+    members = Z[chosen[:k]]
+    G = (members * sample[WEIGHT]) @ members.T / Z.shape[1]
+    H[:k, :k] = G + 2.0 * ridge * np.eye(k)
+    for a in range(k):
+        row, full = H[a], H[a, a]
+        for b in range(a):
+            row[b] = (row[b] - row[:b] @ H[b, :b]) / H[b, b]
+        value = full - row[:a] @ row[:a]
+        row[a] = np.sqrt(value) if value > NO_CURVATURE * full and full > TINY else _NO_STEP
+
+
 @compiled_in_place
 def _solve(H: Array, k: int, right: Array) -> None:
     """Replace the right-hand side by the Newton step; O(k^2)."""
@@ -395,6 +432,14 @@ def _slope(
         out[a] = total / n - 2.0 * ridge * beta[chosen[a]]
 
 
+@_slope.in_numpy
+def _(
+    Z: Array, chance: Array, chosen: Array, beta: Array, k: int, ridge: float, out: Array
+) -> None:
+    members = chosen[:k]
+    out[:k] = Z[members] @ chance / Z.shape[1] - 2.0 * ridge * beta[members]
+
+
 @compiled_in_place
 def _unstepped(
     Z: Array, weight: Array, chosen: Array, H: Array, k: int, slope: Array, step: Array
@@ -417,6 +462,14 @@ def _unstepped(
             left -= total / n * step[b]
         most = max(most, abs(left))
     return most
+
+
+@_unstepped.in_numpy
+def _(Z: Array, weight: Array, chosen: Array, H: Array, k: int, slope: Array, step: Array) -> float:
+    still = np.flatnonzero(np.diag(H)[:k] >= _NO_STEP)
+    members = Z[chosen[:k]]
+    left = slope[still] - (members[still] * weight) @ (members.T @ step[:k]) / Z.shape[1]
+    return float(np.abs(left).max(initial=0.0))
 
 
 @compiled_in_place
@@ -461,6 +514,31 @@ def _bounds(space: IsingSpace, k: int, ridge: float, loss: float) -> None:
             bound -= g * g / (4.0 * ridge) if ridge > 0.0 else LARGEST_COEFFICIENT * abs(g)
         if bound > loss:
             low[l] = bound
+
+
+@_bounds.in_numpy
+def _(space: IsingSpace, k: int, ridge: float, loss: float) -> None:
+    sample, chosen, H = space.sample, space.chosen, space.H
+    Z, beta, n = space.Z, space.beta[len(space.Z) + 1], space.Z.shape[1]
+    unit, rest, low = space.work[UNIT], space.work[STEP], space.work[BOUND]
+    _factor(Z, sample, chosen, H, k, ridge)
+    _slope(Z, sample[CHANCE], chosen, beta, k, ridge, rest)
+    _solve(H, k, rest)
+    members = Z[chosen[:k]]
+    for l in range(k):
+        low[l] = loss
+        unit[:k] = np.arange(k) == l
+        _solve(H, k, unit)
+        if unit[l] <= 0.0:
+            continue
+        t = (beta[chosen[l]] + rest[l]) / unit[l]
+        p = sample[CHANCE] + sample[WEIGHT] * ((t * unit[:k] - rest[:k]) @ members)
+        sample[POINT] = p = p.clip(SMALLEST_CHANCE, LARGEST_CHANCE)
+        g = members @ p / n
+        g[l] = 0.0
+        penalty = g @ g / (4.0 * ridge) if ridge > 0.0 else LARGEST_COEFFICIENT * np.abs(g).sum()
+        bound = entropy(sample, space.bits, POINT, SPARE, LOW_BITS, HIGH_BITS) / n - penalty
+        low[l] = max(loss, bound)
 
 
 @compiled_in_place

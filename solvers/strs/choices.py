@@ -88,6 +88,38 @@ def choose(v: Array, k: int, epsilon: float, nu: float, s: Array) -> tuple[float
     return total, sum_of_largest(above[:count], k), nu
 
 
+@choose.in_numpy
+def _(v: Array, k: int, epsilon: float, nu: float, s: Array) -> tuple[float, float, float]:
+    if k <= 0 or k >= len(v):
+        s[:] = 1.0 if k > 0 else 0.0
+        total = float(s @ v)
+        return total, total, nu
+    t: Array
+    low, high = v.min() - epsilon, v.max()
+    if not low < nu < high:
+        nu = 0.5 * (low + high)
+    for _step in range(_STEPS):
+        t = ((v - nu) / epsilon).clip(0.0, 1.0)
+        excess = t.sum() - k
+        if abs(excess) <= 1e-12 * k:
+            break
+        if excess > 0.0:
+            low = nu
+        else:
+            high = nu
+        between = np.count_nonzero((t > 0.0) & (t < 1.0))
+        step = nu + excess * epsilon / between if between > 0 else low
+        if not low < step < high:
+            step = 0.5 * (low + high)
+        if step == nu:
+            break
+        nu = step
+    t = ((v - nu) / epsilon).clip(0.0, 1.0)
+    s[:] = t
+    soft = k * nu + t @ (v - nu) + 0.5 * epsilon * (t @ (1.0 - t))
+    return float(soft), float(np.sort(v)[-k:].sum()), float(nu)
+
+
 @compiled
 def sort(v: Array) -> None:
     """Sort numbers in place, increasing: Shell's method. numba's own takes a second to compile.
@@ -112,6 +144,11 @@ def sort(v: Array) -> None:
         gap //= 3
 
 
+@sort.in_numpy
+def _(v: Array) -> None:
+    v.sort()
+
+
 @compiled
 def sum_of_largest(v: Array, k: int) -> float:
     """Return the sum of the k largest entries; v may be sorted by it.
@@ -132,3 +169,8 @@ def sum_of_largest(v: Array, k: int) -> float:
     for j in range(max(0, v.shape[0] - k), v.shape[0]):
         total += v[j]
     return total
+
+
+@sum_of_largest.in_numpy
+def _(v: Array, k: int) -> float:
+    return float(np.sort(v)[max(0, len(v) - k) :].sum())

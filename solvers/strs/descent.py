@@ -102,6 +102,11 @@ def dot(u: Array, v: Array) -> float:
     return total
 
 
+@dot.in_numpy
+def _(u: Array, v: Array) -> float:
+    return float(u @ v)
+
+
 @compiled
 def add(s: float, u: Array, t: float, v: Array, out: Array) -> None:
     """Put s u + t v into `out`, which may be u or v.
@@ -115,6 +120,11 @@ def add(s: float, u: Array, t: float, v: Array, out: Array) -> None:
     """
     for i in range(u.shape[0]):
         out[i] = s * u[i] + t * v[i]
+
+
+@add.in_numpy
+def _(s: float, u: Array, t: float, v: Array, out: Array) -> None:
+    out[:] = s * u + t * v
 
 
 @compiled

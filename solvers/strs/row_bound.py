@@ -218,6 +218,19 @@ def bordered_matrix(node: NodeData, x: Array) -> Array:
     return M
 
 
+@bordered_matrix.in_numpy
+def _(node: NodeData, x: Array) -> Array:
+    n = len(node.a)
+    o = 1 if node.border else 0
+    L = x[1 + n :].reshape(n, n)
+    M = np.empty((n + o, n + o))
+    M[o:, o:] = node.A - 0.5 * (L + L.T)
+    if node.border:
+        M[0, 0] = -x[0]
+        M[0, 1:] = M[1:, 0] = 0.5 * (node.a - x[1 : 1 + n])
+    return M
+
+
 @compiled
 def row_maxima(
     node: NodeData, smoothing: Smoothing, x: Array, gradient: Array, thresholds: Array
@@ -276,6 +289,34 @@ def row_maxima(
         terms[0, i], c, s = row_maximum(size, L[i, i], r)
         exact = abs(l[i]) if node.border else 0.0
         terms[1, i] = row_maximum(exact, L[i, i], sqrt(square + hard))[0]
+        terms[2, i], terms[3, i] = c, c * s / r
+        gl[i] = c * l[i] / size if node.border else 0.0
+    return terms
+
+
+@row_maxima.in_numpy
+def _(node: NodeData, smoothing: Smoothing, x: Array, gradient: Array, thresholds: Array) -> Array:
+    n = len(node.a)
+    l, L = x[1 : 1 + n], x[1 + n :].reshape(n, n)
+    gl, gL = gradient[1 : 1 + n], gradient[1 + n :].reshape(n, n)
+    terms, inside = np.empty((4, n)), node.inside == 1
+    gL[:] = np.where(inside, L, 0.0)
+    np.fill_diagonal(gL, 0.0)
+    square = np.einsum("ij,ij->i", gL, gL)
+    for i in range(n):
+        free = ~inside
+        free[i] = False
+        k = node.d - 1 - (np.count_nonzero(inside) - inside[i])
+        shares = np.empty(np.count_nonzero(free))
+        soft, hard, thresholds[i] = choose(
+            L[i, free] ** 2, k, smoothing.squares, thresholds[i], shares
+        )
+        gL[i, free] = shares * L[i, free]
+        r = sqrt(square[i] + soft + smoothing.root)
+        size = sqrt(l[i] * l[i] + smoothing.root) if node.border else 0.0
+        terms[0, i], c, s = row_maximum(size, L[i, i], r)
+        exact = abs(l[i]) if node.border else 0.0
+        terms[1, i] = row_maximum(exact, L[i, i], sqrt(square[i] + hard))[0]
         terms[2, i], terms[3, i] = c, c * s / r
         gl[i] = c * l[i] / size if node.border else 0.0
     return terms

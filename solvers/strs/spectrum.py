@@ -52,6 +52,11 @@ def copy_into(source: Array, target: Array) -> None:
         target[i] = source[i]
 
 
+@copy_into.in_numpy
+def _(source: Array, target: Array) -> None:
+    target[:] = source
+
+
 @compiled
 def letters() -> Array:
     """Return the codes of V, I, L and N."""

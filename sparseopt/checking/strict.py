@@ -13,7 +13,7 @@ from sparseopt.compiling import Kernel
 __all__ = ["strict"]
 
 
-def strict(function: Callable[..., Any]) -> Any:
+def strict(function: Callable[..., Any]) -> Kernel:
     """Let a function run compiled, its sums as they stand.
 
     Parameters

@@ -114,6 +114,7 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         self.py_func = function
         self.targetoptions = options
+        self._plain = function
         self._run: Any = None
         self._job: compiler.Job | None = None
         self._look_again = 0.0
@@ -128,7 +129,22 @@ class Kernel:
         if clock is None:
             return self._choose(arguments)
         clock.look()
-        return self.py_func(*arguments)
+        return self._plain(*arguments)
+
+    def in_numpy(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Let another body stand for the loops in plain Python: the same in array operations.
+
+        Parameters
+        ----------
+        function : callable
+
+        Returns
+        -------
+        callable
+            The function.
+        """
+        self._plain = function
+        return function
 
     @cached_property
     def cache(self) -> FormCache:
@@ -174,7 +190,7 @@ class Kernel:
         _here.clock = clock
         try:
             with _slowly(), np.errstate(all="ignore"):
-                return self.py_func(*arguments)
+                return self._plain(*arguments)
         finally:
             _here.clock = None
             clock.stop()

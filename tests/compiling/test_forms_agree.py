@@ -1,0 +1,42 @@
+"""Plain Python and compiled functions give the same status, verdict and objective.
+
+The number of random problems is 60, with ``--thorough`` 500, or what SPARSEOPT_TRIALS says.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+import sparseopt
+from sparseopt import generators
+from sparseopt.compiling import Mode, override
+from sparseopt.families import families
+
+KINDS = {
+    kind: sample
+    for family in families().values()
+    for kind, sample in family.small.items()
+    if family.name in ("parametric", "budget", "strs", "twosample")
+}
+MORE = (
+    ("ising-lattice", {"n": 60, "rows": 3, "columns": 3, "sweeps": 20}),
+    ("lad-4.1", {"n": 60, "d": 80, "s": 8}),
+)
+
+
+@pytest.mark.parametrize("trials", [60, pytest.param(500, marks=pytest.mark.thorough)])
+def test_plain_python_and_compiled_code_agree(trials: int) -> None:
+    samples = [*KINDS.values(), *MORE]
+    for trial in range(int(os.environ.get("SPARSEOPT_TRIALS", trials))):
+        name, settings = samples[trial % len(samples)]
+        problem = generators.generate(name, seed=trial, **settings)
+        with override(Mode.NEVER):
+            plain = sparseopt.solve(problem)
+        with override(Mode.NOW):
+            compiled = sparseopt.solve(problem)
+        where = f"{name}, seed {trial}"
+        assert (plain.status, plain.verdict) == (compiled.status, compiled.verdict), where
+        assert plain.objective == pytest.approx(compiled.objective, rel=1e-7, abs=1e-9), where
+        if plain.x is not None and plain.path is not None:
+            assert np.shape(plain.x) == np.shape(compiled.x), where
