@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from sparseopt.bench.api import compare
     from sparseopt.pictures import plot
     from sparseopt.selection import select
+    from sparseopt.warming import warm_up
 
 # What a service wants to know goes to its own handlers; without any nothing is printed.
 logging.getLogger("sparseopt").addHandler(logging.NullHandler())
@@ -119,6 +120,7 @@ __all__ = [
     "save",
     "select",
     "solve",
+    "warm_up",
     "with_verdict",
 ]
 
@@ -127,6 +129,7 @@ _AT_FIRST_USE = {
     "compare": "sparseopt.bench.api:compare",
     "plot": "sparseopt.pictures:plot",
     "select": "sparseopt.selection:select",
+    "warm_up": "sparseopt.warming:warm_up",
 }
 
 

@@ -14,6 +14,7 @@ from sparseopt.cli.private import private
 from sparseopt.cli.select import select
 from sparseopt.cli.solve import solve
 from sparseopt.cli.two_sample import two_sample
+from sparseopt.cli.warming import warm_up
 
 __all__ = ["main"]
 
@@ -63,5 +64,6 @@ for _command in (
     generate,
     convert,
     bench,
+    warm_up,
 ):
     main.add_command(_command)

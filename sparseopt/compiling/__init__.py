@@ -11,6 +11,7 @@ first call; ``never``, plain Python only, which ``NUMBA_DISABLE_JIT=1`` and a mi
 too.
 """
 
+from .cache import baseline_environment
 from .external import External
 from .kernel import CompilingWarning, Kernel, Waits, override, prepare, waits
 from .mode import MODE_VARIABLE, Mode, mode
@@ -24,6 +25,7 @@ __all__ = [
     "Kernel",
     "Mode",
     "Waits",
+    "baseline_environment",
     "cache_folder",
     "mode",
     "override",

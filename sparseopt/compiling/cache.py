@@ -23,7 +23,7 @@ from typing import Any
 from .content import content_hash
 from .store import store
 
-__all__ = ["BASELINE", "FormCache"]
+__all__ = ["FormCache", "baseline_environment"]
 
 logger = logging.getLogger("sparseopt")
 
@@ -31,6 +31,19 @@ BASELINE = {"x86_64": "x86-64-v3", "amd64": "x86-64-v3"}.get(platform.machine().
 """LLVM's name of a processor that most machines in use can stand in for."""
 _NEEDED = {"x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")}
 """What a processor must be able to do, to run code for the baseline."""
+
+
+def baseline_environment() -> dict[str, str]:
+    """Return the environment variables with which numba compiles for the baseline.
+
+    They count where they are set before numba is imported.
+
+    Returns
+    -------
+    dict of str to str
+    """
+    features = ",".join(f"+{name}" for name in _NEEDED.get(BASELINE, ()))
+    return {"NUMBA_CPU_NAME": BASELINE, "NUMBA_CPU_FEATURES": features}
 
 
 class FormCache:

@@ -135,6 +135,16 @@ def test_large_work_starts_over_compiled_while_it_runs(work: Path) -> None:
     assert run(work, LONG) == [0, True]
 
 
+@pytest.mark.thorough
+def test_a_form_for_the_baseline_serves_this_processor(work: Path) -> None:
+    from sparseopt.compiling import baseline_environment
+
+    run(work, SMALL, SPARSEOPT_COMPILE="now", **baseline_environment())
+    made = sorted(path.name for path in (work / "forms").glob("*.form"))
+    run(work, SMALL, SPARSEOPT_COMPILE="now")
+    assert sorted(path.name for path in (work / "forms").glob("*.form")) == made
+
+
 def test_under_ci_no_process_is_left_behind(work: Path) -> None:
     code = LONG.replace("50_000)", "200)").replace("50_000 *", "200 *") + BUSY
     run(work, code, CI="true")
@@ -215,3 +225,13 @@ def test_types_are_found_without_numba_as_numba_finds_them() -> None:
         assert numba_types(json.loads(json.dumps(describe(value)))) == typeof(value)
     with pytest.raises(TypeError):
         describe("text")
+
+
+def test_warm_up_refuses_what_it_does_not_know_and_loads_the_rest() -> None:
+    import sparseopt
+
+    with pytest.raises(ParamError, match="'lasso'"):
+        sparseopt.warm_up(["lasso"])
+    seen: list[tuple[str, float]] = []
+    sparseopt.warm_up("strs", on_progress=lambda kind, share: seen.append((kind, share)))
+    assert seen == [("strs", 0.0)]

@@ -1,0 +1,63 @@
+"""``sparseopt warm-up``: compile now what would be compiled later."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+
+import click
+
+from sparseopt.cli.exits import ExitCode
+from sparseopt.cli.progress import ProgressLine
+
+__all__ = ["warm_up"]
+
+
+@click.command("warm-up", short_help="Compile the engines, so that nobody waits for it later.")
+@click.argument("kinds", nargs=-1, metavar="[KIND]...")
+@click.option(
+    "--baseline",
+    is_flag=True,
+    help="Compile for all processors of this kind (x86-64-v3), not for this very one: for images "
+    "and home directories that several machines share.",
+)
+def warm_up(kinds: tuple[str, ...], baseline: bool) -> ExitCode:
+    """Compile what solves problems of each KIND (or family); of all without one.
+
+    What has been compiled before is found in the user's cache and takes a second.
+    """
+    if baseline:
+        from sparseopt.compiling import baseline_environment
+
+        # Before numba is imported, here and in the process that compiles.
+        os.environ.update(baseline_environment())
+    import sparseopt
+    from sparseopt.compiling import Mode, cache_folder, mode
+
+    if mode() is Mode.NEVER:
+        click.echo("nothing is compiled: numba is not installed, or switched off")
+        return ExitCode.ANSWER
+    begin = time.monotonic()
+    with ProgressLine("compiling") as line:
+        turn = ""
+
+        def report(kind: str, fraction: float) -> None:
+            nonlocal turn
+            line.text = turn = f"{kind} ({100.0 * fraction:.0f} %)"
+
+        class Listener(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                line.text = f"{turn}: {record.getMessage()}"
+
+        logger, listener = logging.getLogger("sparseopt"), Listener(logging.INFO)
+        level = logger.level
+        logger.addHandler(listener)
+        logger.setLevel(logging.INFO)
+        try:
+            sparseopt.warm_up(kinds, on_progress=report)
+        finally:
+            logger.removeHandler(listener)
+            logger.setLevel(level)
+    click.echo(f"compiled in {time.monotonic() - begin:.0f} s, kept in {cache_folder()}")
+    return ExitCode.ANSWER
