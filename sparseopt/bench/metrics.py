@@ -51,21 +51,8 @@ def _origin(instance: Mapping[str, Any]) -> tuple[str, int, Mapping[str, Any]]:
     return str(instance.get("generator")), int(instance["seed"]), instance["settings"]
 
 
-def selection(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return FDP, NDP and their mean: what was selected against the variables that differ (eq. 24).
-
-    Parameters
-    ----------
-    problem : Problem
-    result : Result
-    instance : mapping
-        As in :class:`~sparseopt.bench.jobs.Job`.
-
-    Returns
-    -------
-    dict
-        Empty where nothing is known of the truth.
-    """
+def _selection(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return FDP, NDP and their mean, of the variables selected (eq. 24)."""
     draw = two_sample_draw(*_origin(instance))
     if draw is None or result.x is None:
         return {}
@@ -75,22 +62,10 @@ def selection(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict
     return {"fdp": fdp, "ndp": ndp, "fdp_ndp": (fdp + ndp) / 2.0}
 
 
-def power(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
+def _power(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
     """Return whether a permutation test of level 0.05 rejects, on a fresh sample of the same size.
 
     The mean over seeds is the testing power. "power_dense" is that of the test without selection.
-
-    Parameters
-    ----------
-    problem : Problem
-    result : Result
-    instance : mapping
-        As in :class:`~sparseopt.bench.jobs.Job`.
-
-    Returns
-    -------
-    dict
-        "power" and "power_dense", 0 or 1; empty where there are no samples.
     """
     name, seed, chosen = _origin(instance)
     train, test = (two_sample_draw(name, s, chosen) for s in (seed, seed + _TEST_SEED))
@@ -111,21 +86,8 @@ def power(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str
     return {"power": rejects(result.x), "power_dense": rejects(np.ones(train.x.shape[1]))}
 
 
-def roc(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return FPR and TPR of the graph at up to 80 budgets (section 5.1), and the area under them.
-
-    Parameters
-    ----------
-    problem : Problem
-    result : Result
-    instance : mapping
-        As in :class:`~sparseopt.bench.jobs.Job`.
-
-    Returns
-    -------
-    dict
-        Empty where there is no true graph.
-    """
+def _roc(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return FPR and TPR of the graph at up to 80 budgets (section 5.1), and their area."""
     truth = graph_truth(*_origin(instance))
     path: Any = result.path
     if truth is None or path is None or path.kind != "graph":
@@ -138,40 +100,16 @@ def roc(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, 
     return {"roc": {"fpr": fpr, "tpr": tpr}, "auc": area}
 
 
-def relaxation(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of the relaxation that the answer was found by.
-
-    Parameters
-    ----------
-    problem : Problem
-    result : Result
-    instance : mapping
-        Not used.
-
-    Returns
-    -------
-    dict
-    """
+def _relaxation(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value of the relaxation that the answer was found by."""
     values = result.certificate.values if result.certificate is not None else {}
     return {"relaxation": float(values["relaxation"])} if "relaxation" in values else {}
 
 
-def coefficient_error(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
+def _coefficient_error(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
     """Return the squared error of all coefficients, at the budget of 5-fold cross-validation.
 
     The folds are solved by ``l0-tables``; `budget_cv` is their choice.
-
-    Parameters
-    ----------
-    problem : L0GraphicalModel
-    result : Result
-    instance : mapping
-        As in :class:`~sparseopt.bench.jobs.Job`.
-
-    Returns
-    -------
-    dict
-        "error" and "budget_cv"; empty where there is no true graph.
     """
     truth = graph_truth(*_origin(instance))
     path: Any = result.path
@@ -184,22 +122,10 @@ def coefficient_error(problem: Any, result: Result, instance: Mapping[str, Any])
     return {"error": float((difference.data**2).sum()), "budget_cv": chosen}
 
 
-def feasibility(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
+def _feasibility(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
     """Return the extreme violations of the Dantzig selector's constraint along the path.
 
     At each knot or value lam of the path: max(0, ||X'(y - X theta)||_inf - lam), with weights.
-
-    Parameters
-    ----------
-    problem : Problem
-    result : Result
-    instance : mapping
-        Not used.
-
-    Returns
-    -------
-    dict
-        "max_violation" and "min_violation"; empty for other problems, or without a path.
     """
     path: Any = result.path
     if path is None or problem.kind != "dantzig-selector":
@@ -214,10 +140,12 @@ def feasibility(problem: Any, result: Result, instance: Mapping[str, Any]) -> di
 
 
 METRICS: Mapping[str, Callable[[Any, Any, Mapping[str, Any]], dict[str, Any]]] = {
-    "selection": selection,
-    "power": power,
-    "roc": roc,
-    "coefficient-error": coefficient_error,
-    "feasibility": feasibility,
-    "relaxation": relaxation,
+    "selection": _selection,
+    "power": _power,
+    "roc": _roc,
+    "coefficient-error": _coefficient_error,
+    "feasibility": _feasibility,
+    "relaxation": _relaxation,
 }
+"""Each takes the problem, the result and the instance, and returns its numbers by name; none where
+the truth that it needs is not known."""

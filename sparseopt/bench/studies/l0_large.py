@@ -23,60 +23,25 @@ __all__ = ["STUDY"]
 _ROWS = ("sensor", "budgets", "budgets-dp", "million")
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield the rows.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield the rows."""
     for row in chosen_of(settings["rows"], _ROWS, "row"):
         own = {"nodes": settings["nodes"]} if row == "million" else {}
         yield {"row": row, "repeats": settings["repeats"], **own}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Measure one row.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Measure one row."""
     if unit["row"] == "sensor":
-        yield sensor(unit["repeats"])
+        yield _sensor(unit["repeats"])
     elif unit["row"] == "million":
-        yield million(unit["nodes"])
+        yield _million(unit["nodes"])
     else:
-        yield budgets(unit["repeats"], unit["row"].endswith("dp"))
+        yield _budgets(unit["repeats"], unit["row"].endswith("dp"))
 
 
-def sensor(repeats: int) -> Row:
-    """Time the tables of the sensor field.
-
-    Parameters
-    ----------
-    repeats : int
-        At most 3 are used.
-
-    Returns
-    -------
-    mapping
-        "time" in processor seconds.
-    """
+def _sensor(repeats: int) -> Row:
+    """Time the tables of the sensor field."""
     from sparseopt.solvers.l0.gaussian import gaussian_tables
 
     model = sensor_field_sample(n=98, d=3592).model
@@ -90,20 +55,8 @@ def sensor(repeats: int) -> Row:
     return {"time": seconds, "goal": "<= 15 s", "remark": remark}
 
 
-def budgets(repeats: int, peer: bool) -> Row:
-    """Time the exact path over all budgets of 5000 given tables; or the dynamic program.
-
-    Parameters
-    ----------
-    repeats : int
-    peer : bool
-        Whether the dynamic program is timed.
-
-    Returns
-    -------
-    mapping
-        "time" in processor seconds.
-    """
+def _budgets(repeats: int, peer: bool) -> Row:
+    """Time the exact path over all budgets of 5000 given tables; or the dynamic program."""
     from sparseopt.solvers.l0.exact_path import exact_path
     from sparseopt.solvers.l0.gaussian import gaussian_tables
 
@@ -130,18 +83,8 @@ def budgets(repeats: int, peer: bool) -> Row:
     return {"time": seconds, "remark": f"knapsack-dp, differs by {error:.0e}", "complaint": worse}
 
 
-def million(nodes: int) -> Row:
-    """Solve a band graph of 10 candidates for every budget; measure memory beside the data.
-
-    Parameters
-    ----------
-    nodes : int
-
-    Returns
-    -------
-    mapping
-        "time" in processor seconds; memory in the remark.
-    """
+def _million(nodes: int) -> Row:
+    """Solve a band graph of 10 candidates for every budget; measure memory beside the data."""
     n, rng = 100, np.random.default_rng(0)
     X = np.empty((n, nodes), dtype=np.float32)
     for row in X:
@@ -165,8 +108,8 @@ STUDY = Study(
     description="sensor: the tables of a field of sensors; budgets: all budgets of 5000 given "
     "tables, by our exact path and by dynamic programming; million: the whole path of a graph.",
     settings={"rows": ("all",), "repeats": 5, "nodes": 1_000_000},
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=(
         TableSpec(
             title="Processor seconds of one core",

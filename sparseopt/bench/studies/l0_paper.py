@@ -59,19 +59,8 @@ _GRID = np.geomspace(1.0, 1e-3, 60)
 _RATES = np.linspace(0.0, 1.0, 51)
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield each design, rho and method, in blocks of samples.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield each design, rho and method, in blocks of samples."""
     own = {key: settings[key] for key in ("d", "raw", "scaling", "rule")}
     for design in settings["designs"]:
         design_settings = {"design": design, "candidates": _CANDIDATES[design]}
@@ -82,21 +71,8 @@ def units(settings: Settings) -> Iterable[Settings]:
                     yield {**design_settings, **sample, **own}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Fit samples by one method; return errors, and ROC curves at common rates.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Fit samples by one method; return errors, and ROC curves at common rates."""
     design, d, d0, rho, method = (
         unit[key] for key in ("design", "d", "candidates", "rho", "method")
     )
@@ -220,8 +196,8 @@ STUDY = Study(
         "scaling": "own",
         "rule": "min",
     },
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=(
         TableSpec(
             title="Squared errors, with standard errors",

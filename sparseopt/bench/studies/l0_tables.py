@@ -33,40 +33,16 @@ _ROWS: dict[str, tuple[int, float, dict[str, int]]] = {
 """By candidates of a node: nodes, the goal in ms a node, and how many nodes each peer gets."""
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield each row with our engine and with each of its peers.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield each row with our engine and with each of its peers."""
     for row in chosen_of(settings["rows"], _ROWS, "row"):
         for program in ("l0-tables", *_ROWS[row][2]):
             if program in settings["programs"] or "all" in settings["programs"]:
                 yield {"row": row, "program": program, "repeats": settings["repeats"]}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Time one program; compare what it finds with our tables.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Time one program; compare what it finds with our tables."""
     row, program = unit["row"], unit["program"]
     nodes, goal, peers = _ROWS[row]
     model = _model(row, nodes)
@@ -87,9 +63,9 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
         for j in range(peers[program])
     ]
     if program == "leaps":
-        yield leaps(model, best, folder)
+        yield _leaps(model, best, folder)
     else:
-        yield {"abess": abess, "lars": lars, "mip": mip}[program](model, best)
+        yield {"abess": _abess, "lars": _lars, "mip": _mip}[program](model, best)
 
 
 def _model(row: str, nodes: int) -> L0GraphicalModel:
@@ -115,22 +91,11 @@ for (a in data) cat(format(fit(a)$ress[, 1], digits = 17), "\\n")
 """
 
 
-def leaps(model: L0GraphicalModel, best: list[Array], folder: Path) -> Row:
-    """Run R's leaps, whose clock does not count the start of R and the reading of files.
+# Each peer gets, of its first nodes, the smallest loss of each size, to compare with.
 
-    Parameters
-    ----------
-    model : L0GraphicalModel
-    best : list of array
-        Of the first nodes: the smallest loss of each size.
-    folder : path
-        Files go into the one above it.
 
-    Returns
-    -------
-    mapping
-        "milliseconds" for a node, and "remark".
-    """
+def _leaps(model: L0GraphicalModel, best: list[Array], folder: Path) -> Row:
+    """Run R's leaps, whose clock does not count the start of R and the reading of files."""
     R = ["Rscript", "-e", "library(leaps)"]
     if shutil.which("Rscript") is None or subprocess.run(R, capture_output=True).returncode:
         raise ModuleNotFoundError("R's package leaps is not installed")
@@ -148,20 +113,8 @@ def leaps(model: L0GraphicalModel, best: list[Array], folder: Path) -> Row:
     return {"milliseconds": 1e3 * float(seconds) / len(best), "remark": remark}
 
 
-def abess(model: L0GraphicalModel, best: list[Array]) -> Row:
-    """Run abess at every size, and count the sizes at which it finds no best subset.
-
-    Parameters
-    ----------
-    model : L0GraphicalModel
-    best : list of array
-        Of the first nodes: the smallest loss of each size.
-
-    Returns
-    -------
-    mapping
-        "milliseconds" for a node, and "remark".
-    """
+def _abess(model: L0GraphicalModel, best: list[Array]) -> Row:
+    """Run abess at every size, and count the sizes at which it finds no best subset."""
     from abess import LinearRegression, LogisticRegression
 
     from sparseopt.proofs.neighbours import logistic_fits
@@ -193,20 +146,8 @@ def abess(model: L0GraphicalModel, best: list[Array]) -> Row:
     return {"milliseconds": 1e3 * seconds / len(best), "remark": f"{wrong} of {sizes} sizes wrong"}
 
 
-def lars(model: L0GraphicalModel, best: list[Array]) -> Row:
-    """Run scikit-learn's lasso path: another model, the convex one.
-
-    Parameters
-    ----------
-    model : L0GraphicalModel
-    best : list of array
-        Of the first nodes: the smallest loss of each size.
-
-    Returns
-    -------
-    mapping
-        "milliseconds" for a node, and "remark".
-    """
+def _lars(model: L0GraphicalModel, best: list[Array]) -> Row:
+    """Run scikit-learn's lasso path: another model, the convex one."""
     from sklearn.linear_model import lars_path
 
     X = np.asarray(model.X)
@@ -216,20 +157,8 @@ def lars(model: L0GraphicalModel, best: list[Array]) -> Row:
     return {"milliseconds": 1e3 * seconds / len(best), "remark": "the lasso: no best subsets"}
 
 
-def mip(model: L0GraphicalModel, best: list[Array]) -> Row:
-    """Let a mixed-integer solver find the best subset of every size, one size after the other.
-
-    Parameters
-    ----------
-    model : L0GraphicalModel
-    best : list of array
-        Of the first nodes: the smallest loss of each size.
-
-    Returns
-    -------
-    mapping
-        "milliseconds" for a node, and "remark".
-    """
+def _mip(model: L0GraphicalModel, best: list[Array]) -> Row:
+    """Let a mixed-integer solver find the best subset of every size, one size after the other."""
     small = L0GraphicalModel(np.eye(3) - 0.5, Candidates.window(3, 1))
     there = [info.name for info in backends(small) if info.available and info.supports]
     backend = next((name for name in ("gurobi", "scip") if name in there), None)
@@ -256,8 +185,8 @@ STUDY = Study(
     description="Processor time of one core in ms a node, Gram matrices included, n = 100; nodes "
     "of the band graph, or spins. Peers get few nodes where they are slow.",
     settings={"rows": ("all",), "programs": ("all",), "repeats": 5},
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=(
         TableSpec(
             title="Milliseconds a node",

@@ -22,40 +22,16 @@ __all__ = ["STUDY"]
 _DATA = ("200 x 500", "200 x 5000", "200 x 1000", "20000 x 50", "20000 x 200", "2000 x 50")
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield the sizes of the data, n x d.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield the sizes of the data, n x d."""
     for data in _DATA:
         yield {"data": data, "repeats": settings["repeats"]}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Time the calls that belong to these data.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Time the calls that belong to these data."""
     n, d = map(int, unit["data"].split(" x "))
-    calls = tall(n, d) if n > d else wide(d) if d == 1000 else repeated(d)
+    calls = _tall(n, d) if n > d else _wide(d) if d == 1000 else _repeated(d)
     for what, run in calls:
         yield {"what": what, "milliseconds": 1e3 * median_time(run, unit["repeats"])}
 
@@ -63,19 +39,8 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
 Calls = Iterable[tuple[str, Callable[[], Any]]]
 
 
-def repeated(d: int) -> Calls:
-    """Yield the parts of a solve with a new y and the same X.
-
-    Parameters
-    ----------
-    d : int
-        Number of columns.
-
-    Returns
-    -------
-    iterable of (str, callable)
-        Calls to time, by name.
-    """
+def _repeated(d: int) -> Calls:
+    """Yield the parts of a solve with a new y and the same X."""
     from sparseopt.solvers.homotopy import Homotopy
 
     problem: Any = generators.generate("dantzig-4.3", d=d)
@@ -94,19 +59,8 @@ def repeated(d: int) -> Calls:
     yield f"the path, {knots} knots", lambda: path(engine, lam)
 
 
-def wide(d: int) -> Calls:
-    """Yield the rules on more columns than observations.
-
-    Parameters
-    ----------
-    d : int
-        Number of columns.
-
-    Returns
-    -------
-    iterable of (str, callable)
-        Calls to time, by name.
-    """
+def _wide(d: int) -> Calls:
+    """Yield the rules on more columns than observations."""
     problem: Any = generators.generate("dantzig-4.3", d=d)
     lam = math.sqrt(2.0 * len(problem.y) * math.log(d))
     result = solve(problem, lam_min=lam, check=False)
@@ -119,19 +73,8 @@ def wide(d: int) -> Calls:
     yield "50 pairs of halves", lambda: stability_selection(problem, false_choices=1.0)
 
 
-def tall(n: int, d: int) -> Calls:
-    """Yield cross-validation with many observations, on triangular factors and on rows.
-
-    Parameters
-    ----------
-    n, d : int
-        Numbers of observations and columns.
-
-    Returns
-    -------
-    iterable of (str, callable)
-        Calls to time, by name.
-    """
+def _tall(n: int, d: int) -> Calls:
+    """Yield cross-validation with many observations, on triangular factors and on rows."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
     problem = DantzigSelector(X, X[:, :5].sum(axis=1) + rng.standard_normal(n))
@@ -150,8 +93,8 @@ STUDY = Study(
     title="What selection and repeated solves cost",
     description="Medians in milliseconds on one core, after a first run that compiles.",
     settings={"repeats": 5},
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=(
         TableSpec(
             title="Milliseconds by data (n x d) and call",

@@ -39,40 +39,16 @@ _PROVEN, _FITTED, _REFITTED, _TRUNCATED = (
 )
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield the matrices.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield the matrices."""
     # One of the public matrices is pitprops again.
     there = [name for name in component_files() if name != "lx_pitprops"]
     for data in chosen_of(settings["data"], there, "matrix"):
         yield {"data": data}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Solve all sizes, check the proofs, and let the heuristics try.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Solve all sizes, check the proofs, and let the heuristics try."""
     S = component_matrix(unit["data"])
     # The first solve compiles, or loads what was compiled before.
     solve(STRS(A=np.eye(3), d=1), backend="strs-bnb", check=False)
@@ -85,7 +61,7 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
     best, sizes, total = path.objective, path.sizes, float(np.trace(S))
     verdict = str(check(problem, result).verdict)
     begun = time.perf_counter()
-    found = heuristics(S, sizes)
+    found = _heuristics(S, sizes)
     theirs = time.perf_counter() - begun
     proven = int(path.certified.sum())
     yield {"method": _PROVEN, "D": len(S), "proven": proven, "verdict": verdict, "time": ours}
@@ -98,22 +74,11 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
             yield {"method": method, "d": d, "share": share, "short": short, "hit": short == 0.0}
 
 
-def heuristics(S: Array, sizes: Array) -> dict[str, Array]:
-    """Return the variance of each size by each heuristic; 0 where it has none.
-
-    Parameters
-    ----------
-    S : array of shape (D, D)
-        The correlation matrix.
-    sizes : int array of shape (K,)
-
-    Returns
-    -------
-    dict of str to array of shape (K,)
-    """
+def _heuristics(S: Array, sizes: Array) -> dict[str, Array]:
+    """Return the variance of each size by each heuristic; 0 where it has none."""
     from sklearn.decomposition import SparsePCA
 
-    X = observations(S)
+    X = _observations(S)
     fitted, refitted = np.zeros(len(sizes)), np.zeros(len(sizes))
 
     def component(alpha: float) -> Array:
@@ -122,31 +87,21 @@ def heuristics(S: Array, sizes: Array) -> dict[str, Array]:
             model = SparsePCA(n_components=1, alpha=alpha, random_state=0).fit(X)
         return np.asarray(model.components_[0])
 
-    for v in varied(component, float(np.linalg.norm(X, axis=0).max())):
+    for v in _varied(component, float(np.linalg.norm(X, axis=0).max())):
         support = np.flatnonzero(v)
         if len(support) == 0:
             continue
         v = v / np.linalg.norm(v)
         room = sizes >= len(support)
         fitted[room] = np.maximum(fitted[room], v @ S @ v)
-        refitted[room] = np.maximum(refitted[room], largest(S, support))
+        refitted[room] = np.maximum(refitted[room], _largest(S, support))
     order = np.argsort(-np.abs(np.linalg.eigh(S)[1][:, -1]), kind="stable")
-    truncated = np.array([largest(S, order[:d]) for d in sizes])
+    truncated = np.array([_largest(S, order[:d]) for d in sizes])
     return {_FITTED: fitted, _REFITTED: refitted, _TRUNCATED: truncated}
 
 
-def observations(S: Array) -> Array:
-    """Return D + 1 centred rows X with X'X = D S.
-
-    Parameters
-    ----------
-    S : array of shape (D, D)
-        Positive semidefinite.
-
-    Returns
-    -------
-    array of shape (D + 1, D)
-    """
+def _observations(S: Array) -> Array:
+    """Return D + 1 centred rows X with X'X = D S."""
     D = len(S)
     values, vectors = np.linalg.eigh(S)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -155,20 +110,8 @@ def observations(S: Array) -> Array:
     return np.asarray(np.sqrt(D) * basis @ root.T)
 
 
-def varied(component: Callable[[float], Array], most: float) -> list[Array]:
-    """Return components of many alphas, most of them where the number of nonzeros jumps.
-
-    Parameters
-    ----------
-    component : callable
-        From alpha to a vector of shape (D,).
-    most : float
-        The largest alpha.
-
-    Returns
-    -------
-    list of array of shape (D,)
-    """
+def _varied(component: Callable[[float], Array], most: float) -> list[Array]:
+    """Return components of many alphas, most of them where the number of nonzeros jumps."""
     found = [(alpha, component(alpha)) for alpha in most * np.geomspace(1.0, 1e-4, _GRID)]
     while len(found) < _MOST:
         counts = np.array([np.count_nonzero(v) for _, v in found])
@@ -184,18 +127,8 @@ def varied(component: Callable[[float], Array], most: float) -> list[Array]:
     return [v for _, v in found]
 
 
-def largest(S: Array, support: Array) -> float:
-    """Return the largest variance of a unit vector on a support.
-
-    Parameters
-    ----------
-    S : array of shape (D, D)
-    support : int array
-
-    Returns
-    -------
-    float
-    """
+def _largest(S: Array, support: Array) -> float:
+    """Return the largest variance of a unit vector on a support."""
     return float(np.linalg.eigvalsh(S[np.ix_(support, support)])[-1])
 
 
@@ -203,8 +136,8 @@ STUDY = Study(
     title="Sparse principal components: the proven optimum and heuristics",
     description="The variance of a unit vector with at most d nonzeros, for every d.",
     settings={"data": ("all",)},
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=(
         TableSpec(
             title="Percent below the optimum, and how often it is found",

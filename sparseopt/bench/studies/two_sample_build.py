@@ -17,21 +17,8 @@ from sparseopt.problems.strs.problem import STRS
 __all__ = ["STUDY"]
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Time both, in processor seconds of one thread, and compare what they return.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Time both, in processor seconds of one thread, and compare what they return."""
     n, D = unit["n"], unit["D"]
     draw = generators.two_samples("mean-shift", n=n, D=D, d=D // 5)
 
@@ -41,7 +28,7 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
     seconds = median_time(by_features, unit["repeats"], time.process_time)
     problem = by_features()
     begun = time.process_time()
-    A, a = direct_sums(draw.x, draw.y)
+    A, a = _direct_sums(draw.x, draw.y)
     direct = time.process_time() - begun
     error = max(
         float(np.abs(problem.A - A).max() / np.abs(A).max()),
@@ -51,18 +38,8 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
     yield {"features": seconds, "direct": direct, "error": error, "complaint": worse}
 
 
-def direct_sums(x: Array, y: Array) -> tuple[Array, Array]:
-    """Return A (lam = 1) and a by sums over all pairs, column by column.
-
-    Parameters
-    ----------
-    x, y : arrays of shape (n, D)
-
-    Returns
-    -------
-    A : array of shape (D, D)
-    a : array of shape (D,)
-    """
+def _direct_sums(x: Array, y: Array) -> tuple[Array, Array]:
+    """Return A (lam = 1) and a by sums over all pairs, column by column."""
     n, D = x.shape
     rows, a = np.empty((n, D)), np.empty(D)
     for s in range(D):
@@ -84,7 +61,7 @@ STUDY = Study(
     description="Processor seconds of one thread, n + n observations of D variables.",
     settings={"n": 4000, "D": 50, "repeats": 5},
     units=lambda settings: [settings],
-    do=do,
+    do=_do,
     tables=(
         TableSpec(
             title="By Hermite features and by direct sums",

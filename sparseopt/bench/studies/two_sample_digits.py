@@ -18,21 +18,8 @@ __all__ = ["STUDY"]
 _PAIRS = ((0, 6), (8, 9), (3, 8), (7, 9))
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Select 8 of 64 pixels by 20 + 20 images, test them on 5 + 5, and draw what was found.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Select 8 of 64 pixels by 20 + 20 images, test them on 5 + 5, and draw what was found."""
     from sklearn.datasets import load_digits
 
     pixels, label = load_digits(return_X_y=True)
@@ -49,22 +36,11 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
             "pixels": " ".join(str(divmod(int(s), 8)) for s in test.selected),
         }
     if unit["picture"]:
-        draw(tests, pixels, label, folder / "two-sample-digits.png")
+        _draw(tests, pixels, label, folder / "two-sample-digits.png")
 
 
-def draw(tests: dict[tuple[int, int], Any], pixels: Array, label: Array, file: Path) -> None:
-    """Draw two images with the selected pixels, the permutations, and the witness function.
-
-    Parameters
-    ----------
-    tests : dict of (int, int) to test result
-        By the two digits that are compared.
-    pixels : array of shape (images, 64)
-    label : int array of shape (images,)
-        The digit of each image.
-    file : path
-        Where the picture goes.
-    """
+def _draw(tests: dict[tuple[int, int], Any], pixels: Array, label: Array, file: Path) -> None:
+    """Draw two images with the selected pixels, the permutations, and the witness function."""
     from matplotlib.figure import Figure
     from sklearn.manifold import TSNE
 
@@ -102,7 +78,7 @@ STUDY = Study(
     description="20 + 20 images select d = 8 of 64 pixels, 5 + 5 test them.",
     settings={"picture": True},
     units=lambda settings: [settings],
-    do=do,
+    do=_do,
     tables=(
         TableSpec(
             title="Selected pixels (row, column), the largest weight first",

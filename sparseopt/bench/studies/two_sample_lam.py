@@ -28,19 +28,8 @@ _UNPROVEN = 1.0
 go on to prove."""
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield blocks of five trials of each case; a fifth of them with the slow kernels, too.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield blocks of five trials of each case; a fifth of them with the slow kernels, too."""
     few = max(1, settings["trials"] // 5)
     size = {key: settings[key] for key in ("n", "D", "d")}
     for case in chosen_of(settings["cases"], CASES, "case"):
@@ -48,21 +37,8 @@ def units(settings: Settings) -> Iterable[Settings]:
             yield {"case": case, **size, "first": first, "end": end, "slow": first < few}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Test the same draws with each lam.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Test the same draws with each lam."""
     n, d = unit["n"], unit["d"]
     for seed in range(_FRESH + unit["first"], _FRESH + unit["end"]):
         draw = generators.two_samples(unit["case"], seed=seed, n=2 * n, D=unit["D"], d=d)
@@ -116,8 +92,8 @@ STUDY = Study(
     description="lam in MMD^2 / variance at the weights of the largest MMD^2, on seeds of their "
     "own. Quadratic and gaussian selections get a fifth of the trials.",
     settings={"trials": 200, "n": 50, "D": 100, "d": 20, "cases": ("all",)},
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=(
         TableSpec(
             title="Share of rejections, with standard errors",

@@ -17,39 +17,15 @@ __all__ = ["STUDY"]
 _WAYS = {**WAYS, "none": ("none", {})}
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield blocks of 50 trials of each selection.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield blocks of 50 trials of each selection."""
     for method in chosen_of(settings["methods"], _WAYS, "selection"):
         for first, end in blocks(settings["trials"], 50):
             yield {"method": method, "first": first, "end": end}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Test 40 + 40 observations of 10 standard normal variables, d = 3.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Test 40 + 40 observations of 10 standard normal variables, d = 3."""
     selection, settings = _WAYS[unit["method"]]
     for seed in range(unit["first"], unit["end"]):
         x, y = np.random.default_rng([seed, 77]).standard_normal((2, 40, 10))
@@ -72,8 +48,8 @@ STUDY = Study(
     description="How often the test rejects equal distributions at level 0.05: 40 + 40 "
     "observations of 10 standard normal variables, d = 3, 99 permutations.",
     settings={"trials": 1000, "methods": ("all",)},
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=(
         TableSpec(
             title="Rejections of a true hypothesis",

@@ -22,46 +22,22 @@ _SIZES = {20: 5, 40: 10, 60: 6, 80: 8, 100: 10}
 """d by D, as in the paper's table 1."""
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield each case, size and seed.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield each case, size and seed."""
     for case in chosen_of(settings["cases"], CASES, "case"):
         for D in settings["dimensions"]:
             for seed in range(settings["trials"]):
                 yield {"case": case, "D": D, "d": _SIZES[D], "n": settings["n"], "seed": seed}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Compare with the proven optimum, as a share of it.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Compare with the proven optimum, as a share of it."""
     case, d = unit["case"], unit["d"]
     draw = generators.two_samples(case, seed=unit["seed"], n=unit["n"], D=unit["D"], d=d)
     problem = STRS.from_two_samples(draw.x, draw.y, d, lam=_LAM[case])
     best = solve(problem, backend="strs-bnb", time_limit=30.0).objective
     assert best is not None
-    values = {"truncation as printed": printed_truncation(problem)}
+    values = {"truncation as printed": _printed_truncation(problem)}
     there = {info.name for info in backends() if info.available}
     for name in ("truncation", "strs-admm", "strs-cip"):
         if name in there:
@@ -71,17 +47,8 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
         yield {"method": name, "loss": 100.0 * (best - value) / abs(best)}
 
 
-def printed_truncation(problem: STRS) -> float:
-    """Return the better of the truncations (I) and (II), with both signs but without a refit.
-
-    Parameters
-    ----------
-    problem : STRS
-
-    Returns
-    -------
-    float
-    """
+def _printed_truncation(problem: STRS) -> float:
+    """Return the better of the truncations (I) and (II), with both signs but without a refit."""
     A, a, d = problem.A, problem.linear, problem.d
     best = -np.inf
     for vector in [*A, a, np.linalg.eigh(A)[1][:, -1]]:
@@ -97,8 +64,8 @@ STUDY = Study(
     title="Values of the selection by approximate methods",
     description="How far below the proven optimum, in percent of it.",
     settings={"trials": 5, "n": 1000, "dimensions": tuple(_SIZES), "cases": ("all",)},
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=(
         TableSpec(
             title="Percent below the optimum: median and largest",

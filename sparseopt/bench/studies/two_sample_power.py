@@ -19,18 +19,8 @@ _SLOW = ("quadratic", "gaussian")
 _RIVALS = (("strs", "full linear"), ("quadratic", "full quadratic"))
 
 
-def methods(d: int) -> dict[str, Test]:
-    """Return what is compared, by name.
-
-    Parameters
-    ----------
-    d : int
-        Number of variables that are selected.
-
-    Returns
-    -------
-    dict of str to callable
-    """
+def _methods(d: int) -> dict[str, Test]:
+    """Return what is compared, by name."""
     return {
         **{way: selected(way, d) for way in WAYS},
         **{f"full {kernel}": full(kernel) for kernel in _FULL},
@@ -38,21 +28,10 @@ def methods(d: int) -> dict[str, Test]:
     }
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield blocks of ten trials of each case, n and D.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield blocks of ten trials of each case, n and D."""
     trials, d = settings["trials"], settings["d"]
-    names = ",".join(chosen_of(settings["methods"], methods(d), "method"))
+    names = ",".join(chosen_of(settings["methods"], _methods(d), "method"))
     only = {} if "all" in settings["methods"] else {"methods": names}
     for n in settings["sizes"]:
         for D in settings["dimensions"]:
@@ -63,22 +42,9 @@ def units(settings: Settings) -> Iterable[Settings]:
                     yield {**unit, "slow": slow, **only}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Test the same draws by every method; and compare rivals draw by draw.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
-    n, tests = unit["n"], methods(unit["d"])
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Test the same draws by every method; and compare rivals draw by draw."""
+    n, tests = unit["n"], _methods(unit["d"])
     if "methods" in unit:
         tests = {name: tests[name] for name in unit["methods"].split(",")}
     for seed in range(unit["first"], unit["end"]):
@@ -110,8 +76,8 @@ STUDY = Study(
         "cases": ("all",),
         "methods": ("all",),
     },
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=(
         TableSpec(
             title="Share of rejections, with standard errors",

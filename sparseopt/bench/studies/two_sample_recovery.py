@@ -28,19 +28,8 @@ _DRAWS: dict[str, dict[str, Any]] = {
 """The settings of section 6.3."""
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield each case, selection and trial.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield each case, selection and trial."""
     for case in chosen_of(settings["cases"], CASES, "case"):
         for method in chosen_of(settings["methods"], WAYS, "selection"):
             for seed in range(settings["trials"]):
@@ -49,21 +38,8 @@ def units(settings: Settings) -> Iterable[Settings]:
                 yield {"case": case, "method": method, **size, "ds": ds}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Select by all observations but two of each sample, for each d.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Select by all observations but two of each sample, for each d."""
     case, seed = unit["case"], unit["seed"]
     draw = generators.two_samples(case, seed=seed, D=unit["D"], d=unit["true"], **_DRAWS[case])
     selection, settings = WAYS[unit["method"]]
@@ -97,8 +73,8 @@ STUDY = Study(
         "cases": ("all",),
         "methods": ("all",),
     },
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=(
         TableSpec(
             title="False and missed discoveries, with standard errors",

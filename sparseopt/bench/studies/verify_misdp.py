@@ -33,19 +33,8 @@ _ENGINES: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield blocks of ten random problems, then the trust-region subproblems.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield blocks of ten random problems, then the trust-region subproblems."""
     engines = chosen_of(settings["engines"], _ENGINES, "engine")
     for first, end in blocks(settings["cases"], 10):
         for engine in engines:
@@ -58,23 +47,10 @@ def units(settings: Settings) -> Iterable[Settings]:
                     yield {**unit, "formulation": formulation}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Verify random problems, or one trust-region subproblem.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Verify random problems, or one trust-region subproblem."""
     if "D" in unit:
-        yield trust_region(unit)
+        yield _trust_region(unit)
         return
     small_misdps = importlib.import_module("small_misdps")
     backend, options = _ENGINES[unit["engine"]]
@@ -91,19 +67,8 @@ def do(unit: Settings, folder: Path) -> Iterable[Row]:
         yield {**row, "complaint": "; ".join(f"seed {seed}: {text}" for text in found)}
 
 
-def trust_region(unit: Settings) -> Row:
-    """Compare an engine with strs-bnb on a random subproblem.
-
-    Parameters
-    ----------
-    unit : mapping
-        "D", "linear", "engine" and "formulation".
-
-    Returns
-    -------
-    mapping
-        A row of the report's tables.
-    """
+def _trust_region(unit: Settings) -> Row:
+    """Compare an engine with strs-bnb on a random subproblem."""
     D = unit["D"]
     random = np.random.default_rng(100 * D + unit["linear"])
     M = random.normal(size=(D, D))
@@ -119,24 +84,12 @@ def trust_region(unit: Settings) -> Row:
         time_limit=unit["limit"],
     )
     seconds = time.perf_counter() - begun
-    answer, complaint = judged(result, optimum)
+    answer, complaint = _judged(result, optimum)
     return {"answer": answer, "seconds": seconds, "complaint": complaint}
 
 
-def judged(result: Result, optimum: float) -> tuple[str, str]:
-    """Return whether a maximum was proven to be that of strs-bnb, and what is wrong with it.
-
-    Parameters
-    ----------
-    result : Result
-    optimum : float
-        The proven optimum of strs-bnb.
-
-    Returns
-    -------
-    verdict, trouble : str
-        The second is empty where nothing is wrong.
-    """
+def _judged(result: Result, optimum: float) -> tuple[str, str]:
+    """Return whether a maximum was proven to be that of strs-bnb, and what is wrong with it."""
     size = 1e-5 * max(1.0, abs(optimum))
     if result.verdict is Verdict.REFUTED:
         return "wrong", "refuted"
@@ -159,8 +112,8 @@ STUDY = Study(
         "engines": ("all",),
         "limit": 60.0,
     },
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=(
         TableSpec(
             title="Random problems",

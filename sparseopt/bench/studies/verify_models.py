@@ -30,40 +30,16 @@ _MODELS = (
 )
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield blocks of 50 cases of each model.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield blocks of 50 cases of each model."""
     for model in chosen_of(settings["models"], _MODELS, "model"):
         for first, end in blocks(settings["cases"], 50):
             begin = {"first": settings["first"] + first, "end": settings["first"] + end}
             yield {"model": model, **begin, "backend": settings["backend"]}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Verify the cases; a row for each that is wrong, and one for all.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Verify the cases; a row for each that is wrong, and one for all."""
     random_models = importlib.import_module("random_models")
     wrong = 0
     for seed in range(unit["first"], unit["end"]):
@@ -81,8 +57,8 @@ STUDY = Study(
     title="Paths of small random cases against textbook programs",
     description="Every path is checked, and its objective compared with a cold textbook program.",
     settings={"cases": 1000, "first": 0, "models": ("all",), "backend": "homotopy"},
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=(
         TableSpec(
             title="Cases, and how many are wrong",
