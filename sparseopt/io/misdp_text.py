@@ -7,14 +7,30 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Generic, Protocol, TypeVar
 
+import numpy as np
+
 from sparseopt.errors import ProblemError
 from sparseopt.io.files import naming
 from sparseopt.io.header import FACTS, checked_facts
 from sparseopt.io.strict_json import dumps, loads_object
 from sparseopt.io.text import read_text, write_text
 from sparseopt.problems import MISDP, Problem
+from sparseopt.problems.base import Array
 
-__all__ = ["HeaderComment", "Parsed", "TextFormat", "header_lines", "matrix_sizes_complaint"]
+__all__ = [
+    "HeaderComment",
+    "Parsed",
+    "TextFormat",
+    "header_lines",
+    "largest_count",
+    "matrix_sizes_complaint",
+    "refuse_repeated",
+]
+
+_LARGEST = 2_000_000
+"""Variables, blocks or rows that any file may state ..."""
+_PER_LINE = 10
+"""... and those per line that a longer file may."""
 
 _SMALL_MATRICES = 2_000_000
 """Entries of matrices that any file may state ..."""
@@ -78,6 +94,20 @@ class HeaderComment:
         return loads_object("".join(self._parts).encode(), where)
 
 
+def largest_count(lines: int) -> int:
+    """Return how many variables, blocks or rows a file of so many lines may state.
+
+    Parameters
+    ----------
+    lines : int
+
+    Returns
+    -------
+    int
+    """
+    return max(_LARGEST, _PER_LINE * lines)
+
+
 def matrix_sizes_complaint(rows: int, entries: int, lines: int) -> str | None:
     """Return what a file should state instead, when its matrices are absurd for its length.
 
@@ -102,6 +132,31 @@ def matrix_sizes_complaint(rows: int, entries: int, lines: int) -> str | None:
     if entries > _LARGEST_MATRICES:
         return f"matrices of at most {_LARGEST_MATRICES} entries altogether"
     return None
+
+
+def refuse_repeated(index: Array, line: Array, where: str, section: str = "") -> None:
+    """Raise a ProblemError that names two lines with the same entry, if there are such.
+
+    Parameters
+    ----------
+    index : int array of shape (K, w)
+        Of each entry.
+    line : int array of shape (K,)
+        Where it is.
+    where : str
+        Name of the file.
+    section : str
+        Its name, for the message.
+    """
+    order = np.lexsort(index.T)
+    same = (index[order][1:] == index[order][:-1]).all(axis=1)
+    if same.any():
+        k = int(np.argmax(same))
+        a, b = sorted(int(line[order[i]]) for i in (k, k + 1))
+        raise ProblemError(
+            f"{where}: line {b}{section and f': {section}'} has the entry of line {a} again; "
+            "expected each entry once, of a symmetric matrix one of the two"
+        )
 
 
 class Parsed(Protocol):
@@ -143,7 +198,21 @@ class TextFormat(Generic[P]):
     about: Callable[[P], Mapping[str, Any]] = lambda model: {}
 
     def read(self, path: str | PathLike[str]) -> MISDP:
-        """Read a file."""
+        """Read a file.
+
+        Parameters
+        ----------
+        path : path
+
+        Returns
+        -------
+        MISDP
+
+        Raises
+        ------
+        ProblemError
+            When it cannot be read, or holds what a MISDP does not have; names the line.
+        """
         model = self.parse(read_text(path), str(path))
         with naming(path):
             return self.build(model)
@@ -163,11 +232,24 @@ class TextFormat(Generic[P]):
             "size": dict(problem.size),
         }
 
-    def write(self, problem: Problem, path: str | PathLike[str], facts: Mapping[str, Any]) -> None:
-        """Write a MISDP."""
+    def write(self, problem: Problem, path: str | PathLike[str], **facts: Any) -> None:
+        """Write a MISDP.
+
+        Parameters
+        ----------
+        problem : MISDP
+        path : path
+        **facts
+            ``name, generator, reference, license, citation``; they go into the comment.
+
+        Raises
+        ------
+        ProblemError
+            When the problem is no MISDP, a fact is unknown, or the file cannot be written.
+        """
         if not isinstance(problem, MISDP):
             raise ProblemError(
                 f"{path}: {self.title} holds mixed-integer semidefinite programs, and "
                 f"{problem.kind} is none; save it as .npz"
             )
-        write_text(path, self.write_out(problem, checked_facts(dict(facts))))
+        write_text(path, self.write_out(problem, checked_facts(facts)))

@@ -8,7 +8,12 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.io.cbf.model import MARK, WIDTHS, CbfModel, Coordinates
-from sparseopt.io.misdp_text import HeaderComment, matrix_sizes_complaint
+from sparseopt.io.misdp_text import (
+    HeaderComment,
+    largest_count,
+    matrix_sizes_complaint,
+    refuse_repeated,
+)
 from sparseopt.io.text import Lines, numbered
 from sparseopt.problems.base import Array
 
@@ -19,10 +24,6 @@ CBF_VERSION = 4
 
 _LINEAR = ("F", "L+", "L-", "L=")
 _CONES = {"Q": 1, "QR": 2, "SVECPSD": 1}
-_LARGEST = 2_000_000
-"""Variables or rows that any file may state ..."""
-_PER_LINE = 10
-"""... and those per line that a longer file may."""
 
 
 def parse_cbf(text: str, where: str) -> CbfModel:
@@ -53,7 +54,7 @@ class _Reader:
         lines = text.count("\n") + 1
         self._lines = Lines(self._meaningful(text), lines, where)
         self._length = lines
-        self._most = max(_LARGEST, _PER_LINE * lines)
+        self._most = largest_count(lines)
 
     def _meaningful(self, text: str) -> Iterator[tuple[int, str]]:
         for number, line in numbered(text):
@@ -196,7 +197,7 @@ class _Reader:
             line[k] = self._lines.number
             self._check_ranges(section, index[k])
         entries = Coordinates(_lower_triangle(section, index), value, line)
-        self._check_twice(section, entries)
+        refuse_repeated(entries.index, entries.line, self._where, section)
         self._model.coordinates[section] = entries
 
     def _check_ranges(self, section: str, index: Array) -> None:
@@ -219,18 +220,6 @@ class _Reader:
                     if known
                     else f"a {what}, but none has been declared before"
                 )
-
-    def _check_twice(self, section: str, entries: Coordinates) -> None:
-        order = np.lexsort(entries.index.T)
-        ordered = entries.index[order]
-        same = (ordered[1:] == ordered[:-1]).all(axis=1)
-        if same.any():
-            k = int(np.argmax(same))
-            a, b = sorted(int(entries.line[order[i]]) for i in (k, k + 1))
-            raise ProblemError(
-                f"{self._where}: line {b}: {section} has the entry of line {a} again; expected "
-                "each entry once, of a symmetric matrix one of the two"
-            )
 
     def _check_size(self, size: int, what: str) -> None:
         if size > self._most:

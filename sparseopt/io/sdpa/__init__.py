@@ -15,8 +15,7 @@ so that a problem without cones comes back equal to the last bit.
 
 from __future__ import annotations
 
-from os import PathLike
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,61 +25,10 @@ from sparseopt.io.linear_rows import OneSided, assembled
 from sparseopt.io.misdp_text import TextFormat
 from sparseopt.io.sdpa.reader import SdpaModel, parse_sdpa
 from sparseopt.io.sdpa.writer import format_sdpa
-from sparseopt.problems import MISDP, Problem, SemidefiniteBlock
+from sparseopt.problems import MISDP, SemidefiniteBlock
 from sparseopt.problems.base import Array
 
 __all__ = ["read_sdpa", "read_sdpa_header", "write_sdpa"]
-
-
-def read_sdpa(path: str | PathLike[str]) -> MISDP:
-    """Read an SDPA file.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    MISDP
-
-    Raises
-    ------
-    ProblemError
-        When it cannot be read; names the line.
-    """
-    return _FORMAT.read(path)
-
-
-def read_sdpa_header(path: str | PathLike[str]) -> dict[str, Any]:
-    """Return what an SDPA file says about itself.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    dict
-    """
-    return _FORMAT.header(path)
-
-
-def write_sdpa(problem: Problem, path: str | PathLike[str], **facts: Any) -> None:
-    """Write a MISDP as SDPA sparse text.
-
-    Parameters
-    ----------
-    problem : MISDP
-    path : path
-    **facts
-        ``name, generator, reference, license, citation``; they go into the comment.
-
-    Raises
-    ------
-    ProblemError
-        When the problem is no MISDP, a fact is unknown, or the file cannot be written.
-    """
-    _FORMAT.write(problem, path, facts)
 
 
 def _problem(model: SdpaModel) -> MISDP:
@@ -180,3 +128,4 @@ def _names(model: SdpaModel) -> list[str]:
 
 
 _FORMAT = TextFormat("sdpa", "SDPA", parse_sdpa, _problem, format_sdpa)
+read_sdpa, read_sdpa_header, write_sdpa = _FORMAT.read, _FORMAT.header, _FORMAT.write

@@ -11,8 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from sparseopt.errors import ProblemError
-from sparseopt.io.misdp_text import HeaderComment, matrix_sizes_complaint
+from sparseopt.io.misdp_text import (
+    HeaderComment,
+    largest_count,
+    matrix_sizes_complaint,
+    refuse_repeated,
+)
 from sparseopt.io.text import Lines, numbered
 from sparseopt.problems.base import Array
 
@@ -30,10 +34,6 @@ _WORD = re.compile(r"\*\s*([A-Za-z][\w-]*)\s*[*:]?")
 _NUMBERED = re.compile(r"\*\s*[+-]?\d")
 _KEYWORDS = ("INTEGER", "RANK1", "INDICATOR")
 _INDEX = re.compile(r"\*\s*(\d{1,18})\s*")
-_LARGEST = 2_000_000
-"""Variables, blocks or linear rows that any file may state ..."""
-_PER_LINE = 10
-"""... and those per line that a longer file may."""
 
 
 @dataclass
@@ -92,7 +92,7 @@ class _Reader:
         lines = text.count("\n") + 1
         self._lines = Lines(self._meaningful(text), lines, where)
         self._length = lines
-        self._most = max(_LARGEST, _PER_LINE * lines)
+        self._most = largest_count(lines)
 
     def _meaningful(self, text: str) -> Iterator[tuple[int, str]]:
         """Yield the lines that are data, and behind the costs what means to be a section."""
@@ -205,7 +205,7 @@ class _Reader:
             number.append(self._lines.number)
         self._model.index = np.array(index, np.int64).reshape(-1, 4)
         self._model.value = np.array(value)
-        self._check_twice(np.array(number))
+        refuse_repeated(self._model.index, np.array(number), self._where)
 
     def _index(self, line: str, section: list[int], n: int) -> None:
         """Read a line ``*k`` of *INTEGER or *RANK1."""
@@ -218,18 +218,6 @@ class _Reader:
         if not of_variables and self._model.sizes[int(found[1]) - 1] < 0:
             raise self._lines.error(f"a block of a matrix; block {found[1]} has linear rows")
         section.append(int(found[1]) - 1)
-
-    def _check_twice(self, number: Array) -> None:
-        order = np.lexsort(self._model.index.T)
-        ordered = self._model.index[order]
-        same = (ordered[1:] == ordered[:-1]).all(axis=1)
-        if same.any():
-            k = int(np.argmax(same))
-            a, b = sorted(int(number[order[i]]) for i in (k, k + 1))
-            raise ProblemError(
-                f"{self._where}: line {b} has the entry of line {a} again; expected each entry "
-                "once, of a symmetric matrix one of the two"
-            )
 
 
 def _keyword(line: str) -> str | None:
