@@ -251,10 +251,6 @@ class Instance:
         solution = self.highs.getSolution()
         return np.array(solution.col_value) if solution.value_valid else None
 
-    def row_values(self) -> Array:
-        """Return the rows' activities at the point."""
-        return np.array(self.highs.getSolution().row_value)
-
     def row_duals(self) -> Array | None:
         """Return the rows' multipliers, cost - A'(them) being the reduced costs; None without."""
         solution = self.highs.getSolution()

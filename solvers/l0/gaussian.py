@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -28,7 +29,14 @@ from .settings import (
     WIDEST_LANE,
 )
 
-__all__ = ["NodeTables", "gaussian_point", "gaussian_tables", "least_squares", "warm_up"]
+__all__ = [
+    "NodeTables",
+    "gaussian_point",
+    "gaussian_tables",
+    "in_threads",
+    "least_squares",
+    "warm_up",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +65,23 @@ class NodeTables:
     done: Array
     limit: Limit | None
     visited: int
+
+
+def in_threads(work: Callable[[int], None], threads: int) -> None:
+    """Let so many workers take nodes until none are left, in this thread if there is one worker.
+
+    Parameters
+    ----------
+    work : callable
+        Takes the worker's number.
+    threads : int
+    """
+    if threads == 1:
+        work(0)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for future in [pool.submit(work, worker) for worker in range(threads)]:
+            future.result()
 
 
 def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -> NodeTables:
@@ -88,12 +113,7 @@ def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -
             if threads == 1:
                 control.progress("tables", fraction=block[1] / d)
 
-    if threads == 1:
-        work(0)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            for future in [pool.submit(work, worker) for worker in range(threads)]:
-                future.result()
+    in_threads(work, threads)
     limit = None if done.all() else control.limit()
     separated = np.zeros(len(loss), dtype=bool)
     return NodeTables(loss, mask, separated, done, limit, sum(visited))

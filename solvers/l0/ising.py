@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
@@ -11,7 +10,7 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
-from .gaussian import NodeTables
+from .gaussian import NodeTables, in_threads
 from .ising_tree import FITS, ising_space, pursue
 from .settings import FITS_PER_CALL
 
@@ -57,12 +56,7 @@ def ising_tables(problem: L0GraphicalModel, control: Control, threads: int) -> N
             if threads == 1:
                 control.progress("tables", fraction=(j + 1) / d)
 
-    if threads == 1:
-        work(0)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            for future in [pool.submit(work, worker) for worker in range(threads)]:
-                future.result()
+    in_threads(work, threads)
     limit = None if done.all() else control.limit()
     return NodeTables(loss, mask, separated, done, limit, sum(fits))
 

@@ -188,16 +188,12 @@ def _assemble(knots: Knots, pieces: list[_Piece], stop: float) -> ParametricPath
     )
 
 
-def cut(
-    path: ParametricPath, lam_min: float, max_knots: int | None, max_nonzeros: int | None
-) -> ParametricPath:
+def cut(path: ParametricPath, max_knots: int | None, max_nonzeros: int | None) -> ParametricPath:
     """Return the path down to where the question stops it.
 
     Parameters
     ----------
     path : ParametricPath
-    lam_min : float
-        Not used: the path ends there already.
     max_knots, max_nonzeros : int or None
         None for no limit.
 

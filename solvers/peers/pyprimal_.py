@@ -115,7 +115,7 @@ def _path(problem: ParametricProblem, params: SolveParams, pivots: int, control:
     found = _follow(problem, lam_min, pivots, control)
     if isinstance(found, Limit):
         return Result(status=Status.NO_SOLUTION, limit=found, raw_status=found.value)
-    path = cut(found, lam_min, params.max_knots, params.max_nonzeros)
+    path = cut(found, params.max_knots, params.max_nonzeros)
     complete = path.stopped_by in ("lam_min", "max_knots", "max_nonzeros")
     complete &= bool(np.isinf(path.high[0]))
     last = float(path.low[-1])
