@@ -265,7 +265,7 @@ def test_ctrl_c_leaves_what_is_known(backend, in_time):
 
 @each_engine
 def test_warm_starts_are_the_first_incumbent(backend):
-    problem = k_partitioning(seed=1, nodes=12, k=3)
+    problem = k_partitioning(seed=1, nodes=9, k=3)
     start = solve(problem, "misdp-bnb", node_limit=1)
     assert start.x is not None
     again = solve(problem, backend, warm_start=start, node_limit=1)
