@@ -11,7 +11,7 @@ from sparseopt import Limit, Status, Verdict, generators
 from sparseopt.problems import STRS
 from sparseopt.solvers.common.spheres import refit
 from sparseopt.solvers.strs.frontier import Node
-from sparseopt.solvers.strs.multipliers import Multipliers, Proof
+from sparseopt.solvers.strs.multipliers import Multipliers, ProvenBound
 from sparseopt.solvers.strs.outer import Cuts
 from sparseopt.solvers.strs.support_cuts import exact_pairs
 
@@ -39,7 +39,7 @@ def test_cuts_are_exact_on_their_support_and_valid_on_all_others(linear):
     assert len(pairs) > 1
     for x in pairs:
         pair = Multipliers.of_point(A, a, np.arange(n), x)
-        terms = Proof.at(pair, np.arange(n), np.arange(0), d).terms
+        terms = ProvenBound.at(pair, np.arange(n), np.arange(0), d).terms
         for T in itertools.combinations(range(n), d):
             value = refit(A, a, np.array([T]))[0].value
             bound = pair.spectral + terms[list(T)].sum()

@@ -14,7 +14,7 @@ from sparseopt.checking.strs.row_bounds import row_sum
 from sparseopt.problems import STRS
 from sparseopt.solvers.common.spheres import maximise_on_sphere
 from sparseopt.solvers.strs.choices import choose
-from sparseopt.solvers.strs.multipliers import Multipliers, Proof
+from sparseopt.solvers.strs.multipliers import Multipliers, ProvenBound
 from sparseopt.solvers.strs.row_bound import (
     NodeData,
     RelaxedSupport,
@@ -62,7 +62,7 @@ def test_no_support_exceeds_the_bound(seed):
     A = M + M.T
     fixed = rng.permutation(D)[: int(rng.integers(0, d + 1))]
     multipliers = Multipliers.of_point(A, a, np.arange(D), np.concatenate([[0.0], l, L.ravel()]))
-    proof = Proof.at(multipliers, np.arange(D), np.sort(fixed), d)
+    proof = ProvenBound.at(multipliers, np.arange(D), np.sort(fixed), d)
     inside = np.isin(np.arange(D), fixed)
     checked = row_sum(l, L, inside, d) + multipliers.spectral
     assert checked == pytest.approx(proof.bound, rel=1e-11, abs=1e-11)
