@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dsyevr, dsygst
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
@@ -100,7 +101,7 @@ class _Run:
         C, b = program.C, program.b
         zero, end = program.zero, program.zero + program.nonnegative
         self.E, self.e = _dense(C[:zero]), b[:zero]
-        self.G, self.h = sp.csr_array(C[zero:end]), b[zero:end]
+        self.G, self.h = Inequalities(C[zero:end]), b[zero:end]
         self.blocks: list[MatrixConstraint] = []
         for order in program.orders:
             self._add(C[end : end + order], b[end : end + order], order, arrow=True)
@@ -128,7 +129,15 @@ class _Run:
             matrices = unpack_symmetric(entries / np.sqrt(triangle_weights(size)), size)
         empty = np.zeros((size, size))
         self.blocks.append(
-            MatrixConstraint(columns, matrices[:-1], matrices[-1], arrow, empty, empty)
+            MatrixConstraint(
+                columns,
+                matrices[:-1],
+                matrices[-1],
+                arrow,
+                empty,
+                empty,
+                whole=len(columns) == self.k,
+            )
         )
 
     def _start(self) -> None:
@@ -141,7 +150,7 @@ class _Run:
             largest = max(float(norms.max(initial=0.0)), float(np.linalg.norm(block.B)))
             block.Z = dual * np.eye(block.size)
             block.S = max(10.0, root, largest) * np.eye(block.size)
-        norms = np.sqrt(np.asarray(self.G.multiply(self.G).sum(axis=1)).reshape(-1))
+        norms = self.G.norms()
         top = float(np.abs(self.q).max(initial=0.0))
         self.s = np.maximum(10.0, np.maximum(norms, np.abs(self.h)))
         self.z = np.maximum(10.0, (1.0 + top) / (1.0 + norms))
@@ -162,7 +171,7 @@ class _Run:
 
     def _pulled(self) -> Array:
         """Return C'z."""
-        total = self.G.T @ self.z + self.nu @ self.E
+        total = self.G.pull(self.z) + self.nu @ self.E
         for block in self.blocks:
             total[block.columns] += block.pull(block.Z)
         return np.asarray(total)
@@ -172,7 +181,7 @@ class _Run:
         pulled = self._pulled()
         self.rd = -(self.q + pulled)
         self.re = self.e - self.E @ self.x
-        self.rs = self.h - self.G @ self.x - self.s
+        self.rs = self.h - self.G.push(self.x) - self.s
         self.rS = [block.B - block.push(self.x) - block.S for block in self.blocks]
         products = float(self.s @ self.z) + sum(float((b.S * b.Z).sum()) for b in self.blocks)
         self.mu = products / max(self.total, 1)
@@ -241,15 +250,16 @@ class _Run:
         .. math:: H_{ij} = \langle A_i, Z A_j S^{-1} \rangle + (G' D G)_{ij}, \qquad
                   D = \operatorname{diag}(z / s) .
         """
-        H = (self.G.T @ sp.diags_array(self.z / self.s) @ self.G).toarray()
+        H = self.G.weighted(self.z / self.s)
         for block in self.blocks:
-            T = np.matmul(np.matmul(block.Z, block.A), block.inverse)
-            part = block.A.reshape(len(block.A), -1) @ T.reshape(len(T), -1).T
-            H[np.ix_(block.columns, block.columns)] += 0.5 * (part + part.T)
-        diagonal = np.arange(self.k)
-        H[diagonal, diagonal] += 1e-15 * max(float(np.abs(H).max()), 1e-300)
+            part = block.schur()
+            if block.whole:
+                H += part
+            else:
+                H[np.ix_(block.columns, block.columns)] += part
+        H.flat[:: self.k + 1] += 1e-15 * max(float(np.abs(H).max()), 1e-300)
         if not len(self.E):
-            return la.cholesky(H, lower=True, check_finite=False), True, H
+            return _cholesky(H), True, H
         K = np.block([[H, self.E.T], [self.E, np.zeros((len(self.E), len(self.E)))]])
         m = self.k + np.arange(len(self.E))
         K[m, m] -= 1e-14 * max(float(np.abs(self.E).max()), 1.0)
@@ -273,7 +283,7 @@ class _Run:
         target = mu / self.s - self.z - self.z * self.rs / self.s
         if predicted is not None:
             target = target - predicted.s * predicted.z / self.s
-        right = self.rd - self.G.T @ target
+        right = self.rd - self.G.pull(target)
         targets = []
         for t, block in enumerate(self.blocks):
             inverse = block.inverse
@@ -285,16 +295,17 @@ class _Run:
             right[block.columns] -= block.pull(M)
         factor, plain, matrix = system
         if plain:
-            dx = la.cho_solve((factor, True), right, check_finite=False)
-            dx += la.cho_solve((factor, True), right - matrix @ dx, check_finite=False)
+            dx = dpotrs(factor, right, lower=1)[0]
+            dx += dpotrs(factor, right - matrix @ dx, lower=1)[0]
             dnu = np.zeros(0)
         else:
             whole = np.concatenate([right, self.re])
             both = factor @ whole
             both += factor @ (whole - matrix @ both)
             dx, dnu = both[: self.k], both[self.k :]
-        ds = self.rs - self.G @ dx
-        dz = target + self.z / self.s * (self.G @ dx)
+        pushed = self.G.push(dx)
+        ds = self.rs - pushed
+        dz = target + self.z / self.s * pushed
         dSs, dZs = [], []
         for t, block in enumerate(self.blocks):
             moved = block.push(dx)
@@ -316,6 +327,78 @@ def _dense(C: Any) -> Array:
     return np.asarray(C if isinstance(C, np.ndarray) else C.toarray())
 
 
+def _cholesky(matrix: Array) -> Array:
+    """Return the lower factor, by LAPACK itself: SciPy's checks cost more than small matrices."""
+    factor, info = dpotrf(matrix, lower=1, clean=1)
+    if info:
+        raise la.LinAlgError(f"leading minor {info} is not positive definite")
+    return np.asarray(factor)
+
+
+class Inequalities:
+    """The rows G of G x <= h: bounds, of one entry each, apart from the others.
+
+    Parameters
+    ----------
+    rows : array or csr array of shape (m, k)
+    """
+
+    def __init__(self, rows: Any) -> None:
+        self._shape = rows.shape
+        if isinstance(rows, np.ndarray):
+            counts = np.count_nonzero(rows, axis=1)
+            self._single = np.flatnonzero(counts == 1)
+            self._others = np.flatnonzero(counts != 1)
+            entries = rows[self._single]
+            self._column = np.argmax(entries != 0.0, axis=1)
+            self._entry = entries[np.arange(len(entries)), self._column]
+        else:
+            counts = np.diff(rows.indptr)
+            self._single, self._others = np.flatnonzero(counts == 1), np.flatnonzero(counts != 1)
+            place = rows.indptr[self._single]
+            self._column, self._entry = rows.indices[place], rows.data[place]
+        self._matrix = rows[self._others]
+
+    def norms(self) -> Array:
+        """Return the Euclidean norm of each row, shape (m,)."""
+        found = np.empty(self._shape[0])
+        found[self._single] = np.abs(self._entry)
+        squares = self._matrix * self._matrix
+        found[self._others] = np.sqrt(np.asarray(squares.sum(axis=1)).reshape(-1))
+        return found
+
+    def push(self, x: Array) -> Array:
+        """Return G x, shape (m,)."""
+        found = np.empty(self._shape[0])
+        found[self._single] = self._entry * x[self._column]
+        if len(self._others):
+            found[self._others] = self._matrix @ x
+        return found
+
+    def pull(self, z: Array) -> Array:
+        """Return G'z, shape (k,)."""
+        k = self._shape[1]
+        found = np.bincount(self._column, self._entry * z[self._single], minlength=k)
+        if len(self._others):
+            found = found + z[self._others] @ self._matrix
+        return np.asarray(found)
+
+    def weighted(self, d: Array) -> Array:
+        """Return G' diag(d) G, shape (k, k)."""
+        k = self._shape[1]
+        if not len(self._others):
+            found = np.zeros((k, k))
+        elif isinstance(self._matrix, np.ndarray):
+            found = self._matrix.T @ (d[self._others, None] * self._matrix)
+        else:
+            scaled = sp.diags_array(d[self._others]) @ self._matrix
+            found = (self._matrix.T @ scaled).toarray()
+        found.flat[:: k + 1] += np.bincount(
+            self._column, self._entry**2 * d[self._single], minlength=k
+        )
+        return np.asarray(found)
+
+
 @dataclass(eq=False)
 class MatrixConstraint:
     """S = B - sum_j x_j A_j, positive semidefinite, and its multiplier Z.
@@ -330,6 +413,8 @@ class MatrixConstraint:
         Whether it stands for a second-order cone.
     S, Z : array of shape (s, s)
         Iterates, positive definite.
+    whole : bool
+        Whether all variables are in it.
     inverse, factor, dual_factor : array of shape (s, s)
         The inverse of S and the lower Cholesky factors of S and Z, after :meth:`factorise`.
     """
@@ -340,9 +425,16 @@ class MatrixConstraint:
     arrow: bool
     S: Array
     Z: Array
+    whole: bool
     inverse: Array = field(init=False)
     factor: Array = field(init=False)
     dual_factor: Array = field(init=False)
+    _flat: Array = field(init=False)
+    _beside: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._flat = np.ascontiguousarray(self.A.reshape(len(self.A), -1))
+        self._beside = np.ascontiguousarray(self.A.transpose(1, 0, 2).reshape(self.size, -1))
 
     @property
     def size(self) -> int:
@@ -351,12 +443,20 @@ class MatrixConstraint:
 
     def pull(self, M: Array) -> Array:
         """Return <A_j, M> for all j."""
-        return np.asarray(self.A.reshape(len(self.A), -1) @ M.reshape(-1))
+        return np.asarray(self._flat @ M.reshape(-1))
 
     def push(self, x: Array) -> Array:
         """Return sum_j x_j A_j."""
-        flat = x[self.columns] @ self.A.reshape(len(self.A), -1)
-        return np.asarray(flat.reshape(self.size, self.size))
+        own = x if self.whole else x[self.columns]
+        return np.asarray((own @ self._flat).reshape(self.size, self.size))
+
+    def schur(self) -> Array:
+        """Return <A_i, Z A_j S^-1>, symmetrised, shape (k, k), by two products of matrices."""
+        k, s = len(self.A), self.size
+        products = (self.Z @ self._beside).reshape(s * k, s) @ self.inverse
+        T = products.reshape(s, k, s).transpose(1, 0, 2).reshape(k, s * s)
+        part = self._flat @ T.T
+        return np.asarray(0.5 * (part + part.T))
 
     def factorise(self) -> None:
         """Factorise both iterates.
@@ -366,10 +466,10 @@ class MatrixConstraint:
         scipy.linalg.LinAlgError
             When one is not positive definite to working precision.
         """
-        self.factor = la.cholesky(self.S, lower=True, check_finite=False)
-        inverse = la.lapack.dpotri(self.factor, lower=1)[0]
+        self.factor = _cholesky(self.S)
+        inverse = dpotri(self.factor, lower=1)[0]
         self.inverse = np.tril(inverse) + np.tril(inverse, -1).T
-        self.dual_factor = la.cholesky(self.Z, lower=True, check_finite=False)
+        self.dual_factor = _cholesky(self.Z)
 
 
 def room(value: Array, step: Array) -> float:
@@ -405,7 +505,8 @@ def matrix_room(factor: Array, step: Array) -> float:
     float
         inf where the step is positive semidefinite.
     """
-    half = la.solve_triangular(factor, step, lower=True, check_finite=False)
-    whole = la.solve_triangular(factor, half.T, lower=True, check_finite=False)
-    least = float(np.linalg.eigvalsh(0.5 * (whole + whole.T))[0])
+    reduced, info = dsygst(step, factor, itype=1, lower=1)
+    if info or not np.isfinite(reduced[-1, 0]):
+        raise la.LinAlgError("the step is not finite")
+    least = float(dsyevr(reduced, compute_v=0, range="I", lower=1, il=1, iu=1)[0][0])
     return np.inf if least >= 0.0 else -1.0 / least

@@ -13,7 +13,7 @@ from .clarabel_ import ClarabelRelaxation
 from .conic import NodeProgram
 from .relaxation import ConicSolver, Raw
 from .scs_ import ScsRelaxation
-from .settings import BARRIER_ORDER, BARRIER_VARIABLES
+from .settings import BARRIER_ORDER, BARRIER_SMALL_ORDER, BARRIER_VARIABLES
 
 __all__ = ["RELAXATIONS", "conic_solver"]
 
@@ -29,9 +29,9 @@ class BySize:
 
     def solve(self, program: NodeProgram, cutoff: float) -> Raw:
         """Solve by the one that is faster for the size."""
-        large = (
-            max(program.sizes, default=0) >= BARRIER_ORDER and len(program.q) <= BARRIER_VARIABLES
-        )
+        order, k = max(program.sizes, default=0), len(program.q)
+        large = order >= BARRIER_ORDER and k <= BARRIER_VARIABLES
+        large = large or (order >= BARRIER_SMALL_ORDER and k <= 2 * order)
         # Where Clarabel panicked at one node it would at many of the same tree.
         large = large or self._clarabel.panicked
         first, second = (

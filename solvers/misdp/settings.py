@@ -68,6 +68,9 @@ BARRIER_ORDER = 18
 """Order of a matrix from which our interior points are taken: the dense blocks of a general conic
 solver cost more from there on."""
 
+BARRIER_SMALL_ORDER = 13
+"""The same for programs with at most twice as many variables, whose Schur complement is small."""
+
 BARRIER_VARIABLES = 600
 """Variables up to which they are: their Schur complement is dense."""
 
