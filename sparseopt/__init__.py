@@ -22,6 +22,8 @@ for _type in (
     "sparseopt.result:Result",
     "sparseopt.paths.parametric:ParametricPath",
     "sparseopt.paths.parametric:GridPath",
+    "sparseopt.paths.columns:ColumnwisePath",
+    "sparseopt.paths.budget:BudgetPath",
     "sparseopt.paths.supports:SupportPath",
     "sparseopt.paths.l1_bound:L1BoundPath",
     "sparseopt.selection.criteria:CriterionResult",

@@ -225,6 +225,7 @@ PARAMETRIC = Family(
         "parametric": "sparseopt.pictures.paths:plot_path",
         "grid": "sparseopt.pictures.paths:plot_path",
         "l1-bound": "sparseopt.pictures.paths:plot_l1_bound",
+        "columnwise": "sparseopt.pictures.paths:plot_columns",
     },
 )
 
@@ -246,6 +247,10 @@ BUDGET = Family(
         "ising-lattice": f"{_GRAPHS}:ising_lattice",
     },
     select="sparseopt.selection.graphs.rules:select_graph",
+    pictures={
+        "budget": "sparseopt.pictures.paths:plot_integers",
+        "graph": "sparseopt.pictures.paths:plot_integers",
+    },
 )
 
 STRS = Family(
@@ -264,7 +269,7 @@ STRS = Family(
         "gaussian-laplace": f"{_SAMPLES}:gaussian_laplace",
         "gaussian-mixture": f"{_SAMPLES}:gaussian_mixture",
     },
-    pictures={"supports": "sparseopt.pictures.paths:plot_sizes"},
+    pictures={"supports": "sparseopt.pictures.paths:plot_integers"},
 )
 
 TWOSAMPLE = Family(

@@ -8,13 +8,32 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sparseopt.errors import ParamError
 
-__all__ = ["check_target", "print_json", "stdout_kept_clean"]
+if TYPE_CHECKING:
+    from sparseopt import Problem
+
+__all__ = ["check_target", "headline", "print_json", "stdout_kept_clean"]
+
+_CAPITALS = {"clime", "lad", "lp", "lpd", "misdp", "strs", "svm"}
+
+
+def headline(instance: Path, problem: Problem) -> str:
+    """Return the title of a picture: the model and the data, in words.
+
+    >>> from sparseopt.problems import DantzigSelector
+    >>> headline(Path("data/diabetes-dantzig.npz"), DantzigSelector([[1.0]], [1.0]))
+    'Dantzig selector: diabetes'
+    """
+    model = problem.kind.split("-")
+    words = " ".join(word.upper() if word in _CAPITALS else word for word in model)
+    data = [word for word in instance.stem.split("-") if word not in model]
+    title = words[0].upper() + words[1:]
+    return f"{title}: {' '.join(data)}" if data else title
 
 
 def check_target(option: str, target: Path, *taken: Path | None) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparseopt.cli.exits import ExitCode
-from sparseopt.cli.outputs import check_target, print_json, stdout_kept_clean
+from sparseopt.cli.outputs import check_target, headline, print_json, stdout_kept_clean
 from sparseopt.cli.progress import ProgressLine
 from sparseopt.errors import ParamError
 
@@ -104,7 +104,7 @@ def select(
     if plot is not None:
         from sparseopt.pictures import save_picture
 
-        save_picture(chosen, plot, title=f"{instance.stem} ({chosen.problem.kind})")
+        save_picture(chosen, plot, title=headline(instance, chosen.problem))
     return ExitCode.ANSWER
 
 

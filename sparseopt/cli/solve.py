@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparseopt.cli.exits import ExitCode, explain, say
-from sparseopt.cli.outputs import check_target, print_json, stdout_kept_clean
+from sparseopt.cli.outputs import check_target, headline, print_json, stdout_kept_clean
 from sparseopt.cli.progress import ProgressLine
 from sparseopt.cli.settings import b_bar_option, settings_option
 from sparseopt.errors import ParamError
@@ -125,7 +125,7 @@ def solve(
             _save(result, output)
     if plot is not None:
         with _kept(trouble):
-            _draw(result, plot, title=f"{instance.stem} ({problem.kind})", **style)
+            _draw(result, plot, title=headline(instance, problem), **style)
     return _exit_code(result, trouble)
 
 

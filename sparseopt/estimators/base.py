@@ -277,7 +277,7 @@ class PathRegressor(RegressorMixin, PathEstimator):  # type: ignore[misc]
     """A sparse linear regression."""
 
     def predict(self, X: Any) -> Array:
-        """Return X coef_ + intercept_, shape (n,)."""
+        """Return ``X @ coef_ + intercept_``, shape (n,)."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         return np.asarray(X @ self.coef_ + self.intercept_)

@@ -62,10 +62,11 @@ def two_samples(
     Parameters
     ----------
     case : {"mean-shift", "covariance-shift", "laplace", "mixture"}
-        (I) normal with covariance :math:`\rho^{|i - j|}`, y with the mean tau / s in variable s;
-        (II) the same without the mean, the covariance of the first d variables of y times tau;
-        (III) standard normal, the first d of y Laplace with standard deviation tau; (IV) standard
-        normal, the first d of y with the mean plus or minus (tau / s), the sign common to them.
+        The paper's I: normal with covariance :math:`\rho^{|i - j|}`, y with the mean tau / s in
+        variable s; II: the same without the mean, the covariance of the first d variables of y
+        times tau; III: standard normal, the first d of y Laplace with standard deviation tau;
+        IV: standard normal, the first d of y with the mean plus or minus (tau / s), the sign
+        common to them.
     seed : int, default 0
     n, D, d : int
     tau : float, optional

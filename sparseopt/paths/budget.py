@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from sparseopt.paths.integer import IntegerPath
 from sparseopt.problems.base import Array
+from sparseopt.verbs import borrows
 
 __all__ = ["BudgetPath", "CountChanges"]
 
@@ -57,6 +58,7 @@ class CountChanges:
         )
 
 
+@borrows
 @dataclass(frozen=True, eq=False)
 class BudgetPath(IntegerPath):
     """The best way to spend every budget K.
@@ -128,3 +130,7 @@ class BudgetPath(IntegerPath):
         return np.asarray(
             values[ptr[:-1]].sum() + np.cumsum(np.bincount(place, weights=step, minlength=B))
         )
+
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
+
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...

@@ -85,6 +85,7 @@ class ColumnwisePath(PathResult):
 
     if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...
         def select(self, by: str = "ebic", problem: Any = None, **options: Any) -> Any: ...
 
 

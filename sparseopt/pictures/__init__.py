@@ -1,6 +1,15 @@
 """Every picture (needs matplotlib: ``pip install 'sparseopt[plot]'``); nothing below imports it."""
 
 from sparseopt.pictures.draw import plot, plot_witness, save_picture
+from sparseopt.pictures.graphs import plot_graph
 from sparseopt.pictures.style import check_picture
+from sparseopt.pictures.two_sample import plot_weights
 
-__all__ = ["check_picture", "plot", "plot_witness", "save_picture"]
+__all__ = [
+    "check_picture",
+    "plot",
+    "plot_graph",
+    "plot_weights",
+    "plot_witness",
+    "save_picture",
+]

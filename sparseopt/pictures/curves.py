@@ -9,10 +9,18 @@ from typing import Literal
 import numpy as np
 
 from sparseopt.errors import ParamError
+from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import GridPath, ParametricPath
 from sparseopt.problems.base import Array
 
-__all__ = ["Curves", "Scale", "exact_curves", "fitting_scale", "grid_curves"]
+__all__ = [
+    "Curves",
+    "Scale",
+    "column_curves",
+    "exact_curves",
+    "fitting_scale",
+    "grid_curves",
+]
 
 Scale = Literal["lam", "log", "l1norm"]
 
@@ -67,7 +75,7 @@ class Curves:
     start, end : float
         Places of the path's two ends.
     count : callable
-        Number of nonzero coefficients at a place; None beyond the path.
+        Number of nonzero coefficients among those shown at a place; None beyond the path.
     places : array or None
         The only places where there is something to count (a grid).
     """
@@ -117,7 +125,7 @@ def exact_curves(path: ParametricPath, shown: Array, x: Scale) -> Curves:
         place_low = np.bincount(segment, np.abs(at_low) * inside, last + 1)
 
     moving = (at_top != 0.0) | (at_low != 0.0)
-    support = np.bincount(segment[moving], minlength=last + 1)
+    support = np.bincount(segment[moving & shown[index]], minlength=last + 1)
     entries = np.flatnonzero(moving & shown[index])
     entries = entries[np.lexsort((segment[entries], index[entries]))]
     owner, where = index[entries], segment[entries]
@@ -146,6 +154,37 @@ def exact_curves(path: ParametricPath, shown: Array, x: Scale) -> Curves:
         return int(support[np.searchsorted(reached, key, side="left")])
 
     return Curves(lines, owner[starts], final, float(place_top[0]), float(place_low[last]), count)
+
+
+def column_curves(path: ColumnwisePath, shown: Array, x: Literal["lam", "log"]) -> Curves:
+    """Collect the curves of all columns of a matrix, one column after another.
+
+    Parameters
+    ----------
+    path : ColumnwisePath
+    shown : bool array of shape (columns, rows)
+        Which entries are drawn.
+    x : {"lam", "log"}
+        The horizontal axis.
+
+    Returns
+    -------
+    Curves
+    """
+    parts = [exact_curves(one, mask, x) for one, mask in zip(path.columns, shown, strict=True)]
+
+    def count(place: float) -> int | None:
+        counts = [part.count(place) for part in parts]
+        return None if None in counts else sum(n for n in counts if n is not None)
+
+    return Curves(
+        lines=[line for part in parts for line in part.lines],
+        owner=np.concatenate([part.owner + i * shown.shape[1] for i, part in enumerate(parts)]),
+        final=np.concatenate([part.final for part in parts]),
+        start=max(part.start for part in parts),
+        end=max(part.end for part in parts),
+        count=count,
+    )
 
 
 def _shown_top(low: Array, top: float) -> float:
@@ -188,7 +227,7 @@ def grid_curves(path: GridPath, shown: Array, x: Scale) -> Curves:
     if not keep.any():
         raise ParamError(_NO_LOG)
     theta, place = theta[keep], path.knots[keep]
-    support = np.count_nonzero(theta, axis=1)
+    support = np.count_nonzero(theta[:, shown], axis=1)
     if x == "l1norm":
         place = np.abs(theta[:, shown]).sum(axis=1)
     owner = np.flatnonzero(theta.any(axis=0) & shown)

@@ -16,7 +16,7 @@ from sparseopt.paths.base import PathResult
 from sparseopt.pictures.graphs import plot_budgets, plot_graph, plot_roc
 from sparseopt.pictures.selection import plot_criterion, plot_cross_validation, plot_stability
 from sparseopt.pictures.style import check_picture
-from sparseopt.pictures.two_sample import plot_null
+from sparseopt.pictures.two_sample import plot_null, plot_weights
 from sparseopt.pictures.two_sample import plot_witness as draw_witness
 from sparseopt.problems.base import Problem
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
@@ -146,7 +146,8 @@ def save_picture(shown: Any, file: str | PathLike[str], *, title: str = "", **st
     Parameters
     ----------
     shown : object
-        What :func:`plot` takes; of a two-sample test the permutations and the witness function.
+        What :func:`plot` takes; of a two-sample test the permutations, the weights of the
+        selected variables, and the witness function.
     file : path
     title : str, optional
     **style
@@ -163,9 +164,10 @@ def save_picture(shown: Any, file: str | PathLike[str], *, title: str = "", **st
     from matplotlib.figure import Figure
 
     if isinstance(shown, TwoSampleTest):
-        figure = Figure(figsize=(10.0, 4.2), dpi=150, layout="constrained")
-        left, right = figure.subplots(1, 2)
+        figure = Figure(figsize=(13.0, 4.0), dpi=150, layout="constrained")
+        left, middle, right = figure.subplots(1, 3, width_ratios=(1.0, 0.8, 1.2))
         plot_null(shown, left)
+        plot_weights(shown, middle)
         plot_witness(shown, right)
         if title:
             figure.suptitle(title, parse_math=False)

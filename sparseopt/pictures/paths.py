@@ -9,24 +9,38 @@ import numpy as np
 
 from sparseopt.errors import ParamError
 from sparseopt.paths.base import PathResult
+from sparseopt.paths.columns import ColumnwisePath
+from sparseopt.paths.integer import IntegerPath
 from sparseopt.paths.l1_bound import L1BoundPath
 from sparseopt.paths.parametric import GridPath, ParametricPath
-from sparseopt.paths.supports import SupportPath
-from sparseopt.pictures.curves import Curves, Scale, exact_curves, fitting_scale, grid_curves
-from sparseopt.pictures.style import COLOURS, GREY, axes, require_matplotlib
+from sparseopt.pictures.curves import (
+    Curves,
+    Scale,
+    column_curves,
+    exact_curves,
+    fitting_scale,
+    grid_curves,
+)
+from sparseopt.pictures.style import axes, palette, require_matplotlib
 from sparseopt.problems.base import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_l1_bound", "plot_path", "plot_sizes"]
+__all__ = ["plot_columns", "plot_integers", "plot_l1_bound", "plot_path"]
+
+_INTEGERS = {"budget": "budget K", "size": "nonzeros d"}
+_MARKED = 40
+"""A path over at most so many integers gets a marker for each."""
+_CLOSED = 1e-6
+"""Relative gaps up to here count as proven: the default of ``rel_gap``."""
 
 
 def plot_path(
     path: PathResult,
     ax: Axes | None = None,
     *,
-    x: Scale | Literal["auto"] = "lam",
+    x: Scale | Literal["auto"] = "auto",
     max_labels: int = 8,
     exclude: Sequence[str] = ("intercept",),
     linewidth: float = 1.4,
@@ -37,24 +51,23 @@ def plot_path(
     path of a parametric problem is drawn exactly: a line between consecutive knots, a vertical
     step where a coefficient jumps, with both one-sided values at its ends; on the "log" scale
     the pieces, which are affine in lam, are curved. The solutions on a grid are drawn as markers,
-    since nothing is known between them. The axis at the top shows the number of nonzero
-    coefficients. The largest coefficients at the end of the path are coloured and named, the
-    others are grey, and coefficients that are zero all along are not drawn.
+    since nothing is known between them. The axis at the top counts the nonzero coefficients. The
+    largest ones at the end of the path are coloured and named, the others are grey, and
+    coefficients that are zero all along are not drawn.
 
     Parameters
     ----------
     path : ParametricPath or GridPath
     ax : matplotlib Axes, optional
         Where to draw. Default: the only axes of a new pyplot figure.
-    x : {"lam", "log", "l1norm", "auto"}, default "lam"
+    x : {"lam", "log", "l1norm", "auto"}, default "auto"
         The horizontal axis: lam; lam on a logarithmic scale (a path that reaches lam = 0 is then
         cut at half of its last positive knot); :math:`\|\theta(\lambda)\|_1`; or the one of
         them on which the path is not squeezed against its end.
     max_labels : int, default 8
         At most so many coefficients are named; fewer where there is no room.
     exclude : sequence of str, default ("intercept",)
-        Names of coefficients that are neither drawn nor part of the l1 norm. The number of
-        nonzeros counts them.
+        Names of coefficients that are neither drawn, nor counted, nor part of the l1 norm.
     linewidth : float, default 1.4
         In points.
 
@@ -103,18 +116,83 @@ def plot_path(
         curves = exact_curves(path, shown, x)
     else:
         curves = grid_curves(path, shown, x)
-    if ax is None:
-        import matplotlib.pyplot as plt
+    return _picture(axes(ax), curves, x, names, shown, max_labels, linewidth)
 
-        _, ax = plt.subplots(layout="constrained")
 
+def _picture(
+    ax: Axes,
+    curves: Curves,
+    x: Scale,
+    names: Sequence[str],
+    shown: Array,
+    max_labels: int,
+    linewidth: float,
+) -> Axes:
+    """Draw curves with the largest ones named."""
     _set_axes(ax, curves, x)
     candidates = np.flatnonzero((curves.final != 0.0) & shown)
     order = candidates[np.argsort(-np.abs(curves.final[candidates]), kind="stable")]
     named = order[: min(max_labels, _room(ax))]
-    colour = {int(j): COLOURS[i % len(COLOURS)] for i, j in enumerate(named)}
+    series = palette(ax).series
+    colour = {int(j): series[i % len(series)] for i, j in enumerate(named)}
     _draw(ax, curves, colour, linewidth)
     _label(ax, curves, colour, names)
+    return ax
+
+
+def plot_columns(
+    path: ColumnwisePath,
+    ax: Axes | None = None,
+    *,
+    x: Literal["lam", "log", "auto"] = "auto",
+    max_labels: int = 8,
+    diagonal: bool = False,
+    linewidth: float = 1.4,
+) -> Axes:
+    """Draw the entries of a matrix against lam: the paths of all columns over each other.
+
+    Parameters
+    ----------
+    path : ColumnwisePath
+    ax : matplotlib Axes, optional
+        Where to draw. Default: the only axes of a new pyplot figure.
+    x : {"lam", "log", "auto"}, default "auto"
+        The scale of lam; see :func:`plot_path`.
+    max_labels : int, default 8
+        At most so many entries are named, "row, column".
+    diagonal : bool, default False
+        Draw the entries on the diagonal of a square matrix, too: they are large, and never in
+        question.
+    linewidth : float, default 1.4
+        In points.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ParamError
+        When x is unknown, or lam = 0 alone meets the logarithmic scale.
+    """
+    if x not in ("lam", "log", "auto"):
+        raise ParamError(f"x is {x!r}; expected 'lam', 'log' or 'auto'")
+    rows = [str(name) for name in path.columns[0].names]
+    square = len(rows) == len(path.columns)
+    columns = rows if square else [str(j) for j in range(len(path.columns))]
+    shown = np.ones((len(columns), len(rows)), bool)
+    if square and not diagonal:
+        np.fill_diagonal(shown, False)
+    if x == "auto":
+        x = (
+            "log"
+            if any(fitting_scale(c, s) != "lam" for c, s in zip(path.columns, shown, strict=True))
+            else "lam"
+        )
+    curves = column_curves(path, shown, x)
+    names = [f"{row}, {column}" for column in columns for row in rows]
+    ax = _picture(axes(ax), curves, x, names, shown.ravel(), max_labels, linewidth)
+    ax.set_ylabel("entry off the diagonal" if square and not diagonal else "entry")
     return ax
 
 
@@ -136,25 +214,33 @@ def plot_l1_bound(path: L1BoundPath, ax: Axes | None = None, **style: Any) -> Ax
     return plot_path(path.path, ax, **{"x": "l1norm", **style})
 
 
-def plot_sizes(path: SupportPath, ax: Axes | None = None, **style: Any) -> Axes:
-    """Draw objective and bound against the number of nonzeros.
+def plot_integers(path: IntegerPath, ax: Axes | None = None, **style: Any) -> Axes:
+    """Draw objective and bound against the budget, or the number of nonzeros.
 
     Parameters
     ----------
-    path : SupportPath
+    path : IntegerPath
     ax : matplotlib Axes, optional
         Where to draw. Default: the only axes of a new pyplot figure.
     **style
         Of the line of the objective.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     ax = axes(ax)
     from matplotlib.ticker import MaxNLocator
 
-    (line,) = ax.plot(path.sizes, path.objective, **{"marker": "o", "ms": 4.0, **style})
-    open_ = ~np.asarray(path.certified)
+    colours = palette(ax)
+    marks = {"marker": "o", "ms": 4.0} if len(path) <= _MARKED else {}
+    (line,) = ax.plot(
+        path.knots, path.objective, **{"color": colours.main, "linewidth": 1.4, **marks, **style}
+    )
+    open_ = path.gap > _CLOSED
     if open_.any():
         ax.vlines(
-            path.sizes[open_],
+            path.knots[open_],
             path.objective[open_],
             path.bound[open_],
             colors=line.get_color(),
@@ -162,7 +248,7 @@ def plot_sizes(path: SupportPath, ax: Axes | None = None, **style: Any) -> Axes:
             label="not proven: up to the bound",
         )
         ax.legend(frameon=False)
-    ax.set_xlabel("nonzeros d")
+    ax.set_xlabel(_INTEGERS.get(path.parameter, path.parameter))
     ax.set_ylabel("objective")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     return ax
@@ -182,7 +268,7 @@ def _set_axes(ax: Axes, curves: Curves, x: Scale) -> None:
     ax.set_ylim(low - margin, high + margin)
     ax.set_xlabel("l1 norm of the coefficients" if x == "l1norm" else r"$\lambda$")
     ax.set_ylabel("coefficient")
-    ax.axhline(0.0, color="black", linewidth=0.6, zorder=1)
+    ax.axhline(0.0, color=palette(ax).ink, linewidth=0.6, zorder=1)
 
     def label(place: float, _: int) -> str:
         number = curves.count(place)
@@ -234,16 +320,17 @@ def _draw(ax: Axes, curves: Curves, colour: dict[int, str], linewidth: float) ->
     from matplotlib.collections import LineCollection
 
     exact = curves.places is None
+    quiet = palette(ax).quiet
     rank = {j: len(colour) - i for i, j in enumerate(colour)}
     order = sorted(range(len(curves.lines)), key=lambda i: rank.get(int(curves.owner[i]), 0))
     lines = [curves.lines[i] for i in order]
-    paint = [colour.get(int(curves.owner[i]), GREY) for i in order]
+    paint = [colour.get(int(curves.owner[i]), quiet) for i in order]
     full = linewidth if exact else 0.4 * linewidth
     ax.add_collection(
         LineCollection(
             lines,
             colors=paint,
-            linewidths=[0.6 * full if shade == GREY else full for shade in paint],
+            linewidths=[0.6 * full if shade == quiet else full for shade in paint],
             linestyles="solid" if exact else "dotted",
             joinstyle="round",
             zorder=2,

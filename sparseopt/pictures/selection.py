@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparseopt.pictures.style import BLUE, GREY, RED, axes
+from sparseopt.pictures.style import axes, palette
 from sparseopt.problems.base import Array
 from sparseopt.selection.criteria import CriterionResult
 from sparseopt.selection.cross_validation import CVResult
@@ -41,17 +42,18 @@ def plot_cross_validation(cv: CVResult, ax: Axes | None = None) -> Axes:
     matplotlib Axes
     """
     ax = axes(ax)
+    colours = palette(ax)
     for curve in cv.fold_curves:
-        ax.plot(*_points(curve), color=GREY, linewidth=0.5, zorder=1)
+        ax.plot(*_points(curve), color=colours.quiet, linewidth=0.5, zorder=1)
     lam, error = _points(cv.curve)
     errors = np.array([_points(curve)[1] for curve in cv.fold_curves])
     size = cv.fold_sizes
     spread = np.tensordot(size / size.sum(), (errors - error) ** 2, axes=1)
     half = np.sqrt(spread / (len(size) - 1))
-    ax.fill_between(lam, error - half, error + half, color=BLUE, alpha=0.15, linewidth=0, zorder=2)
-    ax.plot(lam, error, color=BLUE, linewidth=1.4, zorder=3, label=f"mean {cv.loss} error")
-    _mark(ax, cv.lam_min, cv.curve, "minimum", RED, "-")
-    _mark(ax, cv.lam_1se, cv.curve, "within one standard error", RED, "--")
+    ax.fill_between(lam, error - half, error + half, color=colours.main, alpha=0.15, linewidth=0)
+    ax.plot(lam, error, color=colours.main, linewidth=1.4, zorder=3, label=f"mean {cv.loss} error")
+    _mark(ax, cv.lam_min, cv.curve, "minimum", colours.accent, "-")
+    _mark(ax, cv.lam_1se, cv.curve, "within one standard error", colours.second, "--")
     low, high = float((error - half).min()), float((error + half).max())
     ax.set_ylim(low - 0.1 * (high - low or 1.0), high + 0.1 * (high - low or 1.0))
     ax.set_ylabel(f"{cv.loss} error")
@@ -72,15 +74,16 @@ def plot_criterion(chosen: CriterionResult, ax: Axes | None = None) -> Axes:
     matplotlib Axes
     """
     ax = axes(ax)
+    colours = palette(ax)
     lam, loss = _points(chosen.loss)
     df = np.repeat(chosen.piece_df, _FINE)
     value = chosen.formula(loss, df)
     if chosen.max_df is not None:
         value = np.where(df <= chosen.max_df, value, np.nan)
-    ax.plot(lam, value, color=BLUE, linewidth=1.4, label=chosen.by.upper())
+    ax.plot(lam, value, color=colours.main, linewidth=1.4, label=chosen.by.upper())
     shown = np.isfinite(chosen.values)
-    ax.plot(chosen.knots[shown], chosen.values[shown], ".", color=BLUE, markersize=4)
-    ax.axvline(chosen.lam, color=RED, linewidth=1.0, label=f"lam = {chosen.lam:.4g}")
+    ax.plot(chosen.knots[shown], chosen.values[shown], ".", color=colours.main, markersize=4)
+    ax.axvline(chosen.lam, color=colours.accent, linewidth=1.0, label=f"lam = {chosen.lam:.4g}")
     ax.set_ylabel(chosen.by.upper())
     return _finish(ax, lam, chosen.lam)
 
@@ -104,17 +107,21 @@ def plot_stability(result: StabilityResult, ax: Axes | None = None) -> Axes:
     start = float(place[np.isfinite(place)].max(initial=result.lam))
     names = result.problem.coefficient_names
     chosen = set(result.support.tolist())
+    colours = palette(ax)
+    shades = itertools.cycle(colours.series[2:] + colours.series[:1])
     for j in np.unique(variable):
+        if names[j] == "intercept":  # never penalised, so in every model
+            continue
         mine = variable == j
         lam = np.concatenate([[start], np.minimum(place[mine], start), [result.runs.end]])
         height = np.concatenate([[0.0], share[mine], share[mine][-1:]])
-        style: dict[str, Any] = {"color": GREY, "linewidth": 0.6}
+        style: dict[str, Any] = {"color": colours.quiet, "linewidth": 0.6}
         if int(j) in chosen:
-            style = {"linewidth": 1.4, "label": names[j], "zorder": 3}
+            style = {"color": next(shades), "linewidth": 1.4, "label": names[j], "zorder": 3}
         # A count holds from its place down to the next one.
         ax.step(lam, height, where="post", **style)
-    ax.axhline(result.threshold, color="black", linewidth=0.8, linestyle=":")
-    ax.axvline(result.lam, color=RED, linewidth=1.0, label=f"lam = {result.lam:.4g}")
+    ax.axhline(result.threshold, color=colours.ink, linewidth=0.8, linestyle=":")
+    ax.axvline(result.lam, color=colours.accent, linewidth=1.0, label=f"lam = {result.lam:.4g}")
     ax.set_ylim(0.0, 1.02)
     ax.set_ylabel("selection frequency")
     return _finish(ax, np.array([start, result.runs.end]), result.lam)

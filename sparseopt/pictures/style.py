@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,20 +13,67 @@ from sparseopt.errors import BackendUnavailable, ParamError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["BLUE", "COLOURS", "GREY", "RED", "axes", "check_picture", "require_matplotlib"]
+__all__ = ["Palette", "axes", "check_picture", "palette", "require_matplotlib"]
 
-COLOURS = (
-    "#332288",
-    "#CC6677",
-    "#117733",
-    "#AA4499",
-    "#44AA99",
-    "#882255",
-    "#999933",
-    "#88CCEE",
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of a picture, which colour-blind readers can tell apart.
+
+    Attributes
+    ----------
+    series : tuple of str
+        For lines beside each other, and their names.
+    quiet : str
+        For what is in the background.
+    ink : str
+        For lines of reference.
+    """
+
+    series: tuple[str, ...]
+    quiet: str
+    ink: str
+
+    @property
+    def main(self) -> str:
+        """The colour of what is shown."""
+        return self.series[0]
+
+    @property
+    def accent(self) -> str:
+        """The colour of what is chosen, or stands against it."""
+        return self.series[1]
+
+    @property
+    def second(self) -> str:
+        """The colour of another choice."""
+        return self.series[2]
+
+
+ON_WHITE = Palette(
+    ("#332288", "#CC6677", "#117733", "#AA4499", "#2F9485", "#882255", "#87872B", "#4477AA"),
+    "#BBBBBB",
+    "black",
 )
-"""Paul Tol's "muted" scheme, safe for colour-blind readers, without its sand: too pale for text."""
-BLUE, RED, GREY = "#332288", "#CC6677", "#BBBBBB"
+"""After Paul Tol's "muted" scheme; what is too pale for names on white is darker or left out."""
+
+ON_BLACK = Palette(
+    ("#99BBFF", "#EE8899", "#77CC77", "#DDAADD", "#66DDCC", "#EEDD88", "#BBCC33", "#FFAA77"),
+    "#666666",
+    "#DDDDDD",
+)
+"""Lighter colours in the same order of hues, for matplotlib's dark styles."""
+
+
+def palette(ax: Axes) -> Palette:
+    """Return the colours for these axes: matplotlib's style says whether they are dark."""
+    from matplotlib.colors import to_rgba
+
+    face = to_rgba(ax.get_facecolor())
+    figure = ax.get_figure(root=True)
+    if face[3] == 0.0 and figure is not None:
+        face = to_rgba(figure.get_facecolor())
+    return ON_BLACK if sum(face[:3]) < 1.5 and face[3] > 0.0 else ON_WHITE
 
 
 def require_matplotlib() -> None:

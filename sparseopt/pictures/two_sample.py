@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sparseopt.pictures.style import BLUE, GREY, RED, axes
+from sparseopt.pictures.style import axes, palette
 from sparseopt.problems.base import Array
 from sparseopt.two_sample.result import TwoSampleTest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_null", "plot_witness"]
+__all__ = ["plot_null", "plot_weights", "plot_witness"]
 
 _GRID = 60
 
@@ -32,14 +32,44 @@ def plot_null(test: TwoSampleTest, ax: Axes | None = None) -> Axes:
     matplotlib Axes
     """
     ax = axes(ax)
-    ax.hist(test.null, bins=40, color=GREY)
+    colours = palette(ax)
+    ax.hist(test.null, bins=40, color=colours.quiet)
     if np.isfinite(test.threshold):
         label = f"threshold, alpha = {test.alpha:g}"
-        ax.axvline(test.threshold, color=BLUE, linestyle="--", label=label)
-    ax.axvline(test.statistic, color=RED, label=f"statistic, p = {test.p_value:.3g}")
+        ax.axvline(test.threshold, color=colours.second, linestyle="--", label=label)
+    ax.axvline(test.statistic, color=colours.accent, label=f"statistic, p = {test.p_value:.3g}")
     ax.set_xlabel("difference of mean scores" if test.kernel == "scores" else "squared MMD")
     ax.set_ylabel("permutations")
     ax.legend(framealpha=0.85)
+    return ax
+
+
+def plot_weights(test: TwoSampleTest, ax: Axes | None = None, max_bars: int = 12) -> Axes:
+    """Draw the weights of the selected variables as bars, the heaviest on top.
+
+    Parameters
+    ----------
+    test : TwoSampleTest
+    ax : matplotlib Axes, optional
+        Where to draw. Default: the only axes of a new pyplot figure.
+    max_bars : int, default 12
+        At most so many are drawn.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes(ax)
+    shown = list(test.selected[:max_bars])
+    ax.barh(np.arange(len(shown)), test.z[shown], color=palette(ax).main, height=0.6)
+    ax.set_yticks(np.arange(len(shown)), [test.names[s] for s in shown])
+    for label in ax.get_yticklabels():
+        label.set_parse_math(False)
+    ax.invert_yaxis()
+    ax.axvline(0.0, color=palette(ax).ink, linewidth=0.6)
+    ax.set_xlabel("weight")
+    if len(shown) < len(test.selected):
+        ax.set_title(f"the first {len(shown)} of {len(test.selected)}", fontsize="small")
     return ax
 
 
@@ -59,13 +89,17 @@ def plot_witness(test: TwoSampleTest, ax: Axes | None, variables: list[int]) -> 
     matplotlib Axes
     """
     ax = axes(ax)
+    colours = palette(ax)
     pooled = np.concatenate([test.x_test, test.y_test])
     grids = [_around(pooled[:, s]) for s in variables]
     if len(variables) == 1:
         points = np.tile(pooled.mean(axis=0), (_GRID, 1))
         points[:, variables[0]] = grids[0]
-        ax.plot(grids[0], test.witness(points), color=GREY, linewidth=2.0, label="witness")
-        for sample, colour, name in ((test.x_test, BLUE, "x"), (test.y_test, RED, "y")):
+        ax.plot(grids[0], test.witness(points), color=colours.quiet, linewidth=2.0, label="witness")
+        for sample, colour, name in (
+            (test.x_test, colours.main, "x"),
+            (test.y_test, colours.accent, "y"),
+        ):
             here = np.full((len(sample), pooled.shape[1]), pooled.mean(axis=0))
             here[:, variables[0]] = sample[:, variables[0]]
             ax.plot(
@@ -81,7 +115,10 @@ def plot_witness(test: TwoSampleTest, ax: Axes | None, variables: list[int]) -> 
         levels = np.linspace(-largest, largest, 21)
         field = ax.contourf(first, second, value, levels=levels, cmap="RdBu", alpha=0.8)
         ax.figure.colorbar(field, ax=ax, label="witness: x denser > 0 > y denser")
-        for sample, colour, name in ((test.x_test, BLUE, "x"), (test.y_test, RED, "y")):
+        for sample, colour, name in (
+            (test.x_test, colours.main, "x"),
+            (test.y_test, colours.accent, "y"),
+        ):
             ax.plot(*sample[:, variables].T, "o", color=colour, markeredgecolor="white", label=name)
         ax.set_ylabel(test.names[variables[1]])
     ax.set_xlabel(test.names[variables[0]])
