@@ -1,0 +1,78 @@
+"""How Sphinx builds the site: ``sphinx-build -W --keep-going docs docs/_build/html``."""
+
+import re
+from importlib.metadata import version as installed_version
+from typing import Any
+
+project = "sparseopt"
+author = "The sparseopt developers"
+copyright = author
+release = version = installed_version("sparseopt")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "examples", "**/GALLERY_HEADER.rst"]
+templates_path = ["_templates"]
+
+# The pages are Markdown that reads well on its own, and links as in a folder of files.
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings have them
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+
+# Every example runs in a fresh interpreter's state, and one that fails fails the build.
+sphinx_gallery_conf = {
+    "examples_dirs": ["examples/tutorials", "examples/gallery"],
+    "gallery_dirs": ["tutorials", "gallery"],
+    "filename_pattern": r"/\d\d_",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "sparseopt"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "header_links_before_dropdown": 7,
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+
+_FITTED = re.compile(r"(?<![\w`*.:])([A-Za-z]\w*_)(?![\w`*])")
+
+
+def _fitted_attributes(
+    app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """Set ``coef_`` and the like as code; reStructuredText takes them for references."""
+    for i, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...", "..")):
+            lines[i] = _FITTED.sub(r"``\1``", line)
+
+
+def setup(app: Any) -> None:
+    """Register what is not an extension of its own."""
+    app.connect("autodoc-process-docstring", _fitted_attributes, priority=900)

@@ -1,0 +1,34 @@
+"""
+Nine quantiles of one response
+==============================
+
+A quantile regression with an l1 penalty for each of nine levels: what raises
+the middle of the distribution need not raise its upper end.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
+
+from sparseopt.estimators import QuantileLasso
+
+data = load_diabetes(as_frame=True)
+levels = np.arange(1, 10) / 10
+models = [
+    QuantileLasso(quantile=tau, rule="bic").fit(data.data, data.target)
+    for tau in levels
+]
+print([str(model.verdict_) for model in models])
+
+coefficients = np.array([model.coef_ for model in models])
+fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+for name in ("bmi", "s5", "bp", "sex"):
+    ax.plot(
+        levels,
+        coefficients[:, list(data.data.columns).index(name)],
+        "o-",
+        label=name,
+    )
+ax.axhline(0.0, color="black", linewidth=0.6)
+ax.set(xlabel="quantile", ylabel="coefficient")
+ax.legend()
