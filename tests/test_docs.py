@@ -18,6 +18,8 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "instances" / "README.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
@@ -103,8 +105,8 @@ def test_the_readme_marks_the_two_commands_that_ci_runs() -> None:
         assert f"command: {name}" not in before + after
 
 
-def test_the_readme_names_all_backends_and_problems() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_page_of_models_names_all_backends_and_problems() -> None:
+    text = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
     for info in sparseopt.backends():
         assert f"`{info.name}`" in text
     exported = {name: getattr(sparseopt.problems, name) for name in sparseopt.problems.__all__}
