@@ -12,26 +12,54 @@ if find_spec("sklearn") is None:
     )
 
 from sparseopt.estimators.basis_pursuit import BasisPursuit
+from sparseopt.estimators.best_subset import BestSubset
+from sparseopt.estimators.clime import CLIME
 from sparseopt.estimators.dantzig_selector import DantzigSelector, DantzigSelectorCV
+from sparseopt.estimators.differential_network import DifferentialNetwork
+from sparseopt.estimators.displays import (
+    ComponentsDisplay,
+    CrossValidationDisplay,
+    GraphDisplay,
+    PathDisplay,
+)
+from sparseopt.estimators.graph_l0 import GaussianGraphL0, IsingGraphL0
 from sparseopt.estimators.l1_svc import L1SVC
 from sparseopt.estimators.lad_lasso import LADLasso, LADLassoCV
+from sparseopt.estimators.matrix_dantzig import MatrixDantzig
 from sparseopt.estimators.private_synthesizer import PrivateSynthesizer
 from sparseopt.estimators.quantile_lasso import QuantileLasso, QuantileLassoCV
 from sparseopt.estimators.quantile_process import QuantileProcess
 from sparseopt.estimators.robust_subspace import RobustSubspace
+from sparseopt.estimators.sparse_lda import SparseLDA
+from sparseopt.estimators.sparse_pca import SparsePCA
 from sparseopt.estimators.stability_selector import StabilitySelector
+from sparseopt.estimators.two_sample import TwoSampleSelector, TwoSampleTest
 
 __all__ = [
+    "CLIME",
     "L1SVC",
     "BasisPursuit",
+    "BestSubset",
+    "ComponentsDisplay",
+    "CrossValidationDisplay",
     "DantzigSelector",
     "DantzigSelectorCV",
+    "DifferentialNetwork",
+    "GaussianGraphL0",
+    "GraphDisplay",
+    "IsingGraphL0",
     "LADLasso",
     "LADLassoCV",
+    "MatrixDantzig",
+    "PathDisplay",
     "PrivateSynthesizer",
     "QuantileLasso",
     "QuantileLassoCV",
     "QuantileProcess",
     "RobustSubspace",
+    "SparseLDA",
+    "SparsePCA",
     "StabilitySelector",
+    "TwoSampleSelector",
+    "TwoSampleTest",
 ]

@@ -38,6 +38,7 @@ __all__ = [
     "PathEstimator",
     "PathRegressor",
     "spread",
+    "two_classes",
     "with_intercept",
 ]
 
@@ -85,6 +86,38 @@ def with_intercept(X: Array, scales: Array, names: list[str] | None) -> tuple[An
     """
     named = None if names is None else [*names, "intercept"]
     return np.column_stack([X, np.ones(len(X))]), np.append(scales, 0.0), named
+
+
+def two_classes(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
+    """Validate data of two classes, and set ``classes_``.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+    X : array_like of shape (n, d)
+    y : array_like of shape (n,)
+
+    Returns
+    -------
+    X : array of shape (n, d)
+    place : int array of shape (n,)
+        0 for the first class, 1 for the second.
+
+    Raises
+    ------
+    ValueError
+        When there are not two classes.
+    """
+    X, y = validate_data(estimator, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+    check_classification_targets(y)
+    estimator.classes_, place = np.unique(y, return_inverse=True)
+    if len(estimator.classes_) != 2:
+        count = len(estimator.classes_)
+        found = "one class" if count == 1 else f"{count} classes"
+        raise ValueError(
+            f"Only binary classification is supported. {type(estimator).__name__} was given {found}"
+        )
+    return X, place
 
 
 class PathEstimator(BaseEstimator):  # type: ignore[misc]
@@ -160,6 +193,7 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
             counts = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
+        self._counts = counts
         self._follow(self._pose(X, y, counts))
         self._choose(X, y, groups)
         return self
@@ -292,16 +326,7 @@ class BinaryClassifier(ClassifierMixin, PathEstimator):  # type: ignore[misc]
         return tags
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array]:
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        check_classification_targets(y)
-        self.classes_, place = np.unique(y, return_inverse=True)
-        if len(self.classes_) > 2:
-            raise ValueError(
-                f"Only binary classification is supported. {type(self).__name__} was given "
-                f"{len(self.classes_)} classes: put it into a OneVsRestClassifier"
-            )
-        if len(self.classes_) < 2:
-            raise ValueError(f"{type(self).__name__} was given one class; expected two")
+        X, place = two_classes(self, X, y)
         return X, 2.0 * place - 1.0
 
     def _unpack(self, x: Array) -> None:

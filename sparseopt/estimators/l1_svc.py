@@ -36,9 +36,9 @@ class L1SVC(BinaryClassifier):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sparseopt.estimators import L1SVC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = L1SVC(lam=20.0).fit(X, y)
-    >>> int((model.coef_ != 0).sum()), bool(model.score(X, y) > 0.95), model.verdict_
-    (9, True, 'verified')
+    >>> model = L1SVC(lam=5.0).fit(X[:80, :10], y[:80])
+    >>> bool(model.score(X[:, :10], y) > 0.85), model.verdict_
+    (True, 'verified')
     """
 
     _default_rule: ClassVar[str] = "cv"

@@ -1,0 +1,170 @@
+"""The best linear model of every size."""
+
+from __future__ import annotations
+
+import copy
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sparseopt.api import solve
+from sparseopt.params import SolveParams
+from sparseopt.problems.base import Array
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+from sparseopt.selection.rules import select
+
+__all__ = ["BestSubset"]
+
+_EXACT = 1e-14
+"""A loss of this size, relative to that of no variables, is rounding."""
+
+
+class BestSubset(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Least squares with the best k variables, for every k at once, proven.
+
+    .. math:: \min_{\theta, \beta} \|y - X\theta - \beta\|_2^2 \quad\text{subject to}\quad
+              \|\theta\|_0 \le k
+
+    Parameters
+    ----------
+    size : int, optional
+        k. Default: chosen by `rule`.
+    rule : {"ebic", "bic", "aic", "cv"}, default "ebic"
+        A size without residuals is taken by every rule, the smallest one.
+    ridge : float, default 0
+        Adds n ridge times the squared norm of theta; needed where n is not above the number of
+        variables, at most 60.
+    fit_intercept : bool, default True
+    backend, time_limit
+        As for :class:`~sparseopt.estimators.LADLasso`.
+
+    Attributes
+    ----------
+    coef_ : array of shape (d,)
+    intercept_ : float
+    size_ : int
+    supports_ : list of d + 1 int arrays
+        The variables of every size.
+    rss_ : array of shape (d + 1,)
+        The least loss of every size, the ridge's term with it.
+    result_, path_, verdict_, status_, selection_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sparseopt.estimators import BestSubset
+    >>> data = load_diabetes(as_frame=True)
+    >>> model = BestSubset().fit(data.data, data.target)
+    >>> [data.feature_names[j] for j in model.supports_[model.size_]], model.verdict_
+    (['sex', 'bmi', 'bp', 's3', 's5'], 'verified')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "size": [Interval(Integral, 0, None, closed="left"), None],
+        "rule": [StrOptions({"ebic", "bic", "aic", "cv"})],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "backend": [str, HasMethods("solve")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        size: int | None = None,
+        rule: str = "ebic",
+        ridge: float = 0.0,
+        fit_intercept: bool = True,
+        backend: Any = "auto",
+        time_limit: float | None = None,
+    ) -> None:
+        self.size = size
+        self.rule = rule
+        self.ridge = ridge
+        self.fit_intercept = fit_intercept
+        self.backend = backend
+        self.time_limit = time_limit
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find the best models of all sizes, and choose a size.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+        y : array_like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=3
+        )
+        n, d = X.shape
+        y = np.asarray(y, dtype=np.float64)
+        means = (X.mean(axis=0), float(y.mean()))
+        self._means = means if self.fit_intercept else (np.zeros(d), 0.0)
+        data = np.column_stack([y - self._means[1], X - self._means[0]])
+        size = np.abs(np.column_stack([y, X])).max(axis=0)
+        # The deviations of a constant column are what rounding left.
+        kept = np.flatnonzero(np.ptp(data, axis=0) > 1e-13 * size)
+        self._kept = kept[kept > 0] - 1
+        if len(kept) < 2 or kept[0] > 0:
+            raise ValueError("y, or every column of X, is constant: there is nothing to choose")
+        mask = np.zeros((len(kept), len(kept)), dtype=bool)
+        mask[0, 1:] = True
+        problem = L0GraphicalModel(data[:, kept], mask, scaling="rss", ridge=float(self.ridge))
+        asked = SolveParams(time_limit=self.time_limit)
+        self.result_ = solve(problem, backend=self.backend, params=asked).raise_for_status()
+        path: Any = self.result_.path
+        self.path_ = path
+        self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
+        others = float((data[:, kept[1:]] ** 2).sum()) / n
+        self.rss_ = n * (path.objective - others)
+        self.supports_ = [self._kept[path.selected(int(k))] for k in path.budgets]
+        exact = np.flatnonzero(self.rss_ <= _EXACT * self.rss_[0])
+        if self.size is not None:
+            self._place(min(int(self.size), len(kept) - 1))
+        elif len(exact):
+            self._place(int(exact[0]))
+        else:
+            self.selection_ = select(problem, self.rule, result=self.result_)
+            self._place(self.selection_.budget)
+        return self
+
+    def _place(self, size: int) -> None:
+        self.size_ = size
+        self.coef_ = np.zeros(self.n_features_in_)
+        self.coef_[self._kept] = self.path_.at(size)
+        centre, level = self._means
+        self.intercept_ = float(level - centre @ self.coef_)
+
+    def at(self, size: int) -> Self:
+        """Return the estimator as fitted with another size, read off the path.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        estimator
+            A fitted copy; this one stays as it is.
+        """
+        check_is_fitted(self)
+        other = copy.copy(self)
+        other.__dict__.pop("selection_", None)
+        other.size = int(size)
+        other._place(int(size))
+        return other
+
+    def predict(self, X: Any) -> Array:
+        """Return X coef_ + intercept_, shape (n,)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return np.asarray(X @ self.coef_ + self.intercept_)

@@ -1,0 +1,213 @@
+"""Graphs whose nodes choose the best neighbours under one budget, Gaussian or of spins."""
+
+from __future__ import annotations
+
+import copy
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sparseopt.api import solve
+from sparseopt.params import SolveParams
+from sparseopt.problems.base import Array
+from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+from sparseopt.selection.rules import select
+
+__all__ = ["GaussianGraphL0", "GraphL0", "IsingGraphL0", "strongest"]
+
+
+def strongest(X: Array, count: int) -> Array:
+    """Return for each column the others that it is correlated with most, as truth values.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Without constant columns.
+    count : int
+        How many for each column; all where there are fewer.
+
+    Returns
+    -------
+    bool array of shape (d, d)
+        Row j has those of column j.
+    """
+    size = np.abs(np.atleast_2d(np.corrcoef(X.T)))
+    np.fill_diagonal(size, -1.0)
+    mask = np.zeros(size.shape, dtype=bool)
+    order = np.argsort(-size, axis=1, kind="stable")[:, : min(count, len(size) - 1)]
+    np.put_along_axis(mask, order, True, axis=1)
+    return mask
+
+
+class GraphL0(BaseEstimator):  # type: ignore[misc]
+    """Graphs whose nodes choose the best neighbours under one budget, for every budget at once.
+
+    See :class:`~sparseopt.problems.L0GraphicalModel`. This is the base of the two models.
+
+    Parameters
+    ----------
+    budget : int, optional
+        The number of neighbours of all nodes together, an edge whose ends choose each other counted
+        twice. Default: chosen by `rule`.
+    rule : {"ebic", "bic", "aic", "cv"}, default "ebic"
+        See :func:`sparseopt.selection.select_graph`.
+    candidates : int or bool array of shape (d, d), default 10
+        Who may choose whom: so many columns that a column is correlated with most, or a mask.
+    edges : {"or", "and"}, default "or"
+        Whether one end of an edge must choose the other, or both.
+    ridge : float, default 0
+    backend, time_limit
+        As for :class:`~sparseopt.estimators.LADLasso`.
+
+    Attributes
+    ----------
+    graph_ : sparse bool array of shape (d, d), symmetric
+    coef_ : sparse array of shape (d, d)
+        Row j has the coefficients of column j's neighbours.
+    budget_ : int
+    path_ : GraphPath
+        The graphs of all budgets.
+    objective_, bound_ : float
+    result_, verdict_, status_, selection_, n_features_in_, feature_names_in_
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "budget": [Interval(Integral, 0, None, closed="left"), None],
+        "rule": [StrOptions({"ebic", "bic", "aic", "cv"})],
+        "candidates": [Interval(Integral, 1, 60, closed="both"), "array-like"],
+        "edges": [StrOptions({"and", "or"})],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "backend": [str, HasMethods("solve")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+    }
+    _loss: ClassVar[Any]
+
+    def __init__(
+        self,
+        *,
+        budget: int | None = None,
+        rule: str = "ebic",
+        candidates: Any = 10,
+        edges: str = "or",
+        ridge: float = 0.0,
+        backend: Any = "auto",
+        time_limit: float | None = None,
+    ) -> None:
+        self.budget = budget
+        self.rule = rule
+        self.candidates = candidates
+        self.edges = edges
+        self.ridge = ridge
+        self.backend = backend
+        self.time_limit = time_limit
+
+    def _columns(self, X: Array) -> Array:
+        """Return the data as the model takes them, and of the same shape."""
+        raise NotImplementedError
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the best neighbours for every budget, and choose a budget.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(
+            self, X, dtype=np.float64, order="C", ensure_min_samples=4, ensure_min_features=2
+        )
+        data = self._columns(X)
+        # Nothing can be learned about a constant column; it stays without neighbours.
+        self._kept = np.flatnonzero((data != data[0]).any(axis=0))
+        if len(self._kept) < 2:
+            raise ValueError("fewer than two columns of X vary: there is no graph")
+        data = data[:, self._kept]
+        if isinstance(self.candidates, Integral):
+            # A Gaussian node needs more observations than candidates.
+            mask = strongest(data, min(int(self.candidates), len(data) - 2))
+        else:
+            mask = np.asarray(self.candidates, dtype=bool)[np.ix_(self._kept, self._kept)]
+        problem = L0GraphicalModel(data, mask, loss=self._loss, ridge=float(self.ridge))
+        asked = SolveParams(time_limit=self.time_limit)
+        self.result_ = solve(problem, backend=self.backend, params=asked).raise_for_status()
+        self.path_: Any = self.result_.path
+        self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
+        budget = self.budget
+        if budget is None:
+            self.selection_ = select(problem, self.rule, result=self.result_)
+            budget = self.selection_.budget
+        self._place(int(budget))
+        return self
+
+    def _place(self, budget: int) -> None:
+        self.budget_ = budget
+        place = int(np.searchsorted(self.path_.budgets, budget))
+        self.coef_ = self._whole(self.path_.coefficients(budget))
+        self.graph_ = self._whole(self.path_.graph(budget, self.edges))
+        self.objective_ = float(self.path_.objective[place])
+        self.bound_ = float(self.path_.bound[place])
+
+    def _whole(self, matrix: Any) -> sp.csr_array:
+        """Return a matrix of the columns that vary as one of all."""
+        found, d = sp.coo_array(matrix), self.n_features_in_
+        where = (self._kept[found.row], self._kept[found.col])
+        return sp.csr_array((found.data, where), shape=(d, d))
+
+    def at(self, budget: int) -> Self:
+        """Return the estimator as fitted with another budget, read off the path.
+
+        Parameters
+        ----------
+        budget : int
+
+        Returns
+        -------
+        estimator
+            A fitted copy; this one stays as it is.
+        """
+        check_is_fitted(self)
+        other = copy.copy(self)
+        other.__dict__.pop("selection_", None)
+        other.budget = int(budget)
+        other._place(int(budget))
+        return other
+
+
+class GaussianGraphL0(GraphL0):
+    """A Gaussian graph of the best neighbours under one budget; see :class:`GraphL0`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sparseopt.estimators import GaussianGraphL0
+    >>> model = GaussianGraphL0(budget=20, edges="and").fit(load_wine().data)
+    >>> model.graph_.nnz // 2, model.verdict_
+    (5, 'verified')
+    """
+
+    _loss = "gaussian"
+
+    def _columns(self, X: Array) -> Array:
+        return np.where(np.ptp(X, axis=0) > 0.0, X - X.mean(axis=0), 0.0)
+
+
+class IsingGraphL0(GraphL0):
+    """An Ising graph of the best neighbours under one budget; see :class:`GraphL0`.
+
+    Values above the mean of their column are spins 1, others -1.
+    """
+
+    _loss = "ising"
+
+    def _columns(self, X: Array) -> Array:
+        return np.where(X.mean(axis=0) < X, 1.0, -1.0)

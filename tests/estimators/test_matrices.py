@@ -1,0 +1,136 @@
+"""Precision matrices, their differences, several responses and the linear discriminant."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog
+from sklearn.base import clone
+from sklearn.covariance import empirical_covariance
+from sklearn.datasets import load_breast_cancer, load_iris, load_linnerud, load_wine
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+from sparseopt.estimators import (
+    CLIME,
+    DantzigSelector,
+    DifferentialNetwork,
+    MatrixDantzig,
+    SparseLDA,
+)
+
+WINE = load_wine(as_frame=True)
+IRIS = load_iris()
+CANCER, MALIGN = load_breast_cancer(return_X_y=True)
+
+
+def least_l1(A, centre, lam):
+    """The least l1 norm of theta with |A theta - centre| <= lam, by HiGHS."""
+    found = linprog(
+        np.ones(2 * A.shape[1]),
+        A_ub=np.block([[A, -A], [-A, A]]),
+        b_ub=np.concatenate([centre + lam, lam - centre]),
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    return found.x[: A.shape[1]] - found.x[A.shape[1] :]
+
+
+def smaller(matrix):
+    return np.where(np.abs(matrix) <= np.abs(matrix.T), matrix, matrix.T)
+
+
+@pytest.mark.parametrize("lam", [0.4, 0.1])
+def test_clime_is_its_linear_programs(lam):
+    frame = WINE.data.iloc[:, :6]
+    model = CLIME(lam=lam).fit(frame)
+    S = np.corrcoef(frame.T)
+    omega = np.column_stack([least_l1(S, np.eye(6)[i], lam) for i in range(6)])
+    units = frame.to_numpy().std(axis=0)
+    expected = smaller(omega) / np.outer(units, units)
+    np.testing.assert_allclose(model.precision_, expected, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(model.covariance_, empirical_covariance(frame.to_numpy()))
+    assert model.verdict_ == "verified" and model.gap_ < 1e-9
+    np.testing.assert_allclose(model.at(0.6).precision_, CLIME(lam=0.6).fit(frame).precision_)
+
+
+def test_clime_on_the_identity_is_right():
+    rng = np.random.default_rng(0)
+    X = np.linalg.qr(rng.standard_normal((50, 4)) - 0.0)[0]
+    X = np.vstack([X, -X]) * np.sqrt(50)
+    model = CLIME(lam=0.0).fit(X)
+    np.testing.assert_allclose(model.precision_, np.eye(4), atol=1e-9)
+
+
+def test_clime_chooses_lam_and_scores():
+    chosen = CLIME().fit(WINE.data)
+    assert 0.0 < chosen.lam_ < 1.0 and chosen.selection_.by == "ebic"
+    assert CLIME(rule="theory").fit(WINE.data).lam_ > chosen.lam_
+    search = GridSearchCV(CLIME(), {"lam": [0.05, 0.2, 0.6]}, cv=3).fit(WINE.data)
+    assert np.isfinite(search.best_score_)
+
+
+def test_the_differential_network_is_its_linear_program():
+    X, y = IRIS.data[50:], IRIS.target[50:]
+    model = DifferentialNetwork(lam=0.3, standardize=False).fit(X, y)
+    one, two = (np.cov(X[y == c].T, bias=True) for c in (1, 2))
+    delta = least_l1(np.kron(two, one), (one - two).ravel(order="F"), 0.3)
+    assert model.objective_ == pytest.approx(np.abs(delta).sum(), rel=1e-8, abs=1e-10)
+    model = DifferentialNetwork(lam=0.02, standardize=False).fit(X, y)
+    delta = least_l1(np.kron(two, one), (one - two).ravel(order="F"), 0.02)
+    assert model.objective_ == pytest.approx(np.abs(delta).sum(), rel=1e-7)
+    np.testing.assert_allclose(
+        model.difference_, smaller(delta.reshape(4, 4, order="F")), rtol=1e-6, atol=1e-7
+    )
+    assert DifferentialNetwork().fit(X, y).verdict_ == "verified"
+
+
+def test_responses_are_dantzig_selectors():
+    X, Y = load_linnerud(return_X_y=True)
+    units = Y.std(axis=0)
+    model = MatrixDantzig(lam=2.0).fit(X, Y)
+    for k in range(3):
+        one = DantzigSelector(lam=2.0 * units[k]).fit(X, Y[:, k])
+        np.testing.assert_allclose(model.coef_[k], one.coef_, atol=1e-8)
+        assert model.intercept_[k] == pytest.approx(one.intercept_, rel=1e-9)
+    single = MatrixDantzig(lam=2.0).fit(X, Y[:, 0])
+    np.testing.assert_allclose(single.coef_, model.coef_[0], atol=1e-9)
+    assert MatrixDantzig().fit(X, Y).predict(X).shape == Y.shape
+
+
+@pytest.mark.parametrize("lam", [0.5, 0.05])
+def test_sparse_lda_is_the_linear_program(lam):
+    X = CANCER[:, :7]
+    model = SparseLDA(lam=lam).fit(X, MALIGN)
+    means = [X[c == MALIGN].mean(axis=0) for c in (0, 1)]
+    within = X - np.array(means)[MALIGN]
+    units = within.std(axis=0)
+    S = (within / units).T @ (within / units) / len(X)
+    theta = least_l1(S, (means[1] - means[0]) / units, lam) / units
+    np.testing.assert_allclose(model.coef_[0], theta, rtol=1e-7, atol=1e-8)
+    middle = (means[0] + means[1]) / 2.0
+    assert model.decision_function(middle[None])[0] == pytest.approx(0.0, abs=1e-8)
+
+
+def test_sparse_lda_compares_all_lam():
+    folds = StratifiedKFold(4)
+    model = SparseLDA(cv=folds).fit(CANCER, MALIGN)
+    grid = np.geomspace(model.curve_.end + 1e-3, 2.0, 7)
+    for lam in [*grid, model.lam_]:
+        wrong = sum(
+            (
+                clone(model).set_params(lam=lam).fit(CANCER[a], MALIGN[a]).predict(CANCER[b])
+                != MALIGN[b]
+            ).sum()
+            for a, b in folds.split(CANCER, MALIGN)
+        )
+        assert float(model.curve_(lam)) == pytest.approx(wrong / len(MALIGN), abs=1e-12)
+    assert model.score(CANCER, MALIGN) > 0.95
+    weights = np.random.default_rng(0).integers(0, 3, len(MALIGN))
+    one = SparseLDA(lam=0.2).fit(CANCER, MALIGN, sample_weight=weights)
+    rows = np.repeat(np.arange(len(MALIGN)), weights)
+    two = SparseLDA(lam=0.2).fit(CANCER[rows], MALIGN[rows])
+    np.testing.assert_allclose(one.coef_, two.coef_, rtol=1e-7, atol=1e-9)
+
+
+def test_names_are_kept():
+    model = CLIME(lam=0.3).fit(WINE.data)
+    assert model.result_.problem.names == list(WINE.data.columns)
+    assert isinstance(WINE.data, pd.DataFrame)
