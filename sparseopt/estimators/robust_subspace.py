@@ -54,7 +54,7 @@ class RobustSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     --------
     >>> import numpy as np
     >>> from sparseopt.estimators import RobustSubspace
-    >>> X = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [4.0, 4.0], [2.0, 9.0]])
+    >>> X = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0], [8.0, 8.0], [9.0, 9.0], [4.0, 9.0]])
     >>> RobustSubspace().fit(X).components_.round(3)
     array([[0.707, 0.707]])
     """
