@@ -22,6 +22,7 @@ from sparseopt.problems import (
     CompressedSensing,
     DantzigSelector,
     DifferentialNetwork,
+    EmbeddingFit,
     KernelSelection,
     L0GraphicalModel,
     LADLasso,
@@ -31,6 +32,7 @@ from sparseopt.problems import (
     Pieces,
     PiecewiseLinearProgram,
     QuantileLasso,
+    RobustSubspace,
     STRSPath,
 )
 
@@ -140,6 +142,9 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
         Y=rng().normal(size=(3, 2)),
         weights=np.arange(8.0).reshape(2, 4),
     ),
+    "subspace": lambda: RobustSubspace(rng().normal(size=(7, 3)), k=2),
+    "subspace-affine": lambda: RobustSubspace(rng().normal(size=(7, 3)), k=1, centre="estimate"),
+    "embedding-fit": lambda: EmbeddingFit(Phi=rng().normal(size=(5, 3)), mu=np.ones(3)),
     "plp-dense": three_kinks,
     "plp-sparse": lambda: three_kinks(sp.csr_array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]])),
     "plp-gram": lambda: regression(DantzigSelector).canonical(),  # type: ignore[attr-defined]
