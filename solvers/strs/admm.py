@@ -20,19 +20,12 @@ from ..common.spheres import Incumbent, first_incumbent, refit, swap
 from .anderson import Anderson
 from .leaves import pack_leaves, pack_pairs
 from .scaling import Scaled, status_of
+from .settings import FIRST_CHANGE, FIRST_PENALTY, LEAST_CHANGE, SMALLEST_VALUE, WORK_PER_CHECK
 
 if TYPE_CHECKING:
     from .multipliers import Multipliers
 
 __all__ = ["SphereRelaxation"]
-
-_SMALLEST = 1e-2
-"""Values smaller than this part of the largest entry count as being of this size."""
-_FIRST_PENALTY = 0.3
-_FIRST_CHANGE, _CHANGE = 30, 1.5
-"""Iterations before the penalty changes, and by what factor at least."""
-_WORK = 2e7
-"""Cubes of the size that are done between two checks of the clock, about 50 ms."""
 
 
 class SphereRelaxation(Backend):
@@ -163,12 +156,12 @@ class _Splitting:
     a: Array
     d: int
     memory: int
-    rho: float = _FIRST_PENALTY
+    rho: float = FIRST_PENALTY
     iterations: int = 0
     value: float = math.inf
     residual: float = math.inf
     _ratios: list[float] = field(default_factory=list)
-    _change_at: int = _FIRST_CHANGE
+    _change_at: int = FIRST_CHANGE
 
     def __post_init__(self) -> None:
         from .multipliers import Multipliers
@@ -194,7 +187,7 @@ class _Splitting:
         """Return whether Z and Y agree, and the bound is not above the value."""
         if self.iterations == 0:
             return False
-        size = max(abs(self.value), _SMALLEST)
+        size = max(abs(self.value), SMALLEST_VALUE)
         return self.residual <= tolerance and self.bound - self.value <= tolerance * size
 
     def advance(self, at_most: int) -> None:
@@ -202,7 +195,7 @@ class _Splitting:
         from .admm_steps import Iterates, Relaxation, iterate
 
         n, o = len(self.a), int(self._border)
-        steps = min(at_most, max(1, min(10, int(_WORK / n**3))))
+        steps = min(at_most, max(1, min(10, int(WORK_PER_CHECK / n**3))))
         data = Relaxation(self.A, self.a, self.d, self._border)
         iterates = Iterates(
             state=self._state,
@@ -250,8 +243,8 @@ class _Splitting:
         """Balance the residuals, at ever longer intervals; return whether the penalty changed."""
         factor = math.exp(sum(self._ratios) / (2.0 * max(1, len(self._ratios))))
         self._ratios = []
-        self._change_at = self.iterations + max(_FIRST_CHANGE, self.iterations // 2)
-        if 1.0 / _CHANGE < factor < _CHANGE:
+        self._change_at = self.iterations + max(FIRST_CHANGE, self.iterations // 2)
+        if 1.0 / LEAST_CHANGE < factor < LEAST_CHANGE:
             return False
         factor = min(10.0, max(0.1, factor))
         self.rho *= factor

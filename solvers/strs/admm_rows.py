@@ -24,12 +24,9 @@ import numpy as np
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
+from .settings import NO_SHARE, ROOT_STEPS
 
 __all__ = ["project_rows"]
-
-_SMALL = 1e-9
-"""A share that stands for the limit 0."""
-_STEPS = 60
 
 
 @compiled
@@ -224,7 +221,7 @@ def best_angle(
         return angle, rate, theta, pull
     # The bracket is that of a falling function.
     at_low, at_high, side = -at_low, -at_high, 0
-    for _ in range(_STEPS):
+    for _ in range(ROOT_STEPS):
         if high - low <= 1e-13:
             break
         angle = split(low, high, at_low, at_high)
@@ -272,8 +269,8 @@ def best_share(
     side = 0
     if not 0.0 < q < 1.0:
         q = at_low / (at_low - at_high)
-    for _ in range(_STEPS):
-        angle, rate, _, _ = best_angle(u, t, w, sums, squares, d, max(q, _SMALL), angle)
+    for _ in range(ROOT_STEPS):
+        angle, rate, _, _ = best_angle(u, t, w, sums, squares, d, max(q, NO_SHARE), angle)
         g = rate - nu
         if abs(g) <= 1e-11 * ends[0] or high - low <= 1e-11:
             break
@@ -320,7 +317,7 @@ def project_rows(
             squares[i, k + 1] = squares[i, k] + w[i, k] * w[i, k]
         u = abs(x[i]) if border else 0.0
         for side in range(2):
-            share = _SMALL if side == 0 else 1.0
+            share = NO_SHARE if side == 0 else 1.0
             angles[side, i], ends[i, side], _, _ = best_angle(
                 u, X[i, i], w[i], sums[i], squares[i], d, share, angles[side, i]
             )
@@ -332,7 +329,7 @@ def project_rows(
     side = 0
     if not low < nu < high:
         nu = 0.5 * high
-    for _ in range(_STEPS):
+    for _ in range(ROOT_STEPS):
         excess = -float(d)
         for i in range(n):
             if nu >= ends[i, 0]:
@@ -355,7 +352,7 @@ def project_rows(
         q *= d / q.sum()
     for i in range(n):
         u = abs(x[i]) if border else 0.0
-        if q[i] <= _SMALL:
+        if q[i] <= NO_SHARE:
             Y[i] = 0.0
             y[i] = 0.0
             continue

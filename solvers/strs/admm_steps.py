@@ -20,12 +20,10 @@ from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
 from .admm_rows import project_rows
+from .settings import OVER_RELAXATION
 from .spectrum import copy_into, gram, smoothed_maximum
 
 __all__ = ["Iterates", "Relaxation", "iterate"]
-
-_RELAXATION = 1.6
-"""Over-relaxation of a step, between 1.5 and 1.8 as is usual for ADMM."""
 
 
 class Relaxation(NamedTuple):
@@ -119,18 +117,18 @@ def relaxed_step(data: Relaxation, it: Iterates) -> tuple[float, float]:
     primal, dual = 0.0, 0.0
     if data.border:
         primal += (it.Z[0, 0] - 1.0) ** 2
-        it.state[0] += _RELAXATION * (it.Z[0, 0] - 1.0)
+        it.state[0] += OVER_RELAXATION * (it.Z[0, 0] - 1.0)
     for i in range(n):
         if data.border:
             away = it.Z[0, i + 1] - it.y[i]
             primal += 2.0 * away * away
             dual += 2.0 * (it.y[i] - it.old[n, i]) ** 2
-            x[i] += _RELAXATION * away
+            x[i] += OVER_RELAXATION * away
         for j in range(n):
             away = it.Z[i + o, j + o] - it.Y[i, j]
             primal += away * away
             dual += (it.Y[i, j] - it.old[i, j]) ** 2
-            X[i, j] += _RELAXATION * away
+            X[i, j] += OVER_RELAXATION * away
     return primal, dual
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-__all__ = ["Anderson"]
+from .settings import REGULARISATION
 
-_REGULARISATION = 1e-10
+__all__ = ["Anderson"]
 
 
 class Anderson:
@@ -58,7 +58,7 @@ class Anderson:
         G = np.diff(np.array(self._residuals), axis=0)
         T = np.diff(np.array(self._images), axis=0)
         normal = G @ G.T
-        normal[np.diag_indices_from(normal)] += _REGULARISATION * np.trace(normal) + 1e-300
+        normal[np.diag_indices_from(normal)] += REGULARISATION * np.trace(normal) + 1e-300
         self._safe = (image.copy(), size)
         accelerated: Array = image - np.linalg.solve(normal, G @ residual) @ T
         return accelerated

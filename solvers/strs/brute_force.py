@@ -18,11 +18,9 @@ from sparseopt.result import Limit, Result, Status
 
 from ..common.spheres import maximise_on_sphere, maximise_on_spheres
 from .leaves import pack_leaves
+from .settings import ENTRIES_PER_CHECK
 
 __all__ = ["BruteForce"]
-
-_CHUNK = 100_000
-"""Matrix entries that are factorised between two checks of the clock: about 50 ms."""
 
 
 class BruteForce(Backend):
@@ -108,7 +106,7 @@ def _node_limit(params: SolveParams, done: int) -> Limit | None:
 def _chunks(D: int, d: int) -> Iterator[Array]:
     """Yield the supports of size d in lexicographic order, some at a time, each (K, d)."""
     supports = itertools.combinations(range(D), d)
-    rows = max(1, _CHUNK // d**2)
+    rows = max(1, ENTRIES_PER_CHECK // d**2)
     while chunk := list(itertools.islice(supports, rows)):
         yield np.array(chunk, dtype=np.int64)
 

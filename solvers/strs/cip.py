@@ -23,11 +23,9 @@ from .scaling import Scaled, status_of
 if TYPE_CHECKING:
     from ..adapters.adapter import Adapter
     from ..common.program import Program
+from .settings import SOLVER_MARGIN
 
 __all__ = ["ConvexIntegerProgram"]
-
-_MARGIN = 1e-7
-"""What a solver's bound may be off by, of the size of the largest entry of A and a."""
 
 
 class ConvexIntegerProgram(Backend):
@@ -84,10 +82,10 @@ class ConvexIntegerProgram(Backend):
             found = refit(A, a, support[None])[0]
             if found.value > best.value:
                 best = swap(A, a, found, control.limit)
-        own = math.inf if answer.bound is None else chords.shift - answer.bound + _MARGIN
+        own = math.inf if answer.bound is None else chords.shift - answer.bound + SOLVER_MARGIN
         x = best.point(len(a))
         objective = problem.objective(x)
-        bound = max(objective, scale * min(own, dense + _MARGIN))
+        bound = max(objective, scale * min(own, dense + SOLVER_MARGIN))
         limit = control.limit() or answer.limit
         if answer.bound is None and limit is None:
             limit = Limit.SLOW_PROGRESS

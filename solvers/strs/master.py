@@ -17,12 +17,9 @@ from sparseopt.problems.base import Array
 
 from ..common.outcome import Outcome
 from ..common.program import Program
+from .settings import MASTER_TOLERANCE, SCIP_TOLERANCE
 
 __all__ = ["HighsMaster", "STRSMaster", "ScipMaster"]
-
-_TOLERANCE = 1e-9
-_SCIP_TOLERANCE = 1e-7
-"""SCIP asks its LP solver for a thousandth of it at times, which prints a warning below 1e-10."""
 
 
 class STRSMaster(Protocol):
@@ -53,14 +50,14 @@ class STRSMaster(Protocol):
 class HighsMaster:
     """The master in HiGHS, to which rows are added."""
 
-    margin = 10.0 * _TOLERANCE
+    margin = 10.0 * MASTER_TOLERANCE
 
     def __init__(self, n: int, m: int, control: Control) -> None:
         from ..highs.instance import Instance
 
         self._n = n
-        self._instance = Instance(control, tolerance=_TOLERANCE)
-        self._instance.set_gaps(0.0, _TOLERANCE)
+        self._instance = Instance(control, tolerance=MASTER_TOLERANCE)
+        self._instance.set_gaps(0.0, MASTER_TOLERANCE)
         eta = np.arange(n + 1) == n
         self._instance.load(
             Program(
@@ -109,7 +106,7 @@ class HighsMaster:
 class ScipMaster:
     """The master in SCIP, built anew for each solve."""
 
-    margin = 10.0 * _SCIP_TOLERANCE
+    margin = 10.0 * SCIP_TOLERANCE
 
     def __init__(self, n: int, m: int, control: Control) -> None:
         from ..adapters.scip_ import Scip
@@ -144,8 +141,10 @@ class ScipMaster:
             row_high=np.array(self._high),
             integer=np.arange(n + 1) < n,
         )
-        options = {"tolerance": _SCIP_TOLERANCE, "settings": ""}
-        answer = self._scip.ask(program, self._control, options, rel_gap=0.0, abs_gap=_TOLERANCE)
+        options = {"tolerance": SCIP_TOLERANCE, "settings": ""}
+        answer = self._scip.ask(
+            program, self._control, options, rel_gap=0.0, abs_gap=MASTER_TOLERANCE
+        )
         if answer.outcome is Outcome.INFEASIBLE:
             return None, -np.inf
         bound = np.inf if answer.bound is None else -answer.bound

@@ -15,13 +15,11 @@ from sparseopt.result import Limit
 from .frontier import Node
 from .master import HighsMaster, ScipMaster, STRSMaster
 from .multipliers import Multipliers, ProvenBound
+from .settings import SMALLEST_UNIT
 from .support_cuts import exact_pairs
 from .tree import SupportTree
 
 __all__ = ["Cuts", "Search"]
-
-_SMALLEST = 1e-6
-"""The master's unit of the bound is no smaller, where the data are of size 1."""
 
 
 @dataclass
@@ -104,7 +102,7 @@ class Search:
             np.setdiff1d(candidates, fixed_in),
             self.tree.d,
             value,
-            max(self.tree.bound - value, _SMALLEST),
+            max(self.tree.bound - value, SMALLEST_UNIT),
         )
         params = replace(self.control.params, node_limit=None, iteration_limit=None)
         inner = _Inner(params=params, outer=self.control)

@@ -14,15 +14,29 @@ __all__ = [
     "ARMIJO",
     "BACKTRACKS",
     "CURVATURE",
+    "ENTRIES_PER_CHECK",
+    "FIRST_CHANGE",
+    "FIRST_PENALTY",
+    "LEAST_CHANGE",
     "LITTLE_GAIN",
+    "MASTER_TOLERANCE",
+    "NO_SHARE",
+    "OVER_RELAXATION",
     "PAIRS",
     "PAIR_NUMBERS",
     "PROVEN_GAP",
+    "REGULARISATION",
     "RESTING_STEPS",
+    "ROOT_STEPS",
     "ROUNDING",
+    "SCIP_TOLERANCE",
     "SLICE",
     "SMALLEST_GAP",
+    "SMALLEST_UNIT",
+    "SMALLEST_VALUE",
+    "SOLVER_MARGIN",
     "TINY",
+    "WORK_PER_CHECK",
     "SupportTreeSettings",
 ]
 
@@ -113,3 +127,39 @@ class SupportTreeSettings:
     def start_of(self, a: Array) -> float:
         """Return the part of the data to start with."""
         return self.start_linear if a.any() else self.start
+
+
+# ---- the ADMM for the relaxation
+
+SMALLEST_VALUE = 1e-2
+"""A value below this, of the data, counts as being of this size where gaps are relative."""
+FIRST_PENALTY = 0.3
+"""Of the data."""
+FIRST_CHANGE = 30
+"""Iterations before the penalty changes for the first time ..."""
+LEAST_CHANGE = 1.5
+"""... and by what factor at least."""
+OVER_RELAXATION = 1.6
+"""Of a step, between 1.5 and 1.8 as is usual for ADMM."""
+REGULARISATION = 1e-10
+"""Of the least squares of Anderson's extrapolation, relative to the trace of their matrix."""
+NO_SHARE = 1e-9
+"""A share that stands for the limit 0."""
+ROOT_STEPS = 60
+"""Of a bracketed search for a root: a guard, since a dozen are enough."""
+WORK_PER_CHECK = 2e7
+"""Cubes of the size that are done between two checks of the clock: about 50 ms."""
+
+# ---- the others
+
+ENTRIES_PER_CHECK = 100_000
+"""Matrix entries that brute force factorises between two checks of the clock: about 50 ms."""
+SOLVER_MARGIN = 1e-7
+"""What the bound of an outside solver may be off by, of the size of the data."""
+MASTER_TOLERANCE = 1e-9
+"""Of the masters of the outer approximation that HiGHS solves, and the gap of all masters."""
+SCIP_TOLERANCE = 1e-7
+"""The same of SCIP, which asks its LP solver for a thousandth of it at times; that prints a warning
+below 1e-10."""
+SMALLEST_UNIT = 1e-6
+"""The master's unit of the bound is no smaller, where the data are of size 1."""

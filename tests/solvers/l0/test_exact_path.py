@@ -12,7 +12,10 @@ from sparseopt.problems import BudgetTables, L0GraphicalModel
 from sparseopt.solvers.l0 import exact_path as driver
 from sparseopt.solvers.l0.exact_path import exact_path
 
-driver.warm_up()
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    driver.warm_up()
 
 
 def path_of(problem: BudgetTables):
