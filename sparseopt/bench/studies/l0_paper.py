@@ -88,7 +88,8 @@ def _do(unit: Settings, folder: Path) -> Iterable[Row]:
         error = float((found - sample.coefficients).power(2).sum())
         row: dict[str, Any] = {"seed": seed, "error": error}
         if paper is not None:
-            row["above"] = error - paper[_RHOS.index(rho)]
+            theirs = paper[_RHOS.index(rho)]
+            row |= {"above": error - theirs, "ratio": error / theirs}
         if method == "SPICA":
             row["certified"] = float(path.certified.mean())
         yield row
@@ -213,5 +214,8 @@ STUDY = Study(
             ),
         ),
     ),
-    figures=(Figure("ROC curves", "line", "fpr", "tpr", "method", panels=("design", "rho")),),
+    figures=(
+        Figure("Error over the paper's", "bar", "rho", "ratio", "design", panels=("method",)),
+        Figure("ROC curves", "line", "fpr", "tpr", "method", panels=("design", "rho")),
+    ),
 )
