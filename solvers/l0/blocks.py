@@ -90,7 +90,9 @@ def block_data(problem: L0GraphicalModel, first: int, last: int) -> BlockData:
         places = wanted - low
     else:
         columns, places = np.unique(wanted, return_inverse=True)
-    rows = np.ascontiguousarray(np.asarray(problem.X[:, columns]).T, dtype=np.float64)
+    rows = np.ascontiguousarray(np.asarray(problem.X[:, columns]).T, dtype=np.float64).view()
+    # Where nothing was copied X is read-only: one type, and one compiled form, for both.
+    rows.setflags(write=False)
     local, own = places[: len(index)], places[len(index) :]
     return BlockData(rows, _memory(len(rows), own, local, ptr), own, local, ptr, problem.ridge)
 

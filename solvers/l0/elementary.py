@@ -98,11 +98,6 @@ def _plus_log_terms(sample: Array, bits: Array, p: int, low: int, high: int) -> 
     return total
 
 
-@_plus_log_terms.in_numpy
-def _(sample: Array, bits: Array, p: int, low: int, high: int) -> float:
-    return float(sample[p] @ np.log(sample[p]))
-
-
 @compiled_in_place
 def entropy(sample: Array, bits: Array, p: int, other: int, low: int, high: int) -> Any:
     """Return the sum of -p log p - (1 - p) log(1 - p); minus infinity where a p is not in (0, 1).
@@ -124,3 +119,11 @@ def entropy(sample: Array, bits: Array, p: int, other: int, low: int, high: int)
         return -np.inf
     whole = _plus_log_terms(sample, bits, p, low, high)
     return -whole - _plus_log_terms(sample, bits, other, low, high)
+
+
+@entropy.in_numpy
+def _(sample: Array, bits: Array, p: int, other: int, low: int, high: int) -> float:
+    q = sample[p]
+    if not (q.min() > 0.0 and q.max() < 1.0):
+        return -np.inf
+    return -float(q @ np.log(q) + (1.0 - q) @ np.log1p(-q))

@@ -233,6 +233,11 @@ def _separates(margin: Array) -> bool:
     return most > SEPARATING_MARGIN
 
 
+@_separates.in_numpy
+def _(margin: Array) -> bool:
+    return bool(np.abs(margin).max() > SEPARATING_MARGIN)
+
+
 @compiled_in_place
 def _most_missed(space: IsingSpace, ridge: float) -> int:
     """Return the candidate whose coefficient alone gains most by a Newton step; O(n d)."""

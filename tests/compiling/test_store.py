@@ -1,8 +1,10 @@
 """What others could have written is not read, and a cache that is broken costs time only."""
 
+import json
 import os
 import pickle
 import random
+import subprocess
 import sys
 from pathlib import Path
 
@@ -144,3 +146,47 @@ def test_a_link_to_elsewhere_is_judged_by_where_it_leads(folder: Path, tmp_path:
     module._opened.cache_clear()
     with pytest.warns(UserWarning, match="open to the writing"):
         assert store() is None
+
+
+END_TO_END = """
+import json, os, random, sys
+import numpy as np, toy_kernels as toy
+from pathlib import Path
+from sparseopt.compiling.cache import FormCache
+sys.path.insert(0, {tests!r})
+from test_store import mutated
+
+toy.ratio(1.0, 4.0)
+(path,) = Path(os.environ["SPARSEOPT_CACHE_DIR"]).glob("*.ratio-*.form")
+whole, rng, loaded = path.read_bytes(), random.Random(1), 0
+dispatcher = toy.ratio.dispatcher
+sig = tuple(map(dispatcher.typeof_pyval, (1.0, 4.0)))
+for _ in range({count}):
+    path.write_bytes(mutated(whole, rng))
+    cache = FormCache(toy.ratio.py_func, toy.ratio.targetoptions, lambda _: False, lambda: None)
+    loaded += cache.load_overload(sig, dispatcher.targetctx) is not None
+print(json.dumps([loaded, os.path.exists("a-foreign-pickle-was-loaded")]))
+"""
+
+
+def test_no_mutated_form_is_loaded(folder: Path, tmp_path: Path) -> None:
+    """How many: SPARSEOPT_TRIALS, 300 by default."""
+    (tmp_path / "toy_kernels.py").write_text(
+        "from sparseopt.solvers.common.compiled import compiled\n\n\n"
+        "@compiled\ndef ratio(a, b):\n    return a / b\n"
+    )
+    here, count = Path(__file__).parent, int(os.environ.get("SPARSEOPT_TRIALS", MUTATIONS))
+    done = subprocess.run(
+        [sys.executable, "-c", END_TO_END.format(tests=str(here), count=count)],
+        env=os.environ
+        | {
+            "PYTHONPATH": os.pathsep.join([str(tmp_path), str(here.parents[1])]),
+            "SPARSEOPT_COMPILE": "now",
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [0, False]
