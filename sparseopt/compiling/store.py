@@ -159,15 +159,18 @@ class Store:
                             Path(entry.path).unlink()
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[bool]:
-        """Hold the one lock for compiling in the background; yields whether it was free."""
+    def alone(self, name: str = "background", *, wait: bool = False) -> Iterator[bool]:
+        """Hold a lock, by default that for compiling in the background; yields whether it is held.
+
+        Another process may have it: with `wait` it is waited for.
+        """
         try:
-            file = (self.folder / "lock").open("wb")
+            file = (self.folder / f"{name}.lock").open("wb")
         except OSError:
             yield False
             return
         with file:
-            yield _locked(file.fileno())
+            yield _locked(file.fileno(), wait)
 
     def _digest(self, name: str, content: bytes) -> bytes:
         return hmac.digest(self._secret, name.encode() + b"\0" + content, "sha256")
@@ -209,17 +212,17 @@ def _write(path: Path, content: bytes) -> None:
         raise
 
 
-def _locked(number: int) -> bool:
-    """Lock an open file until it is closed; return whether nobody else has."""
+def _locked(number: int, wait: bool) -> bool:
+    """Lock an open file until it is closed; return whether that was possible."""
     try:
         if sys.platform == "win32":
             import msvcrt
 
-            msvcrt.locking(number, msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(number, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
 
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
         return False
     return True

@@ -17,6 +17,7 @@ import queue
 import signal
 import sys
 import threading
+import zlib
 from typing import Any
 
 from sparseopt.installed import resolve
@@ -30,6 +31,8 @@ __all__ = ["main"]
 
 _IDLE = 2.0
 """Seconds without a request after which the process leaves."""
+_TURNS = 16
+"""Locks among which the functions are distributed."""
 _PROCESSOR_TIME = 1800
 """Seconds of processor time after which something is wrong."""
 
@@ -95,7 +98,12 @@ def _compile(request: dict[str, Any]) -> None:
         done += 1
         _answer(id=request["id"], done=done, of=max(number, done))
 
-    compile_here(kernel, sig, saved)
+    kept = store()
+    assert kept is not None
+    # Of several processes that want a function at the same time, one compiles and the others load.
+    turn = zlib.crc32(request["function"].encode()) % _TURNS
+    with kept.alone(f"turn-{turn}", wait=True):
+        compile_here(kernel, sig, saved)
 
 
 def _answer(**fields: Any) -> None:
