@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from sparseopt.cards import Card, NamedValues
 from sparseopt.errors import SparseOptError
 from sparseopt.params import SolveParams
 from sparseopt.paths.base import PathResult
@@ -116,8 +116,8 @@ def relative_gap(objective: float | None, bound: float | None, unit: float = 1.0
 
 
 @borrows
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Result:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Result(Card):
     """The answer of one solve, whoever gave it.
 
     Attributes
@@ -272,13 +272,38 @@ class Result:
             "instance": self.instance,
         }
 
-    def _repr_html_(self) -> str:
-        shown = {key: value for key, value in self.summary().items() if value not in (None, [], {})}
-        rows = "".join(
-            f"<tr><th>{html.escape(key)}</th><td>{html.escape(str(value))}</td></tr>"
-            for key, value in shown.items()
-        )
-        return f"<table><caption>Result</caption>{rows}</table>"
+    @property
+    def coefficients(self) -> NamedValues:
+        """The entries of `x` by name, where the problem names them.
+
+        Raises
+        ------
+        SparseOptError
+            When there is no point, or the problem's entries have no names.
+        """
+        names = getattr(self.problem, "coefficient_names", None)
+        if self.x is None or names is None:
+            missing = "point" if self.x is None else "names of its entries"
+            raise SparseOptError(f"this result has no {missing}")
+        return NamedValues(names, self.x)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what a person reads first, by name."""
+        path = self.path
+        named = self.x is not None and hasattr(self.problem, "coefficient_names")
+        return {
+            "status": self.status.value + (f" ({self.limit.value})" if self.limit else ""),
+            "verdict": self.verdict.value if self.verdict else None,
+            "objective": self.objective,
+            "backend": self.backend or None,
+            "kind": self.kind or None,
+            "gap": self.gap,
+            "path": None if path is None else repr(path),
+            path.parameter if path is not None else "lam": self.last_lam,
+            "nonzero": self.coefficients if named else None,
+            "time": f"{self.build_time + self.solve_time:.3g} s, check {self.check_time:.3g} s",
+            "notes": "; ".join(self.notes) or None,
+        }
 
     if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 

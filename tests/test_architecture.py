@@ -22,7 +22,7 @@ LAYERS = (
     ("errors",),
     ("installed", "blas"),
     ("compiling",),
-    ("families", "params", "verbs"),
+    ("cards", "families", "params", "verbs"),
     ("problems",),
     ("proofs",),
     ("paths",),

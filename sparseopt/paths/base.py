@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sparseopt.cards import Card
 from sparseopt.problems.base import Array
 
 if TYPE_CHECKING:
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["PathResult"]
 
 
-class PathResult(ABC):
+class PathResult(Card, ABC):
     """Solutions for a range of a parameter.
 
     Attributes
@@ -37,6 +39,12 @@ class PathResult(ABC):
 
     def __len__(self) -> int:
         return len(self.knots)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what a person reads first, by name."""
+        knots = self.knots
+        ends = f"{knots[0]:.6g} to {knots[-1]:.6g}" if len(knots) else None
+        return {"knots": len(knots), self.parameter: ends, "stopped_by": self.stopped_by}
 
     @abstractmethod
     def at(self, value: float) -> Any:

@@ -59,7 +59,7 @@ class CountChanges:
 
 
 @borrows
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BudgetPath(IntegerPath):
     """The best way to spend every budget K.
 

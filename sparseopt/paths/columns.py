@@ -20,7 +20,7 @@ __all__ = ["ColumnwisePath", "StackedPaths"]
 
 
 @borrows
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ColumnwisePath(PathResult):
     """One exact path for each column of a matrix problem; all have the same end.
 

@@ -21,7 +21,7 @@ Rule = Literal["and", "or"]
 
 
 @borrows
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GraphPath(BudgetPath):
     """The best neighbours of all nodes for every budget K.
 

@@ -35,7 +35,7 @@ _EXPECTED = "the whole path of this problem, sparseopt.solve(problem).path"
 
 
 @borrows
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class L1BoundPath(PathResult):
     r"""Solutions of :math:`\min L(\theta)` subject to :math:`\sum_j w_j |\theta_j| \le t`.
 

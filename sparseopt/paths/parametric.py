@@ -75,7 +75,7 @@ class SparseRows:
 
 
 @borrows
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ParametricPath(PathResult):
     r"""The exact solution path of a parametric problem.
 
@@ -198,7 +198,7 @@ class ParametricPath(PathResult):
 
 
 @borrows
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GridPath(PathResult):
     """Solutions at single values of lam, each with its own multipliers; nothing in between.
 

@@ -18,7 +18,7 @@ __all__ = ["SupportPath"]
 
 
 @borrows
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SupportPath(IntegerPath):
     """The best point of every size d.
 

@@ -10,7 +10,7 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
 
-__all__ = ["as_names", "as_symmetric", "as_weight_matrix", "as_weights", "check_flag"]
+__all__ = ["as_names", "as_symmetric", "as_weight_matrix", "as_weights", "check_flag", "names_in"]
 
 _ASYMMETRY = 1e-10
 """Largest asymmetry, relative to the largest entry, that is taken for rounding."""
@@ -136,6 +136,24 @@ def as_names(given: object, length: int) -> list[str] | None:
     if len(names) != length:
         raise ProblemError(f"names has {len(names)} entries; expected {length}", "names")
     return [str(name) for name in names]
+
+
+def names_in(given: Any, data: Any) -> Any:
+    """Return the names that were given, or else those of a data frame's columns.
+
+    Parameters
+    ----------
+    given : sequence of str, or None
+    data : array_like or data frame
+
+    Returns
+    -------
+    sequence of str, or None
+    """
+    columns = getattr(data, "columns", None)
+    if given is not None or columns is None or callable(columns):
+        return given
+    return [str(name) for name in columns]
 
 
 def check_flag(field: str, value: object) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from sparseopt.cards import Card, NamedValues
 from sparseopt.paths.base import PathResult
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import ParametricPath, Side
@@ -39,8 +41,8 @@ def coefficients_at(path: PathResult, lam: float, side: Side) -> Array:
     return np.where(np.abs(x) > rounded_off(path), x, 0.0)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Selection:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Selection(Card):
     """The value of lam that a rule chose.
 
     Attributes
@@ -92,6 +94,26 @@ class Selection:
         See :func:`sparseopt.selection.refit`.
         """
         return refit(self.problem, self.support)
+
+    @property
+    def coefficients(self) -> NamedValues:
+        """The coefficients at lam by name."""
+        return NamedValues(self.problem.coefficient_names, self.x)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what a person reads first, by name."""
+        low, high = self.interval
+        return {
+            "by": self.by,
+            "lam": self.lam,
+            "value": self.value,
+            "nonzeros": self.nonzeros,
+            "as good": None if low == high else f"{low:.6g} to {high:.6g}",
+            "nonzero": self.coefficients,
+            "verdict": self.result.verdict.value if self.result.verdict else None,
+            "path": repr(self.result.path),
+            "notes": "; ".join(self.notes) or None,
+        }
 
     def summary(self) -> dict[str, Any]:
         """Return the facts that a person or a script asks for first, ready for JSON."""

@@ -31,7 +31,7 @@ _STEP = 1e-6
 
 
 @borrows
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CriterionResult(Selection):
     """The minimum of an information criterion; see :class:`~sparseopt.selection.Selection`.
 

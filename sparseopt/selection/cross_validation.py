@@ -33,7 +33,7 @@ Rule = Literal["min", "1se"]
 
 
 @borrows
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CVResult(Selection):
     """The outcome of a cross-validation; see :class:`~sparseopt.selection.Selection`.
 

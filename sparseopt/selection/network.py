@@ -24,7 +24,7 @@ __all__ = ["NetworkResult", "network_criterion"]
 _LOOKS = 2000
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class NetworkResult(Selection):
     """The minimum of an information criterion; see :class:`~sparseopt.selection.Selection`.
 

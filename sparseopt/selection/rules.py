@@ -28,7 +28,7 @@ from sparseopt.selection.theory import noise_level, theoretical_lam
 __all__ = ["TheoryResult", "select", "select_by_theory", "select_parametric"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TheoryResult(Selection):
     """The theoretical lam and the solution there; see :class:`~sparseopt.selection.Selection`.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sparseopt.backend import Backend, Progress
+from sparseopt.cards import Card, NamedValues
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.selection.refitting import refit
@@ -30,8 +31,8 @@ Bound = Literal["unimodal", "general"]
 
 
 @borrows
-@dataclass(frozen=True, kw_only=True, eq=False)
-class StabilityResult:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class StabilityResult(Card):
     """What is chosen again and again.
 
     Attributes
@@ -102,6 +103,19 @@ class StabilityResult:
                 "chosen": chosen,
             }
         )
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what a person reads first, by name."""
+        names = [self.problem.coefficient_names[j] for j in self.support]
+        return {
+            "by": self.by,
+            "lam": self.lam,
+            "chosen": self.nonzeros,
+            "false choices": f"at most {self.bound:.3g} expected",
+            "frequency": NamedValues(names, self.frequency[self.support]),
+            "subsamples": self.subsamples,
+            "notes": "; ".join(self.notes) or None,
+        }
 
     def summary(self) -> dict[str, Any]:
         """Return the facts that a person or a script asks for first, ready for JSON."""

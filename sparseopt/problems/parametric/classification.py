@@ -10,7 +10,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_vector
-from sparseopt.problems.fields import as_names, as_symmetric, as_weights
+from sparseopt.problems.fields import as_names, as_symmetric, as_weights, names_in
 from sparseopt.problems.parametric.covariance import pooled_covariance, samples
 from sparseopt.problems.parametric.l1 import ConstrainedL1, PenalisedL1, column_names, ones_or
 from sparseopt.problems.parametric.maps import SymmetricMap
@@ -113,7 +113,7 @@ class LPD(ConstrainedL1):
             one.mean(axis=0) - two.mean(axis=0),
             weights,
             row_weights,
-            names,
+            names_in(names, x),
         )
 
     def _coerce(self) -> None:
@@ -174,7 +174,7 @@ class L1SVM(PenalisedL1):
         The :math:`w_j \ge 0`, default 1; 0 leaves a coefficient unpenalised. The adaptive form
         takes them large where a pilot estimate is small.
     names : list of d str, optional
-        Names of the columns, for tables and plots.
+        Names of the columns, for tables and plots; a data frame has them.
     sample_weights : array of shape (n,), optional
         The number of times :math:`s_i \ge 0` that each observation counts, default 1.
 

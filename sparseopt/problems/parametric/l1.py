@@ -9,7 +9,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
-from sparseopt.problems.fields import as_names, as_weights, check_flag
+from sparseopt.problems.fields import as_names, as_weights, check_flag, names_in
 from sparseopt.problems.parametric.maps import DenseMap, LinearMap
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
@@ -135,13 +135,13 @@ class PenalisedL1(L1Problem):
     sample_weights: Array | None
 
     def _coerce(self) -> None:
-        X = as_matrix("X", self.X)
+        names, X = names_in(self.names, self.X), as_matrix("X", self.X)
         n, d = X.shape
         self._set("X", X)
         self._set("y", as_vector("y", self.y, n))
         self._set("sample_weights", as_weights("sample_weights", self.sample_weights, n))
         self._set("weights", as_weights("weights", self.weights, d))
-        self._set("names", as_names(self.names, d))
+        self._set("names", as_names(names, d))
 
     def validate(self) -> None:
         """Check `fit_intercept`; the arrays were checked on the way in."""

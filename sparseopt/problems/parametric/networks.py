@@ -11,7 +11,7 @@ import numpy as np
 
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array
-from sparseopt.problems.fields import as_names, as_symmetric, as_weight_matrix, as_weights
+from sparseopt.problems.fields import as_names, as_symmetric, as_weight_matrix, as_weights, names_in
 from sparseopt.problems.parametric.classification import LPD
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.problems.parametric.covariance import covariance, samples
@@ -115,6 +115,7 @@ class CLIME(ConstrainedL1, ColumnwiseProblem):
         ProblemError
             When X is no such matrix.
         """
+        names = names_in(names, X)
         return cls(covariance("X", samples("X", X), ddof), weights, row_weights, names)
 
     def _coerce(self) -> None:
@@ -281,7 +282,7 @@ class DifferentialNetwork(ConstrainedL1):
             sign,
             weights,
             row_weights,
-            names,
+            names_in(names, x),
         )
 
     def _coerce(self) -> None:

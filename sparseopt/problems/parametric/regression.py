@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
-from sparseopt.problems.fields import as_names, as_weights, check_flag
+from sparseopt.problems.fields import as_names, as_weights, check_flag, names_in
 from sparseopt.problems.parametric.l1 import (
     ConstrainedL1,
     PenalisedL1,
@@ -47,7 +47,7 @@ class DantzigSelector(ConstrainedL1):
         ``row_weights = weights``: it is the plain one on the columns X_j / w_j, and a weight 0
         fits its coefficient in full.
     names : list of d str, optional
-        Names of the columns, for tables and plots.
+        Names of the columns, for tables and plots; a data frame has them.
     sample_weights : array of shape (n,), optional
         The number of times :math:`s_i \ge 0` that each observation counts, default 1: the products
         are :math:`X'SX` and :math:`X'Sy`, and n in `scale` is the sum of the weights.
@@ -80,14 +80,14 @@ class DantzigSelector(ConstrainedL1):
     kind: ClassVar[str] = "dantzig-selector"
 
     def _coerce(self) -> None:
-        X = as_matrix("X", self.X)
+        names, X = names_in(self.names, self.X), as_matrix("X", self.X)
         n, d = X.shape
         self._set("X", X)
         self._set("y", as_vector("y", self.y, n))
         self._set("weights", as_weights("weights", self.weights, d))
         self._set("row_weights", as_weights("row_weights", self.row_weights, d))
         self._set("sample_weights", as_weights("sample_weights", self.sample_weights, n))
-        self._set("names", as_names(self.names, d))
+        self._set("names", as_names(names, d))
 
     def validate(self) -> None:
         """Check `scale` and `fit_intercept`; the arrays were checked on the way in."""
@@ -173,7 +173,7 @@ class LADLasso(PenalisedL1):
     weights : array of shape (d,), optional
         The :math:`w_j \ge 0`, default 1; 0 leaves a coefficient unpenalised.
     names : list of d str, optional
-        Names of the columns, for tables and plots.
+        Names of the columns, for tables and plots; a data frame has them.
     sample_weights : array of shape (n,), optional
         The number of times :math:`s_i \ge 0` that each observation counts, default 1.
 
@@ -235,7 +235,7 @@ class QuantileLasso(PenalisedL1):
         The :math:`w_j \ge 0`, default 1; 0 leaves a coefficient unpenalised. The adaptive form
         takes them large where a pilot estimate is small.
     names : list of d str, optional
-        Names of the columns, for tables and plots.
+        Names of the columns, for tables and plots; a data frame has them.
     sample_weights : array of shape (n,), optional
         The number of times :math:`s_i \ge 0` that each observation counts, default 1.
 
@@ -311,7 +311,7 @@ class CompressedSensing(ConstrainedL1):
     row_weights : array of shape (n,), optional
         The :math:`r_i \ge 0` of the constraints, default 1; 0 makes a measurement exact.
     names : list of d str, optional
-        Names of the columns, for tables and plots.
+        Names of the columns, for tables and plots; a data frame has them.
     sample_weights : array of shape (n,), optional
         How often each measurement counts, default 1: 0 drops its constraint; other values matter in
         the rules that choose lam.
@@ -344,14 +344,14 @@ class CompressedSensing(ConstrainedL1):
     kind: ClassVar[str] = "compressed-sensing"
 
     def _coerce(self) -> None:
-        X = as_matrix("X", self.X)
+        names, X = names_in(self.names, self.X), as_matrix("X", self.X)
         n, d = X.shape
         self._set("X", X)
         self._set("y", as_vector("y", self.y, n))
         self._set("weights", as_weights("weights", self.weights, d))
         self._set("row_weights", as_weights("row_weights", self.row_weights, n))
         self._set("sample_weights", as_weights("sample_weights", self.sample_weights, n))
-        self._set("names", as_names(self.names, d))
+        self._set("names", as_names(names, d))
 
     def validate(self) -> None:
         """Check that something counts; the arrays were checked on the way in."""

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from sparseopt.api import solve
 from sparseopt.backend import Backend
+from sparseopt.cards import Card
 from sparseopt.errors import BackendError, ParamError
 from sparseopt.paths.graph import GraphPath, Rule
 from sparseopt.problems.base import Array, Problem
@@ -25,8 +26,8 @@ __all__ = ["GraphSelection", "graph_model", "graph_path", "graph_result"]
 
 
 @borrows
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GraphSelection:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class GraphSelection(Card):
     """The budget that a rule chose.
 
     Attributes
@@ -87,6 +88,13 @@ class GraphSelection:
         import pandas as pd
 
         return pd.DataFrame({"budget": self.budgets, self.by: self.values})
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what a person reads first, by name."""
+        summary = self.summary()
+        notes = "; ".join(summary.pop("notes", ())) or None
+        summary.pop("instance", None)
+        return {**summary, "notes": notes}
 
     def summary(self) -> dict[str, Any]:
         """Return the facts that a person or a script asks for first, ready for JSON."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["GraphCVResult", "graph_cross_validate"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class GraphCVResult(GraphSelection):
     """The outcome of a cross-validation; see :class:`GraphSelection`.
 

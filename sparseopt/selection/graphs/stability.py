@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.backend import Backend, Progress
+from sparseopt.cards import Card
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.paths.graph import GraphPath, Rule
 from sparseopt.problems.base import Problem
@@ -28,8 +29,8 @@ __all__ = ["GraphStabilityResult", "graph_stability"]
 
 
 @borrows
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GraphStabilityResult:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class GraphStabilityResult(Card):
     """Edges that are chosen again and again.
 
     Attributes
@@ -81,6 +82,13 @@ class GraphStabilityResult:
         frame = pd.DataFrame({"node": upper.row, "other": upper.col, "frequency": upper.data})
         frame["chosen"] = frame["frequency"] >= self.threshold - 1e-12
         return frame.sort_values("frequency", ascending=False, ignore_index=True)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what a person reads first, by name."""
+        summary = self.summary()
+        notes = "; ".join(summary.pop("notes", ())) or None
+        summary.pop("instance", None)
+        return {**summary, "notes": notes}
 
     def summary(self) -> dict[str, Any]:
         """Return the facts that a person or a script asks for first, ready for JSON."""

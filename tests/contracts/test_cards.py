@@ -1,0 +1,88 @@
+"""What is printed of an answer: short, and with the names of a data frame."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+
+import sparseopt
+from sparseopt.cards import NamedValues
+from sparseopt.problems import (
+    CLIME,
+    L1SVM,
+    LPD,
+    CompressedSensing,
+    DantzigSelector,
+    DifferentialNetwork,
+    LADLasso,
+    QuantileLasso,
+)
+
+FRAME = load_diabetes(as_frame=True, scaled=False)
+DATA, TARGET = FRAME.data.iloc[:100], FRAME.target[:100]
+HIGH = np.where(TARGET > 140, 1.0, -1.0)
+GRAPH = sparseopt.problems.L0GraphicalModel(
+    DATA.to_numpy() - DATA.to_numpy().mean(axis=0), ~np.eye(10, dtype=bool)
+)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        DantzigSelector(DATA, TARGET),
+        CompressedSensing(DATA, TARGET),
+        LADLasso(DATA, TARGET),
+        QuantileLasso(DATA, TARGET, 0.3),
+        L1SVM(DATA, HIGH, fit_intercept=False),
+        LPD.from_samples(DATA[HIGH > 0], DATA[HIGH < 0]),
+    ],
+    ids=lambda problem: problem.kind,
+)
+def test_names_of_a_frame_are_kept(problem):
+    assert problem.coefficient_names == list(DATA.columns)
+
+
+def test_names_of_networks_are_kept():
+    for problem in (CLIME.from_data(DATA), DifferentialNetwork.from_samples(DATA[:50], DATA[50:])):
+        assert problem.names == list(DATA.columns)
+    assert LADLasso(DATA, TARGET, names=list("abcdefghij")).coefficient_names[0] == "a"
+
+
+def answers():
+    problem = LADLasso(DATA, TARGET, fit_intercept=True)
+    result = sparseopt.solve(problem)
+    yield result
+    yield result.path
+    yield sparseopt.solve(problem, lam=[100.0, 10.0]).path
+    for by in ("cv", "bic", "theory"):
+        yield result.select(by)
+    yield sparseopt.select(problem, "stability", pairs=5)
+    graph = sparseopt.solve(GRAPH)
+    yield graph
+    yield graph.path
+    yield graph.select("ebic")
+    yield graph.select("cv")
+
+
+@pytest.mark.parametrize("answer", list(answers()), ids=lambda answer: type(answer).__name__)
+def test_what_is_printed_is_short(answer):
+    assert len(repr(answer)) < 160 and "\n" not in repr(answer)
+    assert len(str(answer)) < 1500 and str(answer).count("\n") < 16
+    assert answer._repr_html_().startswith("<table><caption>")
+
+
+def test_coefficients_are_a_table_by_name():
+    result = sparseopt.solve(LADLasso(DATA, TARGET), lam=300.0)
+    table = result.coefficients
+    assert list(table) == list(DATA.columns)
+    assert [table[name] for name in DATA.columns] == result.x.tolist()
+    assert len(repr(table).splitlines()) == np.count_nonzero(result.x)
+    assert table.to_frame().shape == (10, 2)
+    chosen = sparseopt.select(LADLasso(DATA, TARGET), "bic")
+    assert set(chosen.coefficients.nonzero()) == set(DATA.columns[chosen.support])
+    with pytest.raises(sparseopt.SparseOptError, match="no names"):
+        _ = sparseopt.solve(GRAPH, budget=3).with_changes(x=np.ones(3)).coefficients
+
+
+def test_nothing_but_zeros():
+    assert repr(NamedValues(["a"], [0.0])) == "all of them are zero"
+    assert NamedValues(["a"], [0.0]).short() == "none"
