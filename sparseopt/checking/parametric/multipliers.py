@@ -172,16 +172,18 @@ class PathMultipliers:
             if segment not in self._bases:
                 continue
             columns, rows = self._bases[segment]
-            found = exactly_inside(
-                self._program,
-                self._pieces,
-                each.lam,
-                each.nu,
-                each.needed,
-                each.needed & columns,
-                budget,
-                rows,
-            )
-            if found is not None:
-                return True
+            # Rows of a degenerate kernel may be at an end of their slopes, and stay there.
+            for free in (rows, None):
+                found = exactly_inside(
+                    self._program,
+                    self._pieces,
+                    each.lam,
+                    each.nu,
+                    each.needed,
+                    each.needed & columns,
+                    budget,
+                    free,
+                )
+                if found is not None:
+                    return True
         return False
