@@ -24,6 +24,7 @@ from .tableau import (
     AGE,
     CHANGED,
     DELTA,
+    DOUBT,
     DRIFT,
     FIRST,
     IDLE,
@@ -86,12 +87,15 @@ class Column(NamedTuple):
     pivots : int array
     rays : array of shape (count, n)
         The ray of each path that ended INFEASIBLE or UNBOUNDED.
+    doubt : array of shape (count,)
+        The largest sign that digits were lost (see :mod:`tableau`).
     """
 
     reason: Array
     ends: Array
     pivots: Array
     rays: Array
+    doubt: Array
 
 
 @compiled_inside
@@ -165,6 +169,7 @@ def _begin(
     counters[FIRST], counters[REFINED] = 1, 0
     counters[SEGMENTS_BEFORE] = -counters[SEGMENTS_HERE]
     position[LAM], position[DELTA], position[TOP] = 0.0, 0.0, np.inf
+    position[DOUBT] = 0.0
 
 
 @compiled_inside
@@ -303,6 +308,7 @@ def follow_columns(
                 careful = True
                 continue
             ended.pivots[column] = counters[PIVOTS]
+            ended.doubt[column] = position[DOUBT]
             _copy(tableau.ray, ended.rays[column])
         ended.reason[column] = reason
         ended.ends[column] = counters[SEGMENTS_HERE]

@@ -66,7 +66,8 @@ class Outcome:
     `reason` is "end" (the asked end is reached), "infeasible_below", "unbounded_below",
     "slow_progress", "max_knots", "max_nonzeros", or what `stop` returned. `codes` are
     those of a basis that is optimal at `lam`. `ray` holds the scaled dual ray (n,) of
-    "infeasible_below" or the primal one of "unbounded_below".
+    "infeasible_below" or the primal one of "unbounded_below". `doubt` is the largest sign that
+    digits were lost (see :mod:`tableau`).
     """
 
     reason: str
@@ -74,6 +75,7 @@ class Outcome:
     codes: Array
     pivots: int
     ray: Array | None = None
+    doubt: float = 0.0
 
 
 def follow(
@@ -134,6 +136,7 @@ class _Walk:
         self.rng = rng
         self.recorder = recorder
         self.pivots = 0
+        self.doubt = 0.0
         self.drawn = 0
         self.seconds_each = 0.0
         self.longest = int(np.clip(LOOK_ENTRIES // program.n, 4, BATCH_AT_MOST))
@@ -173,7 +176,8 @@ class _Walk:
     def outcome(self, reason: str, ray: Array | None = None) -> Outcome:
         """Describe where the walk stands."""
         pivots = self.pivots + self.state.pivots
-        return Outcome(reason, self.top, self.codes, pivots, ray)
+        doubt = max(self.doubt, self.state.doubt)
+        return Outcome(reason, self.top, self.codes, pivots, ray, doubt)
 
     def step(self, stop: Callable[[], str | None]) -> Outcome | None:
         """Pivot for a while, check all coordinates, and record what is proven."""
@@ -284,6 +288,7 @@ class _Walk:
 
     def _resettle(self) -> None:
         self.pivots += self.state.pivots
+        self.doubt = max(self.doubt, self.state.doubt)
         self._settle()
 
     def _react(self, code: int) -> Outcome | None:

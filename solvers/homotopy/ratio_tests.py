@@ -15,6 +15,7 @@ from ..common.compiled import compiled_inside
 from .settings import RAY_NOISE, SAME_RATIO, SMALLEST_PIVOT, STABLE_PIVOT, STILL, TIE
 from .tableau import (
     DELTA,
+    DOUBT,
     DUAL_TOLERANCE,
     LAM,
     PRIMAL_TOLERANCE,
@@ -198,9 +199,10 @@ def first_block(tableau: Tableau, ray: Array, side: int, mover: int) -> tuple[in
         -1 for the lower limit, 1 for the upper one; 0 where the mover itself blocks, or nothing.
     """
     w, low, high, ways = tableau.w, tableau.low, tableau.high, tableau.work[0]
-    lam, delta, travel = tableau.position[LAM], tableau.position[DELTA], tableau.travel
+    position, travel = tableau.position, tableau.travel
+    lam, delta = position[LAM], position[DELTA]
     primal = not tableau.codes[mover] & 1
-    room = tableau.position[DUAL_TOLERANCE if primal else PRIMAL_TOLERANCE]
+    room = position[DUAL_TOLERANCE if primal else PRIMAL_TOLERANCE]
     sign = float(side)
     # multipliers move at the variables and at the rows in R, values at the rows and in C; the
     # ray is zero at all others
@@ -239,6 +241,8 @@ def first_block(tableau: Tableau, ray: Array, side: int, mover: int) -> tuple[in
         order = (tie if up else -tie) / speed
         if order < best_order:
             best, best_side, best_order = i, 1 if up else -1, order
+    if best >= 0 and best != mover:
+        position[DOUBT] = max(position[DOUBT], largest / abs(ray[best]))
     return best, best_side
 
 

@@ -46,6 +46,20 @@ class Recorder:
             return -1
         return max(0, self.max_nonzeros - len(candidates.theta_rest[0]))
 
+    def replace(self, first: Array, segments: Segments) -> None:
+        """Hold the segments of another walk instead, in the program's coordinates.
+
+        Parameters
+        ----------
+        first : int array of shape (n,)
+            Codes before the first segment.
+        segments : Segments
+        """
+        self.first, self.count = first.copy(), len(segments)
+        if self.keeps:
+            self.parts = [segments] if len(segments) else []
+            self.changes = [segments.changes(s) for s in range(len(segments))]
+
     def add(
         self, candidates: Candidates, segments: Segments, before: Array, pending: Changes
     ) -> None:

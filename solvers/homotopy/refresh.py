@@ -12,6 +12,7 @@ from .settings import RESIDUAL
 from .tableau import (
     AGE,
     DELTA,
+    DOUBT,
     DRIFT,
     IDLE,
     KERNEL,
@@ -59,6 +60,7 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
         drift = _drift(program, tableau, position[LAM])
         drift = max(drift, _drift(program, tableau, position[REFRESHED_AT]))
     position[DRIFT], position[REFRESHED_AT] = drift, position[LAM]
+    position[DOUBT] = max(position[DOUBT], drift * 1e16, _largest_entry(tableau.inverse, k))
     tableau.counters[KERNEL], tableau.counters[AGE] = k, 0
     return k
 
@@ -105,6 +107,15 @@ def _invert(kernel: Array, k: int, inverse: Array) -> bool:
             inverse[r, c] = fresh[r, c]
             finite = finite and np.isfinite(fresh[r, c])
     return finite
+
+
+@compiled_inside
+def _largest_entry(matrix: Array, k: int) -> float:
+    size = 0.0
+    for r in range(k):
+        for c in range(k):
+            size = max(size, abs(matrix[r, c]))
+    return size
 
 
 @compiled_inside

@@ -21,10 +21,12 @@ from . import core
 from .basis import Basis
 from .candidates import Candidates
 from .follow import Outcome, follow
+from .precise import affordable, exact_matrix, follow_precisely
 from .products import rough_product
 from .program import ScaledProgram
 from .recorder import Recorder, assemble
 from .run_columns import solve_columns
+from .settings import DOUBTFUL
 from .start import Start, crash, make_optimal, optimal_from, top_basis
 from .state import State
 
@@ -68,7 +70,7 @@ class Run:
         self.pivots += start.pivots
         if start.codes is None:
             return self._failed(start)
-        outcome = self._follow(start, end, self.recorder)
+        outcome = self._precisely(start, end, self._follow(start, end, self.recorder))
         if not self.recorder.count:
             return self._stopped_early(outcome.reason)
         stopped_by = "lam_min" if outcome.reason == "end" else outcome.reason
@@ -99,7 +101,9 @@ class Run:
         basis = crash(self.program)
         top = optimal_from(basis)
         if np.isfinite(top):
-            outcome = self._follow(Start(basis.codes, max(top, lam), np.inf, 0), lam)
+            start = Start(basis.codes, max(top, lam), np.inf, 0)
+            self.recorder = Recorder()
+            outcome = self._precisely(start, lam, self._follow(start, lam, self.recorder))
         else:
             outcome = make_optimal(basis, lam, self.rng, self._stop)
             self.pivots += outcome.pivots
@@ -211,6 +215,32 @@ class Run:
         )
         self.pivots += outcome.pivots
         return outcome
+
+    def _precisely(self, start: Start, end: float, outcome: Outcome) -> Outcome:
+        """Walk the path again in 106 bits, where digits were lost; return the better outcome."""
+        failed = outcome.reason == "slow_progress"
+        if start.codes is None or not (failed or outcome.doubt > DOUBTFUL):
+            return outcome
+        if not affordable(self.program, outcome.pivots):
+            return outcome
+        walked = follow_precisely(
+            self.program,
+            exact_matrix(self.program),
+            start.codes,
+            start.lam,
+            end,
+            rng=self.rng,
+            top=start.top,
+            stop=self._stop,
+            max_segments=self.recorder.max_segments,
+            max_nonzeros=self.recorder.max_nonzeros,
+        )
+        self.pivots += walked.pivots
+        if walked.reason == "slow_progress" and not failed:
+            return outcome
+        self.recorder.replace(start.codes, walked.segments)
+        lam = float(walked.segments.low[-1]) if len(walked.segments) else start.top
+        return Outcome(walked.reason, lam, walked.codes, walked.pivots, walked.ray)
 
     def _proof(self, outcome: Outcome) -> dict[str, Array]:
         """Return the Farkas multipliers or the ray of an outcome, by name, in the user's units."""

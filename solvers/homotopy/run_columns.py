@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import pairwise
@@ -19,10 +19,12 @@ from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from . import core
+from .basis import Basis
 from .columns import Column, FirstBasis, follow_columns, scale
+from .precise import affordable, exact_matrix, follow_precisely
 from .program import ScaledProgram
-from .settings import COLUMN_ENTRIES, COLUMN_SEGMENTS, NO_RULE, RAY_NOISE, VISIT
-from .start import crash
+from .settings import COLUMN_ENTRIES, COLUMN_SEGMENTS, DOUBTFUL, NO_RULE, RAY_NOISE, VISIT
+from .start import crash, optimal_from
 from .state import Entries, Segments
 from .tableau import DenseProgram, new_records, new_tableau, with_twice_the_room
 
@@ -96,7 +98,7 @@ def solve_columns(
             high=np.zeros((3, n)),
         )
         reason, ends, pivots = np.zeros((3, count), dtype=np.int64)
-        ended = Column(reason, ends, pivots, np.zeros((count, n)))
+        ended = Column(reason, ends, pivots, np.zeros((count, n)), np.zeros(count))
         tableau = new_tableau((m, p), first.codes, 0.0, np.inf)
         segments = min(count * p, COLUMN_SEGMENTS)
         entries = min(count * p * max(p // 4, 32), COLUMN_ENTRIES)
@@ -128,7 +130,82 @@ def solve_columns(
         walked = [job.result() for job in jobs]
     if any((ended.reason < 0).any() for _, ended, _ in walked):
         return None
+    walked = _precisely(problem, program, first.codes, end, params, control, walked)
     return _result(problem, program, first.codes, walked, reached)
+
+
+def _precisely(
+    problem: ColumnwiseProblem,
+    program: ScaledProgram,
+    codes: Array,
+    end: float,
+    params: SolveParams,
+    control: Control,
+    walked: list[Walked],
+) -> list[Walked]:
+    """Walk the columns that lost digits again in 106 bits."""
+
+    def stop() -> str | None:
+        limit = control.limit()
+        control.progress("following the columns in 106 bits")
+        return None if limit is None else limit.value
+
+    doubtful = [
+        (part, int(column))
+        for part, (_, ended, _) in enumerate(walked)
+        for column in np.flatnonzero(
+            (ended.doubt > DOUBTFUL) | (ended.reason == core.STALLED) & (ended.pivots > 0)
+        )
+    ]
+    pivots = sum(int(walked[part][1].pivots[column]) for part, column in doubtful)
+    if not doubtful or not affordable(program, pivots, len(doubtful)):
+        return walked
+    matrix = exact_matrix(program)
+    codes_of = {reason: code for code, reason in _STOPPED_BY.items()}
+    codes_of["end"] = core.END
+    again: dict[tuple[int, int], Segments] = {}
+    for part, column in doubtful:
+        begin, ended, _ = walked[part]
+        own = ScaledProgram.from_program(problem.column(begin + column).canonical())
+        start = optimal_from(Basis(own, codes))
+        found = follow_precisely(
+            own,
+            matrix,
+            codes,
+            max(start, end),
+            end,
+            rng=np.random.default_rng(params.seed + begin + column),
+            top=np.inf,
+            stop=stop,
+            max_segments=params.max_knots or NO_RULE,
+            max_nonzeros=params.max_nonzeros,
+        )
+        if found.reason not in codes_of or found.reason == Limit.SLOW_PROGRESS.value:
+            continue
+        again[part, column] = found.segments
+        ended.reason[column] = codes_of[found.reason]
+        ended.pivots[column] = found.pivots
+        if found.ray is not None:
+            ended.rays[column] = found.ray
+    return [
+        (begin, *_with_columns(ended, segments, again, part))
+        for part, (begin, ended, segments) in enumerate(walked)
+    ]
+
+
+def _with_columns(
+    ended: Column, segments: Segments, again: Mapping[tuple[int, int], Segments], part: int
+) -> tuple[Column, Segments]:
+    """Put the segments that were found again in the place of the old ones."""
+    ptr = np.concatenate([[0], ended.ends])
+    columns = [
+        again[part, column]
+        if (part, column) in again
+        else segments.part(int(ptr[column]), int(ptr[column + 1]))
+        for column in range(len(ended.ends))
+    ]
+    ends = np.cumsum([len(column) for column in columns])
+    return ended._replace(ends=ends), Segments.joined(columns)
 
 
 @contextmanager

@@ -161,3 +161,22 @@ NO_RULE = 1 << 60
 
 TINY = 1e-300
 """Keeps a quotient finite where its denominator may be zero."""
+
+# ---- paths in 106 bits
+
+DOUBTFUL = 3e4
+"""Sign of lost digits (DOUBT of :mod:`tableau`) from which on a path is walked again in 106 bits:
+of the sixteen digits ten are to be left, and errors add up from pivot to pivot."""
+
+PRECISE_SECONDS = 10.0
+"""Estimated time up to which it is; beyond, the path is kept as far as it can be trusted."""
+
+PRECISE_TIE = 1e-26
+"""Slacks that count as used up, relative, in 106 bits; of an ill-conditioned kernel more."""
+
+SMALLEST_SHARE = 1e-20
+"""Entries of a ray below this part of its largest are rounding errors, in 106 bits."""
+
+BACKWARD = 1e-14
+"""Violations, relative to the sum of the absolute terms, that the rounding of the data explains:
+a basis that violates nothing more at the end of the path is the last one."""

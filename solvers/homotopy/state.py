@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from .refresh import perturb, refresh, steepness_of
 from .tableau import (
     AGE,
     CHANGE,
+    DOUBT,
     DRIFT,
     FIRST,
     FRESH_END,
@@ -53,9 +55,30 @@ class Entries:
         end = self.ptr[count]
         return Entries(self.ptr[: count + 1], self.index[:end], self.value[:end], self.rate[:end])
 
+    def part(self, begin: int, end: int) -> Entries:
+        """Return the vectors from `begin` to `end` (excluded)."""
+        here = slice(self.ptr[begin], self.ptr[end])
+        ptr = self.ptr[begin : end + 1] - self.ptr[begin]
+        return Entries(ptr, self.index[here], self.value[here], self.rate[here])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Entries]) -> Entries:
+        """Return the vectors of all parts, one after another."""
+        return cls(
+            _joined_ptr([part.ptr for part in parts]),
+            np.concatenate([part.index for part in parts]),
+            np.concatenate([part.value for part in parts]),
+            np.concatenate([part.rate for part in parts]),
+        )
+
     def copy(self) -> Entries:
         """Return the vectors in arrays of their own."""
         return Entries(self.ptr, self.index.copy(), self.value.copy(), self.rate.copy())
+
+
+def _joined_ptr(parts: Sequence[Array]) -> Array:
+    counts = [np.diff(part) for part in parts]
+    return np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +112,35 @@ class Segments:
             self.change_ptr[: count + 1],
             self.change_index[:end],
             self.change_code[:end],
+        )
+
+    def part(self, begin: int, end: int) -> Segments:
+        """Return the segments from `begin` to `end` (excluded)."""
+        change = slice(self.change_ptr[begin], self.change_ptr[end])
+        return Segments(
+            self.low[begin:end],
+            self.high[begin:end],
+            self.objective[begin:end],
+            self.theta.part(begin, end),
+            self.nu.part(begin, end),
+            self.change_ptr[begin : end + 1] - self.change_ptr[begin],
+            self.change_index[change],
+            self.change_code[change],
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Segments]) -> Segments:
+        """Return the segments of all parts, one after another."""
+        index = [part.change_index for part in parts]
+        return cls(
+            np.concatenate([part.low for part in parts]),
+            np.concatenate([part.high for part in parts]),
+            np.concatenate([part.objective for part in parts]),
+            Entries.joined([part.theta for part in parts]),
+            Entries.joined([part.nu for part in parts]),
+            _joined_ptr([part.change_ptr for part in parts]),
+            np.concatenate(index),
+            np.concatenate([part.change_code for part in parts]),
         )
 
     def changes(self, s: int) -> tuple[Array, Array]:
@@ -198,6 +250,11 @@ class State:
         if not regular:
             raise SingularKernel("the kernel of the basis is singular to working accuracy")
         return float(self.tableau.position[DRIFT])
+
+    @property
+    def doubt(self) -> float:
+        """The largest sign so far that digits are lost (see :mod:`tableau`)."""
+        return float(self.tableau.position[DOUBT])
 
     def steepness(self) -> float:
         """Return how far values have changed since the parameter was 0, relative to their size."""

@@ -21,16 +21,17 @@ __all__ = [
 
 (
     LAM, DELTA, TOP, PRIMAL_TOLERANCE, DUAL_TOLERANCE,
-    SLOWEST_VALUE, SLOWEST_MULTIPLIER, DRIFT, REFRESHED_AT,
-) = range(9)  # fmt: skip
+    SLOWEST_VALUE, SLOWEST_MULTIPLIER, DRIFT, REFRESHED_AT, DOUBT,
+) = range(10)  # fmt: skip
 """Entries of :attr:`Tableau.position`.
 
 The position on the path is lam + eps delta for an infinitely small eps; TOP is the upper end of the
 current segment. Values up to PRIMAL_TOLERANCE, multipliers up to DUAL_TOLERANCE and their rates up
 to SLOWEST_VALUE, SLOWEST_MULTIPLIER are rounding errors of zero (those of a code c are the entries
-``PRIMAL_TOLERANCE + (c & 1)`` and ``SLOWEST_VALUE + (c & 1)``).
-DRIFT is what the last refresh corrected since the one before, at either one's lam, relative to the
-largest value of its kind; REFRESHED_AT is lam there.
+``PRIMAL_TOLERANCE + (c & 1)`` and ``SLOWEST_VALUE + (c & 1)``). DRIFT is what the last refresh
+corrected since the one before, at either one's lam, relative to the largest value of its kind;
+REFRESHED_AT is lam there. DOUBT is the largest sign so far that digits are lost: an entry of the
+inverse, a ray's largest entry over the pivot's, or a drift in units of 1e-16.
 """
 
 (
@@ -162,7 +163,7 @@ def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) ->
     n, cap = m + p, min(m, p)
     counters = np.zeros(12, np.int64)
     counters[FIRST] = 1
-    position = np.zeros(9)
+    position = np.zeros(10)
     position[LAM], position[TOP], position[REFRESHED_AT] = lam, top, lam
     codes = codes.astype(np.int64)
     return Tableau(

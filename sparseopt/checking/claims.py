@@ -235,7 +235,7 @@ def _check_feasibility(result: Result, evaluation: Evaluation, findings: Finding
         if not feasible:
             findings.refute(f"x is infeasible: it violates {evaluation.where}")
         elif evaluation.doubt:
-            findings.doubt(evaluation.doubt)
+            findings.doubt(evaluation.doubt, about="feasibility of x")
     elif result.status is Status.INFEASIBLE:
         findings.refute(
             "the status is infeasible, but x is a feasible point"

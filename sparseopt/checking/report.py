@@ -59,6 +59,8 @@ class Findings:
         self._residuals: dict[str, float] = {}
         self._refutations: list[str] = []
         self._doubts: list[str] = []
+        self._open: dict[str, str] = {}
+        self._settled: set[str] = set()
         self._proofs: list[str] = []
         self._covered: set[str] = set()
         self._left_out: list[str] = []
@@ -82,9 +84,20 @@ class Findings:
         """Record that something stated is false."""
         self._refutations.append(message)
 
-    def doubt(self, message: str) -> None:
-        """Record that something stated could not be proven."""
+    def doubt(self, message: str, about: str = "") -> None:
+        """Record that something stated could not be proven; `about` names it for :meth:`settle`."""
         self._doubts.append(message)
+        if about:
+            self._open[message] = about
+
+    def settle(self, about: str) -> None:
+        """Take the doubts about something back: a proof of another kind covers it."""
+        self._settled.add(about)
+        self._doubts = [text for text in self._doubts if self._open.get(text) != about]
+
+    def settles(self, about: str) -> bool:
+        """Return whether the doubts about something were taken back."""
+        return about in self._settled
 
     def prove(self, message: str) -> None:
         """Record that the claim is proven."""

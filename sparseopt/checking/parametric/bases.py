@@ -12,8 +12,9 @@ import numpy as np
 
 from sparseopt.checking.parametric.kernels import Kernel, SingularKernel
 from sparseopt.checking.parametric.point import ratio_of
+from sparseopt.checking.parametric.precise import ILL, PreciseMatrix, precise_solution
 from sparseopt.checking.parametric.tables import CodeTables, sizes_at
-from sparseopt.checking.tolerances import NOISE, STORED
+from sparseopt.checking.tolerances import NOISE, RANK, STORED
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import LinearMap
 
@@ -28,6 +29,7 @@ class KernelSystem:
     """One segment's equations: B theta_C = target and B' nu_R = slopes, (value, rate) columns.
 
     `target_terms` and `slopes_terms` are the sizes of what the right sides were added up from.
+    `exact` says whether it was solved in 106 bits.
     """
 
     rows: Array
@@ -37,6 +39,12 @@ class KernelSystem:
     slopes: Array
     target_terms: Array
     slopes_terms: Array
+    exact: bool
+
+    @property
+    def rcond(self) -> float:
+        """The reciprocal condition number that rounding errors grow by; 1 in 106 bits."""
+        return 1.0 if self.exact else self.kernel.rcond
 
     def extended_error(self, theta: Array, nu: Array) -> float:
         """Return the largest relative error of the values theta_C and nu_R in double precision."""
@@ -87,9 +95,16 @@ class Bases:
     v: Pair
     systems: list[KernelSystem | None]
 
+    @property
+    def exact(self) -> Array:
+        """Which segments were solved in 106 bits, bool (q,)."""
+        return np.array([system is not None and system.exact for system in self.systems])
 
-def solve_bases(A: LinearMap, tables: CodeTables, codes: Array, low: Array) -> Bases:
-    """Solve the kernels of a chunk of bases.
+
+def solve_bases(
+    A: LinearMap, tables: CodeTables, codes: Array, low: Array, exact: PreciseMatrix
+) -> Bases:
+    """Solve the kernels of a chunk of bases; those that are ill-conditioned, in 106 bits.
 
     Parameters
     ----------
@@ -98,6 +113,8 @@ def solve_bases(A: LinearMap, tables: CodeTables, codes: Array, low: Array) -> B
     codes : int array of shape (q, p + m)
         With exactly p coordinates at kinks in each row.
     low : array of shape (q,)
+    exact : PreciseMatrix
+        A in 106 bits.
 
     Raises
     ------
@@ -121,20 +138,28 @@ def solve_bases(A: LinearMap, tables: CodeTables, codes: Array, low: Array) -> B
         for size in (tables.kink_size, tables.slope_size)
     ]
     systems: list[KernelSystem | None] = []
+    precise: dict[int, tuple[Array, Array]] = {}
     for s in range(len(codes)):
         R, C = np.flatnonzero(at_kink[s]), np.flatnonzero(on_piece[s])
         if len(C) == 0:
             systems.append(None)
             continue
         try:
-            kernel = Kernel.factorise(block[np.ix_(row_place[R], column_place[C])])
+            least = 0.0 if exact.affordable else RANK
+            kernel = Kernel.factorise(block[np.ix_(row_place[R], column_place[C])], least)
+            if kernel.rcond < ILL and exact.affordable:
+                precise[s] = precise_solution(exact, tables, slots[s], float(low[s]), kernel, R, C)
         except SingularKernel as error:
             error.segment = s
             raise
         t, f = _columns(kinks, s, R), _columns(fixed, s, R)
         g, k = _columns(slopes, s, C), _columns(known, s, C)
         target, right = t - f, -g - k
-        x, u = kernel.solve(target), kernel.solve_transposed(right)
+        if s in precise:
+            values, multipliers = precise[s]
+            x, u = values[:, C].T, multipliers[:, p + R].T
+        else:
+            x, u = kernel.solve(target), kernel.solve_transposed(right)
         for part in (0, 1):
             theta[part][s, C] = x[:, part]
             nu[part][s, R] = u[:, part]
@@ -142,9 +167,12 @@ def solve_bases(A: LinearMap, tables: CodeTables, codes: Array, low: Array) -> B
             np.abs(t) + np.abs(f) + noise[0][s],
             np.abs(g) + np.abs(k) + noise[1][s],
         )
-        systems.append(KernelSystem(R, C, kernel, target, right, *terms))
+        systems.append(KernelSystem(R, C, kernel, target, right, *terms, s in precise))
     z = tuple(np.concatenate([part, products(A, part)], axis=1) for part in theta)
     v = tuple(np.concatenate([-transposed_products(A, part), part], axis=1) for part in nu)
+    for s, found in precise.items():
+        for pair, values in zip((z, v), found, strict=True):
+            pair[0][s], pair[1][s] = values
     return Bases(slots, theta, nu, (z[0], z[1]), (v[0], v[1]), systems)
 
 
@@ -196,4 +224,4 @@ def _backward_error(B: Array, x: Array, b: Array, terms: Array, mix: Array) -> f
 
 
 def _transposed_error(kernel: Kernel, u: Array, target: Array) -> float:
-    return Kernel.factorise(np.ascontiguousarray(kernel.B.T)).extended_error(u, target)
+    return Kernel.factorise(np.ascontiguousarray(kernel.B.T), 0.0).extended_error(u, target)

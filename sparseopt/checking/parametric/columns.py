@@ -16,6 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sparseopt.checking.evidence import Malformed, same_numbers
+from sparseopt.checking.parametric.precise import PreciseMatrix
 from sparseopt.checking.parametric.segments import verify_segments
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, OBJECTIVE
@@ -65,13 +66,18 @@ def verify_columns(
         parts = _parts(certificate, problem.columns)
     except (KeyError, IndexError, ValueError) as error:
         raise Malformed(f"columnwise: {error}") from error
+    exact = True
+    matrix = PreciseMatrix(problem.column(0).canonical().A)
     for i, (column, part) in enumerate(zip(path.columns, parts, strict=True)):
         inner = Findings()
         one = problem.column(i)
-        verify_segments(one, one.canonical(), _of_column(result, column), part, inner)
+        verify_segments(one, one.canonical(), _of_column(result, column), part, inner, matrix)
         findings.adopt(inner, f"column {i}")
         if findings.refuted:
             return
+        exact = exact and inner.settles("feasibility of x")
+    if exact:
+        findings.settle("feasibility of x")
     _check_end(problem, path, result, findings)
 
 

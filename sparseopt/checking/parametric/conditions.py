@@ -103,8 +103,8 @@ def breaches(
         partial(_conditioned_multiplier, bases, p),
     )
     return (
-        primal.worst(bases.slots, low, step, ~finite, rounding),
-        dual.worst(bases.slots, low, step, ~finite, rounding),
+        primal.worst(bases.slots, low, step, ~finite, rounding, bases.exact),
+        dual.worst(bases.slots, low, step, ~finite, rounding, bases.exact),
     )
 
 
@@ -166,12 +166,12 @@ class _Side:
     conditioned: Callable[[int, int, Array], float]
 
     def worst(
-        self, slots: Array, low: Array, step: Array, endless: Array, rounding: Array
+        self, slots: Array, low: Array, step: Array, endless: Array, rounding: Array, exact: Array
     ) -> Breach:
         """Return the worst violation at the ends of a chunk's segments."""
         worst = Breach(self.name, 0.0, (0, 0, _PLACES[0]), False)
         for found in self._violations(slots, low, step, endless):
-            ratio, strict = self._relative(found)
+            ratio, strict = self._relative(found, exact)
             certain = ratio > np.maximum(SEGMENT, rounding[found.segment])
             ratio = np.where(certain, ratio, strict)
             for kind in (certain, ~certain):
@@ -217,22 +217,23 @@ class _Side:
                 falling = (slack_rate < 0.0) & np.isfinite(slack) & endless[:, None]
                 yield found(2, slack_rate, np.ones(len(low)), falling)
 
-    def _relative(self, found: _Violations) -> tuple[Array, Array]:
+    def _relative(self, found: _Violations, exact: Array) -> tuple[Array, Array]:
         """Divide violations by their scales, and by those of the entries themselves.
 
-        Products of absolute values are made where they are needed.
+        Products of absolute values are made where they are needed. In segments of `exact` values
+        an entry has nothing but its own scale: what lam is rounded by, times its rate.
         """
         own = np.zeros(self.x[0].shape[1], dtype=bool)
         own[self.own] = True
         is_own = own[found.coordinate]
         scale = found.size + self.noise[found.place, found.segment]
-        strict = scale.copy()
+        strict, alone = scale.copy(), scale.copy()
         for s in np.unique(found.segment[is_own]):
             here = np.flatnonzero(is_own & (found.segment == s))
             terms = self._terms(s, found)
             scale[here] += terms.max(initial=0.0)
             # Only what is not small anyway needs its own condition checked.
-            for at in here[found.amount[here] > SEGMENT * strict[here]]:
+            for at in here[~exact[s] & (found.amount[here] > SEGMENT * strict[here])]:
                 strict[at] += self.conditioned(int(s), int(found.coordinate[at]), terms)
         strict = np.minimum(strict, scale)
         ratio = ratio_of(found.amount, scale)
@@ -244,7 +245,8 @@ class _Side:
             size = found.size[here] + terms[found.coordinate[here] - first]
             size += self.noise[found.place, s]
             ratio[here] = ratio_of(found.amount[here], size)
-        return ratio, np.where(is_own, ratio_of(found.amount, strict), ratio)
+        judged = np.where(is_own, ratio_of(found.amount, strict), ratio)
+        return ratio, np.where(exact[found.segment], ratio_of(found.amount, alone), judged)
 
     def _terms(self, segment: int, found: _Violations) -> Array:
         """Return the sizes of the terms of theta or nu at one place of a segment."""

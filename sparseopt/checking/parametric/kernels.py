@@ -37,17 +37,25 @@ class Kernel:
     B : array of shape (k, k)
     rcond : float
         Estimate of the reciprocal condition number after rows and columns were scaled.
+    row, column : arrays of shape (k,)
+        Powers of two: diag(row) B diag(column) has entries near one.
     """
 
     B: Array
     rcond: float
+    row: Array
+    column: Array
     _factors: tuple[Array, Array]
-    _row: Array
-    _column: Array
 
     @classmethod
-    def factorise(cls, B: Array) -> Kernel:
+    def factorise(cls, B: Array, least: float = RANK) -> Kernel:
         """Factorise a kernel; the scaling is by powers of two, which rounds nothing.
+
+        Parameters
+        ----------
+        B : array of shape (k, k)
+        least : float
+            Reciprocal condition number up to which it counts as singular. Default: RANK.
 
         Raises
         ------
@@ -61,9 +69,9 @@ class Kernel:
             raise SingularKernel("is singular")
         norm = float(np.abs(scaled).sum(axis=0).max())
         rcond, _ = scipy.linalg.lapack.dgecon(lu, norm)
-        if not rcond > RANK:
+        if not rcond > least:
             raise SingularKernel(f"is singular (reciprocal condition number {rcond:.1g})")
-        return cls(B, float(rcond), (lu, pivots), row, column)
+        return cls(B, float(rcond), row, column, (lu, pivots))
 
     def solve(self, target: Array) -> Array:
         """Return x with B x = target, refined once; `target` has shape (k, q)."""
@@ -92,12 +100,12 @@ class Kernel:
         return float(np.abs(exact - x).max()) / size if size > 0.0 else 0.0
 
     def _apply(self, target: Array) -> Array:
-        y, _ = scipy.linalg.lapack.dgetrs(*self._factors, self._row[:, None] * target)
-        return np.asarray(self._column[:, None] * y)
+        y, _ = scipy.linalg.lapack.dgetrs(*self._factors, self.row[:, None] * target)
+        return np.asarray(self.column[:, None] * y)
 
     def _apply_transposed(self, target: Array) -> Array:
-        y, _ = scipy.linalg.lapack.dgetrs(*self._factors, self._column[:, None] * target, trans=1)
-        return np.asarray(self._row[:, None] * y)
+        y, _ = scipy.linalg.lapack.dgetrs(*self._factors, self.column[:, None] * target, trans=1)
+        return np.asarray(self.row[:, None] * y)
 
 
 def _power_of_two(size: Array) -> Array:

@@ -86,16 +86,32 @@ class PathMultipliers:
             if system is not None:
                 columns[system.columns] = rows[system.rows] = True
             self._bases[here.start + s] = columns, rows
-        finite = np.isfinite(high)
+        finite, exact = np.isfinite(high), bases.exact
         step = np.where(finite, high - low, 0.0)
         for lam, length in ((low, np.zeros(len(low))), (np.where(finite, high, low), step)):
             v = bases.v[0] + length[:, None] * bases.v[1]
             nu = bases.nu[0] + length[:, None] * bases.nu[1]
             value = sums.value[0] + length * (sums.value[1] + length * sums.value[2])
             for at in np.flatnonzero(~self._cheap(lam, v, nu, value)).tolist():
-                self._at(here.start + at, float(lam[at]), nu[at], float(value[at]))
+                if not (exact[at] and self._inside(here.start + at, float(lam[at]), v[at])):
+                    self._at(here.start + at, float(lam[at]), nu[at], float(value[at]))
         for at in np.flatnonzero(~finite).tolist():
             self._endless(here.start + at, bases.v[1][at], bases.nu[1][at])
+
+    def _inside(self, segment: int, lam: float, v: Array) -> bool:
+        """Return whether multipliers computed in 106 bits are within the outer slopes.
+
+        Those of variables on pieces are slopes by the equations of the basis; the others may be
+        outside by what the rounding of lam and of themselves does.
+        """
+        columns, _ = self._bases[segment]
+        p = len(columns)
+        left, right = (part[0][:p] + lam * part[1][:p] for part in (self._left, self._right))
+        rounding = 4.0 * np.finfo(float).eps
+        with np.errstate(invalid="ignore"):
+            under = left - v[:p] > rounding * (np.abs(v[:p]) + np.abs(left))
+            over = v[:p] - right > rounding * (np.abs(v[:p]) + np.abs(right))
+        return not ((under | over) & ~columns).any()
 
     def _cheap(self, lam: Array, v: Array, nu: Array, value: Array) -> Array:
         """Return for each segment whether a coarse bound of all charges is small enough."""

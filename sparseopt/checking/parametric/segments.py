@@ -24,6 +24,7 @@ from sparseopt.checking.parametric.layout import Layout, StoredPath, read_layout
 from sparseopt.checking.parametric.multipliers import PathMultipliers
 from sparseopt.checking.parametric.objectives import Quadratics, objective_and_gap
 from sparseopt.checking.parametric.point import coordinate_name
+from sparseopt.checking.parametric.precise import PreciseMatrix
 from sparseopt.checking.parametric.range import check_range
 from sparseopt.checking.parametric.tables import CodeTables
 from sparseopt.checking.parametric.units import units_of
@@ -47,6 +48,7 @@ def verify_segments(
     result: Result,
     certificate: Certificate,
     findings: Findings,
+    exact: PreciseMatrix | None = None,
 ) -> None:
     """Verify a path and all that the result states about it.
 
@@ -66,6 +68,8 @@ def verify_segments(
         Of the result.
     findings : Findings
         Gets what was found.
+    exact : PreciseMatrix, optional
+        That of A, where several paths have it in common.
 
     Raises
     ------
@@ -85,13 +89,17 @@ def verify_segments(
     check_range(program, result, certificate, stored, findings)
     findings.measure("stored", 0.0)
     multipliers = PathMultipliers(program, pieces, units_of(program), result.params.rel_gap)
-    proof = _Proof(problem, program, tables, layout, stored, multipliers, findings)
+    exact = exact or PreciseMatrix(program.A)
+    proof = _Proof(problem, program, exact, tables, layout, stored, multipliers, findings)
     for here, codes in layout.chunks():
         if not proof.chunk(here, codes):
             return
     proof.extended()
     proof.settle()
     _check_end(result, proof, findings)
+    if proof.exact_end:
+        # the exact solution is feasible, and x is that, rounded
+        findings.settle("feasibility of x")
     count = f"{len(layout)} segment" + "s" * (len(layout) != 1)
     findings.prove(f"optimal for lam in [{layout.low[-1]:g}, {layout.high[0]:g}]: {count}")
 
@@ -113,6 +121,7 @@ class _Proof:
         self,
         problem: ParametricProblem,
         program: PiecewiseLinearProgram,
+        exact: PreciseMatrix,
         tables: CodeTables,
         layout: Layout,
         stored: StoredPath,
@@ -123,12 +132,14 @@ class _Proof:
         self.sign = problem.canonical_sign
         self.program = program
         self.units = units_of(program)
+        self.exact = exact
         self.tables = tables
         self.layout = layout
         self.stored = stored
         self.findings = findings
         self.count = 0
         self.suspects: list[_Suspect] = []
+        self.exact_end = False
         self.end: tuple[float, float] | None = None
 
     def chunk(self, here: slice, codes: Array) -> bool:
@@ -151,14 +162,14 @@ class _Proof:
             self._refute(here, s, f"{self._name(at)} is on a piece of infinite slope")
             return
         try:
-            bases = solve_bases(self.program.A, self.tables, codes, low)
+            bases = solve_bases(self.program.A, self.tables, codes, low, self.exact)
         except SingularKernel as error:
             self._refute(here, error.segment, f"the kernel of its basis {error}")
             return
         if not all(np.isfinite(part).all() for pair in (bases.z, bases.v) for part in pair):
             self._refute(here, 0, "the solution of its basis, or of one behind it, is not finite")
             return
-        rounding = np.array([1.0 if k is None else k.kernel.rcond for k in bases.systems])
+        rounding = np.array([1.0 if k is None else k.rcond for k in bases.systems])
         rounding = ROUNDING / rounding
         before = self.count
         for breach in breaches(self.program.A, self.tables, bases, low, high, rounding, self.units):
@@ -202,13 +213,18 @@ class _Proof:
             self.findings.measure(name, values[worst])
             if not values[worst] <= tolerance:
                 self._refute(here, worst, f"{message} (by {values[worst]:.3g} of the terms)")
-        self._doubt_objectives(here, sums, low, high)
+        self._doubt_objectives(here, sums, low, high, bases.exact)
         if here.stop == len(self.layout):
             size = sums.sizes(self.stored.lengths(here), COPY / OBJECTIVE)[0, -1]
             self.end = (float(sums.value[0, -1] - sums.gap[0, -1]), float(size))
 
-    def _doubt_objectives(self, here: slice, sums: Quadratics, low: Array, high: Array) -> None:
-        """Doubt errors that only terms explain which cancel: in the unit of the data they count."""
+    def _doubt_objectives(
+        self, here: slice, sums: Quadratics, low: Array, high: Array, exact: Array
+    ) -> None:
+        """Doubt errors that only terms explain which cancel: in the unit of the data they count.
+
+        The gap of a basis is zero but for rounding, which 106 bits leave none of.
+        """
         length = self.stored.lengths(here)
         stated = self.sign * self.stored.objective[here].T
         powers = np.stack([np.ones_like(length), length, length * length])
@@ -217,7 +233,8 @@ class _Proof:
             steps = powers * np.array([[1.0], [part], [part * part]])
             value = np.maximum(value, np.abs((steps * sums.value).sum(axis=0)))
             off = np.abs((steps * (stated - sums.value)).sum(axis=0))
-            gap = np.where(np.isfinite(high), np.abs((steps * sums.gap).sum(axis=0)), 0.0)
+            judged = np.isfinite(high) & ~exact
+            gap = np.where(judged, np.abs((steps * sums.gap).sum(axis=0)), 0.0)
             difference = np.maximum(difference, np.maximum(off, gap))
         terms = sum(self.program.A.shape)
         units = np.array([terms * self.units.objective(lam) for lam in (low + length).tolist()])
@@ -240,19 +257,20 @@ class _Proof:
             if system is None:
                 continue
             suspect = _Suspect(
-                system.kernel.rcond,
+                system.rcond,
                 system,
                 bases.theta[0][s, system.columns, None],
                 bases.nu[0][s, system.rows, None],
             )
             if here.start + s == len(self.layout) - 1:
+                self.exact_end = system.exact and _same_theta(self.stored, here, s, bases)
                 suspect = _Suspect(0.0, system, suspect.theta, suspect.nu)
             self.suspects.append(suspect)
         self.suspects = sorted(self.suspects, key=lambda suspect: suspect.rcond)[:_EXTENDED]
 
     def extended(self) -> None:
         """Solve the worst kernels and the last one again in extended precision."""
-        for suspect in self.suspects:
+        for suspect in (one for one in self.suspects if not one.system.exact):
             self.findings.measure(
                 "extended", suspect.system.extended_error(suspect.theta, suspect.nu)
             )
@@ -283,6 +301,13 @@ class _Discrepancy:
     segment: int
     error: float
     message: str
+
+
+def _same_theta(path: StoredPath, here: slice, segment: int, bases: Bases) -> bool:
+    """Return whether the stated coefficients of a segment's lower end are those of its basis."""
+    at = here.start + segment
+    stated, found = path.theta.dense(slice(at, at + 1))[0][0], bases.theta[0][segment]
+    return bool(np.abs(stated - found).max() <= COPY * np.abs(found).max())
 
 
 def _discrepancies(

@@ -1,0 +1,130 @@
+r"""Bases whose kernels are ill-conditioned, solved in 106 bits.
+
+Double precision leaves a solution of a kernel with the reciprocal condition number r an error of
+1e-16 / r. Below :data:`ILL` the values of the whole segment are computed in sums of two doubles,
+from the matrix without rounding (:func:`sparseopt.proofs.double_double.exact_block`), and rounded
+at the end.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from sparseopt.checking.parametric.kernels import Kernel, SingularKernel
+from sparseopt.checking.parametric.tables import CodeTables
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.maps import GramMap, LinearMap
+from sparseopt.proofs.double_double import EPSILON, DoubleDouble, Singular, exact_block
+
+__all__ = ["ILL", "PreciseMatrix", "precise_solution"]
+
+ILL = 1e-4
+"""Reciprocal condition number below which a kernel is solved in 106 bits."""
+
+_SECONDS = 20.0
+"""Estimated time up to which the kernels of a certificate are solved so."""
+_ENTRIES = 10**6
+"""Entries of a matrix, and products that an entry is a sum of, up to which it is formed."""
+_SOLVED = 1e-12
+"""Rounding errors in 106 bits, relative, with which a kernel counts as regular."""
+
+
+class PreciseMatrix:
+    """The matrix of a program in 106 bits, formed when it is first needed; and a budget of work."""
+
+    def __init__(self, A: LinearMap) -> None:
+        self.A = A
+        self._left = _SECONDS if _cost(A, *A.shape) <= _ENTRIES else 0.0
+
+    @property
+    def affordable(self) -> bool:
+        """Whether the matrix is small enough, and time is left."""
+        return self._left > 0.0
+
+    def spend(self, k: int) -> None:
+        """Charge the work for a kernel of size k."""
+        m, p = self.A.shape
+        self._left -= 2e-3 + 4e-4 * k + 2e-7 * k**3 + 3e-6 * m * p
+
+    @cached_property
+    def block(self) -> DoubleDouble:
+        """All of A, shape (m, p)."""
+        m, p = self.A.shape
+        return exact_block(self.A, np.arange(m), np.arange(p))
+
+
+def _cost(A: LinearMap, rows: int, columns: int) -> int:
+    return rows * columns * (len(A.X) if isinstance(A, GramMap) else 1)
+
+
+def precise_solution(
+    matrix: PreciseMatrix,
+    tables: CodeTables,
+    slots: Array,
+    low: float,
+    kernel: Kernel,
+    rows: Array,
+    columns: Array,
+) -> tuple[Array, Array]:
+    """Solve one segment's basis; return z and v of all coordinates, shape (2, p + m) each.
+
+    Values at the lower end, and rates.
+
+    Parameters
+    ----------
+    matrix : PreciseMatrix
+    tables : CodeTables
+    slots : int array of shape (p + m,)
+    low : float
+    kernel : Kernel
+        That of the rows and columns, in double precision.
+    rows, columns : int arrays of shape (k,)
+
+    Raises
+    ------
+    SingularKernel
+        When 106 bits are not enough, either.
+    """
+    A, p = matrix.block, matrix.A.shape[1]
+    matrix.spend(len(rows))
+    inverse = _inverse(A[np.ix_(rows, columns)], kernel)
+    known = []
+    for line in (tables.kink, tables.slope):
+        rate = line.rate[slots]
+        value = DoubleDouble(rate) * low + line.constant[slots]
+        known.append(
+            DoubleDouble(np.stack([value.high, rate]), np.stack([value.low, np.zeros_like(rate)]))
+        )
+    kinks, slopes = known
+    theta, nu = kinks[:, :p].copy(), slopes[:, p:].copy()
+    z_rows, back = _times(A, theta), _times(A.T, nu)
+    theta[:, columns] = _times(inverse, kinks[:, p + rows] - z_rows[:, rows])
+    nu[:, rows] = _times(inverse.T, -slopes[:, columns] - back[:, columns])
+    z_rows, back = _times(A, theta), _times(A.T, nu)
+    return (
+        np.concatenate([theta.high, z_rows.high], axis=1),
+        np.concatenate([-back.high, nu.high], axis=1),
+    )
+
+
+def _inverse(block: DoubleDouble, kernel: Kernel) -> DoubleDouble:
+    """Invert a kernel, scaled by powers of two."""
+    scale = kernel.row[:, None] * kernel.column
+    scaled = DoubleDouble(block.high * scale, block.low * scale)
+    try:
+        inverse = scaled.inverse()
+    except Singular as error:
+        raise SingularKernel("is singular") from error
+    growth = float((np.abs(inverse.high) @ np.abs(scaled.high)).max(initial=1.0))
+    if not growth * EPSILON * 1e3 <= _SOLVED:
+        raise SingularKernel(f"is singular in 106 bits (condition number {growth:.1g})")
+    back = kernel.column[:, None] * kernel.row
+    return DoubleDouble(inverse.high * back, inverse.low * back)
+
+
+def _times(matrix: DoubleDouble, vectors: DoubleDouble) -> DoubleDouble:
+    """Return the product with each row of `vectors`, shapes (m, k) and (q, k) to (q, m)."""
+    moved = np.flatnonzero(vectors.high.any(axis=0))
+    return vectors[:, moved] @ matrix[:, moved].T

@@ -1,0 +1,221 @@
+r"""Arrays of unevaluated sums of two doubles: 106 bits, a relative rounding error of 2e-32.
+
+For systems whose condition number is beyond double precision. Shared are the arithmetic and
+:func:`exact_block` by
+
+- the engine ``homotopy``, which walks paths of ill-conditioned data in it;
+- the checker (:mod:`sparseopt.checking.parametric.kernels`), which solves such kernels in it.
+
+The basis, the order of the equations and every decision stay with either of them.
+
+References
+----------
+Dekker (1971): A floating-point technique for extending the available precision; Hida, Li, Bailey
+(2001): Algorithms for quad-double precision floating point arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.kronecker import KroneckerMap, RepeatedMap
+from sparseopt.problems.parametric.maps import GramMap, LinearMap, StackedMap
+
+__all__ = ["EPSILON", "DoubleDouble", "Singular", "exact_block"]
+
+EPSILON = 2.0**-104
+"""Relative rounding error of one operation, at most."""
+
+_SPLIT = 2.0**27 + 1.0
+
+
+class Singular(ArithmeticError):
+    """A matrix has a zero pivot."""
+
+
+class DoubleDouble:
+    """An array of numbers high + low, abs(low) up to half a unit in the last place of high.
+
+    Indexing, broadcasting and the four operations are those of NumPy. Entries are to stay below
+    1e290 in absolute value.
+
+    Examples
+    --------
+    >>> third = DoubleDouble(1.0) / 3.0
+    >>> float((third * 3.0 - 1.0).high)
+    0.0
+    """
+
+    __array_priority__ = 100.0
+    __slots__ = ("high", "low")
+
+    def __init__(self, high: Any, low: Any = None) -> None:
+        self.high = np.asarray(high, dtype=np.float64)
+        self.low = np.zeros_like(self.high) if low is None else np.asarray(low)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the array."""
+        return self.high.shape
+
+    @property
+    def T(self) -> DoubleDouble:  # noqa: N802 (as in NumPy)
+        """The transpose."""
+        return DoubleDouble(self.high.T, self.low.T)
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+    def __getitem__(self, where: Any) -> DoubleDouble:
+        return DoubleDouble(self.high[where], self.low[where])
+
+    def __setitem__(self, where: Any, value: DoubleDouble | Array | float) -> None:
+        other = _lifted(value)
+        self.high[where], self.low[where] = other.high, other.low
+
+    def copy(self) -> DoubleDouble:
+        """Return the numbers in arrays of their own."""
+        return DoubleDouble(self.high.copy(), self.low.copy())
+
+    def __neg__(self) -> DoubleDouble:
+        return DoubleDouble(-self.high, -self.low)
+
+    def __add__(self, other: DoubleDouble | Array | float) -> DoubleDouble:
+        right = _lifted(other)
+        high, error = _two_sum(self.high, right.high)
+        low, rest = _two_sum(self.low, right.low)
+        high, error = _quick_two_sum(high, error + low)
+        return DoubleDouble(*_quick_two_sum(high, error + rest))
+
+    def __sub__(self, other: DoubleDouble | Array | float) -> DoubleDouble:
+        return self + (-_lifted(other))
+
+    def __rsub__(self, other: Array | float) -> DoubleDouble:
+        return _lifted(other) - self
+
+    def __mul__(self, other: DoubleDouble | Array | float) -> DoubleDouble:
+        right = _lifted(other)
+        high, error = _two_product(self.high, right.high)
+        error = error + (self.high * right.low + self.low * right.high)
+        return DoubleDouble(*_quick_two_sum(high, error))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: DoubleDouble | Array | float) -> DoubleDouble:
+        right = _lifted(other)
+        first = self.high / right.high
+        rest = self - right * first
+        second = rest.high / right.high
+        third = (rest - right * second).high / right.high
+        return DoubleDouble(*_quick_two_sum(first, second)) + third
+
+    def sum(self) -> DoubleDouble:
+        """Return the sum over the first axis, added up in pairs."""
+        terms = self
+        if len(terms) == 0:
+            return DoubleDouble(np.zeros(self.shape[1:]))
+        while len(terms) > 1:
+            half = len(terms) // 2
+            pairs = terms[:half] + terms[half : 2 * half]
+            if len(terms) % 2:
+                pairs[:1] = pairs[:1] + terms[-1:]
+            terms = pairs
+        return terms[0]
+
+    def __matmul__(self, other: DoubleDouble) -> DoubleDouble:
+        """Return the product of an (m, k) matrix with a (k, q) one."""
+        return (self.T[:, :, None] * other[:, None, :]).sum()
+
+    def inverse(self) -> DoubleDouble:
+        """Return the inverse of a square matrix, by Gauss and Jordan with row pivots.
+
+        Raises
+        ------
+        Singular
+        """
+        k = len(self)
+        high = np.concatenate([self.high, np.eye(k)], axis=1)
+        rows = DoubleDouble(high, np.concatenate([self.low, np.zeros((k, k))], axis=1))
+        for c in range(k):
+            r = c + int(np.argmax(np.abs(rows.high[c:, c])))
+            if rows.high[r, c] == 0.0 or not np.isfinite(rows.high[r, c]):
+                raise Singular(f"column {c} has no pivot")
+            if r != c:
+                rows[[c, r]] = rows[[r, c]]
+            pivot_row = rows[c] / rows[c, c]
+            factor = rows[:, c].copy()
+            factor[c] = 0.0
+            rows = rows - factor[:, None] * pivot_row[None, :]
+            rows[c] = pivot_row
+        return rows[:, k:]
+
+
+def _lifted(value: DoubleDouble | Array | float) -> DoubleDouble:
+    return value if isinstance(value, DoubleDouble) else DoubleDouble(value)
+
+
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return the sum and its rounding error (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def _quick_two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return the same where abs(a) >= abs(b) (Dekker)."""
+    total = a + b
+    return total, b - (total - a)
+
+
+def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return the product and its rounding error (Dekker, Veltkamp)."""
+    product = a * b
+    a_high, a_low = _halves(a)
+    b_high, b_low = _halves(b)
+    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return product, error
+
+
+def _halves(a: Array) -> tuple[Array, Array]:
+    scaled = _SPLIT * a
+    high = scaled - (scaled - a)
+    return high, a - high
+
+
+def exact_block(A: LinearMap, rows: Array, columns: Array) -> DoubleDouble:
+    """Return A[rows, columns] without the rounding errors of double precision.
+
+    The entries of a Gram matrix or of a Kronecker product are sums and products of the data, which
+    ``A.block`` rounds; here they keep 106 bits.
+
+    Parameters
+    ----------
+    A : LinearMap
+    rows, columns : int arrays
+
+    Returns
+    -------
+    DoubleDouble of shape (len(rows), len(columns))
+    """
+    if isinstance(A, GramMap):
+        left, right = DoubleDouble(A.X[:, rows]), DoubleDouble(A.X[:, columns])
+        return left.T @ right / A.divisor
+    if isinstance(A, KroneckerMap):
+        i2, i1 = np.divmod(rows, A.right.shape[0])
+        j2, j1 = np.divmod(columns, A.right.shape[1])
+        return DoubleDouble(A.right.block(i1, j1)) * DoubleDouble(A.left.block(i2, j2))
+    if isinstance(A, RepeatedMap):
+        i_block, i = np.divmod(rows, A.part.shape[0])
+        j_block, j = np.divmod(columns, A.part.shape[1])
+        return exact_block(A.part, i, j) * np.equal.outer(i_block, j_block).astype(np.float64)
+    if isinstance(A, StackedMap):
+        block = DoubleDouble(np.zeros((len(rows), len(columns))))
+        for part, low, high in zip(A.parts, A.offsets[:-1], A.offsets[1:], strict=True):
+            inside = np.flatnonzero((rows >= low) & (rows < high))
+            block[inside] = exact_block(part, rows[inside] - low, columns)
+        return block
+    return DoubleDouble(A.block(rows, columns))
