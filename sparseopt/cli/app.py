@@ -9,6 +9,7 @@ import click
 from sparseopt.cli.bench import bench
 from sparseopt.cli.examine import backends, check, info
 from sparseopt.cli.exits import Application, ExitCode
+from sparseopt.cli.fit import fit
 from sparseopt.cli.make import convert, generate
 from sparseopt.cli.private import private
 from sparseopt.cli.select import select
@@ -55,6 +56,7 @@ def main(ctx: click.Context) -> Any:
 
 for _command in (
     solve,
+    fit,
     select,
     two_sample,
     private,

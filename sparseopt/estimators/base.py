@@ -25,8 +25,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sparseopt.api import solve
+from sparseopt.cards import NamedValues
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.l1 import column_names
 from sparseopt.result import relative_gap
 from sparseopt.selection.choice import Selection, coefficients_at
 from sparseopt.selection.cross_validation import CVResult
@@ -279,6 +281,15 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
         self.coef_: Array = x[:d].copy()
         centre, level = self._origin
         self.intercept_: Any = float(x[d:].sum() + level - centre @ x[:d])
+
+    @property
+    def coefficients_(self) -> NamedValues:
+        """The coefficients and the intercept by name, as a table."""
+        check_is_fitted(self)
+        found = getattr(self, "feature_names_in_", None)
+        names = column_names(None if found is None else list(found), self.n_features_in_)
+        values = np.append(np.ravel(self.coef_), self.intercept_)
+        return NamedValues([*names, "intercept"], values)
 
     def at(self, lam: float) -> Self:
         """Return the estimator as fitted with another lam, read off the path: nothing is solved.

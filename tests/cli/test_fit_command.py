@@ -1,0 +1,69 @@
+"""``sparseopt fit``: from a table to a named, verified model."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+import sparseopt
+from sparseopt.cli import main
+from sparseopt.estimators import LADLasso, QuantileLassoCV
+
+FRAME = load_diabetes(as_frame=True, scaled=False).frame
+
+
+@pytest.fixture
+def table(tmp_path):
+    file = tmp_path / "diabetes.csv"
+    FRAME.to_csv(file, index=False)
+    return file
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["fit", *map(str, arguments)])
+
+
+def test_a_picture_and_a_path_in_one_line(table, tmp_path):
+    picture, path = tmp_path / "p.png", tmp_path / "path.json"
+    done = run("lad", table, "--target", "target", "--plot", picture, "-o", path)
+    assert done.exit_code == 0, done.output
+    assert "verified" in done.output and "bmi" in done.output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert json.loads(path.read_text())
+
+
+def test_the_numbers_are_those_of_the_estimator(table):
+    X, y = FRAME.drop(columns="target"), FRAME["target"]
+    done = run("lad", table, "--target", "target", "--by", "bic", "--json")
+    model = LADLasso(rule="bic").fit(X, y)
+    found = json.loads(done.stdout)
+    assert found["coefficients"] == pytest.approx(model.coefficients_.nonzero(), rel=1e-9)
+    assert found["lam"] == pytest.approx(model.lam_) and found["verdict"] == "verified"
+    done = run("quantile", table, "--target", "target", "--quantile", 0.9, "--by", "cv", "--json")
+    model = QuantileLassoCV(quantile=0.9).fit(X, y)
+    assert json.loads(done.stdout)["lam"] == pytest.approx(model.lam_)
+
+
+def test_classes(tmp_path):
+    frame = load_breast_cancer(as_frame=True).frame.iloc[:100, -8:]
+    frame.to_csv(tmp_path / "cancer.csv", index=False)
+    done = run("svm", tmp_path / "cancer.csv", "--target", "target", "--lam", 5, "--json")
+    assert json.loads(done.stdout)["rule"] == "given"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lad", "TABLE", "--target", "price"], "has no column 'price'; there are: age"),
+        (["lad", "TABLE", "--target", "target", "--quantile", "0.5"], "is for the model quantile"),
+        (["svm", "TABLE", "--target", "target"], "Only binary classification"),
+        (["lad", "TABLE", "--target", "target", "--lam", "-1"], "'lam' parameter"),
+        (["lad", "nothing.csv", "--target", "y"], "nothing.csv"),
+    ],
+)
+def test_wrong_input_is_one_line(table, arguments, message):
+    done = run(*[table if each == "TABLE" else each for each in arguments])
+    assert done.exit_code == 2
+    assert message in done.output and "Traceback" not in done.output
+    assert isinstance(sparseopt.__version__, str)
