@@ -37,6 +37,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/\d\d_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "capture_repr": ("_repr_html_",),
     "download_all_examples": False,
     "show_signature": False,
     "remove_config_comments": True,

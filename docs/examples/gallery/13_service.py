@@ -27,10 +27,7 @@ print(
     result.status.value, result.limit and result.limit.value, result.verdict.value
 )
 print(f"variance {result.objective:.4f}, at most {result.bound:.4f}")
-print(
-    f"{len(reports)} reports"
-    + (f", the last: {reports[-1].text}" if reports else "")
-)
+print(f"reports: {len(reports)}")
 
 # %%
 # Everything that goes wrong is a ``SparseOptError`` with a sentence for a

@@ -44,7 +44,8 @@ ax = test.plot_witness()
 # Two halves of the benign tumours do not differ:
 
 half = np.random.default_rng(0).permutation(len(benign))
-same = two_sample_test(benign.iloc[half[:178]], benign.iloc[half[178:]], d=3)
+one, other = benign.iloc[half[:178]], benign.iloc[half[178:]]
+same = two_sample_test(one, other, d=3)
 print(f"p = {same.p_value:.2f}")
 
 # %%

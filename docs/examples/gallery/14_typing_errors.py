@@ -1,14 +1,11 @@
 """
-A subspace among outliers
-=========================
-
-**Do thirty typing errors spoil a picture of 569 tumours?** *Family: robust
-subspaces.*
+Thirty typing errors
+====================
 
 A plane through thirty measurements shows benign and malignant tumours apart.
 Now thirty rows get a typing error each, in one entry. Principal components
-minimise squared distances, so these few turn the plane. Here the distances
-themselves are minimised.
+minimise squared distances, so these few turn the plane. Least distances do not
+mind.
 """
 
 import matplotlib.pyplot as plt
@@ -52,12 +49,9 @@ print(
 )
 
 # %%
-# What the certificate says
-# -------------------------
-# Where enough points lie exactly in one subspace, the optimum is proven. Real
-# data do not: the status is ``converged``, and a convex relaxation gives a
-# lower bound for all planes. ``verified`` means that the bound was recomputed
-# and holds.
+# Real data lie in no plane exactly: the status is ``converged``, with a lower
+# bound for all planes from a convex relaxation, which the checker has
+# recomputed.
 
 print(
     f"{robust.objective:.1f}, at least {robust.bound:.1f}, {robust.verdict.value}"
