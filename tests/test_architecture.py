@@ -19,7 +19,7 @@ import sparseopt
 PACKAGE = Path(sparseopt.__file__).parent
 
 LAYERS = (
-    ("errors",),
+    ("errors", "exact"),
     ("installed", "blas"),
     ("compiling",),
     ("cards", "families", "params", "verbs"),
@@ -205,6 +205,18 @@ def test_one_import_too_many_is_seen(module, line, complaint):
     text, is_package = MODULES[module]
     changed = {**MODULES, module: (f"{text}\n{line}\n", is_package)}
     assert complaint in complaints(changed)
+
+
+def test_the_exact_program_stands_alone():
+    text, _ = MODULES["sparseopt.exact"]
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            names.add(str(node.module))
+    assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
 
 
 def test_two_files_that_import_each_other_are_seen():

@@ -28,12 +28,36 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and not
 @click.argument("instance", type=_FILE)
 @click.argument("result", type=_FILE)
 @b_bar_option
+@click.option(
+    "--exact", "in_fractions", is_flag=True, help="In rational arithmetic, by a program apart."
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.0, min_open=True),
+    default=600.0,
+    show_default=True,
+    help="Processor time of --exact, then the verdict is unproven.",
+)
 @_JSON
-def check(instance: Path, result: Path, b_bar: str | None, as_json: bool) -> ExitCode:
+def check(
+    instance: Path,
+    result: Path,
+    b_bar: str | None,
+    in_fractions: bool,
+    seconds: float,
+    as_json: bool,
+) -> ExitCode:
     """Verify RESULT against INSTANCE by arithmetic alone, trusting no backend.
+
+    With --exact another program does so, which shares no code with this package and takes all
+    numbers of INSTANCE (.npz) and RESULT as rational ones.
 
     Exit codes: 0 verified, 1 refuted, 2 unreadable or another instance's result, 3 unproven.
     """
+    if in_fractions:
+        if b_bar is not None:
+            raise ParamError("--b-bar is for an MPS file; --exact reads .npz")
+        return _check_exactly(instance, result, seconds, as_json)
     import sparseopt
     from sparseopt import Verdict
     from sparseopt.io import load_result
@@ -78,6 +102,31 @@ def check(instance: Path, result: Path, b_bar: str | None, as_json: bool) -> Exi
         Verdict.REFUTED: ExitCode.NO_ANSWER,
         Verdict.UNPROVEN: ExitCode.UNPROVEN,
     }[report.verdict]
+
+
+def _check_exactly(instance: Path, result: Path, seconds: float, as_json: bool) -> ExitCode:
+    from sparseopt import exact
+
+    if instance.suffix.lower() != ".npz":
+        raise ProblemError(
+            f"--exact reads instances as .npz: run `sparseopt convert {instance} FILE.npz` first"
+        )
+    with ProgressLine("checking in rational arithmetic", enabled=not as_json):
+        try:
+            verdict, message = exact.check(instance, result, seconds)
+        except (exact.Unreadable, exact.Unproven, OSError, ValueError, KeyError) as error:
+            raise ProblemError(f"{instance} and {result} cannot be compared: {error}") from error
+    if as_json:
+        print_json({"verdict": verdict, "messages": [message]})
+    else:
+        from sparseopt.cli.tables import print_facts
+
+        print_facts([("verdict", verdict), ("because", message)])
+    return {
+        "proven": ExitCode.ANSWER,
+        "refuted": ExitCode.NO_ANSWER,
+        "unproven": ExitCode.UNPROVEN,
+    }[verdict]
 
 
 def _short(fingerprint: str | None) -> str:

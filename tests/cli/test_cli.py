@@ -501,6 +501,24 @@ def test_check_refuses_another_instances_result(instance, tmp_path):
     refused(run("check", instance, instance))
 
 
+def test_check_in_rational_arithmetic(tmp_path):
+    problem = sparseopt.problems.ParametricLP([[3.0, 1.0]], [1.0], [0.1], [1.0, 2.0], [0.0, -0.3])
+    instance, out = tmp_path / "p.npz", tmp_path / "r.json"
+    sparseopt.save(problem, instance)
+    result = sparseopt.solve(problem, lam=0.7)
+    result.save(out)
+    done = run("check", instance, out, "--exact")
+    assert done.exit_code == 0
+    assert "proven" in done.stdout
+    result.with_changes(objective=result.objective + 1.0).save(out)
+    done = run("check", instance, out, "--exact", "--json")
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["verdict"] == "refuted"
+    result.save(out)
+    assert "convert" in refused(run("check", tmp_path / "p.mps", out, "--exact"))
+    assert "cannot be compared" in refused(run("check", instance, instance, "--exact"))
+
+
 # ---- info, backends, generate, convert, version
 
 

@@ -1,0 +1,1620 @@
+"""Check a result in exact arithmetic: a second opinion that shares no code with the package.
+
+    python exact.py INSTANCE.npz RESULT.json [--seconds 600] [--json]
+
+Instances of the parametric problems, budgets, sparse trust-region problems and MISDPs, up to what
+the seconds allow. Not covered: the logistic loss, kernels, matrices of rank one, Kronecker
+products, names, traces, and why a path ends before it reaches what was asked.
+
+Standard library only; every number of the two files is taken as the rational number that it is.
+What is proven is a theorem about these numbers, with the margins that the report states: how far
+the point is outside the constraints, how far the stated objective is off, and by how much another
+feasible point could be better. Exit codes: 0 proven, 1 refuted, 2 unreadable, 3 not proven (no
+evidence, evidence that needs more than this program does, or too large).
+
+Floating point is used to guess (a direction, a factorisation, a multiplier), never to decide.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import math
+import struct
+import sys
+import time
+import zipfile
+from fractions import Fraction
+from io import BytesIO
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+ZERO, ONE = Fraction(0), Fraction(1)
+FEASIBLE, OBJECTIVE, CONIC, GAP = 1e-8, 1e-9, 1e-7, 1e-9  # margins, relative to the data's units
+LIMIT = 2**29  # bytes that an archive may unpack to
+
+
+class Refuted(Exception):
+    """Something stated is false."""
+
+
+class Unproven(Exception):
+    """Nothing false was found, and the claim is not proven."""
+
+
+class Empty(Exception):
+    """A box holds no point."""
+
+
+class Unreadable(Exception):
+    """A file is not what it should be."""
+
+
+class Clock:
+    """Ends the work after some seconds of processor time."""
+
+    end = math.inf
+
+    @classmethod
+    def check(cls):
+        if time.process_time() > cls.end:
+            raise Unproven("too large: the time is over before all is checked")
+
+
+# ---- Files
+
+
+def read_npy(data):
+    if data[:6] != b"\x93NUMPY" or len(data) < 12:
+        raise Unreadable("an entry is no .npy array")
+    wide = data[6] > 1
+    size = struct.unpack("<I" if wide else "<H", data[8 : 12 if wide else 10])[0]
+    begin = 12 if wide else 10
+    header = ast.literal_eval(data[begin : begin + size].decode("latin1").strip())
+    codes = {"f8": "d", "f4": "f", "i8": "q", "i4": "i", "i2": "h", "i1": "b", "u1": "B", "b1": "?"}
+    code = codes.get(str(header["descr"])[1:])
+    if code is None or str(header["descr"])[0] not in "<|":
+        raise Unreadable(f"an array of the type {header['descr']!r}")
+    shape, body = tuple(header["shape"]), data[begin + size :]
+    count = math.prod(shape)
+    if len(body) != count * struct.calcsize(code):
+        raise Unreadable("an array is cut off")
+    values = list(struct.unpack(f"<{count}{code}", body))
+    if header["fortran_order"] and len(shape) == 2:
+        rows, columns = shape
+        values = [values[i + j * rows] for i in range(rows) for j in range(columns)]
+    return Table(shape, values, str(header["descr"]))
+
+
+class Table:
+    """An array: its shape, and its numbers by rows."""
+
+    def __init__(self, shape, values, descr=""):
+        self.shape, self.values, self.descr = tuple(shape), values, descr
+
+    def rows(self):
+        width = self.shape[1]
+        return [self.values[i * width : (i + 1) * width] for i in range(self.shape[0])]
+
+
+def read_archive(raw):
+    with zipfile.ZipFile(BytesIO(raw)) as archive:
+        if sum(info.file_size for info in archive.infolist()) > LIMIT:
+            raise Unproven("too large: an archive unpacks to more than 512 MB")
+        return {
+            i.filename.removesuffix(".npy"): read_npy(archive.read(i)) for i in archive.infolist()
+        }
+
+
+def read_instance(path):
+    arrays = read_archive(Path(path).read_bytes())
+    header = json.loads(bytes(arrays.pop("__header__").values))
+    if header.get("format") != "sparseopt-instance" or header.get("version") != 1:
+        raise Unreadable("no instance of version 1")
+    return header, arrays
+
+
+def fingerprint(header, arrays):
+    """SHA-256 of the content: kind and values, then all arrays by name."""
+    digest = hashlib.sha256(json.dumps([header["kind"], header["params"]], sort_keys=True).encode())
+    names = {
+        name.rsplit(".", 1)[0] if f"{name.rsplit('.', 1)[0]}.indptr" in arrays else name
+        for name in arrays
+    }
+    for name in sorted(names):
+        parts = (
+            [name]
+            if name in arrays
+            else [f"{name}.{part}" for part in ("data", "indices", "indptr")]
+        )
+        for part in parts:
+            table = arrays[part]
+            digest.update(json.dumps([part, table.descr, list(table.shape)]).encode())
+            code = {
+                "f8": "d",
+                "f4": "f",
+                "i8": "q",
+                "i4": "i",
+                "i2": "h",
+                "i1": "b",
+                "u1": "B",
+                "b1": "?",
+            }
+            digest.update(
+                struct.pack(f"<{len(table.values)}{code[table.descr[1:]]}", *table.values)
+            )
+        if name not in arrays:
+            digest.update(json.dumps([name, list(arrays[f"{name}.shape"].values)]).encode())
+    return digest.hexdigest()
+
+
+def read_result(path):
+    path = Path(path)
+    tree = json.loads(path.read_text("utf-8"))
+    if tree.get("format") != "sparseopt-result" or tree.get("version") != 1:
+        raise Unreadable("no result of version 1")
+    beside = {}
+    if tree.get("arrays"):
+        raw = (path.parent / Path(tree["arrays"]["file"]).name).read_bytes()
+        if hashlib.sha256(raw).hexdigest() != tree["arrays"]["sha256"]:
+            raise Unreadable("the arrays beside the result are not its own")
+        beside = read_archive(raw)
+    words = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+    def decode(node):
+        if isinstance(node, dict) and "dtype" in node and "shape" in node:
+            if "entry" in node:
+                return beside[node["entry"]]
+            values = [words.get(v, v) if isinstance(v, str) else v for v in node["data"]]
+            if len(values) != math.prod(node["shape"]) or any(isinstance(v, str) for v in values):
+                raise Unreadable("an array of the result is not its shape")
+            return Table(node["shape"], values)
+        if isinstance(node, dict):
+            return {key: decode(value) for key, value in node.items()}
+        if isinstance(node, list):
+            return [decode(value) for value in node]
+        return node
+
+    tree["path"], tree["certificate"] = decode(tree["path"]), decode(tree["certificate"])
+    tree["x"], tree["duals"] = decode(tree["x"]), decode(tree["duals"])
+    for name in ("objective", "bound"):
+        tree[name] = words.get(tree[name], tree[name])
+    return tree
+
+
+def exact(value):
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise Refuted(f"{value!r} is stated where a finite number belongs")
+    return Fraction(value)
+
+
+def exacts(values):
+    return [exact(value) for value in values]
+
+
+# ---- Linear algebra
+
+
+def whole(values):
+    """Fractions as integers over one denominator."""
+    scale = math.lcm(*(v.denominator for v in values)) if values else 1
+    return [v.numerator * (scale // v.denominator) for v in values], scale
+
+
+class Matrix:
+    """A sparse matrix of integers over one denominator, by rows and by columns."""
+
+    def __init__(self, rows, width):
+        flat, self.scale = whole([a for row in rows for a in row.values()])
+        numbers, self.shape = iter(flat), (len(rows), width)
+        self.rows = [[(j, next(numbers)) for j in row] for row in rows]
+        self.columns = [[] for _ in range(width)]
+        for i, row in enumerate(self.rows):
+            for j, a in row:
+                self.columns[j].append((i, a))
+
+    def _times(self, lines, x):
+        ints, scale = whole(x)
+        scale *= self.scale
+        return [Fraction(sum(a * ints[j] for j, a in line), scale) for line in lines]
+
+    def times(self, x):
+        Clock.check()
+        return self._times(self.rows, x)
+
+    def transposed(self, x):
+        return self._times(self.columns, x)
+
+    def column(self, j):
+        return {i: Fraction(a, self.scale) for i, a in self.columns[j]}
+
+
+def solve(equations, targets, count):
+    """Some x with E x = b exactly, zero where no pivot is; None where there is none (Bareiss)."""
+    rows = []
+    for row, b in zip(equations, targets, strict=True):
+        ints, _ = whole([*(row.get(j, ZERO) for j in range(count)), b])
+        rows.append(ints)
+    last, pivots = 1, []
+    for i, row in enumerate(rows):
+        Clock.check()
+        pivot = max(range(count), key=lambda j: abs(row[j]), default=None)
+        if pivot is None or row[pivot] == 0:
+            if row[-1]:
+                return None
+            pivots.append(None)
+            continue
+        for other in rows[i + 1 :]:
+            entry = other[pivot]
+            other[:] = [
+                (row[pivot] * a - entry * b) // last for a, b in zip(other, row, strict=True)
+            ]
+        last = row[pivot]
+        pivots.append(pivot)
+    found = {}
+    for row, pivot in zip(reversed(rows), reversed(pivots), strict=True):
+        if pivot is not None:
+            known = sum(row[j] * y for j, y in found.items())
+            found[pivot] = (last * row[-1] - known) // row[pivot]
+    return [Fraction(found.get(j, 0), last) for j in range(count)]
+
+
+def positive(matrix, slack):
+    """Whether M + slack I is positive semidefinite, by a guessed factor and a small remainder.
+
+    M + slack I = L L' + R, where L is a rounded Cholesky factor of M + slack / 2 I and R has a
+    dominant diagonal: both are semidefinite.
+    """
+    Clock.check()
+    n, half = len(matrix), float(slack) / 2.0
+    L = []
+    for i in range(n):
+        line = []
+        for j in range(i + 1):
+            rest = float(matrix[i][j]) - sum(
+                a * b for a, b in zip(line, L[j] if j < i else line, strict=False)
+            )
+            if j < i:
+                line.append(rest / L[j][j])
+            elif rest + half <= 0.0:
+                return False
+            else:
+                line.append(math.sqrt(rest + half))
+        L.append(line)
+    unit = 2 ** max(0, 70 - math.frexp(max((abs(a) for line in L for a in line), default=1.0))[1])
+    ints = [[round(Fraction(a) * unit) for a in line] for line in L]
+    left = [ZERO] * n
+    for i in range(n):
+        for j in range(i + 1):
+            product = sum(a * b for a, b in zip(ints[i], ints[j], strict=False))
+            rest = matrix[i][j] - Fraction(product, unit * unit)
+            if i == j:
+                left[i] += rest + slack
+            else:
+                left[i] -= abs(rest)
+                left[j] -= abs(rest)
+    return all(a >= 0 for a in left)
+
+
+def root_up(value):
+    """A rational that is at least the root of a nonnegative one."""
+    if value <= 0:
+        return ZERO
+    scale = 2 ** max(
+        0, 2 * (70 - (value.numerator.bit_length() - value.denominator.bit_length()) // 2)
+    )
+    return Fraction(math.isqrt(value.numerator * scale // value.denominator) + 1, math.isqrt(scale))
+
+
+# ---- Parametric problems: sums of convex piecewise-linear functions of theta and of A theta
+
+
+class Function:
+    """Kinks and slopes as pairs (constant, rate); a slope None is infinite. Zero at kink 0."""
+
+    def __init__(self, kinks, slopes):
+        self.kinks, self.slopes = kinks, slopes
+
+    def at(self, lam):
+        kinks = [a + lam * b if b else a for a, b in self.kinks]
+        slopes = [None if s is None else s[0] + lam * s[1] if s[1] else s[0] for s in self.slopes]
+        return kinks, slopes
+
+
+def value_at(piece, z):
+    """f(z), and how far z is outside the domain; what is outside counts as at its end."""
+    kinks, slopes = piece
+    inside = max(z, kinks[0]) if slopes[0] is None else z
+    inside = min(inside, kinks[-1]) if slopes[-1] is None else inside
+    total = ZERO
+    if inside < kinks[0]:
+        total = slopes[0] * (inside - kinks[0])
+    for k, begin in enumerate(kinks):
+        end = kinks[k + 1] if k + 1 < len(kinks) else inside
+        step = min(max(inside, begin), max(end, begin)) - begin
+        if step > 0:
+            total += slopes[k + 1] * step
+    return total, abs(z - inside)
+
+
+def conjugate(piece, v):
+    """The largest v z - f(z), for v between the outer slopes."""
+    kinks, slopes = piece
+    best, total = v * kinks[0], ZERO
+    for k in range(1, len(kinks)):
+        total += slopes[k] * (kinks[k] - kinks[k - 1])
+        best = max(best, v * kinks[k] - total)
+    return best
+
+
+def constant(*values):
+    return [(exact(v) if not isinstance(v, Fraction) else v, ZERO) for v in values]
+
+
+def absolute(weight):
+    return Function(constant(0), constant(-weight, weight))
+
+
+def lam_absolute(weight):
+    return Function(constant(0), [(ZERO, -weight), (ZERO, weight)])
+
+
+def band(center, radius):
+    return Function([(center, -radius), (center, radius)], [None, (ZERO, ZERO), None])
+
+
+class Program:
+    """min sum phi_j(theta_j) + sum psi_i((A theta)_i) + offset; the sign is -1 for a maximum."""
+
+    def __init__(self, A, phi, psi, offset=(0, 0, 0), sign=1):
+        self.A, self.phi, self.psi, self.sign = A, phi, psi, sign
+        self.offset = [Fraction(o) for o in offset]
+        both = [*phi, *psi]
+        self.moves = (
+            any(b for f in both for _, b in f.kinks),
+            any(s is not None and s[1] for f in both for s in f.slopes),
+        )
+
+
+def dense(table):
+    return [{j: Fraction(a) for j, a in enumerate(row) if a} for row in table.rows()]
+
+
+def sparse(arrays, name):
+    if name in arrays:
+        return dense(arrays[name]), arrays[name].shape[1]
+    data, index, ptr = (arrays[f"{name}.{part}"].values for part in ("data", "indices", "indptr"))
+    rows = [{} for _ in ptr[1:]]
+    for i, row in enumerate(rows):
+        for k in range(ptr[i], ptr[i + 1]):
+            row[index[k]] = row.get(index[k], ZERO) + Fraction(data[k])
+    return rows, arrays[f"{name}.shape"].values[1]
+
+
+def gram(rows, width, divisor):
+    """X'X / divisor exactly."""
+    A = Matrix(rows, width)
+    full = [[0] * len(rows) for _ in range(width)]
+    for j, column in enumerate(A.columns):
+        for i, a in column:
+            full[j][i] = a
+    scale = divisor * A.scale**2
+    out = [{} for _ in range(width)]
+    for i in range(width):
+        Clock.check()
+        for j in range(i + 1):
+            out[i][j] = out[j][i] = Fraction(sum(map(int.__mul__, full[i], full[j])), 1) / scale
+    return out
+
+
+def programs(header, arrays):
+    """The general form of a parametric instance; one for each column where it falls apart."""
+    kind, params = header["kind"], header["params"]
+
+    def weights(name, count):
+        return exacts(arrays[name].values) if name in arrays else [ONE] * count
+
+    if kind == "piecewise-linear-program":
+        rows, p = sparse(arrays, "A")
+        parts = []
+        for name in ("phi", "psi"):
+            get = lambda part, name=name: arrays[f"{name}_{part}"].values  # noqa: E731
+            ptr, found = get("ptr"), []
+            for i in range(len(ptr) - 1):
+                kinks = range(ptr[i], ptr[i + 1])
+                slopes = range(ptr[i] + i, ptr[i + 1] + i + 1)
+                found.append(
+                    Function(
+                        [(exact(get("kink")[k]), exact(get("kink_rate")[k])) for k in kinks],
+                        [
+                            (exact(get("slope")[k]), exact(get("slope_rate")[k]))
+                            if math.isfinite(get("slope")[k])
+                            else None
+                            for k in slopes
+                        ],
+                    )
+                )
+            parts.append(found)
+        return [Program(Matrix(rows, p), *parts, exacts(arrays["offset"].values))]
+    if kind == "parametric-lp":
+        rows, n = sparse(arrays, "A")
+        b, b_bar, c, c_bar = (exacts(arrays[k].values) for k in ("b", "b_bar", "c", "c_bar"))
+        phi = [Function(constant(0), [None, (-s, -r)]) for s, r in zip(c, c_bar, strict=True)]
+        flat = (ZERO, ZERO)
+        if params["form"] == "inequality":
+            psi = [Function([t], [flat, None]) for t in zip(b, b_bar, strict=True)]
+        else:
+            psi = [Function([t, t], [None, flat, None]) for t in zip(b, b_bar, strict=True)]
+        return [Program(Matrix(rows, n), phi, psi, sign=-1)]
+    if kind in ("lad-lasso", "quantile-lasso", "l1-svm"):
+        y, rows = exacts(arrays["y"].values), dense(arrays["X"])
+        d, count = arrays["X"].shape[1], weights("sample_weights", len(rows))
+        w = weights("weights", d)
+        if params.get("fit_intercept", kind == "l1-svm"):
+            w = [*w, ZERO]
+            rows = [{**row, d: ONE} for row in rows]
+        if kind == "l1-svm":
+            rows = [{j: a * t for j, a in row.items()} for row, t in zip(rows, y, strict=True)]
+            psi = [Function(constant(1), constant(-k, 0)) for k in count]
+        else:
+            tau = exact(params["tau"]) if kind == "quantile-lasso" else Fraction(1, 2)
+            scale = 2 if kind == "lad-lasso" else 1
+            psi = [
+                Function(constant(t), constant(-scale * k * tau, scale * k * (1 - tau)))
+                for t, k in zip(y, count, strict=True)
+            ]
+        return [Program(Matrix(rows, len(w)), [lam_absolute(a) for a in w], psi)]
+    if kind in ("dantzig-selector", "compressed-sensing"):
+        y, rows, d = exacts(arrays["y"].values), dense(arrays["X"]), arrays["X"].shape[1]
+        if kind == "dantzig-selector":
+            count = weights("sample_weights", len(rows))
+            divisor = sum(count) if params.get("scale") == "n" else ONE
+            if "sample_weights" in arrays:
+                raise Unproven("weights of observations of a Dantzig selector are not covered")
+            X = Matrix(rows, d)
+            y = [a / divisor for a in X.transposed(y)]
+            rows = gram(rows, d, divisor)
+        return [l1_program(rows, d, y, weights("weights", d), weights("row_weights", len(rows)))]
+    if kind in ("lpd", "clime"):
+        rows, d = sparse(arrays, "S")
+        w, r = weights("weights", d), weights("row_weights", d)
+        if kind == "lpd":
+            return [l1_program(rows, d, exacts(arrays["delta"].values), w, r)]
+        return [l1_program(rows, d, [Fraction(i == k) for i in range(d)], w, r) for k in range(d)]
+    raise Unproven(f"instances of the kind {kind!r} are not covered")
+
+
+def l1_program(rows, width, center, w, r):
+    psi = [band(c, k) for c, k in zip(center, r, strict=True)]
+    return Program(Matrix(rows, width), [absolute(a) for a in w], psi)
+
+
+class Point:
+    """One lam: the functions there, their units, and what theta and nu prove."""
+
+    def __init__(self, program, lam):
+        self.program, self.lam = program, lam
+        self.phi = [f.at(lam) for f in program.phi]
+        self.psi = [f.at(lam) for f in program.psi]
+        o = program.offset
+        self.offset = o[0] + lam * (o[1] + lam * o[2])
+        self.kinks = [float(max(map(abs, k))) for k, _ in self.psi]
+        self.units = self._units()
+
+    def _units(self):
+        """For rows and variables: the size that the data lead one to expect."""
+        A, scale = self.program.A, float(self.program.A.scale)
+        own = [float(max(map(abs, k))) for k, _ in self.phi]
+        typical = list(own)
+        for i, row in enumerate(A.rows):
+            for j, a in row:
+                typical[j] = max(typical[j], self.kinks[i] * scale / abs(a))
+        rows = [
+            kink + max((abs(a) / scale * typical[j] for j, a in row), default=0.0)
+            for kink, row in zip(self.kinks, A.rows, strict=True)
+        ]
+        return typical, rows
+
+    def primal(self, theta):
+        """P(theta), with the largest violation in units of the terms, which units limit."""
+        A = self.program.A
+        z, total, worst = A.times(theta), self.offset, 0.0
+        scale, sizes = float(A.scale), [abs(float(t)) for t in theta]
+        largest = max(sizes, default=0.0)
+        for j, (piece, t) in enumerate(zip(self.phi, theta, strict=True)):
+            value, off = value_at(piece, t)
+            total += value
+            if off:
+                limit = min(largest, self.units[0][j]) or largest
+                worst = max(worst, float(off) / (limit + float(max(map(abs, piece[0])))))
+        for i, (piece, t) in enumerate(zip(self.psi, z, strict=True)):
+            value, off = value_at(piece, t)
+            total += value
+            if off:
+                terms = sum(abs(a) / scale * sizes[j] for j, a in A.rows[i])
+                worst = max(worst, float(off) / (min(terms, self.units[1][i]) + self.kinks[i]))
+        return total, worst
+
+    def objective_unit(self):
+        best = 0.0
+        for pieces, units in ((self.phi, self.units[0]), (self.psi, self.units[1])):
+            for (_, slopes), unit in zip(pieces, units, strict=True):
+                best = max([best, *(abs(float(s)) * unit for s in slopes if s is not None)])
+        return best
+
+    def dual(self, nu, value, allowed):
+        """Return a lower bound of P by multipliers near nu, and what of it is a charge.
+
+        What is outside the slopes is charged by :meth:`_loss`, or put to their ends exactly.
+        """
+        given = nu
+        nu = [clip(v, *ends(piece)) for v, piece in zip(nu, self.psi, strict=True)]
+        steepest = max((abs(s) for f in self.phi for s in f[1] if s is not None), default=ZERO)
+        entry = max((abs(a) for row in self.program.A.rows for _, a in row), default=1)
+        near = max(map(abs, given), default=ZERO) + steepest * self.program.A.scale / entry
+        near /= 10**8
+        put, best = set(), None
+        for _ in range(6):
+            v = self._prices(nu)
+            out = self._outside(v)
+            loss = self._loss(out, value) if out else ZERO
+            if any(abs(a - b) > near for a, b in zip(given, nu, strict=True)):
+                break
+            if loss is not None:
+                pairs = [*zip(self.phi, v, strict=True), *zip(self.psi, nu, strict=True)]
+                conj = sum((conjugate(f, clip(a, *ends(f))) for f, a in pairs), ZERO)
+                found = self.offset - conj - loss
+                best = max(best, (found, loss)) if best else (found, loss)
+                if loss <= allowed / 2:
+                    break
+            # Those whose cost is too large, or has no bound, are put to the ends of their slopes.
+            costly = {j for j in out if (self._loss({j: out[j]}, value) or ONE) * 1000 > allowed}
+            if costly <= put:
+                break
+            put |= costly
+            nu = self._put(nu, sorted(put), v)
+            if nu is None:
+                break
+        return best
+
+    def _prices(self, nu):
+        return [-a for a in self.program.A.transposed(nu)]
+
+    def _outside(self, v):
+        """How far multipliers of variables are outside their slopes."""
+        found = {}
+        for j, (a, piece) in enumerate(zip(v, self.phi, strict=True)):
+            low, high = ends(piece)
+            off = max(
+                low - a if low is not None else ZERO, a - high if high is not None else ZERO, ZERO
+            )
+            if off:
+                found[j] = off
+        return found
+
+    def _loss(self, out, value):
+        """What multipliers outside may cost: all costs together are within the objective."""
+        least = ZERO
+        for piece in [*self.phi, *self.psi]:
+            low, high = ends(piece)
+            if (low is not None and low > 0) or (high is not None and high < 0):
+                return None
+            least -= conjugate(piece, ZERO)
+        rate = kinks = ZERO
+        for j, off in out.items():
+            low, high = ends(self.phi[j])
+            both = [abs(s) for s in (low, high) if s is not None]
+            steep = min(both, default=ZERO)
+            if steep == 0:
+                return None
+            rate = max(rate, off / steep)
+            kinks += steep * max(map(abs, self.phi[j][0]))
+        return rate * (max(value - self.offset - least, ZERO) + kinks)
+
+    def _inside_rows(self, nu):
+        found = []
+        size = max(map(abs, nu), default=ZERO)
+        for i, (a, piece) in enumerate(zip(nu, self.psi, strict=True)):
+            low, high = ends(piece)
+            margin = size / 2**40
+            if (low is None or a - low > margin) and (high is None or high - a > margin):
+                found.append(i)
+        return found
+
+    def _put(self, nu, columns, v):
+        """Multipliers near nu whose prices of some variables are at their slopes exactly."""
+        rows = self._inside_rows(nu)
+        place = {i: k for k, i in enumerate(rows)}
+        if not columns or len(columns) > 80 or len(rows) > 2000:
+            return None
+        equations, targets = [], []
+        for j in columns:
+            low, high = ends(self.phi[j])
+            equations.append(
+                {place[i]: a for i, a in self.program.A.column(j).items() if i in place}
+            )
+            end = min((s for s in (low, high) if s is not None), key=lambda s: abs(s - v[j]))
+            targets.append(v[j] - end)
+        step = solve(equations, targets, len(rows))
+        if step is None:
+            return None
+        nu = list(nu)
+        for i, s in zip(rows, step, strict=True):
+            low, high = ends(self.psi[i])
+            nu[i] += s
+            if (low is not None and nu[i] < low) or (high is not None and nu[i] > high):
+                return None
+        return nu
+
+
+def ends(piece):
+    return piece[1][0], piece[1][-1]
+
+
+def clip(value, low, high):
+    value = value if low is None else max(value, low)
+    return value if high is None else min(value, high)
+
+
+# ---- What a parametric result states
+
+
+def check_parametric(header, arrays, result):
+    status, path, certificate = result["status"], result["path"], result["certificate"]
+    lam, parts = result["params"].get("lam"), programs(header, arrays)
+    if status in ("infeasible", "unbounded"):
+        if len(parts) > 1 or not isinstance(lam, int | float) or certificate is None:
+            raise Unproven("a claim that there is no optimum is covered for a single lam")
+        return no_optimum(parts[0], exact(lam), status, certificate["arrays"])
+    if status != "optimal" and path is None:
+        raise Unproven(f"the status {status} is not covered without a path")
+    report = Report(result["params"].get("rel_gap", 1e-6))
+    if path is None:
+        if len(parts) > 1:
+            stacked(parts, result, exact(lam), report)
+        else:
+            nu = certificate and certificate["arrays"].get("nu")
+            if not nu:
+                raise Unproven("there are no multipliers")
+            x = exacts(result["x"].values)
+            if result["duals"]:
+                same(result["duals"]["rows"].values, exacts(nu.values), "the multipliers")
+            report.at(
+                parts[0], exact(lam), x, exacts(nu.values), result["objective"], result["bound"]
+            )
+    elif path["kind"] == "grid":
+        if len(parts) > 1:
+            raise Unproven("grids of problems that fall apart into columns are not covered")
+        knots = path["knots"].values
+        if knots != sorted(set(lam or ()), reverse=True)[: len(knots)] or len(knots) < len(
+            set(lam)
+        ):
+            raise Unproven("the grid does not have all values that were asked")
+        for k, at in enumerate(knots):
+            theta, nu = (exacts(path[name].rows()[k]) for name in ("theta", "nu"))
+            report.at(
+                parts[0], exact(at), theta, nu, path["values"].values[k], path["bounds"].values[k]
+            )
+        same(result["x"].values, exacts(path["theta"].rows()[-1]), "x")
+        same([result["objective"]], exacts(path["values"].values[-1:]), "the objective")
+        same([result["bound"]], exacts(path["bounds"].values[-1:]), "the bound")
+        if result["duals"]:
+            same(result["duals"]["rows"].values, exacts(path["nu"].rows()[-1]), "the multipliers")
+        if path["stopped_by"] != "grid":
+            raise Refuted(f"the grid is whole, and does not end by {path['stopped_by']!r}")
+    else:
+        several = path["columns"] if path["kind"] == "columnwise" else [path]
+        if len(several) != len(parts):
+            raise Refuted("the path has not one part for each column")
+        for program, part in zip(parts, several, strict=True):
+            segments(program, part, report)
+        check_end(several, parts, result, report)
+    return report.message()
+
+
+def check_end(several, parts, result, report):
+    """Where and why a path ends, and that the result states its end."""
+    path, params = result["path"], result["params"]
+    end = max(part["low"].values[-1] for part in several)
+    count, reason = len(several[0]["low"].values), path["stopped_by"]
+    if params.get("lam") is not None or any(part["low"].values[-1] > end for part in several):
+        raise Refuted("single values of lam were asked, or the columns end apart")
+    if reason == "lam_min":
+        good = end == (params.get("lam_min") or 0.0)
+    elif reason == "max_knots":
+        good = params.get("max_knots") in (
+            count,
+            count + math.isfinite(several[0]["high"].values[0]),
+        )
+    elif reason in ("infeasible_below", "unbounded_below", "max_nonzeros"):
+        raise Unproven(f"proven from lam = {end:.9g} on, but not why the path ends ({reason})")
+    else:
+        good = result["status"] == "feasible" and reason == result["limit"]
+    if not good:
+        raise Refuted(f"the path ends at {end:.9g}, not by {reason!r}")
+    x, nu, total, size = [], [], ZERO, ZERO
+    for part, program in zip(several, parts, strict=True):
+        lows = part["low"].values
+        s = max(k for k, low in enumerate(lows) if k == 0 or lows[k - 1] > end)
+        step = exact(end) - exact(lows[s])
+        a, b, c = exacts(part["objective"].rows()[s])
+        total += a + step * (b + step * c)
+        size = max(size, abs(total), Fraction(1e-5 * Point(program, exact(end)).objective_unit()))
+        for out, name, length in ((x, "theta", program.phi), (nu, "nu", program.psi)):
+            value, rate = (
+                exacts(dense_row(part[name], s, word, len(length))) for word in ("value", "rate")
+            )
+            out += [v + step * w for v, w in zip(value, rate, strict=True)]
+    same(result["x"].values, x, "x")
+    if result["duals"]:
+        same(result["duals"]["rows"].values, nu, "the multipliers")
+    for name in ("objective", "bound"):
+        if abs(exact(result[name]) - total) > max(Fraction(OBJECTIVE), report.rel_gap) * size:
+            raise Refuted(f"the {name} is not that of the path's end")
+
+
+def same(one, two, name):
+    if len(one) != len(two) or any(
+        abs(exact(a) - b) > abs(b) / 10**12 for a, b in zip(one, two, strict=True)
+    ):
+        raise Refuted(f"{name} is not what it is stated to be elsewhere")
+
+
+def dense_row(rows, s, part, length):
+    ptr = rows["ptr"].values
+    s %= len(ptr) - 1
+    out = [0.0] * length
+    for k in range(ptr[s], ptr[s + 1]):
+        out[rows["index"].values[k]] = rows[part].values[k]
+    return out
+
+
+class Report:
+    """The worst margins of all points that were checked."""
+
+    def __init__(self, rel_gap):
+        self.rel_gap, self.count, self.notes = Fraction(rel_gap), 0, []
+        self.worst = {"outside the constraints": 0.0, "objective": 0.0, "gap": 0.0}
+
+    def note(self, name, margin, allowed, text):
+        self.worst[name] = max(self.worst[name], float(margin))
+        if not margin <= allowed:
+            raise Refuted(f"{text} by {float(margin):.3g}")
+
+    def at(self, program, lam, theta, nu, objective, bound, stated=None):
+        """Prove one lam: theta is feasible, its value is the one stated, and none is better."""
+        point = Point(program, lam)
+        value, off = point.primal(theta)
+        here = f"at lam = {float(lam):.9g}"
+        self.count += 1
+        self.note("outside the constraints", off, FEASIBLE, f"{here} the point is infeasible")
+        size = max(abs(value), Fraction(1e-5 * point.objective_unit()))
+        objective = exact(objective) * program.sign if stated is None else stated
+        error = abs(objective - value)
+        self.note("objective", error, Fraction(OBJECTIVE) * size, f"{here} the objective is off")
+        allowed = max(self.rel_gap * abs(value), Fraction(GAP) * size)
+        proven, charge = point.dual(nu, value, allowed) or (value - 2 * allowed, 2 * allowed)
+        if value - proven - charge <= allowed < value - proven:
+            raise Unproven(f"{here} multipliers near the stated ones prove nothing exactly")
+        self.note("gap", value - proven, allowed, f"{here} the multipliers leave a gap")
+        if bound is not None:
+            if abs(exact(bound) * program.sign - value) > allowed:
+                raise Refuted(f"{here} objective and bound do not meet")
+            beyond = exact(bound) * program.sign - proven
+            self.note("gap", beyond, Fraction(GAP) * size, f"{here} the bound is not proven: off")
+
+    def message(self):
+        worst = ", ".join(f"{name} {value:.2g}" for name, value in self.worst.items())
+        return "; ".join([f"optimal, proven at {self.count} places; margins: {worst}", *self.notes])
+
+
+def segments(program, path, report):
+    """Prove a path at both ends of each segment, and in the middle where kinks and slopes move.
+
+    Feasible sets and slopes are affine on a segment; where only one of the two moves the gap is a
+    convex function of lam, so what holds at the ends holds between them. A part of 1e-9 of each
+    segment at its ends is left out.
+    """
+    low, high, objective = path["low"].values, path["high"].values, path["objective"].rows()
+    p, m = len(program.phi), len(program.psi)
+    if any(a != b for a, b in zip(low, high[1:], strict=False)) or low != sorted(low, reverse=True):
+        raise Refuted("the segments do not meet")
+    for s, (begin, end) in enumerate(zip(low, high, strict=True)):
+        theta, nu = (
+            [exacts(dense_row(path[name], s, part, length)) for part in ("value", "rate")]
+            for name, length in (("theta", p), ("nu", m))
+        )
+        quadratic = [program.sign * c for c in exacts(objective[s])]
+        length = exact(end) - exact(begin) if math.isfinite(end) else max(exact(begin), ONE)
+        # Knots are rounded: next to them one basis alone is optimal, and its kernel exact.
+        inside = length / 2**30
+        places = [inside, length - inside, *([length / 2] if all(program.moves) else [])]
+        for step in places:
+            report.at(
+                program,
+                exact(begin) + step,
+                *([a + step * b for a, b in zip(*pair, strict=True)] for pair in (theta, nu)),
+                None,
+                None,
+                stated=quadratic[0] + step * (quadratic[1] + step * quadratic[2]),
+            )
+    if math.isfinite(high[0]):
+        report.notes.append(f"what is above lam = {high[0]:.6g} is not covered")
+    else:
+        report.notes.append(f"the largest lam checked is {2 * low[0] or 1.0:.6g}")
+
+
+def stacked(parts, result, lam, report):
+    """A point of a problem that falls apart: each column by itself, its share of the objective."""
+    x, nu = exacts(result["x"].values), exacts(result["certificate"]["arrays"]["nu"].values)
+    total, p, m = ZERO, len(parts[0].phi), len(parts[0].psi)
+    for k, part in enumerate(parts):
+        theta = x[k * p : (k + 1) * p]
+        value, _ = Point(part, lam).primal(theta)
+        report.at(part, lam, theta, nu[k * m : (k + 1) * m], None, None, stated=value)
+        total += value
+    if abs(total - exact(result["objective"])) > Fraction(OBJECTIVE) * max(total, ONE / 10**9):
+        raise Refuted("the objective is not that of x")
+
+
+def no_optimum(program, lam, status, arrays):
+    """A Farkas proof or a ray, its signs as they stand."""
+    point, total = Point(program, lam), ZERO
+    if status == "infeasible":
+        nu = exacts(arrays["nu"].values)
+        prices = [-a for a in program.A.transposed(nu)]
+        for (kinks, slopes), v in zip([*point.phi, *point.psi], [*prices, *nu], strict=True):
+            if v and slopes[-1 if v > 0 else 0] is not None:
+                raise Unproven("a multiplier points to an open side, if only by rounding")
+            total += v * kinks[-1 if v > 0 else 0]
+    else:
+        _, off = point.primal(exacts(arrays["x"].values))
+        if off > FEASIBLE:
+            raise Refuted("the ray starts at an infeasible point")
+        ray = exacts(arrays["ray"].values)
+        for (_, slopes), w in zip(
+            [*point.phi, *point.psi], [*ray, *program.A.times(ray)], strict=True
+        ):
+            slope = slopes[-1 if w > 0 else 0]
+            if w and slope is None:
+                raise Unproven("the ray leaves a constraint, if only by rounding")
+            total += w * slope if w else ZERO
+    if total >= 0:
+        raise Refuted(f"the evidence does not prove the problem {status}")
+    return f"{status} at lam = {float(lam):.9g}, proven"
+
+
+# ---- Sparse trust-region subproblems
+
+
+def check_sphere(header, arrays, result):
+    A = [exacts(row) for row in arrays["A"].rows()]
+    a = exacts(arrays["a"].values) if "a" in arrays else [ZERO] * len(A)
+    size = result["params"].get("size")
+    size = size if size is not None else header["params"].get("d", header["params"].get("d_max"))
+    certificate, path = result["certificate"], result["path"]
+    if certificate is None:
+        raise Unproven("there is no certificate")
+    arrays = {name: table.values for name, table in certificate["arrays"].items()}
+    if path is None:
+        x = exacts(result["x"].values)
+        if len(x) != len(A):
+            raise Refuted("x has another length")
+        sphere_size(
+            A, a, size, x, exact(result["objective"]), exact(result["bound"]), arrays, result
+        )
+        return f"optimal up to the gap stated, for {size} nonzeros"
+    sizes = path["sizes"].values
+    if sizes != list(range(1, len(sizes) + 1)) or len(sizes) != size:
+        raise Unproven("the sizes are not all that were asked")
+    if path["stopped_by"] != "d_max":
+        raise Refuted("all sizes are there, and another end is stated")
+    for name in ("objective", "bound"):
+        same([result[name]], exacts(path[name].values[-1:]), f"the {name}")
+    for k, d in enumerate(sizes):
+        own = {
+            name.removesuffix(f"_{d}"): v for name, v in arrays.items() if name.endswith(f"_{d}")
+        }
+        x = exacts(dense_row(path["points"], k, "value", len(A)))
+        numbers = (exact(path[name].values[k]) for name in ("objective", "bound"))
+        sphere_size(A, a, d, x, *numbers, own, result)
+    same(result["x"].values, exacts(dense_row(path["points"], -1, "value", len(A))), "x")
+    return f"optimal up to the gaps stated, for {len(sizes)} sizes"
+
+
+def sphere_size(A, a, d, x, objective, bound, arrays, result):
+    """One size: the point, the gap, a cover of all supports by leaves, and a bound on each."""
+    unit = max(max(abs(v) for row in A for v in row), max(map(abs, a)), abs(bound))
+    on = [i for i, v in enumerate(x) if v]
+    square = sum(x[i] * x[i] for i in on)
+    if len(on) > d or abs(square - 1) > 2e-8:
+        raise Refuted(
+            f"x has {len(on)} nonzeros, and a length off 1 by {float(square - 1) / 2:.3g}"
+        )
+    quadratic = sum(x[i] * sum(A[i][j] * x[j] for j in on) for i in on) / square
+    linear = sum(a[i] * x[i] for i in on)
+    value = quadratic + linear / Fraction(math.sqrt(square))
+    if abs(value - objective) > Fraction(OBJECTIVE) * unit * len(A):
+        raise Refuted(f"the objective is off by {float(value - objective):.3g}")
+    gap = Fraction(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
+    if result["status"] == "optimal" and bound - objective > max(gap, Fraction(GAP) * unit):
+        raise Refuted("objective and bound do not meet")
+    leaves = []
+    for k, mu in enumerate(arrays["mu"]):
+        fixed = {}
+        for name, word in (("in", True), ("out", False)):
+            ptr = arrays[f"{name}_ptr"]
+            fixed |= {i: word for i in arrays[f"{name}_index"][ptr[k] : ptr[k + 1]]}
+        inside = sum(fixed.values())
+        if inside <= d and len(A) - (len(fixed) - inside) >= d:
+            if inside == d:
+                fixed = {i: fixed.get(i, False) for i in range(len(A))}
+            elif len(fixed) - inside == len(A) - d:
+                fixed = {i: fixed.get(i, True) for i in range(len(A))}
+            leaves.append((fixed, exact(mu), arrays["pair"][k] if "pair" in arrays else -1))
+    if not covered([set(fixed.items()) for fixed, _, _ in leaves], d, len(A), 0, 0):
+        raise Refuted("the leaves do not hold all supports")
+    pool = row_pairs(arrays) if "pair_ptr" in arrays else []
+    for fixed, mu, pair in leaves:
+        F = [i for i in range(len(A)) if fixed.get(i, True)]
+        corner, line, block = bound - mu, [a[i] for i in F], [[A[i][j] for j in F] for i in F]
+        if pool and pair >= 0:
+            place, l, L = pool[pair]
+            at = [place[i] for i in F]
+            line = [v - l[k] for v, k in zip(line, at, strict=True)]
+            block = [
+                [v - (L[r][c] + L[c][r]) / 2 for v, c in zip(row, at, strict=True)]
+                for row, r in zip(block, at, strict=True)
+            ]
+            corner -= rows_at_most(
+                [l[k] for k in at], [[L[r][c] for c in at] for r in at], F, fixed, d
+            )
+        N = [[corner, *(-v / 2 for v in line)]]
+        for k, row in enumerate(block):
+            N.append([-line[k] / 2, *(mu * (k == c) - v for c, v in enumerate(row))])
+        if not positive(N, Fraction(GAP) * unit):
+            raise Refuted(f"a leaf does not prove the bound {float(bound):.12g} for {d} nonzeros")
+
+
+def covered(leaves, d, D, inside, outside):
+    """Whether leaves (sets of fixed variables) of a search tree hold every support."""
+    if inside > d or D - outside < d or any(not leaf for leaf in leaves):
+        return True
+    if not leaves:
+        return False
+    common = set.intersection(*({i for i, _ in leaf} for leaf in leaves))
+    if not common:
+        raise Unproven("the leaves are not those of a tree that branches on one variable at a time")
+    i = min(common)
+    return all(
+        covered(
+            [leaf - {(i, w)} for leaf in leaves if (i, w) in leaf],
+            d,
+            D,
+            inside + w,
+            outside + (not w),
+        )
+        for w in (True, False)
+    )
+
+
+def row_pairs(arrays):
+    pool, at = [], 0
+    for begin, end in pairwise(arrays["pair_ptr"]):
+        own, n = arrays["pair_index"][begin:end], end - begin
+        L = exacts(arrays["pair_L"][at : at + n * n])
+        place = {i: k for k, i in enumerate(own)}
+        pool.append(
+            (place, exacts(arrays["pair_l"][begin:end]), [L[k * n : k * n + n] for k in range(n)])
+        )
+        at += n * n
+    return pool
+
+
+def rows_at_most(l, L, F, fixed, d):
+    """A bound of what the row multipliers take away, summed over any support of the leaf.
+
+    Row i is at most mu + l^2 / 4 mu / (mu^2 - L_ii mu - r^2 / 4) for every mu beyond the root of
+    the denominator; a good mu is guessed.
+    """
+    free = [k for k, i in enumerate(F) if i not in fixed]
+    bounds, left = [], d - (len(F) - len(free))
+    for k in range(len(F)):
+        squares = sorted((L[k][c] ** 2 for c in free if c != k), reverse=True)
+        own = left - (k in free)
+        r = sum(squares[: max(own, 0)], ZERO) + sum(
+            L[k][c] ** 2 for c in range(len(F)) if c != k and c not in free
+        )
+        b, diagonal, radius = float(l[k]) ** 2 / 4.0, float(L[k][k]), float(r)
+        least = (diagonal + math.sqrt(diagonal * diagonal + radius)) / 2.0
+        unit = max(abs(least), math.sqrt(b), 1e-300)
+        low, high = 1e-13 * unit, 8.0 * unit
+        for _ in range(60 if b else 0):
+            one, two = low + (high - low) * 0.382, low + (high - low) * 0.618
+            f = [
+                least + s + b * (least + s) / (s * (s + math.sqrt(diagonal**2 + radius)))
+                for s in (one, two)
+            ]
+            low, high = (low, two) if f[0] < f[1] else (one, high)
+        mu = Fraction(least + (low + high) / 2.0 if b else least + 1e-13 * unit)
+        rest = mu * mu - L[k][k] * mu - r / 4
+        if 2 * mu < L[k][k] or (l[k] and rest <= 0) or rest < 0:
+            raise Unproven("a multiplier of a row could not be guessed")
+        bounds.append(max(mu + (l[k] ** 2 / 4 * mu / rest if l[k] else ZERO), ZERO))
+    chosen = sorted((bounds[k] for k in free), reverse=True)[:left]
+    return sum((bounds[k] for k in range(len(F)) if k not in free), ZERO) + sum(chosen, ZERO)
+
+
+# ---- Budgets: tables and Gaussian graphs
+
+
+def check_budget(header, arrays, result):
+    path = result["path"]
+    if header["kind"] == "budget-tables":
+        ptr, values = arrays["ptr"].values, exacts(arrays["values"].values)
+        tables = [values[a:b] for a, b in pairwise(ptr)]
+        attained = tables
+    else:
+        tables, attained, attained_by = graph_tables(header["params"], arrays, path)
+    budgets, J, cache = path["budgets"].values, len(tables), {}
+    if path["stopped_by"] != "budget":
+        raise Unproven("only paths that end at the last budget are covered")
+    multiplier = result["certificate"]["arrays"]["multiplier"].values
+    last = result["params"].get("budget")
+    last = (
+        last
+        if last is not None
+        else header["params"].get("budget", sum(len(t) - 1 for t in tables))
+    )
+    if budgets != list(range(last + 1)):
+        raise Unproven("the path does not have every budget that was asked")
+    if last * sum(map(len, tables)) > 60_000_000:
+        raise Unproven("too large: a dynamic program of more than 60 million steps")
+    scale = math.lcm(*(v.denominator for t in tables for v in t))
+    best = [0] + [None] * last
+    for table in tables:
+        Clock.check()
+        ints = [int(v * scale) for v in table]
+        new = [None] * (last + 1)
+        for K, base in enumerate(best):
+            if base is not None:
+                for k, v in enumerate(ints[: last + 1 - K]):
+                    if new[K + k] is None or base + v < new[K + k]:
+                        new[K + k] = base + v
+        best = new
+    optimum = [
+        Fraction(v, scale) for v in accumulate((math.inf if b is None else b for b in best), min)
+    ]
+    changes, counts = path["changes"], [0] * J
+    total = sum((t[0] for t in attained), ZERO)
+    margin = Fraction(OBJECTIVE) * max(sum((abs(t[0]) for t in tables), ZERO), ONE / 10**300)
+    for K in budgets:
+        for k in range(changes["ptr"].values[K], changes["ptr"].values[K + 1]):
+            j, count = changes["node"].values[k], changes["count"].values[k]
+            if not 0 <= count < len(tables[j]):
+                raise Refuted("a count is outside its table")
+            total += attained[j][count] - attained[j][counts[j]]
+            counts[j] = count
+        objective, bound = (exact(path[name].values[K]) for name in ("objective", "bound"))
+        if sum(counts) > K or abs(total - objective) > margin:
+            raise Refuted(f"at budget {K} the counts are too many, or have another objective")
+        lam = exact(multiplier[K])
+        if path["certified"].values[K]:
+            if lam not in cache:
+                cache[lam] = sum((min(v + lam * k for k, v in enumerate(t)) for t in tables), ZERO)
+            if lam < 0 or cache[lam] - lam * K < objective - margin:
+                raise Refuted(f"at budget {K} the multiplier does not certify the counts")
+        if bound > optimum[K] + margin:
+            raise Refuted(
+                f"at budget {K} the bound {float(bound):.12g} exceeds {float(optimum[K]):.12g}"
+            )
+        gap = Fraction(result["params"].get("rel_gap", 1e-6)) * abs(objective)
+        if result["status"] == "optimal" and objective - bound > max(gap, margin):
+            raise Refuted(f"at budget {K} objective and bound do not meet")
+    if (
+        abs(exact(result["objective"]) - objective) > margin
+        or abs(exact(result["bound"]) - bound) > margin
+    ):
+        raise Refuted("objective and bound are not the path's at the last budget")
+    if header["kind"] == "budget-tables":
+        same(result["x"].values, [Fraction(c) for c in counts], "x")
+    elif abs(attained_by(exacts(result["x"].values)) - objective) > margin:
+        raise Refuted("the objective at the last budget is not that of x")
+    return f"optimal for {len(budgets)} budgets, margin {float(margin):.3g}"
+
+
+def graph_tables(params, arrays, path):
+    """The best losses of 0, 1, ... neighbours over all subsets, those attained, and those of x."""
+    if params.get("loss", "gaussian") != "gaussian" or params["scaling"] == "nlogrss":
+        raise Unproven("the logistic loss and logarithms are not rational: not covered")
+    n, d = arrays["X"].shape
+    ptr, index = arrays["ptr"].values, arrays["index"].values
+    if sum(2 ** (b - a) * (b - a + 1) ** 2 for a, b in pairwise(ptr)) > 20_000_000:
+        raise Unproven("too large: more subsets of candidates than minutes allow")
+    ints, scale = whole(exacts(arrays["X"].values))
+    columns = [ints[j::d] for j in range(d)]
+    ridge, tables, attained, at = exact(params.get("ridge", 0.0)), [], [], 0
+    product, grams = {}, []
+
+    def attained_by(x):
+        if len(x) != len(index):
+            raise Refuted("x has another length")
+        total = ZERO
+        for j, (G, null) in enumerate(grams):
+            beta = [*x[ptr[j] : ptr[j + 1]], -ONE]
+            on = [k for k, b in enumerate(beta) if b]
+            total += sum(beta[a] * beta[b] * G[a][b] for a in on for b in on) / null
+        return total
+
+    def inner(i, j):
+        key = (min(i, j), max(i, j))
+        if key not in product:
+            product[key] = Fraction(
+                sum(map(int.__mul__, columns[i], columns[j])), n * scale * scale
+            )
+        return product[key]
+
+    for j in range(d):
+        Clock.check()
+        own = index[ptr[j] : ptr[j + 1]]
+        G = [[inner(a, b) + ridge * (a == b and a != j) for b in [*own, j]] for a in [*own, j]]
+        null = G[-1][-1] if params["scaling"] == "standardised" else ONE
+        grams.append((G, null))
+        best, masks = [G[-1][-1]] + [None] * len(own), {0: G[-1][-1]}
+
+        def grow(S, first, size, mask, best=best, masks=masks):
+            for k in range(first, len(S) - 1):
+                if S[k][k] > 0:
+                    T = [
+                        [
+                            v - row[k] * w / S[k][k] if c > k else v
+                            for c, (v, w) in enumerate(zip(row, S[k], strict=True))
+                        ]
+                        if r > k
+                        else row
+                        for r, row in enumerate(S)
+                    ]
+                    loss = T[-1][-1]
+                    masks[mask | 1 << k] = loss
+                    if best[size + 1] is None or loss < best[size + 1]:
+                        best[size + 1] = loss
+                    grow(T, k + 1, size + 1, mask | 1 << k)
+
+        grow(G, 0, 0, 0)
+        stated = path["supports"].values[at : at + len(own) + 1]
+        if any(mask not in masks or mask.bit_count() > k for k, mask in enumerate(stated)):
+            raise Unproven("a stated support holds candidates that depend on each other")
+        at += len(own) + 1
+        best = list(accumulate((b if b is not None else best[0] for b in best), min))
+        tables.append([b / null for b in best])
+        attained.append([masks[mask] / null for mask in stated])
+    return tables, attained, attained_by
+
+
+# ---- Mixed-integer semidefinite programs
+
+
+def check_misdp(header, arrays, result):
+    problem = Conic(header, arrays)
+    certificate = result["certificate"]
+    if certificate is None or certificate["kind"] != "misdp-leaves":
+        raise Unproven("only certificates 'misdp-leaves' are covered")
+    infeasible = result["status"] == "infeasible"
+    bound, text = None, "infeasible, proven"
+    if not infeasible:
+        value, off = problem.point(exacts(result["x"].values))
+        unit = max(max(map(abs, problem.c)), abs(problem.offset), abs(value))
+        objective, bound = exact(result["objective"]), exact(result["bound"])
+        if abs(objective - value) > Fraction(OBJECTIVE) * unit:
+            raise Refuted(f"the objective is off by {float(objective - value):.3g}")
+        gap = Fraction(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
+        if result["status"] == "optimal" and abs(objective - bound) > max(
+            gap, Fraction(GAP) * unit
+        ):
+            raise Refuted("objective and bound do not meet")
+        text = f"optimal up to the gap stated; x is off by {float(off):.2g} of its units"
+    problem.leaves({name: table for name, table in certificate["arrays"].items()}, bound)
+    return text
+
+
+def triangle(size):
+    return [(i, j) for j in range(size) for i in range(j, size)]
+
+
+class Conic:
+    """A MISDP as linear forms: rows, entries of cones, packed entries of matrices."""
+
+    def __init__(self, header, arrays):
+        self.sign = -1 if header["sense"] == "max" else 1
+        self.c = [self.sign * v for v in exacts(arrays["c"].values)]
+        self.offset = self.sign * exact(header["params"].get("offset", 0.0))
+        n = len(self.c)
+
+        def numbers(name, count, word=None):
+            given = arrays[name].values if name in arrays else [word] * count
+            return [None if v is None or math.isinf(v) else exact(v) for v in given]
+
+        self.integer = (
+            [j for j, v in enumerate(arrays["integer"].values) if v] if "integer" in arrays else []
+        )
+        self.low, self.high = numbers("lower", n), numbers("upper", n)
+        self.forms = sparse(arrays, "A")[0] if "A" in arrays or "A.indptr" in arrays else []
+        self.m = len(self.forms)
+        self.constants = [ZERO] * self.m
+        self.row_low, self.row_high = numbers("row_lower", self.m), numbers("row_upper", self.m)
+        self.cones, self.blocks = [], []
+        for name, constant in (("cones", "cones_g"), ("blocks", "blocks_F0")):
+            if constant not in arrays:
+                continue
+            flags = arrays["cones_rotated" if name == "cones" else "blocks_rank_one"].values
+            if name == "blocks" and any(flags):
+                raise Unproven("matrices of rank one are not covered")
+            begin = len(self.forms)
+            self.forms += sparse(arrays, f"{name}_F")[0]
+            self.constants += exacts(arrays[constant].values)
+            for size, flag in zip(arrays[f"{name}_size"].values, flags, strict=True):
+                length = size if name == "cones" else size * (size + 1) // 2
+                part = (range(begin, begin + length), size, flag)
+                (self.cones if name == "cones" else self.blocks).append(part)
+                begin += length
+
+    def values(self, x):
+        return [
+            sum((a * x[j] for j, a in form.items()), g)
+            for form, g in zip(self.forms, self.constants, strict=True)
+        ]
+
+    def unit(self, places):
+        """The least of the largest coefficients of the continuous variables, and the constant."""
+        tops = {}
+        for i in places:
+            for j, a in self.forms[i].items():
+                if j not in self.integer:
+                    tops[j] = max(tops.get(j, ZERO), abs(a))
+        unit = min(tops.values(), default=Fraction(1e-5))
+        constant = max((abs(self.constants[i]) for i in places), default=ZERO)
+        return min(unit, constant) if constant else unit
+
+    def point(self, x):
+        """The objective of x with its integers rounded, and its violation in units."""
+        worst = ZERO
+        for j in self.integer:
+            if abs(x[j] - round(x[j])) > CONIC:
+                raise Refuted(f"x[{j}] is no integer")
+            x[j] = Fraction(round(x[j]))
+        h = self.values(x)
+        for value, low, high, unit in [
+            *zip(x, self.low, self.high, [ONE] * len(x), strict=True),
+            *((h[i], self.row_low[i], self.row_high[i], self.row_unit(i)) for i in range(self.m)),
+        ]:
+            off = max(
+                low - value if low is not None else ZERO, value - high if high is not None else ZERO
+            )
+            worst = max(worst, off / unit)
+        for places, _, rotated in self.cones:
+            u, unit = [h[i] for i in places], self.unit(places)
+            tail = sum(v * v for v in u[2 if rotated else 1 :])
+            lift = Fraction(CONIC) * unit
+            if rotated:
+                good = min(u[0], u[1]) + lift >= 0 and 2 * (u[0] + lift) * (u[1] + lift) >= tail
+            else:
+                good = u[0] + lift >= 0 and (u[0] + lift) ** 2 >= tail
+            worst = max(worst, ZERO if good else ONE)
+        for places, size, _ in self.blocks:
+            good = positive(
+                unpacked([h[i] for i in places], size), Fraction(CONIC) * self.unit(places)
+            )
+            worst = max(worst, ZERO if good else ONE)
+        if worst > CONIC:
+            raise Refuted(f"x is infeasible: off by {float(worst):.3g} of a unit")
+        value = sum(a * b for a, b in zip(self.c, x, strict=True)) + self.offset
+        return self.sign * value, worst
+
+    def row_unit(self, i):
+        ends_ = [abs(e) for e in (self.row_low[i], self.row_high[i]) if e]
+        return min([self.unit([i]), *ends_])
+
+    def leaves(self, arrays, bound):
+        count = arrays["lower"].shape[0]
+        width = {"rows": self.m, "cones": sum(len(p) for p, *_ in self.cones)}
+        width["psd"] = len(self.forms) - sum(width.values())
+        table = {
+            name: arrays[name].rows() if name in arrays else [[]] * count
+            for name in ("lower", "upper", *width)
+        }
+        whole_low, whole_high = self.tighten(list(self.low), list(self.high), bound)
+        if whole_low is None:
+            return
+        boxes = [list(zip(table["lower"][k], table["upper"][k], strict=True)) for k in range(count)]
+        region = [(whole_low[j], whole_high[j]) for j in self.integer]
+        region = [
+            (-math.inf if a is None else math.ceil(a), math.inf if b is None else math.floor(b))
+            for a, b in region
+        ]
+        if not boxes_cover(boxes, region):
+            raise Refuted("the leaves do not cover all integers")
+        farkas = arrays["infeasible"].values if "infeasible" in arrays else [bound is None] * count
+        for k in range(count):
+            low, high = list(whole_low), list(whole_high)
+            for j, (a, b) in zip(self.integer, boxes[k], strict=True):
+                low[j] = (
+                    low[j]
+                    if math.isinf(a)
+                    else exact(a)
+                    if low[j] is None
+                    else max(low[j], exact(a))
+                )
+                high[j] = (
+                    high[j]
+                    if math.isinf(b)
+                    else exact(b)
+                    if high[j] is None
+                    else min(high[j], exact(b))
+                )
+            dual = exacts([v for name in width for v in table[name][k]])
+            unit = max(max(map(abs, self.c)), abs(self.offset), abs(bound or ZERO))
+            target = ZERO if farkas[k] else self.sign * bound - self.offset - Fraction(GAP) * unit
+            for attempt in (False, True):
+                if attempt:
+                    low, high = self.tighten(low, high, bound)
+                    if low is None:
+                        break
+                found = self.bound(dual, low, high, bool(farkas[k]))
+                if found is not None and (found > target if farkas[k] else found >= target):
+                    break
+            else:
+                if found is None:
+                    raise Unproven(f"leaf {k}: a variable has no bound that this program derives")
+                raise Refuted(f"leaf {k} proves {float(found):.12g} only, not {float(target):.12g}")
+
+    def bound(self, dual, low, high, farkas):
+        """What multipliers of any quality prove on a box: moved into their cones, and charged."""
+        dual = list(dual)
+        constant = ZERO
+        for i in range(self.m):
+            end = self.row_low[i] if dual[i] > 0 else self.row_high[i]
+            if end is None:
+                dual[i] = ZERO
+            else:
+                constant += dual[i] * end
+        for places, _, rotated in self.cones:
+            z = [dual[i] for i in places]
+            if rotated:
+                tail = root_up((z[0] - z[1]) ** 2 + 2 * sum(v * v for v in z[2:]))
+                lift = max(tail - z[0] - z[1], ZERO) / 2
+                dual[places[1]] += lift
+            else:
+                lift = max(root_up(sum(v * v for v in z[1:])) - z[0], ZERO)
+            dual[places[0]] += lift
+        weight = {}
+        for places, size, _ in self.blocks:
+            entries = [dual[i] for i in places]
+            shift = max(map(abs, entries), default=ZERO) / 10**15
+            while shift and not positive(unpacked(entries, size), shift):
+                shift *= 10
+            for i, (a, b) in zip(places, triangle(size), strict=True):
+                dual[i] += shift if a == b else ZERO
+                weight[i] = 1 if a == b else 2
+        r = [ZERO] * len(self.c) if farkas else list(self.c)
+        for i, form in enumerate(self.forms):
+            v = dual[i] * weight.get(i, 1)
+            if v:
+                constant -= v * self.constants[i]
+                for j, a in form.items():
+                    r[j] -= v * a
+        for rj, a, b in zip(r, low, high, strict=True):
+            end = a if rj > 0 else b
+            if rj and end is None:
+                return None
+            constant += rj * end if rj else ZERO
+        return constant
+
+    def tighten(self, low, high, bound):
+        """Bounds that rows, the cutoff, diagonals and two-by-two minors imply; None if empty."""
+        forms = [
+            (form, g, a, b)
+            for form, g, a, b in zip(
+                self.forms, self.constants, self.row_low, self.row_high, strict=False
+            )
+        ]
+        if bound is not None:
+            forms.append(
+                (
+                    {j: a for j, a in enumerate(self.c) if a},
+                    ZERO,
+                    None,
+                    self.sign * bound - self.offset,
+                )
+            )
+        entries, minors = {}, []
+        for places, size, _ in self.blocks:
+            diagonal = {a: i for i, (a, b) in zip(places, triangle(size), strict=True) if a == b}
+            for i, (a, b) in zip(places, triangle(size), strict=True):
+                entries[i] = [ZERO if a == b else None, None]
+                if a != b:
+                    minors.append((i, diagonal[a], diagonal[b]))
+        for places, _, rotated in self.cones:
+            for k, i in enumerate(places):
+                entries[i] = [ZERO if k < (2 if rotated else 1) else None, None]
+        for _ in range(12):
+            changed = False
+            for i, two, three in minors:
+                tops = [self.most(k, low, high) for k in (two, three)]
+                if None not in tops:
+                    top = root_up(max(tops[0], ZERO) * max(tops[1], ZERO))
+                    entries[i] = [-top, top]
+            some = [(self.forms[i], self.constants[i], *ends_) for i, ends_ in entries.items()]
+            for form, g, a, b in [*forms, *some]:
+                try:
+                    if a is not None:
+                        changed |= propagate({j: -v for j, v in form.items()}, g - a, low, high)
+                    if b is not None:
+                        changed |= propagate(form, b - g, low, high)
+                except Empty:
+                    return None, None
+            for j in self.integer:
+                low[j] = low[j] if low[j] is None else Fraction(math.ceil(low[j]))
+                high[j] = high[j] if high[j] is None else Fraction(math.floor(high[j]))
+            if any(
+                a is not None and b is not None and a > b for a, b in zip(low, high, strict=True)
+            ):
+                return None, None
+            if not changed:
+                break
+        return low, high
+
+    def most(self, i, low, high):
+        total = self.constants[i]
+        for j, a in self.forms[i].items():
+            end = high[j] if a > 0 else low[j]
+            if end is None:
+                return None
+            total += a * end
+        return total
+
+
+def propagate(form, top, low, high):
+    """Bounds of each variable by a'x <= top, rounded outwards to floats; whether one moved."""
+    ends_ = {j: low[j] if a > 0 else high[j] for j, a in form.items()}
+    open_ = [j for j, end in ends_.items() if end is None]
+    if len(open_) > 1:
+        return False
+    least = sum((a * ends_[j] for j, a in form.items() if ends_[j] is not None), ZERO)
+    changed = False
+    if not open_ and least > top:
+        raise Empty
+    for j, a in form.items():
+        if open_ and j != open_[0]:
+            continue
+        end = (top - least + (ZERO if open_ else a * ends_[j])) / a
+        end = Fraction(math.nextafter(float(end), math.inf if a > 0 else -math.inf))
+        side, better = (
+            (high, lambda new, old: new < old) if a > 0 else (low, lambda new, old: new > old)
+        )
+        if side[j] is None or (
+            better(end, side[j]) and abs(end - side[j]) > max(abs(end), ONE) / 1000
+        ):
+            side[j] = end
+            changed = True
+    return changed
+
+
+def boxes_cover(boxes, region):
+    """Whether boxes hold all integer points of a region: cut where a box ends, and look again."""
+    Clock.check()
+    if any(a > b for a, b in region):
+        return True
+    boxes = [
+        box
+        for box in boxes
+        if all(c <= b and d >= a for (a, b), (c, d) in zip(region, box, strict=True))
+    ]
+    for box in boxes:
+        if all(c <= a and d >= b for (a, b), (c, d) in zip(region, box, strict=True)):
+            return True
+    for j, (a, b) in enumerate(region):
+        for c, d in (box[j] for box in boxes):
+            for cut in ([d] if a <= d < b else []) + ([c - 1] if a < c <= b else []):
+                left, right = list(region), list(region)
+                left[j], right[j] = (a, cut), (cut + 1, b)
+                return boxes_cover(boxes, left) and boxes_cover(boxes, right)
+    return False
+
+
+def unpacked(entries, size):
+    matrix = [[ZERO] * size for _ in range(size)]
+    for v, (i, j) in zip(entries, triangle(size), strict=True):
+        matrix[i][j] = matrix[j][i] = v
+    return matrix
+
+
+# ---- The program
+
+CHECKS = {
+    "strs": check_sphere,
+    "strs-path": check_sphere,
+    "budget-tables": check_budget,
+    "l0-graphical-model": check_budget,
+    "misdp": check_misdp,
+}
+
+
+def check(instance: str | Path, result: str | Path, seconds: float = 600.0) -> tuple[str, str]:
+    """Return a verdict, "proven", "refuted" or "unproven", and why.
+
+    Parameters
+    ----------
+    instance : path
+        Of an instance, ``.npz``.
+    result : path
+        Of its result, ``.json``.
+    seconds : float, default 600
+        Of processor time, after which the verdict is "unproven".
+
+    Raises
+    ------
+    Unreadable, OSError, ValueError, KeyError
+        When a file is not what it should be, or the result belongs to another instance.
+    """
+    Clock.end = time.process_time() + seconds
+    header, arrays = read_instance(instance)
+    claimed = read_result(result)
+    if claimed["instance"] != fingerprint(header, arrays):
+        raise Unreadable("the result belongs to another instance")
+    try:
+        if claimed["status"] not in ("optimal", "feasible", "infeasible", "unbounded"):
+            raise Unproven(f"the status {claimed['status']} claims nothing that is covered")
+        solved = claimed["status"] in ("optimal", "feasible")
+        if solved and None in (claimed["x"], claimed["objective"], claimed["bound"]):
+            raise Refuted("a point, its objective and its bound belong to this status")
+        parametric = header["kind"] not in CHECKS
+        if set(claimed["duals"]) - ({"rows"} if parametric else set()):
+            raise Unproven("there are multipliers that are not covered")
+        if not solved and (claimed["x"], claimed["path"]) != (None, None):
+            raise Refuted("a point or a path does not belong to this status")
+        return "proven", CHECKS.get(header["kind"], check_parametric)(header, arrays, claimed)
+    except Refuted as error:
+        return "refuted", str(error)
+    except Unproven as error:
+        return "unproven", str(error)
+    except (
+        IndexError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        return "refuted", f"the evidence is malformed ({type(error).__name__}: {error})"
+    except ValueError as error:
+        return "refuted", f"the evidence is malformed ({error})"
+    finally:
+        Clock.end = math.inf
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="exact", description=__doc__.splitlines()[0])
+    parser.add_argument("instance")
+    parser.add_argument("result")
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    try:
+        verdict, why = check(options.instance, options.result, options.seconds)
+    except (Unreadable, OSError, zipfile.BadZipFile, KeyError, ValueError, struct.error) as error:
+        verdict, why = "unreadable", str(error) or type(error).__name__
+    except Unproven as error:
+        verdict, why = "unproven", str(error)
+    if options.json:
+        print(json.dumps({"verdict": verdict, "message": why}))
+    else:
+        print(f"{verdict}: {why}")
+    return {"proven": 0, "refuted": 1, "unreadable": 2, "unproven": 3}[verdict]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""The program in rational arithmetic: it proves what is true and refutes what is not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attacks import lies
+from small_misdps import draw
+from test_attacks import CASES, solved
+
+import sparseopt
+from sparseopt import exact
+
+INSTANCES = Path(__file__).parents[2] / "instances"
+QUICK = (
+    ("parametric-lp-inequality", {}),
+    ("parametric-lp-equality", {"lam": 0.5}),
+    ("piecewise-linear", {}),
+    ("diabetes-dantzig", {}),
+    ("diabetes-lad", {"lam": 0.0}),
+    ("lad-4.1", {"lam": (0.9, 0.4, 0.0)}),
+    ("covariance-shift-20", {}),
+    ("elnino-graph", {}),
+    ("misdp-random", {}),
+    ("misdp-truss", {}),
+)
+NOT_COVERED = ("ising graph", "kernels")
+
+
+def verdict(folder, problem, result):
+    sparseopt.save(problem, folder / "p.npz")
+    sparseopt.save(result, folder / "r.json")
+    return exact.check(folder / "p.npz", folder / "r.json", 60.0)
+
+
+@pytest.mark.parametrize(("name", "question"), QUICK)
+def test_shipped_instances_are_proven(tmp_path, name, question):
+    problem = sparseopt.load(INSTANCES / f"{name}.npz")
+    found, why = verdict(tmp_path, problem, sparseopt.solve(problem, **question))
+    assert found == "proven", why
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in NOT_COVERED])
+@pytest.mark.parametrize("seed", range(2))
+def test_what_the_checker_verifies_is_proven(tmp_path, name, seed):
+    found, why = verdict(tmp_path, *solved(name, seed))
+    assert found == "proven", why
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_lie_is_proven(tmp_path, name):
+    problem, result = solved(name)
+    proven, count = [], 0
+    for attack, lie in lies(problem, result):
+        # Those are not covered, as the program says.
+        if attack.startswith(("a trace", "names")):
+            continue
+        try:
+            found, _ = verdict(tmp_path, problem, lie)
+        except (TypeError, ValueError, KeyError, exact.Unreadable):
+            continue
+        count += 1
+        if found == "proven":
+            proven.append(attack)
+    assert proven == []
+    assert count > 20
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_unbounded_and_infeasible_claims(tmp_path, seed):
+    problem = draw(20 + seed)
+    result = sparseopt.solve(problem)
+    found, why = verdict(tmp_path, problem, result)
+    assert found in ("proven", "unproven"), why
+
+
+def test_it_runs_alone(tmp_path):
+    problem = sparseopt.load(INSTANCES / "parametric-lp-integer.npz")
+    sparseopt.solve(problem, lam=0.5).save(tmp_path / "r.json")
+    command = [sys.executable, "-I", "-S", exact.__file__, INSTANCES / "parametric-lp-integer.npz"]
+    done = subprocess.run(
+        [*command, tmp_path / "r.json", "--json"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["verdict"] == "proven"
+    other = sparseopt.load(INSTANCES / "parametric-lp-inequality.npz")
+    sparseopt.solve(other, lam=0.5).save(tmp_path / "r.json")
+    done = subprocess.run([*command, tmp_path / "r.json"], capture_output=True, check=False)
+    assert done.returncode == 2
+
+
+def test_out_of_time_is_said(tmp_path):
+    problem = sparseopt.load(INSTANCES / "diabetes-lad.npz")
+    sparseopt.solve(problem).save(tmp_path / "r.json")
+    found, why = exact.check(INSTANCES / "diabetes-lad.npz", tmp_path / "r.json", 0.2)
+    assert found == "unproven"
+    assert "too large" in why
+
+
+def test_semidefinite_matrices_are_told_from_others():
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 5, 12):
+        root = rng.normal(size=(size, size))
+        matrix = [exact.exacts(row) for row in (root @ root.T).tolist()]
+        least = float(np.linalg.eigvalsh(root @ root.T)[0])
+        assert exact.positive(matrix, exact.exact(1e-9))
+        for i in range(size):
+            matrix[i][i] -= exact.exact(least + 1e-6)
+        assert not exact.positive(matrix, exact.exact(1e-9))
