@@ -26,11 +26,12 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Run:
-    """How a run of a solver ended; `limit` is set exactly for LIMIT."""
+    """How a run of a solver ended; `limit` is set exactly for LIMIT, maybe before it started."""
 
     outcome: Outcome
     raw: str
     limit: Limit | None = None
+    started: bool = True
 
 
 @dataclass

@@ -214,7 +214,7 @@ class Instance:
         """
         limit = self.control.limit()
         if limit is not None:
-            return Run(Outcome.LIMIT, "not started", limit)
+            return Run(Outcome.LIMIT, "not started", limit, started=False)
         remaining = self.control.remaining
         if remaining is not None:
             # HiGHS' clock runs on from solve to solve.
@@ -251,6 +251,10 @@ class Instance:
         solution = self.highs.getSolution()
         return np.array(solution.col_value) if solution.value_valid else None
 
+    def row_values(self) -> Array:
+        """Return the rows' activities at the point."""
+        return np.array(self.highs.getSolution().row_value)
+
     def row_duals(self) -> Array | None:
         """Return the rows' multipliers, cost - A'(them) being the reduced costs; None without."""
         solution = self.highs.getSolution()
@@ -269,6 +273,14 @@ class Instance:
             np.array([status == basic for status in basis.col_status], dtype=bool),
             np.array([status == basic for status in basis.row_status], dtype=bool),
         )
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether the point keeps the constraints, by HiGHS' own tolerances."""
+        import highspy
+
+        feasible = highspy.SolutionStatus.kSolutionStatusFeasible
+        return bool(self.highs.getInfo().primal_solution_status == int(feasible))
 
     @property
     def objective(self) -> float:
@@ -297,7 +309,7 @@ class Instance:
             Whether the program has no integers: then multipliers and basis, else bound and nodes.
         """
         known: dict[str, Any] = {}
-        if run.outcome in (Outcome.OPTIMAL, Outcome.LIMIT) and run.raw != "not started":
+        if run.started and run.outcome in (Outcome.OPTIMAL, Outcome.LIMIT):
             known["x"] = self.point()
             if not linear:
                 bound = self.tree_bound

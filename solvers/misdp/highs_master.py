@@ -12,6 +12,7 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
 
+from ..common.outcome import Outcome
 from ..common.program import Program
 from .bounding import Box
 from .cuts import CutSource, NewCuts
@@ -65,7 +66,7 @@ class LinearMaster:
         self.nodes = 0
         self._control = control
         self._instance = Instance(control)
-        self._instance.set_option("mip_abs_gap", 0.0)
+        self._instance.iteration_limit = None
         n, m = len(costs), problem.A.shape[0]
         self._n = n
         self._instance.load(
@@ -97,40 +98,35 @@ class LinearMaster:
         """
         instance, control = self._instance, self._control
         self._append()
-        instance.set_option("mip_rel_gap", gap)
+        instance.set_gaps(gap, 0.0)
         if control.params.node_limit is not None:
             nodes = min(nodes, max(1, control.params.node_limit - self.nodes))
         instance.set_option("mip_max_nodes", nodes)
         if start is not None:
             instance.start_at(start)
-        self._run(whole=True)
-        status = instance.highs.getModelStatus().name
-        info = instance.highs.getInfo()
-        self.nodes += max(0, int(info.mip_node_count))
-        if status == "kInfeasible":
-            return MasterAnswer(None, np.inf, True)
-        if status in ("kUnbounded", "kUnboundedOrInfeasible"):
+        run = instance.run()
+        if not run.started:
             return MasterAnswer(None, -np.inf, False)
-        solution = instance.highs.getSolution()
-        found = info.primal_solution_status == 2 and solution.value_valid
-        x = np.array(solution.col_value) if found else None
-        bound = float(info.mip_dual_bound)
-        return MasterAnswer(x, -np.inf if np.isnan(bound) else bound, status == "kOptimal")
+        self.nodes += instance.nodes
+        if run.outcome is Outcome.INFEASIBLE:
+            return MasterAnswer(None, np.inf, True)
+        if run.outcome in (Outcome.UNBOUNDED, Outcome.UNDECIDED):
+            return MasterAnswer(None, -np.inf, False)
+        x = instance.point() if instance.is_feasible else None
+        return MasterAnswer(x, instance.tree_bound, run.outcome is Outcome.OPTIMAL)
 
     def relaxed(self) -> tuple[Array, float] | None:
         """Return the optimum without integrality and its value; None where there is none."""
         self._append()
-        self._run(whole=False)
-        highs = self._instance.highs
-        if highs.getModelStatus().name != "kOptimal":
-            return None
-        value = float(highs.getInfo().objective_function_value)
-        return np.array(highs.getSolution().col_value), value
+        run = self._instance.run(relaxed=True)
+        x = self._instance.point() if run.outcome is Outcome.OPTIMAL else None
+        return None if x is None else (x, self._instance.objective)
 
     def trim(self) -> None:
         """Leave out rows that are slack at the optimum that was just found; see `recall`."""
-        values = np.array(self._instance.highs.getSolution().row_value)[self._own :]
-        slack = values - np.array([side for _, side in self._inside])
+        slack = self._instance.row_values()[self._own :] - np.array(
+            [side for _, side in self._inside]
+        )
         away = np.flatnonzero(slack > MASTER_SLACK)
         if len(away):
             places = (self._own + away).astype(np.int32)
@@ -149,17 +145,8 @@ class LinearMaster:
         return sum(missed)
 
     def _add(self, row: Array, side: float) -> None:
-        places = np.flatnonzero(row).astype(np.int32)
-        self._instance.call("addRow", side, np.inf, len(places), places, row[places])
+        self._instance.add_row(row, side, np.inf)
         self._inside.append((row, side))
-
-    def _run(self, whole: bool) -> None:
-        """Solve, with or without integrality."""
-        instance, remaining = self._instance, self._control.remaining
-        if remaining is not None:
-            instance.set_option("time_limit", instance.highs.getRunTime() + remaining)
-        instance.set_option("solve_relaxation", not whole)
-        instance.highs.run()
 
     def _append(self) -> None:
         """Pass the cuts that are new."""

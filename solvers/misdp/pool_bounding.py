@@ -6,13 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 
+from ..common.outcome import Outcome
+from ..common.program import Program
 from .bounding import Box, ConicBounding, Relaxed
 from .cuts import CutPool
-from .settings import LP_BOX, LP_ENOUGH, LP_ROUNDS, LP_SLIP, LP_TRIES
+from .settings import LP_BOX, LP_ENOUGH, LP_ITERATIONS, LP_ROUNDS, LP_SLIP, LP_TRIES
 
 __all__ = ["PoolBounding"]
 
@@ -37,7 +40,6 @@ class PoolBounding:
     """
 
     def __init__(self, pool: CutPool, conic: ConicBounding, control: Control) -> None:
-        from ..common.outcome import Spent
         from ..highs.instance import Instance
 
         self.pool = pool
@@ -46,8 +48,9 @@ class PoolBounding:
         self._tried = self._closed = 0
         self.solves = 0
         self._control = control
-        self._instance = Instance(control, "off", 1e-9, Spent())
-        self._instance.set_option("simplex_iteration_limit", 50_000)
+        self._instance = Instance(control, "off")
+        self._instance.iteration_limit = None
+        self._instance.set_option("simplex_iteration_limit", LP_ITERATIONS)
         self._loaded = 0
         problem = pool.problem
         self._n, self._m = len(problem.c), problem.A.shape[0]
@@ -89,15 +92,12 @@ class PoolBounding:
 
     def largest(self, form: Array, box: Box) -> float:
         """Return the largest value of a'x over rows, cuts and a box; inf without a bound."""
-        highs = self._instance.highs
-        columns = np.arange(self._n, dtype=np.int32)
         self._append()
-        self._instance.call("changeColsBounds", self._n, columns, *box)
-        self._instance.call("changeColsCost", self._n, columns, -form)
-        highs.run()
-        known = highs.getModelStatus().name == "kOptimal"
-        value = -float(highs.getInfo().objective_function_value) if known else np.inf
-        self._instance.call("changeColsCost", self._n, columns, self.conic.form.costs)
+        self._instance.change_columns(*box)
+        self._instance.change_cost(-form)
+        known = self._instance.run().outcome is Outcome.OPTIMAL
+        value = -self._instance.objective if known else np.inf
+        self._instance.change_cost(self.conic.form.costs)
         return value + LP_SLIP * max(1.0, abs(value))
 
     def settle(self, box: Box, found: Relaxed) -> Relaxed:
@@ -118,24 +118,17 @@ class PoolBounding:
     def _solve(self, box: Box) -> Relaxed | None:
         """Solve one linear program; None where it proves nothing."""
         self._append()
-        highs = self._instance.highs
-        low, high = np.maximum(box[0], -LP_BOX), np.minimum(box[1], LP_BOX)
-        columns = np.arange(self._n, dtype=np.int32)
-        self._instance.call("changeColsBounds", self._n, columns, low, high)
-        remaining = self._control.remaining
-        if remaining is not None:
-            self._instance.set_option("time_limit", highs.getRunTime() + remaining)
-        highs.run()
+        self._instance.change_columns(np.maximum(box[0], -LP_BOX), np.minimum(box[1], LP_BOX))
+        run = self._instance.run()
         self.solves += 1
-        status = highs.getModelStatus().name
-        if status == "kOptimal":
-            solution = highs.getSolution()
-            multipliers = self._multipliers(np.array(solution.row_dual))
+        dual = self._instance.row_duals() if run.outcome is Outcome.OPTIMAL else None
+        if dual is not None:
+            multipliers = self._multipliers(dual)
             bound = self.conic.judge.value(box, multipliers)
             if np.isinf(bound):
                 return None
-            return Relaxed(bound, multipliers, x=np.array(solution.col_value), word="cuts")
-        if status == "kInfeasible":
+            return Relaxed(bound, multipliers, x=self._instance.point(), word="cuts")
+        if run.outcome is Outcome.INFEASIBLE:
             ray = self._ray()
             if ray is not None:
                 multipliers = self._multipliers(ray)
@@ -161,35 +154,21 @@ class PoolBounding:
         return self.pool.multipliers(dual[: self._m], np.maximum(dual[self._m :], 0.0))
 
     def _load(self) -> None:
-        import highspy
-        import scipy.sparse as sp
-
         problem = self.pool.problem
-        A = sp.csr_array(problem.A)
-        box = np.maximum(problem.lower, -LP_BOX), np.minimum(problem.upper, LP_BOX)
-        self._instance.call(
-            "passModel",
-            self._n,
-            self._m,
-            A.nnz,
-            int(highspy.MatrixFormat.kRowwise),
-            int(highspy.ObjSense.kMinimize),
-            0.0,
-            self.conic.form.costs,
-            box[0],
-            box[1],
-            problem.row_lower,
-            problem.row_upper,
-            A.indptr[:-1].astype(np.int32),
-            A.indices.astype(np.int32),
-            A.data,
-            np.zeros(self._n, dtype=np.int32),
+        self._instance.load(
+            Program(
+                cost=self.conic.form.costs,
+                low=np.maximum(problem.lower, -LP_BOX),
+                high=np.minimum(problem.upper, LP_BOX),
+                matrix=sp.csc_array(problem.A),
+                row_low=problem.row_lower,
+                row_high=problem.row_upper,
+            )
         )
 
     def _append(self) -> None:
         """Pass the cuts that are new."""
         rows = self.pool.rows[self._loaded :]
         for row, side in zip(rows, self.pool.sides[self._loaded :], strict=True):
-            places = np.flatnonzero(row).astype(np.int32)
-            self._instance.call("addRow", side, np.inf, len(places), places, row[places])
+            self._instance.add_row(row, side, np.inf)
         self._loaded = len(self.pool)

@@ -188,6 +188,9 @@ LP_ENOUGH = 0.5
 LP_TRIES = 6
 """... after so many boxes."""
 
+LP_ITERATIONS = 50_000
+"""Simplex iterations of one of them: a guard against cycling."""
+
 LP_SLIP = 1e-8
 """How far an optimum of HiGHS may be off, relative to its size."""
 

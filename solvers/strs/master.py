@@ -94,7 +94,7 @@ class HighsMaster:
             instance.set_option("presolve", "choose")
         if run.outcome is Outcome.INFEASIBLE:
             return None, -np.inf
-        searched = run.outcome is not Outcome.FAILED and run.raw != "not started"
+        searched = run.started and run.outcome is not Outcome.FAILED
         bound = -instance.tree_bound if searched else np.inf
         bound = bound if np.isfinite(bound) else np.inf
         q = instance.point()
