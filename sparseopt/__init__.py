@@ -139,6 +139,6 @@ def __getattr__(name: str) -> Any:
     """Import what few programs need at its first use."""
     if name in _AT_FIRST_USE:
         return resolve(_AT_FIRST_USE[name])
-    if name in ("cvxpy", "estimators"):
+    if name in ("cvxpy", "datasets", "estimators"):
         return import_module(f"sparseopt.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -30,7 +30,7 @@ LAYERS = (
     ("backend", "checking", "io"),
     ("registry", "generators", "solvers"),
     ("api",),
-    ("selection", "two_sample", "modelling", "private", "testing", "warming"),
+    ("datasets", "selection", "two_sample", "modelling", "private", "testing", "warming"),
     ("estimators",),
     ("pictures",),
     ("bench", "cvxpy"),

