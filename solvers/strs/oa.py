@@ -34,7 +34,7 @@ class SphereOuterApproximation(Backend):
     Cuts that are exact on a support say little of others. So after each master some nodes of the
     tree of `strs-bnb` are processed, too: the one that holds the support, then the best. The pairs
     that are found there, for a face of the 0-1 vectors, and the choices that they exclude, are
-    lifted to rows of the master (see :mod:`sparseopt.solvers.strs.outer`).
+    lifted to rows of the master (see :mod:`sparseopt.solvers.strs.outer_approximation`).
 
     Incumbent and bound are valid at any interruption, and the tree's leaves prove them. The bound
     of a master is that of HiGHS or SCIP, which cannot be checked: once it meets the incumbent, the
@@ -68,7 +68,7 @@ class SphereOuterApproximation(Backend):
         assert isinstance(problem, STRS)
         with control.uncounted():
             from .descent import warm_up
-            from .outer import Search
+            from .outer_approximation import MasterSearch
             from .tree import SupportTree
 
             _find(options["master"])
@@ -81,10 +81,10 @@ class SphereOuterApproximation(Backend):
             abs_tolerance=scaled.abs_tolerance(params),
             control=control,
         )
-        search = Search(tree, control, params.rel_gap, options["branched"])
+        search = MasterSearch(tree, control, params.rel_gap, options["branched"])
         limit = search.root()
         if limit is None and not search.closed:
-            limit = search.outer(options["master"])
+            limit = search.run_masters(options["master"])
         if limit is None or limit is Limit.SLOW_PROGRESS:
             limit = search.prove()
         closed = search.closed

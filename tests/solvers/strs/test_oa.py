@@ -12,7 +12,7 @@ from sparseopt.problems import STRS
 from sparseopt.solvers.common.spheres import refit
 from sparseopt.solvers.strs.frontier import Node
 from sparseopt.solvers.strs.multipliers import Multipliers, ProvenBound
-from sparseopt.solvers.strs.outer import Cuts
+from sparseopt.solvers.strs.outer_approximation import Cuts
 from sparseopt.solvers.strs.support_cuts import exact_pairs
 
 

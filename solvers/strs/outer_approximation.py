@@ -19,7 +19,7 @@ from .settings import SMALLEST_UNIT
 from .support_cuts import exact_pairs
 from .tree import SupportTree
 
-__all__ = ["Cuts", "Search"]
+__all__ = ["Cuts", "MasterSearch"]
 
 
 @dataclass
@@ -38,7 +38,7 @@ class _Inner(Control):
         return self.outer.remaining
 
 
-class Search:
+class MasterSearch:
     """The state: the tree that the masters grow, a pool of pairs, the master's bound.
 
     Parameters
@@ -91,7 +91,7 @@ class Search:
         """Go on with the tree until it has closed the gap, too; return a limit."""
         return self.tree.run()
 
-    def outer(self, name: str) -> Limit | None:
+    def run_masters(self, name: str) -> Limit | None:
         """Add cuts until the master's bound meets the incumbent; return a limit."""
         nodes, value = self.tree.frontier.open, self.tree.best.value
         candidates = reduce(np.union1d, (node.candidates for node in nodes))
