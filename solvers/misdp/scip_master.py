@@ -153,13 +153,11 @@ class LazyCuts:
         model.releaseRow(cut)
 
     def _build(self, box: Box) -> None:
-        search = self.search
-        problem, params = search.problem, search.control.params
+        """Set up variables, rows, the cuts that are known, and the handler of the others."""
+        problem, model = self.search.problem, self.model
         self._ran = False
-        model = self.model
-        model.hideOutput(not params.verbose)
         whole = problem.integer.tolist()
-        costs = search.conic.form.costs.tolist()
+        costs = self.search.conic.form.costs.tolist()
         self.variables = [
             model.addVar(lb=_end(low), ub=_end(high), obj=cost, vtype="I" if integer else "C")
             for low, high, cost, integer in zip(
@@ -184,6 +182,12 @@ class LazyCuts:
             eagerfreq=-1,
             needscons=False,
         )
+        self._set_params()
+
+    def _set_params(self) -> None:
+        """Set gaps, limits and tolerances, and turn off what cuts of a handler do not allow."""
+        model, params = self.model, self.search.control.params
+        model.hideOutput(not params.verbose)
         model.setParam("misc/catchctrlc", False)
         model.setParam("misc/allowstrongdualreds", False)
         model.setParam("misc/allowweakdualreds", False)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sparseopt.bench.fields import Table
 from sparseopt.bench.figures import Figure, ScalingFigure, read_figure, read_scaling
@@ -27,6 +27,7 @@ __all__ = [
     "suite_files",
 ]
 
+T = TypeVar("T")
 UNSET = "unset"
 """A parameter's value that takes away what a wider table has set."""
 
@@ -199,27 +200,56 @@ def suite_from(document: Mapping[str, Any], file: str, folder: Path) -> Suite:
     """
     top = Table(document, file, "the file")
     head = Table(top.take("suite", {}), file, "[suite]")
-    instances = tuple(
-        _instance(Table(row, file, f"[[instances]] {k}"), folder)
-        for k, row in enumerate(top.rows("instances"), 1)
+
+    def entries(name: str, read: Callable[[Table], T]) -> tuple[T, ...]:
+        rows = enumerate(top.rows(name), 1)
+        return tuple(read(Table(row, file, f"[[{name}]] {k}")) for k, row in rows)
+
+    instances = entries("instances", lambda table: _instance(table, folder))
+    backends = entries("backends", _backend)
+    _check_names(instances, backends, file)
+    suite = Suite(
+        name=head.text("name", Path(file).stem),
+        title=head.text("title"),
+        description=head.text("description"),
+        instances=instances,
+        backends=backends,
+        settings=entries("settings", _setting) or (Setting(),),
+        seeds=head.seeds("seeds"),
+        repeats=head.count("repeats", 1),
+        limits=SolveLimits(
+            time=head.number("time_limit", SolveLimits.time),
+            grace=head.number("grace", SolveLimits.grace),
+            memory=head.memory("memory", "4 GB"),
+            threads=head.count("threads", SolveLimits.threads),
+            warm_up=head.number("warm_up_limit", SolveLimits.warm_up),
+            check=head.number("check_limit", SolveLimits.check),
+        ),
+        warm_up=head.flag("warm_up", True),
+        params=_params(head),
+        python_path=tuple((folder / p).resolve() for p in head.texts("path")),
+        tables=entries("tables", read_table),
+        figures=entries("figures", read_figure),
+        scaling=entries("scaling", read_scaling),
     )
-    backends = tuple(
-        _backend(Table(row, file, f"[[backends]] {k}"))
-        for k, row in enumerate(top.rows("backends"), 1)
-    )
-    settings = tuple(
-        _setting(Table(row, file, f"[[settings]] {k}"))
-        for k, row in enumerate(top.rows("settings"), 1)
-    )
-    for kind, entries in (("instances", instances), ("backends", backends)):
-        if not entries:
+    head.end(_SUITE_KEYS)
+    top.end("suite, instances, backends, settings, tables, figures, scaling")
+    return suite
+
+
+def _check_names(
+    instances: Sequence[InstanceEntry], backends: Sequence[BackendEntry], file: str
+) -> None:
+    """Refuse a file without instances or backends, and labels that are twice or nowhere."""
+    for kind, found in (("instances", instances), ("backends", backends)):
+        if not found:
             raise ParamError(f"{file}: there are no {kind}; expected at least one [[{kind}]]")
     labels = [entry.label for entry in backends]
     for k, label in enumerate(labels):
         if label in labels[:k]:
             raise ParamError(
-                f"{file}: [[backends]] {k + 1}, key 'label' is {label!r} a second time; expected a "
-                "label of its own for each backend"
+                f"{file}: [[backends]] {k + 1}, key 'label' is {label!r} a second time; expected "
+                "a label of its own for each backend"
             )
     for k, entry in enumerate(instances, 1):
         for name in entry.backends:
@@ -228,43 +258,6 @@ def suite_from(document: Mapping[str, Any], file: str, folder: Path) -> Suite:
                     f"{file}: [[instances]] {k}, key 'backends' has {name!r}; expected labels of "
                     f"[[backends]]: {', '.join(labels)}"
                 )
-    limits = SolveLimits(
-        time=head.number("time_limit", SolveLimits.time),
-        grace=head.number("grace", SolveLimits.grace),
-        memory=head.memory("memory", "4 GB"),
-        threads=head.count("threads", SolveLimits.threads),
-        warm_up=head.number("warm_up_limit", SolveLimits.warm_up),
-        check=head.number("check_limit", SolveLimits.check),
-    )
-    suite = Suite(
-        name=head.text("name", Path(file).stem),
-        title=head.text("title"),
-        description=head.text("description"),
-        instances=instances,
-        backends=backends,
-        settings=settings or (Setting(),),
-        seeds=head.seeds("seeds"),
-        repeats=head.count("repeats", 1),
-        limits=limits,
-        warm_up=head.flag("warm_up", True),
-        params=_params(head),
-        python_path=tuple((folder / p).resolve() for p in head.texts("path")),
-        tables=tuple(
-            read_table(Table(row, file, f"[[tables]] {k}"))
-            for k, row in enumerate(top.rows("tables"), 1)
-        ),
-        figures=tuple(
-            read_figure(Table(row, file, f"[[figures]] {k}"))
-            for k, row in enumerate(top.rows("figures"), 1)
-        ),
-        scaling=tuple(
-            read_scaling(Table(row, file, f"[[scaling]] {k}"))
-            for k, row in enumerate(top.rows("scaling"), 1)
-        ),
-    )
-    head.end(_SUITE_KEYS)
-    top.end("suite, instances, backends, settings, tables, figures, scaling")
-    return suite
 
 
 def _instance(table: Table, folder: Path) -> InstanceEntry:
