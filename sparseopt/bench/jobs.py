@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sparseopt.bench.instances import design_settings
-from sparseopt.bench.suite import BackendEntry, InstanceEntry, Setting, Suite
+from sparseopt.bench.suite import UNSET, BackendEntry, InstanceEntry, Setting, Suite
 from sparseopt.errors import ParamError
 
 __all__ = ["Job", "JobSelection", "expand", "file_digest"]
@@ -214,7 +214,7 @@ def _merged(
 ) -> dict[str, Any]:
     question = entry.point if backend.point else entry.params
     merged = {**suite.params, **question, **backend.params, **setting.params}
-    return {key: value for key, value in merged.items() if value != "unset"}
+    return {key: value for key, value in merged.items() if value != UNSET}
 
 
 def _words(params: Mapping[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 
 __all__ = [
+    "UNSET",
     "BackendEntry",
     "InstanceEntry",
     "Setting",
