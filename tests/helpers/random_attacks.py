@@ -1,0 +1,272 @@
+"""Random attacks on the checker, as many as wanted: each result is false, and none may be verified.
+
+    PYTHONPATH=tests/helpers python tests/helpers/random_attacks.py --count 10000 --exact
+
+Beside the lies about true results (:mod:`attacks`) these are made to be believed: coefficients
+near rounding, coordinates that cancel, fixed charges, leaves that overlap or miss.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attacks import lies
+from small_misdps import draw
+
+import sparseopt
+from sparseopt import Certificate, Result, SolveParams, Status, Verdict, exact
+from sparseopt.checking import check
+from sparseopt.problems import (
+    CLIME,
+    MISDP,
+    STRS,
+    BudgetTables,
+    DantzigSelector,
+    LADLasso,
+    ParametricLP,
+    STRSPath,
+)
+
+
+def small_coefficients(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
+    """Yield claims that a small coefficient makes false, for LPs that are hard to see through."""
+    small, size = 10.0 ** rng.uniform(-15.5, -7.0), 10.0 ** rng.uniform(-3.0, 3.0)
+    zero = [0.0, 0.0]
+    problem = ParametricLP(
+        [[-1.0, 1.0], [1.0, -1.0 - small]], [-size, 0.0], zero, [-1.0, 0.0], zero
+    )
+    nu = np.array([1.0, 1.0]) * 10.0 ** rng.uniform(-3.0, 3.0)
+    yield "Farkas", problem, _claim(Status.INFEASIBLE, "farkas", {"nu": nu})
+    problem = ParametricLP([[1.0, -1.0 + small], [-1.0, 1.0]], [size, 0.0], zero, [1.0, 0.0], zero)
+    for ray in ([1.0, 1.0], [1.0, 1.0 + small * rng.uniform(0.1, 0.9)]):
+        arrays = {"x": np.zeros(2), "ray": np.array(ray)}
+        yield "ray", problem, _claim(Status.UNBOUNDED, "ray", arrays)
+    problem = ParametricLP(
+        [[1.0, -1.0], [-1.0, 1.0], [0.0, small]],
+        [0.0, 0.0, size],
+        [0.0] * 3,
+        [-1.0, 1.0 + small],
+        zero,
+    )
+    yield "reduced cost", problem, _point(problem, [0.0, 0.0], [0.0, 1.0, 0.0], 0.0)
+
+
+def inflated(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
+    """Yield points whose coordinates cancel, so that errors look like rounding."""
+    t, size = 10.0 ** rng.uniform(7.0, 15.0), 10.0 ** rng.uniform(-1.0, 3.0)
+    problem = ParametricLP(
+        [[1.0, 1.0, -1.0], [0.0, 1.0, -1.0], [0.0, -1.0, 1.0]],
+        [size, 0.0, 0.0],
+        [0.0] * 3,
+        [1.0, 0.0, 0.0],
+        [0.0] * 3,
+    )
+    more = size * (1.0 + 10.0 ** rng.uniform(-3.0, 1.0))
+    yield "inflation", problem, _point(problem, [more, t, t], [1.0, 0.0, 1.0], more)
+    yield "inflation", problem, _point(problem, [more, t, t], [2.0, t, t + 2.0], more)
+    yield "inflation", problem, _point(problem, [0.0, t, t], [1.0, t, t + 1.0], 0.0)
+
+
+def fixed_charges(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
+    """Yield integers that are zero up to 1 / M where y <= M k and y >= 1."""
+    large = 10.0 ** rng.uniform(4.0, 12.0)
+    cost = float(rng.integers(1, 1000))
+    problem = MISDP(
+        c=[cost, 0.0],
+        A=[[large, -1.0]],
+        row_lower=[0.0],
+        lower=[0.0, 1.0],
+        upper=[1.0, 10.0],
+        integer=[0],
+    )
+    for k in (0.0, 1.0 / large, 1e-7):
+        claim = Result(
+            status=Status.OPTIMAL,
+            x=np.array([k, 1.0]),
+            objective=cost * k,
+            bound=cost * k,
+            certificate=Certificate(
+                "misdp-leaves",
+                {
+                    "lower": np.zeros((1, 1)),
+                    "upper": np.ones((1, 1)),
+                    "rows": np.zeros((1, 1)),
+                    "infeasible": np.zeros(1, dtype=bool),
+                },
+            ),
+            kind=problem.kind,
+            problem=problem,
+        )
+        yield "fixed charge", problem, claim
+
+
+def leaves(problem: Any, result: Result, rng: np.random.Generator) -> Iterator[tuple[str, Result]]:
+    """Yield claims of a worse optimum by leaves that overlap or miss, of a sparse direction."""
+    certificate = result.certificate
+    assert certificate is not None
+    arrays = {name: np.asarray(array) for name, array in certificate.arrays.items()}
+    count = len(arrays["mu"])
+    sides = [(arrays[f"{s}_ptr"], arrays[f"{s}_index"]) for s in ("in", "out")]
+    for _ in range(20):
+        chosen = rng.integers(0, count, int(rng.integers(0, 2 * count + 1)))
+        new = {name: a for name, a in arrays.items() if name.startswith("pair_")}
+        for name in ("mu", "pair"):
+            if name in arrays:
+                new[name] = arrays[name][chosen]
+        for name, (ptr, index) in zip(("in", "out"), sides, strict=True):
+            parts = [index[ptr[k] : ptr[k + 1]] for k in chosen]
+            new[f"{name}_ptr"] = np.cumsum([0, *map(len, parts)])
+            new[f"{name}_index"] = np.concatenate([*parts, index[:0]])
+        at = int(rng.integers(len(problem.A)))
+        x = np.eye(len(problem.A))[at] * (1.0 if problem.linear[at] >= 0.0 else -1.0)
+        value = problem.objective(x)
+        if value < result.objective - 1e-3 * problem.value_unit:
+            yield (
+                "leaves that overlap or miss",
+                result.with_changes(
+                    x=x, objective=value, bound=value, certificate=Certificate("leaves", new)
+                ),
+            )
+
+
+def _claim(status: Status, kind: str, arrays: dict[str, Any]) -> Result:
+    certificate = Certificate(kind, arrays)
+    return Result(
+        status=status, certificate=certificate, params=SolveParams(lam=0.0), kind="parametric-lp"
+    )
+
+
+def _point(problem: ParametricLP, x: Any, nu: Any, value: float) -> Result:
+    nu = np.asarray(nu, dtype=float)
+    return Result(
+        status=Status.OPTIMAL,
+        x=np.asarray(x, dtype=float),
+        objective=value,
+        bound=value,
+        duals={"rows": nu},
+        certificate=Certificate("dual", {"nu": nu}),
+        params=SolveParams(lam=0.0),
+        kind=problem.kind,
+        problem=problem,
+    )
+
+
+def random_problem(rng: np.random.Generator) -> tuple[Any, dict[str, Any]]:
+    """Return a small problem of any family, and a question."""
+    kind, n, d = int(rng.integers(8)), int(rng.integers(4, 9)), int(rng.integers(2, 5))
+    X, y = rng.normal(size=(n, d)), rng.normal(size=n)
+    question = [{"lam": float(rng.uniform(0.1, 1.5))}, {}, {"lam": (0.9, 0.5)}][
+        int(rng.integers(3))
+    ]
+    if kind == 0:
+        return DantzigSelector(X, y), question
+    if kind == 1:
+        return LADLasso(X, y, fit_intercept=bool(rng.integers(2))), question
+    if kind == 2:
+        A, b = rng.uniform(0.2, 2.0, (d, n)), rng.uniform(0.5, 2.0, d)
+        return ParametricLP(A, b, b / 2.0, rng.normal(size=n), -rng.uniform(0.5, 1.0, n)), question
+    M = rng.normal(size=(n, n))
+    if kind == 3:
+        return STRS(M + M.T, M[0], d=d), {}
+    if kind == 4:
+        return STRSPath(M + M.T, M[0], d_max=d), {}
+    if kind == 5:
+        return BudgetTables([np.sort(rng.normal(size=d))[::-1] for _ in range(n)]), {}
+    if kind == 6:
+        return CLIME(np.cov(rng.normal(size=(20, 3)), rowvar=False)), {"lam_min": 0.05}
+    return draw(int(rng.integers(10**6))), {}
+
+
+def main() -> None:
+    """Attack the checker, and with --exact the program in rational arithmetic, at random."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--count", type=int, default=10_000, help="attacks of each kind")
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--exact", action="store_true")
+    options = parser.parse_args()
+    found = campaign(options.count, options.seconds, options.seed, exactly=options.exact)
+    for kind in sorted(found):
+        counts = ", ".join(f"{word} {number}" for word, number in sorted(found[kind].items()))
+        print(f"{kind}: {counts}")
+
+
+def campaign(
+    count: int, seconds: float, seed: int = 0, *, exactly: bool = False
+) -> dict[str, Counter[str]]:
+    """Attack until each kind has its number, or the time is over; return verdicts by kind.
+
+    The kind "true" has results of our engines that the checker verified.
+    """
+    rng, end = np.random.default_rng(seed), time.monotonic() + seconds
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    with tempfile.TemporaryDirectory() as folder:
+
+        def attack(kind: str, problem: Any, result: Result) -> None:
+            if found[kind]["attacks"] >= count:
+                return
+            verdict = check(problem, result).verdict.value
+            found[kind].update(["attacks", verdict])
+            if not exactly:
+                return
+            files = Path(folder, "p.npz"), Path(folder, "r.json")
+            try:
+                sparseopt.save(problem, files[0])
+                sparseopt.save(result.with_changes(problem=problem, kind=problem.kind), files[1])
+                other, why = exact.check(*files, 20.0)
+            except (TypeError, ValueError, KeyError, exact.Unreadable):
+                other, why = "not a file", ""
+            found[kind].update([f"exactly {other}"])
+            if (verdict == "verified") != (other == "proven") and "unproven" not in (
+                verdict,
+                other,
+            ):
+                found[kind].update(["disagreements"])
+                print(f"{kind}: {verdict}, exactly {other}: {why}", flush=True)
+
+        while time.monotonic() < end and any(
+            found[kind]["attacks"] < count for kind in ("true", "numbers", "Farkas", "fixed charge")
+        ):
+            for family in (small_coefficients, inflated, fixed_charges):
+                for _ in range(5):
+                    for kind, problem, result in family(rng):
+                        attack(kind, problem, result)
+            problem, question = random_problem(rng)
+            result = sparseopt.solve(problem, **question)
+            if result.verdict is not Verdict.VERIFIED or result.status is not Status.OPTIMAL:
+                found["true"].update([f"not {result.verdict}"])
+                continue
+            attack("true", problem, result)
+            for name, lie in lies(problem, result):
+                if name.startswith(("a trace", "names")):
+                    continue
+                attack(_kind_of(name), problem, lie)
+                if time.monotonic() > end:
+                    break
+            if isinstance(problem, STRS):
+                for kind, lie in leaves(problem, result, rng):
+                    attack(kind, problem, lie)
+    return found
+
+
+def _kind_of(name: str) -> str:
+    for word in ("inf", "nan", "1e+308"):
+        if word in name.split():
+            return f"numbers {word}"
+    words = ("objective", "bound", "both", "neither", "no objective", "no bound")
+    if name.startswith(words):
+        return "numbers"
+    if name.startswith(("x", "a longer", "a shorter", "a text", "no point")):
+        return "points"
+    return "paths" if name.startswith(("path", "stopped", "no path", "counts")) else "statements"
+
+
+if __name__ == "__main__":
+    main()
