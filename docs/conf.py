@@ -1,8 +1,15 @@
 """How Sphinx builds the site: ``sphinx-build -W --keep-going docs docs/_build/html``."""
 
+import html
 import re
 from importlib.metadata import version as installed_version
+from pathlib import Path
 from typing import Any
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
 
 project = "sparseopt"
 author = "The sparseopt developers"
@@ -14,7 +21,6 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
@@ -37,6 +43,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/\d\d_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "default_thumb_file": str(Path(__file__).parent / "_static" / "verified.png"),
     "capture_repr": ("_repr_html_",),
     "download_all_examples": False,
     "show_signature": False,
@@ -46,6 +53,8 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "pydata_sphinx_theme"
+html_math_renderer = "mathml"
+html_sidebars = {"index": [], "start": []}
 html_title = "sparseopt"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -62,7 +71,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 
-_FITTED = re.compile(r"(?<![\w`*.:])([A-Za-z]\w*_)(?![\w`*])")
+_FITTED = re.compile(r"(?<![\\\w`*.:{|])([A-Za-z]\w*_)(?=[\s,.;:)']|$)")
 
 
 def _fitted_attributes(
@@ -74,6 +83,30 @@ def _fitted_attributes(
             lines[i] = _FITTED.sub(r"``\1``", line)
 
 
+def _mathml(text: str, *, block: bool) -> str:
+    """Return a formula as MathML, which browsers show without a script from elsewhere."""
+    text = re.sub(r"\\[bB]igg?[lrm]?(?![a-zA-Z])", "", text)  # sizes: MathML stretches by itself
+    text = text.replace(r"\dots", r"\ldots")
+    if block and r"\\" in text and r"\begin" not in text:
+        text = rf"\begin{{aligned}}{text}\end{{aligned}}"
+    try:
+        return str(tex2mathml(text, as_block=block))
+    except MathError as error:
+        logging.getLogger(__name__).warning("%s: %s", text, error)
+        return f"<code>{html.escape(text)}</code>"
+
+
+def _inline_mathml(self: Any, node: Any) -> None:
+    self.body.append(_mathml(node.astext(), block=False))
+    raise nodes.SkipNode
+
+
+def _block_mathml(self: Any, node: Any) -> None:
+    self.body.append(f'<div class="math">{_mathml(node.astext(), block=True)}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app: Any) -> None:
     """Register what is not an extension of its own."""
+    app.add_html_math_renderer("mathml", (_inline_mathml, None), (_block_mathml, None))
     app.connect("autodoc-process-docstring", _fitted_attributes, priority=900)

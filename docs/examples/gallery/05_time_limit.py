@@ -6,6 +6,7 @@ When exact search would take too long, a limit ends it. The best answer so far
 comes with a bound: how much better any other answer can be at most.
 """
 
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 
 import sparseopt
@@ -15,10 +16,20 @@ X = load_digits().data
 X = X[:, X.std(axis=0) > 0.5]
 problem = STRS.from_data(X, d=12)
 
-for limit in (0.05, 2.0):
-    result = sparseopt.solve(problem, time_limit=limit)
-    print(f"{limit:.2f} s: {result.status.value}, {result.verdict.value}")
-    print(f"    variance {result.objective:.5f}, at most {result.bound:.5f}")
+limits = [0.05, 0.2, 0.5, 1.0, 2.0]
+results = [sparseopt.solve(problem, time_limit=limit) for limit in limits]
+for limit, result in zip(limits, results):
+    print(f"{limit:.2f} s: {result.status.value}, gap {result.gap:.1%}")
+
+# %%
+
+fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
+bounds = [result.bound for result in results]
+ax.plot(limits, bounds, "v-", color="#CC6677", label="bound")
+values = [result.objective for result in results]
+ax.plot(limits, values, "o-", color="#332288", label="best answer")
+ax.set(xlabel="time limit in seconds", ylabel="variance")
+ax.legend()
 
 # %%
 # Which other solvers take this problem, and are installed here?

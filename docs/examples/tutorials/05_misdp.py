@@ -63,7 +63,7 @@ print(problem)
 # Branch and bound over semidefinite relaxations proves the optimum:
 
 result = sparseopt.solve(problem, backend="misdp-bnb")
-result
+print(result.status, result.verdict)
 print([name for name, used in zip(names, result.x[q]) if used > 0.5])
 
 # %%
