@@ -11,6 +11,7 @@ import importlib
 import math
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,14 @@ from sparseopt.bench.process import announce, begin, current_memory, failure, le
 
 if TYPE_CHECKING:
     from sparseopt.backend import Backend, Progress
+    from sparseopt.params import SolveParams
+    from sparseopt.problems.base import Problem
 
 __all__ = ["main"]
 
 _COURSE = 200
+_BRIEF = 0.1
+"""Seconds of the warm-up where the instance itself has to serve."""
 
 
 def main() -> None:
@@ -92,13 +97,47 @@ def _backend(spec: dict[str, Any]) -> str | Backend:
     return backend
 
 
-def _warm_up(spec: dict[str, Any], backend: str | Backend, params: Any) -> dict[str, Any]:
-    """Solve something small with the same backend, so that imports and compilation are over."""
-    from sparseopt.bench.warm_up import warm_up
+def _warm_up(spec: dict[str, Any], backend: str | Backend, params: SolveParams) -> dict[str, Any]:
+    """Solve something small with the same backend, so that imports and compilation are over.
 
-    begun = time.perf_counter()
-    note = warm_up(spec["path"], spec["kind"], backend, params, spec["options"])
+    Of a kind without a small relative, the instance itself is solved for a tenth of a second.
+    """
+    from sparseopt.api import solve
+    from sparseopt.errors import SparseOptError
+
+    begun, note = time.perf_counter(), ""
+    try:
+        problem, asked = _small(spec["path"], spec["kind"], params)
+        solve(problem, backend=backend, params=asked, options=spec["options"], check=False)
+    except SparseOptError as error:
+        # The real solve will fail with it again, and is what counts.
+        note = str(error)[:300]
     return {"warm_up_time": time.perf_counter() - begun, "warm_up_note": note}
+
+
+def _small(path: str, kind: str, params: SolveParams) -> tuple[Problem, SolveParams]:
+    """Return a small problem of the kind, and the same question about it."""
+    from sparseopt import generators
+    from sparseopt.families import families
+
+    small = {key: made for one in families().values() for key, made in one.small.items()}
+    if kind not in small:
+        limit = _BRIEF if params.time_limit is None else min(_BRIEF, params.time_limit)
+        from sparseopt.api import load
+
+        return load(path), replace(params, time_limit=limit)
+    name, settings = small[kind]
+    problem = generators.generate(name, seed=0, **settings)
+    # Values of lam and K belong to the instance; what is asked (a value, a grid, a path) stays.
+    lam: Any = params.lam
+    if isinstance(lam, tuple):
+        lam = (1.0, 0.5)
+    elif lam is not None:
+        lam = 1.0
+    budget = None if params.budget is None else 4
+    size = params.size if params.size is None else (2 if isinstance(params.size, int) else (1, 2))
+    question = {"lam": lam, "lam_min": None, "max_nonzeros": None, "budget": budget, "size": size}
+    return problem, replace(params, **question)
 
 
 def _kind(error: Exception, spec: dict[str, Any]) -> str:
