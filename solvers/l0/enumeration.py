@@ -110,10 +110,8 @@ def enumerate_block(space: LaneSpace, block: BlockData, todo: Array, tables: Tab
     n, ptr, lanes = block.rows.shape[1], block.ptr, len(space.least)
     left = 0
     for begin in range(0, len(todo), lanes):
-        count, D = min(lanes, len(todo) - begin), 0
-        for v in range(count):
-            b = todo[begin + v]
-            D = max(D, ptr[b + 1] - ptr[b])
+        count = min(lanes, len(todo) - begin)
+        D = _most_candidates(ptr, todo, begin, begin + count)
         for v in range(count):
             _load_lane(space, v, D, block, todo[begin + v])
         _enumerate(space, D)
@@ -132,6 +130,18 @@ def enumerate_block(space: LaneSpace, block: BlockData, todo: Array, tables: Tab
                 tables.loss[first + k] = space.scratch[NULL, v] / n * max(smallest, 0.0)
                 tables.mask[first + k] = chosen
     return left
+
+
+@compiled_in_place
+def _most_candidates(ptr: Array, todo: Array, begin: int, end: int) -> int:
+    """Return the largest number of candidates of some nodes.
+
+    A function of its own: with D = 0 at first the callers of D would be compiled for that 0, too.
+    """
+    most = 0
+    for v in range(begin, end):
+        most = max(most, ptr[todo[v] + 1] - ptr[todo[v]])
+    return most
 
 
 @compiled_in_place

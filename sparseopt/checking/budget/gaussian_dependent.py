@@ -48,7 +48,7 @@ def prove_dependent(
     left = np.empty((d + 1, d + 1, m))
     taken, step = np.zeros(d + 1, np.int64), np.zeros(d + 1, np.int64)
     scratch = np.empty((d + 1, m))
-    left[0] = columns
+    _copy(columns, 0, left[0])
     spent = float(d * d * m)
     rss, doubtful = _rest(left[0], 0, nothing, unsure, scratch)
     if rss < bound[d]:
@@ -87,10 +87,18 @@ def prove_dependent(
             doubtful = doubtful or narrow
             if rss >= bound[size + 1]:
                 continue
-            following[i + 1 :] = here[i + 1 :]
+            _copy(here, i + 1, following)
         taken[level + 1], step[level + 1] = size, 0
         level += 1
     return 0, 0, 0.0, spent, doubtful
+
+
+@strict
+def _copy(rows: Array, first: int, out: Array) -> None:
+    """Copy the rows from `first` on. An assignment to a slice takes seconds to compile."""
+    for o in range(first, len(rows)):
+        for k in range(rows.shape[1]):
+            out[o, k] = rows[o, k]
 
 
 @strict
@@ -118,7 +126,7 @@ def _rest(
     """
     doubtful = False
     d, m = len(here) - 1, here.shape[1]
-    scratch[first:] = here[first:]
+    _copy(here, first, scratch)
     for i in range(first, d):
         length = 0.0
         for k in range(m):

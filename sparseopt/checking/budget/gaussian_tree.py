@@ -92,7 +92,9 @@ def prove_each(gram: Array, table: Array, work: float, state: Array, found: Arra
         if whole + least < bound[d - 1]:
             state[j], found[j, 0], found[j, 1] = BEATEN, d - 1, (whole + least) * null
             continue
-        factor[:] = V[d]
+        for i in range(d):
+            for k in range(d):
+                factor[i, k] = V[d, i, k]
         for i in range(d):
             beta[d, i], cost[d, i] = new_beta[order[i]], new_cost[order[i]]
             for k in range(d):
