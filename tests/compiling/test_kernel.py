@@ -109,6 +109,30 @@ def test_all_modes_say_the_same(work: Path, way: str) -> None:
     assert run(work, code, **environment) == [pytest.approx(6.25), True, way == "now"]
 
 
+@pytest.mark.parametrize("broken", ["no folder", "full disk", "no process"])
+def test_what_no_other_process_compiles_is_compiled_here(work: Path, broken: str) -> None:
+    code, environment = SMALL, {"SPARSEOPT_COMPILE": "now"}
+    if broken == "no folder":
+        (work / "a-file").write_text("")
+        environment["SPARSEOPT_CACHE_DIR"] = str(work / "a-file" / "forms")
+    elif broken == "full disk":
+        (work / "sitecustomize.py").write_text(FULL)
+    else:
+        code = f"import sys; sys.executable = '/nowhere/python'\n{SMALL}"
+    assert run(work, code, **environment) == [pytest.approx(6.25), True, True]
+
+
+FULL = """
+import errno
+from sparseopt.compiling.store import Store
+
+def write(self, name, content):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+Store.write = write
+"""
+
+
 def test_a_division_by_zero_is_that_of_machine_code(work: Path) -> None:
     assert run(work, SMALL, SPARSEOPT_COMPILE="later")[1] is True
 

@@ -26,6 +26,10 @@ _STEPS = 80
 """Newton steps at most; separated neighbours need some 40 until their losses vanish."""
 _HALVINGS = 40
 """Bisections of a step at most."""
+_NARROW = 1e-2
+"""Sine of an angle below which the columns themselves are factorised, not those reduced before."""
+_REDUCED = 300
+"""Columns up to which X, where it fits into memory, is reduced to a triangle at first."""
 _LEFT = 2e-13
 """Newton decrement, squared, at which a fit ends: twice what it may still gain."""
 
@@ -43,29 +47,45 @@ def support_losses(problem: L0GraphicalModel, supports: Array) -> Array:
     -------
     array of shape (total + d,)
     """
-    candidates, n = problem.candidates, problem.X.shape[0]
+    candidates, X, (n, d) = problem.candidates, problem.X, problem.X.shape
+    reduced = problem.loss != "ising" and 2 * d <= n and d <= _REDUCED and n * d <= _ENTRIES
+    if reduced:
+        # Q'X in place of X: columns of the same lengths and angles, to rounding errors of each
+        # column's own size, which only narrow angles magnify.
+        X = np.linalg.qr(np.asarray(X, dtype=float), mode="r")
     node = np.repeat(np.arange(candidates.nodes), candidates.sizes + 1)
     out = np.asarray(problem.null_losses()[node])
     used = np.bitwise_count(supports)
     bit = np.arange(int(candidates.sizes.max()))
     for k in np.unique(used[used > 0]).astype(int):
         same = np.flatnonzero(used == k)
-        step = max(1, _ENTRIES // (n * (k + 1)))
+        step = max(1, _ENTRIES // (X.shape[0] * (k + 1)))
         for start in range(0, len(same), step):
             some = same[start : start + step]
             place = np.nonzero(supports[some][:, None] >> bit & 1)[1].reshape(-1, k)
             chosen = candidates.index[candidates.ptr[node[some]][:, None] + place]
-            columns = np.asarray(problem.X[:, chosen], dtype=float).transpose(1, 2, 0)
-            target = np.asarray(problem.X[:, node[some]], dtype=float).T
+            columns, target = _columns(X, chosen, node[some])
             if problem.loss == "ising":
                 out[some] = logistic_fits(columns * target[:, None, :], problem.ridge)[1]
-            else:
-                out[some] = _squares(columns, target, problem.ridge * n) / n
+                continue
+            out[some], sine = _squares(columns, target, problem.ridge * n)
+            for at in np.flatnonzero(sine < _NARROW)[:, None] if reduced else ():
+                columns, target = _columns(problem.X, chosen[at], node[some[at]])
+                out[some[at]] = _squares(columns, target, problem.ridge * n)[0]
+            out[some] /= n
     return out
 
 
-def _squares(columns: Array, target: Array, shift: float) -> Array:
+def _columns(X: Array, chosen: Array, node: Array) -> tuple[Array, Array]:
+    """Return the columns of some sets, shape (sets, k, n), and those of their nodes."""
+    columns = np.asarray(X[:, chosen], dtype=float).transpose(1, 2, 0)
+    return columns, np.asarray(X[:, node], dtype=float).T
+
+
+def _squares(columns: Array, target: Array, shift: float) -> tuple[Array, Array]:
     """Return the residual sums of squares, plus shift times the squared coefficients.
+
+    And the smallest sine of an angle between a column and those before it, for each set.
 
     Parameters
     ----------
@@ -81,10 +101,11 @@ def _squares(columns: Array, target: Array, shift: float) -> Array:
     rows[:, :, :k] /= np.linalg.norm(rows[:, :, :k], axis=1, keepdims=True)
     diagonal = np.abs(np.diagonal(np.linalg.qr(rows, mode="r"), axis1=1, axis2=2))
     out = np.asarray(np.square(diagonal[:, k]))
-    for at in np.flatnonzero(diagonal[:, :k].min(axis=1) < _DEPENDENT):
+    sine = diagonal[:, :k].min(axis=1)
+    for at in np.flatnonzero(sine < _DEPENDENT):
         A, y = rows[at, :, :k], rows[at, :, k]
         out[at] = np.square(y - A @ np.linalg.lstsq(A, y, rcond=None)[0]).sum()
-    return out
+    return out, sine
 
 
 def logistic_fits(Z: Array, ridge: float) -> tuple[Array, Array]:

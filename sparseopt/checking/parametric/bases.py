@@ -137,6 +137,8 @@ def solve_bases(
         NOISE / STORED * np.stack(sizes_at(size, low), axis=1)
         for size in (tables.kink_size, tables.slope_size)
     ]
+    # Constants and rates side by side, so that a segment reads both at once.
+    t_all, f_all, g_all, k_all = (np.stack(pair, axis=2) for pair in (kinks, fixed, slopes, known))
     systems: list[KernelSystem | None] = []
     precise: dict[int, tuple[Array, Array]] = {}
     for s in range(len(codes)):
@@ -152,8 +154,7 @@ def solve_bases(
         except SingularKernel as error:
             error.segment = s
             raise
-        t, f = _columns(kinks, s, R), _columns(fixed, s, R)
-        g, k = _columns(slopes, s, C), _columns(known, s, C)
+        t, f, g, k = t_all[s, R], f_all[s, R], g_all[s, C], k_all[s, C]
         target, right = t - f, -g - k
         if s in precise:
             values, multipliers = precise[s]
@@ -174,10 +175,6 @@ def solve_bases(
         for pair, values in zip((z, v), found, strict=True):
             pair[0][s], pair[1][s] = values
     return Bases(slots, theta, nu, (z[0], z[1]), (v[0], v[1]), systems)
-
-
-def _columns(pair: Pair, segment: int, places: Array) -> Array:
-    return np.stack([pair[0][segment, places], pair[1][segment, places]], axis=1)
 
 
 def products(A: LinearMap, vectors: Array) -> Array:
