@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -16,7 +16,7 @@ from sparseopt.io import load_problem, save_problem, save_result
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
 from sparseopt.registry import backend_names, get_backend
-from sparseopt.result import Result, Status, Verdict
+from sparseopt.result import Limit, Result, Status, Verdict
 
 __all__ = ["BackendInfo", "backends", "check", "load", "save", "solve", "with_verdict"]
 
@@ -111,7 +111,9 @@ def solve(
     ----------
     problem : Problem
     backend : str or Backend, default "auto"
-        "auto" takes the first available backend that can answer, our own engines first.
+        "auto" takes the first available backend that can answer, our own engines first. Where its
+        arithmetic fails (it finds nothing, or a single value that the checker refutes), the next
+        one goes on; the notes say so.
     params : SolveParams, optional
     options : mapping, optional
         Options of the chosen backend.
@@ -157,9 +159,45 @@ def solve(
         if not isinstance(engine, Backend):
             raise ParamError(f"backend must be a name or a Backend, got {backend!r}")
     result = engine.solve(problem, asked, options, warm_start, on_progress, cancel)
+    auto = backend == "auto"
+    stuck = auto and result.limit is Limit.SLOW_PROGRESS and result.x is None
     if notes:
         result = result.with_changes(notes=(*notes, *result.notes))
-    return with_verdict(problem, result) if check else result
+    if check:
+        result = with_verdict(problem, result)
+        stuck |= auto and result.verdict is Verdict.REFUTED and asked.lam is not None
+    return _go_on(problem, result, engine, on_progress, cancel, check) if stuck else result
+
+
+def _go_on(
+    problem: Problem,
+    result: Result,
+    engine: Backend,
+    on_progress: Callable[[Progress], object] | None,
+    cancel: Cancel | None,
+    check: bool,
+) -> Result:
+    """Let the next backend try, after one whose arithmetic failed; the better result counts."""
+    params = result.params
+    left = params
+    if params.time_limit is not None:
+        spent = result.build_time + result.solve_time
+        left = replace(params, time_limit=max(params.time_limit - spent, 0.0))
+    try:
+        other, _ = _choose(problem, params, after=engine.name)
+        found = other.solve(problem, left, None, None, on_progress, cancel)
+    except (UnsupportedProblem, BackendError) as error:
+        logger.info("%s: no backend goes on after %s: %s", problem.kind, engine.name, error)
+        return result
+    failure = "was refuted" if result.x is not None else f"could not go on ({result.raw_status})"
+    why = f"{engine.name} {failure}; {other.name} went on"
+    logger.info("%s: %s", problem.kind, why)
+    found = found.with_changes(params=params, notes=(*result.notes, why, *found.notes))
+    if check:
+        found = with_verdict(problem, found)
+        if found.verdict is Verdict.REFUTED:
+            return result
+    return found
 
 
 def _params(params: SolveParams | None, question: Mapping[str, Any]) -> SolveParams:
@@ -177,11 +215,12 @@ def _params(params: SolveParams | None, question: Mapping[str, Any]) -> SolvePar
     return params
 
 
-def _choose(problem: Problem, params: SolveParams) -> tuple[Backend, str]:
-    """Take the first registered backend that is available and supports the question."""
+def _choose(problem: Problem, params: SolveParams, after: str | None = None) -> tuple[Backend, str]:
+    """Take the first backend, of those `after` one, that is available and answers the question."""
     reasons = []
     passed_over = []
-    for name in backend_names():
+    names = list(backend_names())
+    for name in names[names.index(after) + 1 :] if after in names else names:
         try:
             engine = get_backend(name)
         except BackendError as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sparseopt.backend import Backend, Control, Feature
 from sparseopt.compiling import prepare
 from sparseopt.params import SolveParams
@@ -50,8 +52,11 @@ class Homotopy(Backend):
 
             prepare(warm_up)
         run = Run(problem, params, control)
-        if params.lam is None:
-            return run.path(params.lam_min or 0.0)
-        if isinstance(params.lam, float):
-            return run.single(params.lam)
-        return run.grid(params.lam)
+        try:
+            if params.lam is None:
+                return run.path(params.lam_min or 0.0)
+            if isinstance(params.lam, float):
+                return run.single(params.lam)
+            return run.grid(params.lam)
+        except np.linalg.LinAlgError as error:
+            return run.stopped(f"slow_progress: {error}")

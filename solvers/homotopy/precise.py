@@ -30,7 +30,17 @@ from .settings import (
 )
 from .state import Entries, Segments, SingularKernel
 
-__all__ = ["Walked", "affordable", "exact_matrix", "follow_precisely"]
+__all__ = ["ILL_CONDITIONED", "Walked", "affordable", "exact_matrix", "follow_precisely"]
+
+
+_ADVICE = (
+    "centre the columns, scale them to one length, and leave out those that nearly repeat others"
+)
+ILL_CONDITIONED = {
+    True: f"the data are ill-conditioned: the path was walked again in 106 bits; {_ADVICE}",
+    False: f"the data are ill-conditioned: digits may be lost; {_ADVICE}",
+}
+"""Notes for the user, by whether the path is walked again."""
 
 
 def affordable(program: ScaledProgram, pivots: int, paths: int = 1) -> bool:

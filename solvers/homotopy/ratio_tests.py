@@ -103,11 +103,12 @@ def next_event(tableau: Tableau) -> tuple[int, int, float, float]:
     lam, delta = position[LAM], position[DELTA]
     n = len(codes)
     _falls(codes, w, low, high, position, 1.0, fall)
-    reach = _smallest(fall, n) + TIE * abs(lam)
+    reach = _smallest(fall, n)
     if reach == np.inf:
         return -1, 0, 0.0, 0.0
+    reach += TIE * abs(lam - reach) + SAME_RATIO * abs(lam)
     _falls(codes, w, low, high, position, 0.0, fall)
-    best, best_side, best_fall, best_order = -1, 0, 0.0, -np.inf
+    best, best_side, best_lam, best_order = -1, 0, 0.0, -np.inf
     for i in range(n):
         if fall[i] > reach:
             continue
@@ -123,8 +124,11 @@ def next_event(tableau: Tableau) -> tuple[int, int, float, float]:
                 if slack <= position[PRIMAL_TOLERANCE + (codes[i] & 1)]:
                     order = min(order, delta)
                 if order > best_order:
-                    best, best_side, best_fall, best_order = i, 2 * upper - 1, slack / rate, order
-    return best, best_side, lam - best_fall, best_order
+                    best, best_side, best_order = i, 2 * upper - 1, order
+                    # not lam - slack / rate, which rounds like lam, however far the event is
+                    here = sign * (limit[0, i] - w[0, i]) / rate
+                    best_lam = here if slack > 0.0 else lam
+    return best, best_side, best_lam, best_order
 
 
 @compiled_inside

@@ -21,7 +21,7 @@ from . import core
 from .basis import Basis
 from .candidates import Candidates
 from .follow import Outcome, follow
-from .precise import affordable, exact_matrix, follow_precisely
+from .precise import ILL_CONDITIONED, affordable, exact_matrix, follow_precisely
 from .products import rough_product
 from .program import ScaledProgram
 from .recorder import Recorder, assemble
@@ -72,7 +72,7 @@ class Run:
             return self._failed(start)
         outcome = self._precisely(start, end, self._follow(start, end, self.recorder))
         if not self.recorder.count:
-            return self._stopped_early(outcome.reason)
+            return self.stopped(outcome.reason)
         stopped_by = "lam_min" if outcome.reason == "end" else outcome.reason
         proofs = self._proof(outcome)
         if start.above is not None:
@@ -175,7 +175,7 @@ class Run:
         for lam in wanted:
             found.append(self.single(float(lam)))
             if found[-1].status not in (Status.INFEASIBLE, Status.UNBOUNDED):
-                return self._stopped_early(found[-1].raw_status)
+                return self.stopped(found[-1].raw_status)
         if len({result.status for result in found}) > 1:
             raise ParamError(
                 f"the problem is {found[0].status.value} at lam = {wanted[0]:g} and otherwise at "
@@ -221,7 +221,9 @@ class Run:
         failed = outcome.reason == "slow_progress"
         if start.codes is None or not (failed or outcome.doubt > DOUBTFUL):
             return outcome
-        if not affordable(self.program, outcome.pivots):
+        walk_again = affordable(self.program, outcome.pivots)
+        self.control.notes.append(ILL_CONDITIONED[walk_again])
+        if not walk_again:
             return outcome
         walked = follow_precisely(
             self.program,
@@ -273,7 +275,7 @@ class Run:
         assert start.failure is not None
         reason = start.failure.reason
         if reason not in _NO_OPTIMUM:
-            return self._stopped_early(reason)
+            return self.stopped(reason)
         proof = self._proof(start.failure)
         everywhere = np.isinf(start.top)
         where = "any lam" if everywhere else f"lam = {start.lam:g}"
@@ -310,7 +312,8 @@ class Run:
             notes=note,
         )
 
-    def _stopped_early(self, reason: str) -> Result:
+    def stopped(self, reason: str) -> Result:
+        """Return the result of a walk that found nothing."""
         return Result(
             status=Status.NO_SOLUTION,
             limit=_LIMITS.get(reason, Limit.SLOW_PROGRESS),

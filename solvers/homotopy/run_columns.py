@@ -21,7 +21,7 @@ from sparseopt.result import Certificate, Limit, Result, Status
 from . import core
 from .basis import Basis
 from .columns import Column, FirstBasis, follow_columns, scale
-from .precise import affordable, exact_matrix, follow_precisely
+from .precise import ILL_CONDITIONED, affordable, exact_matrix, follow_precisely
 from .program import ScaledProgram
 from .settings import COLUMN_ENTRIES, COLUMN_SEGMENTS, DOUBTFUL, NO_RULE, RAY_NOISE, VISIT
 from .start import crash, optimal_from
@@ -158,7 +158,11 @@ def _precisely(
         )
     ]
     pivots = sum(int(walked[part][1].pivots[column]) for part, column in doubtful)
-    if not doubtful or not affordable(program, pivots, len(doubtful)):
+    if not doubtful:
+        return walked
+    walk_again = affordable(program, pivots, len(doubtful))
+    control.notes.append(ILL_CONDITIONED[walk_again])
+    if not walk_again:
         return walked
     matrix = exact_matrix(program)
     codes_of = {reason: code for code, reason in _STOPPED_BY.items()}

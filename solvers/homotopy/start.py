@@ -177,7 +177,7 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
         outcome = make_optimal(basis, at, rng, stop)
         pivots += outcome.pivots
         if outcome.reason == "end":
-            return _climb(program, outcome.codes, at, rng, stop, pivots)
+            return _climb(program, outcome.codes, at, end, rng, stop, pivots)
         if outcome.ray is None:
             break
         constant, rate = _excess(program, outcome)
@@ -238,6 +238,7 @@ def _climb(
     program: ScaledProgram,
     codes: Array,
     lam: float,
+    end: float,
     rng: np.random.Generator,
     stop: Stop,
     pivots: int,
@@ -247,7 +248,7 @@ def _climb(
     pivots += outcome.pivots
     if outcome.reason == "end":
         from_lam = optimal_from(Basis(program, outcome.codes))
-        at = max(lam, from_lam) if np.isfinite(from_lam) else lam
+        at = max(from_lam, end) if np.isfinite(from_lam) else lam
         return Start(outcome.codes, at, np.inf, pivots)
     if outcome.reason in ("infeasible_below", "unbounded_below"):
         return Start(outcome.codes, -outcome.lam, -outcome.lam, pivots, above=outcome)

@@ -168,6 +168,23 @@ def test_unknown_names_are_told_the_known_ones():
         sparseopt.solve(PROBLEM, backend="simplex")
 
 
+def test_auto_goes_on_where_the_arithmetic_of_a_backend_fails(monkeypatch):
+    run = pytest.importorskip("sparseopt.solvers.homotopy.run")
+
+    def singular(*arguments, **options):
+        raise np.linalg.LinAlgError("Matrix is singular")
+
+    monkeypatch.setattr(run, "follow", singular)
+    problem = sparseopt.problems.DantzigSelector(np.eye(3), [3.0, 2.0, 1.0])
+    alone = sparseopt.solve(problem, lam=0.5, backend="homotopy")
+    assert alone.limit == "slow_progress"
+    result = sparseopt.solve(problem, lam=0.5, time_limit=60.0)
+    assert result.backend == "highs"
+    assert result.verdict is Verdict.VERIFIED
+    assert result.params.time_limit == 60.0
+    assert any("homotopy could not go on" in note for note in result.notes)
+
+
 def test_auto_says_why_each_backend_does_not_fit():
     class Alien(STRS):
         family = "alien"

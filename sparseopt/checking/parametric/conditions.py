@@ -89,6 +89,7 @@ def breaches(
         bases.theta,
         slice(p),
         rows_size,
+        units.factor[:p],
         _noise(tables.kink_size, low, step, units),
         partial(_conditioned, bases),
     )
@@ -99,6 +100,7 @@ def breaches(
         bases.nu,
         slice(p, None),
         columns_size,
+        1.0 / units.factor[p:],
         _noise(tables.slope_size, low, step, units),
         partial(_conditioned_multiplier, bases, p),
     )
@@ -151,7 +153,8 @@ class _Side:
     """The primal conditions (x = z, of theta) or the dual ones (x = v, of nu).
 
     The entries `own` of x are the vector itself, the others are its products with A. Its own
-    entries have the scale of the vector's largest entry, since a bound at zero has none; what is
+    entries have the scale of the vector's largest entry, since a bound at zero has none, in the
+    units in which `weight` times an entry are of one size; what is
     within the tolerance of that only, and not of what changes of the data would do to the entry
     itself (`conditioned`), is in doubt.
     """
@@ -162,8 +165,14 @@ class _Side:
     vector: Pair
     own: slice
     product_size: Callable[[Array], Array]
+    weight: Array
     noise: Array
     conditioned: Callable[[int, int, Array], float]
+
+    @property
+    def own_start(self) -> int:
+        """The first coordinate of the vector itself."""
+        return int(self.own.start or 0)
 
     def worst(
         self, slots: Array, low: Array, step: Array, endless: Array, rounding: Array, exact: Array
@@ -231,7 +240,8 @@ class _Side:
         for s in np.unique(found.segment[is_own]):
             here = np.flatnonzero(is_own & (found.segment == s))
             terms = self._terms(s, found)
-            scale[here] += terms.max(initial=0.0)
+            place = found.coordinate[here] - self.own_start
+            scale[here] += (terms * self.weight).max(initial=0.0) / self.weight[place]
             # Only what is not small anyway needs its own condition checked.
             for at in here[~exact[s] & (found.amount[here] > SEGMENT * strict[here])]:
                 strict[at] += self.conditioned(int(s), int(found.coordinate[at]), terms)

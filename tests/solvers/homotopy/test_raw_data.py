@@ -32,6 +32,7 @@ def test_an_offset_costs_no_digits_of_the_gram_matrix():
     assert result.verdict.value == "verified", result.check_messages
     least_squares = np.linalg.lstsq(X, y, rcond=None)[0]
     assert np.allclose(result.x, least_squares, rtol=0.0, atol=1e-6)
+    assert any("ill-conditioned" in note for note in result.notes)
 
 
 def test_columns_of_a_covariance_without_centring_end():
