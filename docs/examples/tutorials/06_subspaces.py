@@ -18,8 +18,12 @@ from sparseopt import generators
 
 truth = np.diag([1.0] * 3 + [0.0] * 17)
 shares = np.array([0.15, 0.17, 0.2, 0.25, 0.3, 0.4, 0.6, 0.8, 0.95])
-methods = {"irls": "least distances", "reaper": "its relaxation",
-           "tyler": "Tyler's estimator", "pca": "principal components"}  # fmt: skip
+methods = {
+    "irls": "least distances",
+    "reaper": "its relaxation",
+    "tyler": "Tyler's estimator",
+    "pca": "principal components",
+}
 
 errors = {name: [] for name in methods}
 proven = []
@@ -30,9 +34,8 @@ for share in shares:
         W = result.x
         errors[name].append(max(np.linalg.norm(W @ W.T - truth), 1e-16))
         if name == "irls":
-            proven.append(
-                result.status == "optimal" and result.verdict == "verified"
-            )
+            optimal = result.status == "optimal"
+            proven.append(optimal and result.verdict == "verified")
 
 # %%
 # How far is the subspace that was found?
