@@ -228,9 +228,9 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
         times = np.ones(len(X)) if counts is None else counts
         return spread(X, times, self.fit_intercept)
 
-    def _follow(self, problem: Any) -> None:
-        """Solve for the path, down to `lam` where it is given."""
-        end = None if self.lam is None else float(self.lam)
+    def _follow(self, problem: Any, end: float | None = None) -> None:
+        """Solve for the path, down to `lam` where it is given, else to `end`."""
+        end = end if self.lam is None else float(self.lam)
         asked = SolveParams(lam_min=end, time_limit=self.time_limit)
         self.result_ = solve(problem, backend=self.backend, params=asked).raise_for_status()
         self.path_: Any = self.result_.path

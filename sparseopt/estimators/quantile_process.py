@@ -105,7 +105,7 @@ class QuantileProcess(PathRegressor):
         psi = Pieces.uniform([y], [0.0, times], slope_rates=[-times, 0.0], n=len(y))
         return PiecewiseLinearProgram(X, phi, psi, names=names)
 
-    def _follow(self, problem: Any) -> None:
+    def _follow(self, problem: Any, end: float | None = None) -> None:
         asked = SolveParams(time_limit=self.time_limit)
         self.result_ = solve(problem, backend=self.backend, params=asked).raise_for_status()
         self.path_ = self.result_.path

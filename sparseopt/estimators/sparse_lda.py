@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from sparseopt.estimators.base import BinaryClassifier, PathEstimator, spread
+from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.classification import LPD
 from sparseopt.selection.curve import Curve, aligned
@@ -16,6 +17,15 @@ from sparseopt.selection.path_loss import path_loss
 from sparseopt.selection.solving import exact_path, solve_path
 
 __all__ = ["SparseLDA"]
+
+_LARGEST = 1e8
+"""Coefficients of this size, in standard deviations, follow the rounding errors of a singular S."""
+
+
+def _end(path: ParametricPath) -> float:
+    """Return the smallest lam that is compared."""
+    large = np.flatnonzero(path.objective[:, 0] > _LARGEST)
+    return float(path.high[large[0]] if len(large) else path.low[-1])
 
 
 class SparseLDA(BinaryClassifier):
@@ -99,20 +109,26 @@ class SparseLDA(BinaryClassifier):
         S = (times[:, None] * within).T @ within / times.sum()
         return LPD(S, means[1] - means[0], scales, scales, names)
 
+    def _follow(self, problem: Any, end: float | None = None) -> None:
+        super()._follow(problem, end)
+        if self.lam is None and _end(self.path_) > self.path_.low[-1]:
+            super()._follow(problem, _end(self.path_))
+
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
         if self.lam is not None:
             self._place(float(self.lam), "above")
             return
-        curves, origin = [], self._origin
+        curves, origin, ends = [], self._origin, [_end(self.path_)]
         for train, test in self._folds(X, y, groups):
             counts = None if self._counts is None else self._counts[train]
-            part = solve_path(self._pose(X[train], y[train], counts), "a fold", self.backend, None)
+            problem = self._pose(X[train], y[train], counts)
+            path = exact_path(solve_path(problem, "a fold", self.backend, None))
+            ends.append(_end(path))
             weights = 1.0 if self._counts is None else self._counts[test]
             design = X[test] - self._origin[0]
-            curves.append(path_loss(exact_path(part), design, y[test], MISCLASSIFICATION, weights))
+            curves.append(path_loss(path, design, y[test], MISCLASSIFICATION, weights))
         self._origin = origin
-        end = max(float(self.path_.low[-1]), *(curve.end for curve in curves))
-        parts = aligned(curves, end, np.inf, also=float(self.path_.knots[0]))
+        parts = aligned(curves, max(ends), np.inf, also=float(self.path_.knots[0]))
         total = np.sum([part.coefficients for part in parts], axis=0)
         size = len(y) if self._counts is None else self._counts.sum()
         self.curve_ = Curve(parts[0].low, np.inf, total / size)
