@@ -23,10 +23,12 @@ from .settings import (
     PERTURBATIONS,
     PRECISE_SECONDS,
     PRECISE_TIE,
+    SAME_END,
     SMALLEST_SHARE,
     SNAP,
     STALL,
     TIE,
+    WILD,
 )
 from .state import Entries, Segments, SingularKernel
 
@@ -71,6 +73,20 @@ class Walked:
     codes: Array
     pivots: int
     ray: Array | None = None
+
+    def replaces(self, reason: str, lam: float) -> bool:
+        """Return whether it is better than a walk in double precision that ended so at `lam`.
+
+        Where it ends because only the rounding of the data allows to go on, the other's proof that
+        there is no optimum below is better, if it is for the same lam.
+        """
+        if self.reason != "slow_progress":
+            return True
+        if len(self.segments) == 0:
+            return False
+        if reason in ("infeasible_below", "unbounded_below"):
+            return abs(float(self.segments.low[-1]) - lam) > SAME_END * abs(lam)
+        return reason != "slow_progress" or float(self.segments.low[-1]) < lam
 
 
 def exact_matrix(program: ScaledProgram) -> DoubleDouble:
@@ -305,6 +321,8 @@ class _Walk:
         self.pivots = self.idle = self.drawn = 0
         self.ray: Array | None = None
         self.parts: list[_Part] = []
+        kinks = np.abs(program.kinks[0] + lam * program.kinks[1])
+        self.largest = float(kinks[np.isfinite(kinks)].max(initial=0.0))
         self._perturb()
 
     def _perturb(self) -> None:
@@ -323,6 +341,9 @@ class _Walk:
     def step(self) -> str | None:
         """Go to the next event and pivot; return why the path ends there, or None."""
         values = _Values(self.program, self.matrix, self.codes, float(self.lam.high))
+        change = values.fastest[0] * abs(float(self.lam.high))
+        if max(values.size[0], change) > WILD * self.largest:
+            raise SingularKernel("only the rounding of the data allows this basis")
         mover, side, lam, delta = self._next_event(values)
         last = mover < 0 or not (lam - self.end).high > TIE * abs(self.end)
         last = last or (np.isfinite(self.end) and values.optimal_at(self.end))

@@ -218,8 +218,8 @@ class Run:
 
     def _precisely(self, start: Start, end: float, outcome: Outcome) -> Outcome:
         """Walk the path again in 106 bits, where digits were lost; return the better outcome."""
-        failed = outcome.reason == "slow_progress"
-        if start.codes is None or not (failed or outcome.doubt > DOUBTFUL):
+        doubtful = outcome.doubt > DOUBTFUL or outcome.reason == "slow_progress"
+        if start.codes is None or not doubtful:
             return outcome
         walk_again = affordable(self.program, outcome.pivots)
         self.control.notes.append(ILL_CONDITIONED[walk_again])
@@ -238,7 +238,7 @@ class Run:
             max_nonzeros=self.recorder.max_nonzeros,
         )
         self.pivots += walked.pivots
-        if walked.reason == "slow_progress" and not failed:
+        if not walked.replaces(outcome.reason, outcome.lam):
             return outcome
         self.recorder.replace(start.codes, walked.segments)
         lam = float(walked.segments.low[-1]) if len(walked.segments) else start.top

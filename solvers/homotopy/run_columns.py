@@ -169,7 +169,9 @@ def _precisely(
     codes_of["end"] = core.END
     again: dict[tuple[int, int], Segments] = {}
     for part, column in doubtful:
-        begin, ended, _ = walked[part]
+        begin, ended, segments = walked[part]
+        last = float(segments.low[ended.ends[column] - 1]) if ended.ends[column] else np.inf
+        reason = _STOPPED_BY.get(int(ended.reason[column]), "")
         own = ScaledProgram.from_program(problem.column(begin + column).canonical())
         start = optimal_from(Basis(own, codes))
         found = follow_precisely(
@@ -184,7 +186,7 @@ def _precisely(
             max_segments=params.max_knots or NO_RULE,
             max_nonzeros=params.max_nonzeros,
         )
-        if found.reason not in codes_of or found.reason == Limit.SLOW_PROGRESS.value:
+        if found.reason not in codes_of or not found.replaces(reason, last):
             continue
         again[part, column] = found.segments
         ended.reason[column] = codes_of[found.reason]

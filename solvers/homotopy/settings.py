@@ -180,3 +180,9 @@ SMALLEST_SHARE = 1e-20
 BACKWARD = 1e-14
 """Violations, relative to the sum of the absolute terms, that the rounding of the data explains:
 a basis that violates nothing more at the end of the path is the last one."""
+
+WILD = 1e13
+"""Coordinates, relative to the largest kink, from which on the rounding of the data decides."""
+
+SAME_END = 1e-6
+"""Difference in lam, relative, of ends that are taken for the same."""
