@@ -72,9 +72,12 @@ class PathDisplay(_Display):
         return cls(estimator.result_, lam).plot(ax, **style)
 
     def plot(self, ax: Any = None, **style: Any) -> Self:
+        if self.lam is not None:
+            # The line is at a lam, so that the axis must be one of lam.
+            style.setdefault("x", "log" if self.lam > 0.0 else "lam")
         super().plot(ax, **style)
         low, high = sorted(self.ax_.get_xlim())
-        if self.lam is not None and low <= self.lam <= high:
+        if self.lam is not None and style["x"] != "l1norm" and low <= self.lam <= high:
             self.ax_.axvline(self.lam, color="0.4", linewidth=0.8, linestyle="--")
         return self
 
