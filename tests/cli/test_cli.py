@@ -304,8 +304,8 @@ def test_a_budget_path_is_told_by_its_budgets(tmp_path):
     numbers = [[float(word) for word in row.split()] for row in rows]
     assert numbers == [[0, 5, 0], [1, 3, 1], [2, 2.4, 2], [3, 1.9, 2]]
     picture = tmp_path / "p.png"
-    assert "no picture" in refused(run("solve", tmp_path / "tables.npz", "--plot", picture))
-    assert not picture.exists()
+    assert run("solve", tmp_path / "tables.npz", "--plot", picture).exit_code == 0
+    assert picture.stat().st_size > 1000
 
 
 def test_solve_without_check_says_so(instance):

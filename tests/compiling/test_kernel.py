@@ -171,7 +171,9 @@ def test_a_form_for_the_baseline_serves_this_processor(work: Path) -> None:
 
 def test_under_ci_no_process_is_left_behind(work: Path) -> None:
     code = LONG.replace("50_000)", "200)").replace("50_000 *", "200 *") + BUSY
-    run(work, code, CI="true")
+    # However slow the machine is, the work stays too small to be compiled for at once.
+    patient = "from sparseopt.compiling import kernel\nkernel.HEAVY = 1e9\n"
+    run(work, patient + code, CI="true")
     time.sleep(1.0)
     assert not list((work / "forms").glob("*.form"))
 

@@ -49,6 +49,9 @@ NAMES = [
     "truss-topology",
     "restricted-isometry",
     "random-misdp",
+    "outlier-columns",
+    "haystack",
+    "embedding-fit",
 ]
 
 
@@ -106,6 +109,9 @@ STREAMS = {
     "truss-topology": 8.79010663229,
     "restricted-isometry": 12.2899175564,
     "random-misdp": 3.8328629478,
+    "outlier-columns": -978.722923778,
+    "haystack": 7.64264050136,
+    "embedding-fit": 18.4601189323,
 }
 
 
