@@ -22,6 +22,7 @@ from sparseopt.checking.parametric.rational import Budget
 from sparseopt.checking.parametric.reach import (
     bounds_of_variables,
     charge_of,
+    common_bounds,
     exactly_inside,
 )
 from sparseopt.checking.parametric.units import Units
@@ -31,6 +32,9 @@ from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
 __all__ = ["PathMultipliers"]
+
+_SEVERAL = 4
+"""Ends of segments from which bounds are sought for all of a chunk at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +96,21 @@ class PathMultipliers:
             v = bases.v[0] + length[:, None] * bases.v[1]
             nu = bases.nu[0] + length[:, None] * bases.nu[1]
             value = sums.value[0] + length * (sums.value[1] + length * sums.value[2])
-            for at in np.flatnonzero(~self._cheap(lam, v, nu, value)).tolist():
-                if not (exact[at] and self._inside(here.start + at, float(lam[at]), v[at])):
-                    self._at(here.start + at, float(lam[at]), nu[at], float(value[at]))
+            dear = [
+                at
+                for at in np.flatnonzero(~self._cheap(lam, v, nu, value)).tolist()
+                if not (exact[at] and self._inside(here.start + at, float(lam[at]), v[at]))
+            ]
+            known = None
+            if len(dear) >= _SEVERAL:
+                lams = [float(lam[at]) for at in dear]
+                values = [
+                    float(value[at]) - offset_at(self._program, one)[0]
+                    for at, one in zip(dear, lams, strict=True)
+                ]
+                known = common_bounds(self._program, self._pieces, lams, values)
+            for at in dear:
+                self._at(here.start + at, float(lam[at]), nu[at], float(value[at]), known)
         for at in np.flatnonzero(~finite).tolist():
             self._endless(here.start + at, bases.v[1][at], bases.nu[1][at])
 
@@ -150,7 +166,7 @@ class PathMultipliers:
         size = np.abs(value)
         return np.asarray(np.maximum(max(self._rel_gap, SEGMENT) * size, NOISE * units))
 
-    def _at(self, segment: int, lam: float, nu: Array, value: float) -> None:
+    def _at(self, segment: int, lam: float, nu: Array, value: float, known: Array | None) -> None:
         low, high = self._program.psi.slope_range(lam)
         nu = np.clip(nu, low, high)
         dual = dual_point(self._program, nu)
@@ -159,7 +175,7 @@ class PathMultipliers:
             return
         enough = float(self._enough(np.array([lam]), np.array([value]))[0])
         value -= offset_at(self._program, lam)[0]
-        charges = charge_of(self._program, self._pieces, lam, value, nu, excess, enough)
+        charges = charge_of(self._program, self._pieces, lam, value, nu, excess, enough, known)
         if charges.sum() > enough:
             needed = charges[: self._program.A.shape[1]] > enough / len(charges)
             self._open.append(_Open(segment, lam, nu, needed))

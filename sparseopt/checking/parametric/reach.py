@@ -30,7 +30,7 @@ from sparseopt.problems.parametric.maps import DenseMap, LinearMap, SparseMap, S
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
-__all__ = ["bounds_of_variables", "charge_of", "exactly_inside"]
+__all__ = ["bounds_of_variables", "charge_of", "common_bounds", "exactly_inside"]
 
 _AWAY = 1.0 + 1e-9
 """Bounds are moved outwards by this factor, which covers the rounding errors of their sums."""
@@ -60,6 +60,7 @@ def charge_of(
     nu: Array,
     excess: Array,
     enough: float,
+    known: Array | None = None,
 ) -> Array:
     """Return what multipliers that are outside their slopes by `excess` may cost.
 
@@ -77,6 +78,8 @@ def charge_of(
         Not negative.
     enough : float
         Bounds need not be tighter than what makes less than this of all charges together.
+    known : array of shape (p + m,), optional
+        Bounds of the absolute values that hold for these points, from :func:`common_bounds`.
 
     Returns
     -------
@@ -88,6 +91,8 @@ def charge_of(
     own_low, own_high, slope, room = _no_worse(pieces, lam, value)
     low, high = np.maximum(low, own_low), np.minimum(high, own_high)
     largest = np.maximum(np.abs(low), np.abs(high)) * _AWAY
+    if known is not None:
+        largest = np.minimum(largest, known)
 
     def charges() -> Array:
         return np.where(charged, excess * np.where(charged, largest, 0.0), 0.0)
@@ -284,6 +289,34 @@ def _implied_bounds(
     if implied is not None:
         out[:p] = np.maximum(np.abs(implied[0]), np.abs(implied[1])) * _AWAY
     return out
+
+
+def common_bounds(
+    program: PiecewiseLinearProgram, pieces: Pieces, lams: list[float], values: list[float]
+) -> Array:
+    """Return bounds of abs(z_i) for all points that are no worse than a value, at several lam.
+
+    Those that follow from the rows of A, once for the intervals that cover those of each lam.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    pieces : Pieces
+        Its functions phi and psi.
+    lams, values : lists of float
+        One value, the sum of all f_i of a feasible point, for each lam.
+
+    Returns
+    -------
+    array of shape (p + m,)
+    """
+    low, high = np.full(len(pieces), np.inf), np.full(len(pieces), -np.inf)
+    for lam, value in zip(lams, values, strict=True):
+        domain, own = pieces.domain(lam), _no_worse(pieces, lam, value)
+        low = np.minimum(low, np.maximum(domain[0], own[0]))
+        high = np.maximum(high, np.minimum(domain[1], own[1]))
+    largest = np.maximum(np.abs(low), np.abs(high)) * _AWAY
+    return np.asarray(np.minimum(largest, _implied_bounds(program, low, high, largest)))
 
 
 def _no_worse(pieces: Pieces, lam: float, value: float) -> tuple[Array, Array, Array, float | None]:
