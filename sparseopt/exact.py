@@ -1336,7 +1336,7 @@ class Conic:
             for a, b in region
         ]
         if not boxes_cover(boxes, region):
-            raise Refuted("the leaves do not cover all integers")
+            raise Unproven("the leaves do not cover all integers that are left here")
         farkas = arrays["infeasible"].values if "infeasible" in arrays else [bound is None] * count
         for k in range(count):
             low, high = list(whole_low), list(whole_high)
@@ -1369,7 +1369,9 @@ class Conic:
             else:
                 if found is None:
                     raise Unproven(f"leaf {k}: a variable has no bound that this program derives")
-                raise Refuted(f"leaf {k} proves {float(found):.12g} only, not {float(target):.12g}")
+                raise Unproven(
+                    f"leaf {k} proves {float(found):.12g} only, not {float(target):.12g}"
+                )
 
     def bound(self, dual, low, high, farkas):
         """What multipliers of any quality prove on a box: moved into their cones, and charged."""
