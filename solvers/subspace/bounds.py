@@ -21,7 +21,7 @@ from sparseopt.result import Certificate
 from .settings import EXACT, INLIER, LEAST_DISTANCE, METRIC_STEPS, QUANTILE, RELAXED_STEP
 from .weighted import Flat, Proof, scatter, weighted_mean
 
-__all__ = ["Relaxation", "dual_value", "inlier_proof"]
+__all__ = ["ProjectionRelaxation", "dual_value", "inlier_proof"]
 
 _TINY = float(np.finfo(float).tiny)
 
@@ -136,7 +136,7 @@ def _metric(Z: Array, t: Array, affine: bool) -> tuple[Array, Array]:
     return Y, middle
 
 
-class Relaxation:
+class ProjectionRelaxation:
     r"""The convex relaxation over 0 <= P <= I with trace k, by iterated weights (Reaper).
 
     With weights the best I - P has the eigenvectors of the weighted scatter matrix, and the

@@ -13,7 +13,7 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Result
 
-from .bounds import Relaxation, inlier_proof
+from .bounds import ProjectionRelaxation, inlier_proof
 from .settings import EXACT, LEAST_DISTANCE, PATIENCE, QUANTILE, SMALLEST_STEP, STALLED
 from .weighted import Flat, Proof, as_result, principal
 
@@ -64,7 +64,7 @@ class ReweightedSubspace(Backend):
         assert best is not None
         wanted = options["bound_iterations"] > 0 and control.limit() is None
         if wanted and not _closed(value, proof):
-            relaxation = Relaxation(problem)
+            relaxation = ProjectionRelaxation(problem)
             relaxation.run(control, options["bound_iterations"])
             proof = max(
                 (each for each in (proof, relaxation.proof) if each is not None),

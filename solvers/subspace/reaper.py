@@ -11,7 +11,7 @@ from sparseopt.problems.base import Problem
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Result
 
-from .bounds import Relaxation
+from .bounds import ProjectionRelaxation
 from .weighted import as_result
 
 __all__ = ["Reaper"]
@@ -40,7 +40,7 @@ class Reaper(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, RobustSubspace)
-        relaxation = Relaxation(problem)
+        relaxation = ProjectionRelaxation(problem)
         relaxation.run(control, options["iterations"])
         return as_result(
             problem,

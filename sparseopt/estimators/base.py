@@ -20,6 +20,7 @@ from sklearn.base import (
     is_classifier,
 )
 from sklearn.model_selection import check_cv
+from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -39,8 +40,8 @@ __all__ = [
     "BinaryClassifier",
     "PathEstimator",
     "PathRegressor",
+    "TwoClasses",
     "spread",
-    "two_classes",
     "with_intercept",
 ]
 
@@ -90,36 +91,44 @@ def with_intercept(X: Array, scales: Array, names: list[str] | None) -> tuple[An
     return np.column_stack([X, np.ones(len(X))]), np.append(scales, 0.0), named
 
 
-def two_classes(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
-    """Validate data of two classes, and set ``classes_``.
+class TwoClasses:
+    """A mixin of the estimators whose target has two classes."""
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-    X : array_like of shape (n, d)
-    y : array_like of shape (n,)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
 
-    Returns
-    -------
-    X : array of shape (n, d)
-    place : int array of shape (n,)
-        0 for the first class, 1 for the second.
+    def _read_classes(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """Validate the data, and set ``classes_``.
 
-    Raises
-    ------
-    ValueError
-        When there are not two classes.
-    """
-    X, y = validate_data(estimator, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-    check_classification_targets(y)
-    estimator.classes_, place = np.unique(y, return_inverse=True)
-    if len(estimator.classes_) != 2:
-        count = len(estimator.classes_)
-        found = "one class" if count == 1 else f"{count} classes"
-        raise ValueError(
-            f"Only binary classification is supported. {type(estimator).__name__} was given {found}"
-        )
-    return X, place
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+        y : array_like of shape (n,)
+
+        Returns
+        -------
+        X : array of shape (n, d)
+        place : int array of shape (n,)
+            0 for the first class, 1 for the second.
+
+        Raises
+        ------
+        ValueError
+            When there are not two classes.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        check_classification_targets(y)
+        self.classes_, place = np.unique(y, return_inverse=True)
+        count = len(self.classes_)
+        if count != 2:
+            found = "one class" if count == 1 else f"{count} classes"
+            raise ValueError(
+                f"Only binary classification is supported. {type(self).__name__} was given {found}"
+            )
+        return X, place
 
 
 class PathEstimator(BaseEstimator):  # type: ignore[misc]
@@ -328,16 +337,11 @@ class PathRegressor(RegressorMixin, PathEstimator):  # type: ignore[misc]
         return np.asarray(X @ self.coef_ + self.intercept_)
 
 
-class BinaryClassifier(ClassifierMixin, PathEstimator):  # type: ignore[misc]
+class BinaryClassifier(TwoClasses, ClassifierMixin, PathEstimator):  # type: ignore[misc]
     """A sparse linear classifier of two classes, the second of which is the positive one."""
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def _read(self, X: Any, y: Any) -> tuple[Array, Array]:
-        X, place = two_classes(self, X, y)
+        X, place = self._read_classes(X, y)
         return X, 2.0 * place - 1.0
 
     def _unpack(self, x: Array) -> None:

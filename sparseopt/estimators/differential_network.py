@@ -6,16 +6,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils import ClassifierTags
 
-from sparseopt.estimators.base import PathEstimator, two_classes
+from sparseopt.estimators.base import PathEstimator, TwoClasses
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
 
 __all__ = ["DifferentialNetwork"]
 
 
-class DifferentialNetwork(PathEstimator):
+class DifferentialNetwork(TwoClasses, PathEstimator):
     r"""The sparse difference of the precision matrices of two classes, for every lam at once.
 
     .. math:: \min_\Delta \sum_{ij} |\Delta_{ij}| \quad\text{subject to}\quad
@@ -75,12 +74,6 @@ class DifferentialNetwork(PathEstimator):
         self.backend = backend
         self.time_limit = time_limit
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> Self:
         """Follow the path, and choose a value of lam.
@@ -95,7 +88,7 @@ class DifferentialNetwork(PathEstimator):
         -------
         self
         """
-        X, place = two_classes(self, X, y)
+        X, place = self._read_classes(X, y)
         if np.bincount(place).min() < 2:
             raise ValueError("a class has n_samples=1; expected two observations of each")
         self._units = self._scales(X, None)

@@ -8,12 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.api import with_verdict
-from sparseopt.estimators.base import two_classes
+from sparseopt.estimators.base import TwoClasses
 from sparseopt.problems.base import Array
 from sparseopt.two_sample.procedure import two_sample_test
 from sparseopt.two_sample.selecting import Method, automatic_lam, choose
@@ -21,7 +20,7 @@ from sparseopt.two_sample.selecting import Method, automatic_lam, choose
 __all__ = ["TwoSampleSelector", "TwoSampleTest"]
 
 
-class TwoSampleSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """The variables in which two classes differ most, as a transformer.
 
     Parameters
@@ -76,12 +75,6 @@ class TwoSampleSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.time_limit = time_limit
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the variables.
@@ -96,7 +89,7 @@ class TwoSampleSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        X, place = two_classes(self, X, y)
+        X, place = self._read_classes(X, y)
         if X.shape[1] < 2:
             raise ValueError("X has 1 feature(s): there is nothing to choose among")
         one, two = X[place == 0], X[place == 1]

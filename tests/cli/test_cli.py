@@ -294,7 +294,7 @@ def test_sizes_are_asked(tmp_path):
         assert words in refused(run(*asked, *wrong))
 
 
-def test_a_budget_path_is_told_by_its_budgets(tmp_path):
+def test_a_budget_path_is_printed_and_drawn_over_budgets(tmp_path):
     tables = BudgetTables(values=[[3.0, 1.0, 0.5], [2.0, 1.4]])
     sparseopt.save(tables, tmp_path / "tables.npz")
     done = run("solve", tmp_path / "tables.npz")
