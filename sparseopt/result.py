@@ -323,6 +323,9 @@ def _views(arrays: Any) -> Any:
     return views
 
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
 def _freeze(value: object) -> None:
     """Make the arrays of a value read-only; those of a problem are its own affair."""
     if isinstance(value, np.ndarray):
@@ -331,8 +334,10 @@ def _freeze(value: object) -> None:
         for part in value.values():
             _freeze(part)
     elif isinstance(value, list | tuple):
+        # Lists of names may be long.
         for part in value:
-            _freeze(part)
+            if type(part) not in _PLAIN:
+                _freeze(part)
     elif isinstance(value, PathResult) or (
         is_dataclass(value) and not isinstance(value, type | Problem)
     ):
