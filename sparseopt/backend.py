@@ -10,7 +10,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparseopt.blas import blas_threads
+from sparseopt.blas import blas_threads, threads_for
 from sparseopt.compiling import Waits, waits
 from sparseopt.errors import (
     BackendError,
@@ -385,7 +385,8 @@ class Backend(ABC):
         # What a rounding to zero or an overflow does is the algorithm's affair, not that of the
         # caller's np.seterr: these are NumPy's own settings.
         usual = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
-        with _interruptible(control), _threads(params.threads), usual:
+        blas = blas_threads(threads_for(params.threads, problem.entries))
+        with _interruptible(control), blas, usual:
             result = self._guarded(problem.posed(params), params, chosen, control)
         if result.limit is not None:
             ended = (self.name, problem.kind, result.limit.value, control.elapsed)
@@ -517,8 +518,3 @@ def _interruptible(control: Control) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, previous)
-
-
-def _threads(count: int | None) -> AbstractContextManager[None]:
-    """Hold BLAS at `count` threads; backends pass the same number to numba and the solver."""
-    return nullcontext() if count is None else blas_threads(count)

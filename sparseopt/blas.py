@@ -9,15 +9,38 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["blas_threads"]
+__all__ = ["blas_threads", "threads_for"]
+
+_LARGE = 4_000_000
+"""Entries of a matrix, 2,000 x 2,000, from which on several threads gain more than they cost."""
 
 _lock = threading.Lock()
 _held: list[int] = []
 _original: list[Any] = []
 
 
+def threads_for(asked: int | None, entries: int) -> int | None:
+    """Return the threads for BLAS: those asked for, else one, or all where a matrix is large.
+
+    Threads that wait for the next small product keep their processors busy; on a machine that
+    others use, each product then waits for them.
+
+    Parameters
+    ----------
+    asked : int or None
+    entries : int
+        Those of the problem's largest array.
+
+    Returns
+    -------
+    int or None
+        None: as many as the process allows.
+    """
+    return asked or (1 if entries < _LARGE else None)
+
+
 @contextmanager
-def blas_threads(count: int) -> Iterator[None]:
+def blas_threads(count: int | None) -> Iterator[None]:
     """Hold all BLAS libraries at `count` threads.
 
     The limit belongs to the process: where several threads hold one, the smallest counts, and the
@@ -25,13 +48,16 @@ def blas_threads(count: int) -> Iterator[None]:
 
     Parameters
     ----------
-    count : int
-        At least 1.
+    count : int or None
+        At least 1; None holds nothing.
 
     Returns
     -------
     context manager
     """
+    if count is None:
+        yield
+        return
     with _lock:
         _held.append(count)
         limiter = _blas(len(sys.modules)).limit(limits=min(_held))

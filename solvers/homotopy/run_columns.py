@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
 
 from sparseopt.backend import Control
+from sparseopt.blas import blas_threads
 from sparseopt.params import SolveParams
 from sparseopt.paths.columns import ColumnwisePath, StackedPaths
 from sparseopt.paths.parametric import SparseRows
@@ -124,7 +124,7 @@ def solve_columns(
 
     threads = min(params.threads or os.cpu_count() or 1, problem.columns)
     cuts = np.linspace(0, problem.columns, threads + 1).astype(int)
-    with ThreadPoolExecutor(threads) as pool, _single_threaded_blas(threads):
+    with ThreadPoolExecutor(threads) as pool, blas_threads(1):
         jobs = [pool.submit(walk, int(a), int(b)) for a, b in pairwise(cuts)]
         reached = _watch(jobs, stop, control)
         walked = [job.result() for job in jobs]
@@ -212,18 +212,6 @@ def _with_columns(
     ]
     ends = np.cumsum([len(column) for column in columns])
     return ended._replace(ends=ends), Segments.joined(columns)
-
-
-@contextmanager
-def _single_threaded_blas(threads: int) -> Iterator[None]:
-    """Leave the processors to our threads, where there are several."""
-    if threads == 1:
-        yield
-        return
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
 
 
 def _watch(jobs: Sequence[Future[Walked]], stop: Array, control: Control) -> Limit | None:

@@ -89,6 +89,13 @@ class Problem(ABC):
     def size(self) -> Mapping[str, int]:
         """The dimensions that people quote, by name."""
 
+    @property
+    def entries(self) -> int:
+        """Entries of the largest array among the fields; nonzero ones of a sparse matrix."""
+        values = (getattr(self, field.name) for field in fields(self))
+        sizes = (v.size for v in values if isinstance(v, np.ndarray) or _is_sparse(v))
+        return max(map(int, sizes), default=0)
+
     def asked(self, params: SolveParams) -> Any:
         """Return what `params` ask about the parameter: a value, several, or None for all."""
         return None if self.parameter is None else getattr(params, self.parameter, None)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import threading
 
 import numpy as np
+import pytest
 import threadpoolctl
 
 import sparseopt
+from sparseopt import blas
+from sparseopt.backend import Backend
 from sparseopt.blas import blas_threads
+from sparseopt.checking import run
 from sparseopt.problems import DantzigSelector
 
 
@@ -46,15 +50,27 @@ def test_concurrent_solves_leave_the_process_as_it_was():
     assert counts() == before
 
 
-def test_the_checker_computes_with_the_threads_that_were_asked_for(monkeypatch):
-    from sparseopt.checking import run
-
-    seen = []
-    judge = run._judge
-    monkeypatch.setattr(
-        run, "_judge", lambda *arguments: (seen.append(max(counts().values())), judge(*arguments))
-    )
+@pytest.mark.parametrize(
+    ("large", "asked", "expected"), [(10**9, None, 1), (10**9, 2, 2), (1, None, None), (1, 1, 1)]
+)
+def test_engine_and_checker_compute_with_one_thread_unless_asked_or_large(
+    monkeypatch, large, asked, expected
+):
     problem = DantzigSelector(X=np.eye(3), y=[3.0, 2.0, 1.0])
-    sparseopt.solve(problem, lam=1.0)
-    sparseopt.solve(problem, lam=1.0, threads=1)
-    assert seen == [1, 1]
+    seen = []
+
+    def spied(module, name):
+        inner = getattr(module, name)
+        spy = lambda *given: (seen.append(max(counts().values())), inner(*given))[1]  # noqa: E731
+        monkeypatch.setattr(module, name, spy)
+
+    spied(run, "_judge")
+    spied(Backend, "_guarded")
+    monkeypatch.setattr(blas, "_LARGE", large)
+    with threadpoolctl.threadpool_limits(3):
+        sparseopt.solve(problem, lam=1.0, threads=asked)
+    assert seen == [expected or 3] * 2
+
+
+def test_the_largest_array_counts():
+    assert DantzigSelector(X=np.eye(3), y=[3.0, 2.0, 1.0]).entries == 9
