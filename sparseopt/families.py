@@ -293,6 +293,12 @@ MISDP = Family(
         "k-partitioning": f"{_MISDP}:k_partitioning",
         "truss-topology": f"{_MISDP}:truss_topology",
         "restricted-isometry": f"{_MISDP}:restricted_isometry",
+        "sparse-directions": f"{_MISDP}:sparse_directions",
+        "max-cut": f"{_MISDP}:max_cut",
+        "clustering": f"{_MISDP}:clustering",
+        "optimal-design": f"{_MISDP}:optimal_design",
+        "sensor-placement": f"{_MISDP}:sensor_placement",
+        "network-design": f"{_MISDP}:network_design",
         "random-misdp": "sparseopt.generators.random_misdp:random_misdp",
     },
 )

@@ -42,6 +42,7 @@ _OWN: Mapping[str, str] = {
     "copt": "sparseopt.solvers.adapters.copt_:Copt",
     "xpress": "sparseopt.solvers.adapters.xpress_:Xpress",
     "mosek": "sparseopt.solvers.adapters.mosek_:Mosek",
+    "scipsdp": "sparseopt.solvers.peers.scipsdp_:ScipSdp",
     "pyprimal": "sparseopt.solvers.peers.pyprimal_:PyPrimal",
     "sklearn-quantile": "sparseopt.solvers.peers.sklearn_:SklearnQuantile",
     "quantreg": "sparseopt.solvers.peers.quantreg_:Quantreg",

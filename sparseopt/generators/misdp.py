@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Literal
 
 import numpy as np
 
@@ -22,8 +23,14 @@ from sparseopt.problems.strs.semidefinite import strs_as_misdp
 
 __all__ = [
     "cardinality_least_squares",
+    "clustering",
     "k_partitioning",
+    "max_cut",
+    "network_design",
+    "optimal_design",
     "restricted_isometry",
+    "sensor_placement",
+    "sparse_directions",
     "strs_misdp",
     "truss_topology",
 ]
@@ -185,15 +192,8 @@ def k_partitioning(
     weight = np.where(weight >= 0, weight + 1, weight) * edge
     model = MISDPBuilder("min")
     x = model.variables(len(pairs), lower=0.0, upper=1.0, integer=True, name="together")
-    together = dict(zip(pairs, x.tolist(), strict=True))
-    for i in range(nodes):
-        mine = [together[min(i, j), max(i, j)] for j in range(nodes) if j != i]
-        model.row((mine, np.ones(nodes - 1)), lower=smallest - 1.0)
-    units = []
-    for i, j in pairs:
-        unit = np.zeros((nodes, nodes))
-        unit[i, j] = unit[j, i] = k / (k - 1.0)
-        units.append(unit)
+    _degrees(model, x, pairs, nodes, lower=smallest - 1.0)
+    units = [k / (k - 1.0) * unit for unit in _pair_units(pairs, nodes)]
     constant = np.full((nodes, nodes), -1.0 / (k - 1.0))
     np.fill_diagonal(constant, 1.0)
     model.semidefinite((x, units), constant=constant, name="partition")
@@ -319,7 +319,269 @@ def restricted_isometry(
     require_at_most("k", k, n)
     lower = choice("side", side, "lower", "upper") == "lower"
     A = stream(seed).standard_normal((m, n)) / math.sqrt(m)
-    model = MISDPBuilder("min" if lower else "max")
+    return _sparse_rayleigh(_gram(A), k, "min" if lower else "max")
+
+
+def sparse_directions(
+    *, seed: int = 0, n: int = 10, k: int = 3, samples: int = 30, spike: float = 1.0
+) -> MISDP:
+    r"""Sparse principal direction of Gaussian data whose covariance has one sparse spike.
+
+    .. math:: \max \; \langle S, X \rangle \quad\text{over the } (X, q) \text{ of }
+              \texttt{restricted-isometry}
+
+    with S the sample covariance of x = z + \sqrt{spike} g v, z and g standard normal, v with k
+    entries of size :math:`1 / \sqrt k` (d'Aspremont, El Ghaoui, Jordan, Lanckriet 2007; with
+    binaries Gally and Pfetsch 2016).
+
+    Parameters
+    ----------
+    seed : int, default 0
+    n : int
+        Variables.
+    k : int
+        Largest number of nonzeros.
+    samples : int
+    spike : float
+        >= 0.
+
+    Raises
+    ------
+    ParamError
+        When a size is not positive, k exceeds n, or spike is negative.
+
+    Notes
+    -----
+    Draws the support, its signs, z by rows, and g.
+    """
+    require_positive(n=n, k=k, samples=samples)
+    require_at_most("k", k, n)
+    if not (math.isfinite(spike) and spike >= 0.0):
+        raise ParamError(f"spike must be a number >= 0, got {spike!r}")
+    rng = stream(seed)
+    v = np.zeros(n)
+    v[support(rng, n, k)] = (2.0 * rng.integers(0, 2, k) - 1.0) / math.sqrt(k)
+    z = rng.standard_normal((samples, n))
+    x = z + math.sqrt(spike) * rng.standard_normal(samples)[:, None] * v
+    return _sparse_rayleigh(_gram(x / math.sqrt(samples)), k, "max")
+
+
+def max_cut(*, seed: int = 0, nodes: int = 10, density: float = 0.5) -> MISDP:
+    r"""Maximum cut of a graph with positive weights.
+
+    .. math:: \max \sum_{i < j} w_{ij} x_{ij}, \quad J - 2 X \succeq 0, \quad x \in \{0, 1\}
+
+    with X the symmetric matrix of the x_ij with zeros on its diagonal: x_ij = 1 where the edge is
+    cut (Goemans and Williamson 1995; semidefiniteness of a matrix of ones and minus ones makes it
+    of rank one).
+
+    Parameters
+    ----------
+    seed : int, default 0
+    nodes : int
+        At least 2.
+    density : float
+        Probability of an edge; weights are integers from 1 to 10.
+
+    Raises
+    ------
+    ParamError
+        When nodes is below 2 or density not from 0 to 1.
+
+    Notes
+    -----
+    Draws for each pair i < j whether there is an edge, then for all pairs the weights.
+    """
+    if nodes < 2:
+        raise ParamError(f"nodes must be at least 2, got {nodes}")
+    if not 0.0 <= density <= 1.0:
+        raise ParamError(f"density must be from 0 to 1, got {density!r}")
+    rng = stream(seed)
+    pairs = list(itertools.combinations(range(nodes), 2))
+    edge = rng.random(len(pairs)) < density
+    weight = rng.integers(1, 11, len(pairs)) * edge
+    model = MISDPBuilder("max")
+    x = model.variables(len(pairs), lower=0.0, upper=1.0, integer=True, name="cut")
+    units = [-2.0 * unit for unit in _pair_units(pairs, nodes)]
+    model.semidefinite((x, units), constant=np.ones((nodes, nodes)), name="cut")
+    model.objective((x, weight.astype(float)))
+    return model.build()
+
+
+def clustering(
+    *, seed: int = 0, points: int = 8, size: int = 2, dimension: int = 2, spread: float = 0.5
+) -> MISDP:
+    r"""Clusters of equal size with the least sum of squares.
+
+    .. math:: \min \frac{1}{l} \sum_{i < j} \|p_i - p_j\|^2 x_{ij}, \quad
+              I + X \succeq 0,\; \sum_{j \ne i} x_{ij} = l - 1, \quad x \in \{0, 1\}
+
+    with X the symmetric matrix of the x_ij with zeros on its diagonal: x_ij = 1 where i and j are
+    in one cluster, each of l points (Peng and Wei 2007, with the sizes given).
+
+    Parameters
+    ----------
+    seed : int, default 0
+    points, size : int
+        Their number, and l, which divides it.
+    dimension : int
+    spread : float
+        Standard deviation of the points around their centres; those are standard normal.
+
+    Raises
+    ------
+    ParamError
+        When a size is not positive, or size does not divide points.
+
+    Notes
+    -----
+    Draws the centres by rows, then the points' offsets by rows.
+    """
+    require_positive(points=points, size=size, dimension=dimension)
+    if points % size:
+        raise ParamError(f"size must divide the {points} points, got {size}")
+    rng = stream(seed)
+    centres = rng.standard_normal((points // size, dimension))
+    place = np.repeat(centres, size, axis=0)
+    place = place + spread * rng.standard_normal((points, dimension))
+    pairs = list(itertools.combinations(range(points), 2))
+    model = MISDPBuilder("min")
+    x = model.variables(len(pairs), lower=0.0, upper=1.0, integer=True, name="together")
+    _degrees(model, x, pairs, points, lower=size - 1.0, upper=size - 1.0)
+    model.semidefinite((x, _pair_units(pairs, points)), constant=np.eye(points), name="clusters")
+    model.objective((x, np.array([_squared(place[i] - place[j]) / size for i, j in pairs])))
+    return model.build()
+
+
+def optimal_design(*, seed: int = 0, candidates: int = 15, p: int = 4, k: int = 6) -> MISDP:
+    r"""E-optimal design: k of the candidate experiments whose information is largest.
+
+    .. math:: \max \; t, \quad \sum_i q_i a_i a_i' - t I \succeq 0,\; \sum_i q_i \le k,
+              \quad q \in \{0, 1\}
+
+    with Gaussian a_i in p dimensions (Pukelsheim 2006).
+
+    Parameters
+    ----------
+    seed : int, default 0
+    candidates, p : int
+    k : int
+        Experiments to be made, from p to the number of candidates.
+
+    Raises
+    ------
+    ParamError
+        When a size is out of range.
+
+    Notes
+    -----
+    Draws the a_i one after the other. The variables are q, then t.
+    """
+    model, q, units = _selection(stream(seed), candidates, p, k, "max")
+    t = model.variable(lower=0.0, name="t")
+    model.semidefinite((q, units), (t, -np.eye(p)), name="information")
+    model.objective((t, 1.0))
+    return model.build()
+
+
+def sensor_placement(*, seed: int = 0, candidates: int = 12, p: int = 3, k: int = 5) -> MISDP:
+    r"""A-optimal sensors: k of the candidates with the least mean squared error of an estimate.
+
+    .. math:: \min \sum_j t_j, \quad
+              \begin{pmatrix} I + \sum_i q_i a_i a_i' & e_j \\ e_j' & t_j \end{pmatrix}
+              \succeq 0 \; (j = 1, \dots, p),\; \sum_i q_i \le k, \quad q \in \{0, 1\}
+
+    that is the trace of the posterior covariance, with a standard normal prior and Gaussian a_i
+    (Joshi and Boyd 2009).
+
+    Parameters
+    ----------
+    seed : int, default 0
+    candidates, p : int
+    k : int
+        Sensors to be placed, from p to the number of candidates.
+
+    Raises
+    ------
+    ParamError
+        When a size is out of range.
+
+    Notes
+    -----
+    Draws the a_i one after the other. The variables are q, then t.
+    """
+    model, q, units = _selection(stream(seed), candidates, p, k, "min")
+    t = model.variables(p, lower=0.0, upper=1.0, name="t")
+    bordered = [np.pad(unit, (0, 1)) for unit in units]
+    corner = np.zeros((p + 1, p + 1))
+    corner[p, p] = 1.0
+    for j in range(p):
+        constant = np.pad(np.eye(p), (0, 1))
+        constant[j, p] = constant[p, j] = 1.0
+        model.semidefinite((q, bordered), (t[j], corner), constant=constant, name=f"error{j}")
+    model.objective((t, np.ones(p)))
+    return model.build()
+
+
+def network_design(*, seed: int = 0, nodes: int = 8, candidates: int = 15, k: int = 9) -> MISDP:
+    r"""Network design: k of the candidate edges that make a graph best connected.
+
+    .. math:: \max \; t, \quad \sum_e q_e L_e + \frac{t}{n} J - t I \succeq 0,\;
+              \sum_e q_e \le k, \quad q \in \{0, 1\}
+
+    with L_e the weighted Laplacian of an edge: t is the algebraic connectivity (Ghosh and Boyd
+    2006).
+
+    Parameters
+    ----------
+    seed : int, default 0
+    nodes, candidates : int
+        The candidates hold a spanning path.
+    k : int
+        Edges to be built, at least nodes - 1.
+
+    Raises
+    ------
+    ParamError
+        When a size is out of range.
+
+    Notes
+    -----
+    Draws an order of the pairs that are not on the path, then the weights, uniform on [1/2, 3/2].
+    The variables are q, then t.
+    """
+    pairs = list(itertools.combinations(range(nodes), 2))
+    if nodes < 2 or not nodes - 1 <= k <= candidates <= len(pairs):
+        raise ParamError(
+            f"k and candidates must be from nodes - 1 = {nodes - 1} to {len(pairs)}, k the smaller "
+            f"one, got {k} and {candidates}"
+        )
+    rng = stream(seed)
+    path = [pair for pair in pairs if pair[1] == pair[0] + 1]
+    others = [pair for pair in pairs if pair[1] != pair[0] + 1]
+    order = rng.permutation(len(others))[: candidates - len(path)]
+    chosen = path + [others[e] for e in order.tolist()]
+    weight = 0.5 + rng.random(candidates)
+    model = MISDPBuilder("max")
+    q = model.variables(candidates, lower=0.0, upper=1.0, integer=True, name="q")
+    t = model.variable(lower=0.0, name="t")
+    model.row((q, np.ones(candidates)), upper=float(k))
+    units = []
+    for (i, j), w in zip(chosen, weight.tolist(), strict=True):
+        unit = np.zeros((nodes, nodes))
+        unit[i, i] = unit[j, j] = w
+        unit[i, j] = unit[j, i] = -w
+        units.append(unit)
+    level = np.full((nodes, nodes), 1.0 / nodes) - np.eye(nodes)
+    model.semidefinite((q, units), (t, level), name="connectivity")
+    model.objective((t, 1.0))
+    return model.build()
+
+
+def _sparse_rayleigh(C: Array, k: int, sense: Literal["min", "max"]) -> MISDP:
+    """Return the extreme value of v'Cv over the unit vectors with at most k nonzeros."""
+    n = len(C)
+    model = MISDPBuilder(sense)
     q = model.variables(n, lower=0.0, upper=1.0, integer=True, name="q")
     X = model.matrix(n, name="X")
     model.row((q, np.ones(n)), upper=float(k))
@@ -330,8 +592,50 @@ def restricted_isometry(
             if i != j:
                 model.row((X[i, j], 1.0), (q[j], -0.5), upper=0.0)
                 model.row((X[i, j], 1.0), (q[j], 0.5), lower=0.0)
-    model.objective((X, _gram(A)))
+    model.objective((X, C))
     return model.build()
+
+
+def _selection(
+    rng: np.random.Generator, candidates: int, p: int, k: int, sense: Literal["min", "max"]
+) -> tuple[MISDPBuilder, Array, list[Array]]:
+    """Return a model with binaries q, at most k of them 1, and the matrices a_i a_i'."""
+    require_positive(candidates=candidates, p=p, k=k)
+    require_at_most("k", k, candidates)
+    if k < p:
+        raise ParamError(f"k must be at least p = {p}, got {k}")
+    rows = rng.standard_normal((candidates, p))
+    model = MISDPBuilder(sense)
+    q = model.variables(candidates, lower=0.0, upper=1.0, integer=True, name="q")
+    model.row((q, np.ones(candidates)), upper=float(k))
+    return model, q, [np.outer(a, a) for a in rows]
+
+
+def _pair_units(pairs: list[tuple[int, int]], nodes: int) -> list[Array]:
+    """Return for each pair the symmetric matrix with a one there."""
+    units = np.zeros((len(pairs), nodes, nodes))
+    for e, (i, j) in enumerate(pairs):
+        units[e, i, j] = units[e, j, i] = 1.0
+    return list(units)
+
+
+def _degrees(
+    model: MISDPBuilder,
+    x: Array,
+    pairs: list[tuple[int, int]],
+    nodes: int,
+    lower: float,
+    upper: float = np.inf,
+) -> None:
+    """Bound the sum of the pairs' variables at each node."""
+    for i in range(nodes):
+        mine = [e for e, pair in enumerate(pairs) if i in pair]
+        model.row((x[mine], np.ones(len(mine))), lower=lower, upper=upper)
+
+
+def _squared(v: Array) -> float:
+    """Return ||v||^2, summed in order."""
+    return float(np.cumsum(v * v)[-1])
 
 
 def _gram(A: Array) -> Array:

@@ -10,6 +10,7 @@ import pytest
 from sparseopt import ParamError, generators
 from sparseopt.generators.draws import stream, support
 from sparseopt.problems import MISDP, STRS
+from sparseopt.problems.misdp.cones import triangle
 from sparseopt.testing.strs import best_by_supports
 
 pytest.importorskip("clarabel", reason="the reference answers come from Clarabel")
@@ -85,6 +86,65 @@ def test_isometry_constants_are_singular_values() -> None:
     np.testing.assert_allclose(optimum(high), max(v[0] for v in values), rtol=1e-5)
 
 
+def test_sparse_directions_are_eigenvalues_of_a_sample_covariance() -> None:
+    problem = generators.sparse_directions(seed=4, n=5, k=2, samples=12)
+    C = np.zeros((5, 5))
+    X = problem.blocks[0].F.indices
+    for place, (i, j) in zip(X, zip(*triangle(5), strict=True), strict=True):
+        C[i, j] = C[j, i] = problem.c[place] / (1.0 if i == j else 2.0)
+    assert np.linalg.eigvalsh(C)[0] > 0.0
+    best = max(np.linalg.eigvalsh(C[np.ix_(S, S)])[-1] for S in itertools.combinations(range(5), 2))
+    np.testing.assert_allclose(optimum(problem), best, rtol=1e-5)
+
+
+def test_cuts_and_clusters_are_the_feasible_points() -> None:
+    cut = generators.max_cut(seed=1, nodes=4)
+    pairs = list(itertools.combinations(range(4), 2))
+    signs = {
+        tuple(float(s[i] != s[j]) for i, j in pairs) for s in itertools.product((0, 1), repeat=4)
+    }
+    clusters = generators.clustering(seed=1, points=4, size=2)
+    pairings = {
+        tuple(float(labels[i] == labels[j]) for i, j in pairs)
+        for labels in set(itertools.permutations((0, 0, 1, 1)))
+    }
+    for problem, expected in ((cut, signs), (clusters, pairings)):
+        feasible = {
+            x
+            for x in itertools.product((0.0, 1.0), repeat=len(pairs))
+            if max(problem.residuals(np.array(x)).values()) < 1e-9
+        }
+        assert feasible == expected
+
+
+def test_designs_and_sensors_have_the_optimum_of_all_choices() -> None:
+    n, p, k = 5, 2, 3
+    a = stream(6).standard_normal((n, p))
+    information = [a[list(S)].T @ a[list(S)] for S in itertools.combinations(range(n), k)]
+    design = generators.optimal_design(seed=6, candidates=n, p=p, k=k)
+    least = max(np.linalg.eigvalsh(M)[0] for M in information)
+    np.testing.assert_allclose(optimum(design), least, rtol=1e-6)
+    sensors = generators.sensor_placement(seed=6, candidates=n, p=p, k=k)
+    error = min(np.trace(np.linalg.inv(np.eye(p) + M)) for M in information)
+    np.testing.assert_allclose(optimum(sensors), error, rtol=1e-6)
+
+
+def test_networks_have_the_best_connectivity_of_all_choices() -> None:
+    problem = generators.network_design(seed=6, nodes=4, candidates=5, k=4)
+    rows, columns = triangle(4)
+    laplacians = []
+    for packed in problem.blocks[0].F.toarray().T[:5]:
+        L = np.zeros((4, 4))
+        L[rows, columns] = L[columns, rows] = packed
+        np.testing.assert_allclose(L.sum(axis=0), 0.0, atol=1e-12)
+        laplacians.append(L)
+    best = max(
+        np.linalg.eigvalsh(sum(laplacians[e] for e in S))[1]
+        for S in itertools.combinations(range(5), 4)
+    )
+    np.testing.assert_allclose(optimum(problem), best, rtol=1e-6)
+
+
 def test_a_truss_carries_its_load() -> None:
     problem = generators.truss_topology(seed=1, columns=2, rows=2)
     full = np.tile([0.0, 1.0], len(problem.c) // 2)
@@ -134,6 +194,12 @@ def test_random_problems_are_what_their_kind_says(kind: str) -> None:
         ("truss-topology", {"rows": 1}, "columns and rows must be at least 2"),
         ("truss-topology", {"slack": 0.5}, "slack must be at least 1"),
         ("restricted-isometry", {"side": "left"}, "side must be"),
+        ("sparse-directions", {"spike": -1.0}, "spike must be a number >= 0"),
+        ("max-cut", {"nodes": 1}, "nodes must be at least 2"),
+        ("clustering", {"points": 7}, "size must divide the 7 points"),
+        ("optimal-design", {"k": 3}, "k must be at least p = 4"),
+        ("sensor-placement", {"k": 13}, "k must be at most 12"),
+        ("network-design", {"k": 6}, "from nodes - 1 = 7 to 28"),
         ("random-misdp", {"cones": -1}, "cones must be at least 0"),
         ("random-misdp", {"kind": "boundary", "size": 1}, "kind boundary needs a size"),
     ],

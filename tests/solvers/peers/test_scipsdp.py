@@ -1,0 +1,74 @@
+"""SCIP-SDP as a backend: what it answers, and what is said where it is not there."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+import sparseopt
+from sparseopt import BackendUnavailable, generators
+from sparseopt.registry import get_backend
+
+needs_program = pytest.mark.skipif(
+    not get_backend("scipsdp").availability().available,
+    reason=get_backend("scipsdp").availability().reason or "",
+)
+
+LOG = """SCIP Status        : problem is solved [optimal solution found]
+Solving Nodes      : 7
+Primal Bound       : +3.0e+00 (2 solutions)
+Dual Bound         : +3.0e+00
+"""
+
+
+@needs_program
+@pytest.mark.parametrize("relaxation", ["sdp", "lp"])
+@pytest.mark.parametrize("name", ["restricted-isometry", "optimal-design"])
+def test_it_agrees_with_ours(name: str, relaxation: str) -> None:
+    problem = generators.generate(name, seed=1)
+    theirs = sparseopt.solve(
+        problem, backend="scipsdp", options={"relaxation": relaxation}, check=False
+    )
+    ours = sparseopt.solve(problem, backend="misdp-bnb")
+    assert theirs.status == ours.status == "optimal"
+    assert theirs.objective == pytest.approx(ours.objective, rel=1e-3)
+    assert theirs.nodes is not None
+
+
+def _program(folder: Path, solution: str, log: str = LOG) -> str:
+    """Return a script that prints statistics and leaves a solution, as the program does."""
+    script = folder / "scipsdp"
+    script.write_text(
+        f"#!/bin/sh\ntest -s problem.cbf || exit 3\ncat > solution.sol <<'END'\n{solution}END\n"
+        f"cat <<'END'\n{log}END\n".replace("\\\n", "\n"),
+        encoding="utf-8",
+    )
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return str(script)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the program is a shell script")
+def test_its_solution_is_read_by_the_variables_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = generators.max_cut(nodes=3)
+    solution = "solution status: optimal\nobjective value: 3\nx_0   1 (obj:1)\nx_2  0.5 (obj:2)\n"
+    monkeypatch.setenv("SPARSEOPT_SCIPSDP", _program(tmp_path, solution))
+    found = sparseopt.solve(problem, backend="scipsdp", check=False)
+    assert found.status == "optimal" and found.nodes == 7
+    assert found.x.tolist() == [1.0, 0.0, 0.5]
+    assert found.bound == 3.0
+
+
+def test_a_missing_program_and_cones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARSEOPT_SCIPSDP", "")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BackendUnavailable, match="SPARSEOPT_SCIPSDP"):
+        sparseopt.solve(generators.max_cut(nodes=3), backend="scipsdp")
+    cones = generators.random_misdp(seed=0)
+    backend = get_backend("scipsdp")
+    supported, reason = backend.supports(cones)
+    assert not supported and "second-order cones" in reason
