@@ -23,6 +23,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.kronecker import KroneckerMap, RepeatedMap
 from sparseopt.problems.parametric.maps import GramMap, LinearMap, StackedMap
+from sparseopt.proofs.double_double_loops import add_product, reduce_rows
 
 __all__ = ["EPSILON", "DoubleDouble", "Singular", "exact_block"]
 
@@ -128,7 +129,10 @@ class DoubleDouble:
 
     def __matmul__(self, other: DoubleDouble) -> DoubleDouble:
         """Return the product of an (m, k) matrix with a (k, q) one."""
-        return (self.T[:, :, None] * other[:, None, :]).sum()
+        result = DoubleDouble(np.zeros((len(self), other.shape[1])))
+        parts = (self.high, self.low, other.high, other.low)
+        add_product(*map(np.ascontiguousarray, parts), result.high, result.low)
+        return result
 
     def inverse(self) -> DoubleDouble:
         """Return the inverse of a square matrix, by Gauss and Jordan with row pivots.
@@ -139,19 +143,40 @@ class DoubleDouble:
         """
         k = len(self)
         high = np.concatenate([self.high, np.eye(k)], axis=1)
-        rows = DoubleDouble(high, np.concatenate([self.low, np.zeros((k, k))], axis=1))
-        for c in range(k):
-            r = c + int(np.argmax(np.abs(rows.high[c:, c])))
-            if rows.high[r, c] == 0.0 or not np.isfinite(rows.high[r, c]):
-                raise Singular(f"column {c} has no pivot")
-            if r != c:
-                rows[[c, r]] = rows[[r, c]]
-            pivot_row = rows[c] / rows[c, c]
-            factor = rows[:, c].copy()
-            factor[c] = 0.0
-            rows = rows - factor[:, None] * pivot_row[None, :]
-            rows[c] = pivot_row
-        return rows[:, k:]
+        low = np.concatenate([self.low, np.zeros((k, k))], axis=1)
+        at = reduce_rows(high, low)
+        if at >= 0:
+            raise Singular(f"column {at} has no pivot")
+        return DoubleDouble(high[:, k:], low[:, k:])
+
+
+@add_product.in_numpy
+def _add_product(
+    a_high: Array, a_low: Array, b_high: Array, b_low: Array, high: Array, low: Array
+) -> None:
+    """Do it with all products at once, added up in pairs."""
+    left, right = DoubleDouble(a_high, a_low), DoubleDouble(b_high, b_low)
+    total = DoubleDouble(high, low) + (left.T[:, :, None] * right[:, None, :]).sum()
+    high[...], low[...] = total.high, total.low
+
+
+@reduce_rows.in_numpy
+def _reduce_rows(high: Array, low: Array) -> int:
+    """Do it with all rows at once."""
+    rows = DoubleDouble(high, low)
+    for c in range(len(rows)):
+        r = c + int(np.argmax(np.abs(rows.high[c:, c])))
+        if rows.high[r, c] == 0.0 or not np.isfinite(rows.high[r, c]):
+            return c
+        if r != c:
+            rows[[c, r]] = rows[[r, c]]
+        pivot_row = rows[c] / rows[c, c]
+        factor = rows[:, c].copy()
+        factor[c] = 0.0
+        rows = rows - factor[:, None] * pivot_row[None, :]
+        rows[c] = pivot_row
+    high[...], low[...] = rows.high, rows.low
+    return -1
 
 
 def _lifted(value: DoubleDouble | Array | float) -> DoubleDouble:

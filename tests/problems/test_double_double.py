@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sparseopt.compiling import Mode, override
 from sparseopt.problems.parametric.kronecker import KroneckerMap, RepeatedMap
 from sparseopt.problems.parametric.maps import DenseMap, GramMap, StackedMap, SymmetricMap
 from sparseopt.proofs.double_double import EPSILON, DoubleDouble, Singular, exact_block
@@ -77,3 +78,19 @@ def test_blocks_of_composed_maps_are_those_of_their_parts():
         found = exact_block(A, every, every)
         assert np.array_equal(found.high, A.block(every, every))
         assert not found.low.any()
+
+
+@pytest.mark.parametrize("mode", [Mode.NEVER, pytest.param(Mode.NOW, marks=pytest.mark.thorough)])
+def test_products_and_inverses_are_right_to_106_bits_in_both_forms(mode):
+    rng = np.random.default_rng(3)
+    one, two = some(rng, 6, 9), some(rng, 9, 7)
+    square = DoubleDouble(one.high[:, :6], one.low[:, :6])
+    with override(mode):
+        product, inverse = one @ two, square.inverse()
+        identity = inverse @ square
+    a, b = ([exact(row) for row in rows] for rows in (one, two.T))
+    for i, j in np.ndindex(6, 7):
+        terms = [x * y for x, y in zip(a[i], b[j], strict=True)]
+        assert abs(exact(product[i, j])[0] - sum(terms)) <= 20 * EPSILON * sum(map(abs, terms))
+    size = np.abs(inverse.high) @ np.abs(square.high)
+    assert (np.abs((identity - np.eye(6)).high) <= 1e3 * EPSILON * size).all()
