@@ -5,23 +5,20 @@ piece of plain Python, so that they hold on another machine: most of numba is pl
 """
 
 import json
-import os
-import resource
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
+from sparseopt.bench.studies.first_answer import ENGINES, compile_seconds
+
 RECORD = Path(__file__).with_name("compile_time.json")
-ENGINES = ("parametric", "budget", "strs")
 ALLOWED = 4.0 / 3.0
 
 
 def main() -> int:
     """Measure all engines, compare or record; return the exit code."""
     unit = unit_of_work()
-    found = {engine: round(seconds(engine) / unit, 1) for engine in ENGINES}
+    found = {engine: round(compile_seconds(engine) / unit, 1) for engine in ENGINES}
     if "--record" in sys.argv:
         RECORD.write_text(json.dumps(found, indent=4) + "\n", encoding="utf-8")
     recorded = json.loads(RECORD.read_text(encoding="utf-8"))
@@ -47,29 +44,6 @@ def unit_of_work() -> float:
             table[key] = table.get(key, 0) + i
         took.append(time.process_time() - begin)
     return min(took)
-
-
-def seconds(engine: str) -> float:
-    """Return the processor seconds of a warm-up with an empty cache, less those with a full one."""
-    with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"SPARSEOPT_CACHE_DIR": folder, "CI": "true"}
-        took = []
-        for _ in range(2):
-            before = used()
-            subprocess.run(
-                [sys.executable, "-m", "sparseopt", "warm-up", engine],
-                env=environment,
-                check=True,
-                stdout=subprocess.DEVNULL,
-            )
-            took.append(used() - before)
-    return took[0] - took[1]
-
-
-def used() -> float:
-    """Return the processor seconds of all processes that were waited for."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 if __name__ == "__main__":
