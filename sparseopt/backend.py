@@ -317,6 +317,9 @@ class Backend(ABC):
     features: ClassVar[frozenset[Feature]]
     options: ClassVar[Mapping[str, Option]] = {}
     api_version: ClassVar[int] = API_VERSION
+    factorises: ClassVar[bool] = False
+    """Whether the time goes into factorisations of whole matrices, so that BLAS gets all threads
+    by default where these are large; else it has one."""
 
     # ---- what is there
 
@@ -385,7 +388,8 @@ class Backend(ABC):
         # What a rounding to zero or an overflow does is the algorithm's affair, not that of the
         # caller's np.seterr: these are NumPy's own settings.
         usual = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
-        blas = blas_threads(threads_for(params.threads, problem.entries))
+        entries = problem.entries if self.factorises else 0
+        blas = blas_threads(threads_for(params.threads, entries))
         with _interruptible(control), blas, usual:
             result = self._guarded(problem.posed(params), params, chosen, control)
         if result.limit is not None:

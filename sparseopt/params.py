@@ -72,8 +72,8 @@ class SolveParams:
         Limits of tree searches and of iterations.
     threads : int, optional
         Threads of BLAS, numba and the backend together. Default: BLAS with one, or with all of
-        the process where an array of the problem has 4e6 entries or more; columns and nodes that
-        are independent of each other in all cores; outside solvers as they choose.
+        the process where a backend factorises matrices of 4e6 entries or more; columns and nodes
+        that are independent of each other in all cores; outside solvers as they choose.
     seed : int, default 0
         Seed of every random choice.
     verbose : bool, default False

@@ -45,6 +45,7 @@ class Adapter(Backend):
     convex_objectives: ClassVar[bool] = True
     reach: ClassVar[float] = np.inf
     vendor: ClassVar[str] = ""
+    factorises = True
     families: ClassVar[frozenset[str]] = frozenset({"parametric", "budget", "misdp", "strs"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {

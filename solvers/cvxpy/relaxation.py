@@ -39,6 +39,7 @@ class CvxpyRelaxation(Backend):
     summary: ClassVar[str] = "relaxations by CVXPY's solvers: STRS, and MISDP without its integers"
     requires: ClassVar[tuple[str, ...]] = ("cvxpy",)
     extra: ClassVar[str | None] = "cvxpy"
+    factorises = True
     families: ClassVar[frozenset[str]] = frozenset({"strs", "misdp"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {

@@ -49,6 +49,7 @@ class SphereRelaxation(Backend):
 
     name: ClassVar[str] = "strs-admm"
     summary: ClassVar[str] = "semidefinite relaxation by own ADMM, with a proven bound"
+    factorises = True
     families: ClassVar[frozenset[str]] = frozenset({"strs"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {

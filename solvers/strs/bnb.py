@@ -49,6 +49,7 @@ class SphereBranchAndBound(Backend):
 
     name: ClassVar[str] = "strs-bnb"
     summary: ClassVar[str] = "own branch and bound with the Lagrangian row bound, exact"
+    factorises = True
     families: ClassVar[frozenset[str]] = frozenset({"strs"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {

@@ -43,6 +43,7 @@ class SphereOuterApproximation(Backend):
 
     name: ClassVar[str] = "strs-oa"
     summary: ClassVar[str] = "outer approximation with closed-form cuts, HiGHS or SCIP as master"
+    factorises = True
     families: ClassVar[frozenset[str]] = frozenset({"strs"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {

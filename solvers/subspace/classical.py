@@ -24,6 +24,7 @@ class PrincipalComponents(Backend):
 
     name: ClassVar[str] = "pca"
     summary: ClassVar[str] = "principal components, which minimise squared distances"
+    factorises = True
     families: ClassVar[frozenset[str]] = frozenset({"subspace"})
     features: ClassVar[frozenset[Feature]] = frozenset({Feature.HEURISTIC})
 
@@ -48,6 +49,7 @@ class Tyler(Backend):
 
     name: ClassVar[str] = "tyler"
     summary: ClassVar[str] = "leading eigenvectors of Tyler's M-estimator"
+    factorises = True
     families: ClassVar[frozenset[str]] = frozenset({"subspace"})
     features: ClassVar[frozenset[Feature]] = frozenset({Feature.HEURISTIC})
     options: ClassVar[Mapping[str, Option]] = {

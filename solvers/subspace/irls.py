@@ -36,6 +36,7 @@ class ReweightedSubspace(Backend):
 
     name: ClassVar[str] = "irls"
     summary: ClassVar[str] = "iteratively reweighted principal components, with a bound"
+    factorises = True
     families: ClassVar[frozenset[str]] = frozenset({"subspace"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {Feature.HEURISTIC, Feature.DUAL_BOUND, Feature.CERTIFICATE}

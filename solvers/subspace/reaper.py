@@ -28,6 +28,7 @@ class Reaper(Backend):
 
     name: ClassVar[str] = "reaper"
     summary: ClassVar[str] = "the convex relaxation over projections, rounded"
+    factorises = True
     families: ClassVar[frozenset[str]] = frozenset({"subspace"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {Feature.RELAXATION, Feature.DUAL_BOUND, Feature.CERTIFICATE}

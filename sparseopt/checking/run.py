@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparseopt.blas import blas_threads, threads_for
+from sparseopt.blas import blas_threads
 from sparseopt.checking.claims import check_claims
 from sparseopt.checking.report import CheckReport, Findings
 from sparseopt.checking.verifiers import verifier_of
@@ -18,8 +18,7 @@ __all__ = ["check"]
 def check(problem: Problem, result: Result) -> CheckReport:
     """Verify a result against its problem by arithmetic alone; trusts no backend.
 
-    BLAS computes with ``result.params.threads`` threads, where none are given with one, or with
-    all where a matrix of the problem is large.
+    BLAS computes with ``result.params.threads`` threads, one where none are given.
 
     Parameters
     ----------
@@ -60,8 +59,7 @@ def check(problem: Problem, result: Result) -> CheckReport:
     # Evidence is untrusted input. Verifiers check it with care, and whatever still goes wrong
     # while reading it is the evidence's fault.
     try:
-        threads = threads_for(result.params.threads, problem.entries)
-        with np.errstate(all="ignore"), blas_threads(threads):
+        with np.errstate(all="ignore"), blas_threads(result.params.threads or 1):
             _judge(problem, result, findings)
     except Exception as error:
         findings.refute(f"the evidence cannot be read: {type(error).__name__}: {error}")

@@ -51,10 +51,17 @@ def test_concurrent_solves_leave_the_process_as_it_was():
 
 
 @pytest.mark.parametrize(
-    ("large", "asked", "expected"), [(10**9, None, 1), (10**9, 2, 2), (1, None, None), (1, 1, 1)]
+    ("factorises", "large", "asked", "engine", "checker"),
+    [
+        (False, 1, None, 1, 1),
+        (True, 10**9, None, 1, 1),
+        (True, 1, None, 3, 1),
+        (True, 1, 2, 2, 2),
+        (False, 1, 1, 1, 1),
+    ],
 )
-def test_engine_and_checker_compute_with_one_thread_unless_asked_or_large(
-    monkeypatch, large, asked, expected
+def test_blas_has_one_thread_unless_asked_or_large_matrices_are_factorised(
+    monkeypatch, factorises, large, asked, engine, checker
 ):
     problem = DantzigSelector(X=np.eye(3), y=[3.0, 2.0, 1.0])
     seen = []
@@ -67,9 +74,10 @@ def test_engine_and_checker_compute_with_one_thread_unless_asked_or_large(
     spied(run, "_judge")
     spied(Backend, "_guarded")
     monkeypatch.setattr(blas, "_LARGE", large)
+    monkeypatch.setattr(Backend, "factorises", factorises)
     with threadpoolctl.threadpool_limits(3):
         sparseopt.solve(problem, lam=1.0, threads=asked)
-    assert seen == [expected or 3] * 2
+    assert seen == [engine, checker]
 
 
 def test_the_largest_array_counts():

@@ -65,12 +65,9 @@ class PathMultipliers:
     ) -> None:
         self._program, self._pieces, self._units = program, pieces, units
         self._rel_gap = rel_gap
-        m, p = program.A.shape
         first, last = pieces.slope_ptr[:-1], pieces.slope_ptr[1:] - 1
         self._left = pieces.slope[first], pieces.slope_rate[first]
         self._right = pieces.slope[last], pieces.slope_rate[last]
-        self._columns = np.concatenate([program.A.abs_rmatvec(np.ones(m)), np.zeros(m)])
-        self._error = max(SUMMATION, (p + m) * float(np.finfo(float).eps))
         kinks = np.maximum.reduceat(np.abs(pieces.kink), pieces.ptr[:-1])
         rates = np.maximum.reduceat(np.abs(pieces.kink_rate), pieces.ptr[:-1])
         self._kinks = kinks, rates
@@ -138,10 +135,12 @@ class PathMultipliers:
         )
         slope = np.minimum(-left, right)
         finite = np.where(np.isfinite(slope), slope, 0.0)
-        error = self._error * (np.multiply.outer(np.abs(nu).max(axis=1), self._columns) + finite)
-        excess = np.maximum(np.maximum(left - v, v - right) + error, 0.0)
         p = v.shape[1] - nu.shape[1]
-        excess = excess[:, :p]
+        error = self._error(nu)[:, None] * (
+            self._program.A.quick_abs_rmatvec(np.abs(nu)) + finite[:, :p]
+        )
+        excess = np.maximum(left - v, v - right)[:, :p]
+        excess = np.maximum(excess + error, 0.0)
         bounded = ((left <= 0.0) & (right >= 0.0)).all(axis=1)
         kinks = self._kinks[0] + np.multiply.outer(lam, self._kinks[1])
         enough = self._enough(lam, value)
@@ -160,6 +159,11 @@ class PathMultipliers:
                     return np.asarray(bounded & (charge <= enough) & ~free.any(axis=1))
                 charge += np.where(free, excess * reach, 0.0).sum(axis=1)
         return np.asarray(bounded & (charge <= enough))
+
+    def _error(self, nu: Array) -> Array:
+        """Return the relative rounding errors of A'nu for the rows of nu, by the terms it has."""
+        terms = np.count_nonzero(nu, axis=1) + self._program.A.inner
+        return np.asarray(np.maximum(SUMMATION, terms * float(np.finfo(float).eps)))
 
     def _enough(self, lam: Array, value: Array) -> Array:
         units = np.array([self._units.objective(one) for one in lam.tolist()])
@@ -184,7 +188,7 @@ class PathMultipliers:
         """Look at the rates of multipliers and slopes on the way to infinity."""
         p = self._program.A.shape[1]
         size = self._program.A.abs_rmatvec(np.abs(nu))
-        error = self._error * size
+        error = self._error(nu[None])[0] * size
         left, right = self._left[1][:p], self._right[1][:p]
         outside = np.isfinite(self._left[0][:p]) & (v[:p] - error < left)
         outside |= np.isfinite(self._right[0][:p]) & (v[:p] + error > right)

@@ -90,24 +90,20 @@ def units_of(program: PiecewiseLinearProgram) -> Units:
         slopes.append(_largest(finite, pieces.slope_ptr) / factor)
     top = np.array([[part.max(initial=0.0) for part in pair] for pair in (kinks, slopes)])
     ratios = [one / two for one, two in top if one > 0.0 and two > 0.0]
-    return Units(
-        factor,
-        min(ratios, default=0.0),
-        np.stack([_spread(program, part, row, column) for part in kinks]) / factor,
-        np.stack([_spread(program, part, row, column) for part in slopes]) * factor,
-        top,
-    )
+    spread = _spread(program, np.stack([*kinks, *slopes], axis=1), row, column).T
+    return Units(factor, min(ratios, default=0.0), spread[:2] / factor, spread[2:] * factor, top)
 
 
 def _spread(program: PiecewiseLinearProgram, own: Array, row: Array, column: Array) -> Array:
-    """Send scaled sizes of coordinates to those that they are coupled with."""
+    """Send scaled sizes of coordinates, (p + m, q), to those that they are coupled with."""
     p = program.A.shape[1]
-    total = own.copy()
+    row, column = row[:, None], column[:, None]
+    total = own
     for _ in range(_HOPS):
         variables = own[:p] + column * program.A.abs_rmatvec(row * total[p:])
         rows = own[p:] + row * program.A.abs_matvec(column * total[:p])
         total = np.concatenate([variables, rows])
-    top = own.max(initial=0.0)
+    top = own.max(axis=0, initial=0.0)
     return np.asarray(np.where(total > 0.0, np.minimum(total, top), top))
 
 

@@ -25,6 +25,7 @@ feasible, nu = 0 bounds the objective) refutes it.
 from __future__ import annotations
 
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -75,7 +76,7 @@ class ParametricVerifier:
 
     def __call__(self, problem: ParametricProblem, result: Result, findings: Findings) -> None:
         """Judge a result."""
-        program = problem.canonical()
+        program = _canonical(problem)
         _check_words(problem, result, findings)
         try:
             if result.status in _SOLVED:
@@ -89,7 +90,7 @@ class ParametricVerifier:
         """Evaluate a point of one lam, its violations relative to the size of their terms."""
         if lam is None:
             raise ProblemError("there is a point, but no single lam that it belongs to")
-        point = primal_point(problem.canonical(), x)
+        point = primal_point(_canonical(problem), x)
         ratio, at = point.violation(lam)
         return Evaluation(
             value=problem.objective(x, lam),
@@ -103,6 +104,16 @@ class ParametricVerifier:
 
 
 verify = ParametricVerifier()
+
+_programs: WeakKeyDictionary[ParametricProblem, PiecewiseLinearProgram] = WeakKeyDictionary()
+
+
+def _canonical(problem: ParametricProblem) -> PiecewiseLinearProgram:
+    """Return the general form, the same object for all that is looked at, as units depend on it."""
+    program = _programs.get(problem)
+    if program is None:
+        program = _programs[problem] = problem.canonical()
+    return program
 
 
 def _check_words(problem: ParametricProblem, result: Result, findings: Findings) -> None:

@@ -123,6 +123,7 @@ class RepeatedMap(LinearMap):
     def __init__(self, part: LinearMap, count: int) -> None:
         self.part, self.count = part, count
         self.shape = (count * part.shape[0], count * part.shape[1])
+        self.inner = part.inner
         self.symmetric = part.symmetric
 
     def matvec(self, v: Array) -> Array:

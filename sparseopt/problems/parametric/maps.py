@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
+
+_BLOCK = 100_000
+"""Entries of a matrix whose absolute values are taken at once, so that they stay in the cache."""
 
 __all__ = [
     "DenseMap",
@@ -35,6 +39,8 @@ class LinearMap(ABC):
 
     shape: tuple[int, int]
     symmetric: bool = False
+    inner: int = 0
+    """Terms that an entry of A is itself the sum of: n for a Gram matrix."""
 
     @abstractmethod
     def matvec(self, v: Array) -> Array:
@@ -51,6 +57,19 @@ class LinearMap(ABC):
     @abstractmethod
     def abs_rmatvec(self, u: Array) -> Array:
         """Return an upper bound of abs(A)' u for u >= 0."""
+
+    def quick_abs_rmatvec(self, u: Array) -> Array:
+        """Return upper bounds of abs(A)' u for the rows of `u` >= 0, shape (q, m), in O(q (m + p)).
+
+        Returns
+        -------
+        array of shape (q, p)
+        """
+        return np.asarray(np.multiply.outer(u.max(axis=1), self._column_sums))
+
+    @cached_property
+    def _column_sums(self) -> Array:
+        return self.abs_rmatvec(np.ones(self.shape[0]))
 
     @abstractmethod
     def block(self, rows: Array, columns: Array) -> Array:
@@ -204,6 +223,7 @@ class GramMap(LinearMap):
         self.X = X
         self.divisor = divisor
         self.shape = (X.shape[1], X.shape[1])
+        self.inner = X.shape[0]
 
     def matvec(self, v: Array) -> Array:
         return np.asarray(self.X.T @ (self.X @ v) / self.divisor)
@@ -212,11 +232,30 @@ class GramMap(LinearMap):
         return self.matvec(u)
 
     def abs_matvec(self, v: Array) -> Array:
-        size = np.abs(self.X)
-        return np.asarray(size.T @ (size @ v) / self.divisor)
+        used = np.asarray(v.reshape(len(v), -1).any(axis=1))
+        inner = np.zeros((len(self.X), *v.shape[1:]))
+        for at in self._blocks():
+            if used[at].any():
+                inner += np.abs(self.X[:, at]) @ v[at]
+        outer = [np.abs(self.X[:, at]).T @ inner for at in self._blocks()]
+        return np.concatenate(outer) / self.divisor
+
+    def _blocks(self) -> list[slice]:
+        """Columns whose absolute values fit into a processor's cache."""
+        width = max(1, _BLOCK // len(self.X))
+        return [slice(at, at + width) for at in range(0, self.X.shape[1], width)]
 
     def abs_rmatvec(self, u: Array) -> Array:
         return self.abs_matvec(u)
+
+    def quick_abs_rmatvec(self, u: Array) -> Array:
+        # |x_i|'|x_j| <= |x_i| |x_j| by Cauchy-Schwarz
+        return np.asarray(np.multiply.outer(u @ self._norms, self._norms))
+
+    @cached_property
+    def _norms(self) -> Array:
+        """Euclidean norms of the columns of X, divided by the root of the divisor."""
+        return np.asarray(np.sqrt(np.einsum("ij,ij->j", self.X, self.X) / self.divisor))
 
     def block(self, rows: Array, columns: Array) -> Array:
         return self.X[:, rows].T @ self.X[:, columns] / self.divisor
@@ -228,8 +267,7 @@ class GramMap(LinearMap):
         return self.times(rows, u)
 
     def scales(self) -> tuple[Array, Array]:
-        norms = np.sqrt(np.einsum("ij,ij->j", self.X, self.X) / self.divisor)
-        factor = _power_of_two(norms)
+        factor = _power_of_two(self._norms)
         return factor, factor
 
     def as_array(self) -> Array:
@@ -243,6 +281,7 @@ class StackedMap(LinearMap):
         self.parts = parts
         self.offsets = np.cumsum([0, *(part.shape[0] for part in parts)])
         self.shape = (int(self.offsets[-1]), parts[0].shape[1])
+        self.inner = max(part.inner for part in parts) + len(parts)
 
     def matvec(self, v: Array) -> Array:
         return np.concatenate([part.matvec(v) for part in self.parts])
@@ -261,6 +300,11 @@ class StackedMap(LinearMap):
         return np.asarray(
             sum(part.abs_rmatvec(piece) for part, piece in zip(self.parts, pieces, strict=True))
         )
+
+    def quick_abs_rmatvec(self, u: Array) -> Array:
+        pieces = np.split(u, self.offsets[1:-1], axis=1)
+        parts = zip(self.parts, pieces, strict=True)
+        return np.asarray(sum(part.quick_abs_rmatvec(piece) for part, piece in parts))
 
     def block(self, rows: Array, columns: Array) -> Array:
         out = np.empty((len(rows), len(columns)))
