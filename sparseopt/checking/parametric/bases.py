@@ -6,11 +6,12 @@ states about theta and nu is used, it is only compared.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from sparseopt.checking.parametric.kernels import Kernel, SingularKernel
+from sparseopt.checking.parametric.kernels import Kernels, SingularKernel
 from sparseopt.checking.parametric.point import ratio_of
 from sparseopt.checking.parametric.precise import ILL, PreciseMatrix, precise_solution
 from sparseopt.checking.parametric.tables import CodeTables, sizes_at
@@ -18,56 +19,84 @@ from sparseopt.checking.tolerances import NOISE, RANK, STORED
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import LinearMap
 
-__all__ = ["Bases", "KernelSystem", "Pair", "solve_bases"]
+__all__ = ["Bases", "KernelSystems", "Pair", "solve_bases"]
 
 Pair = tuple[Array, Array]
 """Values at the lower ends and rates."""
 
+_ENTRIES = 1 << 18
+"""Entries of the kernels that are solved at once: 2 MB."""
+
 
 @dataclass(frozen=True, eq=False)
-class KernelSystem:
-    """One segment's equations: B theta_C = target and B' nu_R = slopes, (value, rate) columns.
+class KernelSystems:
+    """Equations of segments whose kernels are of one size: B theta_C = target, B' nu_R = slopes.
 
-    `target_terms` and `slopes_terms` are the sizes of what the right sides were added up from.
-    `exact` says whether it was solved in 106 bits.
+    Attributes
+    ----------
+    segments : int array of shape (g,)
+    rows, columns : int arrays of shape (g, k)
+    kernels : Kernels
+    target, slopes : arrays of shape (g, k, 2)
+        Values and rates.
+    target_terms, slopes_terms : arrays of shape (g, k, 2)
+        The sizes of what these were added up from.
+    exact : bool array of shape (g,)
+        Whether a segment was solved in 106 bits.
     """
 
+    segments: Array
     rows: Array
     columns: Array
-    kernel: Kernel
+    kernels: Kernels
     target: Array
     slopes: Array
     target_terms: Array
     slopes_terms: Array
-    exact: bool
+    exact: Array
+
+    def __getitem__(self, part: slice) -> KernelSystems:
+        """Return some of them."""
+        return KernelSystems(*(getattr(self, field.name)[part] for field in fields(self)))
 
     @property
-    def rcond(self) -> float:
-        """The reciprocal condition number that rounding errors grow by; 1 in 106 bits."""
-        return 1.0 if self.exact else self.kernel.rcond
+    def rcond(self) -> Array:
+        """Reciprocal condition numbers that rounding errors grow by; 1 in 106 bits."""
+        return np.where(self.exact, 1.0, self.kernels.rcond)
 
     def extended_error(self, theta: Array, nu: Array) -> float:
         """Return the largest relative error of the values theta_C and nu_R in double precision."""
+        transposed = Kernels.factorise(self.kernels.B.transpose(0, 2, 1), 0.0)
         return max(
-            self.kernel.extended_error(theta, self.target[:, :1]),
-            _transposed_error(self.kernel, nu, self.slopes[:, :1]),
+            self.kernels.extended_error(theta, self.target[:, :, :1]),
+            transposed.extended_error(nu, self.slopes[:, :, :1]),
         )
 
     def backward_errors(
-        self, theta: Array, nu: Array, from_rates: float, from_values: float
-    ) -> tuple[float, float]:
-        r"""Return the componentwise backward errors of stated theta_C and nu_R, shape (k, 2).
+        self, theta: Array, nu: Array, from_rates: Array, from_values: Array
+    ) -> tuple[Array, Array]:
+        r"""Return the componentwise backward errors of stated theta_C and nu_R, shape (g, k, 2).
 
         The smallest omega such that they solve the equations exactly after relative changes of B
         and of the right sides by omega (Oettli and Prager 1964):
         :math:`\max_i |B x - b|_i / (|B| |x| + |b|)_i`. To the size of the values' terms,
-        `from_rates` times that of the rates' is added, and `from_values` the other way round.
+        `from_rates`, shape (g,), times that of the rates' is added, and `from_values` the other
+        way round.
         """
+        B = self.kernels.B
+        size = np.abs(B)
+        mix = np.stack([from_rates, from_values], axis=1)[:, None, :]
         primal, dual = (
-            _backward_error(B, x, b, terms, np.array([[1.0, from_values], [from_rates, 1.0]]))
-            for B, x, b, terms in (
-                (self.kernel.B, theta, self.target, self.target_terms),
-                (self.kernel.B.T, nu, self.slopes, self.slopes_terms),
+            _backward_error(matrix, sizes, x, b, terms, mix)
+            for matrix, sizes, x, b, terms in (
+                (B, size, theta, self.target, self.target_terms),
+                (
+                    B.transpose(0, 2, 1),
+                    size.transpose(0, 2, 1),
+                    nu,
+                    self.slopes,
+                    self.slopes_terms,
+                ),
             )
         )
         return primal, dual
@@ -81,24 +110,36 @@ class Bases:
     ----------
     slots : int array of shape (q, p + m)
         Where the codes are found in the tables.
+    on_piece, at_kink : bool arrays of shapes (q, p) and (q, m)
+        The columns and rows of the kernels.
     theta, nu : pairs of arrays of shapes (q, p) and (q, m)
     z, v : pairs of arrays of shape (q, p + m)
         Values and multipliers of all coordinates, from fresh products with A.
-    systems : list of KernelSystem or None
-        None where the kernel is empty.
+    systems : list of KernelSystems
+        Of all segments whose kernels are not empty.
+    rcond : array of shape (q,)
+        As in KernelSystems; 1 for an empty kernel.
+    exact : bool array of shape (q,)
+        Which segments were solved in 106 bits.
     """
 
     slots: Array
+    on_piece: Array
+    at_kink: Array
     theta: Pair
     nu: Pair
     z: Pair
     v: Pair
-    systems: list[KernelSystem | None]
+    systems: list[KernelSystems]
+    rcond: Array
+    exact: Array
 
-    @property
-    def exact(self) -> Array:
-        """Which segments were solved in 106 bits, bool (q,)."""
-        return np.array([system is not None and system.exact for system in self.systems])
+    def system(self, segment: int) -> KernelSystems | None:
+        """Return the equations of one segment; None where its kernel is empty."""
+        for systems in self.systems:
+            for at in np.flatnonzero(systems.segments == segment).tolist():
+                return systems[at : at + 1]
+        return None
 
 
 def solve_bases(
@@ -134,47 +175,100 @@ def solve_bases(
     row_place, column_place = np.zeros(m, np.int64), np.zeros(p, np.int64)
     row_place[rows], column_place[columns] = np.arange(len(rows)), np.arange(len(columns))
     noise = [
-        NOISE / STORED * np.stack(sizes_at(size, low), axis=1)
+        NOISE / STORED * np.stack(sizes_at(size, low), axis=1)[:, None, :]
         for size in (tables.kink_size, tables.slope_size)
     ]
-    # Constants and rates side by side, so that a segment reads both at once.
-    t_all, f_all, g_all, k_all = (np.stack(pair, axis=2) for pair in (kinks, fixed, slopes, known))
-    systems: list[KernelSystem | None] = []
+    systems: list[KernelSystems] = []
     precise: dict[int, tuple[Array, Array]] = {}
-    for s in range(len(codes)):
-        R, C = np.flatnonzero(at_kink[s]), np.flatnonzero(on_piece[s])
-        if len(C) == 0:
-            systems.append(None)
-            continue
+    for here in _of_one_size(on_piece.sum(axis=1)):
+        R = np.nonzero(at_kink[here])[1].reshape(len(here), -1)
+        C = np.nonzero(on_piece[here])[1].reshape(len(here), -1)
         try:
-            least = 0.0 if exact.affordable else RANK
-            kernel = Kernel.factorise(block[np.ix_(row_place[R], column_place[C])], least)
-            if kernel.rcond < ILL and exact.affordable:
-                precise[s] = precise_solution(exact, tables, slots[s], float(low[s]), kernel, R, C)
+            kernels = Kernels.factorise(
+                block[row_place[R][:, :, None], column_place[C][:, None, :]],
+                0.0 if exact.affordable else RANK,
+            )
+            solved = _precisely(exact, tables, slots[here], low[here], kernels, R, C)
         except SingularKernel as error:
-            error.segment = s
+            error.segment = int(here[error.segment])
             raise
-        t, f, g, k = t_all[s, R], f_all[s, R], g_all[s, C], k_all[s, C]
+        each = here[:, None]
+        t, f = _both(kinks, each, R), _both(fixed, each, R)
+        g, k = _both(slopes, each, C), _both(known, each, C)
         target, right = t - f, -g - k
-        if s in precise:
-            values, multipliers = precise[s]
-            x, u = values[:, C].T, multipliers[:, p + R].T
-        else:
-            x, u = kernel.solve(target), kernel.solve_transposed(right)
+        x, u = kernels.solve(target), kernels.solve_transposed(right)
+        in_106_bits = np.zeros(len(here), dtype=bool)
+        for at_here, (values, multipliers) in solved.items():
+            in_106_bits[at_here] = True
+            x[at_here], u[at_here] = values[:, C[at_here]].T, multipliers[:, p + R[at_here]].T
+            precise[int(here[at_here])] = values, multipliers
         for part in (0, 1):
-            theta[part][s, C] = x[:, part]
-            nu[part][s, R] = u[:, part]
+            theta[part][each, C], nu[part][each, R] = x[:, :, part], u[:, :, part]
         terms = (
-            np.abs(t) + np.abs(f) + noise[0][s],
-            np.abs(g) + np.abs(k) + noise[1][s],
+            np.abs(t) + np.abs(f) + noise[0][here],
+            np.abs(g) + np.abs(k) + noise[1][here],
         )
-        systems.append(KernelSystem(R, C, kernel, target, right, *terms, s in precise))
+        systems.append(KernelSystems(here, R, C, kernels, target, right, *terms, in_106_bits))
     z = tuple(np.concatenate([part, products(A, part)], axis=1) for part in theta)
     v = tuple(np.concatenate([-transposed_products(A, part), part], axis=1) for part in nu)
     for s, found in precise.items():
         for pair, values in zip((z, v), found, strict=True):
             pair[0][s], pair[1][s] = values
-    return Bases(slots, theta, nu, (z[0], z[1]), (v[0], v[1]), systems)
+    rcond, in_106_bits = np.ones(len(codes)), np.zeros(len(codes), dtype=bool)
+    for each_size in systems:
+        rcond[each_size.segments] = each_size.rcond
+        in_106_bits[each_size.segments] = each_size.exact
+    return Bases(
+        slots,
+        on_piece,
+        at_kink,
+        theta,
+        nu,
+        (z[0], z[1]),
+        (v[0], v[1]),
+        systems,
+        rcond,
+        in_106_bits,
+    )
+
+
+def _of_one_size(sizes: Array) -> Iterator[Array]:
+    """Yield the segments whose kernels are of one size, as many as are solved at once."""
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        same = np.flatnonzero(sizes == size)
+        step = max(1, _ENTRIES // size**2)
+        for begin in range(0, len(same), step):
+            yield same[begin : begin + step]
+
+
+def _precisely(
+    exact: PreciseMatrix,
+    tables: CodeTables,
+    slots: Array,
+    low: Array,
+    kernels: Kernels,
+    rows: Array,
+    columns: Array,
+) -> dict[int, tuple[Array, Array]]:
+    """Return z and v of the ill-conditioned ones, by their place in the stack."""
+    found = {}
+    for at in np.flatnonzero(kernels.rcond < ILL).tolist():
+        try:
+            if exact.affordable:
+                found[at] = precise_solution(
+                    exact, tables, slots[at], float(low[at]), kernels, at, rows[at], columns[at]
+                )
+            else:
+                kernels[at : at + 1].demand(RANK)
+        except SingularKernel as error:
+            error.segment = at
+            raise
+    return found
+
+
+def _both(pair: Pair, segments: Array, coordinates: Array) -> Array:
+    """Return values and rates side by side."""
+    return np.stack([part[segments, coordinates] for part in pair], axis=-1)
 
 
 def products(A: LinearMap, vectors: Array) -> Array:
@@ -215,10 +309,7 @@ def transposed_products(A: LinearMap, vectors: Array) -> Array:
     return np.asarray(A.transpose_times(rows, vectors[:, rows].T).T)
 
 
-def _backward_error(B: Array, x: Array, b: Array, terms: Array, mix: Array) -> float:
-    size = (np.abs(B) @ np.abs(x) + terms) @ mix
-    return float(ratio_of(np.abs(B @ x - b), size).max())
-
-
-def _transposed_error(kernel: Kernel, u: Array, target: Array) -> float:
-    return Kernel.factorise(np.ascontiguousarray(kernel.B.T), 0.0).extended_error(u, target)
+def _backward_error(B: Array, sizes: Array, x: Array, b: Array, terms: Array, mix: Array) -> Array:
+    size = sizes @ np.abs(x) + terms
+    size += mix * size[:, :, ::-1]
+    return np.asarray(ratio_of(np.abs(B @ x - b), size).max(axis=(1, 2)))

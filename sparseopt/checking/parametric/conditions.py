@@ -123,29 +123,26 @@ def _conditioned(bases: Bases, segment: int, coordinate: int, theta: Array) -> f
     Relative changes of the equations by omega move the coordinate by omega times this, whatever the
     size of the others; 0 for a coordinate that is no unknown of the segment's kernel.
     """
-    system = bases.systems[segment]
+    system = bases.system(segment)
     if system is None:
         return 0.0
-    place = np.flatnonzero(system.columns == coordinate)
-    unit = np.zeros((len(system.columns), 1))
-    unit[place] = 1.0
-    row = np.abs(system.kernel.solve_transposed(unit)[:, 0])
-    terms = np.abs(system.kernel.B) @ theta[system.columns] + system.target_terms.max(axis=1)
-    return float(row @ terms)
+    unit = (system.columns == coordinate).astype(np.float64)[:, :, None]
+    row = np.abs(system.kernels.solve_transposed(unit)[0, :, 0])
+    terms = np.abs(system.kernels.B[0]) @ theta[system.columns[0]]
+    return float(row @ (terms + system.target_terms[0].max(axis=1)))
 
 
 def _conditioned_multiplier(
     bases: Bases, p: int, segment: int, coordinate: int, nu: Array
 ) -> float:
     """Return the same for a multiplier."""
-    system = bases.systems[segment]
+    system = bases.system(segment)
     if system is None:
         return 0.0
-    unit = np.zeros((len(system.rows), 1))
-    unit[np.flatnonzero(system.rows == coordinate - p)] = 1.0
-    row = np.abs(system.kernel.solve(unit)[:, 0])
-    terms = np.abs(system.kernel.B).T @ nu[system.rows] + system.slopes_terms.max(axis=1)
-    return float(row @ terms)
+    unit = (system.rows == coordinate - p).astype(np.float64)[:, :, None]
+    row = np.abs(system.kernels.solve(unit)[0, :, 0])
+    terms = np.abs(system.kernels.B[0]).T @ nu[system.rows[0]]
+    return float(row @ (terms + system.slopes_terms[0].max(axis=1)))
 
 
 @dataclass(frozen=True, eq=False)

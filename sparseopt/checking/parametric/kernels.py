@@ -1,20 +1,24 @@
 r"""The kernels of bases: B = A[R, C] with the rows R at kinks and the variables C on pieces.
 
 .. math:: B\,\theta_C = t_R - A_{RN}\theta_N, \qquad B'\nu_R = -g_C - (A_{PC})'\nu_P
+
+Those of one size are factorised and solved together: paths have thousands of small ones.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
-import scipy.linalg
 
 from sparseopt.checking.tolerances import RANK
 from sparseopt.problems.base import Array
 
-__all__ = ["Kernel", "SingularKernel"]
+__all__ = ["Kernels", "SingularKernel"]
 
+_LARGE = 32
+"""Size above which kernels are factorised one by one, which takes less time than inverses."""
 _STEPS = 20
 """Refinement steps in extended precision; each gains at least a digit on a regular kernel."""
 
@@ -22,66 +26,86 @@ _STEPS = 20
 class SingularKernel(ValueError):
     """The kernel of a basis is singular in double precision.
 
-    `segment` counts from the beginning of the chunk that it was met in.
+    `segment` counts from the beginning of the stack or chunk that it was met in.
     """
 
     segment = 0
 
+    def __init__(self, message: str, segment: int = 0) -> None:
+        super().__init__(message)
+        self.segment = segment
+
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
-    """A factorised kernel.
+class Kernels:
+    """A stack of factorised kernels.
 
     Attributes
     ----------
-    B : array of shape (k, k)
-    rcond : float
-        Estimate of the reciprocal condition number after rows and columns were scaled.
-    row, column : arrays of shape (k,)
+    B : array of shape (g, k, k)
+    rcond : array of shape (g,)
+        Reciprocal condition numbers after rows and columns were scaled; of large kernels an
+        estimate.
+    row, column : arrays of shape (g, k)
         Powers of two: diag(row) B diag(column) has entries near one.
     """
 
     B: Array
-    rcond: float
+    rcond: Array
     row: Array
     column: Array
-    _factors: tuple[Array, Array]
+    _factors: Any
 
     @classmethod
-    def factorise(cls, B: Array, least: float = RANK) -> Kernel:
-        """Factorise a kernel; the scaling is by powers of two, which rounds nothing.
+    def factorise(cls, B: Array, least: float = RANK) -> Self:
+        """Factorise kernels; the scaling is by powers of two, which rounds nothing.
 
         Parameters
         ----------
-        B : array of shape (k, k)
+        B : array of shape (g, k, k)
         least : float
-            Reciprocal condition number up to which it counts as singular. Default: RANK.
+            Reciprocal condition number up to which one counts as singular. Default: RANK.
 
         Raises
         ------
         SingularKernel
         """
-        column = _power_of_two(np.abs(B).max(axis=0))
-        row = _power_of_two(np.abs(B * column).max(axis=1))
-        scaled = B * column * row[:, None]
-        lu, pivots, info = scipy.linalg.lapack.dgetrf(scaled)
-        if info != 0:
-            raise SingularKernel("is singular")
-        norm = float(np.abs(scaled).sum(axis=0).max())
-        rcond, _ = scipy.linalg.lapack.dgecon(lu, norm)
-        if not rcond > least:
-            raise SingularKernel(f"is singular (reciprocal condition number {rcond:.1g})")
-        return cls(B, float(rcond), row, column, (lu, pivots))
+        size = np.abs(B)
+        column = _power_of_two(size.max(axis=1))
+        size *= column[:, None, :]
+        row = _power_of_two(size.max(axis=2))
+        scaled = B * column[:, None, :] * row[:, :, None]
+        find = _with_lu if B.shape[1] > _LARGE else _with_inverses
+        factors, rcond = find(scaled)
+        kernels = cls(B, rcond, row, column, factors)
+        kernels.demand(least)
+        return kernels
+
+    def demand(self, least: float) -> None:
+        """Raise where a reciprocal condition number is not above the least one.
+
+        Raises
+        ------
+        SingularKernel
+        """
+        for at in np.flatnonzero(~(self.rcond > least)).tolist():
+            message = f"is singular (reciprocal condition number {self.rcond[at]:.1g})"
+            raise SingularKernel(message, at)
+
+    def __getitem__(self, part: slice) -> Self:
+        """Return some of the kernels."""
+        fields = (self.B, self.rcond, self.row, self.column, self._factors)
+        return type(self)(*(field[part] for field in fields))
 
     def solve(self, target: Array) -> Array:
-        """Return x with B x = target, refined once; `target` has shape (k, q)."""
+        """Return x with B x = target, refined once; `target` has shape (g, k, q)."""
         x = self._apply(target)
         return np.asarray(x + self._apply(target - self.B @ x))
 
     def solve_transposed(self, target: Array) -> Array:
-        """Return u with B'u = target, refined once; `target` has shape (k, q)."""
+        """Return u with B'u = target, refined once; `target` has shape (g, k, q)."""
         u = self._apply_transposed(target)
-        return np.asarray(u + self._apply_transposed(target - self.B.T @ u))
+        return np.asarray(u + self._apply_transposed(target - self.B.transpose(0, 2, 1) @ u))
 
     def extended_error(self, x: Array, target: Array) -> float:
         """Return the largest error of x, relative to its largest entry.
@@ -100,22 +124,63 @@ class Kernel:
         return float(np.abs(exact - x).max()) / size if size > 0.0 else 0.0
 
     def _apply(self, target: Array) -> Array:
-        y, _ = scipy.linalg.lapack.dgetrs(*self._factors, self.row[:, None] * target)
-        return np.asarray(self.column[:, None] * y)
+        return np.asarray(self.column[:, :, None] * self._back(self.row[:, :, None] * target, 0))
 
     def _apply_transposed(self, target: Array) -> Array:
-        y, _ = scipy.linalg.lapack.dgetrs(*self._factors, self.column[:, None] * target, trans=1)
-        return np.asarray(self.row[:, None] * y)
+        return np.asarray(self.row[:, :, None] * self._back(self.column[:, :, None] * target, 1))
+
+    def _back(self, right: Array, trans: int) -> Array:
+        if isinstance(self._factors, np.ndarray):
+            inverse = self._factors.transpose(0, 2, 1) if trans else self._factors
+            return np.asarray(inverse @ right)
+        from scipy.linalg.lapack import dgetrs
+
+        pairs = zip(self._factors, right, strict=True)
+        return np.stack([dgetrs(*factors, one, trans=trans)[0] for factors, one in pairs])
 
 
-def _power_of_two(size: Array) -> Array:
-    """Return the powers of two that bring positive sizes to about 1.
+def _with_inverses(scaled: Array) -> tuple[Array, Array]:
+    """Return the inverses and the reciprocal condition numbers."""
+    try:
+        inverses = np.linalg.inv(scaled)
+    except np.linalg.LinAlgError:
+        for at, one in enumerate(scaled):
+            try:
+                np.linalg.inv(one)
+            except np.linalg.LinAlgError as error:
+                raise SingularKernel("is singular", at) from error
+        raise
+    with np.errstate(over="ignore", invalid="ignore"):
+        return inverses, 1.0 / (_norms(scaled) * _norms(inverses))
+
+
+def _with_lu(scaled: Array) -> tuple[list[tuple[Array, Array]], Array]:
+    """Return LU factors and estimates of the reciprocal condition numbers."""
+    from scipy.linalg.lapack import dgecon, dgetrf
+
+    factors, rcond = [], np.empty(len(scaled))
+    for at, norm in enumerate(_norms(scaled).tolist()):
+        lu, pivots, info = dgetrf(scaled[at])
+        if info != 0:
+            raise SingularKernel("is singular", at)
+        rcond[at], _ = dgecon(lu, norm)
+        factors.append((lu, pivots))
+    return factors, rcond
+
+
+def _norms(matrices: Array) -> Array:
+    return np.asarray(np.abs(matrices).sum(axis=1).max(axis=1))
+
+
+def _power_of_two(sizes: Array) -> Array:
+    """Return the powers of two that bring positive sizes, shape (g, k), to about 1.
 
     Raises
     ------
     SingularKernel
     """
-    if not (size > 0.0).all():
-        raise SingularKernel("has a zero row or column")
-    _, exponent = np.frexp(size)
+    if not (sizes > 0.0).all():
+        at = int(np.argmax((sizes <= 0.0).any(axis=1)))
+        raise SingularKernel("has a zero row or column", at)
+    _, exponent = np.frexp(sizes)
     return np.ldexp(1.0, -exponent)

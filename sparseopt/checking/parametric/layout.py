@@ -18,7 +18,7 @@ __all__ = ["Layout", "StoredPath", "StoredRows", "read_layout", "read_path"]
 
 _CELLS = 2**21
 """Entries of one array of a chunk of segments: its dozen arrays stay within some 200 MB."""
-_SEGMENTS = 64
+_SEGMENTS = 256
 """Segments in a chunk: enough for matrix products to be fast."""
 
 

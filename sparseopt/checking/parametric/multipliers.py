@@ -81,12 +81,8 @@ class PathMultipliers:
 
     def collect(self, here: slice, bases: Bases, low: Array, high: Array, sums: Quadratics) -> None:
         """Look at both ends of each segment of a chunk."""
-        m, p = self._program.A.shape
-        for s, system in enumerate(bases.systems):
-            columns, rows = np.zeros(p, dtype=bool), np.zeros(m, dtype=bool)
-            if system is not None:
-                columns[system.columns] = rows[system.rows] = True
-            self._bases[here.start + s] = columns, rows
+        both = zip(bases.on_piece, bases.at_kink, strict=True)
+        self._bases.update(enumerate(both, here.start))
         finite, exact = np.isfinite(high), bases.exact
         step = np.where(finite, high - low, 0.0)
         for lam, length in ((low, np.zeros(len(low))), (np.where(finite, high, low), step)):

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sparseopt.checking.parametric.kernels import Kernel, SingularKernel
+from sparseopt.checking.parametric.kernels import Kernels, SingularKernel
 from sparseopt.checking.parametric.tables import CodeTables
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import GramMap, LinearMap
@@ -64,7 +64,8 @@ def precise_solution(
     tables: CodeTables,
     slots: Array,
     low: float,
-    kernel: Kernel,
+    kernels: Kernels,
+    at: int,
     rows: Array,
     columns: Array,
 ) -> tuple[Array, Array]:
@@ -78,8 +79,10 @@ def precise_solution(
     tables : CodeTables
     slots : int array of shape (p + m,)
     low : float
-    kernel : Kernel
-        That of the rows and columns, in double precision.
+    kernels : Kernels
+        In double precision.
+    at : int
+        Which of them is that of the rows and columns.
     rows, columns : int arrays of shape (k,)
 
     Raises
@@ -89,7 +92,7 @@ def precise_solution(
     """
     A, p = matrix.block, matrix.A.shape[1]
     matrix.spend(len(rows))
-    inverse = _inverse(A[np.ix_(rows, columns)], kernel)
+    inverse = _inverse(A[np.ix_(rows, columns)], kernels.row[at], kernels.column[at])
     known = []
     for line in (tables.kink, tables.slope):
         rate = line.rate[slots]
@@ -109,9 +112,9 @@ def precise_solution(
     )
 
 
-def _inverse(block: DoubleDouble, kernel: Kernel) -> DoubleDouble:
+def _inverse(block: DoubleDouble, row: Array, column: Array) -> DoubleDouble:
     """Invert a kernel, scaled by powers of two."""
-    scale = kernel.row[:, None] * kernel.column
+    scale = row[:, None] * column
     scaled = DoubleDouble(block.high * scale, block.low * scale)
     try:
         inverse = scaled.inverse()
@@ -120,7 +123,7 @@ def _inverse(block: DoubleDouble, kernel: Kernel) -> DoubleDouble:
     growth = float((np.abs(inverse.high) @ np.abs(scaled.high)).max(initial=1.0))
     if not growth * EPSILON * 1e3 <= _SOLVED:
         raise SingularKernel(f"is singular in 106 bits (condition number {growth:.1g})")
-    back = kernel.column[:, None] * kernel.row
+    back = column[:, None] * row
     return DoubleDouble(inverse.high * back, inverse.low * back)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.checking.evidence import same_numbers
-from sparseopt.checking.parametric.bases import Bases, KernelSystem, solve_bases
+from sparseopt.checking.parametric.bases import Bases, KernelSystems, solve_bases
 from sparseopt.checking.parametric.conditions import Breach, breaches
 from sparseopt.checking.parametric.kernels import SingularKernel
 from sparseopt.checking.parametric.layout import Layout, StoredPath, read_layout, read_path
@@ -109,7 +109,7 @@ class _Suspect:
     """A kernel to be solved again in extended precision."""
 
     rcond: float
-    system: KernelSystem
+    system: KernelSystems
     theta: Array
     nu: Array
 
@@ -169,8 +169,7 @@ class _Proof:
         if not all(np.isfinite(part).all() for pair in (bases.z, bases.v) for part in pair):
             self._refute(here, 0, "the solution of its basis, or of one behind it, is not finite")
             return
-        rounding = np.array([1.0 if k is None else k.rcond for k in bases.systems])
-        rounding = ROUNDING / rounding
+        rounding = ROUNDING / bases.rcond
         before = self.count
         for breach in breaches(self.program.A, self.tables, bases, low, high, rounding, self.units):
             self.findings.measure(breach.side, breach.ratio)
@@ -253,24 +252,25 @@ class _Proof:
                 self._refute(here, found.segment, found.message)
 
     def _remember(self, here: slice, bases: Bases) -> None:
-        for s, system in enumerate(bases.systems):
-            if system is None:
-                continue
-            suspect = _Suspect(
-                system.rcond,
-                system,
-                bases.theta[0][s, system.columns, None],
-                bases.nu[0][s, system.rows, None],
-            )
-            if here.start + s == len(self.layout) - 1:
-                self.exact_end = system.exact and _same_theta(self.stored, here, s, bases)
-                suspect = _Suspect(0.0, system, suspect.theta, suspect.nu)
-            self.suspects.append(suspect)
+        last = len(self.layout) - 1 - here.start
+        for systems in bases.systems:
+            worst = np.argsort(systems.rcond, kind="stable")[:_EXTENDED]
+            final = np.flatnonzero(systems.segments == last)
+            for at in np.union1d(worst, final).tolist():
+                system, s = systems[at : at + 1], int(systems.segments[at])
+                rcond = float(system.rcond[0])
+                if s == last:
+                    rcond = 0.0
+                    self.exact_end = bool(system.exact[0]) and _same_theta(
+                        self.stored, here, s, bases
+                    )
+                theta, nu = bases.theta[0][s, system.columns], bases.nu[0][s, system.rows]
+                self.suspects.append(_Suspect(rcond, system, theta[..., None], nu[..., None]))
         self.suspects = sorted(self.suspects, key=lambda suspect: suspect.rcond)[:_EXTENDED]
 
     def extended(self) -> None:
         """Solve the worst kernels and the last one again in extended precision."""
-        for suspect in (one for one in self.suspects if not one.system.exact):
+        for suspect in (one for one in self.suspects if not one.system.exact[0]):
             self.findings.measure(
                 "extended", suspect.system.extended_error(suspect.theta, suspect.nu)
             )
@@ -345,18 +345,18 @@ def _discrepancies(
                 np.inf,
                 f"the stated {name} {stated[s, at]:.17g} of {kind} is not {expected[s, at]:.17g}",
             )
-    for s, system in enumerate(bases.systems):
-        if system is None:
-            continue
-        x = np.stack([part[s, system.columns] for part in theta], axis=1)
-        u = np.stack([part[s, system.rows] for part in nu], axis=1)
-        errors = system.backward_errors(x, u, noise * reach[s], noise / length[s])
+    for systems in bases.systems:
+        segments = systems.segments
+        x = np.stack([part[segments[:, None], systems.columns] for part in theta], axis=-1)
+        u = np.stack([part[segments[:, None], systems.rows] for part in nu], axis=-1)
+        errors = systems.backward_errors(x, u, noise * reach[segments], noise / length[segments])
         for name, error in zip(("theta", "nu"), errors, strict=True):
+            worst = int(np.argmax(error))
             yield _Discrepancy(
-                s,
-                error,
+                int(segments[worst]),
+                float(error[worst]),
                 f"the stated {name} does not solve the equations of its basis (backward error "
-                f"{error:.3g})",
+                f"{error[worst]:.3g})",
             )
 
 
