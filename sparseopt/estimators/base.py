@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from numbers import Real
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -26,6 +29,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sparseopt.api import solve
+from sparseopt.backend import Progress
 from sparseopt.cards import NamedValues
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
@@ -36,11 +40,20 @@ from sparseopt.selection.cross_validation import CVResult
 from sparseopt.selection.refitting import refit
 from sparseopt.selection.rules import select
 
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+
 __all__ = [
     "BinaryClassifier",
     "PathEstimator",
     "PathRegressor",
     "TwoClasses",
+    "as_dense",
     "spread",
     "with_intercept",
 ]
@@ -78,6 +91,11 @@ def spread(X: Array, counts: Array, centred: bool) -> Array:
     return np.asarray(np.where(found > 1e-10 * size, found, 1.0))
 
 
+def as_dense(X: Any) -> Array:
+    """Return validated data as a dense array; the problems hold no other."""
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+
+
 def with_intercept(X: Array, scales: Array, names: list[str] | None) -> tuple[Any, Any, Any]:
     """Return X, weights and names with a last column of ones, whose weight is 0.
 
@@ -91,11 +109,20 @@ def with_intercept(X: Array, scales: Array, names: list[str] | None) -> tuple[An
     return np.column_stack([X, np.ones(len(X))]), np.append(scales, 0.0), named
 
 
-class TwoClasses:
-    """A mixin of the estimators whose target has two classes."""
+class _SparseData:
+    """A mixin of the estimators that take scipy.sparse data, too; fits make them dense."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        return tags
+
+
+class TwoClasses(_SparseData):
+    """A mixin of the estimators whose target has two classes."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
@@ -119,7 +146,9 @@ class TwoClasses:
         ValueError
             When there are not two classes.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=2
+        )
         check_classification_targets(y)
         self.classes_, place = np.unique(y, return_inverse=True)
         count = len(self.classes_)
@@ -128,10 +157,10 @@ class TwoClasses:
             raise ValueError(
                 f"Only binary classification is supported. {type(self).__name__} was given {found}"
             )
-        return X, place
+        return as_dense(X), place
 
 
-class PathEstimator(BaseEstimator):  # type: ignore[misc]
+class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators whose solution is known as a function of lam.
 
     A subclass has a constructor without logic, and :meth:`_problem`.
@@ -151,7 +180,9 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
         "refit": ["boolean"],
         "backend": [str, HasMethods("solve")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
     }
+    _step: Any = None
 
     def __init__(
         self,
@@ -165,6 +196,7 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
         refit: bool = False,
         backend: Any = "auto",
         time_limit: float | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.lam = lam
         self.rule = rule
@@ -175,6 +207,7 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
         self.refit = refit
         self.backend = backend
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
 
     @abstractmethod
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
@@ -205,9 +238,36 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
         self._counts = counts
-        self._follow(self._pose(X, y, counts))
-        self._choose(X, y, groups)
+        with self._watched(X, y, sample_weight):
+            self._follow(self._pose(X, y, counts))
+            self._choose(X, y, groups)
         return self
+
+    @contextmanager
+    def _watched(self, X: Array, y: Array, sample_weight: Any) -> Iterator[None]:
+        """Tell scikit-learn's callbacks of the fit, and of each fold as its subtask."""
+        if not hasattr(self, "_skl_callbacks"):
+            yield
+            return
+        about = {} if sample_weight is None else {"sample_weight": sample_weight}
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=about)
+        running: list[Any] = []
+
+        def step(progress: Progress | None) -> None:
+            if running:
+                running.pop().call_on_fit_task_end(estimator=self)
+            if progress is not None:
+                task = context.subcontext(task_name=progress.text)
+                running.append(task.call_on_fit_task_begin(estimator=self))
+
+        self._step = step
+        try:
+            yield
+        finally:
+            del self._step
+        step(None)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, metadata=about)
 
     def _pose(self, X: Array, y: Array, counts: Array | None) -> Any:
         """Return the problem of the data, centred where an intercept takes the means away again.
@@ -226,9 +286,16 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any, y: Any) -> tuple[Array, Array]:
         """Validate the data: one dtype and one layout, so that no new code is compiled."""
         X, y = validate_data(
-            self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=2
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=np.float64,
+            order="C",
+            y_numeric=True,
+            ensure_min_samples=2,
         )
-        return X, np.ascontiguousarray(y, dtype=np.float64)
+        return as_dense(X), np.ascontiguousarray(y, dtype=np.float64)
 
     def _scales(self, X: Array, counts: Array | None) -> Array:
         """Return the weights of the penalty: the columns' spreads where they are standardised."""
@@ -254,7 +321,13 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
         if by in ("cv", "1se"):
             loss = _LOSSES.get(self.scoring or "", self.scoring)
             folds = self._folds(X, y, groups)
-            details = {"folds": folds, "loss": loss, "rule": "min" if by == "cv" else "1se"}
+            details = {
+                "folds": folds,
+                "loss": loss,
+                "rule": "min" if by == "cv" else "1se",
+                "n_jobs": effective_n_jobs(self.n_jobs),
+                "on_progress": self._step,
+            }
             by = "cv"
         chosen: Selection = select(
             self.result_.problem, by, result=self.result_, backend=self.backend, **details
@@ -327,13 +400,13 @@ class PathEstimator(BaseEstimator):  # type: ignore[misc]
         return other
 
 
-class PathRegressor(RegressorMixin, PathEstimator):  # type: ignore[misc]
+class PathRegressor(_SparseData, RegressorMixin, PathEstimator):  # type: ignore[misc]
     """A sparse linear regression."""
 
     def predict(self, X: Any) -> Array:
         """Return ``X @ coef_ + intercept_``, shape (n,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         return np.asarray(X @ self.coef_ + self.intercept_)
 
 
@@ -351,7 +424,7 @@ class BinaryClassifier(TwoClasses, ClassifierMixin, PathEstimator):  # type: ign
     def decision_function(self, X: Any) -> Array:
         """Return X coef_ + intercept_, shape (n,): positive for the second class."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 
     def predict(self, X: Any) -> Array:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -61,7 +62,7 @@ class GraphL0(BaseEstimator):  # type: ignore[misc]
     edges : {"or", "and"}, default "or"
         Whether one end of an edge must choose the other, or both.
     ridge : float, default 0
-    backend, time_limit
+    backend, time_limit, n_jobs
         As for :class:`~sparseopt.estimators.LADLasso`.
 
     Attributes
@@ -84,6 +85,7 @@ class GraphL0(BaseEstimator):  # type: ignore[misc]
         "ridge": [Interval(Real, 0, None, closed="left")],
         "backend": [str, HasMethods("solve")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
     }
     _loss: ClassVar[Any]
 
@@ -97,6 +99,7 @@ class GraphL0(BaseEstimator):  # type: ignore[misc]
         ridge: float = 0.0,
         backend: Any = "auto",
         time_limit: float | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.budget = budget
         self.rule = rule
@@ -105,6 +108,7 @@ class GraphL0(BaseEstimator):  # type: ignore[misc]
         self.ridge = ridge
         self.backend = backend
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
 
     def _columns(self, X: Array) -> Array:
         """Return the data as the model takes them, and of the same shape."""
@@ -144,7 +148,8 @@ class GraphL0(BaseEstimator):  # type: ignore[misc]
         self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
         budget = self.budget
         if budget is None:
-            self.selection_ = select(problem, self.rule, result=self.result_)
+            jobs = {"n_jobs": effective_n_jobs(self.n_jobs)} if self.rule == "cv" else {}
+            self.selection_ = select(problem, self.rule, result=self.result_, **jobs)
             budget = self.selection_.budget
         self._place(int(budget))
         return self

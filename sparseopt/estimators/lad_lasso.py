@@ -38,6 +38,9 @@ class LADLasso(PathRegressor):
     backend : str or Backend, default "auto"
     time_limit : float, optional
         Seconds for the path.
+    n_jobs : int, optional
+        Folds that are followed at a time, by joblib and the backend that its `parallel_config`
+        names, such as Dask's. Default: 1.
 
     Attributes
     ----------

@@ -56,6 +56,7 @@ class QuantileLasso(PathRegressor):
         refit: bool = False,
         backend: Any = "auto",
         time_limit: float | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         super().__init__(
             lam=lam,
@@ -67,6 +68,7 @@ class QuantileLasso(PathRegressor):
             refit=refit,
             backend=backend,
             time_limit=time_limit,
+            n_jobs=n_jobs,
         )
         self.quantile = quantile
 

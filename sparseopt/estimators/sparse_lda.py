@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils._param_validation import StrOptions
 
 from sparseopt.estimators.base import BinaryClassifier, PathEstimator, spread
@@ -14,7 +16,7 @@ from sparseopt.problems.parametric.classification import LPD
 from sparseopt.selection.curve import Curve, aligned
 from sparseopt.selection.losses import MISCLASSIFICATION
 from sparseopt.selection.path_loss import path_loss
-from sparseopt.selection.solving import exact_path, solve_path
+from sparseopt.selection.solving import solve_paths
 
 __all__ = ["SparseLDA"]
 
@@ -44,7 +46,7 @@ class SparseLDA(BinaryClassifier):
         chosen by `rule`.
     rule : {"cv"}, optional
         The smallest misclassification rate of the folds, exact over all lam.
-    cv, standardize, backend, time_limit
+    cv, standardize, backend, time_limit, n_jobs
         As for :class:`~sparseopt.estimators.LADLasso`.
 
     Attributes
@@ -75,7 +77,7 @@ class SparseLDA(BinaryClassifier):
         "rule": [StrOptions({"cv"}), None],
         **{
             name: PathEstimator._parameter_constraints[name]
-            for name in ("lam", "cv", "standardize", "backend", "time_limit")
+            for name in ("lam", "cv", "standardize", "backend", "time_limit", "n_jobs")
         },
     }
     fit_intercept = True
@@ -90,6 +92,7 @@ class SparseLDA(BinaryClassifier):
         standardize: bool = True,
         backend: Any = "auto",
         time_limit: float | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.lam = lam
         self.rule = rule
@@ -97,6 +100,7 @@ class SparseLDA(BinaryClassifier):
         self.standardize = standardize
         self.backend = backend
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         times = np.ones(len(y)) if counts is None else counts
@@ -119,13 +123,22 @@ class SparseLDA(BinaryClassifier):
             self._place(float(self.lam), "above")
             return
         curves, origin, ends = [], self._origin, [_end(self.path_)]
-        for train, test in self._folds(X, y, groups):
-            counts = None if self._counts is None else self._counts[train]
-            problem = self._pose(X[train], y[train], counts)
-            path = exact_path(solve_path(problem, "a fold", self.backend, None))
+        folds = self._folds(X, y, groups)
+        centres: list[Array] = []
+
+        def tasks() -> Iterator[tuple[Any, str, dict[str, Any]]]:
+            for train, _ in folds:
+                counts = None if self._counts is None else self._counts[train]
+                problem = self._pose(X[train], y[train], counts)
+                centres.append(self._origin[0])
+                yield problem, "a fold", {}
+
+        paths = solve_paths(tasks(), self.backend, None, effective_n_jobs(self.n_jobs))
+        for k, path in enumerate(paths):
+            test = folds[k][1]
             ends.append(_end(path))
             weights = 1.0 if self._counts is None else self._counts[test]
-            design = X[test] - self._origin[0]
+            design = X[test] - centres[k]
             curves.append(path_loss(path, design, y[test], MISCLASSIFICATION, weights))
         self._origin = origin
         parts = aligned(curves, max(ends), np.inf, also=float(self.path_.knots[0]))

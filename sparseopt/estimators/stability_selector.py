@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import HasMethods, Interval
@@ -32,6 +33,8 @@ class StabilitySelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     pairs : int, default 50
         How often the observations are split into halves.
     random_state : int, default 0
+    n_jobs : int, optional
+        Halves that are followed at a time, by joblib. Default: 1.
 
     Attributes
     ----------
@@ -58,6 +61,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         "false_choices": [Interval(Real, 0, None, closed="neither")],
         "pairs": [Interval(Integral, 1, None, closed="left")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -68,12 +72,14 @@ class StabilitySelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         false_choices: float = 1.0,
         pairs: int = 50,
         random_state: int = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.threshold = threshold
         self.false_choices = false_choices
         self.pairs = pairs
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> Self:
@@ -102,6 +108,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             pairs=int(self.pairs),
             seed=int(self.random_state),
             backend=model.backend,
+            n_jobs=effective_n_jobs(self.n_jobs),
         )
         self.frequency_ = self.result_.frequency[: self.n_features_in_]
         self.support_ = np.isin(np.arange(self.n_features_in_), self.result_.support)
@@ -115,4 +122,5 @@ class StabilitySelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.sparse = True
         return tags

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +20,7 @@ from sparseopt.selection.folds import Fold, make_folds
 from sparseopt.selection.losses import Loss, named_loss
 from sparseopt.selection.path_loss import path_loss
 from sparseopt.selection.samples import counts, design, predicted, traits
-from sparseopt.selection.solving import exact_path, path_result, settled, solve_path
+from sparseopt.selection.solving import exact_path, path_result, solve_paths
 from sparseopt.selection.training import training_problems
 from sparseopt.verbs import borrows
 
@@ -137,6 +137,7 @@ def cross_validate(
     backend: str | Backend = "auto",
     options: Mapping[str, Any] | None = None,
     check: bool = True,
+    n_jobs: int = 1,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> CVResult:
     r"""Choose lam by cross-validation over all values of lam, not over a grid.
@@ -172,6 +173,8 @@ def cross_validate(
         As for :func:`sparseopt.solve`.
     check : bool, default True
         Run the checker on the path of the whole data. Those of the folds are not checked.
+    n_jobs : int, default 1
+        How many folds at a time, in joblib's workers; -1 for all processors.
     on_progress : callable, optional
 
     Returns
@@ -221,12 +224,16 @@ def cross_validate(
     whole = path_result(problem, result, backend, options, lam_min, check)
     weights, notes, totals = counts(problem), [], []
     begin = time.perf_counter()
-    for k, (part, factor) in enumerate(training_problems(problem, pairs)):
-        _tell(on_progress, begin, k, len(pairs))
-        question = {} if lam_min is None else {"lam_min": lam_min * factor}
-        solved = solve_path(part, f"fold {k}", backend, options, **question)
-        backend, path = settled(backend, solved), exact_path(solved)
-        test = pairs[k][1]
+    factors: list[float] = []
+
+    def tasks() -> Iterator[tuple[Problem, str, dict[str, float]]]:
+        for k, (part, factor) in enumerate(training_problems(problem, pairs)):
+            _tell(on_progress, begin, k, len(pairs))
+            factors.append(factor)
+            yield part, f"fold {k}", {} if lam_min is None else {"lam_min": lam_min * factor}
+
+    for k, path in enumerate(solve_paths(tasks(), backend, options, n_jobs)):
+        factor, test = factors[k], pairs[k][1]
         rows, target = predicted(problem, pairs[k][0])
         loss_of = path_loss(path, rows[test], target[test], chosen, weights[test])
         totals.append(loss_of.rescaled(factor))

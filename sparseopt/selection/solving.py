@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,13 @@ from sparseopt.result import Limit, Result
 
 __all__ = [
     "exact_path",
+    "in_workers",
     "nonzero_entries",
     "path_result",
     "rounded_off",
     "settled",
     "solve_path",
+    "solve_paths",
 ]
 
 
@@ -61,6 +63,72 @@ def solve_path(
             f"{what} has no path: {result.backend} says {result.status.value} ({result.raw_status})"
         )
     return result
+
+
+def in_workers(
+    function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_jobs: int = 1
+) -> Iterator[Any]:
+    """Yield ``function(*task)`` for each task, in order.
+
+    Parameters
+    ----------
+    function : callable
+        Of a module, so that another process finds it.
+    tasks : iterable of tuple
+    n_jobs : int, default 1
+        How many at a time, as joblib counts: -1 is one for each processor. joblib's backends apply,
+        Dask's among them; 1 needs no joblib.
+
+    Raises
+    ------
+    ParamError
+        When `n_jobs` is 0, or joblib is missing.
+    """
+    if n_jobs == 1:
+        for task in tasks:
+            yield function(*task)
+        return
+    if n_jobs == 0:
+        raise ParamError("n_jobs is 0; expected 1 or more, or -1 for all processors")
+    try:
+        from joblib import Parallel, delayed
+    except ImportError as error:
+        raise ParamError("n_jobs needs joblib: pip install joblib") from error
+    yield from Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(function)(*task) for task in tasks
+    )
+
+
+def solve_paths(
+    tasks: Iterable[tuple[Problem, str, Mapping[str, Any]]],
+    backend: str | Backend,
+    options: Mapping[str, Any] | None,
+    n_jobs: int = 1,
+) -> Iterator[ParametricPath]:
+    """Yield the exact paths of several problems of one kind, in order.
+
+    Parameters
+    ----------
+    tasks : iterable of (Problem, str, mapping)
+        The problem, whose path it is, and fields of SolveParams; see :func:`solve_path`.
+    backend, options
+        As for :func:`solve_path`.
+    n_jobs : int, default 1
+        See :func:`in_workers`.
+    """
+    if n_jobs != 1:
+        yield from in_workers(_path_of, ((*task, backend, options) for task in tasks), n_jobs)
+        return
+    for problem, what, question in tasks:
+        solved = solve_path(problem, what, backend, options, **question)
+        backend = settled(backend, solved)
+        yield exact_path(solved)
+
+
+def _path_of(
+    problem: Problem, what: str, question: Mapping[str, Any], backend: Any, options: Any
+) -> ParametricPath:
+    return exact_path(solve_path(problem, what, backend, options, **question))
 
 
 def settled(backend: str | Backend, result: Result) -> Backend:

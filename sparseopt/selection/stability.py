@@ -19,7 +19,7 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.selection.refitting import refit
 from sparseopt.selection.runs import Runs
 from sparseopt.selection.samples import lam_growth, penalised, take_rows
-from sparseopt.selection.solving import exact_path, settled, solve_path
+from sparseopt.selection.solving import solve_paths
 from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
@@ -223,6 +223,7 @@ def stability_selection(
     seed: int = 0,
     backend: str | Backend = "auto",
     options: Mapping[str, Any] | None = None,
+    n_jobs: int = 1,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> StabilityResult:
     r"""Choose the coefficients that most halves of the observations choose.
@@ -251,6 +252,8 @@ def stability_selection(
     seed : int, default 0
     backend, options
         As for :func:`sparseopt.solve`.
+    n_jobs : int, default 1
+        How many halves at a time, in joblib's workers; -1 for all processors.
     on_progress : callable, optional
 
     Returns
@@ -292,21 +295,21 @@ def stability_selection(
         raise ParamError("all coefficients are unpenalised: there is nothing to choose")
     allowed = _allowed(false_choices, p, threshold, pairs, bound)
     free = len(counted) - p
-    paths, factors = [], []
+    factors: list[float] = []
     begin = time.perf_counter()
-    for k, rows in enumerate(_halves(problem, pairs, seed)):
-        if on_progress is not None:
-            text = f"subsample {k + 1} of {2 * pairs}"
-            on_progress(Progress(time.perf_counter() - begin, text, k / (2 * pairs)))
-        factor = lam_growth(problem, rows)
-        question: dict[str, Any] = {"max_nonzeros": free + 2 * math.ceil(allowed / (2 * pairs)) + 1}
-        if lam_min is not None:
-            question = {"lam_min": lam_min * factor}
-        half = take_rows(problem, rows)
-        solved = solve_path(half, f"subsample {k}", backend, options, **question)
-        backend = settled(backend, solved)
-        paths.append(exact_path(solved))
-        factors.append(factor)
+
+    def tasks() -> Iterator[tuple[Problem, str, dict[str, Any]]]:
+        for k, rows in enumerate(_halves(problem, pairs, seed)):
+            if on_progress is not None:
+                text = f"subsample {k + 1} of {2 * pairs}"
+                on_progress(Progress(time.perf_counter() - begin, text, k / (2 * pairs)))
+            factor = lam_growth(problem, rows)
+            factors.append(factor)
+            most = free + 2 * math.ceil(allowed / (2 * pairs)) + 1
+            question = {"max_nonzeros": most} if lam_min is None else {"lam_min": lam_min * factor}
+            yield take_rows(problem, rows), f"subsample {k}", question
+
+    paths = list(solve_paths(tasks(), backend, options, n_jobs))
     runs = Runs.of_paths(paths, factors)
     lam = _lower_end(runs, counted, allowed) if lam_min is None else max(lam_min, runs.end)
     frequency = np.where(counted, runs.largest_frequency(lam), 1.0)

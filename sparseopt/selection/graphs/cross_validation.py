@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +23,7 @@ from sparseopt.selection.graphs.choice import (
     graph_path,
     graph_result,
 )
-from sparseopt.selection.solving import settled
+from sparseopt.selection.solving import in_workers, settled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,6 +92,7 @@ def graph_cross_validate(
     result: Result | None = None,
     backend: str | Backend = "auto",
     options: Mapping[str, Any] | None = None,
+    n_jobs: int = 1,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> GraphCVResult:
     r"""Choose the budget by cross-validation over all budgets.
@@ -119,6 +120,8 @@ def graph_cross_validate(
         The path of the problem, if there is one already.
     backend, options
         As for :func:`sparseopt.solve`.
+    n_jobs : int, default 1
+        How many folds at a time, in joblib's workers; -1 for all processors.
     on_progress : callable, optional
 
     Returns
@@ -146,12 +149,16 @@ def graph_cross_validate(
     whole = graph_result(model, result, backend, options)
     backend = settled(backend, whole) if result is None else backend
     scale = np.ones(d) if model.scaling == "rss" else model.null_losses()
-    errors, begin = [], time.perf_counter()
-    for k, (train, test) in enumerate(parts):
-        if on_progress is not None:
-            text = f"fold {k + 1} of {len(parts)}"
-            on_progress(Progress(time.perf_counter() - begin, text, k / len(parts)))
-        errors.append(_fold_errors(model, k, train, test, scale, backend, options))
+    begin = time.perf_counter()
+
+    def tasks() -> Iterator[tuple[Any, ...]]:
+        for k, (train, test) in enumerate(parts):
+            if on_progress is not None:
+                text = f"fold {k + 1} of {len(parts)}"
+                on_progress(Progress(time.perf_counter() - begin, text, k / len(parts)))
+            yield model, k, train, test, scale, backend, options
+
+    errors = list(in_workers(_fold_errors, tasks(), n_jobs))
     last = min(len(whole.path.budgets), *map(len, errors))  # type: ignore[union-attr]
     fold_errors = np.array([error[:last] for error in errors])
     size = np.array([len(test) for _, test in parts], dtype=float)

@@ -1,0 +1,111 @@
+"""Parameters and forms of data that the estimators have in common."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sparseopt.estimators import (
+    L1SVC,
+    GaussianGraphL0,
+    LADLasso,
+    LADLassoCV,
+    SparseLDA,
+    SparsePCA,
+    StabilitySelector,
+)
+
+X, y = load_diabetes(return_X_y=True, scaled=False)
+X, y = X[:80, :5], y[:80]
+CLASSES = y > 150.0
+
+
+def test_parallel_folds_and_halves_are_the_serial_ones():
+    from joblib import parallel_config
+
+    with parallel_config(backend="threading"):
+        for make, answer, target in (
+            (lambda **jobs: LADLassoCV(cv=3, **jobs), "cv_results_", y),
+            (lambda **jobs: SparseLDA(cv=3, **jobs), "coef_", CLASSES),
+            (lambda **jobs: StabilitySelector(pairs=2, **jobs), "frequency_", y),
+            (lambda **jobs: GaussianGraphL0(rule="cv", candidates=2, **jobs), "budget_", None),
+        ):
+            one, two = (getattr(make(n_jobs=n).fit(X, target), answer) for n in (1, 2))
+            for part in one if isinstance(one, dict) else [None]:
+                assert np.array_equal(*((r[part] if part else r) for r in (one, two)))
+
+
+@pytest.mark.thorough
+def test_folds_in_other_processes_are_the_same():
+    one, two = (LADLassoCV(cv=3, n_jobs=n).fit(X, y).cv_results_ for n in (1, 2))
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+
+
+def test_n_jobs_of_zero_is_refused():
+    with pytest.raises(ValueError, match="n_jobs"):
+        LADLassoCV(n_jobs=0).fit(X, y)
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csc_matrix])
+def test_sparse_data_give_the_dense_model(make):
+    for model, target in ((LADLasso(lam=50.0), y), (L1SVC(lam=5.0), CLASSES)):
+        dense = model.fit(X, target)
+        expected = dense.coef_.copy(), dense.predict(X)
+        model.fit(make(X), target)
+        assert np.array_equal(model.coef_, expected[0])
+        assert np.array_equal(model.predict(make(X)), expected[1])
+
+
+def test_polars_in_and_out():
+    pl = pytest.importorskip("polars")
+    names = ["age", "sex", "bmi", "bp", "s1"]
+    frame = pl.DataFrame(X, schema=names)
+    model = LADLasso(lam=50.0).fit(frame, pl.Series(y))
+    assert model.coefficients_.to_frame()["name"].tolist() == [*names, "intercept"]
+    for transformer in (StabilitySelector(pairs=3), SparsePCA(n_components=1, n_nonzeros=2)):
+        out = transformer.set_output(transform="polars").fit(frame, pl.Series(y)).transform(frame)
+        assert isinstance(out, pl.DataFrame) and len(out) == len(X)
+
+
+def test_sample_weights_are_routed():
+    weights = np.arange(len(y)) % 3.0
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = LADLasso(lam=50.0).set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=False)
+        search = GridSearchCV(model, {"fit_intercept": [True]}, cv=3)
+        search.fit(X, y, sample_weight=weights)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, LADLasso(lam=50.0).set_fit_request(sample_weight=True))
+        pipeline.fit(X, y, sample_weight=weights)
+    direct = LADLasso(lam=50.0).fit(X, y, sample_weight=weights)
+    assert np.array_equal(search.best_estimator_.coef_, direct.coef_)
+    scaled = LADLasso(lam=50.0).fit(StandardScaler().fit_transform(X), y, sample_weight=weights)
+    assert np.array_equal(pipeline[-1].coef_, scaled.coef_)
+
+
+def test_callbacks_see_each_fold():
+    pytest.importorskip("sklearn.callback")
+    seen = []
+
+    class Recorder:
+        def setup(self, estimator, context):
+            seen.append("setup")
+
+        def teardown(self, estimator, context):
+            seen.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context):
+            seen.append(("begin", context.task_name))
+
+        def on_fit_task_end(self, estimator, context):
+            seen.append(("end", context.task_name))
+
+    LADLassoCV(cv=2).set_callbacks(Recorder()).fit(X, y)
+    folds = [(when, f"fold {k} of 2") for k in (1, 2) for when in ("begin", "end")]
+    assert seen == ["setup", ("begin", "fit"), *folds, ("end", "fit"), "teardown"]
+    model = LADLasso(lam=50.0).set_callbacks(Recorder()).fit(X, y)
+    assert not hasattr(model, "_callback_fit_ctx")
