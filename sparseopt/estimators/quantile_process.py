@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -11,13 +12,17 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.api import solve
+from sparseopt.checking.parametric.quantiles import check_quantiles
 from sparseopt.errors import ParamError
 from sparseopt.estimators.base import PathRegressor
 from sparseopt.params import SolveParams
+from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.l1 import ones_or
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+from sparseopt.result import Result, Status, Verdict, relative_gap
+from sparseopt.solvers.homotopy.quantiles import quantile_path
 
 __all__ = ["QuantileProcess"]
 
@@ -28,9 +33,11 @@ class QuantileProcess(PathRegressor):
     .. math:: \min_{\theta, \beta} \sum_i \rho_\tau(y_i - x_i'\theta - \beta)
               + \lambda \sum_j s_j |\theta_j| \quad\text{for all } 0 < \tau < 1
 
-    Divided by 1 - tau, the slopes of the loss are minus the odds tau / (1 - tau), and 1: a linear
-    program whose parameter is the odds, so that one path has every level. The solution is constant
-    between the levels `quantiles_`.
+    The solution is constant between the levels `quantiles_`. Without a penalty the path goes from
+    tau = 0 to 1 over bases of as many observations as coefficients. With one, the problem is
+    divided by 1 - tau: its slopes are then minus the odds tau / (1 - tau), and 1, those of a linear
+    program whose parameter is the odds, and the general engine follows it; also where the columns
+    are dependent. The first way takes seconds for 10,000 observations, the second one minutes.
 
     Parameters
     ----------
@@ -48,8 +55,8 @@ class QuantileProcess(PathRegressor):
         The levels at which the solution changes, increasing.
     coef_, intercept_, objective_, bound_, gap_
         At `quantile`.
-    path_ : ParametricPath
-        Over the odds.
+    path_ : QuantilePath or ParametricPath
+        Over the levels; with a penalty over the odds.
     result_, verdict_, status_, n_features_in_, feature_names_in_
 
     References
@@ -106,21 +113,75 @@ class QuantileProcess(PathRegressor):
         return PiecewiseLinearProgram(X, phi, psi, names=names)
 
     def _follow(self, problem: Any, end: float | None = None) -> None:
+        found = self._over_levels(problem) if self.lam == 0.0 else None
+        if found is not None:
+            self.result_, self.path_ = found, found.path
+            return
         asked = SolveParams(time_limit=self.time_limit)
         self.result_ = solve(problem, backend=self.backend, params=asked).raise_for_status()
         self.path_ = self.result_.path
 
+    def _over_levels(self, problem: Any) -> Result | None:
+        """Return the verified path over the levels; None where it takes the general engine."""
+        counts = problem.psi.slope[1::2]
+        rows = counts > 0.0
+        begin, limit = time.perf_counter(), self.time_limit
+        path = quantile_path(
+            problem.A.as_array()[rows],
+            problem.psi.kink[rows],
+            counts[rows],
+            problem.coefficient_names,
+            stop=lambda: limit is not None and time.perf_counter() - begin > limit,
+        )
+        if path is None:
+            return None
+        solved = time.perf_counter()
+        report = check_quantiles(path)
+        if report.verdict is not Verdict.VERIFIED:
+            return None
+        return Result(
+            status=Status.OPTIMAL,
+            raw_status=path.stopped_by,
+            path=path,
+            solve_time=solved - begin,
+            check_time=time.perf_counter() - solved,
+            verdict=report.verdict,
+            check_messages=report.messages,
+            iterations=len(path.leaving),
+            backend="homotopy",
+            problem=problem,
+            kind=problem.kind,
+        )
+
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
+        if isinstance(self.path_, QuantilePath):
+            self.quantiles_ = self.path_.knots
+            self._read_off(float(self.quantile))
+            return
         odds = self.path_.knots[::-1]
         self.quantiles_ = odds[odds > 0.0] / (1.0 + odds[odds > 0.0])
         self._read_off(float(self.quantile))
 
     def _read_off(self, quantile: float) -> None:
+        if isinstance(self.path_, QuantilePath):
+            self._place_level(self.path_, quantile)
+            return
         self._place(quantile / (1.0 - quantile), "above")
         self.lam_ = float(self.lam)
         self.objective_, self.bound_ = (
             (1.0 - quantile) * value for value in (self.objective_, self.bound_)
         )
+
+    def _place_level(self, path: QuantilePath, quantile: float) -> None:
+        """Set the fitted attributes to the solution at a level."""
+        self.lam_ = float(self.lam)
+        self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
+        self.objective_ = path.objective_at(quantile)
+        nu = path.dual_at(quantile)
+        nu = np.clip(nu, (quantile - 1.0) * path.counts, quantile * path.counts)
+        self.bound_ = float(path.y @ nu)
+        self.gap_ = relative_gap(self.objective_, self.bound_, self.result_.problem.value_unit)
+        self._unpack(path.at(quantile))
 
     def at(self, quantile: float) -> Self:
         """Return the estimator as fitted at another level, read off the path: nothing is solved.

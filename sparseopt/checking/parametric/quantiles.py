@@ -1,0 +1,149 @@
+"""Proof of quantile regression at all levels, by the bases of a :class:`QuantilePath`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sparseopt.checking.report import CheckReport, Findings
+from sparseopt.checking.tolerances import RANK, ROUNDING, SEGMENT, STORED
+from sparseopt.paths.quantiles import QuantilePath
+from sparseopt.problems.base import Array
+
+__all__ = ["check_quantiles"]
+
+_CHUNK = 256
+"""Segments that are looked at together."""
+
+
+def check_quantiles(path: QuantilePath) -> CheckReport:
+    r"""Verify a path of quantile regression; nothing of the walk is used.
+
+    The segments cover the levels from 0 to 1. For each of them the kernel of its basis is solved
+    anew, and the conditions hold at both of its ends, between which all is linear in tau:
+
+    1. The observations above the fit have residuals >= 0, those below it <= 0, the basis 0.
+    2. The multipliers :math:`u_i = w_i` above, 0 below, and those of the basis with
+       :math:`Z'u = (1 - \tau) Z'w` have :math:`0 \le u_i \le w_i`.
+
+    Together they are the optimality conditions of :math:`\min \sum_i w_i \rho_\tau(y_i -
+    z_i'\theta)` (Koenker, Bassett 1978, theorem 3.3).
+
+    Parameters
+    ----------
+    path : QuantilePath
+
+    Returns
+    -------
+    CheckReport
+        Residuals relative to the scale of their terms.
+    """
+    findings = Findings()
+    if _malformed(path):
+        findings.refute("the arrays of the path do not fit together")
+        return findings.report()
+    if path.levels[0] != 0.0 or path.levels[-1] != 1.0 or (np.diff(path.levels) <= 0.0).any():
+        findings.refute("the segments do not cover the levels from 0 to 1")
+        return findings.report()
+    # Powers of two, so that columns in other units cost no digits.
+    unit = np.exp2(np.ceil(np.log2(np.maximum(np.abs(path.design).max(axis=0), 1e-300))))
+    path = replace(path, design=path.design / unit, theta=path.theta * unit)
+    side = np.ones(len(path.y))
+    total, moved = path.counts @ path.design, 0
+    for begin in range(0, len(path.theta), _CHUNK):
+        here = slice(begin, min(begin + _CHUNK, len(path.theta)))
+        side, moved = _prove(path, here, side, moved, total, findings)
+        if findings.refuted:
+            return findings.report()
+    findings.prove(f"optimal for all levels: {len(path.theta)} segments")
+    return findings.report()
+
+
+def _malformed(path: QuantilePath) -> bool:
+    n, p = path.design.shape
+    count, left = len(path.theta), len(path.leaving)
+    shapes = (
+        path.y.shape == path.counts.shape == (n,)
+        and path.levels.shape == (count + 1,)
+        and path.theta.shape == path.bases.shape == (count, p)
+        and path.above.shape == (left,)
+        and path.moves.shape == (count,)
+    )
+    if not shapes or not count or not all(map(np.isfinite, path.levels)):
+        return True
+    places = np.concatenate([path.bases.ravel(), path.leaving])
+    ordered = np.sort(path.bases, axis=1)
+    return bool(
+        (places < 0).any()
+        or (places >= n).any()
+        or (np.diff(path.moves, prepend=0) < 0).any()
+        or path.moves[-1] > left
+        or (ordered[:, 1:] == ordered[:, :-1]).any()
+        or not (path.counts > 0.0).all()
+    )
+
+
+def _prove(
+    path: QuantilePath, here: slice, side: Array, moved: int, total: Array, findings: Findings
+) -> tuple[Array, int]:
+    """Prove some segments; return the sides after the last one, and how many had left by then."""
+    design, y, counts = path.design, path.y, path.counts
+    bases, theta = path.bases[here], path.theta[here]
+    kernels = design[bases]
+    try:
+        inverses = np.linalg.inv(kernels)
+    except np.linalg.LinAlgError:
+        findings.refute(f"a basis of the segments from {here.start} on is singular")
+        return side, moved
+    norms = [np.abs(part).sum(axis=2).max(axis=1) for part in (kernels, inverses)]
+    rcond = 1.0 / (norms[0] * norms[1])
+    if not (rcond > RANK).all():
+        findings.refute(f"a basis of the segments from {here.start} on is singular")
+        return side, moved
+    rounding = ROUNDING / rcond
+    residuals = y - theta @ design.T
+    weight = np.empty((len(bases), design.shape[1]))
+    above = (counts * (side > 0.0)) @ design
+    primal = np.zeros(len(bases))
+    off = np.zeros(len(bases))
+    for s, (basis, row) in enumerate(zip(bases, residuals, strict=True)):
+        upto = int(path.moves[here.start + s])
+        for k in range(moved, upto):
+            i = int(path.leaving[k])
+            now = 1.0 if path.above[k] else -1.0
+            above = above + (0.5 * (now - side[i]) * counts[i]) * design[i]
+            side[i] = now
+        moved = upto
+        # the basis is on no side: what is counted above of it is taken away
+        weight[s] = above - (counts[basis] * (side[basis] > 0.0)) @ design[basis]
+        size = np.abs(theta[s])
+        scale = np.abs(y[basis]) + np.abs(kernels[s]) @ size
+        off[s] = (np.abs(row[basis]) / np.maximum(scale, np.finfo(float).tiny)).max()
+        row *= side
+        row[basis] = 0.0
+        if row.min() < 0.0:
+            wrong = np.flatnonzero(row < 0.0)
+            scale = np.abs(y[wrong]) + np.abs(design[wrong]) @ size
+            primal[s] = (-row[wrong] / scale).max()
+    dual = np.zeros(len(bases))
+    limits = counts[bases]
+    for levels in (path.levels[here], path.levels[here.start + 1 : here.stop + 1]):
+        right = np.outer(1.0 - levels, total) - weight
+        u = np.einsum("sij,si->sj", inverses, right)
+        u += np.einsum("sij,si->sj", inverses, right - np.einsum("sij,si->sj", kernels, u))
+        scale = np.maximum(np.abs(u).max(axis=1), limits.max(axis=1))
+        dual = np.maximum(dual, np.maximum(-u, u - limits).max(axis=1) / scale)
+    for name, values, allowed, message in (
+        ("stored", off, STORED, "the coefficients do not interpolate their basis"),
+        ("primal", primal, SEGMENT, "an observation is on the other side of the fit"),
+        ("dual", dual, SEGMENT, "a multiplier is outside its range"),
+    ):
+        findings.measure(name, float(values.max(initial=0.0)))
+        for s in np.flatnonzero(~(values <= allowed)).tolist():
+            text = f"segment {here.start + s}: {message}, by {values[s]:.3g} of its scale"
+            if values[s] <= rounding[s]:
+                findings.doubt(f"{text}, which its ill-conditioned kernel may explain")
+            else:
+                findings.refute(text)
+    return side, moved
