@@ -114,7 +114,7 @@ class CvxpyConic:
             control, options["solver"], options["tolerance"], named_values(options["settings"])
         )
 
-    def solve(self, program: NodeProgram, cutoff: float) -> Raw:
+    def solve(self, program: NodeProgram, cutoff: float, loose: float = 0.0) -> Raw:
         """Solve; without a verdict the returned point and multipliers are None."""
         return self.run(
             program.q,

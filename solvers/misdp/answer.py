@@ -68,7 +68,7 @@ def without_optimum(search: MISDPSearch) -> Result | None:
     box = search.propagation.tighten()
     if box is None or not (np.isinf(box[0]) | np.isinf(box[1])).any():
         return None
-    ray = find_ray(problem, search.conic.solver, control)
+    ray = find_ray(problem, search.careful, control)
     if ray is not None:
         x, ended = _feasible(search)
         if x is None or bends(problem, x, ray):
@@ -79,7 +79,7 @@ def without_optimum(search: MISDPSearch) -> Result | None:
         found.multipliers is not None and search.conic.judge.plain(box, found.multipliers)
     ):
         return None
-    curves = CurveFinder(problem, search.conic.solver, control)
+    curves = CurveFinder(problem, search.careful, control)
     if not curves.exists():
         return None
     x, ended = _feasible(search)

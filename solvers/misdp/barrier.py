@@ -29,8 +29,19 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import pack_symmetric, triangle_weights, unpack_symmetric
 
 from .conic import NodeProgram
+from .interior import (
+    BEST_ERROR,
+    DUAL_VALUE,
+    FARKAS,
+    ITERATIONS,
+    PULLED,
+    SURPLUS,
+    WORD,
+    Ended,
+    interior_point,
+)
 from .relaxation import Raw
-from .settings import BARRIER_FAR, BARRIER_ITERATIONS
+from .settings import BARRIER_CALL, BARRIER_FAR, BARRIER_ITERATIONS
 
 __all__ = ["Barrier", "MatrixConstraint", "matrix_room", "room"]
 
@@ -55,72 +66,256 @@ class Barrier:
         self._control = control
         self._tolerance = tolerance
 
-    def solve(self, program: NodeProgram, cutoff: float) -> Raw:
-        """Solve; after numerical trouble return the best iterate."""
-        run = _Run(program)
-        word = "iteration limit"
-        best, best_error = run.iterate(), np.inf
-        for _ in range(BARRIER_ITERATIONS):
-            error = run.measure()
-            if error < best_error:
-                best, best_error = run.iterate(), error
-            elif error > 1e6 * best_error:
-                word = "diverged"
-                break
-            if error <= self._tolerance:
-                word = "optimal"
-                break
-            if run.dual_error <= 1e-9 and run.dual_value > cutoff + 1e-7 * abs(cutoff):
-                return Raw(run.x, run.dual(), "cutoff")
-            if run.disproved():
-                return Raw(None, run.dual(), "infeasible", ray=True)
-            if run.unbounded():
-                return Raw(None, None, "unbounded", direction=run.x)
+    def solve(self, program: NodeProgram, cutoff: float, loose: float = 0.0) -> Raw:
+        """Solve; after numerical trouble return the best iterate.
+
+        Parameters
+        ----------
+        program : NodeProgram
+        cutoff : float
+        loose : float, default 0
+            A relative gap that is enough where the optimum is clearly below the cutoff.
+        """
+        flat = FlatProgram.of(program)
+        k, q = len(program.q), program.q
+        settings = np.array(
+            [
+                self._tolerance,
+                cutoff,
+                loose,
+                1.0 + float(np.abs(q).max(initial=0.0)),
+                1.0 + float(np.abs(program.b).max(initial=0.0)),
+                BARRIER_FAR,
+            ]
+        )
+        state, best = flat.start(), np.zeros(k + len(program.b))
+        report = np.array([0.0, 0.0, np.inf, 0.0, 0.0])
+        steps = max(1, min(BARRIER_ITERATIONS, int(BARRIER_CALL / flat.work)))
+        while report[WORD] == Ended.RUNNING and report[ITERATIONS] < BARRIER_ITERATIONS:
+            interior_point(*flat, settings, state, best, report, steps)
             if self._control.limit() is not None:
-                word = "limit"
                 break
-            try:
-                if not run.step():
-                    word = "slow progress"
-                    break
-            except (la.LinAlgError, np.linalg.LinAlgError, ValueError):
-                word = "numerical trouble"
-                break
-        if best_error > 1e-3 and run.nearly_disproved():
-            return Raw(None, run.dual(), word, ray=True)
-        return Raw(best[0], best[1], word)
+        word, (x, dual) = int(report[WORD]), np.split(best, [k])
+        if word == Ended.INFEASIBLE:
+            return Raw(None, dual, "infeasible", ray=True)
+        if word == Ended.UNBOUNDED:
+            return Raw(None, None, "unbounded", direction=x)
+        nearly = report[DUAL_VALUE] > 0.0 and report[PULLED] <= 1e-5 * report[DUAL_VALUE]
+        if report[BEST_ERROR] > 1e-3 and word > Ended.UNBOUNDED and nearly:
+            return Raw(None, flat.dual(state), _WORDS[word], ray=True)
+        return Raw(x, dual, _WORDS[word])
+
+
+_WORDS = {
+    Ended.RUNNING: "iteration or time limit",
+    Ended.OPTIMAL: "optimal",
+    Ended.CUTOFF: "cutoff",
+    Ended.SLOW: "slow progress",
+    Ended.TROUBLE: "numerical trouble",
+    Ended.DIVERGED: "diverged",
+    Ended.BRANCH: "to be branched",
+}
+
+
+class FlatProgram(NamedTuple):
+    """A NodeProgram as :func:`~sparseopt.solvers.misdp.interior.interior_point` takes it."""
+
+    shape: Array
+    sizes: Array
+    row_ptr: Array
+    row_col: Array
+    row_val: Array
+    col_ptr: Array
+    col_row: Array
+    col_val: Array
+    b: Array
+    q: Array
+
+    @classmethod
+    def of(cls, program: NodeProgram) -> FlatProgram:
+        """Return the flat form of a program."""
+        C, k = program.C, len(program.q)
+        linear = program.zero + program.nonnegative
+        sizes = np.array([*program.orders, *program.sizes], dtype=np.int64)
+        counts = [program.zero, program.nonnegative, program.bounds]
+        counts += [len(program.orders), len(program.sizes), len(program.b)]
+        return cls(
+            np.array([k, *counts], dtype=np.int64),
+            sizes,
+            *_compressed(C[:linear]),
+            *_compressed(C[linear:].T),
+            np.ascontiguousarray(program.b),
+            np.ascontiguousarray(program.q),
+        )
+
+    @property
+    def work(self) -> float:
+        """About how many multiplications a step takes."""
+        k, zero = int(self.shape[0]), int(self.shape[1])
+        cubes = float((self.sizes.astype(float) ** 3).sum())
+        return (k + zero) ** 3 / 3.0 + (20.0 + 4.0 * k) * cubes + 1e4
+
+    def start(self) -> Array:
+        """Begin at multiples of the identity that are large enough for the data."""
+        k, zero, rows, _, arrows, _, _ = self.shape.tolist()
+        linear = zero + rows
+        lengths = [s if t < arrows else s * (s + 1) // 2 for t, s in enumerate(self.sizes.tolist())]
+        block = np.repeat(np.arange(len(lengths)), lengths)
+        place = block[self.col_row] * k + np.repeat(np.arange(k), np.diff(self.col_ptr))
+        squares = np.bincount(place, self.col_val**2, minlength=k * len(lengths))
+        norms = np.sqrt(squares).reshape(len(lengths), k)
+        top = np.abs(self.q)
+        ratio = np.where(norms > 0.0, (1.0 + top) / (1.0 + norms), 0.0)
+        constants = np.sqrt(np.bincount(block, self.b[linear:] ** 2, minlength=len(lengths)))
+        largest = np.maximum(norms.max(axis=1, initial=0.0), constants)
+        order = self.sizes.astype(float)
+        at_least = np.maximum(10.0, np.sqrt(order))
+        S = np.maximum(at_least, largest)
+        Z = np.maximum(at_least, order * ratio.max(axis=1, initial=0.0))
+        number = np.repeat(np.arange(linear), np.diff(self.row_ptr))
+        of_rows = np.sqrt(np.bincount(number, self.row_val**2, minlength=linear))[zero:]
+        s = np.maximum(10.0, np.maximum(of_rows, np.abs(self.b[zero:linear])))
+        z = np.maximum(10.0, (1.0 + float(top.max(initial=0.0))) / (1.0 + of_rows))
+        eyes = [np.eye(size).reshape(-1) for size in self.sizes.tolist()]
+        return np.concatenate(
+            [
+                np.zeros(k + zero),
+                s,
+                z,
+                *(own * eye for own, eye in zip(S, eyes, strict=True)),
+                *(own * eye for own, eye in zip(Z, eyes, strict=True)),
+            ]
+        )
+
+    def dual(self, state: Array) -> Array:
+        """Return the multipliers of an iterate, in the order of the program's rows."""
+        return _Run(self, state).dual()
+
+
+def _compressed(C: Any) -> tuple[Array, Array, Array]:
+    """Return pointers, columns and values of the rows."""
+    if isinstance(C, np.ndarray):
+        rows, columns = np.nonzero(C)
+        ptr = np.zeros(len(C) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(rows, minlength=len(C)), out=ptr[1:])
+        return ptr, np.ascontiguousarray(columns), C[rows, columns]
+    sparse = sp.csr_array(C)
+    sparse.sort_indices()
+    indices = sparse.indptr.astype(np.int64), sparse.indices.astype(np.int64)
+    return *indices, np.asarray(sparse.data)
+
+
+@interior_point.in_numpy
+def _(*arguments: Any) -> None:
+    flat, (settings, state, best, report, steps) = FlatProgram(*arguments[:10]), arguments[10:]
+    run = _Run(flat, state)
+    try:
+        report[WORD] = run.advance(settings, best, report, steps)
+    except (la.LinAlgError, np.linalg.LinAlgError, ValueError):
+        report[WORD] = Ended.TROUBLE
+    run.save(state)
 
 
 class _Run:
     """The iterates of one solve: x, the slacks s and S, the multipliers z, nu and Z."""
 
-    def __init__(self, program: NodeProgram) -> None:
-        self.program = program
-        self.q = program.q
-        self.k = len(self.q)
-        C, b = program.C, program.b
-        zero, end = program.zero, program.zero + program.nonnegative
-        self.E, self.e = _dense(C[:zero]), b[:zero]
-        self.G, self.h = Inequalities(C[zero:end]), b[zero:end]
+    def __init__(self, flat: FlatProgram, state: Array) -> None:
+        k, zero, rows, bounds, arrows, _, _ = flat.shape.tolist()
+        self.q, self.k = flat.q, k
+        b, linear = flat.b, zero + rows
+        C = sp.csr_array((flat.row_val, flat.row_col, flat.row_ptr), shape=(linear, k))
+        conic = (len(b) - linear, k)
+        D = sp.csc_array((flat.col_val, flat.col_row, flat.col_ptr), shape=conic).toarray()
+        self.E, self.e = C[:zero].toarray(), b[:zero]
+        self.G, self.h = Inequalities(C[zero:].toarray()), b[zero:linear]
         self.blocks: list[MatrixConstraint] = []
-        for order in program.orders:
-            self._add(C[end : end + order], b[end : end + order], order, arrow=True)
-            end += order
-        for size in program.sizes:
-            length = size * (size + 1) // 2
-            self._add(C[end : end + length], b[end : end + length], size, arrow=False)
+        end = 0
+        for t, size in enumerate(flat.sizes.tolist()):
+            length = size if t < arrows else size * (size + 1) // 2
+            self._add(D[end : end + length], b[linear:][end : end + length], size, arrow=t < arrows)
             end += length
-        self.x = np.zeros(self.k)
-        self.nu = np.zeros(zero)
-        self._start()
+        lengths = [k, zero, rows, rows, *[block.size**2 for block in self.blocks] * 2]
+        parts = np.split(state, np.cumsum(lengths)[:-1])
+        self.x, self.nu, self.s, self.z = (part.copy() for part in parts[:4])
+        for t, block in enumerate(self.blocks):
+            shape = (block.size, block.size)
+            block.S = parts[4 + t].reshape(shape)
+            block.Z = parts[4 + len(self.blocks) + t].reshape(shape)
         self.total = len(self.h) + sum(block.size for block in self.blocks)
-        self.scale_q = 1.0 + float(np.abs(self.q).max(initial=0.0))
-        self.scale_b = 1.0 + float(np.abs(b).max(initial=0.0))
+        self.low, self.high = np.full(k, -np.inf), np.full(k, np.inf)
+        self.own = bounds
+        for i in range(linear - bounds, linear):
+            e = flat.row_ptr[i]
+            ends = self.low if flat.row_val[e] < 0.0 else self.high
+            ends[flat.row_col[e]] = b[i] / flat.row_val[e]
 
-    def _add(self, C: Any, b: Array, size: int, *, arrow: bool) -> None:
-        dense = isinstance(C, np.ndarray)
-        columns = np.flatnonzero(C.any(axis=0)) if dense else np.unique(C.indices)
-        entries = np.vstack([_dense(C[:, columns]).T, b[None]])
+    def save(self, state: Array) -> None:
+        """Write the iterates."""
+        S = [block.S.reshape(-1) for block in self.blocks]
+        Z = [block.Z.reshape(-1) for block in self.blocks]
+        state[:] = np.concatenate([self.x, self.nu, self.s, self.z, *S, *Z])
+
+    def advance(self, settings: Array, best: Array, report: Array, steps: int) -> int:
+        """Take steps until one of the tests ends it."""
+        tolerance, cutoff, loose, self.scale_q, self.scale_b, far = settings
+        for _ in range(steps):
+            error = self.measure()
+            report[DUAL_VALUE], report[PULLED] = self.dual_value, self.pulled_size
+            if error != error:
+                return Ended.TROUBLE
+            word = self._test(error, tolerance, cutoff, loose)
+            if error < report[BEST_ERROR] or word:
+                report[BEST_ERROR] = min(error, report[BEST_ERROR])
+                best[:] = np.concatenate([self.x, self.dual()])
+            elif error > 1e6 * report[BEST_ERROR]:
+                return Ended.DIVERGED
+            if word:
+                return word
+            if self.unbounded(far):
+                best[: self.k] = self.x
+                return Ended.UNBOUNDED
+            report[ITERATIONS] += 1.0
+            if not self.step():
+                return Ended.SLOW
+        return Ended.RUNNING
+
+    def _test(self, error: float, tolerance: float, cutoff: float, loose: float) -> int:
+        proven, disproof, terms = self._proven()
+        if proven > cutoff + SURPLUS * abs(cutoff):
+            return Ended.CUTOFF
+        if disproof > FARKAS * terms and disproof > 1e-6 * self.scale_q:
+            return Ended.INFEASIBLE
+        if self.dual_value > 0.0 and self.pulled_size <= 1e-10 * self.dual_value:
+            return Ended.INFEASIBLE
+        if error <= tolerance:
+            return Ended.OPTIMAL
+        value = float(self.q @ self.x)
+        room = min(1.0 + abs(value), cutoff - value)
+        if loose and self.primal_error <= 1e-7 and room > 0.0 and value - proven <= loose * room:
+            return Ended.BRANCH
+        return Ended.RUNNING
+
+    def _proven(self) -> tuple[float, float, float]:
+        """Return what the multipliers prove of the costs, and of costs zero, with its terms."""
+        own = self.z.copy()
+        others = len(own) - self.own
+        own[:others] = 0.0
+        r = self.pulled - self.G.pull(own)
+        parts = [self.e @ self.nu, self.h[:others] @ self.z[:others]]
+        parts += [(block.B * block.Z).sum() for block in self.blocks]
+        constant, terms = -float(np.sum(parts)), float(np.abs(parts).sum())
+        charged = r + self.q
+        with np.errstate(invalid="ignore"):
+            ray = np.where(r == 0.0, 0.0, r * np.where(r > 0.0, self.low, self.high))
+            end = np.where(charged > 0.0, self.low, self.high)
+            small = np.isinf(end) & (np.abs(charged) <= 1e-9 * self.scale_q)
+            charge = np.where(small, 0.0, charged * end)
+        terms += float(np.abs(ray).sum())
+        return constant + float(charge.sum()), constant + float(ray.sum()), terms
+
+    def _add(self, C: Array, b: Array, size: int, *, arrow: bool) -> None:
+        columns = np.flatnonzero(C.any(axis=0))
+        entries = np.vstack([C[:, columns].T, b[None]])
         if arrow:
             matrices = np.zeros((len(entries), size, size))
             matrices[:, np.arange(size), np.arange(size)] = entries[:, :1]
@@ -139,25 +334,6 @@ class _Run:
                 whole=len(columns) == self.k,
             )
         )
-
-    def _start(self) -> None:
-        """Begin at multiples of the identity that are large enough for the data."""
-        for block in self.blocks:
-            norms = np.sqrt((block.A**2).sum(axis=(1, 2)))
-            ratio = (1.0 + np.abs(self.q[block.columns])) / (1.0 + norms)
-            root = np.sqrt(block.size)
-            dual = max(10.0, root, block.size * float(ratio.max(initial=0.0)))
-            largest = max(float(norms.max(initial=0.0)), float(np.linalg.norm(block.B)))
-            block.Z = dual * np.eye(block.size)
-            block.S = max(10.0, root, largest) * np.eye(block.size)
-        norms = self.G.norms()
-        top = float(np.abs(self.q).max(initial=0.0))
-        self.s = np.maximum(10.0, np.maximum(norms, np.abs(self.h)))
-        self.z = np.maximum(10.0, (1.0 + top) / (1.0 + norms))
-
-    def iterate(self) -> tuple[Array, Array]:
-        """Return x and the multipliers."""
-        return self.x.copy(), self.dual()
 
     def dual(self) -> Array:
         """Return the multipliers in the order of the program's rows."""
@@ -178,7 +354,7 @@ class _Run:
 
     def measure(self) -> float:
         """Compute the residuals and return the largest relative error."""
-        pulled = self._pulled()
+        pulled = self.pulled = self._pulled()
         self.rd = -(self.q + pulled)
         self.re = self.e - self.E @ self.x
         self.rs = self.h - self.G.push(self.x) - self.s
@@ -199,20 +375,12 @@ class _Run:
         )
         self.primal_error = primal / self.scale_b
         gap = abs(value - self.dual_value) / (1.0 + abs(value) + abs(self.dual_value))
-        return max(gap, products / (1.0 + abs(value)), self.dual_error, self.primal_error)
+        return float(max(gap, products / (1.0 + abs(value)), self.dual_error, self.primal_error))
 
-    def disproved(self) -> bool:
-        """Return whether the multipliers are a ray that disproves feasibility."""
-        return self.dual_value > 0.0 and self.pulled_size <= 1e-10 * self.dual_value
-
-    def nearly_disproved(self) -> bool:
-        """Return the same with a tolerance for numerical trouble."""
-        return self.dual_value > 0.0 and self.pulled_size <= 1e-5 * self.dual_value
-
-    def unbounded(self) -> bool:
+    def unbounded(self, far: float) -> bool:
         """Return whether x has gone far along a direction of descent."""
         size = float(np.abs(self.x).max(initial=0.0))
-        return size > BARRIER_FAR * 1e-4 * self.scale_b and float(self.q @ self.x) < -1e-9 * size
+        return size > far * 1e-4 * self.scale_b and float(self.q @ self.x) < -1e-9 * size
 
     def step(self) -> bool:
         r"""Predict, correct, and move; False when there is no room to move.
@@ -321,10 +489,6 @@ class _Run:
             primal = min(primal, matrix_room(block.factor, dS))
             dual = min(dual, matrix_room(block.dual_factor, dZ))
         return min(primal, 1.0 / 0.9), min(dual, 1.0 / 0.9)
-
-
-def _dense(C: Any) -> Array:
-    return np.asarray(C if isinstance(C, np.ndarray) else C.toarray())
 
 
 def _cholesky(matrix: Array) -> Array:

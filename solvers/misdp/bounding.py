@@ -58,8 +58,11 @@ class Bounding(Protocol):
 
     solves: int
 
-    def relax(self, box: Box, cutoff: float) -> Relaxed:
-        """Bound the costs on the box; it may stop as soon as `cutoff` is reached."""
+    def relax(self, box: Box, cutoff: float, *, loose: float = 0.0) -> Relaxed:
+        """Bound the costs on the box; it may stop as soon as `cutoff` is reached.
+
+        It may stop at the relative gap `loose`, too, where the cutoff is clearly out of reach.
+        """
 
     def settle(self, box: Box, found: Relaxed) -> Relaxed:
         """Try harder on a box whose integers are fixed."""
@@ -86,7 +89,7 @@ class Judge:
 
         Where rounding in variables without bounds leaves none, that up to rounding.
         """
-        found = self.safe.evaluate(*box, multipliers)
+        found = self.safe.evaluate(*box, multipliers, quick=True)
         value, nearly = float(found.value[0]), float(found.nearly[0])
         allowed = UNCHARGED * self.scale
         # Beyond that a small reduced cost may hide a point that is far away.
@@ -134,7 +137,13 @@ class ConicBounding:
         self.solves = 0
 
     def relax(
-        self, box: Box, cutoff: float, costs: Array | None = None, margin: float = 0.0
+        self,
+        box: Box,
+        cutoff: float,
+        costs: Array | None = None,
+        margin: float = 0.0,
+        *,
+        loose: float = 0.0,
     ) -> Relaxed:
         """Solve the relaxation; where it fails, look for a disproof by the penalty form.
 
@@ -146,6 +155,8 @@ class ConicBounding:
             Others than the problem's: then only `x` and a disproof are of use.
         margin : float, default 0
             Asked of the eigenvalues, to get points inside.
+        loose : float, default 0
+            A relative gap that is enough where the cutoff is clearly out of reach.
         """
         program = self.form.program(*box, costs=costs, margin=margin)
         if not len(program.q):
@@ -154,7 +165,7 @@ class ConicBounding:
         if idle is not None:
             return idle
         self.solves += 1
-        raw = self.solver.solve(program, cutoff - program.constant)
+        raw = self.solver.solve(program, cutoff - program.constant, loose)
         found = self._read(box, program, raw)
         if margin == 0.0 and not found.infeasible and not _useful(found):
             disproof = self._disprove(box, program)

@@ -41,6 +41,8 @@ NEARLY = 1e-8
 """A reduced cost of an unbounded variable may be this large relative to its terms in `nearly`.
 There an entry of a cone's or a matrix's multiplier counts as large as the largest one: it is known
 to that precision only, and the repair moves it by as much."""
+NARROW = 1e4
+"""Bounds up to this do not magnify what a conic solver leaves of reduced costs."""
 _EPS = float(np.finfo(float).eps)
 
 
@@ -111,9 +113,11 @@ class SafeBounds:
         self._M = sp.csr_array(sp.diags_array(w) @ _stacked([b.F for b in problem.blocks], n))
         self._g = np.concatenate([np.zeros(0), *(cone.g for cone in problem.cones)])
         self._M0 = w * np.concatenate([np.zeros(0), *(block.F0 for block in problem.blocks)])
-        self._absolute = [abs(matrix) for matrix in (self._A, self._F, self._M)]
-        counts = [np.bincount(matrix.indices, minlength=n) for matrix in self._absolute]
-        self._rounding = (np.sum(counts, axis=0) + 8.0) * _EPS
+        # The columns of all constraints below each other: r = c - T (y, z, Z).
+        stacked = sp.csr_array(sp.vstack([self._A, self._F, self._M], format="csr"))
+        self._transposed = sp.csr_array(stacked.T)
+        self._absolute = abs(self._transposed)
+        self._rounding = (np.diff(self._transposed.indptr) + 8.0) * _EPS
         taken = np.zeros(n, dtype=bool)
         self._own: list[tuple[int, Array, Array]] = []
         begin = 0
@@ -139,6 +143,7 @@ class SafeBounds:
         upper: Array,
         multipliers: ConicMultipliers,
         infeasible: Array | bool = False,
+        quick: bool = False,
     ) -> DualBounds:
         """Return what the multipliers prove on each of L boxes.
 
@@ -149,6 +154,8 @@ class SafeBounds:
         multipliers : ConicMultipliers
         infeasible : bool, or array of shape (L,)
             Where costs are zero: the multipliers are to prove that the box holds nothing.
+        quick : bool, default False
+            Leave out a second attempt at finite bounds that may prove a little more.
 
         Notes
         -----
@@ -158,11 +165,19 @@ class SafeBounds:
         costs = np.where(np.reshape(infeasible, (-1, 1)), 0.0, self.sign * self._problem.c)
         lower, upper = np.atleast_2d(lower), np.atleast_2d(upper)
         found = self._judged(lower, upper, costs, y, z, Z)
-        if not self._own:
+        finite = quick and bool(np.isfinite(found.value).all())
+        if not self._own or (finite and self._narrow(lower, upper)):
             return found
         # Where bounds are derived for entries of a matrix, their reduced costs may stay.
         taken = self._take_over(Z, self._reduced(costs, y, z, Z))
         return _better(self._judged(lower, upper, costs, y, z, taken), found)
+
+    def _narrow(self, lower: Array, upper: Array) -> bool:
+        """Return whether small reduced costs of the matrices that are variables cost little."""
+        return all(
+            max(-lower[:, columns].min(), upper[:, columns].max()) <= NARROW
+            for _, columns, _ in self._own
+        )
 
     def _judged(
         self, lower: Array, upper: Array, costs: Array, y: Array, z: Array, Z: Array
@@ -175,7 +190,9 @@ class SafeBounds:
         rows = y * np.where(y == 0.0, 0.0, end)
         constant = [rows, -z * self._g, -Z * self._M0]
         charged = _charges(r, error, lower, upper)
-        value, _ = _sum([*constant, charged])
+        value, size = _sum([*constant, charged])
+        if np.isfinite(value).all():
+            return DualBounds(value, value, np.zeros(len(value)), size)
         # What costs next to nothing, where the problem itself has no bound.
         opened = np.where(r > 0.0, np.isinf(problem.lower), np.isinf(problem.upper))
         terms = self._terms(costs, y, *self._norms(z, Z))
@@ -185,11 +202,12 @@ class SafeBounds:
         return DualBounds(value, np.maximum(nearly, value), uncharged, size)
 
     def _reduced(self, costs: Array, y: Array, z: Array, Z: Array) -> Array:
-        return np.asarray(costs - y @ self._A - z @ self._F - Z @ self._M)
+        dual = np.concatenate([y, z, Z], axis=1)
+        return np.asarray(costs - (self._transposed @ dual.T).T)
 
     def _terms(self, costs: Array, y: Array, z: Array, Z: Array) -> Array:
-        parts = zip((y, z, Z), self._absolute, strict=True)
-        return np.asarray(np.abs(costs) + sum(np.abs(part) @ matrix for part, matrix in parts))
+        dual = np.abs(np.concatenate([y, z, Z], axis=1))
+        return np.asarray(np.abs(costs) + (self._absolute @ dual.T).T)
 
     def _norms(self, z: Array, Z: Array) -> tuple[Array, Array]:
         """Return z and Z with each entry replaced by the largest of its cone or matrix."""

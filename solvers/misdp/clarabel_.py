@@ -43,7 +43,7 @@ class ClarabelRelaxation:
         settings.tol_infeas_abs = settings.tol_infeas_rel = min(tolerance, 1e-9)
         self._settings = settings
 
-    def solve(self, program: NodeProgram, cutoff: float) -> Raw:
+    def solve(self, program: NodeProgram, cutoff: float, loose: float = 0.0) -> Raw:
         """Solve, within the time that is left."""
         clarabel, control = self._clarabel, self._control
         k = len(program.q)

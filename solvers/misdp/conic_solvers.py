@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Callable
 
 from sparseopt.backend import Control
+from sparseopt.compiling import Mode, mode
 from sparseopt.errors import BackendUnavailable
 
 from .barrier import Barrier
@@ -23,23 +24,28 @@ class BySize:
 
     name = "auto"
 
-    def __init__(self, control: Control, tolerance: float) -> None:
+    def __init__(self, control: Control, tolerance: float, compiled: bool = True) -> None:
         self._clarabel = ClarabelRelaxation(control, tolerance)
         self._barrier = Barrier(control, tolerance)
+        self._compiled = compiled and mode() is not Mode.NEVER
 
-    def solve(self, program: NodeProgram, cutoff: float) -> Raw:
+    def solve(self, program: NodeProgram, cutoff: float, loose: float = 0.0) -> Raw:
         """Solve by the one that is faster for the size."""
         order, k = max(program.sizes, default=0), len(program.q)
-        large = order >= BARRIER_ORDER and k <= BARRIER_VARIABLES
-        large = large or (order >= BARRIER_SMALL_ORDER and k <= 2 * order)
+        small = k <= BARRIER_VARIABLES
+        if not self._compiled:
+            # In plain Python our own takes milliseconds a step.
+            small = small and (
+                order >= BARRIER_ORDER or (order >= BARRIER_SMALL_ORDER and k <= 2 * order)
+            )
         # Where Clarabel panicked at one node it would at many of the same tree.
-        large = large or self._clarabel.panicked
+        small = small or self._clarabel.panicked
         first, second = (
-            (self._barrier, self._clarabel) if large else (self._clarabel, self._barrier)
+            (self._barrier, self._clarabel) if small else (self._clarabel, self._barrier)
         )
-        raw = first.solve(program, cutoff)
+        raw = first.solve(program, cutoff, loose)
         if raw.dual is None and raw.direction is None:
-            again = second.solve(program, cutoff)
+            again = second.solve(program, cutoff, loose)
             if again.dual is not None or again.direction is not None:
                 return again
         return raw
@@ -51,8 +57,13 @@ def _mosek(control: Control, tolerance: float) -> ConicSolver:
     return MosekRelaxation(control, tolerance)
 
 
+def _careful(control: Control, tolerance: float) -> ConicSolver:
+    return BySize(control, tolerance, compiled=False)
+
+
 _SOLVERS: dict[str, tuple[str | None, Callable[[Control, float], ConicSolver]]] = {
     "auto": (None, BySize),
+    "careful": (None, _careful),
     "clarabel": ("misdp", ClarabelRelaxation),
     "scs": ("misdp", ScsRelaxation),
     "mosek": ("mosek", _mosek),
@@ -60,7 +71,7 @@ _SOLVERS: dict[str, tuple[str | None, Callable[[Control, float], ConicSolver]]] 
 }
 """For each solver the extra of its package, None where it needs none, and what makes one."""
 
-RELAXATIONS = tuple(_SOLVERS)
+RELAXATIONS = tuple(name for name in _SOLVERS if name != "careful")
 """Values of the option `relaxation`."""
 
 
@@ -70,7 +81,8 @@ def conic_solver(name: str, control: Control, tolerance: float) -> ConicSolver:
     Parameters
     ----------
     name : str
-        One of `RELAXATIONS`. "auto" without Clarabel installed is "barrier".
+        One of `RELAXATIONS`, or "careful": Clarabel for all but large matrices. That and "auto"
+        are "barrier" where Clarabel is not installed.
     control : Control
     tolerance : float
         Relative, of residuals and gap.
@@ -86,6 +98,6 @@ def conic_solver(name: str, control: Control, tolerance: float) -> ConicSolver:
             f"relaxation={name!r} needs the package {name}, which is not installed: "
             f"pip install 'sparseopt[{extra}]', or take relaxation='barrier'"
         )
-    if name == "auto" and importlib.util.find_spec("clarabel") is None:
+    if name in ("auto", "careful") and importlib.util.find_spec("clarabel") is None:
         make = Barrier
     return make(control, tolerance)

@@ -12,7 +12,7 @@ from sparseopt.problems.base import Array
 from .bounding import Bounding, Box, Relaxed
 from .points import IncumbentFinder
 from .propagation import Propagation
-from .settings import INTEGRAL, LOCAL_SEARCH
+from .settings import INTEGRAL, LOCAL_SEARCH, LOCAL_SEARCH_INTEGER, NODE_GAP, ROUNDED
 
 __all__ = ["Heuristics", "local_search"]
 
@@ -53,8 +53,26 @@ class Heuristics:
         self._improved = np.inf
         self._neighbours_tried = 0
 
-    def look(self, box: Box, found: Relaxed, nodes: int, enough: Callable[[], bool]) -> None:
-        """Round a relaxation's solution; now and then dive.
+    def round(self, box: Box, found: Relaxed, nodes: int) -> None:
+        """Round a relaxation's solution, where it is new or nearly integral.
+
+        Parameters
+        ----------
+        box : tuple of arrays
+        found : Relaxed
+        nodes : int
+            Nodes of the tree so far.
+        """
+        if found.x is None:
+            return
+        whole = self._whole
+        values = np.clip(found.x[whole], box[0][whole], box[1][whole])
+        distance = float(np.abs(values - np.rint(values)).max(initial=0.0))
+        if nodes <= 10 or distance <= ROUNDED or self.points.best is None:
+            self.points.complete(np.rint(values), box)
+
+    def search(self, box: Box, found: Relaxed, nodes: int, enough: Callable[[], bool]) -> None:
+        """Improve new incumbents by local search; now and then dive.
 
         Parameters
         ----------
@@ -67,11 +85,6 @@ class Heuristics:
         """
         if found.x is None or enough():
             return
-        whole = self._whole
-        values = np.clip(found.x[whole], box[0][whole], box[1][whole])
-        distance = float(np.abs(values - np.rint(values)).max(initial=0.0))
-        if nodes <= 10 or distance <= 1e-5 or self.points.best is None:
-            self.points.complete(np.rint(values), box)
         self._local_search(nodes, enough)
         if self._next and nodes >= self._next:
             self._next = 2 * max(nodes, self._every)
@@ -87,7 +100,8 @@ class Heuristics:
         if points.value >= self._improved or not self._every or enough():
             return
         self._improved = points.value
-        budget = LOCAL_SEARCH + nodes - self._neighbours_tried
+        first = LOCAL_SEARCH_INTEGER if self._whole.all() else LOCAL_SEARCH
+        budget = first + nodes // 2 - self._neighbours_tried
         if budget > 0:
             self._neighbours_tried += local_search(
                 points, self._costs, self.control, budget, enough
@@ -121,7 +135,7 @@ class Heuristics:
             box = tight
             if (box[0][whole] == box[1][whole]).all():
                 break
-            step = self.bounding.relax(box, self.points.value)
+            step = self.bounding.relax(box, self.points.value, loose=NODE_GAP)
             if step.infeasible or step.bound >= self.points.value:
                 return
             x = step.x
@@ -151,7 +165,7 @@ class Heuristics:
             if tight is None:
                 return
             box = tight
-            step = self.bounding.relax(box, self.points.value)
+            step = self.bounding.relax(box, self.points.value, loose=NODE_GAP)
             if step.infeasible or step.bound >= self.points.value:
                 return
             x = step.x

@@ -33,7 +33,7 @@ class MosekRelaxation:
         self._control = control
         self._tolerance = tolerance
 
-    def solve(self, program: NodeProgram, cutoff: float) -> Raw:
+    def solve(self, program: NodeProgram, cutoff: float, loose: float = 0.0) -> Raw:
         """Solve, within the time that is left."""
         import mosek
 

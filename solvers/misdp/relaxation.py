@@ -41,5 +41,14 @@ class ConicSolver(Protocol):
 
     name: str
 
-    def solve(self, program: NodeProgram, cutoff: float) -> Raw:
-        """Solve; it may stop once the dual value exceeds `cutoff` (without the constant)."""
+    def solve(self, program: NodeProgram, cutoff: float, loose: float = 0.0) -> Raw:
+        """Solve; it may stop early.
+
+        Parameters
+        ----------
+        program : NodeProgram
+        cutoff : float
+            Without the constant: a dual value beyond it is enough.
+        loose : float, default 0
+            So is this relative gap where the optimum is clearly below the cutoff.
+        """

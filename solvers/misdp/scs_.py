@@ -29,7 +29,7 @@ class ScsRelaxation:
         self._tolerance = max(tolerance, 1e-8)
         self._last: dict[tuple[int, ...], Any] = {}
 
-    def solve(self, program: NodeProgram, cutoff: float) -> Raw:
+    def solve(self, program: NodeProgram, cutoff: float, loose: float = 0.0) -> Raw:
         """Solve, within the time that is left."""
         cone: dict[str, Any] = {"z": program.zero, "l": program.nonnegative}
         if program.orders:

@@ -26,6 +26,11 @@ class MISDPSearch:
     options : mapping
         `relaxation`, `tolerance`, `branching`, `dives`, `certificate_numbers`.
     control : Control
+
+    Attributes
+    ----------
+    careful : ConicSolver
+        For programs without an interior.
     """
 
     def __init__(self, problem: MISDP, options: Mapping[str, Any], control: Control) -> None:
@@ -36,10 +41,14 @@ class MISDPSearch:
             self.propagation = Propagation(problem)
             chosen, tolerance = options["relaxation"], options["tolerance"]
             solver = conic_solver(chosen, control, tolerance)
+            # Rays and curves lie where programs have no interior.
+            self.careful = (
+                solver if chosen != "auto" else conic_solver("careful", control, tolerance)
+            )
             # What one solver cannot settle is tried with the other, and with a looser tolerance.
-            names = [name for name in ("auto", "barrier") if name != chosen]
+            names = [name for name in ("careful", "barrier") if name != chosen]
             others = [conic_solver(name, control, tolerance) for name in names]
-            others.append(conic_solver("auto", control, 100.0 * tolerance))
+            others.append(conic_solver("careful", control, 100.0 * tolerance))
             self.conic = ConicBounding(problem, solver, others)
             self.points = IncumbentFinder(problem, self.propagation, self.conic, control)
 

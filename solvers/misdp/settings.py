@@ -84,6 +84,10 @@ reduction takes their directions out."""
 BARRIER_ITERATIONS = 60
 """Interior-point steps; programs that need more do not converge."""
 
+BARRIER_CALL = 1e8
+"""Multiplications in one call of the compiled loops, which see neither clock nor Ctrl-C: some
+50 ms."""
+
 BARRIER_FAR = 1e13
 """Size of iterates, relative to the right-hand side, along which costs fall without end (times
 1e-4)."""
@@ -104,6 +108,9 @@ POLISH_NOISE = 1e-9
 
 # ---- The tree
 
+NODE_GAP = 1e-3
+"""The relative gap to which a relaxation is solved whose node is to be branched anyway."""
+
 PLUNGE = 12
 """Nodes that are taken one below the other before the best open one comes first again."""
 
@@ -113,8 +120,15 @@ PLUNGE_WITHOUT_POINT = 60
 ENDLESS_NODES = 5000
 """Nodes after which a tree over integers without bounds must have a bound."""
 
-LOCAL_SEARCH = 300
-"""Neighbours of incumbents that local search tries, beside one for each node."""
+ROUNDED = 1e-3
+"""Values this close to an integer are what is left of one by NODE_GAP."""
+
+LOCAL_SEARCH = 20
+"""Neighbours of incumbents that local search tries, each by a relaxation, beside one for each two
+nodes."""
+
+LOCAL_SEARCH_INTEGER = 100
+"""The same where all variables are integers, so that a neighbour is a point."""
 
 # ---- Cuts and masters
 

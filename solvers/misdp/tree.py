@@ -17,7 +17,7 @@ from .heuristics import Heuristics
 from .node import IntegerLeaf, IntegerLeaves, IntegerNode, OpenNodes
 from .points import IncumbentFinder
 from .propagation import Propagation
-from .settings import ENDLESS_NODES, OBJECTIVE_ROUNDING
+from .settings import ENDLESS_NODES, NODE_GAP, OBJECTIVE_ROUNDING
 
 __all__ = ["IntegerTree", "TreeSettings"]
 
@@ -204,7 +204,8 @@ class IntegerTree:
             return False
         if found.bound > node.bound:
             node.bound, node.multipliers = found.bound, found.multipliers
-        self._look(node.box, found)
+        self.heuristics.round(node.box, found, self.nodes)
+        self._search(node.box, found)
         self._open_nodes.push(node)
         self.record()
         return True
@@ -234,7 +235,7 @@ class IntegerTree:
             return []
         node.box = box
         fixed = bool((box[0][self._whole] == box[1][self._whole]).all())
-        found = self.bounding.relax(box, np.inf if fixed else points.value)
+        found = self._bound(box, fixed)
         if found.direction is not None and self.direction is None:
             self.direction = found.direction
         if found.bound < node.bound and not found.infeasible:
@@ -249,20 +250,35 @@ class IntegerTree:
             self._leaf(node, found)
             return []
         node.bound, node.multipliers = found.bound, found.multipliers
-        self._look(box, found)
+        before = points.value
+        self.heuristics.round(box, found, self.nodes)
+        if points.value < before and found.bound < points.value - self.slack:
+            # The new incumbent may be all that there is.
+            again = self._bound(box, fixed)
+            if again.infeasible or again.bound > found.bound:
+                found = again
+                node.bound, node.multipliers = found.bound, found.multipliers
+        if found.bound < points.value - self.slack:
+            self._search(box, found)
         if found.bound >= points.value - self.slack:
             self._leaf(node, found)
             return []
         return self._branch(node, found)
 
-    def _look(self, box: Box, found: Relaxed) -> None:
+    def _bound(self, box: Box, fixed: bool) -> Relaxed:
+        """Bound a box; only as well as it takes to branch on it where it is open."""
+        if fixed:
+            return self.bounding.relax(box, np.inf)
+        return self.bounding.relax(box, self.points.value - 0.5 * self.slack, loose=NODE_GAP)
+
+    def _search(self, box: Box, found: Relaxed) -> None:
         """Look for points around a relaxation, whose node is not among the open ones now."""
         rest = min(self.leaf_bound, found.bound)
 
         def enough() -> bool:
             return max(self.floor, rest) >= self.points.value - 2.0 * self.slack
 
-        self.heuristics.look(box, found, self.nodes, enough)
+        self.heuristics.search(box, found, self.nodes, enough)
 
     def _finish(self, node: IntegerNode, found: Relaxed) -> None:
         """Close a node whose integers are all fixed."""
