@@ -48,10 +48,10 @@ class Homotopy(Backend):
         assert isinstance(problem, ParametricProblem)
         control.progress("loading the engine (it is compiled at its first use on a machine)", 0.0)
         with control.uncounted():
-            from .run import Run, warm_up
+            from .run import HomotopySolve, warm_up
 
             prepare(warm_up)
-        run = Run(problem, params, control)
+        run = HomotopySolve(problem, params, control)
         try:
             if params.lam is None:
                 return run.path(params.lam_min or 0.0)

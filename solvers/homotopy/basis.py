@@ -9,7 +9,7 @@ from sparseopt.problems.base import Array
 from .program import ScaledProgram
 from .state import SingularKernel
 
-__all__ = ["Basis", "limits"]
+__all__ = ["AffineBasis", "limits"]
 
 
 def limits(program: ScaledProgram, codes: Array) -> tuple[Array, Array]:
@@ -47,7 +47,7 @@ def limits(program: ScaledProgram, codes: Array) -> tuple[Array, Array]:
     return low, high
 
 
-class Basis:
+class AffineBasis:
     r"""A basis with its values as affine functions of lam.
 
     Code 2k of a coordinate says that it is on its piece k, code 2k + 1 that it is at its kink k.

@@ -15,14 +15,14 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from .basis import Basis
+from .basis import AffineBasis
 from .products import RoughProduct
 from .screen import Ends, Limits, Points, ended, first_products, scan, screened
 from .settings import EXACT_PRODUCTS, RESTING_TOLERANCE
-from .state import Segments
+from .state import SegmentRecords
 from .tableau import DenseProgram
 
-__all__ = ["Candidates", "Finding"]
+__all__ = ["CandidateProgram", "Finding"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Finding:
     slack: Array
 
 
-class Candidates:
+class CandidateProgram:
     """The candidate rows and variables of a program, and the dense program on them.
 
     The other coordinates rest where they are in `basis`. `rough` returns the product with the
@@ -51,7 +51,7 @@ class Candidates:
 
     def __init__(
         self,
-        basis: Basis,
+        basis: AffineBasis,
         rows: Array,
         columns: Array,
         rough: Callable[[bool], RoughProduct | None],
@@ -122,13 +122,13 @@ class Candidates:
             block, np.ascontiguousarray(block.T), kink_ptr, slope_ptr, kinks, slopes
         )
 
-    def look(self, segments: Segments) -> Finding:
+    def look(self, segments: SegmentRecords) -> Finding:
         """Look at all resting coordinates at both ends of segments (in the candidates' indices)."""
         n = self.program.n
         segments = ended(segments)
         first = np.full(n, 2 * len(segments.low), dtype=np.int64)
         slack = np.full(n, np.inf)
-        sides = [_Side(self, segments, False), _Side(self, segments, True)]
+        sides = [_ValuesAtEnds(self, segments, False), _ValuesAtEnds(self, segments, True)]
         starts: list[tuple[Array, Array] | None] = [None, None]
         of_dual, of_primal = (side.product for side in sides)
         if of_dual is not None and of_dual is of_primal and not of_dual.by_names:
@@ -143,14 +143,16 @@ class Candidates:
         return Finding(good, earliest % 2 == 0, needed, slack)
 
 
-class _Side:
+class _ValuesAtEnds:
     """The variables, or the rows (`primal`), and their values at the ends of all segments.
 
     `part` are the coordinates among all n, and `product` multiplies in single precision; it is None
     where exact products are cheap. `points` and `rates` then do not exist.
     """
 
-    def __init__(self, candidates: Candidates, segments: Segments, primal: bool) -> None:
+    def __init__(
+        self, candidates: CandidateProgram, segments: SegmentRecords, primal: bool
+    ) -> None:
         program, p = candidates.program, candidates.program.p
         self.program, self.segments, self.primal = program, segments, primal
         self.part = slice(p, program.n) if primal else slice(0, p)

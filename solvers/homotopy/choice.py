@@ -6,7 +6,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from .basis import Basis
+from .basis import AffineBasis
 from .program import ScaledProgram
 from .settings import (
     ALL_CANDIDATES,
@@ -23,7 +23,7 @@ __all__ = ["Choice"]
 class Choice:
     """The chosen rows and columns, sorted, and the matrix A[rows, columns], kept as they grow."""
 
-    def __init__(self, program: ScaledProgram, basis: Basis, lam: float) -> None:
+    def __init__(self, program: ScaledProgram, basis: AffineBasis, lam: float) -> None:
         self.program = program
         m, p = program.n - program.p, program.p
         every_row, every_column = np.arange(m), np.arange(p)
@@ -118,7 +118,7 @@ def _best(score: Array, count: int) -> Array:
     return np.argpartition(-score, count)[:count]
 
 
-def _event_lam(basis: Basis, lam: float) -> Array:
+def _event_lam(basis: AffineBasis, lam: float) -> Array:
     """Return the lam at which each coordinate would meet a limit; -inf where it does not."""
     out = np.full(basis.program.n, -np.inf)
     for sign, limit in ((1.0, basis.low), (-1.0, basis.high)):
@@ -131,7 +131,7 @@ def _event_lam(basis: Basis, lam: float) -> Array:
     return out
 
 
-def _first_blocks(basis: Basis, falls: Array) -> Array:
+def _first_blocks(basis: AffineBasis, falls: Array) -> Array:
     """Score the variables by their part in the first event, shape (p,).
 
     If a row is the first to meet its kink, its multiplier grows; the variables whose own

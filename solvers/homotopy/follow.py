@@ -1,9 +1,9 @@
 r"""The homotopy: from one optimal basis to the next as lam decreases.
 
 A basis says for every coordinate whether it is at a kink or on a piece; its values are affine in
-lam (:class:`~sparseopt.solvers.homotopy.basis.Basis`). It is optimal while every value on a piece
-stays between its kinks and every multiplier at a kink between that kink's slopes. The first to
-leave is the next event:
+lam (:class:`~sparseopt.solvers.homotopy.basis.AffineBasis`). It is optimal while every value on a
+piece stays between its kinks and every multiplier at a kink between that kink's slopes. The first
+to leave is the next event:
 
 - **primal event**: a value on a piece reaches a kink. It stays there, its multiplier moves
   towards the kink's other slope, and the first multiplier of another coordinate that meets a
@@ -32,8 +32,8 @@ import numpy as np
 from sparseopt.problems.base import Array
 
 from . import core
-from .basis import Basis
-from .candidates import Candidates, Finding
+from .basis import AffineBasis
+from .candidates import CandidateProgram, Finding
 from .choice import Choice
 from .products import RoughProduct, rough_product
 from .program import ScaledProgram
@@ -54,13 +54,13 @@ from .settings import (
     STEEP,
     VISIT,
 )
-from .state import Segments, SingularKernel, State
+from .state import SegmentRecords, SingularKernel, State
 
-__all__ = ["Outcome", "follow"]
+__all__ = ["Ending", "follow"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Ending:
     """Why and where the homotopy ended.
 
     `reason` is "end" (the asked end is reached), "infeasible_below", "unbounded_below",
@@ -88,7 +88,7 @@ def follow(
     top: float | None = None,
     stop: Callable[[], str | None] = lambda: None,
     recorder: Recorder | None = None,
-) -> Outcome:
+) -> Ending:
     """Follow the optimal bases from `lam` down to `end`.
 
     Parameters
@@ -147,14 +147,14 @@ class _Walk:
         self.retaken = 0
         self.pending: Changes = []
         self._products: dict[bool, RoughProduct | None] = {}
-        self.origin = Basis(program, self.codes.copy())
+        self.origin = AffineBasis(program, self.codes.copy())
         self.choice = Choice(program, self.origin, lam)
         self._settle()
 
     def _settle(self) -> None:
         """Build the dense state on the chosen candidates at the current basis."""
         rows, columns = self.choice.rows, self.choice.columns
-        self.candidates = Candidates(self.origin, rows, columns, self._rough)
+        self.candidates = CandidateProgram(self.origin, rows, columns, self._rough)
         dense = self.candidates.dense(self.choice.block, self.centre)
         self.state = State(
             dense,
@@ -173,13 +173,13 @@ class _Walk:
             self._products[side] = rough_product(self.program.A, self.program, side)
         return self._products[side]
 
-    def outcome(self, reason: str, ray: Array | None = None) -> Outcome:
+    def outcome(self, reason: str, ray: Array | None = None) -> Ending:
         """Describe where the walk stands."""
         pivots = self.pivots + self.state.pivots
         doubt = max(self.doubt, self.state.doubt)
-        return Outcome(reason, self.top, self.codes, pivots, ray, doubt)
+        return Ending(reason, self.top, self.codes, pivots, ray, doubt)
 
-    def step(self, stop: Callable[[], str | None]) -> Outcome | None:
+    def step(self, stop: Callable[[], str | None]) -> Ending | None:
         """Pivot for a while, check all coordinates, and record what is proven."""
         code, reason = self._pivot(stop)
         segments = self._take()
@@ -224,7 +224,7 @@ class _Walk:
             if code != core.PAUSED or left <= 0 or reason is not None:
                 return code, reason
 
-    def _take(self) -> Segments:
+    def _take(self) -> SegmentRecords:
         """Return the segments since the last time, in terms of lam."""
         segments = self.state.take_segments()
         if self.centre == 0.0 or len(segments) == 0:
@@ -260,7 +260,7 @@ class _Walk:
         self._resettle()
         return True
 
-    def _record(self, segments: Segments) -> None:
+    def _record(self, segments: SegmentRecords) -> None:
         """Keep segments that are proven, and stand at the end of the last one."""
         if len(segments) == 0:
             return
@@ -271,7 +271,7 @@ class _Walk:
         self.codes[self.candidates.inside[segments.change_index]] = segments.change_code
         self.lam = self.top = float(segments.low[-1])
 
-    def _rewind(self, segments: Segments, finding: Finding) -> None:
+    def _rewind(self, segments: SegmentRecords, finding: Finding) -> None:
         """Keep the good segments, and walk on from there with the coordinates that were needed."""
         self._record(segments.head(finding.good))
         if not finding.at_high:
@@ -291,7 +291,7 @@ class _Walk:
         self.doubt = max(self.doubt, self.state.doubt)
         self._settle()
 
-    def _react(self, code: int) -> Outcome | None:
+    def _react(self, code: int) -> Ending | None:
         """Do what the pivots paused for."""
         if code == core.END:
             return self.outcome("end")
@@ -309,7 +309,7 @@ class _Walk:
         self.batch = min(2 * self.batch, self.longest)
         return None
 
-    def _unblocked(self, code: int) -> Outcome | None:
+    def _unblocked(self, code: int) -> Ending | None:
         """Nothing among the candidates blocks a ray: look whether a resting coordinate does."""
         program, candidates = self.program, self.candidates
         ray = np.zeros(program.n)

@@ -30,7 +30,7 @@ from .settings import (
     TIE,
     WILD,
 )
-from .state import Entries, Segments, SingularKernel
+from .state import Entries, SegmentRecords, SingularKernel
 
 __all__ = ["ILL_CONDITIONED", "Walked", "affordable", "exact_matrix", "follow_precisely"]
 
@@ -68,7 +68,7 @@ def affordable(program: ScaledProgram, pivots: int, paths: int = 1) -> bool:
 class Walked:
     """The segments of a path, why and where it ended, and the scaled ray that proves it (n,)."""
 
-    segments: Segments
+    segments: SegmentRecords
     reason: str
     codes: Array
     pivots: int
@@ -132,9 +132,9 @@ def follow_precisely(
     Returns
     -------
     Walked
-        Its reason is one of :class:`~sparseopt.solvers.homotopy.follow.Outcome`.
+        Its reason is one of :class:`~sparseopt.solvers.homotopy.follow.Ending`.
     """
-    walk = _Walk(program, matrix, codes, lam, end, rng, top, max_segments, max_nonzeros)
+    walk = _PreciseWalk(program, matrix, codes, lam, end, rng, top, max_segments, max_nonzeros)
     while True:
         try:
             reason = stop() or walk.step()
@@ -296,7 +296,7 @@ def _times(matrix: DoubleDouble, vectors: DoubleDouble) -> DoubleDouble:
     return vectors[:, moved] @ matrix[:, moved].T
 
 
-class _Walk:
+class _PreciseWalk:
     """One run of :func:`follow_precisely`."""
 
     def __init__(
@@ -480,13 +480,13 @@ class _Walk:
             self.parts[-1].land(landed, float(kinks[0] + float(self.lam.high) * kinks[1]))
         return None
 
-    def segments(self) -> Segments:
+    def segments(self) -> SegmentRecords:
         """Return what was recorded."""
         parts = self.parts
         changes = [part.changes for part in parts]
         ptr = np.cumsum([0, *(len(index) for index, _ in changes)])
         empty = np.zeros(0, dtype=np.int64)
-        return Segments(
+        return SegmentRecords(
             low=np.array([part.low for part in parts]),
             high=np.array([part.high for part in parts]),
             objective=np.array([part.objective for part in parts]).reshape(-1, 3),

@@ -14,10 +14,10 @@ from sparseopt.problems.base import Array
 from sparseopt.result import Certificate
 
 from ..common.segments import path_from_codes
-from .candidates import Candidates
+from .candidates import CandidateProgram
 from .program import ScaledProgram
 from .settings import NO_RULE
-from .state import Entries, Segments
+from .state import Entries, SegmentRecords
 
 __all__ = ["Changes", "Recorder", "assemble"]
 
@@ -37,23 +37,23 @@ class Recorder:
         self.max_nonzeros = params.max_nonzeros if params else None
         self.count = 0
         self.first: Array = np.zeros(0, dtype=np.int64)
-        self.parts: list[Segments] = []
+        self.parts: list[SegmentRecords] = []
         self.changes: Changes = []
 
-    def nonzeros_left(self, candidates: Candidates) -> int:
+    def nonzeros_left(self, candidates: CandidateProgram) -> int:
         """Return how many nonzero candidates the rule allows, -1 without a rule."""
         if self.max_nonzeros is None:
             return -1
         return max(0, self.max_nonzeros - len(candidates.theta_rest[0]))
 
-    def replace(self, first: Array, segments: Segments) -> None:
+    def replace(self, first: Array, segments: SegmentRecords) -> None:
         """Hold the segments of another walk instead, in the program's coordinates.
 
         Parameters
         ----------
         first : int array of shape (n,)
             Codes before the first segment.
-        segments : Segments
+        segments : SegmentRecords
         """
         self.first, self.count = first.copy(), len(segments)
         if self.keeps:
@@ -61,15 +61,19 @@ class Recorder:
             self.changes = [segments.changes(s) for s in range(len(segments))]
 
     def add(
-        self, candidates: Candidates, segments: Segments, before: Array, pending: Changes
+        self,
+        candidates: CandidateProgram,
+        segments: SegmentRecords,
+        before: Array,
+        pending: Changes,
     ) -> None:
         """Record segments.
 
         Parameters
         ----------
-        candidates : Candidates
+        candidates : CandidateProgram
             Whose indices the segments use.
-        segments : Segments
+        segments : SegmentRecords
         before : int array of shape (n,)
             Codes before the first of these segments (used for the very first one).
         pending : list of (coordinates, codes)

@@ -18,9 +18,9 @@ from sparseopt.result import Certificate, Limit, Result, Status
 
 from ..common.segments import affine_solution
 from . import core
-from .basis import Basis
-from .candidates import Candidates
-from .follow import Outcome, follow
+from .basis import AffineBasis
+from .candidates import CandidateProgram
+from .follow import Ending, follow
 from .precise import ILL_CONDITIONED, affordable, exact_matrix, follow_precisely
 from .products import rough_product
 from .program import ScaledProgram
@@ -30,13 +30,13 @@ from .settings import DOUBTFUL
 from .start import Start, crash, make_optimal, optimal_from, top_basis
 from .state import State
 
-__all__ = ["Run", "warm_up"]
+__all__ = ["HomotopySolve", "warm_up"]
 
 _LIMITS = {limit.value: limit for limit in Limit}
 _NO_OPTIMUM = ("infeasible_below", "unbounded_below")
 
 
-class Run:
+class HomotopySolve:
     """One solve: the scaled program, the random numbers, and the clock."""
 
     def __init__(self, problem: ParametricProblem, params: SolveParams, control: Control) -> None:
@@ -201,7 +201,7 @@ class Run:
         self.control.progress(f"{self.recorder.count} knots")
         return None if limit is None else limit.value
 
-    def _follow(self, start: Start, end: float, recorder: Recorder | None = None) -> Outcome:
+    def _follow(self, start: Start, end: float, recorder: Recorder | None = None) -> Ending:
         assert start.codes is not None
         outcome = follow(
             self.program,
@@ -216,7 +216,7 @@ class Run:
         self.pivots += outcome.pivots
         return outcome
 
-    def _precisely(self, start: Start, end: float, outcome: Outcome) -> Outcome:
+    def _precisely(self, start: Start, end: float, outcome: Ending) -> Ending:
         """Walk the path again in 106 bits, where digits were lost; return the better outcome."""
         doubtful = outcome.doubt > DOUBTFUL or outcome.reason == "slow_progress"
         if start.codes is None or not doubtful:
@@ -242,9 +242,9 @@ class Run:
             return outcome
         self.recorder.replace(start.codes, walked.segments)
         lam = float(walked.segments.low[-1]) if len(walked.segments) else start.top
-        return Outcome(walked.reason, lam, walked.codes, walked.pivots, walked.ray)
+        return Ending(walked.reason, lam, walked.codes, walked.pivots, walked.ray)
 
-    def _proof(self, outcome: Outcome) -> dict[str, Array]:
+    def _proof(self, outcome: Ending) -> dict[str, Array]:
         """Return the Farkas multipliers or the ray of an outcome, by name, in the user's units."""
         p = self.program.p
         if outcome.ray is None:
@@ -302,7 +302,7 @@ class Run:
         self.pivots += outcome.pivots
         if outcome.reason != "end":
             return self._failed(Start(None, start.lam, start.lam, 0, outcome))
-        theta = Basis(free, outcome.codes).theta()
+        theta = AffineBasis(free, outcome.codes).theta()
         point = self.program.theta(theta[0] + start.lam * theta[1])
         return Result(
             status=Status.UNBOUNDED,
@@ -337,7 +337,7 @@ def warm_up() -> None:
     program = _tiny(2)
     basis, one = crash(program), np.zeros(1, dtype=np.int64)
     for few in (0.0, np.inf):
-        candidates = Candidates(
+        candidates = CandidateProgram(
             basis, one, one, lambda primal: rough_product(program.A, program, primal), few
         )
         dense = candidates.dense(program.block(one, one))

@@ -19,13 +19,13 @@ from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from . import core
-from .basis import Basis
+from .basis import AffineBasis
 from .columns import Column, FirstBasis, follow_columns, scale
 from .precise import ILL_CONDITIONED, affordable, exact_matrix, follow_precisely
 from .program import ScaledProgram
 from .settings import COLUMN_ENTRIES, COLUMN_SEGMENTS, DOUBTFUL, NO_RULE, RAY_NOISE, VISIT
 from .start import crash, optimal_from
-from .state import Entries, Segments
+from .state import Entries, SegmentRecords
 from .tableau import DenseProgram, new_records, new_tableau, with_twice_the_room
 
 __all__ = ["solve_columns"]
@@ -40,7 +40,7 @@ _STOPPED_BY = {
 }
 _LIMITS = frozenset(Limit)
 
-Walked = tuple[int, Column, Segments]
+Walked = tuple[int, Column, SegmentRecords]
 """First column, how the columns ended, and all their segments one after another."""
 
 
@@ -119,7 +119,7 @@ def solve_columns(
                 -1 if params.max_nonzeros is None else params.max_nonzeros,
             )
             if column == count:
-                return begin, ended, Segments.of(records, int(ended.ends[-1]))
+                return begin, ended, SegmentRecords.of(records, int(ended.ends[-1]))
             records = with_twice_the_room(records, int(ended.ends[column - 1]) if column else 0)
 
     threads = min(params.threads or os.cpu_count() or 1, problem.columns)
@@ -167,13 +167,13 @@ def _precisely(
     matrix = exact_matrix(program)
     codes_of = {reason: code for code, reason in _STOPPED_BY.items()}
     codes_of["end"] = core.END
-    again: dict[tuple[int, int], Segments] = {}
+    again: dict[tuple[int, int], SegmentRecords] = {}
     for part, column in doubtful:
         begin, ended, segments = walked[part]
         last = float(segments.low[ended.ends[column] - 1]) if ended.ends[column] else np.inf
         reason = _STOPPED_BY.get(int(ended.reason[column]), "")
         own = ScaledProgram.from_program(problem.column(begin + column).canonical())
-        start = optimal_from(Basis(own, codes))
+        start = optimal_from(AffineBasis(own, codes))
         found = follow_precisely(
             own,
             matrix,
@@ -200,8 +200,11 @@ def _precisely(
 
 
 def _with_columns(
-    ended: Column, segments: Segments, again: Mapping[tuple[int, int], Segments], part: int
-) -> tuple[Column, Segments]:
+    ended: Column,
+    segments: SegmentRecords,
+    again: Mapping[tuple[int, int], SegmentRecords],
+    part: int,
+) -> tuple[Column, SegmentRecords]:
     """Put the segments that were found again in the place of the old ones."""
     ptr = np.concatenate([[0], ended.ends])
     columns = [
@@ -211,7 +214,7 @@ def _with_columns(
         for column in range(len(ended.ends))
     ]
     ends = np.cumsum([len(column) for column in columns])
-    return ended._replace(ends=ends), Segments.joined(columns)
+    return ended._replace(ends=ends), SegmentRecords.joined(columns)
 
 
 def _watch(jobs: Sequence[Future[Walked]], stop: Array, control: Control) -> Limit | None:

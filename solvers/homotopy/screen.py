@@ -23,7 +23,7 @@ from sparseopt.problems.base import Array
 from ..common.compiled import compiled
 from .products import RoughProduct
 from .settings import EXACT_PRODUCTS, FAR, SAME_POINT, STRIDES
-from .state import Entries, Segments
+from .state import Entries, SegmentRecords
 
 __all__ = ["Ends", "Limits", "Points", "ended", "first_products", "scan", "screened"]
 
@@ -45,7 +45,7 @@ class Ends:
         Whether the vectors are the same at both ends of every segment.
     """
 
-    def __init__(self, segments: Segments, vectors: Entries, names: Array) -> None:
+    def __init__(self, segments: SegmentRecords, vectors: Entries, names: Array) -> None:
         count = len(segments.low)
         used = np.zeros(len(names), dtype=bool)
         used[vectors.index] = True
@@ -81,16 +81,16 @@ class Ends:
         return upper
 
 
-def ended(segments: Segments) -> Segments:
+def ended(segments: SegmentRecords) -> SegmentRecords:
     """Give a segment without a lower end one at a lam so distant that only the rates count.
 
     Parameters
     ----------
-    segments : Segments
+    segments : SegmentRecords
 
     Returns
     -------
-    Segments
+    SegmentRecords
         The given ones where the last lower end is finite.
     """
     if len(segments) == 0 or np.isfinite(segments.low[-1]):
@@ -282,7 +282,7 @@ class Points:
     ends : Ends
         Of the S segments.
     product : RoughProduct
-    segments : Segments
+    segments : SegmentRecords
     moving : bool
         Whether the slack of a resting coordinate depends on lam beyond the product. If not, and
         if the vectors are the same at both ends, one point stands for a segment.
@@ -299,7 +299,9 @@ class Points:
         references, else with the nearest one.
     """
 
-    def __init__(self, ends: Ends, product: RoughProduct, segments: Segments, moving: bool) -> None:
+    def __init__(
+        self, ends: Ends, product: RoughProduct, segments: SegmentRecords, moving: bool
+    ) -> None:
         self.names = ends.names
         low = product.right(ends.names, ends.low)
         count = low.shape[1]

@@ -9,8 +9,8 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from .basis import Basis
-from .follow import Outcome, follow
+from .basis import AffineBasis
+from .follow import Ending, follow
 from .program import ScaledProgram
 from .settings import STARTS, STILL
 
@@ -34,11 +34,11 @@ class Start:
     lam: float
     top: float
     pivots: int
-    failure: Outcome | None = None
-    above: Outcome | None = None
+    failure: Ending | None = None
+    above: Ending | None = None
 
 
-def crash(program: ScaledProgram) -> Basis:
+def crash(program: ScaledProgram) -> AffineBasis:
     """Return the basis with all variables at their kinks nearest to zero and all rows on pieces.
 
     A row is put on the piece that it lies on at large lam, or on the nearest piece of finite slope.
@@ -49,7 +49,7 @@ def crash(program: ScaledProgram) -> Basis:
 
     Returns
     -------
-    Basis
+    AffineBasis
         Its kernel is empty.
     """
     p, n = program.p, program.n
@@ -73,15 +73,15 @@ def crash(program: ScaledProgram) -> Basis:
         codes[p + here[beyond]] = 2 * (k + 1)
     value = program.slopes[0, program.slope_ptr[p:-1] + codes[p:] // 2]
     codes[p:] += 2 * np.isneginf(value) - 2 * np.isposinf(value)
-    return Basis(program, codes)
+    return AffineBasis(program, codes)
 
 
-def optimal_from(basis: Basis) -> float:
+def optimal_from(basis: AffineBasis) -> float:
     """Return the smallest lam from which on the basis is optimal; inf if there is none.
 
     Parameters
     ----------
-    basis : Basis
+    basis : AffineBasis
 
     Returns
     -------
@@ -102,7 +102,7 @@ def optimal_from(basis: Basis) -> float:
     return lowest
 
 
-def make_optimal(basis: Basis, lam: float, rng: np.random.Generator, stop: Stop) -> Outcome:
+def make_optimal(basis: AffineBasis, lam: float, rng: np.random.Generator, stop: Stop) -> Ending:
     r"""Find an optimal basis at `lam`, by a homotopy from the given one.
 
     The kinks and slopes that the basis violates at lam are moved outwards by mu times the
@@ -111,7 +111,7 @@ def make_optimal(basis: Basis, lam: float, rng: np.random.Generator, stop: Stop)
 
     Parameters
     ----------
-    basis : Basis
+    basis : AffineBasis
     lam : float
     rng : numpy Generator
         Of the perturbations.
@@ -120,7 +120,7 @@ def make_optimal(basis: Basis, lam: float, rng: np.random.Generator, stop: Stop)
 
     Returns
     -------
-    Outcome
+    Ending
         "end" where an optimal basis was found; its parameter is mu.
     """
     program = basis.program
@@ -170,8 +170,8 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
         return Start(basis.codes, max(lam, end), np.inf, 0)
     pivots = 0
     below, above = end, np.inf
-    rising: Outcome | None = None
-    falling: Outcome | None = None
+    rising: Ending | None = None
+    falling: Ending | None = None
     at = max(_large(program), 2.0 * end)
     for _ in range(STARTS):
         outcome = make_optimal(basis, at, rng, stop)
@@ -196,7 +196,7 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
     return Start(None, at, at, pivots, outcome)
 
 
-def _excess(program: ScaledProgram, outcome: Outcome) -> tuple[float, float]:
+def _excess(program: ScaledProgram, outcome: Ending) -> tuple[float, float]:
     """Return the constant and the rate of what a ray proves: where it is negative, no optimum is.
 
     Of a dual ray v it is the sum of v_i times the end of coordinate i's domain that v_i points
@@ -247,7 +247,7 @@ def _climb(
     outcome = follow(program.reversed(), codes, -lam, -np.inf, rng=rng, stop=stop)
     pivots += outcome.pivots
     if outcome.reason == "end":
-        from_lam = optimal_from(Basis(program, outcome.codes))
+        from_lam = optimal_from(AffineBasis(program, outcome.codes))
         at = max(from_lam, end) if np.isfinite(from_lam) else lam
         return Start(outcome.codes, at, np.inf, pivots)
     if outcome.reason in ("infeasible_below", "unbounded_below"):

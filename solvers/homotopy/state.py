@@ -31,7 +31,7 @@ from .tableau import (
     new_tableau,
 )
 
-__all__ = ["Entries", "Segments", "SingularKernel", "State"]
+__all__ = ["Entries", "SegmentRecords", "SingularKernel", "State"]
 
 
 class SingularKernel(ArithmeticError):
@@ -82,7 +82,7 @@ def _joined_ptr(parts: Sequence[Array]) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Segments:
+class SegmentRecords:
     """Records of consecutive segments (see :class:`~sparseopt.solvers.homotopy.tableau.Records`).
 
     The coordinates ``change_index[change_ptr[s]:change_ptr[s + 1]]`` have new codes in segment s.
@@ -100,10 +100,10 @@ class Segments:
     def __len__(self) -> int:
         return len(self.low)
 
-    def head(self, count: int) -> Segments:
+    def head(self, count: int) -> SegmentRecords:
         """Return the first `count` segments."""
         end = self.change_ptr[count]
-        return Segments(
+        return SegmentRecords(
             self.low[:count],
             self.high[:count],
             self.objective[:count],
@@ -114,10 +114,10 @@ class Segments:
             self.change_code[:end],
         )
 
-    def part(self, begin: int, end: int) -> Segments:
+    def part(self, begin: int, end: int) -> SegmentRecords:
         """Return the segments from `begin` to `end` (excluded)."""
         change = slice(self.change_ptr[begin], self.change_ptr[end])
-        return Segments(
+        return SegmentRecords(
             self.low[begin:end],
             self.high[begin:end],
             self.objective[begin:end],
@@ -129,7 +129,7 @@ class Segments:
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[Segments]) -> Segments:
+    def joined(cls, parts: Sequence[SegmentRecords]) -> SegmentRecords:
         """Return the segments of all parts, one after another."""
         index = [part.change_index for part in parts]
         return cls(
@@ -149,7 +149,7 @@ class Segments:
         return self.change_index[here], self.change_code[here]
 
     @classmethod
-    def of(cls, records: Records, count: int) -> Segments:
+    def of(cls, records: Records, count: int) -> SegmentRecords:
         """Return the first `count` segments of the records, as views of them."""
         ptr = records.ptr[: count + 1].copy()
         theta, nu, change = ptr[-1]
@@ -174,9 +174,9 @@ class Segments:
             records.change_code[:change],
         )
 
-    def copy(self) -> Segments:
+    def copy(self) -> SegmentRecords:
         """Return the segments in arrays of their own."""
-        return Segments(
+        return SegmentRecords(
             self.low,
             self.high,
             self.objective.copy(),
@@ -287,10 +287,10 @@ class State:
             )
         )
 
-    def take_segments(self) -> Segments:
+    def take_segments(self) -> SegmentRecords:
         """Return the segments recorded since the last call, and make room for more."""
         counters = self.tableau.counters
-        segments = Segments.of(self.records, int(counters[SEGMENTS_HERE])).copy()
+        segments = SegmentRecords.of(self.records, int(counters[SEGMENTS_HERE])).copy()
         counters[SEGMENTS_BEFORE] += counters[SEGMENTS_HERE]
         counters[SEGMENTS_HERE] = 0
         return segments

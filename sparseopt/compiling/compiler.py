@@ -21,7 +21,7 @@ from typing import IO, Any
 from .mode import in_background
 from .store import CACHE_VARIABLE, store
 
-__all__ = ["Job", "request", "start"]
+__all__ = ["Compilation", "request", "start"]
 
 logger = logging.getLogger("sparseopt")
 
@@ -31,7 +31,7 @@ _TRIES = 2
 
 
 @dataclass(eq=False)
-class Job:
+class Compilation:
     """One function that another process is to compile.
 
     Attributes
@@ -63,11 +63,11 @@ class Job:
 class _Process:
     """A running process with the jobs it was given."""
 
-    def __init__(self, background: bool, jobs: list[Job]) -> None:
+    def __init__(self, background: bool, jobs: list[Compilation]) -> None:
         kept = store()
         assert kept is not None
         self.background = background
-        self.jobs: list[Job] = []
+        self.jobs: list[Compilation] = []
         self._process = subprocess.Popen(
             [sys.executable, "-m", "sparseopt.compiling.worker"],
             stdin=subprocess.PIPE,
@@ -89,7 +89,7 @@ class _Process:
     def runs(self) -> bool:
         return self._process.poll() is None
 
-    def give(self, job: Job) -> None:
+    def give(self, job: Compilation) -> None:
         self.jobs.append(job)
         self._send(job.request)
 
@@ -142,7 +142,7 @@ class _State:
         """Start anew: a fork has no part in the processes of its parent."""
         self.lock = threading.RLock()
         self.process: _Process | None = None
-        self.waiting: list[Job] = []
+        self.waiting: list[Compilation] = []
         self.number = 0
 
 
@@ -151,7 +151,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_state.reset)
 
 
-def request(function: str, arguments: dict[str, Any]) -> Job | None:
+def request(function: str, arguments: dict[str, Any]) -> Compilation | None:
     """Ask for a compiled form in the background; None where there is no way to have one made.
 
     Parameters
@@ -163,14 +163,14 @@ def request(function: str, arguments: dict[str, Any]) -> Job | None:
 
     Returns
     -------
-    Job or None
+    Compilation or None
     """
     module, _, name = function.partition(":")
     if store() is None or module == "__main__" or "<" in name or not sys.executable:
         return None
     with _state.lock:
         _state.number += 1
-        job = Job({"id": _state.number, "function": function, **arguments})
+        job = Compilation({"id": _state.number, "function": function, **arguments})
         _state.waiting.append(job)
         if in_background():
             start(background=True)
@@ -206,7 +206,7 @@ def start(background: bool) -> None:
                 _give_up(_state.waiting)
 
 
-def _give_up(jobs: list[Job]) -> None:
+def _give_up(jobs: list[Compilation]) -> None:
     for job in jobs:
         job.ended = True
         job.changed.set()

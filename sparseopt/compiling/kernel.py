@@ -116,7 +116,7 @@ class Kernel:
         self.targetoptions = options
         self._plain = function
         self._run: Any = None
-        self._job: compiler.Job | None = None
+        self._job: compiler.Compilation | None = None
         self._look_again = 0.0
         update_wrapper(self, function)
 
@@ -235,7 +235,7 @@ class Kernel:
 
     # ---- compiling
 
-    def _request(self, arguments: tuple[Any, ...]) -> compiler.Job | None:
+    def _request(self, arguments: tuple[Any, ...]) -> compiler.Compilation | None:
         try:
             described = list(map(describe, arguments))
         except TypeError as error:
@@ -363,7 +363,7 @@ def _uncounted() -> Iterator[None]:
         _here.waits.seconds = before + time.perf_counter() - begin
 
 
-def _wait_for(job: compiler.Job) -> None:
+def _wait_for(job: compiler.Compilation) -> None:
     """Wait until a function is compiled, or cannot be; Ctrl-C ends it."""
     begin = time.perf_counter()
     with _interruptible():

@@ -305,7 +305,7 @@ def next_event(
     Parameters
     ----------
     w, low, high : arrays of shape (3, n)
-        See :class:`~sparseopt.solvers.homotopy.basis.Basis`.
+        See :class:`~sparseopt.solvers.homotopy.basis.AffineBasis`.
     lam, delta : float
         The current position.
     tolerance : array of shape (n,)

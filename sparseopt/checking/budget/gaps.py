@@ -25,13 +25,13 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 
-__all__ = ["Segments", "prove_gaps"]
+__all__ = ["HullSegments", "prove_gaps"]
 
 _OVERHEAD = 1000.0
 """What one pass over a program costs beside its additions, in additions."""
 
 
-class Segments(NamedTuple):
+class HullSegments(NamedTuple):
     """The decreasing segments of the lower convex hulls of all tables, the steepest first.
 
     Attributes
@@ -51,7 +51,7 @@ class Segments(NamedTuple):
 
 def prove_gaps(
     problem: BudgetTables,
-    segments: Segments,
+    segments: HullSegments,
     budgets: Array,
     multiplier: Array,
     gap: Array,
@@ -62,7 +62,7 @@ def prove_gaps(
     Parameters
     ----------
     problem : BudgetTables
-    segments : Segments
+    segments : HullSegments
     budgets, multiplier, gap : arrays of shape (B,)
         Of each K in question :math:`\lambda`, and g > 0.
     work : float

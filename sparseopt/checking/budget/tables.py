@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparseopt.checking.budget.gaps import Segments, prove_gaps
+from sparseopt.checking.budget.gaps import HullSegments, prove_gaps
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import SUM
 from sparseopt.paths.budget import BudgetPath
@@ -159,7 +159,9 @@ def _multipliers(result: Result, path: BudgetPath, findings: Findings) -> Array 
     return multiplier
 
 
-def _dual_bounds(problem: BudgetTables, segments: Segments, K: Array, multiplier: Array) -> Array:
+def _dual_bounds(
+    problem: BudgetTables, segments: HullSegments, K: Array, multiplier: Array
+) -> Array:
     """Return Q at the certificate's multipliers, shape (B,)."""
     value = np.concatenate([[0.0], np.cumsum(segments.drop)])
     spent = np.concatenate([[0.0], np.cumsum(segments.width)])
@@ -169,7 +171,7 @@ def _dual_bounds(problem: BudgetTables, segments: Segments, K: Array, multiplier
     return np.asarray(none + value[taken] + multiplier * (spent[taken] - K))
 
 
-def _hull_segments(problem: BudgetTables) -> Segments:
+def _hull_segments(problem: BudgetTables) -> HullSegments:
     """Return the decreasing hull segments of all tables, the steepest first.
 
     An entry on or above the line through its neighbours is no vertex of its table's lower convex
@@ -198,13 +200,13 @@ def _hull_segments(problem: BudgetTables) -> Segments:
             break
         slope[back + 1] = slope[back]
     order = np.argsort(slope, kind="stable")
-    return Segments(*(a[order] for a in (node[same], k[same], slope, width, drop)))
+    return HullSegments(*(a[order] for a in (node[same], k[same], slope, width, drop)))
 
 
 def _check_bounds(
     problem: BudgetTables,
     path: BudgetPath,
-    segments: Segments,
+    segments: HullSegments,
     multiplier: Array,
     dual: Array,
     tolerance: float,

@@ -215,7 +215,7 @@ def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings
     target = -math.inf
     if bound is not None:
         target = duality.sign * (bound - problem.offset) - SUM * _unit(problem, bound)
-    proof = _Proof(problem, duality, implied, box, bound, target)
+    proof = _ProofOfLeaves(problem, duality, implied, box, bound, target)
     for k in range(len(leaves)):
         found = proof.failure(leaves, k)
         if found is None:
@@ -230,7 +230,7 @@ def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings
 
 
 @dataclass(frozen=True, eq=False)
-class _Proof:
+class _ProofOfLeaves:
     """Proves the leaves of one claim."""
 
     problem: MISDP

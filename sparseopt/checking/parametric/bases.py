@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from sparseopt.checking.parametric.kernels import Kernels, SingularKernel
+from sparseopt.checking.parametric.kernels import Kernels, SingularBasis
 from sparseopt.checking.parametric.point import ratio_of
 from sparseopt.checking.parametric.precise import ILL, PreciseMatrix, precise_solution
 from sparseopt.checking.parametric.tables import CodeTables, sizes_at
@@ -159,7 +159,7 @@ def solve_bases(
 
     Raises
     ------
-    SingularKernel
+    SingularBasis
         Its `segment` is the row.
     """
     m, p = A.shape
@@ -189,7 +189,7 @@ def solve_bases(
                 0.0 if exact.affordable else RANK,
             )
             solved = _precisely(exact, tables, slots[here], low[here], kernels, R, C)
-        except SingularKernel as error:
+        except SingularBasis as error:
             error.segment = int(here[error.segment])
             raise
         each = here[:, None]
@@ -260,7 +260,7 @@ def _precisely(
                 )
             else:
                 kernels[at : at + 1].demand(RANK)
-        except SingularKernel as error:
+        except SingularBasis as error:
             error.segment = at
             raise
     return found

@@ -82,7 +82,7 @@ def breaches(
     def columns_size(nu: Array) -> Array:
         return A.abs_rmatvec(np.abs(nu))
 
-    primal = _Side(
+    primal = _SideConditions(
         "primal",
         bases.z,
         (tables.z_low, tables.z_high),
@@ -93,7 +93,7 @@ def breaches(
         _noise(tables.kink_size, low, step, units),
         partial(_conditioned, bases),
     )
-    dual = _Side(
+    dual = _SideConditions(
         "dual",
         bases.v,
         (tables.v_low, tables.v_high),
@@ -146,7 +146,7 @@ def _conditioned_multiplier(
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _SideConditions:
     """The primal conditions (x = z, of theta) or the dual ones (x = v, of nu).
 
     The entries `own` of x are the vector itself, the others are its products with A. Its own

@@ -47,7 +47,7 @@ _DOUBT = "primal and dual meet only up to the size of terms that cancel"
 
 
 @dataclass(frozen=True)
-class _Proof:
+class _ProofAtLam:
     """What a pair (theta, nu) proves at one lam, in the canonical (minimising) sense."""
 
     value: float
@@ -226,7 +226,7 @@ def _prove(
     result: Result,
     findings: Findings,
     here: str,
-) -> _Proof | None:
+) -> _ProofAtLam | None:
     """Return what the pair proves at lam, or None after refuting it."""
     low, high = program.psi.slope_range(lam)
     inside = np.clip(nu, low, high)
@@ -269,7 +269,7 @@ def _prove(
     terms = max(terms, objective_scale(point, lam))
     value, bound = float(f.sum()) + constant, constant - float(conjugate.sum())
     data_terms = max(abs(value), abs(bound), objective_scale(point, lam, strict=True))
-    asked = _Proof(value, bound, float(terms), data_terms).asked(result)
+    asked = _ProofAtLam(value, bound, float(terms), data_terms).asked(result)
     enough = _CHARGED * max(asked, SUM * data_terms)
     charge, where = _charge(point, dual, lam, float(f.sum()), enough)
     if where is not None:
@@ -277,7 +277,7 @@ def _prove(
             f"the multipliers {here} prove the bound up to rounding only: that of "
             f"{point.name(where)} may be outside its slopes, and nothing bounds that"
         )
-    proof = _Proof(value, bound, float(terms), data_terms, charge)
+    proof = _ProofAtLam(value, bound, float(terms), data_terms, charge)
     findings.measure("gap", proof.gap)
     return proof
 
@@ -320,7 +320,11 @@ def _charge(
 
 
 def _judge_bound(
-    problem: ParametricProblem, bound: float | None, proof: _Proof, findings: Findings, here: str
+    problem: ParametricProblem,
+    bound: float | None,
+    proof: _ProofAtLam,
+    findings: Findings,
+    here: str,
 ) -> None:
     if bound is None:
         return

@@ -15,7 +15,7 @@ import numpy as np
 from sparseopt.checking.tolerances import RANK
 from sparseopt.problems.base import Array
 
-__all__ = ["Kernels", "SingularKernel"]
+__all__ = ["Kernels", "SingularBasis"]
 
 _LARGE = 32
 """Size above which kernels are factorised one by one, which takes less time than inverses."""
@@ -23,7 +23,7 @@ _STEPS = 20
 """Refinement steps in extended precision; each gains at least a digit on a regular kernel."""
 
 
-class SingularKernel(ValueError):
+class SingularBasis(ValueError):
     """The kernel of a basis is singular in double precision.
 
     `segment` counts from the beginning of the stack or chunk that it was met in.
@@ -68,7 +68,7 @@ class Kernels:
 
         Raises
         ------
-        SingularKernel
+        SingularBasis
         """
         size = np.abs(B)
         column = _power_of_two(size.max(axis=1))
@@ -86,11 +86,11 @@ class Kernels:
 
         Raises
         ------
-        SingularKernel
+        SingularBasis
         """
         for at in np.flatnonzero(~(self.rcond > least)).tolist():
             message = f"is singular (reciprocal condition number {self.rcond[at]:.1g})"
-            raise SingularKernel(message, at)
+            raise SingularBasis(message, at)
 
     def __getitem__(self, part: slice) -> Self:
         """Return some of the kernels."""
@@ -148,7 +148,7 @@ def _with_inverses(scaled: Array) -> tuple[Array, Array]:
             try:
                 np.linalg.inv(one)
             except np.linalg.LinAlgError as error:
-                raise SingularKernel("is singular", at) from error
+                raise SingularBasis("is singular", at) from error
         raise
     with np.errstate(over="ignore", invalid="ignore"):
         return inverses, 1.0 / (_norms(scaled) * _norms(inverses))
@@ -162,7 +162,7 @@ def _with_lu(scaled: Array) -> tuple[list[tuple[Array, Array]], Array]:
     for at, norm in enumerate(_norms(scaled).tolist()):
         lu, pivots, info = dgetrf(scaled[at])
         if info != 0:
-            raise SingularKernel("is singular", at)
+            raise SingularBasis("is singular", at)
         rcond[at], _ = dgecon(lu, norm)
         factors.append((lu, pivots))
     return factors, rcond
@@ -177,10 +177,10 @@ def _power_of_two(sizes: Array) -> Array:
 
     Raises
     ------
-    SingularKernel
+    SingularBasis
     """
     if not (sizes > 0.0).all():
         at = int(np.argmax((sizes <= 0.0).any(axis=1)))
-        raise SingularKernel("has a zero row or column", at)
+        raise SingularBasis("has a zero row or column", at)
     _, exponent = np.frexp(sizes)
     return np.ldexp(1.0, -exponent)

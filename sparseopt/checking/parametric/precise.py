@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sparseopt.checking.parametric.kernels import Kernels, SingularKernel
+from sparseopt.checking.parametric.kernels import Kernels, SingularBasis
 from sparseopt.checking.parametric.tables import CodeTables
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import GramMap, LinearMap
@@ -87,7 +87,7 @@ def precise_solution(
 
     Raises
     ------
-    SingularKernel
+    SingularBasis
         When 106 bits are not enough, either.
     """
     A, p = matrix.block, matrix.A.shape[1]
@@ -119,10 +119,10 @@ def _inverse(block: DoubleDouble, row: Array, column: Array) -> DoubleDouble:
     try:
         inverse = scaled.inverse()
     except Singular as error:
-        raise SingularKernel("is singular") from error
+        raise SingularBasis("is singular") from error
     growth = float((np.abs(inverse.high) @ np.abs(scaled.high)).max(initial=1.0))
     if not growth * EPSILON * 1e3 <= _SOLVED:
-        raise SingularKernel(f"is singular in 106 bits (condition number {growth:.1g})")
+        raise SingularBasis(f"is singular in 106 bits (condition number {growth:.1g})")
     back = column[:, None] * row
     return DoubleDouble(inverse.high * back, inverse.low * back)
 

@@ -19,7 +19,7 @@ import numpy as np
 from sparseopt.checking.evidence import same_numbers
 from sparseopt.checking.parametric.bases import Bases, KernelSystems, solve_bases
 from sparseopt.checking.parametric.conditions import Breach, breaches
-from sparseopt.checking.parametric.kernels import SingularKernel
+from sparseopt.checking.parametric.kernels import SingularBasis
 from sparseopt.checking.parametric.layout import Layout, StoredPath, read_layout, read_path
 from sparseopt.checking.parametric.multipliers import PathMultipliers
 from sparseopt.checking.parametric.objectives import Quadratics, objective_and_gap
@@ -90,7 +90,7 @@ def verify_segments(
     findings.measure("stored", 0.0)
     multipliers = PathMultipliers(program, pieces, units_of(program), result.params.rel_gap)
     exact = exact or PreciseMatrix(program.A)
-    proof = _Proof(problem, program, exact, tables, layout, stored, multipliers, findings)
+    proof = _ProofOfSegments(problem, program, exact, tables, layout, stored, multipliers, findings)
     for here, codes in layout.chunks():
         if not proof.chunk(here, codes):
             return
@@ -114,7 +114,7 @@ class _Suspect:
     nu: Array
 
 
-class _Proof:
+class _ProofOfSegments:
     """The proof of the segments, chunk by chunk."""
 
     def __init__(
@@ -163,7 +163,7 @@ class _Proof:
             return
         try:
             bases = solve_bases(self.program.A, self.tables, codes, low, self.exact)
-        except SingularKernel as error:
+        except SingularBasis as error:
             self._refute(here, error.segment, f"the kernel of its basis {error}")
             return
         if not all(np.isfinite(part).all() for pair in (bases.z, bases.v) for part in pair):
@@ -360,7 +360,7 @@ def _discrepancies(
             )
 
 
-def _check_end(result: Result, proof: _Proof, findings: Findings) -> None:
+def _check_end(result: Result, proof: _ProofOfSegments, findings: Findings) -> None:
     """Compare what the result states with the lower end of its path."""
     assert proof.end is not None
     stored, last = proof.stored, len(proof.layout) - 1

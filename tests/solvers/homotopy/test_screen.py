@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sparseopt.problems import LPD, CompressedSensing, DantzigSelector, LADLasso, QuantileLasso
-from sparseopt.solvers.homotopy.candidates import Candidates
+from sparseopt.solvers.homotopy.candidates import CandidateProgram
 from sparseopt.solvers.homotopy.products import rough_product
 from sparseopt.solvers.homotopy.program import ScaledProgram
 from sparseopt.solvers.homotopy.start import crash, optimal_from
@@ -43,7 +43,7 @@ def looks(model, seed):
     if program.A.symmetric:
         columns = np.union1d(rows, columns)
     sides = [
-        Candidates(
+        CandidateProgram(
             basis, rows, columns, lambda primal: rough_product(program.A, program, primal), few
         )
         for few in (0.0, np.inf)
