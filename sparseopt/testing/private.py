@@ -43,7 +43,7 @@ def private_samples(rng: np.random.Generator) -> FamilySamples:
 
 def _smooth(rng: np.random.Generator) -> EmbeddingFit:
     points, centres = rng.uniform(size=(6000, 2)), rng.uniform(size=(400, 2))
-    distances = np.sum((points[:, None] - centres[None]) ** 2, axis=2)
+    distances = sum(np.subtract.outer(points[:, k], centres[:, k]) ** 2 for k in range(2))
     Phi = np.exp(-50.0 * distances) / 20.0
     return EmbeddingFit(Phi=Phi, mu=Phi.mean(axis=0) + 0.001 * rng.normal(size=400))
 

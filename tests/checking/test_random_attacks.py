@@ -9,10 +9,9 @@ from thorough import first
 KINDS = {"Farkas", "ray", "reduced cost", "inflation", "fixed charge", "numbers", "points", "true"}
 
 
-@pytest.mark.parametrize("count", first(1, [60, 300]))
+@pytest.mark.parametrize("count", first(1, [8, 300]))
 def test_no_random_attack_is_believed(count):
-    seconds = 8.0 if count < 100 else 60.0
-    found = campaign(count, seconds, seed=1, exactly=True)
+    found = campaign(count, 60.0, seed=1, exactly=True)
     assert set(found) >= KINDS
     for kind, verdicts in found.items():
         assert verdicts["disagreements"] == 0, kind

@@ -1,6 +1,6 @@
 """Plain Python and compiled functions give the same status, verdict and objective.
 
-The number of random problems is 60, with ``--thorough`` 500, or what SPARSEOPT_TRIALS says.
+It is tried on a random problem of each kind, on 500 with ``--thorough``, or on SPARSEOPT_TRIALS.
 """
 
 import os
@@ -25,7 +25,9 @@ MORE = (
 )
 
 
-@pytest.mark.parametrize("trials", [60, pytest.param(500, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "trials", [len(KINDS) + len(MORE), pytest.param(500, marks=pytest.mark.thorough)]
+)
 def test_plain_python_and_compiled_code_agree(trials: int) -> None:
     samples = [*KINDS.values(), *MORE]
     for trial in range(int(os.environ.get("SPARSEOPT_TRIALS", trials))):
