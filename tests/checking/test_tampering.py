@@ -230,7 +230,7 @@ def test_every_changed_code_is_refuted(name):
 
 
 @EVERY
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_any_changed_number_of_a_path_is_refuted(name, data):
     """Numbers of at least 1% of the largest of their kind, by at least 1e-6 of themselves."""
@@ -251,7 +251,7 @@ def test_any_changed_number_of_a_path_is_refuted(name, data):
 
 
 @EVERY
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_any_changed_point_is_refuted_even_with_its_true_objective(name, data):
     result, problem = POINTS[name], PROBLEMS[name]

@@ -58,7 +58,7 @@ KINDS = ("dantzig", "lad", "intercept", "lp", "both")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=4)
 @given(seed=st.integers(0, 10_000))
 def test_a_true_path_is_verified(kind, seed):
     problem = small(kind, seed)
@@ -82,7 +82,7 @@ def test_paths_of_random_problems_reach_zero(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=4)
 @given(seed=st.integers(0, 10_000), position=st.floats(0.1, 0.9))
 def test_a_true_optimum_is_verified(kind, seed, position):
     problem = small(kind, seed)

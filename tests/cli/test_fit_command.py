@@ -10,7 +10,7 @@ import sparseopt
 from sparseopt.cli import main
 from sparseopt.estimators import LADLasso, QuantileLassoCV
 
-FRAME = load_diabetes(as_frame=True, scaled=False).frame
+FRAME = load_diabetes(as_frame=True, scaled=False).frame[::3]
 
 
 @pytest.fixture

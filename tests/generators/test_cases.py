@@ -11,7 +11,9 @@ TABLE_1 = ["mean-shift", "covariance-shift", "gaussian-laplace", "gaussian-mixtu
 
 
 @pytest.mark.parametrize("name", TABLE_1)
-@pytest.mark.parametrize(("D", "d"), [(20, 5), (40, 10), (60, 6)])
+@pytest.mark.parametrize(
+    ("D", "d"), [(20, 5), (40, 10), pytest.param(60, 6, marks=pytest.mark.thorough)]
+)
 def test_table_1_is_proven(name, D, d):
     problem = generators.generate(name, seed=1, D=D, d=d)
     result = sparseopt.solve(problem, backend="strs-bnb")

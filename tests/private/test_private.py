@@ -107,7 +107,7 @@ def test_delta_is_that_of_dp_accounting(epsilon, delta):
 
 @pytest.mark.parametrize("variance", [1, 5, 30])
 def test_samples_follow_the_discrete_gaussian(variance):
-    draws = np.array(private.discrete_gaussian(variance, 20_000))
+    draws = np.array(private.discrete_gaussian(variance, 6_000))
     reach = 3 * math.isqrt(variance) + 1
     k = np.arange(-reach, reach + 1)
     mass = np.exp(-(np.arange(-200, 201) ** 2) / (2.0 * variance))

@@ -52,7 +52,12 @@ def _cases() -> Iterator[object]:
 
 def _outside(name: str) -> bool:
     """Return whether a backend is somebody else's solver behind our interface."""
-    return type(get_backend(name)).__module__.split(".")[2] in {"adapters", "cvxpy", "peers"}
+    return type(get_backend(name)).__module__.split(".")[2] in {
+        "adapters",
+        "cvxpy",
+        "highs",
+        "peers",
+    }
 
 
 def _why_not(name: str) -> str:

@@ -122,7 +122,7 @@ def test_the_order_grows_with_radius_and_precision():
     st.lists(st.integers(-5, 5) | st.floats(-5, 5), min_size=1, max_size=40),
     st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_median_of_all_distances(x, y, nonzero):
     x, y = np.array(x, dtype=float), np.array(y, dtype=float)
     distances = np.abs(x[:, None] - y).ravel()

@@ -51,7 +51,7 @@ def test_the_whole_is_one_program_too():
 
 
 def test_fewer_observations_than_variables_end_where_a_column_is_infeasible():
-    problem = CLIME(covariance(30, n=12))
+    problem = CLIME(covariance(16, n=8))
     result = solve(problem)
     assert result.path.stopped_by == "infeasible_below"
     assert result.verdict is Verdict.VERIFIED

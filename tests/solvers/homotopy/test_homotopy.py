@@ -113,7 +113,7 @@ def regressions(seed):
     yield LADLasso(X, y, fit_intercept=True, weights=weights)
 
 
-@pytest.mark.parametrize("block", first(2, range(5)))
+@pytest.mark.parametrize("block", first(1, range(5)))
 def test_degenerate_regressions_end_in_an_optimal_path(block):
     rng = np.random.default_rng(block)
     for seed in range(8 * block, 8 * block + 8):
@@ -150,7 +150,7 @@ def test_the_lad_lasso_jumps_and_both_sides_are_reported():
 def test_a_coefficient_passes_through_zero_without_a_change_of_basis():
     """The event that is missed most: consecutive bases differ in the sign of one coefficient."""
     found = 0
-    for seed in range(60):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(12, 6)) @ rng.normal(size=(6, 6))
         problem = DantzigSelector(X, rng.normal(size=12))
@@ -262,7 +262,7 @@ def test_two_multipliers_prove_a_range_infeasible_and_no_less():
     assert sparseopt.check(other, result.with_changes(problem=other)).verdict is Verdict.REFUTED
 
 
-@pytest.mark.parametrize("seed", [39, 237])
+@pytest.mark.parametrize("seed", first(1, [237, 39]))
 def test_a_path_is_accurate_where_it_becomes_infeasible(seed):
     # the scatter of integer data of low rank: values change by 1e5 of their size with lam
     rng = np.random.default_rng(seed)

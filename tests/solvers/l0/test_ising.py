@@ -99,7 +99,7 @@ def test_separated_nodes_are_flagged_and_their_loss_goes_to_zero():
 def test_sets_below_a_separated_one_are_fitted_from_where_there_is_curvature():
     # Warm starts from coefficients that separate used to end where they began.
     separated = 0
-    for seed in range(40):
+    for seed in range(15):
         rng = np.random.default_rng(seed)
         X = rng.choice([-1.0, 1.0], size=(int(rng.integers(8, 26)), 7))
         X[:, 2] = np.sign(X[:, 0] + X[:, 1] + X[:, 3] + 0.5)
@@ -112,7 +112,7 @@ def test_sets_below_a_separated_one_are_fitted_from_where_there_is_curvature():
                 sets = np.array(list(itertools.combinations(range(5), k)))
                 best = logistic_fits(Z[sets], 0.0)[1].min()
                 assert found.loss[6 * j + k] == pytest.approx(best, abs=1e-9)
-    assert separated > 100
+    assert separated > 30
 
 
 def test_a_ridge_leaves_nothing_separated():
