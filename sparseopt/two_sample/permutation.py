@@ -1,8 +1,9 @@
 r"""Permutation distributions of two-sample statistics.
 
-With all matrices of the pooled test data at hand a permutation needs no new kernel value: if the
-columns of S mark who is called x, the sums of the Gram matrix K within and across the two parts are
-column sums of S * (K S), one matrix product for many permutations.
+A permutation needs no new kernel value: if the rows of S mark who is called x, the sums of the Gram
+matrix K within and across the two parts are row sums of S * (S K), one matrix product for many
+permutations. A small K is held; of a large one the blocks pass by, each for all permutations. Where
+K has features, :math:`K = \Phi W \Phi'`, the sums are those of squares of :math:`S \Phi`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,19 @@ from typing import Protocol
 import numpy as np
 
 from sparseopt.problems.base import Array
+from sparseopt.problems.twosample.statistics.linear import blocks
+from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 
-__all__ = ["GramStatistic", "ScoreStatistic", "Statistic", "permutation_test"]
+__all__ = [
+    "FeatureStatistic",
+    "GramStatistic",
+    "KernelStatistic",
+    "ScoreStatistic",
+    "Statistic",
+    "permutation_test",
+]
 
-_CHUNK = 1 << 22
+_CHUNK = 1 << 23
 """Numbers that the permutations of one product may take."""
 _ROUNDING = 1e-12
 """A permutation whose value is smaller by rounding only counts as equal."""
@@ -63,24 +73,130 @@ class GramStatistic:
 
     def values(self, orders: Array) -> Array:
         """Return the squared MMD of each order, O(size^2) each."""
-        n, m = self.n, self.size - self.n
-        rows = np.arange(len(orders))[:, None]
-        marks = np.zeros(orders.shape)
-        marks[rows, orders[:, :n]] = 1.0
+        marks = _marks(orders, self.n)
         # A product keeps the order of its sums from row to row only in one call: equal splits
         # of the same observations may still differ by rounding, which p-values allow for.
         xx = np.einsum("bi,bi->b", marks @ self.gram, marks)
-        diagonal = np.diagonal(self.gram)
-        own_x = marks @ diagonal
-        own_y = diagonal.sum() - own_x
-        across = marks @ self.gram.sum(axis=1) - xx
-        yy = self.gram.sum() - xx - 2.0 * across
-        within = (xx - own_x) / (n * (n - 1)) + (yy - own_y) / (m * (m - 1))
-        if n == m:
-            # (1) leaves the pairs (x_i, y_i) out.
-            across = across - self.gram[orders[:, :n], orders[:, n:]].sum(axis=1)
-            return np.asarray(within - 2.0 * across / (n * (n - 1)))
-        return np.asarray(within - 2.0 * across / (n * m))
+        sums, diagonal = self.gram.sum(axis=1), np.diagonal(self.gram)
+        matched = np.zeros(len(orders))
+        if 2 * self.n == self.size:
+            matched = self.gram[orders[:, : self.n], orders[:, self.n :]].sum(axis=1)
+        return _squared_mmd(marks, self.n, xx, sums, diagonal, matched)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelStatistic:
+    """The same of a kernel whose Gram matrix is too large to be held.
+
+    Attributes
+    ----------
+    samples : TwoSample
+        The kernel, one of ours.
+    z : array of shape (D,)
+    pooled : array of shape (n + m, D)
+    n : int
+    """
+
+    samples: TwoSample
+    z: Array
+    pooled: Array
+    n: int
+
+    @property
+    def size(self) -> int:
+        return len(self.pooled)
+
+    @property
+    def scale(self) -> float:
+        return self.samples.largest(self.z)
+
+    def values(self, orders: Array) -> Array:
+        """Return the squared MMD of each order, in one pass over half of the kernel's values."""
+        N, marks = self.size, _marks(orders, self.n)
+        xx, sums, diagonal = np.zeros(len(orders)), np.zeros(N), np.empty(N)
+        for rows in blocks(N, N):
+            K = self.samples.gram(self.z, self.pooled[rows], self.pooled[rows.start :])
+            count, here, later = len(K), marks[:, rows], marks[:, rows.start + len(K) :]
+            own, rest = K[:, :count], K[:, count:]
+            diagonal[rows] = np.diagonal(own)
+            sums[rows] += K.sum(axis=1)
+            sums[rows.start + count :] += rest.sum(axis=0)
+            xx += np.einsum("bi,bi->b", here @ own + 2.0 * (later @ rest.T), here)
+        matched = self.samples.matched(self.z, self.pooled, orders, self.n)
+        return _squared_mmd(marks, self.n, xx, sums, diagonal, matched)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureStatistic:
+    """The same of a kernel with features, O(size r) for each order.
+
+    Attributes
+    ----------
+    samples : TwoSample
+    z : array of shape (D,)
+    pooled : array of shape (n + m, D)
+    n : int
+    features : array of shape (n + m, r)
+    weights : array of shape (r,)
+        The kernel is the weighted inner product of features.
+    """
+
+    samples: TwoSample
+    z: Array
+    pooled: Array
+    n: int
+    features: Array
+    weights: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.pooled)
+
+    @property
+    def scale(self) -> float:
+        return self.samples.largest(self.z)
+
+    def values(self, orders: Array) -> Array:
+        """Return the squared MMD of each order."""
+        marks = _marks(orders, self.n)
+        of_x = marks @ self.features
+        xx = of_x**2 @ self.weights
+        sums = self.features @ (self.weights * self.features.sum(axis=0))
+        diagonal = self.features**2 @ self.weights
+        matched = self.samples.matched(self.z, self.pooled, orders, self.n)
+        return _squared_mmd(marks, self.n, xx, sums, diagonal, matched)
+
+
+def _marks(orders: Array, n: int) -> Array:
+    """Return 1 for the observations that an order calls x, else 0; shape of `orders`."""
+    marks = np.zeros(orders.shape)
+    marks[np.arange(len(orders))[:, None], orders[:, :n]] = 1.0
+    return marks
+
+
+def _squared_mmd(
+    marks: Array, n: int, xx: Array, sums: Array, diagonal: Array, matched: Array
+) -> Array:
+    """Return the unbiased squared MMD of each row of marks.
+
+    Parameters
+    ----------
+    marks : array of shape (B, n + m)
+    n : int
+    xx : array of shape (B,)
+        Sums of the kernel within x.
+    sums, diagonal : arrays of shape (n + m,)
+        Row sums and diagonal of the Gram matrix.
+    matched : array of shape (B,)
+        Sums over the pairs (x_i, y_i), which (1) leaves out, for n = m.
+    """
+    m = marks.shape[1] - n
+    own_x = marks @ diagonal
+    across = marks @ sums - xx
+    yy = sums.sum() - xx - 2.0 * across
+    within = (xx - own_x) / (n * (n - 1)) + (yy - (diagonal.sum() - own_x)) / (m * (m - 1))
+    pairs = n * (n - 1) if n == m else n * m
+    return np.asarray(within - 2.0 * (across - matched) / pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +242,13 @@ def permutation_test(
     rng : numpy Generator
     """
     pooled = np.arange(statistic.size)
-    observed = float(statistic.values(pooled[None])[0])
     step = max(1, _CHUNK // statistic.size)
-    null = []
+    found = []
     for begin in range(0, permutations, step):
-        count = min(step, permutations - begin)
-        null.append(statistic.values(rng.permuted(np.tile(pooled, (count, 1)), axis=1)))
-    values = np.concatenate(null)
+        orders = np.tile(pooled, (min(step, permutations - begin), 1))
+        orders = rng.permuted(orders, axis=1, out=orders)
+        # The samples themselves come with the first permutations.
+        found.append(statistic.values(orders if begin else np.vstack([pooled, orders])))
+    observed, values = float(found[0][0]), np.concatenate(found)[1:]
     as_large = int((values >= observed - _ROUNDING * statistic.scale).sum())
     return observed, (1 + as_large) / (1 + permutations), values

@@ -13,11 +13,19 @@ from sparseopt.backend import Progress
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
-from sparseopt.problems.twosample.statistics.linear import share_of_variance
+from sparseopt.problems.twosample.statistics.linear import automatic_lam as linear_lam
+from sparseopt.problems.twosample.statistics.linear import linear_terms, share_of_variance
 from sparseopt.problems.twosample.statistics.two_samples import TwoSample
+from sparseopt.problems.twosample.statistics.user_kernels import UserKernel
 from sparseopt.registry import get_backend
 from sparseopt.result import Limit, Result
-from sparseopt.two_sample.permutation import GramStatistic, ScoreStatistic, Statistic
+from sparseopt.two_sample.permutation import (
+    FeatureStatistic,
+    GramStatistic,
+    KernelStatistic,
+    ScoreStatistic,
+    Statistic,
+)
 from sparseopt.two_sample.sparse_logistic import sparse_logistic
 
 __all__ = ["SELECTIONS", "Chosen", "Method", "automatic_lam", "choose"]
@@ -25,6 +33,8 @@ __all__ = ["SELECTIONS", "Chosen", "Method", "automatic_lam", "choose"]
 SELECTIONS = ("strs", "quadratic", "gaussian", "kernel", "sparse-logistic", "none")
 
 _KERNELS = {"strs": "linear", "quadratic": "quadratic", "gaussian": "gaussian"}
+_HELD = 1 << 11
+"""Observations whose Gram matrix is held: 32 MB."""
 _SIGNED = ("strs", "quadratic")
 """Selections whose weights may be negative and mean something then."""
 
@@ -126,7 +136,12 @@ class Chosen:
         pooled = np.concatenate([x, y])
         if self.samples is None:
             return ScoreStatistic(pooled @ self.z, len(x))
-        return GramStatistic(self.samples.gram(self.z, pooled, pooled), len(x))
+        if len(pooled) <= _HELD or isinstance(self.samples.kernel, UserKernel):
+            return GramStatistic(self.samples.gram(self.z, pooled, pooled), len(x))
+        found = self.samples.features(self.z, pooled)
+        if found is None:
+            return KernelStatistic(self.samples, self.z, pooled, len(x))
+        return FeatureStatistic(self.samples, self.z, pooled, len(x), *found)
 
     def witness(self, x: Array, y: Array, points: Array) -> Array:
         """Return the mean kernel value with x less that with y at points, (12)."""
@@ -191,6 +206,8 @@ def automatic_lam(method: Method, x: Array, y: Array, d: int) -> float:
     float
     """
     problem = _problem(method, x, y, d, 0.0)
+    if problem.kernel == "linear":
+        return linear_lam(*linear_terms(problem.x, problem.y, problem.samples.bandwidth), d)
     # The ratio needs no proof, which may take long.
     equivalent = problem.as_strs()
     if equivalent is None:

@@ -14,7 +14,13 @@ from sparseopt.two_sample import (
     non_discovery_proportion,
     two_sample_test,
 )
-from sparseopt.two_sample.permutation import GramStatistic, ScoreStatistic, permutation_test
+from sparseopt.two_sample.permutation import (
+    FeatureStatistic,
+    GramStatistic,
+    KernelStatistic,
+    ScoreStatistic,
+    permutation_test,
+)
 
 SELECTIONS = ["strs", "quadratic", "gaussian", "sparse-logistic", "none"]
 QUICK = {"restarts": 1, "iterations": 2}
@@ -56,6 +62,36 @@ def test_permutations_of_the_gram_matrix_are_those_of_the_samples(kernel, n, m):
             pooled[order[:n]], pooled[order[n:]], kernel, samples.bandwidth, samples.c
         )
         assert value == pytest.approx(shuffled.mmd(z), abs=1e-13)
+
+
+@pytest.mark.parametrize(("n", "m"), [(145, 145), (150, 137)])
+@pytest.mark.parametrize("kernel", ["linear", "quadratic", "gaussian"])
+def test_large_samples_need_no_gram_matrix(kernel, n, m, monkeypatch):
+    monkeypatch.setattr("sparseopt.problems.twosample.statistics.linear._CHUNK", 10_000)
+    x, y = shifted(n, m, 3)
+    samples = TwoSample.of(x, y, kernel)
+    z = np.array([0.6, 0.0, -0.8])
+    pooled = np.concatenate([x, y])
+    orders = np.array([np.random.default_rng(s).permutation(n + m) for s in range(9)])
+    held = GramStatistic(samples.gram(z, pooled, pooled), n)
+    passing = KernelStatistic(samples, z, pooled, n)
+    np.testing.assert_allclose(passing.values(orders), held.values(orders), atol=1e-14)
+    assert held.scale <= passing.scale
+    found = samples.features(z, pooled)
+    assert (found is not None) == (kernel == "linear")
+    if found is not None:
+        features = FeatureStatistic(samples, z, pooled, n, *found)
+        np.testing.assert_allclose(features.values(orders), held.values(orders), atol=1e-13)
+
+
+def test_a_test_of_large_samples_is_the_same(monkeypatch):
+    x, y = shifted(60, 60, 3)
+    held = [two_sample_test(x, y, kernel, n_permutations=99) for kernel in ("strs", "none")]
+    monkeypatch.setattr("sparseopt.two_sample.selecting._HELD", 0)
+    passing = [two_sample_test(x, y, kernel, n_permutations=99) for kernel in ("strs", "none")]
+    for one, two in zip(held, passing, strict=True):
+        assert two.statistic == pytest.approx(one.statistic, abs=1e-13)
+        assert two.p_value == one.p_value
 
 
 def test_the_p_value_counts_values_at_least_as_large():

@@ -199,13 +199,7 @@ class KernelSelection(Problem):
     def objective_scale(self, x: Array, lam: float | None = None) -> float:
         """Return the size of the kernel's values and of the variance: what is added up."""
         z = as_vector("x", x, self.x.shape[1])
-        if self.kernel == "gaussian":
-            largest = 1.0
-        elif isinstance(self.kernel, UserKernel):
-            largest = float(np.abs(self.kernel.gram(z, self.x, self.x)).max())
-        else:
-            largest = float(np.abs(z).sum())
-            largest = (largest + (self.c or 0.0)) ** 2 if self.kernel == "quadratic" else largest
+        largest = self.samples.largest(z)
         return 4.0 * largest * (1.0 + self.lam * largest)
 
     def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:

@@ -131,6 +131,22 @@ def test_the_median_of_all_distances(x, y, nonzero):
     assert median_distance(x, y, nonzero=nonzero) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("digits", [0, 1, 8])
+def test_the_median_of_squares_is_found_without_holding_them(digits, monkeypatch):
+    monkeypatch.setattr("sparseopt.problems.twosample.statistics.linear._CHUNK", 20)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        sizes = rng.integers(4, 12, 2)
+        x, y = (np.round(rng.normal(size=(n, 2)), digits) for n in sizes)
+        if seed % 4 == 0:
+            y = y * 1e-3 + 1e3
+        both = TwoSample.of(x, y, "gaussian", dense=True)
+        pooled = np.concatenate([x, y])
+        squares = np.sum((pooled[:, None] - pooled[None]) ** 2, axis=2)
+        median = np.median(squares) or np.median(squares[squares > 0.0])
+        assert both.bandwidth[0] == pytest.approx(median, rel=1e-9)
+
+
 @pytest.mark.parametrize("digits", [0, 1, 12])
 def test_the_median_of_many_distances(digits):
     rng = np.random.default_rng(digits)

@@ -10,7 +10,13 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.statistics.hermite import features, order
 
-__all__ = ["automatic_lam", "blocks", "linear_terms", "share_of_variance"]
+__all__ = [
+    "automatic_lam",
+    "blocks",
+    "linear_terms",
+    "scalar_features",
+    "share_of_variance",
+]
 
 _AUTOMATIC = 1.0 / 16.0
 """Part of MMD^2 / variance that the automatic lam is; docs/two-sample.md says why."""
@@ -40,16 +46,12 @@ def linear_terms(x: Array, y: Array, bandwidth: Array) -> tuple[Array, Array]:
     p, q = np.empty((n, D)), np.empty((m, D))
     xx, yy, xy = np.empty(D), np.empty(D), np.empty(D)
     for s in range(D):
-        tau = float(np.sqrt(bandwidth[s]))
-        low, high = min(x[:, s].min(), y[:, s].min()), max(x[:, s].max(), y[:, s].max())
-        centre = low + (high - low) / 2.0
-        u, v = (x[:, s] - centre) / tau, (y[:, s] - centre) / tau
-        count = order((high - low) / (2.0 * tau), _TRUNCATION, largest=(n + m) // 4)
-        if count is None:
+        column = np.concatenate([x[:, s], y[:, s]])
+        phi = scalar_features(column, float(bandwidth[s]), (n + m) // 4)
+        if phi is None:
             # Not centred: an outlier would take the precision of all others.
-            means = _direct(x[:, s] / tau, y[:, s] / tau)
+            means = _direct(*np.split(column / np.sqrt(bandwidth[s]), [n]))
         else:
-            phi = features(np.concatenate([u, v]), count)
             mean_x, mean_y = phi[:, :n].mean(axis=1), phi[:, n:].mean(axis=1)
             means = (
                 mean_x @ phi[:, :n],
@@ -69,6 +71,23 @@ def linear_terms(x: Array, y: Array, bandwidth: Array) -> tuple[Array, Array]:
     N = 2.0 * n * m / (n + m)
     p, q = p - p.mean(axis=0), q - q.mean(axis=0)
     return a, 4.0 * N * (p.T @ p / n**2 + q.T @ q / m**2)
+
+
+def scalar_features(column: Array, bandwidth: float, largest: int) -> Array | None:
+    """Return the Hermite features of one variable's kernel to 1e-14, shape (C, N).
+
+    Parameters
+    ----------
+    column : array of shape (N,)
+    bandwidth : float
+        tau^2.
+    largest : int
+        None is returned where more features than this would be needed.
+    """
+    tau = float(np.sqrt(bandwidth))
+    low, high = float(column.min()), float(column.max())
+    count = order((high - low) / (2.0 * tau), _TRUNCATION, largest)
+    return None if count is None else features((column - (low + (high - low) / 2.0)) / tau, count)
 
 
 def automatic_lam(a: Array, V: Array, d: int) -> float:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 
 from sparseopt.problems.base import Array
 
-__all__ = ["median_distance"]
+__all__ = ["median_distance", "ranked"]
+
+_BITS = 44
+"""Bits of a number in double precision that are not counted by."""
 
 
 def median_distance(x: Array, y: Array, *, nonzero: bool = False) -> float:
@@ -60,6 +65,37 @@ def median_distance(x: Array, y: Array, *, nonzero: bool = False) -> float:
     distances = np.sort(_between(x, y, low, high))
     at = np.clip(np.array(middle) - below, 0, len(distances) - 1)
     return float(distances[at].mean())
+
+
+def ranked(parts: Callable[[], Iterable[Array]], ranks: list[int]) -> list[float]:
+    """Return order statistics of nonnegative numbers that come in parts, without holding them all.
+
+    The first bits of a number, its exponent and 8 of its fraction, are counted in one pass; the
+    numbers that share those of the ranks are sorted after a second one.
+
+    Parameters
+    ----------
+    parts : callable
+        Yields the arrays, the same each time.
+    ranks : list of int
+        Increasing, from 0.
+
+    Returns
+    -------
+    list of float
+    """
+    counts = np.zeros(1 << (64 - _BITS), dtype=np.int64)
+    for part in parts():
+        counts += np.bincount(part.view(np.int64) >> _BITS, minlength=len(counts))
+    upto = np.cumsum(counts)
+    first, last = (int(np.searchsorted(upto, rank, "right")) for rank in (ranks[0], ranks[-1]))
+    kept = []
+    for part in parts():
+        bits = part.view(np.int64) >> _BITS
+        kept.append(part[(bits >= first) & (bits <= last)])
+    numbers = np.sort(np.concatenate(kept))
+    before = int(upto[first] - counts[first])
+    return [float(numbers[rank - before]) for rank in ranks]
 
 
 def _within(x: Array, y: Array, t: float) -> int:
