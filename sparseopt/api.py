@@ -219,7 +219,7 @@ def _choose(problem: Problem, params: SolveParams, after: str | None = None) -> 
     """Take the first backend, of those `after` one, that is available and answers the question."""
     reasons = []
     passed_over = []
-    names = list(backend_names())
+    names = backend_names(problem.family)
     for name in names[names.index(after) + 1 :] if after in names else names:
         try:
             engine = get_backend(name)
@@ -242,6 +242,9 @@ def _choose(problem: Problem, params: SolveParams, after: str | None = None) -> 
                 return engine, "; passed over: ".join([why, *passed_over[:1]])
         reasons.append(reason)
         passed_over.append(reason)
+    others = [name for name in backend_names() if name not in names]
+    if others:
+        reasons.append(f"{', '.join(others)} take no {problem.family} problems")
     raise UnsupportedProblem(f"no backend can solve {problem.kind}: " + "; ".join(reasons))
 
 

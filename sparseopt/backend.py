@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import logging
 import signal
@@ -496,9 +495,11 @@ class Backend(ABC):
 
 @cache
 def _installed_version(distribution: str) -> str | None:
+    from importlib import metadata
+
     try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
         return None
 
 

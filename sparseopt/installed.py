@@ -4,13 +4,36 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.metadata
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["entry_points", "resolve"]
+__all__ = ["Deferred", "entry_points", "resolve"]
+
+
+class Deferred:
+    """A module that is imported when something of it is first asked for.
+
+    For what few programs need and takes long: ``scipy.sparse`` as long as NumPy itself.
+
+    Parameters
+    ----------
+    name : str
+        Its full name.
+
+    Examples
+    --------
+    >>> fractions = Deferred("fractions")
+    >>> fractions.Fraction(2, 4)
+    Fraction(1, 2)
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self._name), attribute)
 
 
 def entry_points(group: str) -> Mapping[str, str]:
@@ -61,7 +84,9 @@ def _installation() -> tuple[tuple[str, int], ...]:
 
 @functools.lru_cache(maxsize=16)
 def _scanned(group: str, installation: tuple[tuple[str, int], ...]) -> Mapping[str, str]:
+    from importlib import metadata  # takes as long as all of this package's lower layers
+
     found: dict[str, str] = {}
-    for entry in importlib.metadata.entry_points(group=group):
+    for entry in metadata.entry_points(group=group):
         found.setdefault(entry.name, entry.value)
     return found

@@ -12,56 +12,70 @@ __all__ = ["ENTRY_POINT_GROUP", "backend_names", "get_backend"]
 
 ENTRY_POINT_GROUP = "sparseopt.backends"
 
-_OWN: Mapping[str, str] = {
-    "homotopy": "sparseopt.solvers.homotopy:Homotopy",
-    "highs": "sparseopt.solvers.highs.backend:Highs",
-    "highs-ccg": "sparseopt.solvers.highs.ccg:HighsCCG",
-    "strs-bnb": "sparseopt.solvers.strs.bnb:SphereBranchAndBound",
-    "brute-force": "sparseopt.solvers.strs.brute_force:BruteForce",
-    "strs-admm": "sparseopt.solvers.strs.admm:SphereRelaxation",
-    "strs-oa": "sparseopt.solvers.strs.oa:SphereOuterApproximation",
-    "strs-cip": "sparseopt.solvers.strs.cip:ConvexIntegerProgram",
-    "truncation": "sparseopt.solvers.strs.truncation:Truncation",
-    "strs-annealing": "sparseopt.solvers.strs.annealing:AnnealedSelection",
-    "l0-tables": "sparseopt.solvers.l0.l0_tables:L0Tables",
-    "spica": "sparseopt.solvers.l0.spica:Spica",
-    "highs-knapsack": "sparseopt.solvers.highs.knapsack:HighsKnapsack",
-    "knapsack-dp": "sparseopt.solvers.l0.knapsack_dp:KnapsackDP",
-    "l1-neighbourhood": "sparseopt.solvers.l0.l1_neighbourhood:L1Neighbourhood",
-    "misdp-bnb": "sparseopt.solvers.misdp.bnb:SemidefiniteBranchAndBound",
-    "misdp-oa": "sparseopt.solvers.misdp.oa:OuterApproximationBackend",
-    "irls": "sparseopt.solvers.subspace.irls:ReweightedSubspace",
-    "reaper": "sparseopt.solvers.subspace.reaper:Reaper",
-    "tyler": "sparseopt.solvers.subspace.classical:Tyler",
-    "pca": "sparseopt.solvers.subspace.classical:PrincipalComponents",
-    "nearest-point": "sparseopt.solvers.private.nearest_point:NearestPoint",
-    "cvxpy": "sparseopt.solvers.cvxpy.backend:Cvxpy",
-    "cvxpy-relaxation": "sparseopt.solvers.cvxpy.relaxation:CvxpyRelaxation",
-    "scip": "sparseopt.solvers.adapters.scip_:Scip",
-    "gurobi": "sparseopt.solvers.adapters.gurobi_:Gurobi",
-    "copt": "sparseopt.solvers.adapters.copt_:Copt",
-    "xpress": "sparseopt.solvers.adapters.xpress_:Xpress",
-    "mosek": "sparseopt.solvers.adapters.mosek_:Mosek",
-    "scipsdp": "sparseopt.solvers.peers.scipsdp_:ScipSdp",
-    "pyprimal": "sparseopt.solvers.peers.pyprimal_:PyPrimal",
-    "sklearn-quantile": "sparseopt.solvers.peers.sklearn_:SklearnQuantile",
-    "quantreg": "sparseopt.solvers.peers.quantreg_:Quantreg",
-    "statsmodels": "sparseopt.solvers.peers.statsmodels_:StatsmodelsQuantReg",
-    "leaps": "sparseopt.solvers.peers.leaps_:Leaps",
-    "abess": "sparseopt.solvers.peers.abess_:Abess",
-    "sklearn-lars": "sparseopt.solvers.peers.lars_:SklearnLars",
-    "sklearn-glasso": "sparseopt.solvers.peers.glasso_:SklearnGraphicalLasso",
+_OWN: Mapping[str, tuple[str, str]] = {
+    "homotopy": ("parametric", "sparseopt.solvers.homotopy:Homotopy"),
+    "highs": ("parametric", "sparseopt.solvers.highs.backend:Highs"),
+    "highs-ccg": ("parametric", "sparseopt.solvers.highs.ccg:HighsCCG"),
+    "strs-bnb": ("strs", "sparseopt.solvers.strs.bnb:SphereBranchAndBound"),
+    "brute-force": ("strs", "sparseopt.solvers.strs.brute_force:BruteForce"),
+    "strs-admm": ("strs", "sparseopt.solvers.strs.admm:SphereRelaxation"),
+    "strs-oa": ("strs", "sparseopt.solvers.strs.oa:SphereOuterApproximation"),
+    "strs-cip": ("strs", "sparseopt.solvers.strs.cip:ConvexIntegerProgram"),
+    "truncation": ("strs", "sparseopt.solvers.strs.truncation:Truncation"),
+    "strs-annealing": ("twosample", "sparseopt.solvers.strs.annealing:AnnealedSelection"),
+    "l0-tables": ("budget", "sparseopt.solvers.l0.l0_tables:L0Tables"),
+    "spica": ("budget", "sparseopt.solvers.l0.spica:Spica"),
+    "highs-knapsack": ("budget", "sparseopt.solvers.highs.knapsack:HighsKnapsack"),
+    "knapsack-dp": ("budget", "sparseopt.solvers.l0.knapsack_dp:KnapsackDP"),
+    "l1-neighbourhood": ("budget", "sparseopt.solvers.l0.l1_neighbourhood:L1Neighbourhood"),
+    "misdp-bnb": ("misdp", "sparseopt.solvers.misdp.bnb:SemidefiniteBranchAndBound"),
+    "misdp-oa": ("misdp", "sparseopt.solvers.misdp.oa:OuterApproximationBackend"),
+    "irls": ("subspace", "sparseopt.solvers.subspace.irls:ReweightedSubspace"),
+    "reaper": ("subspace", "sparseopt.solvers.subspace.reaper:Reaper"),
+    "tyler": ("subspace", "sparseopt.solvers.subspace.classical:Tyler"),
+    "pca": ("subspace", "sparseopt.solvers.subspace.classical:PrincipalComponents"),
+    "nearest-point": ("private", "sparseopt.solvers.private.nearest_point:NearestPoint"),
+    "cvxpy": ("misdp parametric", "sparseopt.solvers.cvxpy.backend:Cvxpy"),
+    "cvxpy-relaxation": ("misdp strs", "sparseopt.solvers.cvxpy.relaxation:CvxpyRelaxation"),
+    "scip": ("misdp budget parametric strs", "sparseopt.solvers.adapters.scip_:Scip"),
+    "gurobi": ("misdp budget parametric strs", "sparseopt.solvers.adapters.gurobi_:Gurobi"),
+    "copt": ("misdp budget parametric strs", "sparseopt.solvers.adapters.copt_:Copt"),
+    "xpress": ("misdp budget parametric strs", "sparseopt.solvers.adapters.xpress_:Xpress"),
+    "mosek": ("misdp budget parametric", "sparseopt.solvers.adapters.mosek_:Mosek"),
+    "scipsdp": ("misdp", "sparseopt.solvers.peers.scipsdp_:ScipSdp"),
+    "pyprimal": ("parametric", "sparseopt.solvers.peers.pyprimal_:PyPrimal"),
+    "sklearn-quantile": ("parametric", "sparseopt.solvers.peers.sklearn_:SklearnQuantile"),
+    "quantreg": ("parametric", "sparseopt.solvers.peers.quantreg_:Quantreg"),
+    "statsmodels": ("parametric", "sparseopt.solvers.peers.statsmodels_:StatsmodelsQuantReg"),
+    "leaps": ("budget", "sparseopt.solvers.peers.leaps_:Leaps"),
+    "abess": ("budget", "sparseopt.solvers.peers.abess_:Abess"),
+    "sklearn-lars": ("budget", "sparseopt.solvers.peers.lars_:SklearnLars"),
+    "sklearn-glasso": ("budget", "sparseopt.solvers.peers.glasso_:SklearnGraphicalLasso"),
 }
-"""In the order in which ``backend="auto"`` prefers them; the peers come last."""
+"""Families and class, as ``backend="auto"`` prefers them; the peers come last."""
 
 
-def _registered() -> Mapping[str, str]:
-    return {**_OWN, **{k: v for k, v in entry_points(ENTRY_POINT_GROUP).items() if k not in _OWN}}
+def _others() -> Mapping[str, str]:
+    entries = entry_points(ENTRY_POINT_GROUP)
+    return {name: target for name, target in entries.items() if name not in _OWN}
 
 
-def backend_names() -> tuple[str, ...]:
-    """Names of all registered backends, whether they can run here or not."""
-    return tuple(_registered())
+def backend_names(family: str | None = None) -> tuple[str, ...]:
+    """Names of all registered backends, whether they can run here or not.
+
+    Parameters
+    ----------
+    family : str, optional
+        A family of problems; of our own backends only those that take some of it. Nothing is
+        imported to find out.
+
+    Returns
+    -------
+    tuple of str
+        Ours in the order in which ``backend="auto"`` prefers them, then those of others.
+    """
+    own = (name for name, (taken, _) in _OWN.items() if family is None or family in taken.split())
+    return (*own, *_others())
 
 
 def get_backend(name: str) -> Backend:
@@ -84,7 +98,7 @@ def get_backend(name: str) -> Backend:
         When a third party's entry point cannot be loaded or has another API version.
     """
     # Entry points cost milliseconds to look up: only for names that are not our own.
-    target = _OWN.get(name) or _registered().get(name)
+    target = _OWN[name][1] if name in _OWN else _others().get(name)
     if target is None:
         raise BackendNotFound(
             f"no backend is called {name!r}; there are: {', '.join(backend_names())}"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 __all__ = ["Cone", "PSDBlock", "Program", "QuadraticRow"]
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from sparseopt.paths.parametric import ParametricPath, SparseRows
 from sparseopt.problems import LinearMap, ParametricProblem, Pieces, PiecewiseLinearProgram
@@ -23,6 +22,8 @@ __all__ = ["affine_solution", "path_from_codes"]
 
 _SNAP = 1e-11
 """A coefficient this close to the kink that it meets is on it; relative to the largest terms."""
+_SMALL = 32
+"""Size up to which a kernel's inverse takes no longer than its factors."""
 
 
 def affine_solution(
@@ -276,14 +277,19 @@ def _product(length: int, full: Any, some: Any, pairs: Array) -> Array:
 
 def _solve_kernel(B: Array, target: Array, slopes: Array) -> tuple[Array, Array]:
     """Solve B x = target and B'u = slopes, each with one step of iterative refinement."""
-    lu, pivots, info = scipy.linalg.lapack.dgetrf(B)
+    if len(B) <= _SMALL:
+        inverse = np.linalg.inv(B)
+        x, u = inverse @ target, inverse.T @ slopes
+        return x + inverse @ (target - B @ x), u + inverse.T @ (slopes - B.T @ u)
+    from scipy.linalg.lapack import dgetrf, dgetrs
+
+    lu, pivots, info = dgetrf(B)
     if info != 0:
         raise np.linalg.LinAlgError("the kernel of a basis is singular")
-    factors = (lu, pivots)
-    x = scipy.linalg.lu_solve(factors, target, check_finite=False)
-    x += scipy.linalg.lu_solve(factors, target - B @ x, check_finite=False)
-    u = scipy.linalg.lu_solve(factors, slopes, trans=1, check_finite=False)
-    u += scipy.linalg.lu_solve(factors, slopes - B.T @ u, trans=1, check_finite=False)
+    x, _ = dgetrs(lu, pivots, target)
+    x += dgetrs(lu, pivots, target - B @ x)[0]
+    u, _ = dgetrs(lu, pivots, slopes, trans=1)
+    u += dgetrs(lu, pivots, slopes - B.T @ u, trans=1)[0]
     return x, u
 
 

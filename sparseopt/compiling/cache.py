@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import importlib.metadata
 import logging
 import pickle
 import platform
@@ -169,7 +168,9 @@ def _numba(module: str) -> Any:
 @cache
 def _environment() -> str:
     """Return a short name of what else the machine code depends on, found without numba."""
-    versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite")]
+    from importlib import metadata
+
+    versions = [metadata.version(name) for name in ("numba", "llvmlite")]
     about = [sys.implementation.cache_tag, sys.platform, platform.machine(), *versions]
     return hashlib.sha256("\0".join(map(str, about)).encode()).hexdigest()[:8]
 

@@ -10,18 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
+from sparseopt.installed import Deferred
 from sparseopt.io.archive import Archive, open_archive, write_archive
 from sparseopt.io.files import naming, open_read, replacing
 from sparseopt.io.header import FORMAT, VERSION, checked_facts, checked_header
 from sparseopt.io.strict_json import dumps, loads_object
 from sparseopt.problems import Problem
 from sparseopt.problems.base import Array
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["build_problem", "read_npz", "read_npz_header", "write_npz"]
 

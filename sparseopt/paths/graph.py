@@ -6,14 +6,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.errors import ParamError
+from sparseopt.installed import Deferred
 from sparseopt.paths.budget import BudgetPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.verbs import borrows
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["GraphPath", "Rule"]
 

@@ -6,20 +6,25 @@ import hashlib
 import html
 import json
 import mmap
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
 from sparseopt.families import broken_families, families
-from sparseopt.installed import resolve
+from sparseopt.installed import Deferred, resolve
 
 if TYPE_CHECKING:
     from sparseopt.params import SolveParams
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = [
     "Array",
@@ -28,6 +33,7 @@ __all__ = [
     "as_vector",
     "freeze",
     "freeze_csr",
+    "is_sparse",
     "problem_class",
     "problem_kinds",
     "unmasked",
@@ -93,7 +99,7 @@ class Problem(ABC):
     def entries(self) -> int:
         """Entries of the largest array among the fields; nonzero ones of a sparse matrix."""
         values = (getattr(self, field.name) for field in fields(self))
-        sizes = (v.size for v in values if isinstance(v, np.ndarray) or _is_sparse(v))
+        sizes = (v.size for v in values if isinstance(v, np.ndarray) or is_sparse(v))
         return max(map(int, sizes), default=0)
 
     def asked(self, params: SolveParams) -> Any:
@@ -136,7 +142,7 @@ class Problem(ABC):
         arrays: dict[str, Array | sp.csr_array] = {}
         for field in fields(self):
             value: Any = getattr(self, field.name)
-            if isinstance(value, np.ndarray) or _is_sparse(value):
+            if isinstance(value, np.ndarray) or is_sparse(value):
                 arrays[field.name] = value
             elif value is not None:
                 values[field.name] = value
@@ -269,7 +275,7 @@ def as_matrix(field: str, value: Any, *, allow_sparse: bool = False) -> Any:
     ProblemError
         When it is not numeric, not two-dimensional, empty, not finite, or has masked entries.
     """
-    if _is_sparse(value):
+    if is_sparse(value):
         if not allow_sparse:
             raise ProblemError(f"{field} is sparse; expected a dense array ({field}.toarray())")
         matrix = _frozen_csr(field, value)
@@ -315,8 +321,18 @@ def as_vector(field: str, value: object, length: int, *, finite: bool = True) ->
     return freeze(array, value)
 
 
-def _is_sparse(value: object) -> bool:
-    return bool(sp.issparse(value))
+def is_sparse(value: object) -> bool:
+    """Return whether a value is of scipy.sparse; nothing is, where that is not imported.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    bool
+    """
+    return "scipy.sparse" in sys.modules and bool(sp.issparse(value))
 
 
 def freeze(array: Array, given: object) -> Array:
@@ -464,7 +480,7 @@ def _check_finite(field: str, array: Array) -> None:
 
 
 def _hash_array(digest: Any, name: str, array: Any) -> None:
-    if _is_sparse(array):
+    if is_sparse(array):
         array = sp.csr_array(array)
         for part in ("data", "indices", "indptr"):
             entries = getattr(array, part)

@@ -15,11 +15,18 @@ the checker use anything of this module: it has fits of its own
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.special import expit
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+
+if TYPE_CHECKING:
+    import scipy.special as special
+else:
+    special = Deferred("scipy.special")
 
 __all__ = ["logistic_fits", "refit", "support_losses"]
 
@@ -146,7 +153,7 @@ def logistic_fits(Z: Array, ridge: float) -> tuple[Array, Array]:
     active = np.arange(count)
     for _ in range(_NEWTON):
         rows, here = Z[active], beta[active]
-        chance = expit(-np.einsum("akn,ak->an", rows, here))
+        chance = special.expit(-np.einsum("akn,ak->an", rows, here))
         gradient = np.einsum("akn,an->ak", rows, chance) / n - 2.0 * ridge * here
         hessian = (rows * (chance * (1.0 - chance))[:, None, :]) @ rows.transpose(0, 2, 1) / n
         # A trace of a ridge keeps flat directions of separated nodes solvable.

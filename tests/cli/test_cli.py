@@ -123,7 +123,8 @@ class Scripted(Backend):
 
 @pytest.fixture
 def scripted(monkeypatch):
-    monkeypatch.setattr(registry, "_OWN", {**registry._OWN, "scripted": f"{__name__}:Scripted"})
+    own = {**registry._OWN, "scripted": ("parametric", f"{__name__}:Scripted")}
+    monkeypatch.setattr(registry, "_OWN", own)
     return ("--backend", "scripted", "--set")
 
 
@@ -746,7 +747,7 @@ def scripted_command(instance: Path, *args: object, act: str) -> list[str]:
     code = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from sparseopt import registry\n"
-        f"registry._OWN = {{'scripted': '{Path(__file__).stem}:Scripted'}}\n"
+        f"registry._OWN = {{'scripted': ('parametric', '{Path(__file__).stem}:Scripted')}}\n"
         "from sparseopt.cli import main\n"
         "main(sys.argv[1:])\n"
     )

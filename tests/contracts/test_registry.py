@@ -10,6 +10,7 @@ import pytest
 
 import sparseopt
 from sparseopt import BackendError, BackendNotFound, UnsupportedProblem, Verdict
+from sparseopt.families import families
 from sparseopt.problems import (
     STRS,
     Candidates,
@@ -142,7 +143,9 @@ def test_auto_says_what_it_chose_for_every_family(expected):
 
 
 def test_auto_goes_on_where_a_package_is_missing_and_says_so(monkeypatch):
-    monkeypatch.setattr("sparseopt.api.backend_names", lambda: ("gurobi", "cvxpy", "brute-force"))
+    monkeypatch.setattr(
+        "sparseopt.api.backend_names", lambda family=None: ("gurobi", "cvxpy", "brute-force")
+    )
     found = importlib.util.find_spec
     missing = {"gurobipy"}
     monkeypatch.setattr(
@@ -152,9 +155,21 @@ def test_auto_goes_on_where_a_package_is_missing_and_says_so(monkeypatch):
     assert result.backend == "brute-force"
     assert "passed over: gurobi: gurobipy is not installed" in result.notes[0]
     assert "sparseopt[gurobi]" in result.notes[0]
-    monkeypatch.setattr("sparseopt.api.backend_names", lambda: ("gurobi",))
+    monkeypatch.setattr("sparseopt.api.backend_names", lambda family=None: ("gurobi",))
     with pytest.raises(UnsupportedProblem, match="gurobipy is not installed: pip install"):
         sparseopt.solve(PROBLEM)
+
+
+def test_backends_of_a_family_are_known_without_importing_them():
+    for family in (*families(), "unheard-of"):
+        known = [name for name in backend_names() if family in get_backend(name).families]
+        assert list(backend_names(family)) == known
+    code = """import sys, sparseopt
+sparseopt.solve(sparseopt.problems.STRS([[3.0, 0.0], [0.0, 1.0]], [0.0, 0.0], 1))
+print(*(name for name in sys.modules if name.startswith("sparseopt.solvers.")))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    rooms = {name.split(".")[2] for name in done.stdout.split()}
+    assert rooms == {"strs", "common"}
 
 
 def test_nobody_takes_a_name_of_ours(site):

@@ -9,11 +9,18 @@ Newton's method.
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.special import expit
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+
+if TYPE_CHECKING:
+    import scipy.special as special
+else:
+    special = Deferred("scipy.special")
 
 __all__ = ["logistic_fits", "support_losses"]
 
@@ -127,7 +134,7 @@ def logistic_fits(Z: Array, ridge: float) -> tuple[Array, Array]:
     left = np.arange(count)
     for _ in range(_STEPS):
         z, b = Z[left], beta[left]
-        p = expit(-(b[:, None, :] @ z)[:, 0])
+        p = special.expit(-(b[:, None, :] @ z)[:, 0])
         slope = (z @ p[:, :, None])[:, :, 0] / n - 2.0 * ridge * b
         curvature = (z * (p - p * p)[:, None, :]) @ z.transpose(0, 2, 1) / n
         # A copy of other neighbours, or a separating set, leaves some direction flat.

@@ -19,13 +19,19 @@ what is proven: coefficients beyond B cannot lower it by anything that counts.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
 
 from sparseopt.checking.budget.fits import logistic_fits
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+
+if TYPE_CHECKING:
+    import scipy.special as special
+else:
+    special = Deferred("scipy.special")
 
 __all__ = ["IsingProof", "prove_tables"]
 
@@ -172,7 +178,7 @@ class _Batch:
 def _from_below(Z: Array, beta: Array, ridge: float) -> Array:
     """Bound the smallest losses of sets by duality at their fits, shape (sets,)."""
     k, n = Z.shape[1:]
-    p = expit(-np.einsum("akn,ak->an", Z, beta))
+    p = special.expit(-np.einsum("akn,ak->an", Z, beta))
     if ridge == 0.0:
         # A Newton step of the dual takes g to zero up to rounding.
         weight = p * (1.0 - p)

@@ -22,13 +22,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import matrix_variable, triangle, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["LeafBound", "WeakDuality"]
 

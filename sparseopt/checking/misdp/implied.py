@@ -19,10 +19,11 @@ this one shares nothing with; tests compare the two.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import (
     SemidefiniteBlock,
@@ -31,6 +32,11 @@ from sparseopt.problems.misdp.cones import (
     unpack_symmetric,
 )
 from sparseopt.problems.misdp.problem import MISDP
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["ImpliedBounds"]
 

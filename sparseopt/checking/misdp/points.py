@@ -19,16 +19,22 @@ integers must leave room for the rest.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import CONIC, RANK_ONE
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.misdp.problem import MISDP
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["check_point", "semidefinite_margin"]
 

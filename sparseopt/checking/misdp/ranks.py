@@ -14,17 +14,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.checking.report import Findings
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate, Result, Verdict
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["RankBoxes", "verify_boxes"]
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["Sign", "images", "packed_matrix", "rationals", "semidefinite", "sign_of"]
 

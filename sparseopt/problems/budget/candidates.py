@@ -6,13 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array, unmasked
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["Candidates"]
 

@@ -7,16 +7,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems.base import Array, as_vector, freeze, unmasked
+from sparseopt.installed import Deferred
+from sparseopt.problems.base import Array, as_vector, freeze, is_sparse, unmasked
 from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.column_blocks import ColumnBlocks
 from sparseopt.problems.budget.tables import BudgetProblem
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["L0GraphicalModel", "Loss", "Scaling"]
 
@@ -109,7 +114,7 @@ class L0GraphicalModel(BudgetProblem):
     def _coerce(self) -> None:
         self._set("X", _matrix(self.X))
         candidates = self.candidates
-        if sp.issparse(candidates):
+        if is_sparse(candidates):
             candidates = Candidates.from_adjacency(candidates)
         elif not isinstance(candidates, Candidates):
             candidates = Candidates.from_mask(candidates)

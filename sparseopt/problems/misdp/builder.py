@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.fields import as_symmetric
 from sparseopt.problems.misdp.cones import (
@@ -18,6 +18,11 @@ from sparseopt.problems.misdp.cones import (
     triangle,
 )
 from sparseopt.problems.misdp.problem import MISDP
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["MISDPBuilder"]
 

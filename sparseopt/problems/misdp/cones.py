@@ -11,13 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems.base import Array, as_matrix, as_vector, freeze_csr, unmasked
+from sparseopt.installed import Deferred
+from sparseopt.problems.base import Array, as_matrix, as_vector, freeze_csr, is_sparse, unmasked
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = [
     "SecondOrderCone",
@@ -284,7 +289,7 @@ def as_sparse(field: str, value: Any) -> sp.csr_array:
     ProblemError
         When it is not a matrix of finite numbers.
     """
-    sparse = bool(sp.issparse(value))
+    sparse = is_sparse(value)
     if not sparse:
         value = np.asarray(unmasked(field, value))
     if value.ndim == 2 and 0 in value.shape:

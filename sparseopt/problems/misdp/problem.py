@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array, Problem, as_vector
 from sparseopt.problems.fields import as_names
 from sparseopt.problems.misdp.cones import (
@@ -19,6 +19,11 @@ from sparseopt.problems.misdp.cones import (
     without_negative_zero,
 )
 from sparseopt.problems.misdp.stacks import unstack_blocks, unstack_cones
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["MISDP", "SecondOrderCone", "SemidefiniteBlock"]
 

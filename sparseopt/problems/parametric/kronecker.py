@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import DenseMap, LinearMap
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["KroneckerMap", "RepeatedMap"]
 

@@ -10,15 +10,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from sparseopt.problems.base import Array
+from sparseopt.installed import Deferred
+from sparseopt.problems.base import Array, is_sparse
 
 _BLOCK = 100_000
 """Entries of a matrix whose absolute values are taken at once, so that they stay in the cache."""
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = [
     "DenseMap",
@@ -337,7 +342,7 @@ class StackedMap(LinearMap):
 
     def as_array(self) -> Array | sp.csr_array:
         arrays: list[Any] = [part.as_array() for part in self.parts]
-        if any(sp.issparse(array) for array in arrays):
+        if any(is_sparse(array) for array in arrays):
             return sp.csr_array(sp.vstack(arrays))
         return np.vstack(arrays)
 
@@ -374,4 +379,4 @@ def as_linear_map(matrix: Any) -> LinearMap:
     """
     if isinstance(matrix, LinearMap):
         return matrix
-    return SparseMap(matrix) if sp.issparse(matrix) else DenseMap(matrix)
+    return SparseMap(matrix) if is_sparse(matrix) else DenseMap(matrix)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
 from sparseopt.problems.fields import as_names
 from sparseopt.problems.parametric.maps import LinearMap, as_linear_map
 from sparseopt.problems.parametric.pieces import Pieces
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 __all__ = ["ParametricLP", "ParametricProblem", "PiecewiseLinearProgram"]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
@@ -22,6 +21,9 @@ from sparseopt.problems.parametric.l1 import (
 )
 from sparseopt.problems.parametric.maps import DenseMap, GramMap
 from sparseopt.problems.parametric.pieces import Pieces
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 __all__ = ["CompressedSensing", "DantzigSelector", "LADLasso", "QuantileLasso"]
 

@@ -17,12 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["Design", "Objective", "PairObjective"]
 
