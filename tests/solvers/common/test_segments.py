@@ -104,7 +104,7 @@ def test_kinks_of_variables_and_slopes_of_rows_enter_the_kernel():
 
 def test_a_singular_kernel_is_an_error():
     program = DantzigSelector(np.diag([1.0, 0.0, 1.0]), Y).canonical()
-    with pytest.raises(np.linalg.LinAlgError, match="(?i)singular"):
+    with pytest.raises(np.linalg.LinAlgError, match="ingular"):
         affine_solution(program, np.array([1, 2, 1, 2, 1, 2]))
 
 
