@@ -103,9 +103,9 @@ def advance(
             return STALLED
         # the event: lam* by (3.13), and the coordinate whose slack is used up there
         mover, side, event_lam, event_delta = next_event(tableau)
-        last = mover < 0 or event_lam <= end + tie
+        last = mover < 0 or event_lam <= end + TIE * abs(end + centre)
         if not last and event_lam <= end + near:
-            last = _optimal_at(end, tableau)
+            last = _optimal_at(end, program, tableau)
         if last and counters[FRESH_END] and counters[AGE] > 0:
             return DRIFTED
         # the segment: the basis is optimal from there up to lam_max of (3.14)
@@ -321,17 +321,43 @@ def _(values: Array, begin: int, end: int) -> bool:
 
 
 @compiled_inside
-def _optimal_at(lam: float, tableau: Tableau) -> bool:
-    """Return whether no limit is violated at lam by more than a hundred tolerances."""
+def _optimal_at(lam: float, program: DenseProgram, tableau: Tableau) -> bool:
+    """Return whether no limit is violated at lam by more than a hundred tolerances.
+
+    Products with A have the tolerance of their own terms.
+    """
     codes, w, low, high = tableau.codes, tableau.w, tableau.low, tableau.high
+    p = len(program.AT)
     for i in range(len(codes)):
-        value = w[0, i] + lam * w[1, i]
-        room = NEAR_END_TIES * tableau.position[PRIMAL_TOLERANCE + (codes[i] & 1)]
-        if value < low[0, i] + lam * low[1, i] - room:
-            return False
-        if value > high[0, i] + lam * high[1, i] + room:
+        value, parity = w[0, i] + lam * w[1, i], codes[i] & 1
+        violation = max(low[0, i] + lam * low[1, i] - value, value - high[0, i] - lam * high[1, i])
+        if violation <= 0.0:
+            continue
+        room = tableau.position[PRIMAL_TOLERANCE + parity]
+        if (i < p) == (parity == 1):
+            room = TIE * (abs(value) + _terms(i, lam, program, tableau))
+        if violation > NEAR_END_TIES * room:
             return False
     return True
+
+
+@compiled_inside
+def _terms(i: int, lam: float, program: DenseProgram, tableau: Tableau) -> float:
+    """Return the sum of the absolute terms of a product with A: a row's value, or -A'nu."""
+    codes, w, p, total = tableau.codes, tableau.w, len(program.AT), 0.0
+    if i >= p:
+        for j in range(p):
+            t = program.kink_ptr[j] + (codes[j] >> 1)
+            kink = program.kinks[0, t] + lam * program.kinks[1, t] if codes[j] & 1 else 0.0
+            value = kink if codes[j] & 1 else w[0, j] + lam * w[1, j]
+            total += abs(program.A[i - p, j] * value)
+    else:
+        for r in range(p, len(codes)):
+            t = program.slope_ptr[r] + (codes[r] >> 1)
+            slope = 0.0 if codes[r] & 1 else program.slopes[0, t] + lam * program.slopes[1, t]
+            value = w[0, r] + lam * w[1, r] if codes[r] & 1 else slope
+            total += abs(program.AT[i, r - p] * value)
+    return total
 
 
 @compiled_inside

@@ -51,6 +51,7 @@ from .settings import (
     REFRESH_AFTER,
     REFRESH_CAREFULLY,
     SMALLEST_PIVOT,
+    STALL,
     STEEP,
     VISIT,
 )
@@ -138,6 +139,7 @@ class _Walk:
         self.pivots = 0
         self.doubt = 0.0
         self.drawn = 0
+        self.progress = 0
         self.seconds_each = 0.0
         self.longest = int(np.clip(LOOK_ENTRIES // program.n, 4, BATCH_AT_MOST))
         self.batch = min(BATCH, self.longest)
@@ -175,12 +177,16 @@ class _Walk:
 
     def outcome(self, reason: str, ray: Array | None = None) -> Ending:
         """Describe where the walk stands."""
-        pivots = self.pivots + self.state.pivots
         doubt = max(self.doubt, self.state.doubt)
-        return Ending(reason, self.top, self.codes, pivots, ray, doubt)
+        return Ending(reason, self.top, self.codes, self._pivots(), ray, doubt)
+
+    def _pivots(self) -> int:
+        return self.pivots + self.state.pivots
 
     def step(self, stop: Callable[[], str | None]) -> Ending | None:
         """Pivot for a while, check all coordinates, and record what is proven."""
+        if self._pivots() - self.progress > STALL * PERTURBATIONS + self.program.n:
+            return self.outcome("slow_progress")
         code, reason = self._pivot(stop)
         segments = self._take()
         if self._drifted():
@@ -231,7 +237,12 @@ class _Walk:
             return segments
         last = segments.low == self.end - self.centre
         low = np.where(last, self.end, segments.low + self.centre)
-        return replace(segments, low=low, high=np.append(self.top, low[:-1]))
+        # lam is rounded here; where rates are large, values must move with it
+        return replace(
+            segments.moved(low - self.centre - segments.low),
+            low=low,
+            high=np.append(self.top, low[:-1]),
+        )
 
     def _drifted(self) -> bool:
         """Factor the kernel again; where the values had drifted, go back and take more care.
@@ -264,7 +275,7 @@ class _Walk:
         """Keep segments that are proven, and stand at the end of the last one."""
         if len(segments) == 0:
             return
-        self.retaken = 0
+        self.retaken, self.progress = 0, self._pivots()
         self.recorder.add(self.candidates, segments, self.codes, self.pending)
         self.pending = []
         # of several codes of one coordinate the last one is assigned last

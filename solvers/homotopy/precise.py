@@ -7,13 +7,14 @@ of ten variables; paths are walked so where double precision was seen to fail (s
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.proofs.double_double import EPSILON, DoubleDouble, Singular, exact_block
+from sparseopt.proofs.double_double import DoubleDouble, Singular, System, exact_block, product
 
 from .basis import limits
 from .program import ScaledProgram
@@ -34,6 +35,9 @@ from .state import Entries, SegmentRecords, SingularKernel
 
 __all__ = ["ILL_CONDITIONED", "Walked", "affordable", "exact_matrix", "follow_precisely"]
 
+
+_FAILURES = ("slow_progress", "infeasible_below", "unbounded_below")
+"""Ends of a walk before which an end that only rounding of the data rules out is preferred."""
 
 _ADVICE = (
     "centre the columns, scale them to one length, and leave out those that nearly repeat others"
@@ -135,11 +139,15 @@ def follow_precisely(
         Its reason is one of :class:`~sparseopt.solvers.homotopy.follow.Ending`.
     """
     walk = _PreciseWalk(program, matrix, codes, lam, end, rng, top, max_segments, max_nonzeros)
+    patience = time.process_time() + 2.0 * PRECISE_SECONDS
     while True:
         try:
-            reason = stop() or walk.step()
+            late = "slow_progress" if time.process_time() > patience else None
+            reason = stop() or late or walk.step()
         except (Singular, SingularKernel):
             reason = "slow_progress"
+        if reason in _FAILURES and walk.ends_early():
+            reason = "end"
         if reason is not None:
             return Walked(walk.segments(), reason, walk.codes, walk.pivots, walk.ray)
 
@@ -148,8 +156,8 @@ class _Values:
     """A basis and the affine values that belong to it.
 
     `w` (3, n) are the free quantities of all coordinates, `low` and `high` (3, n) their limits:
-    constant, rate in lam, perturbation. `noise` is what they are certain to, relative to `size`
-    and `fastest`, the largest values (0) and multipliers (1) and their rates.
+    constant, rate in lam, perturbation. They are certain to :data:`PRECISE_TIE`, relative to
+    `size` and `fastest`, the largest values (0) and multipliers (1) and their rates.
     """
 
     def __init__(
@@ -162,11 +170,7 @@ class _Values:
         if len(self.C) != len(self.R):
             raise SingularKernel(f"the kernel is {len(self.R)} x {len(self.C)}")
         kernel = matrix[np.ix_(self.R, self.C)]
-        self.inverse = kernel.inverse()
-        growth = np.abs(self.inverse.high) @ np.abs(kernel.high)
-        self.noise = max(PRECISE_TIE, EPSILON * float(growth.max(initial=0.0)) * 1e3)
-        if not self.noise < TIE:
-            raise SingularKernel("the kernel is singular in 106 bits")
+        self.system = System(kernel)
         self._solve(on)
         (low, high), n = limits(program, codes), program.n
         self.low, self.high = np.zeros((3, n)), np.zeros((3, n))
@@ -182,11 +186,12 @@ class _Values:
         self.known = np.where(on, slope, kink)
         theta = DoubleDouble(np.where(on[:p], 0.0, kink[:, :p]))
         nu = DoubleDouble(np.where(on[p:], slope[:, p:], 0.0))
-        rows, back = _times(A, theta), _times(A.T, nu)
-        theta[:, C] = _times(self.inverse, DoubleDouble(kink[:, p + R]) - rows[:, R])
-        nu[:, R] = _times(self.inverse.T, -DoubleDouble(slope[:, C]) - back[:, C])
-        rows = rows + _times(A[:, C], theta[:, C])
-        back = back + _times(A[R].T, nu[:, R])
+        rows, back = product(A, theta), product(A.T, nu)
+        theta[:, C] = self.system.solve(DoubleDouble(kink[:, p + R]) - rows[:, R])
+        pull = -DoubleDouble(slope[:, C]) - back[:, C]
+        nu[:, R] = self.system.solve(pull, transposed=True)
+        rows = rows + product(A[:, C], theta[:, C])
+        back = back + product(A[R].T, nu[:, R])
         self.theta, self.nu = theta, nu
         self.w = DoubleDouble(np.zeros((3, n)))
         self.w[:, :p] = -back
@@ -225,8 +230,8 @@ class _Values:
             for own in (on, ~on)
         ]
         parity = self.codes % 2
-        self.room = self.noise * np.array(self.size)[parity]
-        self.still = self.noise * np.array(self.fastest)[parity]
+        self.room = PRECISE_TIE * np.array(self.size)[parity]
+        self.still = PRECISE_TIE * np.array(self.fastest)[parity]
 
     def slacks(self, side: int) -> tuple[DoubleDouble, Array]:
         """Return the distances (3, n) to the limits on a side, and where there are any."""
@@ -241,21 +246,22 @@ class _Values:
         ray = DoubleDouble(np.zeros(self.program.n))
         if self.codes[i] % 2:
             if i < p:
-                step = -_times(self.inverse, A[R, i][None])[0]
-                rows = A[:, i] + _times(A[:, C], step[None])[0]
+                step = -self.system.solve(A[R, i][None])[0]
+                rows = A[:, i] + product(A[:, C], step[None])[0]
             else:
-                step = self.inverse[:, int(np.searchsorted(R, i - p))]
-                rows = _times(A[:, C], step[None])[0]
+                step = self.system.solve(_unit(len(R), int(np.searchsorted(R, i - p))))[0]
+                rows = product(A[:, C], step[None])[0]
             rows[R] = 0.0
             ray[p:] = rows
             ray[C] = step
         else:
             if i < p:
-                step = -self.inverse[int(np.searchsorted(C, i))]
-                back = _times(A[R].T, step[None])[0]
+                unit = _unit(len(C), int(np.searchsorted(C, i)))
+                step = -self.system.solve(unit, transposed=True)[0]
+                back = product(A[R].T, step[None])[0]
             else:
-                step = -_times(self.inverse.T, A[i - p, C][None])[0]
-                back = A[i - p] + _times(A[R].T, step[None])[0]
+                step = -self.system.solve(A[i - p, C][None], transposed=True)[0]
+                back = A[i - p] + product(A[R].T, step[None])[0]
             back[C] = 0.0
             ray[:p] = -back
             ray[p + R] = step
@@ -266,12 +272,12 @@ class _Values:
         """Return whether no limit is violated at lam by more than rounding errors of its terms."""
         p = self.program.p
         terms = []
-        for vector, product in (
+        for vector, absolute in (
             (self.theta, np.abs(self.matrix.high)),
             (self.nu, np.abs(self.matrix.high.T)),
         ):
             own = np.abs(vector.high[0]) + np.abs(lam * vector.high[1])
-            terms.append((own, product @ own))
+            terms.append((own, absolute @ own))
         (theta, rows), (nu, back) = terms
         on = self.codes % 2 == 0
         size = np.concatenate(
@@ -288,12 +294,10 @@ class _Values:
         return True
 
 
-def _times(matrix: DoubleDouble, vectors: DoubleDouble) -> DoubleDouble:
-    """Return the product with each row of `vectors`, shapes (m, k) and (q, k) to (q, m)."""
-    moved = np.flatnonzero(vectors.high.any(axis=0))
-    if len(moved) == 0:
-        return DoubleDouble(np.zeros((len(vectors), len(matrix))))
-    return vectors[:, moved] @ matrix[:, moved].T
+def _unit(k: int, at: int) -> DoubleDouble:
+    vector = np.zeros((1, k))
+    vector[0, at] = 1.0
+    return DoubleDouble(vector)
 
 
 class _PreciseWalk:
@@ -320,6 +324,7 @@ class _PreciseWalk:
         self.max_segments, self.max_nonzeros = max_segments, max_nonzeros
         self.pivots = self.idle = self.drawn = 0
         self.ray: Array | None = None
+        self.early: tuple[int, _Part, Array] | None = None
         self.parts: list[_Part] = []
         kinks = np.abs(program.kinks[0] + lam * program.kinks[1])
         self.largest = float(kinks[np.isfinite(kinks)].max(initial=0.0))
@@ -346,7 +351,10 @@ class _PreciseWalk:
             raise SingularKernel("only the rounding of the data allows this basis")
         mover, side, lam, delta = self._next_event(values)
         last = mover < 0 or not (lam - self.end).high > TIE * abs(self.end)
-        last = last or (np.isfinite(self.end) and values.optimal_at(self.end))
+        new = not last and self.early is None and np.isfinite(self.end)
+        if new and values.optimal_at(self.end):
+            part = _Part.of(values, self.recorded, self.end, self.top)
+            self.early = len(self.parts), part, self.codes
         low = self.end if last else min(float(lam.high), float(self.lam.high))
         pieces = self.top - low > TIE * abs(low) or (last and not self.parts)
         if pieces and self._too_many_nonzeros(values, low):
@@ -369,6 +377,14 @@ class _PreciseWalk:
             return None
         return self._pivot(values, mover, side)
 
+    def ends_early(self) -> bool:
+        """Go back to the first basis that is optimal at the end up to rounding of the data."""
+        if self.early is None:
+            return False
+        count, part, self.codes = self.early
+        self.parts = [*self.parts[:count], part]
+        return True
+
     def _too_many_nonzeros(self, values: _Values, low: float) -> bool:
         if self.max_nonzeros is None or not self.parts:
             return False
@@ -382,7 +398,7 @@ class _PreciseWalk:
         for side in (-1, 1):
             slack, finite = values.slacks(side)
             limit = values.low if side < 0 else values.high
-            quick = slack.high[1] > values.still + values.noise * np.abs(limit[1])
+            quick = slack.high[1] > values.still + PRECISE_TIE * np.abs(limit[1])
             here = np.flatnonzero(finite & quick)
             names.append(here)
             sides.append(np.full(len(here), side))
@@ -395,7 +411,7 @@ class _PreciseWalk:
         left, rate = _joined(slacks), _joined(rates)
         fall = left / rate
         room = values.room[at]
-        reach = _smallest((left + room) / rate) + values.noise * abs(float(self.lam.high))
+        reach = _smallest((left + room) / rate) + PRECISE_TIE * abs(float(self.lam.high))
         tied = np.flatnonzero((fall - reach).high <= 0.0)
         used = left.high[tied] <= room[tied]
         chosen = np.where(used, np.minimum(order[tied], self.delta), order[tied])
@@ -408,10 +424,10 @@ class _PreciseWalk:
     ) -> tuple[int, int]:
         """Return (coordinate, side) of the first block along side * ray; -1 where none."""
         program = self.program
-        room = values.noise * values.size[int(values.codes[mover] % 2 == 0)]
+        room = PRECISE_TIE * values.size[int(values.codes[mover] % 2 == 0)]
         speed = np.abs(ray.high)
         largest = float(speed.max())
-        slowest = max(values.noise, SMALLEST_SHARE) * largest
+        slowest = SMALLEST_SHARE * largest
         up = side * ray.high > 0.0
         moving = speed > slowest
         moving[mover] = False
@@ -435,7 +451,7 @@ class _PreciseWalk:
             return -1, 0
         way = _joined(ways)
         tie = np.concatenate(order)
-        reach = _smallest(way + room / speed[name]) * (1.0 + values.noise)
+        reach = _smallest(way + room / speed[name]) * (1.0 + PRECISE_TIE)
         tied = np.flatnonzero((way - reach).high <= 0.0)
         steady = tied[speed[name[tied]] >= 1e-8 * speed[name[tied]].max()]
         best = steady[int(np.argmin(tie[steady]))]
@@ -461,7 +477,8 @@ class _PreciseWalk:
         primal = self.codes[mover] % 2 == 0
         blocker, block_side = self._first_block(values, ray, side, mover)
         if blocker < 0:
-            self.ray = side * ray.high
+            speed = np.abs(ray.high)
+            self.ray = np.where(speed > SMALLEST_SHARE * speed.max(), side * ray.high, 0.0)
             return "infeasible_below" if primal else "unbounded_below"
         codes = self.codes = self.codes.copy()
         landed = -1

@@ -16,10 +16,10 @@ from sparseopt.result import Certificate
 from ..common.segments import path_from_codes
 from .candidates import CandidateProgram
 from .program import ScaledProgram
-from .settings import NO_RULE
+from .settings import NO_RULE, TINY
 from .state import Entries, SegmentRecords
 
-__all__ = ["Changes", "Recorder", "assemble"]
+__all__ = ["Changes", "Recorder", "assemble", "mismatch"]
 
 Changes = list[tuple[Array, Array]]
 """Coordinates and their new codes, in the order of the changes."""
@@ -128,6 +128,49 @@ def _joined(changes: Changes) -> tuple[Array, Array]:
     code = np.concatenate([part[1] for part in changes])
     kept, where = np.unique(index[::-1], return_index=True)
     return kept, code[::-1][where]
+
+
+def mismatch(
+    canonical: PiecewiseLinearProgram, program: ScaledProgram, part: SegmentRecords, ptr: Array
+) -> Array:
+    """Return by how much recorded objectives differ from the costs of their coefficients.
+
+    Digits that values have lost, and no pivot has noticed, show here.
+
+    Parameters
+    ----------
+    canonical : PiecewiseLinearProgram
+        Of one path.
+    program : ScaledProgram
+        The same in the engine's units.
+    part : SegmentRecords
+        Of paths one after another, in the engine's units.
+    ptr : int array of shape (q + 1,)
+        The segments of path i are ``ptr[i]:ptr[i + 1]``, at least one.
+
+    Returns
+    -------
+    array of shape (q,)
+        The largest difference at a lower end, relative to the sum of the absolute costs, or to
+        1e-12 of the path's largest. 0 where objectives are not recorded (see :func:`assemble`), or
+        rows cost something, too.
+    """
+    rows = np.where(np.isinf(canonical.psi.slope), 0.0, canonical.psi.slope)
+    costly = rows.any() or canonical.psi.slope_rate.any()
+    if costly or not _objective_from_multipliers(canonical):
+        return np.zeros(len(ptr) - 1)
+    theta, count = part.theta, len(part)
+    segment = np.repeat(np.arange(count), np.diff(theta.ptr))
+    right = (theta.value > 0.0).astype(np.int64)
+    slope = program.slope_ptr[theta.index + right] - right
+    rate = np.where(np.isfinite(part.low), part.low, 0.0)[segment] * program.slopes[1, slope]
+    constant = program.slopes[0, slope]
+    costs = np.where(np.isfinite(constant), constant + rate, 0.0) * theta.value
+    off = np.abs(np.bincount(segment, costs, count) - part.objective[:, 0])
+    size = np.bincount(segment, np.abs(costs), count)
+    least = np.repeat(1e-12 * np.maximum.reduceat(size, ptr[:-1]), np.diff(ptr))
+    ratio = off / np.maximum(np.maximum(size, least), TINY)
+    return np.asarray(np.maximum.reduceat(ratio, ptr[:-1]))
 
 
 # ---- in the user's units

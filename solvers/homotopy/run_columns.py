@@ -23,7 +23,16 @@ from .basis import AffineBasis
 from .columns import Column, FirstBasis, follow_columns, scale
 from .precise import ILL_CONDITIONED, affordable, exact_matrix, follow_precisely
 from .program import ScaledProgram
-from .settings import COLUMN_ENTRIES, COLUMN_SEGMENTS, DOUBTFUL, NO_RULE, RAY_NOISE, VISIT
+from .recorder import mismatch
+from .settings import (
+    COLUMN_ENTRIES,
+    COLUMN_SEGMENTS,
+    DOUBTFUL,
+    MISMATCH,
+    NO_RULE,
+    RAY_NOISE,
+    VISIT,
+)
 from .start import crash, optimal_from
 from .state import Entries, SegmentRecords
 from .tableau import DenseProgram, new_records, new_tableau, with_twice_the_room
@@ -150,14 +159,19 @@ def _precisely(
         control.progress("following the columns in 106 bits")
         return None if limit is None else limit.value
 
-    doubtful = [
-        (part, int(column))
-        for part, (_, ended, _) in enumerate(walked)
-        for column in np.flatnonzero(
-            (ended.doubt > DOUBTFUL) | (ended.reason == core.STALLED) & (ended.pivots > 0)
-        )
-    ]
-    pivots = sum(int(walked[part][1].pivots[column]) for part, column in doubtful)
+    one = problem.column(0).canonical()
+    doubtful = []
+    for part, (_, ended, segments) in enumerate(walked):
+        lost = (ended.doubt > DOUBTFUL) | (ended.reason == core.STALLED) & (ended.pivots > 0)
+        ptr = np.concatenate([[0], ended.ends])
+        if (np.diff(ptr) > 0).all():
+            lost |= mismatch(one, program, segments, ptr) > MISMATCH
+        doubtful += [(part, int(column)) for column in np.flatnonzero(lost)]
+    counts = [np.diff(ended.ends, prepend=0) for _, ended, _ in walked]
+    pivots = sum(
+        min(int(walked[part][1].pivots[column]), 4 * (int(counts[part][column]) + program.n))
+        for part, column in doubtful
+    )
     if not doubtful:
         return walked
     walk_again = affordable(program, pivots, len(doubtful))

@@ -168,6 +168,9 @@ DOUBTFUL = 1e4
 """Sign of lost digits (DOUBT of :mod:`tableau`) from which on a path is walked again in 106 bits:
 of the sixteen digits ten are to be left, and errors add up from pivot to pivot."""
 
+MISMATCH = 1e-10
+"""Difference of an objective and its costs, relative, from which on it is, too."""
+
 PRECISE_SECONDS = 10.0
 """Estimated time up to which it is; beyond, the path is kept as far as it can be trusted."""
 
@@ -181,7 +184,7 @@ BACKWARD = 1e-14
 """Violations, relative to the sum of the absolute terms, that the rounding of the data explains:
 a basis that violates nothing more at the end of the path is the last one."""
 
-WILD = 1e13
+WILD = 1e20
 """Coordinates, relative to the largest kink, from which on the rounding of the data decides."""
 
 SAME_END = 1e-6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,6 +54,11 @@ class Entries:
         """Return the first `count` vectors."""
         end = self.ptr[count]
         return Entries(self.ptr[: count + 1], self.index[:end], self.value[:end], self.rate[:end])
+
+    def moved(self, step: Array) -> Entries:
+        """Return the vectors with values that are moved by `step`, one for each vector."""
+        moved = self.value + np.repeat(step, np.diff(self.ptr)) * self.rate
+        return replace(self, value=moved)
 
     def part(self, begin: int, end: int) -> Entries:
         """Return the vectors from `begin` to `end` (excluded)."""
@@ -112,6 +117,14 @@ class SegmentRecords:
             self.change_ptr[: count + 1],
             self.change_index[:end],
             self.change_code[:end],
+        )
+
+    def moved(self, step: Array) -> SegmentRecords:
+        """Return the segments with values at lower ends that are moved by `step`, shape (S,)."""
+        objective = self.objective.copy()
+        objective[:, 0] += step * objective[:, 1]
+        return replace(
+            self, objective=objective, theta=self.theta.moved(step), nu=self.nu.moved(step)
         )
 
     def part(self, begin: int, end: int) -> SegmentRecords:

@@ -67,7 +67,8 @@ def check_claims(problem: Problem, result: Result, findings: Findings) -> None:
     elif not difference * size <= OBJECTIVE * max(abs(value), data_size, np.finfo(float).tiny):
         findings.doubt(
             f"the stated objective {result.objective:.17g} is that of x, {value:.17g}, only up to "
-            "the size of terms that cancel"
+            "the size of terms that cancel",
+            about="objective of x",
         )
 
 

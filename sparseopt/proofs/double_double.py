@@ -1,21 +1,24 @@
 r"""Arrays of unevaluated sums of two doubles: 106 bits, a relative rounding error of 2e-32.
 
-For systems whose condition number is beyond double precision. Shared are the arithmetic and
-:func:`exact_block` by
+For systems whose condition number is beyond double precision. Shared are the arithmetic,
+:class:`System` and :func:`exact_block` by
 
 - the engine ``homotopy``, which walks paths of ill-conditioned data in it;
-- the checker (:mod:`sparseopt.checking.parametric.kernels`), which solves such kernels in it.
+- the checker (:mod:`sparseopt.checking.parametric.precise`), which solves such kernels in it.
 
 The basis, the order of the equations and every decision stay with either of them.
 
 References
 ----------
 Dekker (1971): A floating-point technique for extending the available precision; Hida, Li, Bailey
-(2001): Algorithms for quad-double precision floating point arithmetic.
+(2001): Algorithms for quad-double precision floating point arithmetic; Higham (2002): Accuracy and
+stability of numerical algorithms, chapter 12 (iterative refinement).
 """
 
 from __future__ import annotations
 
+from functools import cached_property
+from math import ldexp
 from typing import Any
 
 import numpy as np
@@ -25,16 +28,23 @@ from sparseopt.problems.parametric.kronecker import KroneckerMap, RepeatedMap
 from sparseopt.problems.parametric.maps import GramMap, LinearMap, StackedMap
 from sparseopt.proofs.double_double_loops import add_product, reduce_rows
 
-__all__ = ["EPSILON", "DoubleDouble", "Singular", "exact_block"]
+__all__ = ["EPSILON", "DoubleDouble", "Singular", "System", "exact_block", "product"]
 
 EPSILON = 2.0**-104
 """Relative rounding error of one operation, at most."""
 
 _SPLIT = 2.0**27 + 1.0
 
+_REFINED = 1e9
+"""Growth of rounding errors by an inverse from which on solutions are refined."""
+_LAST_DIGITS = 64.0 * EPSILON
+"""Correction of a solution, relative to its largest entry, that ends its refinement."""
+_STEPS = 6
+"""Corrections after which a system that has not ended so is singular in 106 bits."""
+
 
 class Singular(ArithmeticError):
-    """A matrix has a zero pivot."""
+    """A matrix has a zero pivot, or is too near one that is singular."""
 
 
 class DoubleDouble:
@@ -177,6 +187,107 @@ def _reduce_rows(high: Array, low: Array) -> int:
         rows[c] = pivot_row
     high[...], low[...] = rows.high, rows.low
     return -1
+
+
+class System:
+    """A square system whose solutions have 106 bits, up to condition numbers of 1e25 or so.
+
+    The inverse loses as many digits as the condition number has; above :data:`_REFINED` solutions
+    are corrected by it, with residuals in integers, until the last digits stand.
+
+    Parameters
+    ----------
+    matrix : DoubleDouble of shape (k, k)
+        With entries near one, or scaled so.
+
+    Raises
+    ------
+    Singular
+    """
+
+    def __init__(self, matrix: DoubleDouble) -> None:
+        self.matrix, self.inverse = matrix, matrix.inverse()
+        growth = np.abs(self.inverse.high) @ np.abs(matrix.high)
+        self.growth = float(growth.max(initial=1.0))
+        if not np.isfinite(self.growth):
+            raise Singular("the inverse is not finite")
+
+    @cached_property
+    def _integers(self) -> tuple[Array, int]:
+        return _integers(self.matrix)
+
+    def solve(self, right: DoubleDouble, *, transposed: bool = False) -> DoubleDouble:
+        """Return x with B x = b for each row b of `right`, shapes (q, k); or with B' x = b.
+
+        Parameters
+        ----------
+        right : DoubleDouble of shape (q, k)
+        transposed : bool, default False
+
+        Returns
+        -------
+        DoubleDouble of shape (q, k)
+
+        Raises
+        ------
+        Singular
+        """
+        inverse = self.inverse.T if transposed else self.inverse
+        x = product(inverse, right)
+        if self.growth <= _REFINED:
+            return x
+        (matrix, unit), (b, unit_b) = self._integers, _integers(right)
+        if not transposed:
+            matrix = matrix.T
+        for _ in range(_STEPS):
+            entries, unit_x = _integers(x)
+            low = min(unit_b, unit + unit_x)
+            rest = (b << (unit_b - low)) - (entries.dot(matrix) << (unit + unit_x - low))
+            change = product(inverse, DoubleDouble(_rounded(rest, low)))
+            x = x + change
+            sizes = np.abs(x.high).max(axis=1, initial=0.0)
+            if (np.abs(change.high).max(axis=1, initial=0.0) <= _LAST_DIGITS * sizes).all():
+                return x
+        raise Singular("is singular in 106 bits")
+
+
+def product(matrix: DoubleDouble, vectors: DoubleDouble) -> DoubleDouble:
+    """Return the product with each row of `vectors`, shapes (m, k) and (q, k) to (q, m).
+
+    Parameters
+    ----------
+    matrix : DoubleDouble of shape (m, k)
+    vectors : DoubleDouble of shape (q, k)
+
+    Returns
+    -------
+    DoubleDouble of shape (q, m)
+    """
+    moved = np.flatnonzero(vectors.high.any(axis=0))
+    if len(moved) == 0:
+        return DoubleDouble(np.zeros((len(vectors), len(matrix))))
+    return vectors[:, moved] @ matrix[:, moved].T
+
+
+def _integers(numbers: DoubleDouble) -> tuple[Array, int]:
+    """Return integers (as Python's) and the power of two that they are multiples of."""
+    parts = np.stack([numbers.high, numbers.low])
+    mantissa, power = np.frexp(parts)
+    whole = np.rint(mantissa * 2.0**53).astype(np.int64)
+    used = whole != 0
+    lowest = int(power[used].min(initial=1 << 20))
+    shift = np.where(used, power - lowest, 0).astype(object)
+    high, low = whole.astype(object) << shift
+    return high + low, (lowest if used.any() else 53) - 53
+
+
+def _rounded(whole: Array, power: int) -> Array:
+    """Return integers times a power of two in double precision."""
+    flat = []
+    for entry in whole.ravel().tolist():
+        extra = max(entry.bit_length() - 60, 0)
+        flat.append(ldexp(float(entry >> extra), extra + power))
+    return np.array(flat).reshape(whole.shape)
 
 
 def _lifted(value: DoubleDouble | Array | float) -> DoubleDouble:

@@ -8,7 +8,7 @@ import pytest
 from sparseopt.compiling import Mode, override
 from sparseopt.problems.parametric.kronecker import KroneckerMap, RepeatedMap
 from sparseopt.problems.parametric.maps import DenseMap, GramMap, StackedMap, SymmetricMap
-from sparseopt.proofs.double_double import EPSILON, DoubleDouble, Singular, exact_block
+from sparseopt.proofs.double_double import EPSILON, DoubleDouble, Singular, System, exact_block
 
 
 def exact(value):
@@ -49,6 +49,31 @@ def test_the_inverse_of_a_hilbert_matrix_is_integer():
 def test_a_singular_matrix_is_refused():
     with pytest.raises(Singular, match="pivot"):
         DoubleDouble(np.ones((2, 2))).inverse()
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_solutions_keep_106_bits_where_the_inverse_has_lost_them(transposed):
+    """A Hilbert matrix of order 14 has a condition number of 1e18."""
+    n = 14
+    hilbert = DoubleDouble(360360.0) / (np.add.outer(np.arange(n), np.arange(n)) + 1.0)
+    flat = exact(hilbert)
+    matrix = [flat[i * n : i * n + n] for i in range(n)]
+    found = exact(System(hilbert).solve(DoubleDouble(np.ones((1, n))), transposed=transposed))
+    # in the matrix as it was rounded: from an exact elimination
+    rows = [
+        [*(matrix[j][i] if transposed else matrix[i][j] for j in range(n)), Fraction(1)]
+        for i in range(n)
+    ]
+    for c in range(n):
+        for i in range(c + 1, n):
+            factor = rows[i][c] / rows[c][c]
+            rows[i] = [a - factor * b for a, b in zip(rows[i], rows[c], strict=True)]
+    x = [Fraction(0)] * n
+    for i in reversed(range(n)):
+        rest = rows[i][n] - sum(rows[i][j] * x[j] for j in range(i + 1, n))
+        x[i] = rest / rows[i][i]
+    largest = max(abs(value) for value in x)
+    assert max(abs(a - b) for a, b in zip(found, x, strict=True)) < 1e-29 * largest
 
 
 def test_blocks_of_products_are_exact():

@@ -143,7 +143,12 @@ class Bases:
 
 
 def solve_bases(
-    A: LinearMap, tables: CodeTables, codes: Array, low: Array, exact: PreciseMatrix
+    A: LinearMap,
+    tables: CodeTables,
+    codes: Array,
+    low: Array,
+    exact: PreciseMatrix,
+    ill: float = ILL,
 ) -> Bases:
     """Solve the kernels of a chunk of bases; those that are ill-conditioned, in 106 bits.
 
@@ -156,6 +161,8 @@ def solve_bases(
     low : array of shape (q,)
     exact : PreciseMatrix
         A in 106 bits.
+    ill : float
+        Reciprocal condition number below which a kernel is ill-conditioned. Default: ILL.
 
     Raises
     ------
@@ -188,7 +195,7 @@ def solve_bases(
                 block[row_place[R][:, :, None], column_place[C][:, None, :]],
                 0.0 if exact.affordable else RANK,
             )
-            solved = _precisely(exact, tables, slots[here], low[here], kernels, R, C)
+            solved = _precisely(exact, tables, slots[here], low[here], kernels, R, C, ill)
         except SingularBasis as error:
             error.segment = int(here[error.segment])
             raise
@@ -249,16 +256,17 @@ def _precisely(
     kernels: Kernels,
     rows: Array,
     columns: Array,
+    ill: float,
 ) -> dict[int, tuple[Array, Array]]:
     """Return z and v of the ill-conditioned ones, by their place in the stack."""
     found = {}
-    for at in np.flatnonzero(kernels.rcond < ILL).tolist():
+    for at in np.flatnonzero(kernels.rcond < ill).tolist():
         try:
             if exact.affordable:
                 found[at] = precise_solution(
                     exact, tables, slots[at], float(low[at]), kernels, at, rows[at], columns[at]
                 )
-            else:
+            elif kernels.rcond[at] < ILL:
                 kernels[at : at + 1].demand(RANK)
         except SingularBasis as error:
             error.segment = at

@@ -16,8 +16,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from sparseopt.checking.evidence import Malformed, same_numbers
+from sparseopt.checking.parametric.point import feasibility_doubt, primal_point
 from sparseopt.checking.parametric.precise import PreciseMatrix
-from sparseopt.checking.parametric.segments import verify_segments
+from sparseopt.checking.parametric.segments import OF_X, verify_segments
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, OBJECTIVE
 from sparseopt.paths.columns import ColumnwisePath
@@ -66,19 +67,27 @@ def verify_columns(
         parts = _parts(certificate, problem.columns)
     except (KeyError, IndexError, ValueError) as error:
         raise Malformed(f"columnwise: {error}") from error
-    exact = True
+    exact, doubtful = True, _doubtful(program, path)
     matrix = PreciseMatrix(problem.column(0).canonical().A)
     for i, (column, part) in enumerate(zip(path.columns, parts, strict=True)):
         inner = Findings()
         one = problem.column(i)
-        verify_segments(one, one.canonical(), _of_column(result, column), part, inner, matrix)
+        of_column = _of_column(result, column)
+        verify_segments(one, one.canonical(), of_column, part, inner, matrix, doubtful)
         findings.adopt(inner, f"column {i}")
         if findings.refuted:
             return
-        exact = exact and inner.settles("feasibility of x")
+        exact = exact and all(inner.settles(about) for about in OF_X)
     if exact:
-        findings.settle("feasibility of x")
+        for about in OF_X:
+            findings.settle(about)
     _check_end(problem, path, result, findings)
+
+
+def _doubtful(program: PiecewiseLinearProgram, path: ColumnwisePath) -> bool:
+    """Return whether the columns' common end may be infeasible by rounding."""
+    lam = float(path.low[-1])
+    return bool(feasibility_doubt(primal_point(program, path.at(lam)), lam))
 
 
 def _of_column(result: Result, path: ParametricPath) -> Result:

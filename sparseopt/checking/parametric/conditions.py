@@ -15,7 +15,7 @@ import numpy as np
 
 from sparseopt.checking.parametric.bases import Bases, Pair
 from sparseopt.checking.parametric.point import ratio_of
-from sparseopt.checking.parametric.tables import CodeTables, Line, sizes_at
+from sparseopt.checking.parametric.tables import CodeTables, Line
 from sparseopt.checking.parametric.units import Units
 from sparseopt.checking.tolerances import NOISE, SEGMENT
 from sparseopt.problems.base import Array
@@ -82,7 +82,8 @@ def breaches(
     def columns_size(nu: Array) -> Array:
         return A.abs_rmatvec(np.abs(nu))
 
-    primal = _SideConditions(
+    lams = np.maximum(np.stack([low, low + step]), units.lam)
+    primal = _Side(
         "primal",
         bases.z,
         (tables.z_low, tables.z_high),
@@ -90,7 +91,8 @@ def breaches(
         slice(p),
         rows_size,
         units.factor[:p],
-        _noise(tables.kink_size, low, step, units),
+        units.kinks,
+        lams,
         partial(_conditioned, bases),
     )
     dual = _SideConditions(
@@ -101,20 +103,14 @@ def breaches(
         slice(p, None),
         columns_size,
         1.0 / units.factor[p:],
-        _noise(tables.slope_size, low, step, units),
+        units.slopes,
+        lams,
         partial(_conditioned_multiplier, bases, p),
     )
     return (
         primal.worst(bases.slots, low, step, ~finite, rounding, bases.exact),
         dual.worst(bases.slots, low, step, ~finite, rounding, bases.exact),
     )
-
-
-def _noise(size: tuple[float, float], low: Array, step: Array, units: Units) -> Array:
-    """Return the part of the scale that is the same for all coordinates, by place and segment."""
-    at_low, rate = sizes_at(size, np.maximum(low, units.lam))
-    at_high, _ = sizes_at(size, np.maximum(low + step, units.lam))
-    return NOISE / SEGMENT * np.stack([at_low, at_high, rate])
 
 
 def _conditioned(bases: Bases, segment: int, coordinate: int, theta: Array) -> float:
@@ -163,7 +159,8 @@ class _SideConditions:
     own: slice
     product_size: Callable[[Array], Array]
     weight: Array
-    noise: Array
+    unit: Array
+    lams: Array
     conditioned: Callable[[int, int, Array], float]
 
     @property
@@ -232,7 +229,7 @@ class _SideConditions:
         own = np.zeros(self.x[0].shape[1], dtype=bool)
         own[self.own] = True
         is_own = own[found.coordinate]
-        scale = found.size + self.noise[found.place, found.segment]
+        scale = found.size + self._noise(found)
         strict, alone = scale.copy(), scale.copy()
         for s in np.unique(found.segment[is_own]):
             here = np.flatnonzero(is_own & (found.segment == s))
@@ -249,11 +246,17 @@ class _SideConditions:
         for s in np.unique(found.segment[doubtful]):
             here = doubtful & (found.segment == s)
             terms = self.product_size(self._terms(s, found))
-            size = found.size[here] + terms[found.coordinate[here] - first]
-            size += self.noise[found.place, s]
+            size = (found.size + self._noise(found))[here] + terms[found.coordinate[here] - first]
             ratio[here] = ratio_of(found.amount[here], size)
         judged = np.where(is_own, ratio_of(found.amount, strict), ratio)
         return ratio, np.where(exact[found.segment], ratio_of(found.amount, alone), judged)
+
+    def _noise(self, found: _Violations) -> Array:
+        """Return the rounding errors that the coordinates' units have, whatever the terms."""
+        constant, rate = self.unit[:, found.coordinate]
+        if found.place != 2:
+            rate = constant + self.lams[found.place, found.segment] * rate
+        return np.asarray(NOISE / SEGMENT * rate)
 
     def _terms(self, segment: int, found: _Violations) -> Array:
         """Return the sizes of the terms of theta or nu at one place of a segment."""

@@ -7,6 +7,7 @@ Those of one size are factorised and solved together: paths have thousands of sm
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -64,7 +65,8 @@ class Kernels:
         ----------
         B : array of shape (g, k, k)
         least : float
-            Reciprocal condition number up to which one counts as singular. Default: RANK.
+            Reciprocal condition number up to which one counts as singular; 0 lets any kernel pass,
+            for those who solve it otherwise. Default: RANK.
 
         Raises
         ------
@@ -77,8 +79,9 @@ class Kernels:
         scaled = B * column[:, None, :] * row[:, :, None]
         find = _with_lu if B.shape[1] > _LARGE else _with_inverses
         factors, rcond = find(scaled)
-        kernels = cls(B, rcond, row, column, factors)
-        kernels.demand(least)
+        kernels = cls(B, np.where(rcond > 0.0, rcond, 0.0), row, column, factors)
+        if least > 0.0:
+            kernels.demand(least)
         return kernels
 
     def demand(self, least: float) -> None:
@@ -140,31 +143,29 @@ class Kernels:
 
 
 def _with_inverses(scaled: Array) -> tuple[Array, Array]:
-    """Return the inverses and the reciprocal condition numbers."""
+    """Return the inverses and the reciprocal condition numbers; of singular ones zero."""
     try:
         inverses = np.linalg.inv(scaled)
     except np.linalg.LinAlgError:
+        inverses = np.zeros_like(scaled)
         for at, one in enumerate(scaled):
-            try:
-                np.linalg.inv(one)
-            except np.linalg.LinAlgError as error:
-                raise SingularBasis("is singular", at) from error
-        raise
-    with np.errstate(over="ignore", invalid="ignore"):
-        return inverses, 1.0 / (_norms(scaled) * _norms(inverses))
+            with suppress(np.linalg.LinAlgError):
+                inverses[at] = np.linalg.inv(one)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        rcond = 1.0 / (_norms(scaled) * _norms(inverses))
+    return inverses, np.where(np.isfinite(rcond), rcond, 0.0)
 
 
 def _with_lu(scaled: Array) -> tuple[list[tuple[Array, Array]], Array]:
-    """Return LU factors and estimates of the reciprocal condition numbers."""
+    """Return LU factors and estimates of reciprocal condition numbers; of singular ones zero."""
     from scipy.linalg.lapack import dgecon, dgetrf
 
-    factors, rcond = [], np.empty(len(scaled))
+    factors, rcond = [], np.zeros(len(scaled))
     for at, norm in enumerate(_norms(scaled).tolist()):
         lu, pivots, info = dgetrf(scaled[at])
-        if info != 0:
-            raise SingularBasis("is singular", at)
-        rcond[at], _ = dgecon(lu, norm)
-        factors.append((lu, pivots))
+        if info == 0:
+            rcond[at], _ = dgecon(lu, norm)
+        factors.append((lu if info == 0 else np.eye(len(lu)), pivots))
     return factors, rcond
 
 

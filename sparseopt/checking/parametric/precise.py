@@ -16,7 +16,13 @@ from sparseopt.checking.parametric.kernels import Kernels, SingularBasis
 from sparseopt.checking.parametric.tables import CodeTables
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import GramMap, LinearMap
-from sparseopt.proofs.double_double import EPSILON, DoubleDouble, Singular, exact_block
+from sparseopt.proofs.double_double import (
+    DoubleDouble,
+    Singular,
+    System,
+    exact_block,
+    product,
+)
 
 __all__ = ["ILL", "PreciseMatrix", "precise_solution"]
 
@@ -27,8 +33,6 @@ _SECONDS = 20.0
 """Estimated time up to which the kernels of a certificate are solved so."""
 _ENTRIES = 10**6
 """Entries of a matrix, and products that an entry is a sum of, up to which it is formed."""
-_SOLVED = 1e-12
-"""Rounding errors in 106 bits, relative, with which a kernel counts as regular."""
 
 
 class PreciseMatrix:
@@ -92,7 +96,8 @@ def precise_solution(
     """
     A, p = matrix.block, matrix.A.shape[1]
     matrix.spend(len(rows))
-    inverse = _inverse(A[np.ix_(rows, columns)], kernels.row[at], kernels.column[at])
+    scale = kernels.row[at][:, None] * kernels.column[at]
+    block = A[np.ix_(rows, columns)]
     known = []
     for line in (tables.kink, tables.slope):
         rate = line.rate[slots]
@@ -102,32 +107,24 @@ def precise_solution(
         )
     kinks, slopes = known
     theta, nu = kinks[:, :p].copy(), slopes[:, p:].copy()
-    z_rows, back = _times(A, theta), _times(A.T, nu)
-    theta[:, columns] = _times(inverse, kinks[:, p + rows] - z_rows[:, rows])
-    nu[:, rows] = _times(inverse.T, -slopes[:, columns] - back[:, columns])
-    z_rows, back = _times(A, theta), _times(A.T, nu)
+    target = kinks[:, p + rows] - product(A[rows], theta)
+    pull = -slopes[:, columns] - product(A[:, columns].T, nu)
+    try:
+        system = System(DoubleDouble(block.high * scale, block.low * scale))
+        theta[:, columns] = _times(
+            system.solve(_times(target, kernels.row[at])), kernels.column[at]
+        )
+        multipliers = system.solve(_times(pull, kernels.column[at]), transposed=True)
+        nu[:, rows] = _times(multipliers, kernels.row[at])
+    except Singular as error:
+        raise SingularBasis("is singular in 106 bits") from error
+    z_rows, back = product(A, theta), product(A.T, nu)
     return (
         np.concatenate([theta.high, z_rows.high], axis=1),
         np.concatenate([-back.high, nu.high], axis=1),
     )
 
 
-def _inverse(block: DoubleDouble, row: Array, column: Array) -> DoubleDouble:
-    """Invert a kernel, scaled by powers of two."""
-    scale = row[:, None] * column
-    scaled = DoubleDouble(block.high * scale, block.low * scale)
-    try:
-        inverse = scaled.inverse()
-    except Singular as error:
-        raise SingularBasis("is singular") from error
-    growth = float((np.abs(inverse.high) @ np.abs(scaled.high)).max(initial=1.0))
-    if not growth * EPSILON * 1e3 <= _SOLVED:
-        raise SingularBasis(f"is singular in 106 bits (condition number {growth:.1g})")
-    back = column[:, None] * row
-    return DoubleDouble(inverse.high * back, inverse.low * back)
-
-
-def _times(matrix: DoubleDouble, vectors: DoubleDouble) -> DoubleDouble:
-    """Return the product with each row of `vectors`, shapes (m, k) and (q, k) to (q, m)."""
-    moved = np.flatnonzero(vectors.high.any(axis=0))
-    return vectors[:, moved] @ matrix[:, moved].T
+def _times(vectors: DoubleDouble, scale: Array) -> DoubleDouble:
+    """Return the vectors times powers of two, without rounding."""
+    return DoubleDouble(vectors.high * scale, vectors.low * scale)

@@ -23,8 +23,13 @@ from sparseopt.checking.parametric.kernels import SingularBasis
 from sparseopt.checking.parametric.layout import Layout, StoredPath, read_layout, read_path
 from sparseopt.checking.parametric.multipliers import PathMultipliers
 from sparseopt.checking.parametric.objectives import Quadratics, objective_and_gap
-from sparseopt.checking.parametric.point import coordinate_name
-from sparseopt.checking.parametric.precise import PreciseMatrix
+from sparseopt.checking.parametric.point import (
+    coordinate_name,
+    feasibility_doubt,
+    primal_point,
+    ratio_of,
+)
+from sparseopt.checking.parametric.precise import ILL, PreciseMatrix
 from sparseopt.checking.parametric.range import check_range
 from sparseopt.checking.parametric.tables import CodeTables
 from sparseopt.checking.parametric.units import units_of
@@ -36,7 +41,10 @@ from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result
 
-__all__ = ["verify_segments"]
+__all__ = ["OF_X", "verify_segments"]
+
+OF_X = ("feasibility of x", "objective of x")
+"""Doubts about the rounding of x, which a proof about the exact solution takes back."""
 
 _EXTENDED = 4
 """Kernels that are solved again in extended precision: the worst-conditioned and the last."""
@@ -49,6 +57,7 @@ def verify_segments(
     certificate: Certificate,
     findings: Findings,
     exact: PreciseMatrix | None = None,
+    doubtful_end: bool = False,
 ) -> None:
     """Verify a path and all that the result states about it.
 
@@ -70,6 +79,9 @@ def verify_segments(
         Gets what was found.
     exact : PreciseMatrix, optional
         That of A, where several paths have it in common.
+    doubtful_end : bool
+        Whether the point at the end is to be proven in 106 bits. Default: where it seems to be
+        infeasible by rounding.
 
     Raises
     ------
@@ -90,7 +102,8 @@ def verify_segments(
     findings.measure("stored", 0.0)
     multipliers = PathMultipliers(program, pieces, units_of(program), result.params.rel_gap)
     exact = exact or PreciseMatrix(program.A)
-    proof = _ProofOfSegments(problem, program, exact, tables, layout, stored, multipliers, findings)
+    proof = _Proof(problem, program, exact, tables, layout, stored, multipliers, findings)
+    proof.doubtful_end = doubtful_end
     for here, codes in layout.chunks():
         if not proof.chunk(here, codes):
             return
@@ -98,8 +111,9 @@ def verify_segments(
     proof.settle()
     _check_end(result, proof, findings)
     if proof.exact_end:
-        # the exact solution is feasible, and x is that, rounded
-        findings.settle("feasibility of x")
+        # the exact solution is feasible and has the objective stated; x is that, rounded
+        for about in OF_X:
+            findings.settle(about)
     count = f"{len(layout)} segment" + "s" * (len(layout) != 1)
     findings.prove(f"optimal for lam in [{layout.low[-1]:g}, {layout.high[0]:g}]: {count}")
 
@@ -139,7 +153,7 @@ class _ProofOfSegments:
         self.findings = findings
         self.count = 0
         self.suspects: list[_Suspect] = []
-        self.exact_end = False
+        self.exact_end = self.doubtful_end = False
         self.end: tuple[float, float] | None = None
 
     def chunk(self, here: slice, codes: Array) -> bool:
@@ -161,24 +175,46 @@ class _ProofOfSegments:
             s, at = (int(part[0]) for part in np.nonzero(~allowed))
             self._refute(here, s, f"{self._name(at)} is on a piece of infinite slope")
             return
-        try:
-            bases = solve_bases(self.program.A, self.tables, codes, low, self.exact)
-        except SingularBasis as error:
-            self._refute(here, error.segment, f"the kernel of its basis {error}")
-            return
-        if not all(np.isfinite(part).all() for pair in (bases.z, bases.v) for part in pair):
-            self._refute(here, 0, "the solution of its basis, or of one behind it, is not finite")
-            return
-        rounding = ROUNDING / bases.rcond
+        for ill in (ILL, np.inf):
+            try:
+                bases = solve_bases(self.program.A, self.tables, codes, low, self.exact, ill)
+            except SingularBasis as error:
+                self._refute(here, error.segment, f"the kernel of its basis {error}")
+                return
+            if not all(np.isfinite(part).all() for pair in (bases.z, bases.v) for part in pair):
+                self._refute(here, 0, "the solution of its basis, or of one behind it, is infinite")
+                return
+            rounding = ROUNDING / bases.rcond
+            found = breaches(self.program.A, self.tables, bases, low, high, rounding, self.units)
+            sums = objective_and_gap(self.tables, bases, low, self.program.offset)
+            if not self.exact.affordable or not self._doubtful(here, bases, found, sums):
+                break
         before = self.count
-        for breach in breaches(self.program.A, self.tables, bases, low, high, rounding, self.units):
+        for breach in found:
             self.findings.measure(breach.side, breach.ratio)
             if breach.ratio > SEGMENT:
                 self._judge(here, breach)
         if self.count == before:
-            self._check_objectives(here, bases, low, high)
+            self._check_objectives(here, bases, sums)
             self._check_stored(here, codes, bases)
             self._remember(here, bases)
+
+    def _doubtful(
+        self, here: slice, bases: Bases, found: tuple[Breach, Breach], sums: Quadratics
+    ) -> bool:
+        """Return whether double precision leaves doubts about a chunk: 106 bits are to decide."""
+        if any(breach.ratio > SEGMENT for breach in found):
+            return True
+        if any(
+            not (values <= tolerance).all() for _, values, tolerance, _ in self._errors(here, sums)
+        ):
+            return True
+        if self._off(here, sums, bases.exact)[0] > 1.0:
+            return True
+        if here.stop < len(self.layout) or self.doubtful_end:
+            return bool(here.stop == len(self.layout))
+        theta = self.stored.theta.dense(slice(here.stop - 1, here.stop))[0][0]
+        return bool(feasibility_doubt(primal_point(self.program, theta), self.layout.low[-1]))
 
     def _judge(self, here: slice, breach: Breach) -> None:
         s, at, place = breach.where
@@ -192,38 +228,40 @@ class _ProofOfSegments:
                 "ill-conditioned kernel or the size of other coordinates may explain"
             )
 
-    def _check_objectives(self, here: slice, bases: Bases, low: Array, high: Array) -> None:
-        sums = objective_and_gap(self.tables, bases, low, self.program.offset)
-        self.multipliers.collect(here, bases, low, high, sums)
-        for name, values, tolerance, message in (
+    def _errors(self, here: slice, sums: Quadratics) -> tuple[tuple[str, Array, float, str], ...]:
+        """Return gaps and errors of stated values, relative to their terms, with tolerances."""
+        low, high, length = self.layout.low[here], self.layout.high[here], self.stored.lengths(here)
+        stated = sums.errors(self.sign * self.stored.objective[here], length, COPY / OBJECTIVE)
+        return (
             ("gap", sums.relative_gaps(high - low), SEGMENT, "primal and dual do not meet"),
-            (
-                "objective",
-                sums.errors(
-                    self.sign * self.stored.objective[here],
-                    self.stored.lengths(here),
-                    COPY / OBJECTIVE,
-                ),
-                OBJECTIVE,
-                "its stated objective is not that of its basis",
-            ),
-        ):
+            ("objective", stated, OBJECTIVE, "its stated objective is not that of its basis"),
+        )
+
+    def _check_objectives(self, here: slice, bases: Bases, sums: Quadratics) -> None:
+        low, high = self.layout.low[here], self.layout.high[here]
+        self.multipliers.collect(here, bases, low, high, sums)
+        for name, values, tolerance, message in self._errors(here, sums):
             worst = int(np.argmax(values))
             self.findings.measure(name, values[worst])
             if not values[worst] <= tolerance:
                 self._refute(here, worst, f"{message} (by {values[worst]:.3g} of the terms)")
-        self._doubt_objectives(here, sums, low, high, bases.exact)
+        ratio, s, off = self._off(here, sums, bases.exact)
+        if ratio > 1.0:
+            self.findings.doubt(
+                f"segment {here.start + s}: its objective is off by {off:.3g}, which "
+                "only the size of terms that cancel explains"
+            )
         if here.stop == len(self.layout):
             size = sums.sizes(self.stored.lengths(here), COPY / OBJECTIVE)[0, -1]
             self.end = (float(sums.value[0, -1] - sums.gap[0, -1]), float(size))
 
-    def _doubt_objectives(
-        self, here: slice, sums: Quadratics, low: Array, high: Array, exact: Array
-    ) -> None:
-        """Doubt errors that only terms explain which cancel: in the unit of the data they count.
+    def _off(self, here: slice, sums: Quadratics, exact: Array) -> tuple[float, int, float]:
+        """Return the largest error relative to what is allowed, its segment, and the error itself.
 
-        The gap of a basis is zero but for rounding, which 106 bits leave none of.
+        Errors that only terms explain which cancel: in the unit of the data they count. The gap of
+        a basis is zero but for rounding, which 106 bits leave none of.
         """
+        low, high = self.layout.low[here], self.layout.high[here]
         length = self.stored.lengths(here)
         stated = self.sign * self.stored.objective[here].T
         powers = np.stack([np.ones_like(length), length, length * length])
@@ -237,13 +275,9 @@ class _ProofOfSegments:
             difference = np.maximum(difference, np.maximum(off, gap))
         terms = sum(self.program.A.shape)
         units = np.array([terms * self.units.objective(lam) for lam in (low + length).tolist()])
-        wrong = difference > np.maximum(OBJECTIVE * value, NOISE * units)
-        if wrong.any():
-            s = int(np.argmax(wrong))
-            self.findings.doubt(
-                f"segment {here.start + s}: its objective is off by {difference[s]:.3g}, which "
-                "only the size of terms that cancel explains"
-            )
+        ratio = ratio_of(difference, np.maximum(OBJECTIVE * value, NOISE * units))
+        s = int(np.argmax(ratio))
+        return float(ratio[s]), s, float(difference[s])
 
     def _check_stored(self, here: slice, codes: Array, bases: Bases) -> None:
         for found in _discrepancies(self.stored, here, codes, bases):
@@ -307,7 +341,7 @@ def _same_theta(path: StoredPath, here: slice, segment: int, bases: Bases) -> bo
     """Return whether the stated coefficients of a segment's lower end are those of its basis."""
     at = here.start + segment
     stated, found = path.theta.dense(slice(at, at + 1))[0][0], bases.theta[0][segment]
-    return bool(np.abs(stated - found).max() <= COPY * np.abs(found).max())
+    return bool((np.abs(stated - found) <= COPY * np.abs(found)).all())
 
 
 def _discrepancies(

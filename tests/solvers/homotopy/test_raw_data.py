@@ -12,29 +12,10 @@ REGULAR = 1e10
 """Condition number of columns, in units of their own, up to which a path is to be verified."""
 
 
-OPEN = {
-    ("clime", "offset"): "1 of 30",
-    ("clime", "units"): "1 of 30",
-    ("clime", "years"): "4 of 30",
-    ("differential-network", "collinear"): "1 of 30",
-    ("differential-network", "offset"): "9 of 30",
-    ("differential-network", "units"): "5 of 30",
-    ("differential-network", "years"): "12 of 30",
-    ("l1-svm", "years"): "1 of 30",
-    ("lad-lasso", "years"): "1 of 30",
-    ("matrix-dantzig", "mixed"): "1 of 30",
-    ("matrix-dantzig", "rows"): "1 of 30",
-}
-"""Models and kinds of data of which some paths are not verified yet: of seeds 6 to 35, so many."""
-
-
 @pytest.mark.parametrize("seed", first(1, range(6, 14)))
 @pytest.mark.parametrize("kind", raw_data.KINDS)
 @pytest.mark.parametrize("model", raw_data.MODELS)
-def test_paths_of_raw_data_are_verified(request, model, kind, seed):
-    if seed > 6 and (model, kind) in OPEN:
-        reason = f"not verified yet: {OPEN[model, kind]}"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=False))
+def test_paths_of_raw_data_are_verified(model, kind, seed):
     problem, columns = raw_data.case(model, kind, seed)
     outcome, why = raw_data.outcome(problem)
     assert outcome not in ("refuted", "failed"), why
