@@ -350,7 +350,8 @@ class _PreciseWalk:
         if max(values.size[0], change) > WILD * self.largest:
             raise SingularKernel("only the rounding of the data allows this basis")
         mover, side, lam, delta = self._next_event(values)
-        last = mover < 0 or not (lam - self.end).high > TIE * abs(self.end)
+        tie = max(TIE * abs(self.end), PRECISE_TIE * abs(float(self.lam.high)))
+        last = mover < 0 or not (lam - self.end).high > tie
         new = not last and self.early is None and np.isfinite(self.end)
         if new and values.optimal_at(self.end):
             part = _Part.of(values, self.recorded, self.end, self.top)
