@@ -83,7 +83,7 @@ def breaches(
         return A.abs_rmatvec(np.abs(nu))
 
     lams = np.maximum(np.stack([low, low + step]), units.lam)
-    primal = _Side(
+    primal = _SideConditions(
         "primal",
         bases.z,
         (tables.z_low, tables.z_high),

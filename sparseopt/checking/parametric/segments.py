@@ -102,7 +102,7 @@ def verify_segments(
     findings.measure("stored", 0.0)
     multipliers = PathMultipliers(program, pieces, units_of(program), result.params.rel_gap)
     exact = exact or PreciseMatrix(program.A)
-    proof = _Proof(problem, program, exact, tables, layout, stored, multipliers, findings)
+    proof = _ProofOfSegments(problem, program, exact, tables, layout, stored, multipliers, findings)
     proof.doubtful_end = doubtful_end
     for here, codes in layout.chunks():
         if not proof.chunk(here, codes):
