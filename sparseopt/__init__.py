@@ -35,6 +35,13 @@ for _type in (
     "sparseopt.two_sample.result:TwoSampleTest",
 ):
     lend(_type, "plot", "sparseopt.pictures:plot", _DRAW)
+for _type in ("sparseopt.result:Result", "sparseopt.paths.parametric:ParametricPath"):
+    lend(
+        _type,
+        "to_html",
+        "sparseopt.pictures:to_html",
+        "Return a page with a slider; see :func:`sparseopt.pictures.to_html`.",
+    )
 lend(
     "sparseopt.two_sample.result:TwoSampleTest",
     "plot_witness",

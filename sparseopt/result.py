@@ -313,6 +313,8 @@ class Result(Card):
 
         def plot(self, ax: Any = None, **style: Any) -> Any: ...
 
+        def to_html(self, title: str = "") -> str: ...
+
 
 def _views(arrays: Any) -> Any:
     """Return the mapping with read-only views of its arrays; what is no mapping as it is."""

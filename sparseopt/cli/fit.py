@@ -43,7 +43,7 @@ _RULES = ("cv", "1se", "ebic", "bic", "aic", "theory", "least")
 @click.option("--time-limit", type=float, metavar="S", help="Seconds for the path.")
 @click.option("-o", "output", type=_FILE, metavar="FILE.json", help="Save the path.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("--plot", type=_FILE, metavar="FILE.png", help="Draw the path.")
+@click.option("--plot", type=_FILE, metavar="FILE.png", help="Draw the path; .html: a slider.")
 def fit(
     model: str,
     table: Path,

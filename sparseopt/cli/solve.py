@@ -54,7 +54,7 @@ _FILE = click.Path(path_type=Path)
 @b_bar_option
 @click.option("-o", "--output", type=_FILE, metavar="FILE.json", help="Save the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("--plot", type=_FILE, metavar="FILE.png", help="Draw the path.")
+@click.option("--plot", type=_FILE, metavar="FILE.png", help="Draw the path; .html: a slider.")
 @click.option(
     "--plot-x",
     type=click.Choice(["auto", "lam", "log", "l1norm"]),

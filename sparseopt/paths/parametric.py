@@ -196,6 +196,8 @@ class ParametricPath(PathResult):
 
         def plot(self, ax: Any = None, **style: Any) -> Any: ...
 
+        def to_html(self, title: str = "") -> str: ...
+
 
 @borrows
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,6 +2,7 @@
 
 from sparseopt.pictures.draw import plot, plot_witness, save_picture
 from sparseopt.pictures.graphs import plot_graph
+from sparseopt.pictures.slider import to_html
 from sparseopt.pictures.style import check_picture
 from sparseopt.pictures.two_sample import plot_weights
 
@@ -12,4 +13,5 @@ __all__ = [
     "plot_weights",
     "plot_witness",
     "save_picture",
+    "to_html",
 ]

@@ -15,6 +15,7 @@ from sparseopt.io.files import replacing
 from sparseopt.paths.base import PathResult
 from sparseopt.pictures.graphs import plot_budgets, plot_graph, plot_roc
 from sparseopt.pictures.selection import plot_criterion, plot_cross_validation, plot_stability
+from sparseopt.pictures.slider import save_page
 from sparseopt.pictures.style import check_picture
 from sparseopt.pictures.two_sample import plot_null, plot_weights
 from sparseopt.pictures.two_sample import plot_witness as draw_witness
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["plot", "plot_witness", "save_picture"]
 
 
-@singledispatch
-def plot(shown: Any, ax: Axes | None = None, **style: Any) -> Axes:
+def plot(
+    shown: Any, ax: Axes | None = None, *, file: str | PathLike[str] | None = None, **style: Any
+) -> Any:
     """Draw a result, a path, a problem, a selection, an ROC curve or a two-sample test.
 
     Parameters
@@ -46,13 +48,16 @@ def plot(shown: Any, ax: Axes | None = None, **style: Any) -> Axes:
         model that is not solved yet: its candidate edges.
     ax : matplotlib Axes, optional
         Where to draw. Default: the only axes of a new pyplot figure.
+    file : path, optional
+        Write the picture there instead; ".html" is a page with a slider
+        (:func:`~sparseopt.pictures.to_html`).
     **style
         Of the picture; see :mod:`sparseopt.pictures.paths` for those of paths over lam.
 
     Returns
     -------
-    matplotlib Axes
-        Nothing is shown or saved: that is the caller's choice.
+    matplotlib Axes, or None for a file
+        Nothing else is shown or saved: that is the caller's choice.
 
     Raises
     ------
@@ -61,22 +66,31 @@ def plot(shown: Any, ax: Axes | None = None, **style: Any) -> Axes:
     BackendUnavailable
         When matplotlib is not installed.
     """
+    if file is None:
+        return _draw(shown, ax, **style)
+    save_picture(shown, file, **style)
+    return None
+
+
+@singledispatch
+def _draw(shown: Any, ax: Axes | None = None, **style: Any) -> Any:
     raise ParamError(
         f"there is no picture of a {type(shown).__name__}; draw a result with a path, a path, a "
         "selection, an ROC curve or a two-sample test"
     )
 
 
-@plot.register(Result)
+@_draw.register(Result)
 def _result(shown: Result, ax: Axes | None = None, **style: Any) -> Axes:
     if shown.path is None or not len(shown.path):
         raise ParamError(
             f"a picture shows a path, and this result has none (status {shown.status.value})"
         )
-    return plot(shown.path, ax, **style)
+    drawn: Axes = _draw(shown.path, ax, **style)
+    return drawn
 
 
-@plot.register(PathResult)
+@_draw.register(PathResult)
 def _path(shown: PathResult, ax: Axes | None = None, **style: Any) -> Axes:
     for family in families().values():
         if shown.kind in family.pictures:
@@ -85,32 +99,32 @@ def _path(shown: PathResult, ax: Axes | None = None, **style: Any) -> Axes:
     raise ParamError(f"there is no picture of a path of the kind {shown.kind!r}")
 
 
-@plot.register(Problem)
+@_draw.register(Problem)
 def _problem(shown: Problem, ax: Axes | None = None, **style: Any) -> Axes:
     raise ParamError(f"there is no picture of a {shown.kind} before it is solved: plot its result")
 
 
-@plot.register(L0GraphicalModel)
+@_draw.register(L0GraphicalModel)
 def _model(shown: L0GraphicalModel, ax: Axes | None = None, **style: Any) -> Axes:
     candidates = shown.candidates
     return plot_graph(candidates.adjacency(), candidates.coordinates, ax=ax, **style)
 
 
-@plot.register(GraphStabilityResult)
+@_draw.register(GraphStabilityResult)
 def _edges(shown: GraphStabilityResult, ax: Axes | None = None, **style: Any) -> Axes:
     return plot_graph(shown.graph(), shown.problem.candidates.coordinates, ax=ax, **style)
 
 
-@plot.register(ROC)
+@_draw.register(ROC)
 def _roc(shown: ROC, ax: Axes | None = None, label: str | None = None, **style: Any) -> Axes:
     return plot_roc({label or "path": shown}, ax=ax, **style)
 
 
-plot.register(CVResult)(plot_cross_validation)
-plot.register(CriterionResult)(plot_criterion)
-plot.register(StabilityResult)(plot_stability)
-plot.register(GraphSelection)(plot_budgets)
-plot.register(TwoSampleTest)(plot_null)
+_draw.register(CVResult)(plot_cross_validation)
+_draw.register(CriterionResult)(plot_criterion)
+_draw.register(StabilityResult)(plot_stability)
+_draw.register(GraphSelection)(plot_budgets)
+_draw.register(TwoSampleTest)(plot_null)
 
 
 def plot_witness(
@@ -146,8 +160,8 @@ def save_picture(shown: Any, file: str | PathLike[str], *, title: str = "", **st
     Parameters
     ----------
     shown : object
-        What :func:`plot` takes; of a two-sample test the permutations, the weights of the
-        selected variables, and the witness function.
+        What :func:`plot` takes (for ".html" what :func:`to_html` takes); of a two-sample test the
+        permutations, the weights of the selected variables, and the witness function.
     file : path
     title : str, optional
     **style
@@ -160,6 +174,9 @@ def save_picture(shown: Any, file: str | PathLike[str], *, title: str = "", **st
     ProblemError
         When the file cannot be written.
     """
+    if Path(file).suffix.lower() == ".html":
+        save_page(shown, file, title)
+        return
     check_picture(file)
     from matplotlib.figure import Figure
 

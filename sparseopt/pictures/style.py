@@ -114,7 +114,7 @@ def check_picture(file: str | PathLike[str]) -> None:
     Parameters
     ----------
     file : path
-        Its ending chooses the format: .png, .svg, .pdf, ...
+        Its ending chooses the format: .png, .svg, .pdf, ...; .html needs no matplotlib.
 
     Raises
     ------
@@ -123,6 +123,8 @@ def check_picture(file: str | PathLike[str]) -> None:
     ParamError
         When the ending of the name is not that of a picture format.
     """
+    if Path(file).suffix.lower() == ".html":
+        return
     require_matplotlib()
     from matplotlib.backend_bases import FigureCanvasBase
 
@@ -131,5 +133,5 @@ def check_picture(file: str | PathLike[str]) -> None:
     if ending not in known:
         raise ParamError(
             f"{file} is not the name of a picture: the ending must be one of "
-            f"{', '.join('.' + name for name in sorted(known))}"
+            f"{', '.join('.' + name for name in sorted([*known, 'html']))}"
         )

@@ -1,0 +1,133 @@
+"""A path as one page of HTML with a slider, which gives the exact solution at every value."""
+
+from __future__ import annotations
+
+import html
+import json
+from functools import singledispatch
+from importlib.resources import files
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from sparseopt.errors import ParamError
+from sparseopt.io.files import replacing
+from sparseopt.paths.parametric import ParametricPath, SparseRows
+from sparseopt.paths.quantiles import QuantilePath
+from sparseopt.result import Result
+
+__all__ = ["save_page", "to_html"]
+
+
+def to_html(shown: Any, title: str = "") -> str:
+    """Return a path as one self-contained page: no file beside it, nothing from the network.
+
+    The page has every segment of the path, so that the coefficients beside its slider are those of
+    ``path.at(lam)``, not of a grid; at a knot where they jump, the limit from larger lam. Of a
+    result it also says what the checker says.
+
+    Parameters
+    ----------
+    shown : Result, ParametricPath or QuantilePath
+    title : str, optional
+        Default: the kind of problem.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ParamError
+        When there is no path of lam, or of levels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparseopt
+    >>> problem = sparseopt.problems.DantzigSelector(X=np.eye(3), y=[3.0, -2.0, 0.5])
+    >>> page = to_html(sparseopt.solve(problem))
+    >>> page.startswith("<!doctype html>"), "verified" in page
+    (True, True)
+    """
+    path, claims = shown, {"verdict": None, "claim": ""}
+    if isinstance(shown, Result):
+        path = shown.path
+        verdict = None if shown.verdict is None else shown.verdict.value
+        claims = {"verdict": verdict, "claim": "; ".join(shown.check_messages)}
+        title = title or shown.kind.replace("-", " ").capitalize()
+    data = {**_data(path), **claims}
+    if not data["claim"]:
+        data["claim"] = f"{len(data['low'])} segments; ended by: {path.stopped_by}"
+    # "</" would end the script that holds the data.
+    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
+    page = files("sparseopt.pictures").joinpath("slider.html").read_text(encoding="utf-8")
+    heading = html.escape(title or "Solution path")
+    return page.replace("__TITLE__", heading).replace("__DATA__", text)
+
+
+def save_page(shown: Any, file: str | PathLike[str], title: str = "") -> None:
+    """Write the page of :func:`to_html` into a file, whole or not at all.
+
+    Parameters
+    ----------
+    shown, title
+        As for :func:`to_html`.
+    file : path
+    """
+    page = to_html(shown, title)
+    with replacing(file) as stream:
+        stream.write(page.encode())
+
+
+@singledispatch
+def _data(path: Any) -> dict[str, Any]:
+    raise ParamError(
+        f"a page with a slider shows a path of lam, or of all levels, not a {type(path).__name__}: "
+        "write a picture (.png, .svg, .pdf)"
+    )
+
+
+@_data.register(ParametricPath)
+def _parametric(path: ParametricPath) -> dict[str, Any]:
+    return {
+        **_segments(path.low, path.high, path.theta, path.names),
+        "objective": path.objective.tolist(),
+        "affine": bool((path.theta.rate != 0.0).any()),
+        "parameter": "lam",
+        "word": "lam",
+        "axis": "lam, decreasing to the right",
+    }
+
+
+@_data.register(QuantilePath)
+def _levels(path: QuantilePath) -> dict[str, Any]:
+    count, p = path.theta.shape
+    # as a path whose parameter falls
+    rows = SparseRows(
+        np.arange(count + 1) * p, np.tile(np.arange(p), count),
+        path.theta[::-1].ravel(), np.zeros(count * p),
+    )  # fmt: skip
+    return {
+        **_segments(path.levels[-2::-1], path.levels[:0:-1], rows, path.names),
+        "objective": None,
+        "affine": False,
+        "parameter": "quantile",
+        "word": "level",
+        "axis": "level",
+    }
+
+
+def _segments(low: Any, high: Any, rows: SparseRows, names: Any) -> dict[str, Any]:
+    named = [str(name) for name in names]
+    return {
+        "low": low.tolist(),
+        "high": [value if np.isfinite(value) else None for value in high.tolist()],
+        "ptr": rows.ptr.tolist(),
+        "index": rows.index.tolist(),
+        "value": rows.value.tolist(),
+        "rate": rows.rate.tolist(),
+        "names": named,
+        "hidden": [j for j, name in enumerate(named) if name == "intercept"],
+    }
