@@ -222,3 +222,14 @@ def test_console_script_is_declared():
         pytest.skip("sparseopt is not installed in this environment")
     scripts = {e.name: e.value for e in distribution.entry_points if e.group == "console_scripts"}
     assert scripts == {"sparseopt": "sparseopt.cli:main"}
+
+
+@in_tree_only
+def test_the_conda_recipe_asks_for_what_the_project_asks_for():
+    recipe = (ROOT / ".ci/conda/recipe.yaml").read_text(encoding="utf-8")
+    project = project_table()["project"]
+    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    asked = {line.strip(" -").replace(" ", "") for line in run.splitlines()}
+    assert asked == {"python>=${{python_min}}", *project["dependencies"]}
+    assert f'version: "{project["version"]}"' in recipe
+    assert all(f"{name} = {where}" in recipe for name, where in project["scripts"].items())
