@@ -226,7 +226,7 @@ def test_console_script_is_declared():
 
 @in_tree_only
 def test_the_conda_recipe_asks_for_what_the_project_asks_for():
-    recipe = (ROOT / ".ci/conda/recipe.yaml").read_text(encoding="utf-8")
+    recipe = (ROOT / "docs/conda/recipe.yaml").read_text(encoding="utf-8")
     project = project_table()["project"]
     run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
     asked = {line.strip(" -").replace(" ", "") for line in run.splitlines()}

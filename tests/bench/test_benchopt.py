@@ -31,7 +31,19 @@ def test_benchopt_runs_it(name, tmp_path):
     pd = pytest.importorskip("pandas")
     folder = tmp_path / name
     shutil.copytree(FOLDERS / name, folder)
-    command = "run . --no-plot --no-display --no-cache -n 1 -r 1 --output small".split()
+    command = [
+        "run",
+        ".",
+        "--no-plot",
+        "--no-display",
+        "--no-cache",
+        "-n",
+        "1",
+        "-r",
+        "1",
+        "--output",
+        "small",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "benchopt", *command, "-d", SMALL[name]],
         cwd=folder,
