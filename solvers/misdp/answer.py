@@ -233,7 +233,8 @@ def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
         The bound or less; -inf where it holds near the origin only.
     """
     problem, x = search.problem, search.points.best
-    if np.isinf(bound) or np.isfinite(np.concatenate([problem.lower, problem.upper])).all():
+    charged = not (tree.judge.left_out or search.conic.judge.left_out)
+    if np.isinf(bound) or charged:
         return bound
     near = tree.judge.scale
     reach = np.full(len(problem.c), UNREACHED)

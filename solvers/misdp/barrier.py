@@ -17,6 +17,7 @@ Helmberg, Rendl, Vanderbei, Wolkowicz (1996); Toh, Todd, Tutuncu (1999) for the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,35 +158,31 @@ class FlatProgram(NamedTuple):
 
     def start(self) -> Array:
         """Begin at multiples of the identity that are large enough for the data."""
-        k, zero, rows, _, arrows, _, _ = self.shape.tolist()
+        k, zero, rows, *_ = self.shape.tolist()
         linear = zero + rows
-        lengths = [s if t < arrows else s * (s + 1) // 2 for t, s in enumerate(self.sizes.tolist())]
-        block = np.repeat(np.arange(len(lengths)), lengths)
-        place = block[self.col_row] * k + np.repeat(np.arange(k), np.diff(self.col_ptr))
-        squares = np.bincount(place, self.col_val**2, minlength=k * len(lengths))
-        norms = np.sqrt(squares).reshape(len(lengths), k)
+        sizes = self.sizes.tolist()
+        number = np.repeat(np.arange(k), np.diff(self.col_ptr))
+        norms = np.sqrt(np.bincount(number, self.col_val**2, minlength=k))
         top = np.abs(self.q)
-        ratio = np.where(norms > 0.0, (1.0 + top) / (1.0 + norms), 0.0)
-        constants = np.sqrt(np.bincount(block, self.b[linear:] ** 2, minlength=len(lengths)))
-        largest = np.maximum(norms.max(axis=1, initial=0.0), constants)
-        order = self.sizes.astype(float)
-        at_least = np.maximum(10.0, np.sqrt(order))
-        S = np.maximum(at_least, largest)
-        Z = np.maximum(at_least, order * ratio.max(axis=1, initial=0.0))
-        number = np.repeat(np.arange(linear), np.diff(self.row_ptr))
-        of_rows = np.sqrt(np.bincount(number, self.row_val**2, minlength=linear))[zero:]
-        s = np.maximum(10.0, np.maximum(of_rows, np.abs(self.b[zero:linear])))
-        z = np.maximum(10.0, (1.0 + float(top.max(initial=0.0))) / (1.0 + of_rows))
-        eyes = [np.eye(size).reshape(-1) for size in self.sizes.tolist()]
-        return np.concatenate(
-            [
-                np.zeros(k + zero),
-                s,
-                z,
-                *(own * eye for own, eye in zip(S, eyes, strict=True)),
-                *(own * eye for own, eye in zip(Z, eyes, strict=True)),
-            ]
-        )
+        ratio = float(((1.0 + top) / (1.0 + norms)).max(initial=0.0))
+        constant = float(np.sqrt((self.b[linear:] ** 2).sum()))
+        largest = max(float(norms.max(initial=0.0)), constant)
+        row = np.repeat(np.arange(linear), np.diff(self.row_ptr))
+        of_rows = np.sqrt(np.bincount(row, self.row_val**2, minlength=linear))[zero:]
+        state = np.zeros(k + zero + 2 * rows + 2 * sum(size * size for size in sizes))
+        at = k + zero
+        state[at : at + rows] = np.maximum(10.0, np.maximum(of_rows, np.abs(self.b[zero:linear])))
+        at += rows
+        state[at : at + rows] = np.maximum(10.0, (1.0 + top.max(initial=0.0)) / (1.0 + of_rows))
+        at += rows
+        for of_dual in (False, True):
+            for size in sizes:
+                least = max(10.0, sqrt(size))
+                state[at : at + size * size : size + 1] = max(
+                    least, size * ratio if of_dual else largest
+                )
+                at += size * size
+        return state
 
     def dual(self, state: Array) -> Array:
         """Return the multipliers of an iterate, in the order of the program's rows."""

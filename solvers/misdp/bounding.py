@@ -69,27 +69,43 @@ class Bounding(Protocol):
 
 
 class Judge:
-    """Weak duality in safe arithmetic, as the checker computes it."""
+    """Weak duality in safe arithmetic, as the checker computes it.
+
+    Parameters
+    ----------
+    problem : MISDP
+
+    Attributes
+    ----------
+    left_out : bool
+        Whether any bound so far has left out small reduced costs of variables without ends.
+    """
 
     def __init__(self, problem: MISDP) -> None:
         self.safe = SafeBounds(problem)
         self._costs = self.safe.sign * problem.c
         parts = [problem.A, *(cone.F for cone in problem.cones)]
         parts += [sp.diags_array(triangle_weights(b.size)) @ b.F for b in problem.blocks]
-        self._forms = sp.csr_array(sp.vstack(parts, format="csr"))
+        self._forms = sp.csr_array(sp.vstack(parts, format="csr").T)
         self.scale = max(float(np.abs(problem.c).max()), abs(problem.offset))
+        self.left_out = False
+        self._plain = not problem.cones
 
     def reduced_costs(self, multipliers: ConicMultipliers) -> Array:
         """Return c - A'y - F'z - M*(Z), shape (n,), in plain arithmetic."""
         dual = np.concatenate([multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]])
-        return np.asarray(self._costs - dual @ self._forms)
+        return np.asarray(self._costs - self._forms @ dual)
 
     def value(self, box: Box, multipliers: ConicMultipliers) -> float:
         """Return the proven lower bound of the costs on the box.
 
         Where rounding in variables without bounds leaves none, that up to rounding.
         """
-        found = self.safe.evaluate(*box, multipliers, quick=True)
+        if self._plain:
+            least = self.safe.quick(*box, _joined(multipliers))
+            if least > -np.inf:
+                return least
+        found = self.safe.evaluate(*box, multipliers)
         value, nearly = float(found.value[0]), float(found.nearly[0])
         allowed = UNCHARGED * self.scale
         # Beyond that a small reduced cost may hide a point that is far away.
@@ -98,6 +114,7 @@ class Judge:
             and nearly <= LARGEST_BOUND * self.scale
             and found.uncharged[0] <= allowed
         ):
+            self.left_out = True
             return nearly
         return value
 
@@ -113,7 +130,13 @@ class Judge:
         margin = max(DISPROOF * float(found.size[0]), 1e-300)
         if value >= margin:
             return True
-        return nearly >= margin and float(found.uncharged[0]) <= UNCHARGED * nearly
+        nearly_so = nearly >= margin and float(found.uncharged[0]) <= UNCHARGED * nearly
+        self.left_out = self.left_out or nearly_so
+        return nearly_so
+
+
+def _joined(multipliers: ConicMultipliers) -> Array:
+    return np.concatenate([multipliers.rows[0], multipliers.psd[0]])
 
 
 class ConicBounding:
@@ -232,6 +255,8 @@ class ConicBounding:
         """Return a disproof by a constraint that no free variable is in."""
         rows, cones, blocks = program.idle
         if not (len(rows) or cones or blocks):
+            return None
+        if not (cones or blocks) and not self.form.missed(rows, program.fixed):
             return None
         multipliers = violated_constraint(self.form.problem, program.fixed, rows, cones, blocks)
         if multipliers is None or not self.judge.disproves(box, multipliers):

@@ -27,13 +27,18 @@ to prove that nothing is better than U, only points better than U matter.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from sparseopt.compiling import External
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import matrix_variable, triangle_weights, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
+
+from ..common.compiled import compiled
 
 __all__ = ["NEARLY", "ConicMultipliers", "DualBounds", "SafeBounds"]
 
@@ -44,6 +49,7 @@ to that precision only, and the repair moves it by as much."""
 NARROW = 1e4
 """Bounds up to this do not magnify what a conic solver leaves of reduced costs."""
 _EPS = float(np.finfo(float).eps)
+_dsyev = External("lapack", "dsyev", 9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +68,142 @@ class ConicMultipliers:
     rows: Array
     cones: Array
     psd: Array
+
+
+class Judged(NamedTuple):
+    """A problem without cones as :func:`weak_duality` takes it.
+
+    Attributes
+    ----------
+    ptr, row : int arrays
+        The columns of all constraints, compressed.
+    row_lower, row_upper : arrays of shape (m,)
+    constants : array
+        Zeros for the rows, then the weighted constants of the matrices.
+    sizes : int array
+        Orders of the matrices.
+    """
+
+    ptr: Array
+    row: Array
+    row_lower: Array
+    row_upper: Array
+    constants: Array
+    sizes: Array
+
+
+@compiled
+def weak_duality(
+    judged: Judged,
+    costs: Array,
+    lower: Array,
+    upper: Array,
+    dual: Array,
+    values: Array,
+    rounding: Array,
+) -> tuple[float, bool]:
+    """Return the bound that y and Z prove on a box, and whether the box is narrow.
+
+    Parameters
+    ----------
+    judged : Judged
+    costs, lower, upper : arrays of shape (n,)
+    dual : array
+        y and Z; changed.
+    values : array
+        The entries of the constraints' columns.
+    rounding : array of shape (n,)
+        Share of the sum of a reduced cost's terms that its rounding errors come to.
+    """
+    m = judged.row_lower.shape[0]
+    total, size, count = 0.0, 0.0, 4.0
+    for i in range(m):
+        y = dual[i]
+        end = judged.row_lower[i] if y > 0.0 else judged.row_upper[i]
+        if y == 0.0 or not abs(end) < np.inf:
+            dual[i] = 0.0
+        else:
+            total += y * end
+            size += abs(y * end)
+        count += 1.0
+    at = m
+    for t in range(judged.sizes.shape[0]):
+        n = judged.sizes[t]
+        M, spectrum, work = np.empty(n * n), np.empty(n), np.empty(max(34 * n, 8))
+        begin = at
+        for c in range(n):
+            for r in range(c, n):
+                M[c * n + r] = M[r * n + c] = dual[at]
+                at += 1
+        if least_eigenvalues(M, spectrum, work, n) != 0:
+            return -np.inf, False
+        # Errors of computed eigenvalues are of the order of n eps |Z|.
+        largest = max(abs(spectrum[0]), abs(spectrum[n - 1]))
+        shift = max(0.0, 8.0 * n * _EPS * largest - spectrum[0])
+        place = begin
+        for c in range(n):
+            dual[place] += shift
+            place += n - c
+        for i in range(begin, at):
+            total -= dual[i] * judged.constants[i]
+            size += abs(dual[i] * judged.constants[i])
+            count += 1.0
+    narrow = True
+    for j in range(costs.shape[0]):
+        r, terms = costs[j], abs(costs[j])
+        for e in range(judged.ptr[j], judged.ptr[j + 1]):
+            part = values[e] * dual[judged.row[e]]
+            r -= part
+            terms += abs(part)
+        error = rounding[j] * terms
+        low, high = lower[j], upper[j]
+        end = low if r > 0.0 else high
+        count += 1.0
+        widest = max(abs(low), abs(high))
+        if widest > NARROW:
+            narrow = False
+        if not abs(end) < np.inf:
+            if abs(r) > error:
+                return -np.inf, False
+            continue
+        total += r * end - error * (widest if widest < np.inf else abs(end))
+        size += abs(r * end) + error * (widest if widest < np.inf else abs(end))
+    return total - count * _EPS * size, narrow
+
+
+@compiled
+def least_eigenvalues(M: Array, values: Array, work: Array, n: int) -> int:
+    """Write the eigenvalues of M, which is destroyed; 0 where LAPACK succeeded."""
+    code, integers = np.empty(2, np.uint8), np.empty(3, np.int32)
+    code[0], code[1] = 78, 76
+    integers[0], integers[1], integers[2] = n, work.shape[0], 0
+    _dsyev(
+        code.ctypes,
+        code[1:].ctypes,
+        integers.ctypes,
+        M.ctypes,
+        integers.ctypes,
+        values.ctypes,
+        work.ctypes,
+        integers[1:].ctypes,
+        integers[2:].ctypes,
+    )
+    info: int = integers[2]
+    return info
+
+
+@weak_duality.in_numpy
+def _(
+    judged: Judged,
+    costs: Array,
+    lower: Array,
+    upper: Array,
+    dual: Array,
+    values: Array,
+    rounding: Array,
+) -> tuple[float, bool]:
+    # The caller asks for the whole evaluation, then.
+    return -np.inf, False
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +285,6 @@ class SafeBounds:
         upper: Array,
         multipliers: ConicMultipliers,
         infeasible: Array | bool = False,
-        quick: bool = False,
     ) -> DualBounds:
         """Return what the multipliers prove on each of L boxes.
 
@@ -154,8 +295,6 @@ class SafeBounds:
         multipliers : ConicMultipliers
         infeasible : bool, or array of shape (L,)
             Where costs are zero: the multipliers are to prove that the box holds nothing.
-        quick : bool, default False
-            Leave out a second attempt at finite bounds that may prove a little more.
 
         Notes
         -----
@@ -165,18 +304,44 @@ class SafeBounds:
         costs = np.where(np.reshape(infeasible, (-1, 1)), 0.0, self.sign * self._problem.c)
         lower, upper = np.atleast_2d(lower), np.atleast_2d(upper)
         found = self._judged(lower, upper, costs, y, z, Z)
-        finite = quick and bool(np.isfinite(found.value).all())
-        if not self._own or (finite and self._narrow(lower, upper)):
+        if not self._own:
             return found
         # Where bounds are derived for entries of a matrix, their reduced costs may stay.
         taken = self._take_over(Z, self._reduced(costs, y, z, Z))
         return _better(self._judged(lower, upper, costs, y, z, taken), found)
 
-    def _narrow(self, lower: Array, upper: Array) -> bool:
-        """Return whether small reduced costs of the matrices that are variables cost little."""
-        return all(
-            max(-lower[:, columns].min(), upper[:, columns].max()) <= NARROW
-            for _, columns, _ in self._own
+    def quick(self, lower: Array, upper: Array, dual: Array, infeasible: bool = False) -> float:
+        """Return what multipliers prove on one box, in compiled loops.
+
+        Parameters
+        ----------
+        lower, upper : array of shape (n,)
+        dual : array
+            y and Z behind each other, of a problem without cones.
+        infeasible : bool, default False
+            Whether costs are zero.
+
+        Returns
+        -------
+        float
+            A bound that may be less than `value` of :meth:`evaluate`; -inf where it says nothing.
+        """
+        problem, t = self._problem, self._transposed
+        own = np.array(dual)
+        costs = np.zeros(len(lower)) if infeasible else self.sign * problem.c
+        value, narrow = weak_duality(self._flat, costs, lower, upper, own, t.data, self._rounding)
+        return float(value) if narrow or not self._own else -np.inf
+
+    @cached_property
+    def _flat(self) -> Judged:
+        problem, t = self._problem, self._transposed
+        return Judged(
+            t.indptr.astype(np.int64),
+            t.indices.astype(np.int64),
+            np.array(problem.row_lower),
+            np.array(problem.row_upper),
+            np.concatenate([np.zeros(problem.A.shape[0]), self._M0]),
+            np.array([block.size for block in problem.blocks], dtype=np.int64),
         )
 
     def _judged(
@@ -190,9 +355,7 @@ class SafeBounds:
         rows = y * np.where(y == 0.0, 0.0, end)
         constant = [rows, -z * self._g, -Z * self._M0]
         charged = _charges(r, error, lower, upper)
-        value, size = _sum([*constant, charged])
-        if np.isfinite(value).all():
-            return DualBounds(value, value, np.zeros(len(value)), size)
+        value, _ = _sum([*constant, charged])
         # What costs next to nothing, where the problem itself has no bound.
         opened = np.where(r > 0.0, np.isinf(problem.lower), np.isinf(problem.upper))
         terms = self._terms(costs, y, *self._norms(z, Z))

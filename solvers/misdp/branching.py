@@ -8,7 +8,7 @@ from sparseopt.problems.base import Array
 
 from .bounding import Box, Judge
 from .node import IntegerLeaf, IntegerLeaves, IntegerNode
-from .settings import INTEGRAL
+from .settings import INTEGRAL, PSEUDO_PRIOR
 
 __all__ = ["PseudoCosts", "reduced_cost_fixing"]
 
@@ -56,14 +56,15 @@ class PseudoCosts:
         score = np.minimum(down, up)
         if self._rule == "pseudo-cost":
             mean = self._sum.sum(axis=1) / np.maximum(self._count.sum(axis=1), 1.0)
-            gain = [
-                np.where(count > 0.0, total / np.maximum(count, 1.0), average)[fractional]
-                for total, count, average in zip(self._sum, self._count, mean, strict=True)
-            ]
             if mean.any():
-                fall, rise = (part / mean.max() for part in gain)
-                score = np.maximum(fall * down, 1e-6) * np.maximum(rise * up, 1e-6)
-                score = score * (1.0 + np.minimum(down, up))
+                # Averages that are drawn to the mean of all, as by PSEUDO_PRIOR more branches.
+                fall, rise = (
+                    ((total + PSEUDO_PRIOR * average) / (count + PSEUDO_PRIOR))[fractional]
+                    for total, count, average in zip(self._sum, self._count, mean, strict=True)
+                )
+                top = float(mean.max())
+                score = score * np.maximum(fall / top * down, 1e-6)
+                score = score * np.maximum(rise / top * up, 1e-6)
         j = int(fractional[np.argmax(score)])
         return j, float(np.floor(v[j]))
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg.lapack import dpotrf
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import (
@@ -25,7 +26,7 @@ from sparseopt.problems.misdp.cones import (
 from sparseopt.problems.misdp.problem import MISDP
 
 from .bounds import ConicMultipliers
-from .settings import COMMON_RANGE, DENSE_ENTRIES, FIXED
+from .settings import CLEARLY, COMMON_RANGE, DENSE_ENTRIES, FIXED
 
 __all__ = [
     "ConicForm",
@@ -226,6 +227,14 @@ class ConicForm:
         rows = np.concatenate([stack.zero, stack.low, stack.high])
         return np.unique(rows[~used[: self.linear]])
 
+    def missed(self, rows: Array, x: Array) -> bool:
+        """Return whether the point x misses one of these rows."""
+        problem = self.problem
+        value = (problem.A @ x)[rows]
+        return bool(
+            (value < problem.row_lower[rows]).any() | (value > problem.row_upper[rows]).any()
+        )
+
     def point(self, program: NodeProgram, x: Array) -> Array:
         """Return the point (n,) that the free variables x and the fixed ones make."""
         whole = program.fixed.copy()
@@ -352,12 +361,17 @@ def facial_reduction(C: Any, constant: Array, size: int) -> Array | None:
     -------
     array of shape (s, r), or None
     """
-    matrices = unpack_symmetric(
-        np.vstack([_dense(C).T, constant[None]]) / np.sqrt(triangle_weights(size)), size
-    )
-    norms = np.sqrt((matrices**2).sum(axis=(1, 2), keepdims=True))
-    matrices = matrices / np.where(norms > FIXED * norms.max(), norms, np.inf)
-    values, vectors = np.linalg.eigh(np.matmul(matrices, matrices).sum(axis=0))
+    packed = np.vstack([_dense(C).T, constant[None]]) / np.sqrt(triangle_weights(size))
+    packed = packed[packed.any(axis=1)]
+    norms = np.sqrt((packed**2) @ triangle_weights(size))
+    packed = packed[norms > FIXED * norms.max(initial=0.0)]
+    norms = norms[norms > FIXED * norms.max(initial=0.0)]
+    stacked = unpack_symmetric(packed / norms[:, None], size).reshape(-1, size)
+    gram = stacked.T @ stacked
+    factor, info = dpotrf(gram, lower=1)
+    if not info and np.diagonal(factor).min(initial=1.0) > CLEARLY * np.sqrt(len(norms)):
+        return None
+    values, vectors = np.linalg.eigh(gram)
     kept = values > COMMON_RANGE * values[-1]
     return None if kept.all() else vectors[:, kept]
 

@@ -17,6 +17,8 @@ absolute terms.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, floor, sqrt
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,11 +32,50 @@ from sparseopt.problems.misdp.cones import (
 )
 from sparseopt.problems.misdp.problem import MISDP
 
+from ..common.compiled import compiled, compiled_inside
 from .settings import EMPTY, INTEGER_BOUND
 
 __all__ = ["Propagation"]
 
 _EPS = float(np.finfo(float).eps)
+_PART, _LEAST = INTEGER_BOUND
+
+
+class Forms(NamedTuple):
+    """The linear forms h = B x + b in flat arrays.
+
+    Attributes
+    ----------
+    ptr, column, value : arrays
+        B in compressed rows.
+    constant, rounding : arrays of shape (m,)
+        b, and the share of the sum of a form's terms that its rounding errors come to.
+    whole : array of shape (n,)
+        1 for integers.
+    cones : int array
+        First form, last one and whether it is rotated, of each cone.
+    blocks : int array
+        First form and order of each matrix.
+    traces, trace_least : arrays
+        Forms with a definite matrix, see :class:`_Trace`, and its least absolute eigenvalue.
+    diagonal_ptr, diagonal, rest_ptr, rest : int arrays
+        Their columns and places.
+    """
+
+    ptr: Array
+    column: Array
+    value: Array
+    constant: Array
+    rounding: Array
+    whole: Array
+    cones: Array
+    blocks: Array
+    traces: Array
+    trace_least: Array
+    diagonal_ptr: Array
+    diagonal: Array
+    rest_ptr: Array
+    rest: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,35 +106,45 @@ class Propagation:
         parts = [problem.A, sp.csr_array(self._sign * problem.c[None, :])]
         parts += [cone.F for cone in problem.cones] + [block.F for block in problem.blocks]
         B = sp.csr_array(sp.vstack(parts, format="csr"))
-        self._constant = np.concatenate(
+        constant = np.concatenate(
             [np.zeros(m + 1), *(c.g for c in problem.cones), *(b.F0 for b in problem.blocks)]
         )
         self._objective = m
         self._low = np.full(B.shape[0], -np.inf)
         self._high = np.full(B.shape[0], np.inf)
         self._low[:m], self._high[:m] = problem.row_lower, problem.row_upper
-        self._cones: list[tuple[slice, bool]] = []
-        self._blocks: list[tuple[slice, Array, Array, Array]] = []
+        cones, blocks = [], []
         begin = m + 1
         for cone in problem.cones:
             self._low[begin : begin + (2 if cone.rotated else 1)] = 0.0
-            self._cones.append((slice(begin, begin + cone.dimension), cone.rotated))
+            cones += [begin, begin + cone.dimension, int(cone.rotated)]
             begin += cone.dimension
         for block in problem.blocks:
             rows, columns = triangle(block.size)
-            here = slice(begin, begin + block.dimension)
-            diagonal = np.flatnonzero(rows == columns)
-            self._low[here][diagonal] = 0.0
-            self._blocks.append((here, rows, columns, diagonal))
+            self._low[begin + np.flatnonzero(rows == columns)] = 0.0
+            blocks += [begin, block.size]
             begin += block.dimension
-        self._row = np.repeat(np.arange(B.shape[0]), np.diff(B.indptr))
-        self._column, self._value = np.asarray(B.indices), np.asarray(B.data)
-        # Summing k terms in floating point errs by at most k units of the sum of their sizes.
-        self._rounding = (np.diff(B.indptr) + 4.0) * _EPS
-        self._traces = self._definite_forms(B)
+        traces = self._definite_forms(B)
+        self._forms = Forms(
+            B.indptr.astype(np.int64),
+            B.indices.astype(np.int64),
+            np.array(B.data),
+            constant,
+            # Summing k terms in floating point errs by at most k units of the sum of their sizes.
+            (np.diff(B.indptr) + 4.0) * _EPS,
+            problem.integer.astype(np.int64),
+            np.array(cones, dtype=np.int64),
+            np.array(blocks, dtype=np.int64),
+            np.array([trace.form for trace in traces], dtype=np.int64),
+            np.array([trace.least for trace in traces], dtype=float),
+            *_joined([trace.diagonal for trace in traces]),
+            *_joined([trace.rest for trace in traces]),
+        )
 
     def _definite_forms(self, B: sp.csr_array) -> list[_Trace]:
         found = []
+        row = np.repeat(np.arange(B.shape[0]), np.diff(B.indptr))
+        column, value = np.asarray(B.indices), np.asarray(B.data)
         for block in self._problem.blocks:
             columns = matrix_variable(block)
             if columns is None:
@@ -102,13 +153,13 @@ class Propagation:
             place[columns] = np.arange(len(columns))
             rows, others = triangle(block.size)
             # A definite matrix has no zero on its diagonal.
-            on = np.isin(self._column, columns[rows == others])
-            counts = np.bincount(self._row[on], minlength=self._objective + 1)
+            on = np.isin(column, columns[rows == others])
+            counts = np.bincount(row[on], minlength=self._objective + 1)
             for form in np.flatnonzero(counts[: self._objective + 1] == block.size).tolist():
                 entries = np.arange(B.indptr[form], B.indptr[form + 1])
-                at = place[self._column[entries]]
+                at = place[column[entries]]
                 packed = np.zeros(len(columns))
-                packed[at[at >= 0]] = self._value[entries[at >= 0]]
+                packed[at[at >= 0]] = value[entries[at >= 0]]
                 packed /= triangle_weights(block.size)
                 values = np.linalg.eigvalsh(unpack_symmetric(packed, block.size))
                 error = 8.0 * block.size * _EPS * float(np.abs(values).max())
@@ -147,17 +198,220 @@ class Propagation:
         form_low, form_high = self._low.copy(), self._high.copy()
         if cutoff is not None:
             form_high[self._objective] = self._sign * (cutoff - problem.offset)
-        if not self._settle(low, high):
-            return None
-        for _ in range(rounds):
-            before = low.copy(), high.copy()
-            if not self._round(low, high, form_low, form_high):
-                return None
-            if not _moved(before, (low, high)):
-                break
-        return low, high
+        left = propagate(self._forms, low, high, form_low, form_high, rounds)
+        return (low, high) if left else None
 
-    def _round(self, low: Array, high: Array, form_low: Array, form_high: Array) -> bool:
+
+@compiled
+def propagate(
+    forms: Forms, low: Array, high: Array, form_low: Array, form_high: Array, rounds: int
+) -> bool:
+    """Tighten all bounds in place; False when nothing is left.
+
+    Parameters
+    ----------
+    forms : Forms
+    low, high : arrays of shape (n,)
+        Of the variables.
+    form_low, form_high : arrays of shape (m,)
+    rounds : int
+    """
+    n, m = low.shape[0], form_low.shape[0]
+    if not settled(forms.whole, low, high):
+        return False
+    old_low, old_high = np.empty(n), np.empty(n)
+    sums, counts = np.empty(2 * m), np.empty(2 * m, np.int64)
+    for _ in range(rounds):
+        for j in range(n):
+            old_low[j], old_high[j] = low[j], high[j]
+        for i in range(m):
+            constant = forms.constant[i]
+            below, above, size, size_above = constant, constant, abs(constant), abs(constant)
+            counts[2 * i], counts[2 * i + 1] = 0, 0
+            for e in range(forms.ptr[i], forms.ptr[i + 1]):
+                v, j = forms.value[e], forms.column[e]
+                least = v * (low[j] if v > 0.0 else high[j])
+                most = v * (high[j] if v > 0.0 else low[j])
+                if abs(least) < np.inf:
+                    below += least
+                    size += abs(least)
+                else:
+                    counts[2 * i] += 1
+                if abs(most) < np.inf:
+                    above += most
+                    size_above += abs(most)
+                else:
+                    counts[2 * i + 1] += 1
+            sums[2 * i] = below - 2.0 * forms.rounding[i] * size
+            sums[2 * i + 1] = above + 2.0 * forms.rounding[i] * size_above
+            if counts[2 * i] == 0:
+                form_low[i] = max(form_low[i], sums[2 * i])
+            if counts[2 * i + 1] == 0:
+                form_high[i] = min(form_high[i], sums[2 * i + 1])
+        minors(forms, form_low, form_high)
+        for t in range(forms.traces.shape[0]):
+            form, positive = forms.traces[t], forms.trace_least[t] > 0.0
+            end = form_high[form] if positive else -form_low[form]
+            rest, size = 0.0, abs(end)
+            for p in range(forms.rest_ptr[t], forms.rest_ptr[t + 1]):
+                v, j = forms.value[forms.rest[p]], forms.column[forms.rest[p]]
+                part = v * (low[j] if (v > 0.0) == positive else high[j])
+                rest += part if positive else -part
+                size += abs(part)
+            if size < np.inf:
+                count = forms.rest_ptr[t + 1] - forms.rest_ptr[t]
+                room = end - rest + (count + 4.0) * _EPS * size
+                top = max(0.0, room / abs(forms.trace_least[t]) * (1.0 + 4.0 * _EPS))
+                for p in range(forms.diagonal_ptr[t], forms.diagonal_ptr[t + 1]):
+                    high[forms.diagonal[p]] = min(high[forms.diagonal[p]], top)
+        if crossed(form_low, form_high):
+            return False
+        # value * x <= form_high - (least of the rest), and likewise from below.
+        for i in range(m):
+            for e in range(forms.ptr[i], forms.ptr[i + 1]):
+                v, j = forms.value[e], forms.column[e]
+                least = v * (old_low[j] if v > 0.0 else old_high[j])
+                most = v * (old_high[j] if v > 0.0 else old_low[j])
+                endless = not abs(least) < np.inf
+                if counts[2 * i] - endless == 0 and form_high[i] < np.inf:
+                    end = form_high[i] - (sums[2 * i] - (0.0 if endless else least))
+                    end = (end + 4.0 * _EPS * abs(end)) / v
+                    if v > 0.0:
+                        high[j] = min(high[j], end + 4.0 * _EPS * abs(end))
+                    else:
+                        low[j] = max(low[j], end - 4.0 * _EPS * abs(end))
+                endless = not abs(most) < np.inf
+                if counts[2 * i + 1] - endless == 0 and form_low[i] > -np.inf:
+                    end = form_low[i] - (sums[2 * i + 1] - (0.0 if endless else most))
+                    end = (end - 4.0 * _EPS * abs(end)) / v
+                    if v > 0.0:
+                        low[j] = max(low[j], end - 4.0 * _EPS * abs(end))
+                    else:
+                        high[j] = min(high[j], end + 4.0 * _EPS * abs(end))
+        if not settled(forms.whole, low, high):
+            return False
+        moved = False
+        for j in range(n):
+            for old, new in ((old_low[j], low[j]), (old_high[j], high[j])):
+                if (abs(old) == np.inf) != (abs(new) == np.inf):
+                    moved = True
+                elif abs(new) < np.inf and abs(new - old) > 1e-3 * max(abs(old), 1.0):
+                    moved = True
+        if not moved:
+            break
+    return True
+
+
+@compiled_inside
+def minors(forms: Forms, form_low: Array, form_high: Array) -> None:
+    """Bound the entries beside the diagonal, and the tails of cones, by what is on it."""
+    for t in range(forms.cones.shape[0] // 3):
+        begin, end = forms.cones[3 * t], forms.cones[3 * t + 1]
+        rotated = forms.cones[3 * t + 2] == 1
+        size = max(form_high[begin], 0.0)
+        if rotated:
+            other = max(form_high[begin + 1], 0.0)
+            # An open end times zero bounds nothing.
+            size = (
+                sqrt(2.0 * size * other)
+                if min(size, other) > 0.0 or size + other < np.inf
+                else np.inf
+            )
+        size *= 1.0 + 4.0 * _EPS
+        if size < np.inf:
+            for i in range(begin + (2 if rotated else 1), end):
+                form_low[i] = max(form_low[i], -size)
+                form_high[i] = min(form_high[i], size)
+    for t in range(forms.blocks.shape[0] // 2):
+        at, n = forms.blocks[2 * t], forms.blocks[2 * t + 1]
+        column = at
+        for c in range(n):
+            first = max(form_high[column], 0.0)
+            below = column + n - c
+            for r in range(c + 1, n):
+                second = max(form_high[below], 0.0)
+                below += n - r
+                if first == np.inf or second == np.inf:
+                    continue
+                size = sqrt(first) * sqrt(second) * (1.0 + 4.0 * _EPS)
+                i = column + r - c
+                form_low[i] = max(form_low[i], -size)
+                form_high[i] = min(form_high[i], size)
+            column += n - c
+
+
+@compiled_inside
+def settled(whole: Array, low: Array, high: Array) -> bool:
+    """Round the bounds of integers; False when a pair has crossed."""
+    for j in range(low.shape[0]):
+        if whole[j]:
+            if low[j] > -np.inf:
+                low[j] = ceil(low[j] - max(_PART * abs(low[j]), _LEAST))
+            if high[j] < np.inf:
+                high[j] = floor(high[j] + max(_PART * abs(high[j]), _LEAST))
+    if crossed(low, high):
+        return False
+    for j in range(low.shape[0]):
+        if low[j] > high[j]:
+            low[j], high[j] = high[j], low[j]
+    return True
+
+
+@compiled_inside
+def crossed(low: Array, high: Array) -> bool:
+    """Return whether the ends of an interval have crossed by more than rounding."""
+    for j in range(low.shape[0]):
+        if low[j] == np.inf:
+            return True
+        if low[j] > high[j] and low[j] - high[j] > EMPTY * max(abs(low[j]), abs(high[j]), 1.0):
+            return True
+    return False
+
+
+@propagate.in_numpy
+def _(
+    forms: Forms, low: Array, high: Array, form_low: Array, form_high: Array, rounds: int
+) -> bool:
+    plain = _Plain(forms)
+    if not plain.settle(low, high):
+        return False
+    for _ in range(rounds):
+        before = low.copy(), high.copy()
+        if not plain.round(low, high, form_low, form_high):
+            return False
+        if not _moved(before, (low, high)):
+            break
+    return True
+
+
+class _Plain:
+    """The same in array operations."""
+
+    def __init__(self, forms: Forms) -> None:
+        self._forms = forms
+        self._row = np.repeat(np.arange(len(forms.constant)), np.diff(forms.ptr))
+        self._column, self._value = forms.column, forms.value
+        self._constant, self._rounding = forms.constant, forms.rounding
+        self._whole = forms.whole.astype(bool)
+        self._cones = [
+            (slice(begin, end), bool(rotated)) for begin, end, rotated in forms.cones.reshape(-1, 3)
+        ]
+        self._blocks = []
+        for begin, size in forms.blocks.reshape(-1, 2).tolist():
+            rows, columns = triangle(size)
+            diagonal = np.flatnonzero(rows == columns)
+            self._blocks.append((slice(begin, begin + len(rows)), rows, columns, diagonal))
+        self._traces = [
+            _Trace(
+                int(form),
+                forms.diagonal[forms.diagonal_ptr[t] : forms.diagonal_ptr[t + 1]],
+                forms.rest[forms.rest_ptr[t] : forms.rest_ptr[t + 1]],
+                float(forms.trace_least[t]),
+            )
+            for t, form in enumerate(forms.traces)
+        ]
+
+    def round(self, low: Array, high: Array, form_low: Array, form_high: Array) -> bool:
         """Tighten all bounds in place; False when nothing is left."""
         column, value = self._column, self._value
         positive = value > 0.0
@@ -179,7 +433,7 @@ class Propagation:
         new_low = np.where(positive, end_low, end_high)
         np.minimum.at(high, column, _outward(new_high, 1.0))
         np.maximum.at(low, column, _outward(new_low, -1.0))
-        return self._settle(low, high)
+        return self.settle(low, high)
 
     def _minors(self, form_low: Array, form_high: Array) -> None:
         """Bound the entries beside the diagonal, and the tails of cones, by what is on it."""
@@ -199,18 +453,23 @@ class Propagation:
             sizes[diagonal] = np.inf
             _within(form_low, form_high, here, sizes)
 
-    def _settle(self, low: Array, high: Array) -> bool:
+    def settle(self, low: Array, high: Array) -> bool:
         """Round the bounds of integers; False when a pair has crossed."""
-        whole = self._problem.integer
-        part, least = INTEGER_BOUND
+        whole = self._whole
         with np.errstate(invalid="ignore"):
-            low[whole] = np.ceil(low[whole] - np.fmax(part * np.abs(low[whole]), least))
-            high[whole] = np.floor(high[whole] + np.fmax(part * np.abs(high[whole]), least))
+            low[whole] = np.ceil(low[whole] - np.fmax(_PART * np.abs(low[whole]), _LEAST))
+            high[whole] = np.floor(high[whole] + np.fmax(_PART * np.abs(high[whole]), _LEAST))
         if _crossed(low, high):
             return False
         wrong = low > high
         low[wrong], high[wrong] = high[wrong], low[wrong]
         return True
+
+
+def _joined(parts: list[Array]) -> tuple[Array, Array]:
+    """Return where each part begins, and all parts behind each other."""
+    ptr = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    return ptr, np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
 
 
 class _Activity:

@@ -81,6 +81,10 @@ COMMON_RANGE = 1e-13
 """Eigenvalues of the sum of squared matrices below this, relative to the largest, are zero: facial
 reduction takes their directions out."""
 
+CLEARLY = 1e-4
+"""A Cholesky factor with larger diagonal entries than this shows that there is no null space in
+common, for orders up to some hundreds."""
+
 BARRIER_ITERATIONS = 60
 """Interior-point steps; programs that need more do not converge."""
 
@@ -116,6 +120,9 @@ PLUNGE = 12
 
 PLUNGE_WITHOUT_POINT = 60
 """The same as long as there is no incumbent."""
+
+PSEUDO_PRIOR = 2.0
+"""So many branches of the average gain each pseudo-cost starts with."""
 
 ENDLESS_NODES = 5000
 """Nodes after which a tree over integers without bounds must have a bound."""
