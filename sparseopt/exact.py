@@ -325,6 +325,10 @@ class Function:
         return kinks, slopes
 
 
+def ratio(off, unit):
+    return float(off) / unit if unit else math.inf
+
+
 def value_at(piece, z):
     """f(z), and how far z is outside the domain; what is outside counts as at its end."""
     kinks, slopes = piece
@@ -530,13 +534,13 @@ class Point:
             total += value
             if off:
                 limit = min(largest, self.units[0][j]) or largest
-                worst = max(worst, float(off) / (limit + float(max(map(abs, piece[0])))))
+                worst = max(worst, ratio(off, limit + float(max(map(abs, piece[0])))))
         for i, (piece, t) in enumerate(zip(self.psi, z, strict=True)):
             value, off = value_at(piece, t)
             total += value
             if off:
                 terms = sum(abs(a) / scale * sizes[j] for j, a in A.rows[i])
-                worst = max(worst, float(off) / (min(terms, self.units[1][i]) + self.kinks[i]))
+                worst = max(worst, ratio(off, min(terms, self.units[1][i]) + self.kinks[i]))
         return total, worst
 
     def objective_unit(self):
@@ -667,6 +671,9 @@ def check_parametric(header, arrays, result):
     status, path, certificate = result["status"], result["path"], result["certificate"]
     lam, parts = result["params"].get("lam"), programs(header, arrays)
     if status in ("infeasible", "unbounded"):
+        if certificate and lam is None and "low" in certificate["arrays"] and len(parts) == 1:
+            end = exact(result["params"].get("lam_min") or 0.0)
+            return unbounded_range(parts[0], end, certificate["arrays"])
         if len(parts) > 1 or not isinstance(lam, int | float) or certificate is None:
             raise Unproven("a claim that there is no optimum is covered for a single lam")
         return no_optimum(parts[0], exact(lam), status, certificate["arrays"])
@@ -886,6 +893,41 @@ def no_optimum(program, lam, status, arrays):
     if total >= 0:
         raise Refuted(f"the evidence does not prove the problem {status}")
     return f"{status} at lam = {float(lam):.9g}, proven"
+
+
+def unbounded_range(program, end, arrays):
+    """Directions that improve the objective at all lam, from points that are affine in lam."""
+    low, points, rates = exacts(arrays["low"].values), arrays["x"].rows(), arrays["x_rate"].rows()
+    if low != sorted(set(low), reverse=True) or low[-1:] != [end] or len(points) != len(low):
+        raise Refuted("the points do not cover the range")
+    costs = []
+    for name in ("ray", "ray_above"):
+        if name in arrays:
+            ray = exacts(arrays[name].values)
+            w = [*ray, *program.A.times(ray)]
+            slopes = [
+                f.slopes[-1 if v > 0 else 0] if v else (ZERO, ZERO)
+                for f, v in zip([*program.phi, *program.psi], w, strict=True)
+            ]
+            if None in slopes:
+                raise Unproven("the ray leaves a constraint, if only by rounding")
+            costs.append([sum(s[k] * v for s, v in zip(slopes, w, strict=True)) for k in (0, 1)])
+    (a, b), (c, d) = costs[0], costs[-1]
+    # one direction for all lam, or two that both improve somewhere between
+    middle = max(end, -(a / b + c / d) / 2) if len(costs) > 1 and b > 0 > d else end
+    if a + b * end >= 0 or a + b * middle >= 0 or c + d * middle >= 0 or d > 0:
+        raise Refuted("the directions do not improve the objective at all lam")
+    for k, (x, rate) in enumerate(zip(map(exacts, points), map(exacts, rates), strict=True)):
+        for lam in low[max(k - 1, 0) : k + 1]:
+            theta = [v + (lam - low[k]) * r for v, r in zip(x, rate, strict=True)]
+            if Point(program, lam).primal(theta)[1] > FEASIBLE:
+                raise Refuted("the ray starts at an infeasible point")
+    moves = exacts(rates[0])
+    for f, v in zip([*program.phi, *program.psi], [*moves, *program.A.times(moves)], strict=True):
+        below, above = f.slopes[0] is None, f.slopes[-1] is None
+        if (below and v < f.kinks[0][1]) or (above and v > f.kinks[-1][1]):
+            raise Unproven("the points leave a constraint for large lam, if only by rounding")
+    return f"unbounded at all lam >= {float(end):.9g}, proven"
 
 
 # ---- Sparse trust-region subproblems

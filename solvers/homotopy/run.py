@@ -298,12 +298,27 @@ class HomotopySolve:
                 iterations=self.pivots,
                 notes=note,
             )
-        return self._unbounded(start, proof["ray"], note)
+        if start.above is not None:
+            proof["ray_above"] = self._proof(start.above)["ray"]
+        return self._unbounded(start, proof, note)
 
-    def _unbounded(self, start: Start, ray: Array, note: tuple[str, ...]) -> Result:
-        """Complete an unbounded ray by a feasible point, or prove that there is none."""
+    def _unbounded(self, start: Start, rays: dict[str, Array], note: tuple[str, ...]) -> Result:
+        """Complete rays by feasible points, or prove that there are none."""
         slopes = np.where(np.isfinite(self.program.slopes), 0.0, self.program.slopes)
         free = self.program.with_pieces(self.program.kinks.copy(), slopes)
+        points = self._feasible_points(free) if np.isinf(start.top) else None
+        if points is not None:
+            return Result(
+                status=Status.UNBOUNDED,
+                raw_status="unbounded_below",
+                certificate=Certificate("ray", rays | points),
+                iterations=self.pivots,
+                notes=note,
+            )
+        if "ray_above" in rays:
+            # the other ray is for smaller lam
+            start = Start(None, self.params.lam_min or 0.0, start.top, 0)
+            rays.pop("ray_above")
         outcome = make_optimal(crash(free), start.lam, self.rng, self._stop)
         self.pivots += outcome.pivots
         if outcome.reason != "end":
@@ -313,10 +328,42 @@ class HomotopySolve:
         return Result(
             status=Status.UNBOUNDED,
             raw_status="unbounded_below",
-            certificate=Certificate("ray", {"ray": ray, "x": point}, {"lam": start.lam}),
+            certificate=Certificate("ray", {**rays, "x": point}, {"lam": start.lam}),
             iterations=self.pivots,
             notes=note,
         )
+
+    def _feasible_points(self, free: ScaledProgram) -> dict[str, Array] | None:
+        """Return feasible points for the whole range, affine in lam between knots; None if none."""
+        end = self.params.lam_min or 0.0
+        start = top_basis(free, end, self.rng, self._stop)
+        self.pivots += start.pivots
+        if start.codes is None or np.isfinite(start.top):
+            return None
+        recorder = Recorder(SolveParams())
+        outcome = follow(
+            free,
+            start.codes,
+            start.lam,
+            end,
+            rng=self.rng,
+            top=np.inf,
+            stop=self._stop,
+            recorder=recorder,
+        )
+        self.pivots += outcome.pivots
+        if outcome.reason != "end":
+            return None
+        low = np.concatenate([part.low for part in recorder.parts])
+        points = np.zeros((2, len(low), self.program.p))
+        at = 0
+        for part in recorder.parts:
+            entries = part.theta
+            row = at + np.repeat(np.arange(len(part)), np.diff(entries.ptr))
+            weight = self.program.column[entries.index]
+            points[:, row, entries.index] = entries.value * weight, entries.rate * weight
+            at += len(part)
+        return {"low": low, "x": points[0], "x_rate": points[1]}
 
     def stopped(self, reason: str) -> Result:
         """Return the result of a walk that found nothing."""

@@ -189,7 +189,7 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
         elif rate <= 0.0 and root < above:
             above, falling = root, outcome
         if below > above:
-            if rising and falling and rising.reason == falling.reason == "infeasible_below":
+            if rising and falling and rising.reason == falling.reason:
                 return Start(None, at, np.inf, pivots, rising, falling)
             break
         at = _between(below, above, at)

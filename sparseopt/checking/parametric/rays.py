@@ -340,6 +340,10 @@ def verify_unbounded(
 ) -> None:
     """Judge the claim UNBOUNDED by ``arrays["ray"]`` and the feasible point ``arrays["x"]``.
 
+    A whole range is covered by points that are affine in lam: ``x[k] + (lam - low[k]) x_rate[k]``
+    from ``low[k]`` up to ``low[k - 1]``, or to infinity; and by one direction for all lam, or two,
+    ``arrays["ray_above"]`` for the larger ones.
+
     Parameters
     ----------
     program : PiecewiseLinearProgram
@@ -354,6 +358,9 @@ def verify_unbounded(
     Malformed
     """
     p = program.A.shape[1]
+    if "low" in certificate.arrays:
+        _judge_range(program, result, certificate, findings)
+        return
     rho = ray_cost(program, numbers(certificate.arrays, "ray", (p,)))
     if isinstance(rho, str):
         findings.refute(f"the ray proves nothing: {rho}")
@@ -370,6 +377,89 @@ def verify_unbounded(
         )
 
     _judge(rho, result, certificate, findings, "unbounded", violated, _domains_grow(point.pieces))
+
+
+def _judge_range(
+    program: PiecewiseLinearProgram, result: Result, certificate: Certificate, findings: Findings
+) -> None:
+    """Prove UNBOUNDED for a whole range of lam."""
+    if result.params.lam is not None:
+        raise Malformed("points for a range of lam are for a question about a path")
+    arrays, p, end = certificate.arrays, program.A.shape[1], result.params.lam_min or 0.0
+    costs = []
+    for name in ("ray", "ray_above") if "ray_above" in arrays else ("ray",):
+        rho = ray_cost(program, numbers(arrays, name, (p,)))
+        if isinstance(rho, str):
+            findings.refute(f"the {name} proves nothing: {rho}")
+            return
+        _pass_on(rho, findings)
+        costs.append(rho)
+    low = numbers(arrays, "low", (len(np.atleast_1d(arrays["low"])),))
+    x, rate = (numbers(arrays, name, (len(low), p)) for name in ("x", "x_rate"))
+    if len(low) == 0 or low[-1] != end or (np.diff(low) >= 0.0).any():
+        raise Malformed("the points do not cover the range from its lower end on")
+    if not _negative_from(end, costs):
+        findings.refute("the directions do not improve the objective at all lam of the range")
+        return
+    for k, begin in enumerate(low.tolist()):
+        for lam in (begin, *low[k - 1 : k].tolist()) if k else (begin,):
+            point = primal_point(program, x[k] + (lam - begin) * rate[k])
+            violation, at = point.strict_violation(lam)
+            if violation > FEASIBILITY:
+                findings.refute(
+                    f"the ray starts at an infeasible point: it violates {point.name(at)} by "
+                    f"{violation:.3g} of its scale at lam = {lam:g}"
+                )
+                return
+    if not _stays_inside(program, rate[0]):
+        findings.doubt(
+            f"the points above lam = {low[0]:g} leave a constraint for large lam, if only by "
+            "rounding"
+        )
+    findings.prove(f"unbounded at all lam >= {end:g}")
+
+
+def _negative_from(end: float, costs: list[Affine]) -> bool:
+    """Return whether at every lam from `end` on one of one or two sums is negative."""
+    if len(costs) == 1:
+        (rho,) = costs
+        return rho.negative(end) and rho.rate + rho.rate_error <= 0.0
+    below, above = costs
+    if not (below.rate > 0.0 > above.rate + above.rate_error):
+        return False
+    # both half lines hold the middle between their ends, where they overlap
+    middle = max(end, -0.5 * (below.constant / below.rate + above.constant / above.rate))
+    return below.negative(end) and below.negative(middle) and above.negative(middle)
+
+
+def _stays_inside(program: PiecewiseLinearProgram, rate: Array) -> bool:
+    """Return whether a point that moves with lam at this rate leaves no domain as lam grows.
+
+    Signs that rounding leaves open are those of rational numbers.
+    """
+    p, rows = program.A.shape[1], _Images(program.A)
+    w, _, error = rows.of(rate)
+    w, error = np.concatenate([rate, w]), np.concatenate([np.zeros(p), error])
+    pieces = Pieces.concatenate(program.phi, program.psi)
+    first, last = pieces.slope_ptr[:-1], pieces.slope_ptr[1:] - 1
+    moved, budget = np.flatnonzero(rate), Budget()
+    exact = fractions_of(rate[moved])
+    for ends, barred, sign in (
+        (pieces.ptr[:-1], np.isneginf(pieces.slope[first]), 1.0),
+        (pieces.ptr[1:] - 1, np.isposinf(pieces.slope[last]), -1.0),
+    ):
+        inward = sign * (w - pieces.kink_rate[ends])
+        unclear = np.flatnonzero(barred & (inward < error) & (error > 0.0))
+        if (barred & (inward < 0.0) & (error == 0.0)).any():
+            return False
+        block = entries(program.A, unclear - p, moved, budget)
+        if block is None:
+            return False
+        for i, row in zip(unclear.tolist(), block, strict=True):
+            total = sum((a * exact[j] for j, a in row.items()), Fraction(0))
+            if sign * (total - Fraction(float(pieces.kink_rate[ends[i]]))) < 0:
+                return False
+    return True
 
 
 def _pass_on(total: Affine, findings: Findings) -> None:

@@ -11,6 +11,8 @@ FEASIBLE        as above, or none                 a point: it is feasible, and i
                                                   if it has one; a part of a path: it is proven
 INFEASIBLE      "farkas": nu                      sigma(lam) < 0
 UNBOUNDED       "ray": ray, x                     rho(lam) < 0 from a feasible x
+UNBOUNDED,      "ray": ray, low, x, x_rate,       rho(lam) < 0 from points that are feasible,
+all lam         ray_above                         affine in lam between knots
 INFEASIBLE,     the same with one row for each    the same at each value of the grid
 UNBOUNDED       value of a grid, the largest
                 first
@@ -182,7 +184,7 @@ def _verify_no_optimum(program: PiecewiseLinearProgram, result: Result, findings
 def _single_claims(result: Result, certificate: Certificate) -> list[tuple[Result, Certificate]]:
     """Take the rows of a certificate for a grid apart: one for each value, the largest first."""
     arrays, lam = certificate.arrays, result.params.lam
-    if all(array.ndim != 2 for array in arrays.values()):
+    if lam is None or all(array.ndim != 2 for array in arrays.values()):
         return [(result, certificate)]
     values = sorted(set(lam), reverse=True) if isinstance(lam, tuple) else []
     if not values or any(array.shape[:1] != (len(values),) for array in arrays.values()):
