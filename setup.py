@@ -1,4 +1,4 @@
-"""Everything is said in pyproject.toml; this file only refuses a checkout without symlinks."""
+"""What pyproject.toml cannot say: links must be there, and compiled functions have a platform."""
 
 import sys
 from pathlib import Path
@@ -19,6 +19,16 @@ for name, target in LINKS.items():
             "Without one: git clone -c core.symlinks=true URL"
         )
 
-from setuptools import setup  # noqa: E402  (the check above needs no setuptools)
+from setuptools import Distribution, setup  # noqa: E402  (the check above needs no setuptools)
 
-setup()
+FORMS = Path(__file__).parent / "sparseopt" / "compiling" / "forms"
+
+
+class Wheel(Distribution):
+    """Of one Python and one platform where it brings compiled functions, of all otherwise."""
+
+    def has_ext_modules(self) -> bool:
+        return any(FORMS.glob("*.form"))
+
+
+setup(distclass=Wheel)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
 from sparseopt.cli.exits import ExitCode
 from sparseopt.cli.progress import ProgressLine
+from sparseopt.errors import ParamError
 
 __all__ = ["warm_up"]
 
@@ -22,11 +25,38 @@ __all__ = ["warm_up"]
     help="Compile for all processors of this kind (x86-64-v3), not for this very one: for images "
     "and home directories that several machines share.",
 )
-def warm_up(kinds: tuple[str, ...], baseline: bool) -> ExitCode:
+@click.option(
+    "--collect",
+    "target",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Compile everything anew and leave it in FOLDER, for a wheel to bring along.",
+)
+def warm_up(kinds: tuple[str, ...], baseline: bool, target: Path | None) -> ExitCode:
     """Compile what solves problems of each KIND (or family); of all without one.
 
     What has been compiled before is found in the user's cache and takes a second.
     """
+    if target is not None:
+        return _collected(kinds, baseline, target)
+    return _warmed(kinds, baseline)
+
+
+def _collected(kinds: tuple[str, ...], baseline: bool, target: Path) -> ExitCode:
+    """Compile into an empty cache, and write what is there then into a folder."""
+    from sparseopt.compiling import CACHE_VARIABLE, collect
+
+    if not baseline:
+        raise ParamError("--collect is for other machines, too: give --baseline with it")
+    with TemporaryDirectory() as cache:
+        os.environ[CACHE_VARIABLE] = cache
+        code = _warmed(kinds, baseline)
+        count = collect(target)
+    click.echo(f"{count} compiled functions in {target}")
+    return code
+
+
+def _warmed(kinds: tuple[str, ...], baseline: bool) -> ExitCode:
     if baseline:
         from sparseopt.compiling import baseline_environment
 

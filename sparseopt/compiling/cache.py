@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import Any
 
 from .content import content_hash
+from .shipped import has_shipped, read_shipped
 from .store import store
 
 __all__ = ["FormCache", "baseline_environment"]
@@ -94,7 +95,9 @@ class FormCache:
     def on_disk(self) -> bool:
         """Return whether there seems to be a form; does not need numba."""
         kept = store()
-        return kept is not None and bool(self.prefix) and kept.has(self.prefix)
+        return bool(self.prefix) and (
+            has_shipped(self.prefix) or (kept is not None and kept.has(self.prefix))
+        )
 
     def load(self, sig: Any, target_context: Any) -> bool:
         """Load the form for a signature, for numba to ask for; return whether it is there."""
@@ -107,12 +110,15 @@ class FormCache:
 
     def _look(self, sig: Any, target_context: Any) -> Any:
         kept = store()
-        if kept is None or not self.prefix:
+        if not self.prefix:
             return None
         target_context.refresh()
         for processor in _processors(target_context.codegen()):
-            content = kept.read(self._name(sig, processor))
-            if content is not None:
+            name = self._name(sig, processor)
+            stored = None if kept is None else kept.read(name)
+            for content in (stored, read_shipped(name)):
+                if content is None:
+                    continue
                 try:
                     return _rebuilt(content, target_context)
                 except Exception as error:
