@@ -16,6 +16,16 @@ from thorough import first
 
 import sparseopt
 from sparseopt import exact
+from sparseopt.problems import (
+    MISDP,
+    DantzigSelector,
+    DifferentialNetwork,
+    LADLasso,
+    MatrixDantzig,
+    SecondOrderCone,
+    SemidefiniteBlock,
+)
+from sparseopt.result import Certificate, Result, Status
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 QUICK = (
@@ -113,3 +123,58 @@ def test_semidefinite_matrices_are_told_from_others():
         for i in range(size):
             matrix[i][i] -= exact.exact(least + 1e-6)
         assert not exact.positive(matrix, exact.exact(1e-9))
+
+
+def products():
+    """Return problems with Kronecker products and with weights of observations, and questions."""
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(30, 3)), rng.normal(size=(25, 3))
+    W, R = rng.uniform(0.5, 2.0, (3, 3)), rng.uniform(0.5, 2.0, (3, 3))
+    yield DifferentialNetwork.from_samples(x, y), {}
+    yield DifferentialNetwork.from_samples(x, y, sign="x-y", weights=W, row_weights=R), {"lam": 0.1}
+    X, Z, D = rng.normal(size=(4, 3)), rng.normal(size=(2, 5)), rng.normal(size=(3, 2))
+    noise = 0.1 * rng.normal(size=(4, 5))
+    problem = MatrixDantzig(X, Z, X @ D @ Z + noise, weights=rng.uniform(0.5, 2.0, (3, 2)))
+    yield problem, {"lam": (1.0, 0.5)}
+    response, counts = rng.normal(size=30), rng.integers(0, 4, 30).astype(float)
+    yield DantzigSelector(x, response, scale="n", sample_weights=counts), {}
+    yield LADLasso(x, response, sample_weights=counts), {"lam": 0.5}
+
+
+def test_products_and_weights_of_observations_are_proven(tmp_path):
+    for problem, question in products():
+        result = sparseopt.solve(problem, **question)
+        found, why = verdict(tmp_path, problem, result)
+        assert found == "proven", (problem.kind, why)
+        worse = result.with_changes(objective=result.objective + 1e-6, bound=result.bound + 1e-6)
+        assert verdict(tmp_path, problem, worse)[0] == "refuted"
+
+
+@pytest.mark.parametrize("miss", [0.0, 1e-8, 1e-15])
+def test_rays_of_cones_and_matrices_are_exact(tmp_path, miss):
+    block = SemidefiniteBlock([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], [0.0, 0.0, 0.0])
+    for problem, ray in (
+        (MISDP(c=[0.0, 1.0], blocks=[block], sense="max"), [1.0, 1.0 + miss]),
+        (
+            MISDP(c=[0.0, 1.0], cones=[SecondOrderCone(np.eye(2))], sense="max"),
+            [1.0, 1.0 + miss],
+        ),
+        (
+            MISDP(c=[0.0, 0.0, 1.0], cones=[SecondOrderCone(np.eye(3), rotated=True)], sense="max"),
+            [1.0, 2.0, 2.0 + miss],
+        ),
+        (MISDP(c=[1.0, 0.0], A=[[-1.0, 1e9]], row_lower=[0.0], sense="max"), [1e9, 1.0 - miss]),
+    ):
+        arrays = {"x": np.zeros(len(ray)), "ray": np.array(ray)}
+        result = Result(
+            status=Status.UNBOUNDED,
+            certificate=Certificate("ray", arrays),
+            kind=problem.kind,
+            problem=problem,
+        )
+        found, why = verdict(tmp_path, problem, result)
+        assert (found == "proven") == (miss == 0.0), why
+        back = result.with_changes(
+            certificate=Certificate("ray", {**arrays, "ray": -arrays["ray"]})
+        )
+        assert verdict(tmp_path, problem, back)[0] == "refuted"
