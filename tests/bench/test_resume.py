@@ -105,6 +105,7 @@ def test_ctrl_c_ends_everything_and_says_how_to_go_on(
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+@pytest.mark.thorough
 def test_what_a_backend_starts_ends_with_a_killed_runner(
     suite_file: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -124,6 +124,7 @@ def test_a_unit_over_its_limit_is_killed_and_fails_the_study(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
+@pytest.mark.thorough
 def test_a_killed_study_goes_on_where_it_was(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     package = str(Path(sparseopt.__file__).resolve().parents[1])

@@ -765,13 +765,8 @@ def real_run(instance: Path, *args: object, act: str) -> subprocess.CompletedPro
     )
 
 
-def test_real_exit_codes(instance, tmp_path):
-    for args, code in [
-        (("solve", instance), 0),
-        (("solve", tmp_path / "missing.npz"), 2),
-        (("--version",), 0),
-        (("frob",), 2),
-    ]:
+def test_real_exit_codes(instance):
+    for args, code in [(("solve", instance), 0), (("frob",), 2)]:
         done = subprocess.run(command(*args), cwd=ROOT, capture_output=True, text=True, timeout=120)
         assert done.returncode == code, done.stderr
         assert bool(done.stderr) == bool(code)

@@ -15,7 +15,7 @@ from sparseopt.compiling import store as module
 from sparseopt.compiling.store import Store, store
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
-MUTATIONS = 300
+MUTATIONS = 150
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ print(json.dumps([loaded, os.path.exists("a-foreign-pickle-was-loaded")]))
 
 
 def test_no_mutated_form_is_loaded(folder: Path, tmp_path: Path) -> None:
-    """How many: SPARSEOPT_TRIALS, 300 by default."""
+    """How many: SPARSEOPT_TRIALS, 150 by default."""
     (tmp_path / "toy_kernels.py").write_text(
         "from sparseopt.solvers.common.compiled import compiled\n\n\n"
         "@compiled\ndef ratio(a, b):\n    return a / b\n"
