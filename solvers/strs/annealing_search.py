@@ -25,20 +25,12 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.statistics.pairs import Objective
 
 from ..common.spheres import maximise_on_sphere
+from .settings import CLIMB_GAIN, CLIMB_STEPS, NEGLIGIBLE_WEIGHTS, SAME_VALUE, SHORTEST_MOVE
 
 __all__ = ["Annealing", "Schedule", "Subproblem", "sparsest"]
 
 Subproblem = Callable[[Array, Array, Array], Array]
 """Called with A, a and the present point; returns a good point of the subproblem."""
-
-_SAME = 1e-12
-"""Moves shorter than this are none."""
-_POLISH = 60
-_GAIN = 1e-10
-"""Relative gains below this end the climb over all supports; that on one support goes on."""
-_NEGLIGIBLE = (1e-4, 1e-6, 1e-8)
-"""Weights below the first of these that no value depends on are left out."""
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -139,7 +131,7 @@ class Annealing:
                 z = self.subproblem(*model.subproblem(tau * model.size), model.z)
                 tried[tau] = (z, self._evaluate(z))
             z, value = tried[tau]
-            if all(_step(each, model.z) < _SAME for each, _ in tried.values()) and len(
+            if all(_step(each, model.z) < SHORTEST_MOVE for each, _ in tried.values()) and len(
                 tried
             ) == len(set(schedule.penalties)):
                 break
@@ -147,7 +139,7 @@ class Annealing:
             chance = self.rng.random()
             if change >= 0.0 or (temperature > 0.0 and chance < np.exp(change / temperature)):
                 self.accepted += 1
-                if _step(z, model.z) >= _SAME:
+                if _step(z, model.z) >= SHORTEST_MOVE:
                     model, tried = self._model(z, value), {}
             temperature *= schedule.cooling
             self.report()
@@ -162,8 +154,8 @@ class Annealing:
         for fixed in (False, True):
             model = self._model(self._best(), self.value)
             tau = 0.0
-            gain = 0.0 if fixed else _GAIN
-            for _ in range(_POLISH):
+            gain = 0.0 if fixed else CLIMB_GAIN
+            for _ in range(CLIMB_STEPS):
                 self.iterations += 1
                 A, a = model.subproblem(tau * model.size)
                 S = np.flatnonzero(model.z)
@@ -171,9 +163,9 @@ class Annealing:
                 value = self._evaluate(z)
                 self.report()
                 enough = value > model.value + gain * abs(model.value)
-                if enough and _step(z, model.z) >= _SAME:
+                if enough and _step(z, model.z) >= SHORTEST_MOVE:
                     model, tau = self._model(z, value), tau / 8.0
-                elif tau > 1e6 or _step(z, model.z) < _SAME:
+                elif tau > 1e6 or _step(z, model.z) < SHORTEST_MOVE:
                     break
                 elif value > model.value and not fixed:
                     break
@@ -187,14 +179,14 @@ class Annealing:
         The Gaussian kernel's value depends on the squares of weights: a climb ends with traces of
         variables that it gave up, which are no selection.
         """
-        for cut in _NEGLIGIBLE:
+        for cut in NEGLIGIBLE_WEIGHTS:
             z = self._best()
             kept = np.where(np.abs(z) < cut, 0.0, z)
             if np.count_nonzero(kept) in (0, np.count_nonzero(z)):
                 continue
             kept /= np.linalg.norm(kept)
             value = self._evaluate(kept)
-            if value >= self.value - _ROUNDING * abs(self.value):
+            if value >= self.value - SAME_VALUE * abs(self.value):
                 self.best, self.value = kept, value
                 self.trace[-1] = (self.trace[-1][0], value, None)
                 return

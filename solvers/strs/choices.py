@@ -12,11 +12,9 @@ import numpy as np
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
+from .settings import ROOT_STEPS
 
 __all__ = ["choose", "sum_of_largest"]
-
-_STEPS = 60
-"""A guard only: Newton's method takes 3 to 6 steps, bisection halves what is left."""
 
 
 @compiled
@@ -45,12 +43,12 @@ def choose(v: Array, k: int, epsilon: float, nu: float, s: Array) -> tuple[float
     for j in range(m):
         low = min(low, v[j])
         high = max(high, v[j])
-    # The sum of the weights falls with nu: Newton, safeguarded by bisection.
+    # The sum of the weights falls with nu: Newton (3 to 6 steps), safeguarded by bisection.
     low -= epsilon
     if not low < nu < high:
         nu = 0.5 * (low + high)
     factor = 1.0 / epsilon
-    for _ in range(_STEPS):
+    for _ in range(ROOT_STEPS):
         excess = 0.0
         between = 0
         for j in range(m):
@@ -98,7 +96,7 @@ def _(v: Array, k: int, epsilon: float, nu: float, s: Array) -> tuple[float, flo
     low, high = v.min() - epsilon, v.max()
     if not low < nu < high:
         nu = 0.5 * (low + high)
-    for _step in range(_STEPS):
+    for _step in range(ROOT_STEPS):
         t = ((v - nu) / epsilon).clip(0.0, 1.0)
         excess = t.sum() - k
         if abs(excess) <= 1e-12 * k:

@@ -13,13 +13,19 @@ from sparseopt.problems.base import Array
 __all__ = [
     "ARMIJO",
     "BACKTRACKS",
+    "CLIMB_GAIN",
+    "CLIMB_STEPS",
     "CURVATURE",
     "ENTRIES_PER_CHECK",
+    "FEW_EIGENPAIRS",
     "FIRST_CHANGE",
     "FIRST_PENALTY",
+    "KEPT_EIGENVALUES",
+    "LAPACK_BLOCK",
     "LEAST_CHANGE",
     "LITTLE_GAIN",
     "MASTER_TOLERANCE",
+    "NEGLIGIBLE_WEIGHTS",
     "NO_SHARE",
     "OVER_RELAXATION",
     "PAIRS",
@@ -29,7 +35,9 @@ __all__ = [
     "RESTING_STEPS",
     "ROOT_STEPS",
     "ROUNDING",
+    "SAME_VALUE",
     "SCIP_TOLERANCE",
+    "SHORTEST_MOVE",
     "SLICE",
     "SMALLEST_GAP",
     "SMALLEST_UNIT",
@@ -71,6 +79,10 @@ RESTING_STEPS = 3
 """Slow steps in a row after which the minimisation is at rest."""
 SLICE = 0.05
 """Seconds of compiled code between two checks of the clock and of Ctrl-C."""
+LAPACK_BLOCK = 64
+"""Columns that LAPACK's reductions take at once: its own choice for symmetric matrices."""
+FEW_EIGENPAIRS = 6
+"""Up to this part of n eigenpairs (n / 6) are computed alone, more of them as all."""
 
 
 # ---- the tree
@@ -146,11 +158,28 @@ REGULARISATION = 1e-10
 NO_SHARE = 1e-9
 """A share that stands for the limit 0."""
 ROOT_STEPS = 60
-"""Of a bracketed search for a root: a guard, since a dozen are enough."""
+"""Of a bracketed search for a root, here and among choices: a guard, since a dozen are enough."""
 WORK_PER_CHECK = 2e7
 """Cubes of the size that are done between two checks of the clock: about 50 ms."""
 
+# ---- the annealing
+
+SHORTEST_MOVE = 1e-12
+"""Moves shorter than this, on the unit sphere, are none."""
+CLIMB_STEPS = 60
+"""Steps of the climb to a stationary point at the end."""
+CLIMB_GAIN = 1e-10
+"""Relative gains below this end the climb over all supports; that on one support goes on."""
+NEGLIGIBLE_WEIGHTS = (1e-4, 1e-6, 1e-8)
+"""Weights below the first of these that no value depends on are left out ..."""
+SAME_VALUE = 1e-12
+"""... where the objective falls by no more than this part of itself."""
+
 # ---- the others
+
+KEPT_EIGENVALUES = (float("inf"), 0.3, 1e-3)
+"""There is a cut for each of these: it keeps the eigenvectors whose eigenvalue exceeds this part of
+the largest one."""
 
 ENTRIES_PER_CHECK = 100_000
 """Matrix entries that brute force factorises between two checks of the clock: about 50 ms."""

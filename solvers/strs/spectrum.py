@@ -19,6 +19,7 @@ from sparseopt.compiling import External
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
+from .settings import FEW_EIGENPAIRS, LAPACK_BLOCK
 
 __all__ = ["copy_into", "gram", "smoothed_maximum"]
 
@@ -29,10 +30,6 @@ _dstemr = External("lapack", "dstemr", 21)
 _dormtr = External("lapack", "dormtr", 13)
 _dsyevd = External("lapack", "dsyevd", 11)
 
-_BLOCK = 64
-"""Columns that LAPACK's reductions take at once: its own choice for symmetric matrices."""
-_FEW = 6
-"""Up to n / _FEW eigenpairs are computed alone, more of them as all."""
 _V, _I, _L, _N = range(4)
 """Places of LAPACK's letters: vectors, a range of indices, lower (or left), as it is."""
 _SIZE, _FIRST, _ASKED, _FOUND, _ACCURATE, _WORK, _INTEGERS, _INFO = range(8)
@@ -234,7 +231,7 @@ def top_eigenpairs(M: Array, tau: float, asked: int) -> tuple[int, float, Array,
     """
     n = M.shape[0]
     integers, code = np.empty(8, np.int32), letters()
-    integers[_SIZE], integers[_WORK], integers[_INTEGERS] = n, _BLOCK * n, 10 * n
+    integers[_SIZE], integers[_WORK], integers[_INTEGERS] = n, LAPACK_BLOCK * n, 10 * n
     reduced = np.empty((n, n))
     copy_into(M.ravel(), reduced.ravel())
     # Diagonal, what is beside it, reflectors, eigenvalues; copies of the first two; a dummy.
@@ -246,7 +243,7 @@ def top_eigenpairs(M: Array, tau: float, asked: int) -> tuple[int, float, Array,
         vectors_of[3],
     )
     d, e, unused = vectors_of[4], vectors_of[5], vectors_of[6]
-    work, more = np.empty(_BLOCK * n), np.empty(12 * n, np.int32)
+    work, more = np.empty(LAPACK_BLOCK * n), np.empty(12 * n, np.int32)
     isolated, integer_work = more[: 2 * n], more[2 * n :]
     _dsytrd(
         code[_L:].ctypes,
@@ -260,7 +257,7 @@ def top_eigenpairs(M: Array, tau: float, asked: int) -> tuple[int, float, Array,
         integers[_WORK:].ctypes,
         integers[_INFO:].ctypes,
     )
-    while asked * _FEW <= n:
+    while asked * FEW_EIGENPAIRS <= n:
         integers[_FIRST], integers[_ASKED], integers[_ACCURATE] = n - asked + 1, asked, 1
         vectors = np.empty((asked, n))
         copy_into(diagonal, d)
@@ -339,7 +336,7 @@ def smoothed_maximum(M: Array, tau: float, guess: int) -> tuple[float, float, Ar
     n = M.shape[0]
     asked = min(n, max(2, guess + 2))
     count = 0
-    if asked * _FEW <= n:
+    if asked * FEW_EIGENPAIRS <= n:
         count, nu, values, V = top_eigenpairs(M, tau, asked)
     if count == 0:
         values, everything = all_eigenpairs(M)

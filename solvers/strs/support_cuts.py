@@ -23,11 +23,9 @@ import numpy as np
 from sparseopt.problems.base import Array
 
 from ..common.spheres import maximise_on_sphere
+from .settings import KEPT_EIGENVALUES
 
 __all__ = ["exact_pairs"]
-
-_PARTS = (np.inf, 0.3, 1e-3)
-"""Eigenvectors whose eigenvalue exceeds this part of the largest one are kept in u."""
 
 
 def exact_pairs(A: Array, a: Array, support: Array) -> list[Array]:
@@ -55,7 +53,7 @@ def exact_pairs(A: Array, a: Array, support: Array) -> list[Array]:
     columns = np.vstack([-a[outside] / 2.0, -A[np.ix_(support, outside)]])
     eigenvalues, Q = np.linalg.eigh(N)
     found = []
-    for part in _PARTS:
+    for part in KEPT_EIGENVALUES:
         kept = eigenvalues > part * max(float(eigenvalues[-1]), 0.0)
         V = Q[:, kept]
         coordinates = V.T @ columns
@@ -67,6 +65,6 @@ def exact_pairs(A: Array, a: Array, support: Array) -> list[Array]:
         completed += A[np.ix_(outside, outside)] - mu * np.eye(n - d)
         L[np.ix_(outside, outside)] = completed
         found.append(np.concatenate([[0.0], l, L.ravel()]))
-        if kept.sum() == (eigenvalues > _PARTS[-1] * eigenvalues[-1]).sum():
+        if kept.sum() == (eigenvalues > KEPT_EIGENVALUES[-1] * eigenvalues[-1]).sum():
             break
     return found
