@@ -168,6 +168,7 @@ _NETWORKS = "sparseopt.generators.networks"
 _GRAPHS = "sparseopt.generators.graphs"
 _SAMPLES = "sparseopt.generators.two_samples"
 _MISDP = "sparseopt.generators.misdp"
+_SUBSPACES = "sparseopt.generators.subspaces"
 _PATHS = "sparseopt.io.results.paths"
 
 PARAMETRIC = Family(
@@ -305,13 +306,27 @@ MISDP = Family(
 
 SUBSPACE = Family(
     name="subspace",
-    problems={"robust-subspace": "sparseopt.problems.subspace.robust:RobustSubspace"},
+    problems={
+        "robust-subspace": "sparseopt.problems.subspace.robust:RobustSubspace",
+        "moment-subspace": "sparseopt.problems.subspace.distributions:MomentSubspace",
+        "mmd-subspace": "sparseopt.problems.subspace.distributions:MMDSubspace",
+        "sufficient-reduction": "sparseopt.problems.subspace.sufficient:SufficientReduction",
+    },
     verifier="sparseopt.checking.subspace.verifier:verify",
     samples="sparseopt.testing.subspace:subspace_samples",
-    small={"robust-subspace": ("outlier-columns", {"N": 60, "n": 12, "k": 2})},
+    small={
+        "robust-subspace": ("outlier-columns", {"N": 60, "n": 12, "k": 2}),
+        "moment-subspace": ("skewed-directions", {"N": 60, "n": 4, "k": 1}),
+        "mmd-subspace": ("bent-curve", {"N": 60}),
+        "sufficient-reduction": ("index-model", {"N": 60, "n": 4}),
+    },
     generators={
-        "outlier-columns": "sparseopt.generators.subspaces:outlier_columns",
-        "haystack": "sparseopt.generators.subspaces:haystack",
+        "outlier-columns": f"{_SUBSPACES}:outlier_columns",
+        "haystack": f"{_SUBSPACES}:haystack",
+        "bent-curve": f"{_SUBSPACES}:bent_curve",
+        "two-directions": f"{_SUBSPACES}:two_directions",
+        "skewed-directions": f"{_SUBSPACES}:skewed_directions",
+        "index-model": f"{_SUBSPACES}:index_model",
     },
 )
 

@@ -10,11 +10,15 @@ import numpy as np
 from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
+from sparseopt.problems.subspace.base import SubspaceProblem
 from sparseopt.problems.subspace.robust import RobustSubspace
+from sparseopt.problems.subspace.sufficient import SufficientReduction
 from sparseopt.result import Result
 
+from .inverse import leading
 from .settings import LEAST_DISTANCE, TYLER_STEP
-from .weighted import Flat, as_result, principal, scatter
+from .stiefel import answer
+from .weighted import Distances, Flat, as_result, principal, scatter
 
 __all__ = ["PrincipalComponents", "Tyler"]
 
@@ -31,12 +35,17 @@ class PrincipalComponents(Backend):
     def _solve(
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
-        assert isinstance(problem, RobustSubspace)
+        if not isinstance(problem, RobustSubspace):
+            assert isinstance(problem, SubspaceProblem)
+            X = problem.X
+            if isinstance(problem, SufficientReduction):
+                X = X - X.mean(axis=0)
+            return answer(problem, leading(X.T @ X, problem.k), control, iterations=1)
         flat = principal(problem, np.ones(len(problem.X)))
         return as_result(problem, flat, params, limit=control.limit(), iterations=1)
 
 
-class Tyler(Backend):
+class Tyler(Distances):
     r"""The leading eigenvectors of Tyler's M-estimator of scatter.
 
     The matrix solves :math:`\Sigma = \frac{n}{N} \sum x_i x_i' / (x_i' \Sigma^{-1} x_i)`, found by
@@ -50,7 +59,6 @@ class Tyler(Backend):
     name: ClassVar[str] = "tyler"
     summary: ClassVar[str] = "leading eigenvectors of Tyler's M-estimator"
     factorises = True
-    families: ClassVar[frozenset[str]] = frozenset({"subspace"})
     features: ClassVar[frozenset[Feature]] = frozenset({Feature.HEURISTIC})
     options: ClassVar[Mapping[str, Option]] = {
         "iterations": Option(int, 200, "fixed-point iterations at most", low=1),

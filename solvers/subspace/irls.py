@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparseopt.backend import Backend, Control, Feature, Option
+from sparseopt.backend import Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.subspace.robust import RobustSubspace
@@ -15,12 +15,12 @@ from sparseopt.result import Result
 
 from .bounds import ProjectionRelaxation, inlier_proof
 from .settings import EXACT, LEAST_DISTANCE, PATIENCE, QUANTILE, SMALLEST_STEP, STALLED
-from .weighted import Flat, Proof, as_result, principal
+from .weighted import Distances, Flat, Proof, as_result, principal
 
 __all__ = ["ReweightedSubspace", "reweight"]
 
 
-class ReweightedSubspace(Backend):
+class ReweightedSubspace(Distances):
     r"""Fast median subspace with dynamic smoothing.
 
     The iteration is principal component analysis with the weights
@@ -37,7 +37,6 @@ class ReweightedSubspace(Backend):
     name: ClassVar[str] = "irls"
     summary: ClassVar[str] = "iteratively reweighted principal components, with a bound"
     factorises = True
-    families: ClassVar[frozenset[str]] = frozenset({"subspace"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {Feature.HEURISTIC, Feature.DUAL_BOUND, Feature.CERTIFICATE}
     )

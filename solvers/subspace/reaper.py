@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from sparseopt.backend import Backend, Control, Feature, Option
+from sparseopt.backend import Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Result
 
 from .bounds import ProjectionRelaxation
-from .weighted import as_result
+from .weighted import Distances, as_result
 
 __all__ = ["Reaper"]
 
 
-class Reaper(Backend):
+class Reaper(Distances):
     r"""Minimise :math:`\sum \|x_i - P x_i\|` over :math:`0 \preceq P \preceq I`, tr P = k.
 
     The answer is the subspace nearest to the relaxed projection; the bound is the relaxation's.
@@ -29,7 +29,6 @@ class Reaper(Backend):
     name: ClassVar[str] = "reaper"
     summary: ClassVar[str] = "the convex relaxation over projections, rounded"
     factorises = True
-    families: ClassVar[frozenset[str]] = frozenset({"subspace"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {Feature.RELAXATION, Feature.DUAL_BOUND, Feature.CERTIFICATE}
     )

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 __all__ = [
+    "ATOMS",
     "EXACT",
+    "FEATURES",
+    "FREQUENCY",
     "INLIER",
     "LEAST_DISTANCE",
+    "LEAST_RIDGE",
+    "MEMORY",
     "METRIC_STEPS",
     "PATIENCE",
     "QUANTILE",
     "RELAXED_STEP",
     "ROUNDED",
+    "SAME_SUBSPACE",
+    "SINGULAR",
     "SMALLEST_STEP",
     "STALLED",
+    "STATIONARY",
     "TYLER_STEP",
 ]
 
@@ -51,3 +59,27 @@ ROUNDED = 2e-13
 
 TYLER_STEP = 1e-10
 """Relative change of Tyler's matrix at which its fixed-point iteration ends."""
+
+MEMORY = 20
+"""Pairs of steps and gradients that L-BFGS keeps."""
+
+STATIONARY = 1e-10
+"""Largest entry of the gradient, in units of the objective's scale, at which a descent ends."""
+
+SINGULAR = 1e-12
+"""Variance of a direction, relative to the largest one, that counts as none."""
+
+ATOMS = 60
+"""Atoms of a distribution in the alternating scheme."""
+
+FEATURES = 400
+"""Random cosines of a regression function in the alternating scheme."""
+
+FREQUENCY = 2.0
+"""A random cosine changes over this many root mean square distances from the centre."""
+
+LEAST_RIDGE = 1e-6
+"""Added to the matrix of the random cosines, whose entries are about 1/2."""
+
+SAME_SUBSPACE = 1e-8
+"""Change of the projection's entries at which the alternation ends."""

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
 
+from sparseopt.backend import Backend
 from sparseopt.params import SolveParams
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Certificate, Limit, Result, Status, relative_gap
 
 from .settings import ROUNDED
 
-__all__ = ["Flat", "Proof", "as_result", "principal", "scatter", "weighted_mean"]
+__all__ = ["Distances", "Flat", "Proof", "as_result", "principal", "scatter", "weighted_mean"]
+
+
+class Distances(Backend):
+    """A method for the least sum of distances."""
+
+    families: ClassVar[frozenset[str]] = frozenset({"subspace"})
+
+    def supports(self, problem: Problem) -> tuple[bool, str]:
+        """Take robust subspaces only."""
+        if isinstance(problem, RobustSubspace):
+            return True, ""
+        return False, f"{self.name} takes robust-subspace problems; stiefel takes the others"
 
 
 @dataclass(frozen=True, eq=False)

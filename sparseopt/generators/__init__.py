@@ -74,7 +74,14 @@ from sparseopt.generators.regression import (
     regression_43,
     stopping_value,
 )
-from sparseopt.generators.subspaces import haystack, outlier_columns
+from sparseopt.generators.subspaces import (
+    bent_curve,
+    haystack,
+    index_model,
+    outlier_columns,
+    skewed_directions,
+    two_directions,
+)
 from sparseopt.generators.two_samples import (
     TwoSampleDraw,
     covariance_shift,
@@ -91,6 +98,7 @@ __all__ = [
     "GraphSample",
     "TwoSampleDraw",
     "band_graph",
+    "bent_curve",
     "block_graph",
     "cardinality_least_squares",
     "clime",
@@ -107,6 +115,7 @@ __all__ = [
     "generate",
     "graph_sample",
     "haystack",
+    "index_model",
     "ising_lattice",
     "ising_lattice_sample",
     "k_partitioning",
@@ -135,11 +144,13 @@ __all__ = [
     "sensor_field_sample",
     "sensor_placement",
     "settings",
+    "skewed_directions",
     "sparse_directions",
     "stopping_value",
     "strs_misdp",
     "truss_topology",
     "two_classes",
+    "two_directions",
     "two_samples",
 ]
 

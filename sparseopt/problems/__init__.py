@@ -28,7 +28,9 @@ from sparseopt.problems.parametric.regression import (
 from sparseopt.problems.private.embedding_fit import EmbeddingFit
 from sparseopt.problems.strs.problem import STRS, STRSPath
 from sparseopt.problems.strs.semidefinite import strs_as_misdp
+from sparseopt.problems.subspace.distributions import MMDSubspace, MomentSubspace
 from sparseopt.problems.subspace.robust import RobustSubspace
+from sparseopt.problems.subspace.sufficient import SufficientReduction
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
 from sparseopt.problems.twosample.statistics.user_kernels import register_kernel
 
@@ -51,7 +53,9 @@ __all__ = [
     "LADLasso",
     "LinearMap",
     "MISDPBuilder",
+    "MMDSubspace",
     "MatrixDantzig",
+    "MomentSubspace",
     "ParametricLP",
     "ParametricProblem",
     "Pieces",
@@ -62,6 +66,7 @@ __all__ = [
     "STRSPath",
     "SecondOrderCone",
     "SemidefiniteBlock",
+    "SufficientReduction",
     "problem_kinds",
     "register_kernel",
     "strs_as_misdp",

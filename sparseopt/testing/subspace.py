@@ -1,4 +1,4 @@
-"""Robust subspaces whose optima are found by scanning, or are known from exact inliers."""
+"""Subspaces whose optima are found by scanning, or are known from exact inliers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.subspace.base import SubspaceProblem
+from sparseopt.problems.subspace.distributions import MMDSubspace, MomentSubspace
 from sparseopt.problems.subspace.robust import RobustSubspace
+from sparseopt.problems.subspace.sufficient import SufficientReduction
 from sparseopt.testing.samples import FamilySamples, Sample
 
 __all__ = ["subspace_samples"]
@@ -32,6 +35,12 @@ def subspace_samples(rng: np.random.Generator) -> FamilySamples:
     exact = RobustSubspace(np.vstack([inside, outside]), k=2)
     moved = RobustSubspace(np.vstack([inside, outside]) + 5.0, k=2, centre="estimate")
     place = np.full(6, 5.0)[:, None]
+    points = rng.normal(size=(20, 2)) * [2.0, 1.0]
+    smooth = {
+        "moments": MomentSubspace(points, k=1),
+        "mmd": MMDSubspace(points, k=1, bandwidth=1.0),
+        "response": SufficientReduction(points, points[:, 0] ** 2 + points[:, 1], k=1),
+    }
     return FamilySamples(
         samples=(
             Sample("line", line, {}, _best_line(line), known_by="all angles"),
@@ -43,8 +52,15 @@ def subspace_samples(rng: np.random.Generator) -> FamilySamples:
                 moved.objective(np.hstack([basis, place])),
                 known_by="40 of 48 points in it",
             ),
+            *(
+                Sample(name, problem, {}, _best_line(problem), known_by="all angles")
+                for name, problem in smooth.items()
+            ),
         ),
-        large=(Sample("large", RobustSubspace(rng.normal(size=(4000, 300)), k=5)),),
+        large=(
+            Sample("large", RobustSubspace(rng.normal(size=(4000, 300)), k=5)),
+            Sample("large-response", _large_response(rng)),
+        ),
         invalid=_without_dimension,
     )
 
@@ -55,15 +71,20 @@ def _without_dimension() -> Problem:
     return problem
 
 
-def _best_line(problem: RobustSubspace) -> float:
-    """Return the least sum of distances over all lines through 0 in the plane."""
+def _large_response(rng: np.random.Generator) -> SufficientReduction:
+    X = rng.normal(size=(500, 20))
+    return SufficientReduction(X, X[:, 0] + rng.normal(size=500), k=2)
+
+
+def _best_line(problem: SubspaceProblem) -> float:
+    """Return the least objective over all lines through 0 in the plane."""
 
     def value(angle: float) -> float:
         return problem.objective(np.array([[np.cos(angle)], [np.sin(angle)]]))
 
     grid: Array = np.linspace(0.0, np.pi, _ANGLES)
     at = grid[int(np.argmin([value(angle) for angle in grid]))]
-    # The least value is attained at a line through a point, where the value has a kink.
+    # The least sum of distances is attained at a line through a point, where it has a kink.
     lines = [float(np.arctan2(y, x)) for x, y in problem.X]
     step = float(grid[1])
     smooth = minimize_scalar(value, bounds=(at - step, at + step), method="bounded")

@@ -28,12 +28,15 @@ from sparseopt.problems import (
     LADLasso,
     MatrixDantzig,
     MISDPBuilder,
+    MMDSubspace,
+    MomentSubspace,
     ParametricLP,
     Pieces,
     PiecewiseLinearProgram,
     QuantileLasso,
     RobustSubspace,
     STRSPath,
+    SufficientReduction,
 )
 
 
@@ -144,6 +147,11 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     ),
     "subspace": lambda: RobustSubspace(rng().normal(size=(7, 3)), k=2),
     "subspace-affine": lambda: RobustSubspace(rng().normal(size=(7, 3)), k=1, centre="estimate"),
+    "moments": lambda: MomentSubspace(rng().normal(size=(7, 3)), k=2, weights=[0.0, 1.0, 2.0]),
+    "mmd": lambda: MMDSubspace(rng().normal(size=(7, 3)), k=1, bandwidth=0.7),
+    "reduction": lambda: SufficientReduction(
+        rng().normal(size=(8, 3)), [0, 1, 1, 0, 1, 0, 0, 1], k=1, task="classification"
+    ),
     "embedding-fit": lambda: EmbeddingFit(Phi=rng().normal(size=(5, 3)), mu=np.ones(3)),
     "plp-dense": three_kinks,
     "plp-sparse": lambda: three_kinks(sp.csr_array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]])),

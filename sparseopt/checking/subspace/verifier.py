@@ -1,4 +1,4 @@
-r"""The verifier of robust subspaces: a lower bound for every subspace, by one eigendecomposition.
+r"""The verifier of subspaces: for robust ones a lower bound, by one eigendecomposition.
 
 For all u_1, ..., u_N with norms of at most 1 and every projection P of rank k
 
@@ -32,13 +32,15 @@ from collections.abc import Callable
 import numpy as np
 
 from sparseopt.checking.report import Findings
+from sparseopt.checking.subspace.gradients import gradient_of
 from sparseopt.checking.tolerances import FEASIBILITY, SUM
 from sparseopt.checking.verifiers import Evaluation
 from sparseopt.problems.base import Array, as_matrix, as_vector
+from sparseopt.problems.subspace.base import SubspaceProblem
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Certificate, Result, Status
 
-__all__ = ["RobustSubspaceVerifier", "verify"]
+__all__ = ["SubspaceVerifier", "verify"]
 
 _IMPOSSIBLE = frozenset({Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB})
 _EPSILON = float(np.finfo(float).eps)
@@ -49,17 +51,19 @@ Directions = Callable[[slice, Array], Array]
 """Gives the u_i of a range of rows, from the rows and their points, as an array like these."""
 
 
-class RobustSubspaceVerifier:
-    """Judges results of robust subspace problems."""
+class SubspaceVerifier:
+    """Judges results of subspace problems: only robust ones have certificates."""
 
-    def __call__(self, problem: RobustSubspace, result: Result, findings: Findings) -> None:
+    def __call__(self, problem: SubspaceProblem, result: Result, findings: Findings) -> None:
         """Prove the bound of a result; its point and numbers were compared before."""
         certificate, bound = result.certificate, result.bound
         if result.status in _IMPOSSIBLE:
             findings.refute(
                 f"the status is {result.status.value}, but there is a best subspace: they are a "
-                "compact set, and the sum of distances is continuous"
+                "compact set, and the objective is continuous"
             )
+        elif not isinstance(problem, RobustSubspace):
+            _measure_stationarity(problem, result, findings)
         elif bound is None or result.x is None:
             findings.doubt("there is no bound that a certificate could prove")
         elif certificate is None:
@@ -70,13 +74,13 @@ class RobustSubspaceVerifier:
         else:
             self._prove(problem, result.x, bound, certificate, findings)
 
-    def evaluate(self, problem: RobustSubspace, x: Array, lam: float | None) -> Evaluation:
+    def evaluate(self, problem: SubspaceProblem, x: Array, lam: float | None) -> Evaluation:
         """Evaluate the subspace that the columns of x span.
 
         Parameters
         ----------
         problem : RobustSubspace
-        x : array of shape (n, k), or (n, k + 1) with an estimated centre
+        x : array, an answer of the problem
         lam : ignored
         """
         residuals = problem.residuals(x)
@@ -86,7 +90,7 @@ class RobustSubspaceVerifier:
             ortho[:, : problem.k] = np.linalg.qr(ortho[:, : problem.k])[0]
         return Evaluation(
             value=problem.objective(ortho),
-            size=problem.spread,
+            size=problem.objective_scale(ortho),
             violation=worst / FEASIBILITY if math.isfinite(worst) else math.inf,
             where=f"orthonormality by {worst:.3g}",
             residuals=residuals,
@@ -116,7 +120,25 @@ class RobustSubspaceVerifier:
             )
 
 
-verify = RobustSubspaceVerifier()
+verify = SubspaceVerifier()
+
+
+def _measure_stationarity(problem: SubspaceProblem, result: Result, findings: Findings) -> None:
+    """Measure the gradient along the manifold, relative to the objective's scale.
+
+    It proves nothing of other subspaces, so that the verdict is never more than unproven.
+    """
+    if result.x is None:
+        return
+    W = np.linalg.qr(problem.basis(result.x))[0]
+    gradient = gradient_of(problem, W)
+    slope = float(np.linalg.norm(gradient - W @ (W.T @ gradient)))
+    slope /= max(problem.objective_scale(W), np.finfo(float).tiny)
+    findings.measure("stationarity", slope)
+    findings.doubt(
+        f"the slope along the subspaces is {slope:.3g} of the objective's scale; no proof is known "
+        "that no other subspace is better"
+    )
 
 
 def _lower_bound(problem: RobustSubspace, directions: Directions) -> tuple[float, float]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems.base import Array, Problem, as_matrix
+from sparseopt.problems.base import Array
+from sparseopt.problems.subspace.base import SubspaceProblem
 
 __all__ = ["RobustSubspace"]
 
@@ -22,7 +22,7 @@ _ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RobustSubspace(Problem):
+class RobustSubspace(SubspaceProblem):
     r"""The k-dimensional subspace with the least sum of Euclidean distances to a sample.
 
     .. math:: \min_{W, c} \; \sum_{i=1}^N \big\| (I - W W')(x_i - c) \big\|_2
@@ -71,40 +71,24 @@ class RobustSubspace(Problem):
     centre: str | None = None
 
     kind: ClassVar[str] = "robust-subspace"
-    family: ClassVar[str] = "subspace"
 
-    def _coerce(self) -> None:
-        self._set("X", as_matrix("X", self.X))
-        if isinstance(self.k, bool) or not isinstance(self.k, Integral):
-            raise ProblemError(f"k is {self.k!r}; expected the dimension, an integer >= 1", "k")
-        self._set("k", int(self.k))
+    @property
+    def _least_points(self) -> int:
+        return self.k + 1 + (self.centre is not None)
 
     def validate(self) -> None:
-        """Check the dimension, the number of points and the word for the centre."""
-        N, n = self.X.shape
-        if not 1 <= self.k < n:
-            raise ProblemError(
-                f"k is {self.k}; expected the dimension of the subspace, from 1 to {n - 1}: X has "
-                f"{n} columns",
-                "k",
-            )
+        """Check the dimension, the word for the centre and the number of points."""
         if self.centre not in _CENTRES:
             raise ProblemError(
                 f"centre is {self.centre!r}; expected None (a linear subspace) or 'estimate' (an "
                 "affine one)",
                 "centre",
             )
-        least = self.k + 1 + (self.centre is not None)
-        if least > N:
-            raise ProblemError(
-                f"X has {N} rows; expected at least {least} points: any {least - 1} of them lie "
-                f"in one such subspace of dimension {self.k}",
-                "X",
-            )
+        super().validate()
 
     @property
-    def size(self) -> Mapping[str, int]:
-        return {"N": self.X.shape[0], "n": self.X.shape[1], "k": self.k}
+    def columns(self) -> int:
+        return self.k + (self.centre is not None)
 
     @cached_property
     def origin(self) -> Array:
@@ -152,13 +136,10 @@ class RobustSubspace(Problem):
         ProblemError
             When x has another shape.
         """
-        n, columns = self.X.shape[1], self.k + (self.centre is not None)
-        x = as_matrix("x", x)
-        if x.shape != (n, columns):
-            raise ProblemError(f"x has shape {x.shape}; expected ({n}, {columns})", "x")
-        W = x[:, : self.k]
+        x = np.asarray(x, dtype=float)
+        W = self.basis(x)
         if self.centre is None:
-            return W, np.zeros(n)
+            return W, np.zeros(len(W))
         shift = (x[:, self.k] - self.origin) / self.unit
         return W, shift - W @ (W.T @ shift)
 
@@ -190,14 +171,3 @@ class RobustSubspace(Problem):
     def value_unit(self) -> float:
         """The sum of the distances from the origin where it is below 1."""
         return min(1.0, self.spread) if self.spread > 0.0 else 1.0
-
-    def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
-        """Return the largest entry of abs(W'W - I).
-
-        Parameters
-        ----------
-        x : array of shape (n, k), or (n, k + 1) with an estimated centre
-        lam : ignored
-        """
-        W, _ = self.basis_and_shift(x)
-        return {"orthonormality": float(np.abs(W.T @ W - np.eye(self.k)).max())}

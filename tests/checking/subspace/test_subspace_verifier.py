@@ -113,3 +113,43 @@ def test_a_large_centre_hides_nothing():
     value = problem.objective(np.column_stack([x[:, 0], np.zeros(3)]))
     lie = Result(status=Status.CONVERGED, x=x, objective=value * 0.99, problem=problem)
     assert verdict(problem, lie) is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("skewed-directions", {"N": 40, "n": 5}),
+        ("bent-curve", {"N": 40}),
+        ("index-model", {"N": 40}),
+        ("index-model", {"N": 40, "model": "classes"}),
+    ],
+)
+def test_smooth_tasks_are_never_verified_and_lies_are_refuted(name, settings):
+    problem = generators.generate(name, **settings)
+    result = sparseopt.solve(problem)
+    x, value, k = np.array(result.x), result.objective, problem.k
+    report = sparseopt.check(problem, result)
+    assert report.verdict is Verdict.UNPROVEN
+    assert report.residuals["stationarity"] < 1e-6
+    turned = np.linalg.qr(x + 0.3 * np.random.default_rng(0).normal(size=x.shape))[0]
+    here = result.with_changes(x=turned, objective=problem.objective(turned))
+    assert sparseopt.check(problem, here).residuals["stationarity"] > 1e-3
+    # Another basis of the same subspace is the same answer.
+    Q = np.linalg.qr(np.random.default_rng(1).normal(size=(k, k)))[0]
+    assert verdict(problem, result.with_changes(x=x @ Q)) is Verdict.UNPROVEN
+    proven = result.with_changes(status=Status.OPTIMAL, bound=value)
+    assert verdict(problem, proven) is Verdict.UNPROVEN
+    wider = np.linalg.qr(np.hstack([x, np.ones((len(x), 1))]))[0]
+    lies = {
+        "turned": result.with_changes(x=turned),
+        "stretched": result.with_changes(x=1.5 * x),
+        "another k": result.with_changes(x=wider),
+        "objective": result.with_changes(objective=0.9 * value),
+        "bound": result.with_changes(bound=1.1 * value),
+        "nan": result.with_changes(x=x * np.nan),
+        "infeasible": result.with_changes(status=Status.INFEASIBLE, x=None, objective=None),
+        "unbounded": result.with_changes(status=Status.UNBOUNDED, x=None, objective=None),
+    }
+    assert {lie: verdict(problem, lies[lie]) for lie in lies} == dict.fromkeys(
+        lies, Verdict.REFUTED
+    )

@@ -1,0 +1,192 @@
+r"""Values and gradients that the searches over subspaces share.
+
+The kernels are functions f of u'v, |u|^2 and |v|^2. A distribution with atoms v_j and shares a_j is
+compared with the sample by them, and so are points projected onto a subspace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+
+from sparseopt.backend import Control
+from sparseopt.problems.base import Array
+from sparseopt.problems.subspace.base import SubspaceProblem
+from sparseopt.problems.subspace.distributions import (
+    DistributionSubspace,
+    MMDSubspace,
+    MomentSubspace,
+    pairs,
+)
+from sparseopt.problems.subspace.sufficient import SufficientReduction
+
+from .settings import MEMORY, STATIONARY
+
+__all__ = [
+    "Kernel",
+    "Objective",
+    "explained",
+    "gaussian",
+    "kernel_of",
+    "lbfgs",
+    "objective_of",
+    "squares",
+]
+
+Objective = Callable[[Array], tuple[float, Array]]
+"""Gives the value at a basis W (n, k), and the gradient with respect to its entries."""
+
+Kernel = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
+"""f, df / d(u'v) and df / d|u|^2 from u'v (m, N), |u|^2 (m, 1) and |v|^2 (N,)."""
+
+
+def objective_of(problem: SubspaceProblem) -> Objective:
+    """Return the objective of a problem with its gradient.
+
+    Parameters
+    ----------
+    problem : MomentSubspace, MMDSubspace or SufficientReduction
+    """
+    if isinstance(problem, DistributionSubspace):
+        return _matched(problem)
+    assert isinstance(problem, SufficientReduction)
+    return explained(problem.X, problem.targets, problem.bandwidth or 1.0, problem.ridge)
+
+
+def kernel_of(problem: DistributionSubspace) -> Kernel:
+    """Return the kernel by which a problem compares distributions."""
+    if isinstance(problem, MMDSubspace):
+        return gaussian(0.25 / problem.bandwidth**2)
+    assert isinstance(problem, MomentSubspace)
+    return _powers(np.asarray(problem.weights), problem.X.shape[1])
+
+
+def gaussian(rate: float) -> Kernel:
+    """Return the kernel exp(-rate |u - v|^2)."""
+
+    def kernel(t: Array, p: Array, q: Array) -> tuple[Array, Array, Array]:
+        f = np.exp(np.minimum(rate * (2.0 * t - p - q), 0.0))
+        return f, 2.0 * rate * f, -rate * f
+
+    return kernel
+
+
+def _powers(weights: Array, n: int) -> Kernel:
+    """Return the kernel sum of weights_s (u'v / n)^s, s = 1, 2, ..."""
+
+    def kernel(t: Array, p: Array, q: Array) -> tuple[Array, Array, Array]:
+        t = t / n
+        f, slope = np.zeros_like(t), np.zeros_like(t)
+        for weight in (*weights[::-1], 0.0):
+            slope = slope * t + f
+            f = f * t + weight
+        return f, slope / n, np.zeros_like(t)
+
+    return kernel
+
+
+def squares(rows: Array) -> Array:
+    """Return the squared lengths of rows."""
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def _matched(problem: DistributionSubspace) -> Objective:
+    """Return the objective of a distribution task. O(N^2 k + N n k)."""
+    X, kernel, lengths = problem.X, kernel_of(problem), squares(problem.X)
+    N = len(X)
+
+    def objective(W: Array) -> tuple[float, Array]:
+        Z, total, pull = X @ W, 0.0, np.zeros_like(W)
+        for rows in pairs(N):
+            f, slope, _ = kernel(Z[rows] @ Z.T, lengths[rows, None], lengths)
+            total += float(f.sum())
+            pull += X[rows].T @ (slope @ Z)
+        return problem.whole - total / N**2, -2.0 / N**2 * pull
+
+    return objective
+
+
+def explained(X: Array, Y: Array, bandwidth: float, ridge: float) -> Objective:
+    r"""Return :math:`\rho \operatorname{tr} Y'(H K_W H + N \rho I)^{-1} Y` and its gradient.
+
+    O(N^3).
+
+    Parameters
+    ----------
+    X : array of shape (N, n)
+    Y : array of shape (N, outputs)
+        Centred.
+    bandwidth, ridge : float
+        Of the kernel exp(-|z - z'|^2 / 2 h^2), and rho.
+    """
+    N = len(X)
+    scaled = X / bandwidth
+    kernel = gaussian(0.5)
+
+    def objective(W: Array) -> tuple[float, Array]:
+        Z = scaled @ W
+        lengths = squares(Z)
+        G = kernel(Z @ Z.T, lengths[:, None], lengths)[0]
+        means = G.mean(axis=0)
+        K = G + (means.mean() - means - means[:, None])
+        K[np.diag_indices(N)] += N * ridge
+        dual = cho_solve(cho_factor(K, lower=True, overwrite_a=True), Y)
+        pull = G * (dual @ dual.T)
+        across = pull.sum(axis=1)[:, None] * Z - pull @ Z
+        return float(ridge * np.vdot(Y, dual)), 2.0 * ridge * scaled.T @ across
+
+    return objective
+
+
+def lbfgs(
+    value: Objective, start: Array, control: Control, limit: int, word: str
+) -> tuple[Array, float, int]:
+    """Return the end of L-BFGS, its value, and the number of iterations.
+
+    Parameters
+    ----------
+    value : callable
+        Gives value and gradient at a vector, in units in which a gradient of 1 is large.
+    start : array of shape (m,)
+    control : Control
+        Ends the search.
+    limit : int
+        Iterations at most.
+    word : str
+        Of what is searched, for the listener.
+    """
+    best, steps = (start, np.inf), 0
+
+    def watched(x: Array) -> tuple[float, Array]:
+        nonlocal best
+        if np.isfinite(best[1]) and control.limit() is not None:
+            raise _Ended
+        found = value(x)
+        if found[0] < best[1]:
+            best = x.copy(), found[0]
+        return found
+
+    def count(intermediate_result: Any) -> None:
+        nonlocal steps
+        steps += 1
+        control.progress(word, objective=best[1])
+
+    with contextlib.suppress(_Ended):
+        minimize(
+            watched,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            callback=count,
+            options={"maxiter": limit, "maxcor": MEMORY, "gtol": STATIONARY, "ftol": 0.0},
+        )
+    return *best, steps
+
+
+class _Ended(Exception):
+    """A limit ended the search."""

@@ -1,0 +1,98 @@
+"""What problems about a subspace have in common: points, and an orthonormal basis as answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+
+from sparseopt.errors import ProblemError
+from sparseopt.problems.base import Array, Problem, as_matrix
+
+__all__ = ["SubspaceProblem"]
+
+
+class SubspaceProblem(Problem):
+    """A question about points, answered by an orthonormal basis W of shape (n, k).
+
+    Every basis of one subspace is the same answer: objectives depend on WW' only.
+
+    A subclass is a frozen dataclass with the fields X and k among others.
+
+    Attributes
+    ----------
+    X : array of shape (N, n)
+        N points with n coordinates, one in each row.
+    k : int
+        Dimension of the subspace, 1 <= k < n; there is no default. At least k + 1 points.
+    """
+
+    X: Array
+    k: int
+
+    family: ClassVar[str] = "subspace"
+
+    def _coerce(self) -> None:
+        self._set("X", as_matrix("X", self.X))
+        if isinstance(self.k, bool) or not isinstance(self.k, Integral):
+            raise ProblemError(f"k is {self.k!r}; expected the dimension, an integer >= 1", "k")
+        self._set("k", int(self.k))
+
+    @property
+    def _least_points(self) -> int:
+        """Fewer points than this leave nothing to be asked."""
+        return self.k + 1
+
+    def validate(self) -> None:
+        """Check the dimension and the number of points."""
+        N, n = self.X.shape
+        if not 1 <= self.k < n:
+            raise ProblemError(
+                f"k is {self.k}; expected the dimension of the subspace, from 1 to {n - 1}: X has "
+                f"{n} columns",
+                "k",
+            )
+        least = self._least_points
+        if least > N:
+            raise ProblemError(
+                f"X has {N} rows; expected at least {least} points: any {least - 1} of them lie "
+                f"in one such subspace of dimension {self.k}",
+                "X",
+            )
+
+    @property
+    def size(self) -> Mapping[str, int]:
+        return {"N": self.X.shape[0], "n": self.X.shape[1], "k": self.k}
+
+    @property
+    def columns(self) -> int:
+        """Columns of an answer."""
+        return self.k
+
+    def basis(self, x: Array) -> Array:
+        """Return the basis W in an answer, shape (n, k).
+
+        Raises
+        ------
+        ProblemError
+            When x has another shape.
+        """
+        x = as_matrix("x", x)
+        if x.shape != (self.X.shape[1], self.columns):
+            raise ProblemError(
+                f"x has shape {x.shape}; expected ({self.X.shape[1]}, {self.columns})", "x"
+            )
+        return np.asarray(x[:, : self.k])
+
+    def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
+        """Return the largest entry of abs(W'W - I).
+
+        Parameters
+        ----------
+        x : array, an answer
+        lam : ignored
+        """
+        W = self.basis(x)
+        return {"orthonormality": float(np.abs(W.T @ W - np.eye(self.k)).max())}
