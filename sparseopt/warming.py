@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
 
 from sparseopt import generators
 from sparseopt.api import solve
 from sparseopt.compiling import Mode, override
 from sparseopt.errors import ParamError
 from sparseopt.families import families
+from sparseopt.problems import LADLasso, Problem
 
 __all__ = ["warm_up"]
 
@@ -45,6 +48,25 @@ def warm_up(
             if on_progress is not None:
                 on_progress(kind, number / len(samples))
             solve(generators.generate(name, seed=0, **settings))
+            if kind in _MORE:
+                solve(_MORE[kind]())
+
+
+def _ising() -> Problem:
+    return generators.generate("ising-lattice", seed=0, n=60, rows=3, columns=3, sweeps=20)
+
+
+def _ill_conditioned() -> Problem:
+    X = np.vander(1.0 + 1e-3 * np.arange(8.0), 4)
+    return LADLasso(X, np.cos(np.arange(8.0)))
+
+
+_MORE: Mapping[str, Callable[[], Problem]] = {
+    "l0-graphical-model": _ising,
+    "dantzig-selector": _ill_conditioned,
+    "lad-lasso": _ill_conditioned,
+}
+"""Problems that take functions which a kind's small instance does without."""
 
 
 def _samples(kinds: Sequence[str]) -> dict[str, tuple[str, dict[str, object]]]:
