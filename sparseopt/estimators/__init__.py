@@ -26,6 +26,7 @@ from sparseopt.estimators.graph_l0 import GaussianGraphL0, IsingGraphL0
 from sparseopt.estimators.l1_svc import L1SVC
 from sparseopt.estimators.lad_lasso import LADLasso, LADLassoCV
 from sparseopt.estimators.matrix_dantzig import MatrixDantzig
+from sparseopt.estimators.private_mean_embedding import PrivateMeanEmbedding
 from sparseopt.estimators.private_synthesizer import PrivateSynthesizer
 from sparseopt.estimators.quantile_lasso import QuantileLasso, QuantileLassoCV
 from sparseopt.estimators.quantile_process import QuantileProcess
@@ -52,6 +53,7 @@ __all__ = [
     "LADLassoCV",
     "MatrixDantzig",
     "PathDisplay",
+    "PrivateMeanEmbedding",
     "PrivateSynthesizer",
     "QuantileLasso",
     "QuantileLassoCV",

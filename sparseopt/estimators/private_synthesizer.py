@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from sparseopt.private import FeatureMap, release, synthesise
+from sparseopt.estimators.private_mean_embedding import PrivateMeanEmbedding
+from sparseopt.private import FeatureMap, synthesise
 from sparseopt.private.ledger import Ledger
 
 __all__ = ["PrivateSynthesizer"]
 
 
-class PrivateSynthesizer(BaseEstimator):  # type: ignore[misc]
+class PrivateSynthesizer(PrivateMeanEmbedding):
     """Release the mean embedding of a table once, and sample rows of the fitted distribution.
-
-    There is no `random_state`: the noise is the operating system's. What `features` says (bounds,
-    levels, length scales) must be known without a look at the data.
 
     Parameters
     ----------
-    features : FeatureMap
-    epsilon : float, default 1
-    delta : float, default 1e-6
-    neighbours : {"replace-one", "add-remove"}
+    features, epsilon, delta, neighbours, ledger
+        As for :class:`PrivateMeanEmbedding`.
     atoms : int, default 4096
         For each level of the label, about.
-    ledger : Ledger, optional
-        Refuses a fit that exceeds its budget.
 
     Attributes
     ----------
-    statement_ : Statement
-        What holds, for :func:`sparseopt.private.audit`.
-    embedding_ : PrivateEmbedding
+    statement_, embedding_, mean_, noise_
+        As for :class:`PrivateMeanEmbedding`.
     synthesis_ : Synthesis
         The atoms and their weights; `verdict_` is that of the fit.
 
@@ -54,12 +46,8 @@ class PrivateSynthesizer(BaseEstimator):  # type: ignore[misc]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "features": [FeatureMap],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="neither")],
-        "neighbours": [StrOptions({"replace-one", "add-remove"})],
+        **PrivateMeanEmbedding._parameter_constraints,
         "atoms": [Interval(Integral, 1, None, closed="left")],
-        "ledger": [Ledger, None],
     }
 
     def __init__(
@@ -72,12 +60,14 @@ class PrivateSynthesizer(BaseEstimator):  # type: ignore[misc]
         atoms: int = 4096,
         ledger: Ledger | None = None,
     ) -> None:
-        self.features = features
-        self.epsilon = epsilon
-        self.delta = delta
-        self.neighbours = neighbours
+        super().__init__(
+            features=features,
+            epsilon=epsilon,
+            delta=delta,
+            neighbours=neighbours,
+            ledger=ledger,
+        )
         self.atoms = atoms
-        self.ledger = ledger
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -89,17 +79,7 @@ class PrivateSynthesizer(BaseEstimator):  # type: ignore[misc]
         y : array_like of shape (N,), optional
             The label, where the features have one.
         """
-        assert self.features is not None  # validated
-        self.embedding_ = release(
-            X,
-            self.features,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            label=None if y is None else np.asarray(y),
-            neighbours=self.neighbours,
-            ledger=self.ledger,
-        )
-        self.statement_ = self.embedding_.statement
+        super().fit(X, y)
         self.synthesis_ = synthesise(self.embedding_, self.atoms)
         self.verdict_ = str(self.synthesis_.result.verdict)
         return self

@@ -244,6 +244,20 @@ class FeatureMap:
         return out
 
     def _block(self, table: Mapping[str, Array], label: Array | None) -> Array:
+        rows = self.rows(table)
+        if self.label is None:
+            return rows
+        codes = as_category(label, self.label)
+        hot = codes[:, None] == np.arange(len(self.label.levels))
+        return np.asarray((hot[:, :, None] * rows[:, None, :]).reshape(len(rows), -1))
+
+    def rows(self, table: Mapping[str, Array]) -> Array:
+        """Return the features of rows whatever their label, shape (N, dimension / levels).
+
+        Parameters
+        ----------
+        table : mapping of str to array of length N
+        """
         scaled = {
             c.name: (as_number(table[c.name], c) - (c.low + c.high) / 2.0) / c.scale
             for c in self.columns
@@ -268,12 +282,7 @@ class FeatureMap:
                     codes = as_category(table[column.name], column)
                     parts.append(weight * (np.arange(len(column.levels))[:, None] == codes))
         rows = np.vstack(parts).T
-        rows = rows / np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None]
-        if self.label is None:
-            return np.asarray(rows)
-        codes = as_category(label, self.label)
-        hot = codes[:, None] == np.arange(len(self.label.levels))
-        return np.asarray((hot[:, :, None] * rows[:, None, :]).reshape(len(rows), -1))
+        return np.asarray(rows / np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None])
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a statement says of the map, ready for JSON."""

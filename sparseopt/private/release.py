@@ -30,7 +30,7 @@ import numpy as np
 
 from sparseopt.errors import ParamError
 from sparseopt.private.discrete_gaussian import discrete_gaussian, is_insecure
-from sparseopt.private.features import FeatureMap
+from sparseopt.private.features import FeatureMap, as_category
 from sparseopt.private.gaussian import calibrate, discrete_delta
 from sparseopt.private.ledger import Ledger
 from sparseopt.private.statement import FORMAT, VERSION, Statement
@@ -229,11 +229,16 @@ def _columns(table: Any, features: FeatureMap, label: Any) -> tuple[dict[str, Ar
 
 def _sum(table: Mapping[str, Array], label: Any, features: FeatureMap, N: int) -> list[int]:
     """Return the exact sum of the rounded features, as integers."""
-    total = np.zeros(features.dimension, dtype=np.int64)
+    levels = 1 if features.label is None else len(features.label.levels)
+    total = np.zeros((levels, features.dimension // levels), dtype=np.int64)
     for begin in range(0, N, _ROWS):
         rows = slice(begin, begin + _ROWS)
         part = {name: values[rows] for name, values in table.items()}
-        block = features.features(part, None if label is None else label[rows])
-        total += np.rint(block * 2.0**GRID_BITS).astype(np.int64).sum(axis=0)
-    found: list[int] = total.tolist()
+        block = np.rint(features.rows(part) * 2.0**GRID_BITS).astype(np.int64)
+        codes = np.zeros(len(block), dtype=np.int64)
+        if features.label is not None:
+            codes = as_category(label[rows], features.label)
+        for level in range(levels):
+            total[level] += block[codes == level].sum(axis=0)
+    found: list[int] = total.ravel().tolist()
     return found

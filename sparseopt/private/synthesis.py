@@ -35,15 +35,20 @@ class Synthesis:
         The atoms.
     label : array of shape (n,) or None
     weights : array of shape (n,)
-    result : Result
-        Of the fit, with verdict.
+    results : tuple of Result
+        Of the fit, with verdict; for a label one of each level.
     """
 
     map: FeatureMap
     table: dict[str, Array]
     label: Array | None
     weights: Array
-    result: Result
+    results: tuple[Result, ...]
+
+    @property
+    def result(self) -> Result:
+        """The fit whose verdict is the worst; of several alike the one with the largest gap."""
+        return max(self.results, key=lambda one: (one.verdict != "verified", one.gap or 0.0))
 
     def sample(
         self, count: int, seed: int = 0, *, spread: float = 0.5
@@ -137,7 +142,7 @@ def embedding_problem(
 def synthesise(
     released: PrivateEmbedding, count: int = _DEFAULT_ATOMS, *, seed: int = 0, **question: Any
 ) -> Synthesis:
-    """Fit weights on public atoms to a release.
+    """Fit weights on public atoms to a release; with a label, each level apart.
 
     Parameters
     ----------
@@ -159,8 +164,27 @@ def synthesise(
         When no distribution was found within the limits.
     """
     table, label = atoms(released.map, count, seed)
-    result = solve(embedding_problem(released, table, label), **question)
-    result.raise_for_status()
-    assert result.x is not None
-    weights = np.maximum(0.0, result.x)
-    return Synthesis(released.map, table, label, weights / weights.sum(), result)
+    if released.map.label is None:
+        problems = [embedding_problem(released, table)]
+    else:
+        problems = _each_level(released, table)
+    results = tuple(solve(problem, **question).raise_for_status() for problem in problems)
+    found = [np.maximum(0.0, np.asarray(result.x)) for result in results]
+    weights = np.concatenate(found if label is None else [a[:-1] for a in found])
+    if not weights.any():  # a release that is noise alone may have no mass anywhere
+        weights = np.ones(len(weights))
+    return Synthesis(released.map, table, label, weights / weights.sum(), results)
+
+
+def _each_level(released: PrivateEmbedding, table: dict[str, Array]) -> list[EmbeddingFit]:
+    """Return a fit for each level of the label, whose features are apart from the others'.
+
+    Its weights add up to the level's share, which is at most 1: a last atom without features takes
+    the rest.
+    """
+    assert released.map.label is not None
+    levels = len(released.map.label.levels)
+    count = len(next(iter(table.values()))) // levels
+    rows = released.map.rows({name: values[:count] for name, values in table.items()})
+    Phi = np.vstack([rows, np.zeros(rows.shape[1])])
+    return [EmbeddingFit(Phi=Phi, mu=mu) for mu in released.mean.reshape(levels, -1)]

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import sparseopt
 from sparseopt import private, problems
-from sparseopt.estimators import PrivateSynthesizer, RobustSubspace
+from sparseopt.estimators import PrivateMeanEmbedding, PrivateSynthesizer, RobustSubspace
 
 
 def test_it_is_the_solution_of_the_problem():
@@ -72,3 +72,15 @@ def test_the_ledger_refuses_a_second_fit():
         model.fit({"x": np.array([0.2, 0.4])})
     with pytest.raises(ValueError, match="features"):
         PrivateSynthesizer().fit({"x": np.array([0.2, 0.4])})
+
+
+def test_the_mean_embedding_says_where_mass_is():
+    rng = np.random.default_rng(0)
+    features = private.FeatureMap([private.Number("x", 0.0, 10.0, 0.5)])
+    with private.insecure(2):
+        model = PrivateMeanEmbedding(features=features, epsilon=5.0, delta=1e-4)
+        model.fit({"x": rng.normal(3.0, 0.3, 500)})
+    assert not model.statement_.private and model.noise_ > 0.0
+    near, far = model.score_samples({"x": np.array([3.0, 8.0])})
+    assert near > 0.5 > 0.2 > abs(far)
+    assert model.mean_.shape == (features.dimension,)

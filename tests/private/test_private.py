@@ -9,10 +9,11 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
+import sparseopt
 from sparseopt import ParamError, private
 from sparseopt.cli import main
 from sparseopt.private.gaussian import calibrate, discrete_delta, gaussian_delta
-from sparseopt.private.release import GRID_BITS, squared_sensitivity
+from sparseopt.private.release import GRID_BITS, _sum, squared_sensitivity
 
 COLUMNS = (
     private.Number("age", 0.0, 100.0, 15.0),
@@ -362,3 +363,32 @@ def test_bad_calls_are_refused_before_the_data_count(changes, words):
 def test_a_large_delta_warns():
     with pytest.warns(UserWarning, match="one whole record"):
         private.release(rows(20)[0], MAPS["product"], epsilon=1.0, delta=0.06)
+
+
+def test_levels_are_fitted_apart_and_keep_their_shares():
+    rng = np.random.default_rng(4)
+    columns = [private.Number("x", 0.0, 1.0)]
+    features = private.FeatureMap(columns, label=private.Category("y", ("a", "b")))
+    label = np.where(rng.random(4000) < 0.3, "a", "b")
+    x = np.where(label == "a", 0.25, 0.75) + 0.05 * rng.normal(size=4000)
+    with private.insecure(3):
+        released = private.release({"x": x}, features, epsilon=20.0, delta=1e-6, label=label)
+    found = private.synthesise(released, 32)
+    assert [result.verdict for result in found.results] == ["verified"] * 2
+    share = found.weights[found.label == "a"].sum()
+    assert abs(share - (label == "a").mean()) < 0.02
+    # Together, as one problem of all levels: as close, but for what the shares' sum allows.
+    together = sparseopt.solve(private.embedding_problem(released, found.table, found.label))
+    apart = sum(result.objective for result in found.results)
+    assert apart <= together.objective + 1e-9
+    assert together.objective < apart + 1e-3
+
+
+def test_sums_by_level_are_those_of_all_features():
+    rng = np.random.default_rng(5)
+    columns = [private.Number("x", 0.0, 1.0), private.Category("c", (0, 1))]
+    features = private.FeatureMap(columns, label=private.Category("y", ("a", "b", "never")))
+    table = {"x": rng.normal(size=50), "c": rng.integers(0, 3, 50)}
+    label = rng.choice(["a", "b", "unknown"], 50)
+    whole = np.rint(features.features(table, label) * 2.0**32).astype(np.int64).sum(axis=0)
+    assert _sum(table, label, features, 50) == whole.tolist()
