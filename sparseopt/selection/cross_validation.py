@@ -20,7 +20,7 @@ from sparseopt.selection.folds import Fold, make_folds
 from sparseopt.selection.losses import Loss, named_loss
 from sparseopt.selection.path_loss import path_loss
 from sparseopt.selection.samples import counts, design, predicted, traits
-from sparseopt.selection.solving import exact_path, path_result, solve_paths
+from sparseopt.selection.solving import exact_path, path_result, solve_paths, ties
 from sparseopt.selection.training import training_problems
 from sparseopt.verbs import borrows
 
@@ -222,7 +222,7 @@ def cross_validate(
         raise ParamError(f"the {chosen.name} loss is for classes -1 and 1 in y")
     pairs = make_folds(folds, X, y, seed, classes=problem.kind == "l1-svm" or chosen.classes)
     whole = path_result(problem, result, backend, options, lam_min, check)
-    weights, notes, totals = counts(problem), [], []
+    weights, notes, totals = counts(problem), list(ties(problem)), []
     begin = time.perf_counter()
     factors: list[float] = []
 

@@ -25,7 +25,10 @@ __all__ = [
     "settled",
     "solve_path",
     "solve_paths",
+    "ties",
 ]
+
+_TIES = "where several coefficients are optimal, the vertex that the path's basis has there counts"
 
 
 def solve_path(
@@ -261,3 +264,17 @@ def nonzero_entries(path: ParametricPath) -> tuple[Array, Array, Array]:
     width = np.where(theta.rate != 0.0, (path.high - path.low)[segment], 0.0)
     at_low = np.abs(theta.value) > level
     return segment, at_low, at_low | (np.abs(theta.value + width * theta.rate) > level)
+
+
+def ties(problem: Any) -> tuple[str, ...]:
+    """Return the rule for values of lam at which the minimiser is not unique, as notes.
+
+    With a piecewise-linear loss of classes that happens on whole intervals of lam: the rule that a
+    result follows is then part of it. Another backend, or another order of the data, may have
+    another vertex there.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+    return (_TIES,) if problem.kind == "l1-svm" else ()

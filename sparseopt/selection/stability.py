@@ -19,7 +19,7 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.selection.refitting import refit
 from sparseopt.selection.runs import Runs
 from sparseopt.selection.samples import lam_growth, penalised, take_rows
-from sparseopt.selection.solving import solve_paths
+from sparseopt.selection.solving import solve_paths, ties
 from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
@@ -325,7 +325,10 @@ def stability_selection(
         bound=error_bound(q, p, threshold, pairs, bound),
         runs=runs,
         problem=problem,
-        notes=(f"a path ends at {lam:g}, which ends the range",) if early else (),
+        notes=(
+            *ties(problem),
+            *([f"a path ends at {lam:g}, which ends the range"] if early else []),
+        ),
     )
 
 
