@@ -18,6 +18,7 @@ equal at the projection.
 from __future__ import annotations
 
 from math import cos, pi, sin, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,19 +30,62 @@ from .settings import NO_SHARE, ROOT_STEPS
 __all__ = ["project_rows"]
 
 
+class Row(NamedTuple):
+    """A row of X that is projected.
+
+    Attributes
+    ----------
+    u : float
+        Absolute value of the border entry, which counts twice.
+    t : float
+        Diagonal entry.
+    w : array of shape (m,)
+        Absolute values of the other entries, decreasing.
+    sums, squares : arrays of shape (m + 1,)
+        Prefix sums of w and of its squares.
+    d : int
+        Size of the supports.
+    """
+
+    u: float
+    t: float
+    w: Array
+    sums: Array
+    squares: Array
+    d: int
+
+
+class Bracket(NamedTuple):
+    """A bracket of a falling function's root.
+
+    Attributes
+    ----------
+    low, high : float
+    at_low, at_high : float
+        The values at its ends, of different signs.
+    side : int
+        The end that moved last: -1 the lower, 1 the upper, 0 neither.
+    """
+
+    low: float
+    high: float
+    at_low: float
+    at_high: float
+    side: int
+
+
 @compiled
-def two_balls(w: Array, sums: Array, squares: Array, R1: float, R2: float) -> tuple[float, float]:
+def two_balls(row: Row, R1: float, R2: float) -> tuple[float, float]:
     """Return theta and kappa R2 of the projection onto the balls of the 1- and the 2-norm.
 
     Parameters
     ----------
-    w : array of shape (m,)
-        Absolute values, decreasing.
-    sums, squares : arrays of shape (m + 1,)
-        Prefix sums of w and of its squares.
+    row : Row
+        Its entries w are projected.
     R1, R2 : float
         Radii.
     """
+    w, sums, squares = row.w, row.sums, row.squares
     m = w.shape[0]
     norm = sqrt(squares[m])
     length = sums[m] if norm <= R2 else sums[m] * R2 / norm
@@ -75,83 +119,51 @@ def two_balls(w: Array, sums: Array, squares: Array, R1: float, R2: float) -> tu
 
 
 @compiled
-def split(low: float, high: float, at_low: float, at_high: float) -> float:
+def split(bracket: Bracket) -> float:
     """Return where the line through both ends of a bracket is 0, inside of it.
 
     Parameters
     ----------
-    low, high : float
-        The bracket.
-    at_low, at_high : float
-        The values at its ends, of different signs.
+    bracket : Bracket
 
     Returns
     -------
     float
     """
+    low, high, at_low, at_high, _ = bracket
     at = (low * at_high - high * at_low) / (at_high - at_low)
     return at if low < at < high else 0.5 * (low + high)
 
 
 @compiled
-def shrink(
-    at: float, g: float, low: float, high: float, at_low: float, at_high: float, side: int
-) -> tuple[float, float, float, float, int]:
-    """Shrink the bracket of a falling function's root by its value g at a point.
+def shrink(bracket: Bracket, at: float, g: float) -> Bracket:
+    """Shrink a bracket by the function's value g at a point of it.
 
-    Return the bracket, the values at its ends, and the end that moved. Illinois' rule: the value
-    at an end that stays a second time is halved.
+    Illinois' rule: the value at an end that stays a second time is halved.
 
     Parameters
     ----------
-    at : float
-        A point of the bracket.
-    g : float
-        The value there.
-    low, high : float
-        The bracket.
-    at_low, at_high : float
-        The values at its ends.
-    side : int
-        The end that moved last: -1 the lower, 1 the upper, 0 neither.
+    bracket : Bracket
+    at, g : float
+        The point, and the value there.
 
     Returns
     -------
-    low, high, at_low, at_high, side
+    Bracket
     """
+    low, high, at_low, at_high, side = bracket
     if g > 0.0:
-        low, at_low = at, g
-        if side == -1:
-            at_high *= 0.5
-        side = -1
-    else:
-        high, at_high = at, g
-        if side == 1:
-            at_low *= 0.5
-        side = 1
-    return low, high, at_low, at_high, side
+        return Bracket(at, high, g, 0.5 * at_high if side == -1 else at_high, -1)
+    return Bracket(low, at, 0.5 * at_low if side == 1 else at_low, g, 1)
 
 
 @compiled
-def slopes(
-    u: float, t: float, w: Array, sums: Array, squares: Array, d: int, q: float, angle: float
-) -> tuple[float, float, float, float]:
+def slopes(row: Row, q: float, angle: float) -> tuple[float, float, float, float]:
     """Return the derivatives for the angle and -q of half the squared distance, and two_balls'.
-
-    `u` is the absolute value of the border entry, which counts twice.
 
     Parameters
     ----------
-    u : float
-        Absolute value of the border entry.
-    t : float
-        Diagonal entry.
-    w : array of shape (m,)
-        Absolute values of the other entries, decreasing.
-    sums, squares : arrays of shape (m + 1,)
-        Prefix sums of w and of its squares.
-    d : int
-        Size of the supports.
+    row : Row
     q : float
         The share, > 0.
     angle : float
@@ -161,29 +173,26 @@ def slopes(
     -------
     by_angle, by_share, theta, pull : float
     """
+    u, t, root = row.u, row.t, sqrt(row.d)
     c, s = cos(angle), sin(angle)
     at = q * c * c
     R0, R2 = q * c, q * c * s
-    theta, pull = two_balls(w, sums, squares, q * c * max(0.0, sqrt(d) - c), R2)
+    theta, pull = two_balls(row, q * c * max(0.0, root - c), R2)
     missing = max(0.0, u - R0)
     # d / dt, times dt / d angle = -2 q c s.
     by_angle = (
         -2.0 * q * c * s * (at - t)
-        + theta * q * s * (sqrt(d) - 2.0 * c)
+        + theta * q * s * (root - 2.0 * c)
         + pull * q * (1.0 - 2.0 * c * c)
         + 2.0 * missing * q * s
     )
     # For an angle that stays, so that it also holds where the best one is an end.
-    by_share = (
-        (t - at) * c * c + theta * c * max(0.0, sqrt(d) - c) + pull * c * s + 2.0 * missing * c
-    )
+    by_share = (t - at) * c * c + theta * c * max(0.0, root - c) + pull * c * s + 2.0 * missing * c
     return by_angle, by_share, theta, pull
 
 
 @compiled
-def best_angle(
-    u: float, t: float, w: Array, sums: Array, squares: Array, d: int, q: float, start: float
-) -> tuple[float, float, float, float]:
+def best_angle(row: Row, q: float, start: float) -> tuple[float, float, float, float]:
     """Minimise the distance over the angle; return the angle, the rate of q, and two_balls'.
 
     The derivative changes its sign once, from - to +: a secant with Illinois' rule in a bracket
@@ -191,7 +200,7 @@ def best_angle(
 
     Parameters
     ----------
-    u, t, w, sums, squares, d, q
+    row, q
         As for :func:`slopes`.
     start : float
         A guess of the angle, in radians.
@@ -202,7 +211,7 @@ def best_angle(
     """
     first, last = 1e-9, 0.5 * pi - 1e-9
     angle, step = min(max(start, 1e-4), 0.5 * pi - 1e-4), 1e-3
-    g, rate, theta, pull = slopes(u, t, w, sums, squares, d, q, angle)
+    g, rate, theta, pull = slopes(row, q, angle)
     low, high, at_low, at_high = first, last, g, g
     while True:
         if g < 0.0:
@@ -216,43 +225,31 @@ def best_angle(
                 break
             angle = max(first, angle - step)
         step *= 8.0
-        g, rate, theta, pull = slopes(u, t, w, sums, squares, d, q, angle)
+        g, rate, theta, pull = slopes(row, q, angle)
     if (at_low < 0.0) == (at_high < 0.0):
         return angle, rate, theta, pull
     # The bracket is that of a falling function.
-    at_low, at_high, side = -at_low, -at_high, 0
+    bracket = Bracket(low, high, -at_low, -at_high, 0)
     for _ in range(ROOT_STEPS):
-        if high - low <= 1e-13:
+        if bracket.high - bracket.low <= 1e-13:
             break
-        angle = split(low, high, at_low, at_high)
-        g, rate, theta, pull = slopes(u, t, w, sums, squares, d, q, angle)
+        angle = split(bracket)
+        g, rate, theta, pull = slopes(row, q, angle)
         if abs(g) <= 1e-14 * q:
             break
-        low, high, at_low, at_high, side = shrink(angle, -g, low, high, at_low, at_high, side)
+        bracket = shrink(bracket, angle, -g)
     return angle, rate, theta, pull
 
 
 @compiled
-def best_share(
-    u: float,
-    t: float,
-    w: Array,
-    sums: Array,
-    squares: Array,
-    d: int,
-    nu: float,
-    ends: Array,
-    q: float,
-    angle: float,
-) -> tuple[float, float]:
+def best_share(row: Row, nu: float, ends: Array, q: float, angle: float) -> tuple[float, float]:
     """Return the share whose rate is nu, strictly between `ends`' rates, and its angle.
 
     The rate falls with q, from ends[0] at 0 to ends[1] at 1.
 
     Parameters
     ----------
-    u, t, w, sums, squares, d
-        As for :func:`slopes`.
+    row : Row
     nu : float
         The rate that is asked for.
     ends : array of shape (2,)
@@ -264,18 +261,16 @@ def best_share(
     -------
     q, angle : float
     """
-    low, high = 0.0, 1.0
-    at_low, at_high = ends[0] - nu, ends[1] - nu
-    side = 0
+    bracket = Bracket(0.0, 1.0, ends[0] - nu, ends[1] - nu, 0)
     if not 0.0 < q < 1.0:
-        q = at_low / (at_low - at_high)
+        q = split(bracket)
     for _ in range(ROOT_STEPS):
-        angle, rate, _, _ = best_angle(u, t, w, sums, squares, d, max(q, NO_SHARE), angle)
+        angle, rate, _, _ = best_angle(row, max(q, NO_SHARE), angle)
         g = rate - nu
-        if abs(g) <= 1e-11 * ends[0] or high - low <= 1e-11:
+        if abs(g) <= 1e-11 * ends[0] or bracket.high - bracket.low <= 1e-11:
             break
-        low, high, at_low, at_high, side = shrink(q, g, low, high, at_low, at_high, side)
-        q = split(low, high, at_low, at_high)
+        bracket = shrink(bracket, q, g)
+        q = split(bracket)
     return q, angle
 
 
@@ -304,6 +299,7 @@ def project_rows(
     w = np.empty((n, n - 1))
     sums, squares = np.zeros((n, n)), np.zeros((n, n))
     ends = np.empty((n, 2))
+    u = np.abs(x) if border else np.zeros(n)
     for i in range(n):
         count = 0
         for j in range(n):
@@ -315,19 +311,16 @@ def project_rows(
             w[i, k] = -w[i, k]
             sums[i, k + 1] = sums[i, k] + w[i, k]
             squares[i, k + 1] = squares[i, k] + w[i, k] * w[i, k]
-        u = abs(x[i]) if border else 0.0
+        row = Row(u[i], X[i, i], w[i], sums[i], squares[i], d)
         for side in range(2):
             share = NO_SHARE if side == 0 else 1.0
-            angles[side, i], ends[i, side], _, _ = best_angle(
-                u, X[i, i], w[i], sums[i], squares[i], d, share, angles[side, i]
-            )
+            angles[side, i], ends[i, side], _, _ = best_angle(row, share, angles[side, i])
     # The sum of the shares falls with nu.
-    low, high = 0.0, 0.0
+    high = 0.0
     for i in range(n):
         high = max(high, ends[i, 0])
-    at_low, at_high = float(n - d), -float(d)
-    side = 0
-    if not low < nu < high:
+    bracket = Bracket(0.0, high, float(n - d), -float(d), 0)
+    if not 0.0 < nu < high:
         nu = 0.5 * high
     for _ in range(ROOT_STEPS):
         excess = -float(d)
@@ -337,34 +330,30 @@ def project_rows(
             elif nu <= ends[i, 1]:
                 q[i] = 1.0
             else:
-                u = abs(x[i]) if border else 0.0
-                q[i], angles[2, i] = best_share(
-                    u, X[i, i], w[i], sums[i], squares[i], d, nu, ends[i], q[i], angles[2, i]
-                )
+                row = Row(u[i], X[i, i], w[i], sums[i], squares[i], d)
+                q[i], angles[2, i] = best_share(row, nu, ends[i], q[i], angles[2, i])
             excess += q[i]
         if abs(excess) <= 1e-10 * d or (nu == 0.0 and excess <= 0.0):
             break
-        if high - low <= 1e-14 * high:
+        if bracket.high - bracket.low <= 1e-14 * bracket.high:
             break
-        low, high, at_low, at_high, side = shrink(nu, excess, low, high, at_low, at_high, side)
-        nu = split(low, high, at_low, at_high)
+        bracket = shrink(bracket, nu, excess)
+        nu = split(bracket)
     if q.sum() > d:
         q *= d / q.sum()
     for i in range(n):
-        u = abs(x[i]) if border else 0.0
         if q[i] <= NO_SHARE:
             Y[i] = 0.0
             y[i] = 0.0
             continue
-        angles[2, i], _, theta, pull = best_angle(
-            u, X[i, i], w[i], sums[i], squares[i], d, q[i], angles[2, i]
-        )
+        row = Row(u[i], X[i, i], w[i], sums[i], squares[i], d)
+        angles[2, i], _, theta, pull = best_angle(row, q[i], angles[2, i])
         c = cos(angles[2, i])
         radius = q[i] * c * sin(angles[2, i])
         for j in range(n):
             size = max(0.0, abs(X[i, j]) - theta) / (1.0 + pull / radius)
             Y[i, j] = size if X[i, j] >= 0.0 else -size
         Y[i, i] = q[i] * c * c
-        size = min(u, q[i] * c)
+        size = min(row.u, q[i] * c)
         y[i] = size if x[i] >= 0.0 else -size
     return nu
