@@ -42,7 +42,7 @@ from .interior import (
     interior_point,
 )
 from .relaxation import Raw
-from .settings import BARRIER_CALL, BARRIER_FAR, BARRIER_ITERATIONS
+from .settings import BARRIER_CALL, BARRIER_FAR, BARRIER_ITERATIONS, BARRIER_LOOSE
 
 __all__ = ["Barrier", "MatrixConstraint", "matrix_room", "room"]
 
@@ -92,8 +92,10 @@ class Barrier:
         state, best = flat.start(), np.zeros(k + len(program.b))
         report = np.array([0.0, 0.0, np.inf, 0.0, 0.0])
         steps = max(1, min(BARRIER_ITERATIONS, int(BARRIER_CALL / flat.work)))
-        while report[WORD] == Ended.RUNNING and report[ITERATIONS] < BARRIER_ITERATIONS:
-            interior_point(*flat, settings, state, best, report, steps)
+        most = BARRIER_LOOSE if loose else BARRIER_ITERATIONS
+        while report[WORD] == Ended.RUNNING and report[ITERATIONS] < most:
+            left = int(most - report[ITERATIONS])
+            interior_point(*flat, settings, state, best, report, min(steps, left))
             if self._control.limit() is not None:
                 break
         word, (x, dual) = int(report[WORD]), np.split(best, [k])

@@ -88,6 +88,9 @@ common, for orders up to some hundreds."""
 BARRIER_ITERATIONS = 60
 """Interior-point steps; programs that need more do not converge."""
 
+BARRIER_LOOSE = 22
+"""The same for nodes that may be branched on: most that take more have no interior."""
+
 BARRIER_CALL = 1e8
 """Multiplications in one call of the compiled loops, which see neither clock nor Ctrl-C: some
 50 ms."""
