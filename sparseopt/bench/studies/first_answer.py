@@ -30,7 +30,7 @@ from sparseopt.compiling import CACHE_VARIABLE, MODE_VARIABLE
 
 __all__ = ["ENGINES", "STUDY", "compile_seconds"]
 
-ENGINES = ("parametric", "budget", "strs")
+ENGINES = ("parametric", "budget", "strs", "misdp")
 """Families whose engines are compiled."""
 
 _INSTANCES = Path(__file__).resolve().parents[3] / "instances"
