@@ -853,3 +853,22 @@ def test_the_version_is_told_without_heavy_imports():
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_an_interrupt_while_importing_is_one_line():
+    code = """
+import builtins, runpy
+
+load = builtins.__import__
+
+def interrupted(name, *rest, **more):
+    if name == "sparseopt.cli.app":
+        raise KeyboardInterrupt
+    return load(name, *rest, **more)
+
+builtins.__import__ = interrupted
+runpy.run_module("sparseopt", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stderr == "interrupted\n"
