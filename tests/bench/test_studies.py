@@ -168,3 +168,18 @@ def test_wrong_calls_say_what_there_is() -> None:
         code, _, err = call("run", *words, "--dry-run")
         assert code == 2, words
         assert expected in err
+
+
+@pytest.mark.thorough
+def test_draws_of_a_release_are_scored_like_records(tmp_path: Path) -> None:
+    study = find_study("private-mixture").with_settings({"seeds": "1", "records": "25000"})
+    for unit in study.units(study.settings):
+        if unit["epsilon"] != "0.1":
+            continue
+        rows = {row["method"]: row for row in study.do(unit, tmp_path)}
+        # the entropy of 25 normals apart from each other
+        entropy = np.log(25.0) + np.log(2.0 * np.pi * np.e * 0.2**2)
+        assert rows["records"]["nll"] == pytest.approx(entropy, abs=0.02)
+        for method in ("Hermite", "Fourier (DP-MERF)"):
+            assert rows[method]["verdict"] == "verified"
+            assert entropy - 0.1 < rows[method]["nll"] < 20.0
