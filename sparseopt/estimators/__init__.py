@@ -26,6 +26,7 @@ from sparseopt.estimators.graph_l0 import GaussianGraphL0, IsingGraphL0
 from sparseopt.estimators.l1_svc import L1SVC
 from sparseopt.estimators.lad_lasso import LADLasso, LADLassoCV
 from sparseopt.estimators.matrix_dantzig import MatrixDantzig
+from sparseopt.estimators.moment_subspace import MomentSubspace
 from sparseopt.estimators.private_mean_embedding import PrivateMeanEmbedding
 from sparseopt.estimators.private_synthesizer import PrivateSynthesizer
 from sparseopt.estimators.quantile_lasso import QuantileLasso, QuantileLassoCV
@@ -34,6 +35,7 @@ from sparseopt.estimators.robust_subspace import RobustSubspace
 from sparseopt.estimators.sparse_lda import SparseLDA
 from sparseopt.estimators.sparse_pca import SparsePCA
 from sparseopt.estimators.stability_selector import StabilitySelector
+from sparseopt.estimators.sufficient_subspace import SufficientSubspace
 from sparseopt.estimators.two_sample import TwoSampleSelector, TwoSampleTest
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "LADLasso",
     "LADLassoCV",
     "MatrixDantzig",
+    "MomentSubspace",
     "PathDisplay",
     "PrivateMeanEmbedding",
     "PrivateSynthesizer",
@@ -62,6 +65,7 @@ __all__ = [
     "SparseLDA",
     "SparsePCA",
     "StabilitySelector",
+    "SufficientSubspace",
     "TwoSampleSelector",
     "TwoSampleTest",
 ]

@@ -1,4 +1,4 @@
-"""Principal components that outliers do not turn, as a transformer."""
+"""Subspaces as transformers: what they share, and the one that outliers do not turn."""
 
 from __future__ import annotations
 
@@ -17,12 +17,71 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparseopt import problems
 from sparseopt.api import solve
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, Problem
 
-__all__ = ["RobustSubspace"]
+__all__ = ["RobustSubspace", "SubspaceTransformer"]
 
 
-class RobustSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SubspaceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A subspace with a centre, and the coordinates of points in it.
+
+    A subclass has `fit`, which ends with :meth:`_adopt`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "backend": [str, HasMethods("solve")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+    }
+
+    def _solved(self, problem: Problem) -> Array:
+        """Return the answer of a problem, and keep what is known of it."""
+        self.result_ = solve(problem, backend=self.backend, time_limit=self.time_limit)
+        self.result_.raise_for_status()
+        self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
+        self.objective_, self.bound_ = self.result_.objective, self.result_.bound
+        self.gap_ = self.result_.gap
+        return np.asarray(self.result_.x)
+
+    def _adopt(self, W: Array, points: Array) -> None:
+        """Keep a basis (d, k), in the order of the points' mean absolute coordinates in it."""
+        order = np.argsort(-np.abs(points @ W).mean(axis=0), kind="stable")
+        components = W.T[order]
+        # The sign is that which makes the largest entry positive.
+        largest = np.take_along_axis(components, np.abs(components).argmax(1)[:, None], axis=1)
+        self.components_: Array = components * np.where(largest < 0.0, -1.0, 1.0)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def transform(self, X: Any) -> Array:
+        """Return the coordinates in the subspace, shape (n, n_components)."""
+        return np.asarray(self._centred(X) @ self.components_.T)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Return the points of the subspace with coordinates X, shape (n, d)."""
+        check_is_fitted(self)
+        points = np.asarray(X, dtype=float) @ self.components_
+        return np.asarray(points * getattr(self, "scale_", 1.0) + self.mean_)
+
+    def score_samples(self, X: Any) -> Array:
+        """Return minus the distance of each point from the subspace, shape (n,)."""
+        centred = self._centred(X)
+        across = centred - (centred @ self.components_.T) @ self.components_
+        return np.asarray(-np.linalg.norm(across, axis=1))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return minus the mean distance of points X from the subspace; y is ignored."""
+        return float(self.score_samples(X).mean())
+
+    def _centred(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return np.asarray((X - self.mean_) / getattr(self, "scale_", 1.0))
+
+
+class RobustSubspace(SubspaceTransformer):
     r"""The subspace with the least sum of distances, :math:`\min \sum_i \|(I - W'W)(x_i - c)\|`.
 
     Parameters
@@ -60,10 +119,8 @@ class RobustSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        **SubspaceTransformer._parameter_constraints,
         "fit_centre": ["boolean"],
-        "backend": [str, HasMethods("solve")],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
     }
 
     def __init__(
@@ -87,45 +144,8 @@ class RobustSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         )
         k, centre = int(self.n_components), "estimate" if self.fit_centre else None
         problem = problems.RobustSubspace(X, k=k, centre=centre)
-        self.result_ = solve(problem, backend=self.backend, time_limit=self.time_limit)
-        self.result_.raise_for_status()
-        W = np.asarray(self.result_.x)
+        W = self._solved(problem)
         self.mean_ = W[:, k].copy() if self.fit_centre else np.zeros(X.shape[1])
-        order = np.argsort(-np.abs((X - self.mean_) @ W[:, :k]).mean(axis=0), kind="stable")
-        components = W[:, :k].T[order]
-        # The sign is that which makes the largest entry positive.
-        largest = np.take_along_axis(components, np.abs(components).argmax(1)[:, None], axis=1)
-        self.components_: Array = components * np.where(largest < 0.0, -1.0, 1.0)
+        self._adopt(W[:, :k], X - self.mean_)
         self.distances_ = problem.distances(W)
-        self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
-        self.objective_, self.bound_ = self.result_.objective, self.result_.bound
-        self.gap_ = self.result_.gap
         return self
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def transform(self, X: Any) -> Array:
-        """Return the coordinates in the subspace, shape (n, n_components)."""
-        return np.asarray(self._centred(X) @ self.components_.T)
-
-    def inverse_transform(self, X: Any) -> Array:
-        """Return the points of the subspace with coordinates X, shape (n, d)."""
-        check_is_fitted(self)
-        return np.asarray(np.asarray(X, dtype=float) @ self.components_ + self.mean_)
-
-    def score_samples(self, X: Any) -> Array:
-        """Return minus the distance of each point from the subspace, shape (n,)."""
-        centred = self._centred(X)
-        across = centred - (centred @ self.components_.T) @ self.components_
-        return np.asarray(-np.linalg.norm(across, axis=1))
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return minus the mean distance of points X from the subspace; y is ignored."""
-        return float(self.score_samples(X).mean())
-
-    def _centred(self, X: Any) -> Array:
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return np.asarray(X - self.mean_)

@@ -33,6 +33,7 @@ ALL = {name: small(name) for name in NAMES}
 FIRST = (
     *("LADLasso", "L1SVC", "CLIME", "MatrixDantzig", "BestSubset", "GaussianGraphL0"),
     *("StabilitySelector", "TwoSampleTest", "RobustSubspace", "SparsePCA"),
+    "SufficientSubspace",
 )
 """One for each base class and kind of answer; the others inherit what the checks look at."""
 

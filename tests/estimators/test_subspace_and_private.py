@@ -11,7 +11,13 @@ from sklearn.preprocessing import StandardScaler
 
 import sparseopt
 from sparseopt import private, problems
-from sparseopt.estimators import PrivateMeanEmbedding, PrivateSynthesizer, RobustSubspace
+from sparseopt.estimators import (
+    MomentSubspace,
+    PrivateMeanEmbedding,
+    PrivateSynthesizer,
+    RobustSubspace,
+    SufficientSubspace,
+)
 
 
 def test_it_is_the_solution_of_the_problem():
@@ -84,3 +90,34 @@ def test_the_mean_embedding_says_where_mass_is():
     near, far = model.score_samples({"x": np.array([3.0, 8.0])})
     assert near > 0.5 > 0.2 > abs(far)
     assert model.mean_.shape == (features.dimension,)
+
+
+def test_moments_find_what_variances_do_not():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(200, 3)), rng.exponential(size=200)])
+    model = MomentSubspace("profile", weights=(0.0, 0.0, 1.0)).fit(X)
+    assert model.components_.shape == (1, 4) and abs(model.components_[0, 3]) > 0.9
+    assert model.verdict_ == "unproven"
+    # What k directions have of the moments is at most the sum of k eigenvalues.
+    problem = model.result_.problem
+    assert problem.whole - model.objective_ <= model.eigenvalues_[0] * (1.0 + 1e-9)
+    back = model.inverse_transform(model.transform(X))
+    across = (X - back) / model.scale_
+    np.testing.assert_allclose(-model.score_samples(X), np.linalg.norm(across, axis=1))
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_response_chooses_its_directions(task):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(160, 4)) * [1.0, 5.0, 1.0, 1.0]
+    y = X[:, 0] ** 2 + X[:, 1] / 5.0
+    if task == "classification":
+        y = np.array(["low", "high"])[(y > np.median(y)).astype(int)]
+    model = SufficientSubspace("cv", task=task, cv=2, max_components=3).fit(X[:120], y[:120])
+    assert model.components_.shape == (2, 4)
+    assert model.errors_.argmin() == 1
+    assert np.linalg.norm(model.components_[:, 2:], 2) < 0.3
+    assert model.score(X[120:], y[120:]) > 0.4
+    classical = SufficientSubspace(1, task=task, backend="sir").fit(X, y)
+    assert classical.result_.backend == "sir"
+    assert classical.transform(X).shape == (160, 1)
