@@ -33,6 +33,11 @@ _OWN: Mapping[str, tuple[str, str]] = {
     "irls": ("subspace", "sparseopt.solvers.subspace.irls:ReweightedSubspace"),
     "reaper": ("subspace", "sparseopt.solvers.subspace.reaper:Reaper"),
     "tyler": ("subspace", "sparseopt.solvers.subspace.classical:Tyler"),
+    "outlier-pursuit": ("subspace", "sparseopt.solvers.subspace.pursuit:OutlierPursuit"),
+    "principal-component-pursuit": (
+        "subspace",
+        "sparseopt.solvers.subspace.pursuit:PrincipalComponentPursuit",
+    ),
     "stiefel": ("subspace", "sparseopt.solvers.subspace.stiefel:SubspaceSearch"),
     "alternating-scheme": ("subspace", "sparseopt.solvers.subspace.scheme:AlternatingScheme"),
     "pca": ("subspace", "sparseopt.solvers.subspace.classical:PrincipalComponents"),

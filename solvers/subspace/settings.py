@@ -8,8 +8,11 @@ __all__ = [
     "FEATURES",
     "FREQUENCY",
     "INLIER",
+    "LARGEST_WEIGHT",
     "LEAST_DISTANCE",
     "LEAST_RIDGE",
+    "LEAST_WEIGHT",
+    "LOW_RANK",
     "MEMORY",
     "METRIC_STEPS",
     "PATIENCE",
@@ -83,3 +86,10 @@ LEAST_RIDGE = 1e-6
 
 SAME_SUBSPACE = 1e-8
 """Change of the projection's entries at which the alternation ends."""
+
+LOW_RANK = 1e-8
+"""What L + C may miss of X, relative to X, at the end of a convex pursuit."""
+
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-3, 10.0
+"""Weights of the sparse part of a convex pursuit, between which rank k is searched for; about
+N^(-1/2) is usual."""
