@@ -9,6 +9,7 @@ import numpy as np
 
 from sparseopt.problems import LinearMap, PiecewiseLinearProgram
 from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.maps import DenseMap
 
 __all__ = ["ScaledProgram"]
 
@@ -96,6 +97,19 @@ class ScaledProgram:
         flip = np.array([[1.0], [-1.0], [1.0]])
         slopes = self.slopes * flip
         return self.with_pieces(self.kinks * flip, slopes)
+
+    def restricted(self, columns: Array) -> ScaledProgram:
+        """Return the program of some variables, the others being 0."""
+        coordinates = np.concatenate([columns, np.arange(self.p, self.n)])
+        A = DenseMap(self.A.block(np.arange(self.A.shape[0]), columns))
+        parts = []
+        for part, ptr in ((self.kinks, self.kink_ptr), (self.slopes, self.slope_ptr)):
+            counts = np.diff(ptr)[coordinates]
+            starts = np.concatenate([[0], np.cumsum(counts)])
+            within = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)
+            parts.append((starts, part[:, np.repeat(ptr[coordinates], counts) + within]))
+        (kink_ptr, kinks), (slope_ptr, slopes) = parts
+        return ScaledProgram(A, self.row, self.column[columns], kink_ptr, slope_ptr, kinks, slopes)
 
     # ---- back to the user's units
 

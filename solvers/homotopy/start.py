@@ -146,8 +146,9 @@ def make_optimal(basis: AffineBasis, lam: float, rng: np.random.Generator, stop:
 def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop: Stop) -> Start:
     """Return a basis from which the path can be followed down to `end`.
 
-    Where the crash basis is optimal for all large lam it is taken. Otherwise an optimal basis is
-    made at some lam, a large one at first, and the path is followed up as far as it goes. A
+    Where the crash basis is optimal for all large lam it is taken, or else that of the variables
+    without a penalty alone. Otherwise an optimal basis is made at some lam, a large one at first,
+    and the path is followed up as far as it goes. A
     ray that proves that there is no optimum at that lam proves it for all lam on one side of a
     root, too: what is left of the range is searched until an optimum is found or nothing is left.
 
@@ -168,7 +169,10 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
     lam = optimal_from(basis)
     if np.isfinite(lam):
         return Start(basis.codes, max(lam, end), np.inf, 0)
-    pivots = 0
+    codes, pivots = _without_penalty(program, basis, rng, stop)
+    lam = np.inf if codes is None else optimal_from(AffineBasis(program, codes))
+    if np.isfinite(lam):
+        return Start(codes, max(lam, end), np.inf, pivots)
     below, above = end, np.inf
     rising: Ending | None = None
     falling: Ending | None = None
@@ -194,6 +198,32 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
             break
         at = _between(below, above, at)
     return Start(None, at, at, pivots, outcome)
+
+
+def _without_penalty(
+    program: ScaledProgram, basis: AffineBasis, rng: np.random.Generator, stop: Stop
+) -> tuple[Array | None, int]:
+    """Return the basis where the variables that cost more and more with lam are 0, and its pivots.
+
+    The others, an intercept as a rule, and the rows are a small program of their own: at a large
+    lam it has the optimum of the whole. None where no variables are of the one kind or the other,
+    or it has no optimum.
+    """
+    p, n = program.p, program.n
+    first, last = program.slope_ptr[:p], program.slope_ptr[1 : p + 1] - 1
+    penalised = (program.slopes[1, first] < 0.0) & (program.slopes[1, last] > 0.0)
+    at = program.kink_ptr[:p] + basis.codes[:p] // 2
+    others = np.flatnonzero(~penalised)
+    if not 0 < len(others) <= p // 2 or program.kinks[:2, at[penalised]].any():
+        return None, 0
+    coordinates = np.concatenate([others, np.arange(p, n)])
+    small = program.restricted(others)
+    outcome = make_optimal(crash(small), _large(small), rng, stop)
+    if outcome.reason != "end":
+        return None, outcome.pivots
+    codes = basis.codes.copy()
+    codes[coordinates] = outcome.codes
+    return codes, outcome.pivots
 
 
 def _excess(program: ScaledProgram, outcome: Ending) -> tuple[float, float]:
