@@ -105,6 +105,9 @@ def advance(
         mover, side, event_lam, event_delta = next_event(tableau)
         last = mover < 0 or event_lam <= end + TIE * abs(end + centre)
         if not last and event_lam <= end + near:
+            if counters[AGE] > 0:
+                # an event so near may be that of values that should vanish there
+                return DRIFTED
             last = _optimal_at(end, program, tableau)
         if last and counters[FRESH_END] and counters[AGE] > 0:
             return DRIFTED

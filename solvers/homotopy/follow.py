@@ -205,6 +205,12 @@ class _Walk:
                 return None
         else:
             self._record(segments)
+        paused = code in (core.PAUSED, core.FULL, core.DRIFTED)
+        if paused and abs(self.centre) > 2.0 * abs(self.lam):
+            # far from the centre, values that vanish with lam would be differences of large ones
+            self.centre = 0.0
+            self._resettle()
+            return None if reason is None else self.outcome(reason)
         return self._react(code) if reason is None else self.outcome(reason)
 
     def _pivot(self, stop: Callable[[], str | None]) -> tuple[int, str | None]:

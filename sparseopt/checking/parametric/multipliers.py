@@ -148,9 +148,7 @@ class PathMultipliers:
             rate = np.where(free | (excess == 0.0), 0.0, excess / slope[:, :p]).max(axis=1)
             charge = rate * (room + (finite * kinks)[:, :p].sum(axis=1))
             if free.any():
-                rows = kinks[:, p:] + room[:, None] / slope[:, p:]
-                everyone = np.ones(nu.shape[1], dtype=bool)
-                reach = bounds_of_variables(self._program, everyone, rows)
+                reach = bounds_of_variables(self._program, kinks + room[:, None] / slope)
                 if reach is None:
                     return np.asarray(bounded & (charge <= enough) & ~free.any(axis=1))
                 charge += np.where(free, excess * reach, 0.0).sum(axis=1)

@@ -209,60 +209,72 @@ def _inward(
 def _bounds_by_left_inverse(
     program: PiecewiseLinearProgram, low: Array, high: Array, largest: Array
 ) -> Array:
-    r"""Return bounds of the variables by those r of the rows.
-
-    With L near a left inverse of A, :math:`\|I - L A\|_\infty \le \epsilon < 1`,
-    :math:`|\theta_j| \le |L_j| r + \epsilon \max_k |\theta_k|`.
-    """
+    """Return bounds of the variables by those of the rows and of each other."""
     p = program.A.shape[1]
     out = np.full(len(largest), np.inf)
-    rows = np.isfinite(largest[p:])
-    bounds = bounds_of_variables(program, rows, largest[p:][rows][None])
+    bounds = bounds_of_variables(program, largest[None])
     if bounds is not None:
         out[:p] = bounds[0]
     return out
 
 
-def bounds_of_variables(
-    program: PiecewiseLinearProgram, rows: Array, largest: Array
-) -> Array | None:
-    """Return bounds of all variables by those of some rows, or None.
+def bounds_of_variables(program: PiecewiseLinearProgram, largest: Array) -> Array | None:
+    r"""Return bounds of all variables by those of the rows and of some variables, or None.
+
+    With F the variables that nothing bounds (where each is bounded, all), L near a left inverse of
+    A_F in the rows that are bounded by r, :math:`\|I - L A_F\|_\infty \le \epsilon < 1`, and the
+    others bounded by b,
+
+    .. math:: |\theta_j| \le |L_j| (r + |A_N| b) + \epsilon \max_{k \in F} |\theta_k|.
 
     Parameters
     ----------
     program : PiecewiseLinearProgram
-    rows : bool array of shape (m,)
-    largest : array of shape (q, number of rows)
-        Bounds of the absolute values of (A theta)_i, q of them.
+    largest : array of shape (q, p + m)
+        Bounds of the absolute values of z, q of them; they may be infinite.
 
     Returns
     -------
     array of shape (q, p) or None
-        None where these rows of A have no left inverse.
+        None where these rows of A_F have no left inverse.
     """
-    found = _left_inverse(program, rows.tobytes())
+    p = program.A.shape[1]
+    variables, rows = largest[:, :p], largest[:, p:]
+    free = np.asarray(~np.isfinite(variables).all(axis=0))
+    if not free.any():
+        free[:] = True
+    bounded = np.isfinite(rows).all(axis=0)
+    found = _left_inverse(program, bounded.tobytes(), free.tobytes())
     if found is None:
         return None
     inverse, epsilon = found
-    norms = largest @ inverse.T * _AWAY
+    sizes = rows[:, bounded]
+    if not free.all():
+        others = np.where(free, 0.0, variables)
+        sizes = sizes + program.A.abs_matvec(others.T).T[:, bounded]
+    norms = sizes @ inverse.T * _AWAY
     worst = norms.max(axis=1, initial=0.0) * (epsilon / (1.0 - epsilon))
-    return np.asarray(norms + worst[:, None])
+    out = variables.copy()
+    out[:, free] = norms + worst[:, None]
+    return out
 
 
 @lru_cache(maxsize=4)
-def _left_inverse(program: PiecewiseLinearProgram, mask: bytes) -> tuple[Array, float] | None:
-    """Return the absolute values of a left inverse L of some rows of A, and the error epsilon."""
-    p = program.A.shape[1]
-    rows = np.flatnonzero(np.frombuffer(mask, dtype=bool))
-    if len(rows) < p or len(rows) * p * p > _PRODUCTS:
+def _left_inverse(
+    program: PiecewiseLinearProgram, of_rows: bytes, of_columns: bytes
+) -> tuple[Array, float] | None:
+    """Return the absolute values of a left inverse L of a block of A, and the error epsilon."""
+    rows, columns = (np.flatnonzero(np.frombuffer(m, dtype=bool)) for m in (of_rows, of_columns))
+    if len(rows) < len(columns) or len(rows) * len(columns) ** 2 > _PRODUCTS:
         return None
-    matrix = program.A.block(rows, np.arange(p))
+    matrix = program.A.block(rows, columns)
     try:
         inverse = np.linalg.pinv(matrix)
     except np.linalg.LinAlgError:
         return None
     sizes = np.abs(inverse)
-    error = np.abs(np.eye(p) - inverse @ matrix) + sizes @ np.abs(matrix) * _PRODUCT
+    error = np.abs(np.eye(len(columns)) - inverse @ matrix)
+    error += sizes @ np.abs(matrix) * _PRODUCT
     epsilon = float(error.sum(axis=1).max(initial=0.0))
     return (sizes, epsilon) if epsilon < 0.5 else None
 

@@ -10,6 +10,7 @@ from thorough import first
 
 import sparseopt
 from sparseopt import Certificate, Limit, SolveParams, Status, Verdict
+from sparseopt.generators.classification import l1_svm
 from sparseopt.problems import (
     LPD,
     DantzigSelector,
@@ -278,3 +279,21 @@ def test_a_path_is_accurate_where_it_becomes_infeasible(seed):
     assert steepness > 1e4
     assert np.abs(problem.S @ result.x - problem.delta).max() - lam < 1e-10
     assert result.objective == pytest.approx(result.bound, rel=1e-8)
+
+
+def test_a_path_starts_from_the_variables_without_a_penalty():
+    problem = l1_svm(seed=1, n=60, d=150)
+    result = sparseopt.solve(problem)
+    assert result.verdict is Verdict.VERIFIED
+    # from the top of the path on, not from a basis of all variables at some lam below
+    assert result.iterations <= 1.5 * len(result.path.low)
+
+
+def test_the_end_of_a_path_with_weights_of_zero_is_exact():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((150, 400))
+    y = 2.0 * X[:, :5].sum(axis=1) + rng.standard_normal(150) + 3.0
+    weights = np.where(np.arange(400) < 6, 0.0, 1.0)
+    result = sparseopt.solve(LADLasso(X, y, weights=weights), lam_min=0.0)
+    assert result.verdict is Verdict.VERIFIED
+    assert result.path.low[-1] == 0.0
