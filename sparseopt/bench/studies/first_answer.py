@@ -112,7 +112,7 @@ def _row(
     """Return what one run took."""
     solving = summary["build_time"] + summary["solve_time"]
     checking = summary["check_time"]
-    verified = summary["verdict"] == "verified"
+    refuted = summary["verdict"] == "refuted"
     return {
         "state": state,
         "wall": wall,
@@ -120,7 +120,7 @@ def _row(
         "solving": solving,
         "checking": checking,
         "check over solve": checking / solving,
-        "complaint": "" if verified else f"the {state} answer is {summary['verdict']}",
+        "complaint": f"the {state} answer is refuted" if refuted else "",
     }
 
 
