@@ -478,3 +478,24 @@ def test_a_path_hides_no_objective_behind_terms_that_cancel():
     off = path.objective + np.array([0.5, 0.0, 0.0])
     lie = result.with_changes(path=replace(path, objective=off), objective=float(off[-1, 0]))
     assert not believed(problem, lie)
+
+
+@pytest.mark.parametrize("question", [{"lam": 0.5}, {"lam": (0.9, 0.5)}])
+@pytest.mark.parametrize("huge", [1e300, 1e308])
+def test_multipliers_whose_bound_overflows_prove_nothing(question, huge):
+    """A gap of infinity is not within a part of infinite terms."""
+    problem = ParametricLP(
+        [[1.5, 0.5], [1.0, 1.0]], [4.0, 3.0], [-2.0, -1.0], [1.0, 1.0], [-0.5, -0.5]
+    )
+    result = sparseopt.solve(problem, **question)
+    assert result.verdict is Verdict.VERIFIED
+    if "lam" in question and isinstance(question["lam"], tuple):
+        nu = result.path.nu.copy()
+        nu[-1, 0] = huge
+        lie = result.with_changes(path=replace(result.path, nu=nu), duals={})
+    else:
+        nu = result.certificate.arrays["nu"].copy()
+        nu[0] = huge
+        lie = result.with_changes(certificate=Certificate("dual", {"nu": nu}), duals={"rows": nu})
+    with np.errstate(all="ignore"):
+        assert check(problem, lie).verdict is not Verdict.VERIFIED

@@ -268,6 +268,9 @@ def _prove(
     # Residuals that vanish, as in a saturated fit, are differences of larger numbers.
     terms = max(terms, objective_scale(point, lam))
     value, bound = float(f.sum()) + constant, constant - float(conjugate.sum())
+    if not np.isfinite([value, bound, terms]).all():
+        findings.refute(f"the multipliers {here} prove nothing: their bound is not finite")
+        return None
     data_terms = max(abs(value), abs(bound), objective_scale(point, lam, strict=True))
     asked = _ProofAtLam(value, bound, float(terms), data_terms).asked(result)
     enough = _CHARGED * max(asked, SUM * data_terms)
