@@ -233,8 +233,7 @@ def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
         The bound or less; -inf where it holds near the origin only.
     """
     problem, x = search.problem, search.points.best
-    charged = not (tree.judge.left_out or search.conic.judge.left_out)
-    if np.isinf(bound) or charged:
+    if np.isinf(bound) or np.isfinite(np.concatenate([problem.lower, problem.upper])).all():
         return bound
     near = tree.judge.scale
     reach = np.full(len(problem.c), UNREACHED)

@@ -53,7 +53,7 @@ class SemidefiniteBranchAndBound(Backend):
             str,
             "auto",
             "solver of the relaxations: clarabel, scs, mosek (with a licence), barrier (ours), or "
-            "auto: Clarabel, barrier for large matrices and where Clarabel is not installed",
+            "auto: barrier up to 600 variables once it is compiled, else by size",
             choices=RELAXATIONS,
         ),
         "branching": Option(

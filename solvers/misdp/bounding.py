@@ -74,11 +74,6 @@ class Judge:
     Parameters
     ----------
     problem : MISDP
-
-    Attributes
-    ----------
-    left_out : bool
-        Whether any bound so far has left out small reduced costs of variables without ends.
     """
 
     def __init__(self, problem: MISDP) -> None:
@@ -88,7 +83,6 @@ class Judge:
         parts += [sp.diags_array(triangle_weights(b.size)) @ b.F for b in problem.blocks]
         self._forms = sp.csr_array(sp.vstack(parts, format="csr").T)
         self.scale = max(float(np.abs(problem.c).max()), abs(problem.offset))
-        self.left_out = False
         self._plain = not problem.cones
 
     def reduced_costs(self, multipliers: ConicMultipliers) -> Array:
@@ -114,7 +108,6 @@ class Judge:
             and nearly <= LARGEST_BOUND * self.scale
             and found.uncharged[0] <= allowed
         ):
-            self.left_out = True
             return nearly
         return value
 
@@ -130,9 +123,7 @@ class Judge:
         margin = max(DISPROOF * float(found.size[0]), 1e-300)
         if value >= margin:
             return True
-        nearly_so = nearly >= margin and float(found.uncharged[0]) <= UNCHARGED * nearly
-        self.left_out = self.left_out or nearly_so
-        return nearly_so
+        return nearly >= margin and float(found.uncharged[0]) <= UNCHARGED * nearly
 
 
 def _joined(multipliers: ConicMultipliers) -> Array:

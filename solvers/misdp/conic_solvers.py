@@ -12,9 +12,10 @@ from sparseopt.errors import BackendUnavailable
 from .barrier import Barrier
 from .clarabel_ import ClarabelRelaxation
 from .conic import NodeProgram
+from .interior import interior_point
 from .relaxation import ConicSolver, Raw
 from .scs_ import ScsRelaxation
-from .settings import BARRIER_ORDER, BARRIER_SMALL_ORDER, BARRIER_VARIABLES
+from .settings import BARRIER_ORDER, BARRIER_SMALL_ORDER, BARRIER_VARIABLES, CALLS
 
 __all__ = ["RELAXATIONS", "conic_solver"]
 
@@ -28,12 +29,14 @@ class BySize:
         self._clarabel = ClarabelRelaxation(control, tolerance)
         self._barrier = Barrier(control, tolerance)
         self._compiled = compiled and mode() is not Mode.NEVER
+        self._there = mode() is Mode.NOW
+        self._solves = 0
 
     def solve(self, program: NodeProgram, cutoff: float, loose: float = 0.0) -> Raw:
         """Solve by the one that is faster for the size."""
         order, k = max(program.sizes, default=0), len(program.q)
         small = k <= BARRIER_VARIABLES
-        if not self._compiled:
+        if not self._ready():
             # In plain Python our own takes milliseconds a step.
             small = small and (
                 order >= BARRIER_ORDER or (order >= BARRIER_SMALL_ORDER and k <= 2 * order)
@@ -49,6 +52,15 @@ class BySize:
             if again.dual is not None or again.direction is not None:
                 return again
         return raw
+
+    def _ready(self) -> bool:
+        """Return whether to take our own compiled loops; a call now and then asks for them."""
+        if not self._compiled:
+            return False
+        if not self._there and self._solves % CALLS == 0:
+            self._there = interior_point.cache.on_disk()
+        self._solves += 1
+        return self._there or self._solves % CALLS == 0
 
 
 def _mosek(control: Control, tolerance: float) -> ConicSolver:

@@ -71,6 +71,10 @@ solver cost more from there on."""
 BARRIER_SMALL_ORDER = 13
 """The same for programs with at most twice as many variables, whose Schur complement is small."""
 
+CALLS = 20
+"""Where our compiled loops are not there yet, one program of so many is left to their plain body,
+which has them compiled beside the work."""
+
 BARRIER_VARIABLES = 600
 """Variables up to which they are: their Schur complement is dense."""
 

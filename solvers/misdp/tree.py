@@ -101,6 +101,8 @@ class IntegerTree:
         self._costs = PseudoCosts(int(problem.integer.sum()), settings.branching)
         self._open_nodes = OpenNodes()
         self.floor = -np.inf
+        self._root: Box | None = None
+        self._root_cutoff: float | None = None
         box = propagation.tighten()
         whole = self._whole
         ends = (problem.lower, problem.upper) if box is None else box
@@ -229,7 +231,7 @@ class IntegerTree:
     def _work(self, node: IntegerNode) -> list[IntegerNode]:
         """Bound a node; return its children, the more promising one first."""
         points = self.points
-        box = self.propagation.tighten(*node.box, points.cutoff)
+        box = self._follow(node)
         if box is None:
             self._empty(node)
             return []
@@ -264,6 +266,25 @@ class IntegerTree:
             self._leaf(node, found)
             return []
         return self._branch(node, found)
+
+    def _follow(self, node: IntegerNode) -> Box | None:
+        """Return the bounds of all variables that a node's integers and the cutoff imply.
+
+        From the root again, as whoever checks its leaf will: bounds that its ancestors have derived
+        one after the other may be tighter than what their end derives.
+        """
+        cutoff = self.points.cutoff
+        if self._root is None or self._root_cutoff != cutoff:
+            self._root, self._root_cutoff = self.propagation.tighten(cutoff=cutoff), cutoff
+        if self._root is None:
+            return None
+        low, high = (end.copy() for end in self._root)
+        whole = self._whole
+        low[whole] = np.maximum(low[whole], node.lower)
+        high[whole] = np.minimum(high[whole], node.upper)
+        if (low > high).any():
+            return None
+        return self.propagation.tighten(low, high, cutoff)
 
     def _bound(self, box: Box, fixed: bool) -> Relaxed:
         """Bound a box; only as well as it takes to branch on it where it is open."""
