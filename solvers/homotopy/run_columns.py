@@ -200,6 +200,13 @@ def _precisely(
             max_segments=params.max_knots or NO_RULE,
             max_nonzeros=params.max_nonzeros,
         )
+        if found.reason == Limit.TIME.value and ended.ends[column]:
+            # a part that is right is better than a whole that may be wrong
+            first = int(ended.ends[column - 1]) if column else 0
+            kept = found.segments if len(found.segments) else segments.part(first, first + 1)
+            again[part, column] = kept
+            ended.reason[column] = core.PAUSED
+            continue
         if found.reason not in codes_of or not found.replaces(reason, last):
             continue
         again[part, column] = found.segments

@@ -43,3 +43,13 @@ def test_columns_of_a_covariance_without_centring_end():
     result = sparseopt.solve(CLIME(S), time_limit=60.0)
     assert result.limit is None
     assert result.verdict.value == "verified", result.check_messages
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.4])
+def test_columns_that_the_clock_stops_in_106_bits_are_shorter_and_right(seconds):
+    """Those that were not reached kept what double precision had found, and were refuted."""
+    problem, _ = raw_data.case("clime", "polynomial", 6)
+    result = sparseopt.solve(problem, time_limit=seconds, backend="homotopy")
+    assert result.verdict.value != "refuted", result.check_messages
+    if result.path is not None:
+        assert result.verdict.value == "verified", result.check_messages
