@@ -112,7 +112,8 @@ class FormCache:
         kept = store()
         if not self.prefix:
             return None
-        target_context.refresh()
+        # What loaded code needs; to set up what compiling needs, too, takes half as long as numba.
+        _numba("core.runtime").rtsys.initialize(target_context)
         for processor in _processors(target_context.codegen()):
             name = self._name(sig, processor)
             stored = None if kept is None else kept.read(name)
