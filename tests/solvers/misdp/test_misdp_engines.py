@@ -74,6 +74,13 @@ def _known(seed):
     return _KNOWN[seed]
 
 
+@pytest.mark.parametrize("seed", [50077, 50146])
+def test_leaves_hold_with_the_bounds_that_their_integers_imply(seed):
+    # Continuous variables without bounds get tighter ones step by step down the tree.
+    result = solve(draw(seed))
+    assert proven(result), result.check_messages
+
+
 def test_lazy_cuts_of_scip_against_enumeration():
     pytest.importorskip("pyscipopt", reason="pyscipopt is not installed: sparseopt[scip]")
     for seed in SEEDS[:8]:
