@@ -68,14 +68,14 @@ class _Pursuit(Distances):
         C, multiplier, L, rank, steps = np.zeros_like(X), np.zeros_like(X), X, 0, 0
         total = float(np.abs(X).sum())
         penalty = X.size / (4.0 * total) if total > 0.0 else 1.0
-        while steps < limit:
+        while steps < limit and control.limit() is None:
             steps += 1
             L, rank = _thresholded(X - C + multiplier / penalty, 1.0 / penalty)
             C = type(self).shrunk(X - L + multiplier / penalty, weight / penalty)
             rest = X - L - C
             multiplier += penalty * rest
             penalty *= 1.05
-            if np.linalg.norm(rest) <= LOW_RANK * size or control.limit() is not None:
+            if np.linalg.norm(rest) <= LOW_RANK * size:
                 break
         return L, rank, steps
 
