@@ -152,22 +152,22 @@ def mismatch(
     -------
     array of shape (q,)
         The largest difference at a lower end, relative to the sum of the absolute costs, or to
-        1e-12 of the path's largest. 0 where objectives are not recorded (see :func:`assemble`), or
-        rows cost something, too.
+        1e-12 of the path's largest. 0 where the costs are not a weighted l1 norm.
     """
     rows = np.where(np.isinf(canonical.psi.slope), 0.0, canonical.psi.slope)
+    weight, opposite = (
+        program.slopes[:2, 1 : 2 * program.p : 2],
+        program.slopes[:2, : 2 * program.p : 2],
+    )
+    norm = len(canonical.phi.kink) == program.p and np.array_equal(weight, -opposite)
+    norm = norm and np.isfinite(weight[0]).all() and not weight[1].any()
     costly = rows.any() or canonical.psi.slope_rate.any()
-    if costly or not _objective_from_multipliers(canonical):
+    if not norm or costly or not _objective_from_multipliers(canonical):
         return np.zeros(len(ptr) - 1)
-    theta, count = part.theta, len(part)
-    segment = np.repeat(np.arange(count), np.diff(theta.ptr))
-    right = (theta.value > 0.0).astype(np.int64)
-    slope = program.slope_ptr[theta.index + right] - right
-    rate = np.where(np.isfinite(part.low), part.low, 0.0)[segment] * program.slopes[1, slope]
-    constant = program.slopes[0, slope]
-    costs = np.where(np.isfinite(constant), constant + rate, 0.0) * theta.value
-    off = np.abs(np.bincount(segment, costs, count) - part.objective[:, 0])
-    size = np.bincount(segment, np.abs(costs), count)
+    theta = part.theta
+    costs = np.append(weight[0][theta.index] * np.abs(theta.value), 0.0)
+    size = np.where(np.diff(theta.ptr) > 0, np.add.reduceat(costs, theta.ptr[:-1]), 0.0)
+    off = np.abs(size - part.objective[:, 0])
     least = np.repeat(1e-12 * np.maximum.reduceat(size, ptr[:-1]), np.diff(ptr))
     ratio = off / np.maximum(np.maximum(size, least), TINY)
     return np.asarray(np.maximum.reduceat(ratio, ptr[:-1]))
