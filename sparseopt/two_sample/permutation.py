@@ -127,34 +127,20 @@ class KernelStatistic:
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureStatistic:
+class FeatureStatistic(KernelStatistic):
     """The same of a kernel with features, O(size r) for each order.
 
     Attributes
     ----------
-    samples : TwoSample
-    z : array of shape (D,)
-    pooled : array of shape (n + m, D)
-    n : int
+    samples, z, pooled, n
+        As in KernelStatistic.
     features : array of shape (n + m, r)
     weights : array of shape (r,)
         The kernel is the weighted inner product of features.
     """
 
-    samples: TwoSample
-    z: Array
-    pooled: Array
-    n: int
     features: Array
     weights: Array
-
-    @property
-    def size(self) -> int:
-        return len(self.pooled)
-
-    @property
-    def scale(self) -> float:
-        return self.samples.largest(self.z)
 
     def values(self, orders: Array) -> Array:
         """Return the squared MMD of each order."""
