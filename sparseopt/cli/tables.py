@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from rich.console import Console
@@ -22,6 +22,8 @@ __all__ = ["print_backends", "print_facts", "print_result", "print_table"]
 _ROWS, _SIZES = 12, 40
 _WIDE = 160
 """Columns where nobody looks at a terminal: lines in a log or a pipe need no folding at 80."""
+_WHOLE = 32
+"""Characters of a row's name that are not folded."""
 _STYLES = {
     "verified": "green",
     "optimal": "green",
@@ -77,11 +79,16 @@ def print_table(
     The first `left` columns hold words, and the last one where `words_last`; the others numbers.
     """
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    cells = [[Text(printable(cell)) for cell in row] for row in rows]
+    # The name in a row's first cell stays in one piece, as others look for it.
+    name = min(_WHOLE, max((len(row[0]) for row in cells), default=0))
     for i, column in enumerate(columns):
         words = i < left or (words_last and i == len(columns) - 1)
-        table.add_column(column, justify="left" if words else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
+        least = name if i == 0 else None
+        justify: Literal["left", "right"] = "left" if words else "right"
+        table.add_column(column, justify=justify, overflow="fold", min_width=least)
+    for row in cells:
+        table.add_row(*row)
     console = _console()
     console.print()
     console.print(table)

@@ -745,8 +745,9 @@ def command(*args: object) -> list[str]:
 
 def scripted_command(instance: Path, *args: object, act: str) -> list[str]:
     """The command line in a process that knows the scripted backend."""
+    folders = [str(Path(__file__).parent), str(ROOT / "tests" / "helpers")]
     code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        f"import sys; sys.path[:0] = {folders!r}\n"
         "from sparseopt import registry\n"
         f"registry._OWN = {{'scripted': ('parametric', '{Path(__file__).stem}:Scripted')}}\n"
         "from sparseopt.cli import main\n"

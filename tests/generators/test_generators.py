@@ -57,6 +57,10 @@ NAMES = [
     "random-misdp",
     "outlier-columns",
     "haystack",
+    "bent-curve",
+    "two-directions",
+    "skewed-directions",
+    "index-model",
     "embedding-fit",
 ]
 
@@ -123,6 +127,10 @@ STREAMS = {
     "random-misdp": 3.8328629478,
     "outlier-columns": -978.722923778,
     "haystack": 7.64264050136,
+    "bent-curve": -54.6043394176,
+    "two-directions": -96.2329497047,
+    "skewed-directions": 30.142941966196,
+    "index-model": 9.48712546511,
     "embedding-fit": 18.4601189323,
 }
 
