@@ -22,8 +22,6 @@ __all__ = ["affine_solution", "path_from_codes"]
 
 _SNAP = 1e-11
 """A coefficient this close to the kink that it meets is on it; relative to the largest terms."""
-_SMALL = 32
-"""Size up to which a kernel's inverse takes no longer than its factors."""
 
 
 def affine_solution(
@@ -277,10 +275,6 @@ def _product(length: int, full: Any, some: Any, pairs: Array) -> Array:
 
 def _solve_kernel(B: Array, target: Array, slopes: Array) -> tuple[Array, Array]:
     """Solve B x = target and B'u = slopes, each with one step of iterative refinement."""
-    if len(B) <= _SMALL:
-        inverse = np.linalg.inv(B)
-        x, u = inverse @ target, inverse.T @ slopes
-        return x + inverse @ (target - B @ x), u + inverse.T @ (slopes - B.T @ u)
     from scipy.linalg.lapack import dgetrf, dgetrs
 
     lu, pivots, info = dgetrf(B)

@@ -76,12 +76,15 @@ def crash(program: ScaledProgram) -> AffineBasis:
     return AffineBasis(program, codes)
 
 
-def optimal_from(basis: AffineBasis) -> float:
+def optimal_from(basis: AffineBasis, *, solved: bool = False) -> float:
     """Return the smallest lam from which on the basis is optimal; inf if there is none.
 
     Parameters
     ----------
     basis : AffineBasis
+    solved : bool, default False
+        Whether its constants come from a linear system: those that violate a limit by no more
+        than rounding are on it then, and not inside from some tiny lam on.
 
     Returns
     -------
@@ -98,6 +101,8 @@ def optimal_from(basis: AffineBasis) -> float:
         if ((rate < -size[1]) | (still & (slack < -size[0]))).any():
             return np.inf
         slack, rate = slack[~still], rate[~still]
+        if solved:
+            slack = np.where(np.abs(slack) <= size[0], 0.0, slack)
         lowest = max(lowest, float(np.max(-slack / rate, initial=0.0)))
     return lowest
 
@@ -170,7 +175,7 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
     if np.isfinite(lam):
         return Start(basis.codes, max(lam, end), np.inf, 0)
     codes, pivots = _without_penalty(program, basis, rng, stop)
-    lam = np.inf if codes is None else optimal_from(AffineBasis(program, codes))
+    lam = np.inf if codes is None else optimal_from(AffineBasis(program, codes), solved=True)
     if np.isfinite(lam):
         return Start(codes, max(lam, end), np.inf, pivots)
     below, above = end, np.inf

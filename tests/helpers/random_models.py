@@ -231,8 +231,9 @@ def complaints(model: str, seed: int, backend: str = "homotopy") -> Iterator[str
     known.update(zip(values, solve_textbook_all(problem, values), strict=True))
     for lam, (status, value) in known.items():
         if status != "optimal":
-            # At its very end a path is feasible by no more than rounding.
-            if lam > end:
+            # At its very end a path is feasible by no more than rounding; and of optima of 1e12
+            # and more, where S is singular up to its last bits, a program in doubles says nothing.
+            if lam > end and abs(path.objective_at(lam)) < 1e12:
                 yield f"{name}: the linear program is {status} at lam = {lam!r}"
             continue
         for said, own in (
