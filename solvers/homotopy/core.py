@@ -119,7 +119,7 @@ def advance(
                 return NONZEROS
             record(program, tableau, records, low)
             if last and np.isfinite(low):
-                land_at_end(tableau, records, low)
+                land_at_end(tableau, records, low, top - low)
             if not last and counters[SEGMENTS_HERE] + counters[SEGMENTS_BEFORE] >= max_segments:
                 return KNOTS
         if last:

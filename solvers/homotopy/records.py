@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..common.compiled import compiled_inside, compiled_into
-from .settings import SNAP
+from .settings import ARRIVED, SNAP
 from .tableau import (
     CHANGE,
     CHANGED,
@@ -252,7 +252,7 @@ def land(variable: int, kink: float, tableau: Tableau, records: Records) -> None
 
 
 @compiled_inside
-def land_at_end(tableau: Tableau, records: Records, lam: float) -> None:
+def land_at_end(tableau: Tableau, records: Records, lam: float, length: float) -> None:
     """Put the variables that meet a kink just where the path ends exactly there.
 
     Parameters
@@ -262,6 +262,9 @@ def land_at_end(tableau: Tableau, records: Records, lam: float) -> None:
         Changed in place.
     lam : float
         The end of the path.
+    length : float
+        That of the last segment: what is far from a kink by the way that the variable has gone is
+        not there, however small it is beside the others.
     """
     s = tableau.counters[SEGMENTS_HERE] - 1
     size = _largest_theta(records, s)
@@ -272,5 +275,6 @@ def land_at_end(tableau: Tableau, records: Records, lam: float) -> None:
         for side in range(2):
             limit = tableau.high if side else tableau.low
             kink = limit[0, j] + lam * limit[1, j]
-            if abs(records.theta_value[at] - kink) <= SNAP * size:
+            off, gone = abs(records.theta_value[at] - kink), abs(records.theta_rate[at]) * length
+            if off <= SNAP * size and off <= ARRIVED * gone:
                 records.theta_value[at] = kink

@@ -25,6 +25,9 @@ largest value, that are rounding errors of zero."""
 SAME_RATIO = 1e-15
 """Relative rounding error of one division: a ratio computed twice agrees up to this."""
 
+ARRIVED = 1e-6
+"""Part of a variable's way in the last segment that it may be off the kink that it meets there."""
+
 SNAP = 1e-11
 """A coefficient this close to the kink that it meets is put on it; relative to the largest
 coefficient of the segment. Ten times what values drift between two factorizations."""

@@ -227,7 +227,7 @@ class MMDSubspace(DistributionSubspace):
         return np.asarray(np.einsum("ij,ij->i", scaled, scaled))
 
     def matched(self, rows: slice, products: Array) -> Array:
-        """Return rho_i rho_j kappa(z_i - z_j): exp(-(|x_i|^2 + |x_j|^2 - 2 g_ij) / 4h^2)."""
+        """Return rho_i rho_j kappa(z_i - z_j): ``exp(-(|x_i|^2 + |x_j|^2 - 2 g_ij) / 4h^2)``."""
         squares = self._squares
         exponents = products / self.bandwidth / (self.bandwidth / 2.0) - squares[rows, None]
         return np.asarray(np.exp(np.minimum(exponents - squares, 0.0) / 4.0))
