@@ -276,5 +276,5 @@ def land_at_end(tableau: Tableau, records: Records, lam: float, length: float) -
             limit = tableau.high if side else tableau.low
             kink = limit[0, j] + lam * limit[1, j]
             off, gone = abs(records.theta_value[at] - kink), abs(records.theta_rate[at]) * length
-            if off <= SNAP * size and off <= ARRIVED * gone:
+            if off <= SNAP * size and not ARRIVED * gone < off <= 2.0 * gone:
                 records.theta_value[at] = kink

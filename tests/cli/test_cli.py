@@ -745,7 +745,8 @@ def command(*args: object) -> list[str]:
 
 def scripted_command(instance: Path, *args: object, act: str) -> list[str]:
     """The command line in a process that knows the scripted backend."""
-    folders = [str(Path(__file__).parent), str(ROOT / "tests" / "helpers")]
+    here = Path(__file__).parent
+    folders = [str(here), str(here.parent / "helpers")]
     code = (
         f"import sys; sys.path[:0] = {folders!r}\n"
         "from sparseopt import registry\n"
