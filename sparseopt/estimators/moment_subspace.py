@@ -71,8 +71,8 @@ class MomentSubspace(SubspaceTransformer):
 
     def __init__(
         self,
-        n_components: int | str = 1,
         *,
+        n_components: int | str = 1,
         weights: Any = (1.0, 1.0, 1.0, 1.0),
         standardize: bool = True,
         backend: Any = "auto",

@@ -66,7 +66,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     >>> import numpy as np
     >>> from sklearn.datasets import load_wine
     >>> from sparseopt.estimators import SparsePCA
-    >>> model = SparsePCA(2, n_nonzeros=3).fit(load_wine().data)
+    >>> model = SparsePCA(n_components=2, n_nonzeros=3).fit(load_wine().data)
     >>> [np.flatnonzero(v).tolist() for v in model.components_], model.verdict_
     ([[5, 6, 11], [0, 9, 12]], ['verified', 'verified'])
     """
@@ -82,8 +82,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def __init__(
         self,
-        n_components: int = 1,
         *,
+        n_components: int = 1,
         n_nonzeros: Any = 5,
         deflation: str = "projection",
         standardize: bool = True,

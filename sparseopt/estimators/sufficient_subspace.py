@@ -81,8 +81,8 @@ class SufficientSubspace(SubspaceTransformer):
 
     def __init__(
         self,
-        n_components: int | str = 1,
         *,
+        n_components: int | str = 1,
         task: str = "regression",
         ridge: float = 0.01,
         standardize: bool = True,

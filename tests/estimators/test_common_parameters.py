@@ -1,5 +1,7 @@
 """Parameters and forms of data that the estimators have in common."""
 
+import inspect
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from sparseopt import estimators
 from sparseopt.estimators import (
     L1SVC,
     GaussianGraphL0,
@@ -43,6 +46,16 @@ def test_parallel_folds_and_halves_are_the_serial_ones():
 def test_folds_in_other_processes_are_the_same():
     one, two = (LADLassoCV(cv=3, n_jobs=n).fit(X, y).cv_results_ for n in (1, 2))
     assert all(np.array_equal(one[name], two[name]) for name in one)
+
+
+@pytest.mark.parametrize("name", estimators.__all__)
+def test_constructors_take_keywords(name):
+    parameters = list(inspect.signature(getattr(estimators, name)).parameters.values())
+    if name == "StabilitySelector":  # as scikit-learn's meta-estimators
+        assert parameters.pop(0).name == "estimator"
+    elif name.endswith("Display"):
+        return
+    assert {each.kind for each in parameters} == {inspect.Parameter.KEYWORD_ONLY}
 
 
 def test_n_jobs_of_zero_is_refused():

@@ -42,7 +42,7 @@ def test_a_graph_with_names(model):
 
 
 def test_components_with_the_names_they_use():
-    model = SparsePCA(2, n_nonzeros=3).fit(DATA)
+    model = SparsePCA(n_components=2, n_nonzeros=3).fit(DATA)
     shown = ComponentsDisplay.from_estimator(model)
     used = (model.components_ != 0.0).any(axis=0)
     labels = [label.get_text() for label in shown.ax_.get_yticklabels()]

@@ -65,7 +65,7 @@ def test_a_component_is_the_best_of_all(size):
 @pytest.mark.parametrize("deflation", ["projection", "schur", "orthogonal"])
 def test_dense_components_are_those_of_pca(deflation):
     X = StandardScaler().fit_transform(WINE.data)
-    model = SparsePCA(3, n_nonzeros=13, deflation=deflation, standardize=False).fit(X)
+    model = SparsePCA(n_components=3, n_nonzeros=13, deflation=deflation, standardize=False).fit(X)
     peer = PCA(3).fit(X)
     np.testing.assert_allclose(np.abs(model.components_), np.abs(peer.components_), atol=1e-6)
     np.testing.assert_allclose(model.explained_variance_, peer.explained_variance_, rtol=1e-8)
@@ -76,7 +76,7 @@ def test_dense_components_are_those_of_pca(deflation):
 
 
 def test_sparse_components_share_variance():
-    model = SparsePCA(3, n_nonzeros=[2, 3, 4]).fit(WINE.data)
+    model = SparsePCA(n_components=3, n_nonzeros=[2, 3, 4]).fit(WINE.data)
     assert (model.components_ != 0.0).sum(axis=1).tolist() == [2, 3, 4]
     assert (model.adjusted_variance_ <= model.explained_variance_ + 1e-12).all()
     scores = model.transform(WINE.data)

@@ -95,7 +95,7 @@ def test_the_mean_embedding_says_where_mass_is():
 def test_moments_find_what_variances_do_not():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=(200, 3)), rng.exponential(size=200)])
-    model = MomentSubspace("profile", weights=(0.0, 0.0, 1.0)).fit(X)
+    model = MomentSubspace(n_components="profile", weights=(0.0, 0.0, 1.0)).fit(X)
     assert model.components_.shape == (1, 4) and abs(model.components_[0, 3]) > 0.9
     assert model.verdict_ == "unproven"
     # What k directions have of the moments is at most the sum of k eigenvalues.
@@ -113,11 +113,13 @@ def test_a_response_chooses_its_directions(task):
     y = X[:, 0] ** 2 + X[:, 1] / 5.0
     if task == "classification":
         y = np.array(["low", "high"])[(y > np.median(y)).astype(int)]
-    model = SufficientSubspace("cv", task=task, cv=2, max_components=3).fit(X[:120], y[:120])
+    model = SufficientSubspace(n_components="cv", task=task, cv=2, max_components=3).fit(
+        X[:120], y[:120]
+    )
     assert model.components_.shape == (2, 4)
     assert model.errors_.argmin() == 1
     assert np.linalg.norm(model.components_[:, 2:], 2) < 0.3
     assert model.score(X[120:], y[120:]) > 0.4
-    classical = SufficientSubspace(1, task=task, backend="sir").fit(X, y)
+    classical = SufficientSubspace(n_components=1, task=task, backend="sir").fit(X, y)
     assert classical.result_.backend == "sir"
     assert classical.transform(X).shape == (160, 1)
