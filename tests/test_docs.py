@@ -49,6 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", having("python"))
 def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, folder: Path) -> None:
     if page.name == "cvxpy.md":

@@ -102,6 +102,7 @@ def test_every_folder_with_code_is_a_package():
     assert [d for d in sorted(folders) if f"{d}/__init__.py" not in files] == []
 
 
+@pytest.mark.thorough
 @in_tree_only
 def test_wheel_holds_exactly_the_package(built):
     _, wheel = built

@@ -118,6 +118,7 @@ def test_compare_fails_on_request(tmp_path: Path) -> None:
     assert "no solve in common" in err
 
 
+@pytest.mark.thorough
 def test_compare_from_python(tmp_path: Path) -> None:
     pytest.importorskip("pandas", reason="compare returns a pandas data frame")
     rng = np.random.default_rng(0)

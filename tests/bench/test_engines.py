@@ -57,6 +57,7 @@ def test_a_dask_worker_dies_and_nothing_is_lost(
     assert plan_run(suite, folder).left == []
 
 
+@pytest.mark.thorough
 def test_loky_gives_the_records_of_a_local_run(
     suite_file: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def verdict(folder, problem, result):
     return exact.check(folder / "p.npz", folder / "r.json", 60.0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "question"), QUICK)
 def test_shipped_instances_are_proven(tmp_path, name, question):
     problem = sparseopt.load(INSTANCES / f"{name}.npz")

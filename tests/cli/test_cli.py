@@ -358,6 +358,7 @@ def test_failures_of_a_backend_are_one_line(instance, scripted):
     assert "licence" in refused(run("solve", instance, "--lam", "0", *scripted, "act=licence"))
 
 
+@pytest.mark.thorough
 def test_json_is_alone_on_stdout_even_with_a_chatty_solver(instance, tmp_path):
     done = real_run(instance, "--json", act="chatty")
     assert json.loads(done.stdout)["status"] == "converged"

@@ -110,6 +110,7 @@ def test_all_modes_say_the_same(work: Path, way: str) -> None:
     assert run(work, code, **environment) == [pytest.approx(6.25), True, way == "now"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("broken", first(1, ["no folder", "no process", "full disk"]))
 def test_what_no_other_process_compiles_is_compiled_here(work: Path, broken: str) -> None:
     code, environment = SMALL, {"SPARSEOPT_COMPILE": "now"}
@@ -151,6 +152,7 @@ print(json.dumps([len(seen), "numba" in sys.modules]))
 """
 
 
+@pytest.mark.thorough
 def test_large_work_starts_over_compiled_while_it_runs(work: Path) -> None:
     """In plain Python it takes 20 seconds; its arrays are put back before it starts over."""
     assert run(work, LONG)[1] is True
@@ -170,6 +172,7 @@ def test_a_form_for_the_baseline_serves_this_processor(work: Path) -> None:
     assert sorted(path.name for path in (work / "forms").glob("*.form")) == made
 
 
+@pytest.mark.thorough
 def test_under_ci_no_process_is_left_behind(work: Path) -> None:
     code = LONG.replace("50_000)", "200)").replace("50_000 *", "200 *") + BUSY
     # However slow the machine is, the work stays too small to be compiled for at once.

@@ -109,6 +109,7 @@ def test_sparse_lda_is_the_linear_program(lam):
     assert model.decision_function(middle[None])[0] == pytest.approx(0.0, abs=1e-8)
 
 
+@pytest.mark.thorough
 def test_sparse_lda_compares_all_lam():
     X = CANCER[:, ::2]
     folds = StratifiedKFold(4)

@@ -160,6 +160,7 @@ def test_the_suite_finds_its_faults(toy):
     assert "toy/unknown-option" in {outcome.name for outcome in outcomes if outcome.passed}
 
 
+@pytest.mark.thorough
 def test_a_fresh_process_generates_solves_and_checks_its_files(command, tmp_path):
     command("generate", "toy-cover", "--seed", 3, "-o", "toy.npz")
     solved = command("solve", "toy.npz", "--json", "-o", "path.json", "--plot", "path.png")
@@ -170,6 +171,7 @@ def test_a_fresh_process_generates_solves_and_checks_its_files(command, tmp_path
     assert "budget" in command("solve", "toy.npz").stdout
 
 
+@pytest.mark.thorough
 def test_it_is_benchmarked(command, tmp_path):
     (tmp_path / "toy.toml").write_text(SUITE)
     command("bench", "run", "toy.toml", "-o", "run")

@@ -126,6 +126,7 @@ def test_equal_values_count_whatever_the_rounding():
     assert p == 1.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("selection", "trials"), [("strs", 60), ("none", 200), (first_two, 200)], ids=named
 )

@@ -35,6 +35,7 @@ def test_integer_tables_of_any_shape(tables):
     only_the_optimum_passes(BudgetTables([list(map(float, t)) for t in tables]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_random_tables_with_jumps(seed):
     rng = np.random.default_rng(seed)

@@ -72,6 +72,7 @@ def kinds_by_solver():
                 yield pytest.param(name, kind, id=f"{name}-{kind}")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("solver", "kind"), list(kinds_by_solver()))
 def test_quiet_is_quiet_and_verbose_is_not(solver, kind, capfd):
     """On both streams: a log is for standard output, and nothing else is for anybody."""
@@ -110,6 +111,7 @@ def test_threads_and_seed_reach_the_solver(solver, capfd):
     assert {run.status for run in runs.values()} == {Status.OPTIMAL}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("gap", [{"rel_gap": 0.5}, {"abs_gap": 4.0}], ids=["rel", "abs"])
 def test_a_wide_gap_ends_the_search_early(solver, gap):
     problem = strs(5, 2)

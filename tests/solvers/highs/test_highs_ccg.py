@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import threading
@@ -492,16 +493,20 @@ def test_a_time_limit_leaves_the_grid_so_far(large):
 def test_ctrl_c_ends_with_what_is_known(large, in_time):
     problem, lam = large[2:]
 
-    def interrupted():
-        timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    def interrupted(seconds):
+        timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
         timer.start()
         result = solve(problem, lam=lam)
         timer.join()
         return result
 
-    result = in_time(2.0, interrupted)
-    assert result.status is Status.FEASIBLE
-    assert result.limit is Limit.INTERRUPTED
+    # A busy machine may not leave the first bound in less.
+    for seconds in (0.5, 1.0, 2.0):
+        result = in_time(seconds + 1.5, functools.partial(interrupted, seconds))
+        assert result.status is Status.FEASIBLE
+        assert result.limit is Limit.INTERRUPTED
+        if result.bound > 0.0:
+            break
     assert_bound(problem, lam, result)
 
 

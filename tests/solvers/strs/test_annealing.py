@@ -130,6 +130,7 @@ def test_bad_options_are_named(options):
         sparseopt.solve(shifted(), backend="strs-annealing", options=options)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("settings", [{}, {"bandwidth": 1e-3}], ids=["median", "narrow"])
 @pytest.mark.parametrize("kernel", ["linear", "quadratic", "gaussian"])
 def test_the_callers_floating_point_errors_do_not_end_a_solve(kernel, settings):
