@@ -17,11 +17,17 @@ from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from ..adapters.formulations.budget import knapsack_program
+from ..common.child import PYTHON
 from ..common.outcome import Outcome
+from ..common.served import needs
 from ..l0.budget_backend import BudgetBackend
 from .instance import Instance
 
-__all__ = ["HighsKnapsack"]
+__all__ = ["HighsKnapsack", "solve_once"]
+
+_WATCHED = 10_000
+"""Entries from which each program runs in a child process: HiGHS 1.15.1 looks at no clock for
+minutes in one program of 400,000, and can only be ended with its process."""
 
 
 class HighsKnapsack(BudgetBackend):
@@ -123,24 +129,86 @@ class _Program:
 
     def __init__(self, tables: BudgetTables, control: Control) -> None:
         self.tables = tables
+        self.control = control
         self.raw = "not started"
         # Losses of one size for all instances: the tolerances of HiGHS are absolute.
         self.size = max(float(np.abs(tables.values).max()), np.finfo(float).tiny)
-        self.instance = Instance(control)
-        self.instance.set_gaps(min(control.params.rel_gap, 1e-9), control.params.abs_gap)
-        self.instance.load(knapsack_program(tables, 0, self.size))
+        self.instance: Instance | None = None
+        if len(tables.values) < _WATCHED:
+            self.instance = _loaded(tables, 0, self.size, control)
 
     def solve(self, K: int) -> tuple[Array, float] | None:
         """Return the counts and a proven bound at the budget K; None at a limit."""
-        J = len(self.tables.ptr) - 1
-        self.instance.call("changeRowBounds", J, -np.inf, float(K))
+        if self.instance is None:
+            return self._solve_apart(K)
+        self.instance.call("changeRowBounds", len(self.tables.ptr) - 1, -np.inf, float(K))
         run = self.instance.run()
         self.raw = run.raw
         point = self.instance.point()
         if run.outcome is not Outcome.OPTIMAL or point is None:
             return None
+        return self._counts(point), self.instance.tree_bound * self.size
+
+    def _solve_apart(self, K: int) -> tuple[Array, float] | None:
+        params = self.control.params
+        found = PYTHON.run(
+            solve_once,
+            self.control,
+            {"values": self.tables.values, "ptr": self.tables.ptr},
+            budget=K,
+            size=self.size,
+            params={
+                name: getattr(params, name)
+                for name in ("rel_gap", "abs_gap", "seed", "threads", "verbose", "iteration_limit")
+            },
+        )
+        if isinstance(found, Limit):
+            return None
+        self.raw = str(found["raw"])
+        return (self._counts(found["point"]), float(found["bound"])) if "point" in found else None
+
+    def _counts(self, point: Array) -> Array:
+        """Return how many each node has, of a point of the program."""
+        J = len(self.tables.ptr) - 1
         chosen = point > 0.5
         node = np.repeat(np.arange(J), np.diff(self.tables.ptr))
         k = np.arange(len(node)) - self.tables.ptr[node]
-        counts = np.bincount(node[chosen], weights=k[chosen], minlength=J).astype(np.int64)
-        return counts, self.instance.tree_bound * self.size
+        return np.bincount(node[chosen], weights=k[chosen], minlength=J).astype(np.int64)
+
+
+def _loaded(tables: BudgetTables, budget: int, size: float, control: Control) -> Instance:
+    instance = Instance(control)
+    instance.set_gaps(min(control.params.rel_gap, 1e-9), control.params.abs_gap)
+    instance.load(knapsack_program(tables, budget, size))
+    return instance
+
+
+@needs("highspy", "scipy.sparse")
+def solve_once(
+    values: Array, ptr: Array, *, budget: int, size: float, params: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Solve one program from scratch; runs in a child process.
+
+    Parameters
+    ----------
+    values, ptr : arrays
+        The tables.
+    budget : int
+    size : float
+        What losses are divided by.
+    params : mapping
+        Parameters of the solve.
+
+    Returns
+    -------
+    dict
+        HiGHS' status "raw"; where it is optimal "point", and "bound", proven, in the losses' unit.
+    """
+    control = Control(SolveParams(**params))
+    instance = _loaded(BudgetTables(values, ptr), budget, size, control)
+    run = instance.run()
+    point = instance.point()
+    found: dict[str, Any] = {"raw": run.raw}
+    if run.outcome is Outcome.OPTIMAL and point is not None:
+        found |= {"point": point, "bound": instance.tree_bound * size}
+    return found

@@ -64,3 +64,14 @@ def test_highs_finds_the_same_values():
 def test_highs_refuses_too_many_budgets():
     with pytest.raises(UnsupportedProblem, match="max_budgets"):
         sparseopt.solve(tables(8), backend="highs-knapsack", options={"max_budgets": 5})
+
+
+def test_large_programs_run_in_a_child(monkeypatch):
+    from sparseopt.solvers.highs import knapsack
+
+    problem = tables(9)
+    here = sparseopt.solve(problem, backend="highs-knapsack", budget=3)
+    monkeypatch.setattr(knapsack, "_WATCHED", 1)
+    apart = sparseopt.solve(problem, backend="highs-knapsack", budget=3)
+    assert apart.verdict is Verdict.VERIFIED, apart.check_messages
+    np.testing.assert_allclose(apart.path.objective, here.path.objective, rtol=1e-12)
