@@ -1,11 +1,15 @@
 """Sparse statistical optimization: exact engines, interchangeable backends, checked answers."""
 
-import logging
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from sparseopt.startup import leave_on_ctrl_c, restore
 
-from sparseopt.installed import resolve
-from sparseopt.verbs import lend
+_handler = leave_on_ctrl_c()
+
+import logging  # noqa: E402
+from importlib import import_module  # noqa: E402
+from typing import TYPE_CHECKING, Any  # noqa: E402
+
+from sparseopt.installed import resolve  # noqa: E402
+from sparseopt.verbs import lend  # noqa: E402
 
 # The free verbs that serve as methods, too. The types are defined below: a data type does not know
 # the layers above it.
@@ -91,6 +95,8 @@ if TYPE_CHECKING:
 
 # What a service wants to know goes to its own handlers; without any nothing is printed.
 logging.getLogger("sparseopt").addHandler(logging.NullHandler())
+restore(_handler)
+del _handler
 
 __version__ = "0.1.0"
 

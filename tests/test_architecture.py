@@ -19,7 +19,7 @@ import sparseopt
 PACKAGE = Path(sparseopt.__file__).parent
 
 LAYERS = (
-    ("errors", "exact"),
+    ("errors", "exact", "startup"),
     ("installed", "blas"),
     ("compiling",),
     ("cards", "families", "params", "verbs"),

@@ -1,11 +1,12 @@
 """The command line; see ``sparseopt --help``."""
 
-import sys
+from sparseopt.startup import leave_on_ctrl_c, restore
 
-try:
-    from sparseopt.cli.app import main
-except KeyboardInterrupt:  # nothing has begun yet: a line says as much as a traceback
-    sys.stderr.write("interrupted\n")
-    raise SystemExit(130) from None
+_handler = leave_on_ctrl_c()
+
+from sparseopt.cli.app import main  # noqa: E402
+
+restore(_handler)
+del _handler
 
 __all__ = ["main"]

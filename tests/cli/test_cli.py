@@ -859,20 +859,20 @@ def test_the_version_is_told_without_heavy_imports():
     assert done.returncode == 0, done.stderr
 
 
-def test_an_interrupt_while_importing_is_one_line():
-    code = """
-import builtins, runpy
-
-load = builtins.__import__
-
-def interrupted(name, *rest, **more):
-    if name == "sparseopt.cli.app":
-        raise KeyboardInterrupt
-    return load(name, *rest, **more)
-
-builtins.__import__ = interrupted
-runpy.run_module("sparseopt", run_name="__main__")
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 130
-    assert done.stderr == "interrupted\n"
+@pytest.mark.skipif(os.name == "nt", reason="a process cannot press Ctrl-C for itself there")
+@pytest.mark.parametrize("module", ["numpy", "click"])
+@pytest.mark.parametrize("way", ["script", "module"])
+def test_ctrl_c_while_importing_is_one_line(module, way, tmp_path):
+    press = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)\n"
+    (tmp_path / f"{module}.py").write_text(press)
+    (tmp_path / "sparseopt").write_text("from sparseopt.cli import main\nmain()\n")
+    how = [str(tmp_path / "sparseopt")] if way == "script" else ["-m", "sparseopt"]
+    paths = [str(tmp_path), *(path for path in sys.path if path)]
+    done = subprocess.run(
+        [sys.executable, *how, "--version"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        cwd=tmp_path / "..",
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
