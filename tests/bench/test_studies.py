@@ -113,6 +113,16 @@ def test_the_matrices_of_two_samples_are_those_of_direct_sums(tmp_path: Path) ->
     assert row["complaint"] == ""
 
 
+def test_a_pivot_is_compared_with_a_pass_over_the_data(tmp_path: Path) -> None:
+    given = ("--set", "problems=lad-1000", "--set", "repeats=1")
+    code, _, err = call("run", "pivot-limit", "-o", str(tmp_path / "run"), *given)
+    assert code == 0, err
+    (record,) = read_records(tmp_path / "run" / RECORDS)[0]
+    (row,) = record["rows"]
+    assert row["pivots"] > 100
+    assert row["passes"] == pytest.approx(row["pivot"] / row["pass"])
+
+
 def test_a_unit_over_its_limit_is_killed_and_fails_the_study(tmp_path: Path) -> None:
     given = ("-o", str(tmp_path / "run"), "--time-limit", "0.05")
     code, out, _ = call("run", "two-sample-build", *given)
