@@ -114,14 +114,14 @@ def _points(result: Result) -> Iterator[tuple[str, Result]]:
     largest = int(np.argmax(np.abs(x)))
     for value in HOSTILE:
         bad = x.astype(float)
-        bad[largest] = value
+        bad.flat[largest] = value
         yield f"x[{largest}] is {value}", result.with_changes(x=bad)
-    if x[largest] != 0.0:
+    if x.flat[largest] != 0.0:
         bad = x.astype(float)
-        bad[largest] *= 1.0 + 1e-3
+        bad.flat[largest] *= 1.0 + 1e-3
         yield "x moved", result.with_changes(x=bad)
         bad = x.astype(float)
-        bad[largest] = -10.0 * bad[largest]
+        bad.flat[largest] *= -10.0
         yield "x turned", result.with_changes(x=bad)
 
 
