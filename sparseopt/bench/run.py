@@ -7,6 +7,7 @@ import os
 import queue
 import random
 import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -76,7 +77,7 @@ def local(
     -------
     generator of (record, environment)
     """
-    finished: queue.Queue[Done | BaseException] = queue.Queue()
+    finished: queue.SimpleQueue[Done | BaseException] = queue.SimpleQueue()
 
     def work(job: Job | Unit) -> None:
         if stop.is_set():
@@ -91,16 +92,30 @@ def local(
 
     pool = ThreadPoolExecutor(max_workers=parallel)
     try:
-        for job in jobs:
-            pool.submit(work, job)
-        for _ in jobs:
-            done = finished.get()
-            if isinstance(done, BaseException):
-                raise done
-            yield done
+        with _interrupt_goes_to(finished):
+            for job in jobs:
+                pool.submit(work, job)
+            for _ in jobs:
+                done = finished.get()
+                if isinstance(done, BaseException):
+                    raise done
+                yield done
     finally:
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _interrupt_goes_to(finished: queue.SimpleQueue[Done | BaseException]) -> Iterator[None]:
+    """Put Ctrl-C in the queue: an exception out of a handler is lost where it meets a callback."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGINT, lambda *_: finished.put(KeyboardInterrupt()))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def distributed(
