@@ -36,7 +36,6 @@ from .basis import AffineBasis
 from .candidates import CandidateProgram, Finding
 from .choice import Choice
 from .products import RoughProduct, rough_product
-from .program import ScaledProgram
 from .recorder import Changes, Recorder
 from .settings import (
     BATCH,
@@ -80,8 +79,7 @@ class Ending:
 
 
 def follow(
-    program: ScaledProgram,
-    codes: Array,
+    basis: AffineBasis,
     lam: float,
     end: float,
     *,
@@ -94,9 +92,8 @@ def follow(
 
     Parameters
     ----------
-    program : ScaledProgram
-    codes : int array of shape (n,)
-        A basis that is optimal at `lam`.
+    basis : AffineBasis
+        Optimal at `lam`.
     lam, end : float
         `end` may be -inf.
     rng : Generator
@@ -108,7 +105,7 @@ def follow(
     recorder : Recorder, optional
         Collects every segment, and holds the rules of the user.
     """
-    walk = _Walk(program, codes, lam, end, rng, lam if top is None else top, recorder or Recorder())
+    walk = _Walk(basis, lam, end, rng, lam if top is None else top, recorder or Recorder())
     try:
         while True:
             outcome = walk.step(stop)
@@ -123,16 +120,15 @@ class _Walk:
 
     def __init__(
         self,
-        program: ScaledProgram,
-        codes: Array,
+        basis: AffineBasis,
         lam: float,
         end: float,
         rng: np.random.Generator,
         top: float,
         recorder: Recorder,
     ) -> None:
-        self.program = program
-        self.codes = codes.astype(np.int64)
+        self.program = program = basis.program
+        self.codes = basis.codes.copy()
         self.lam, self.top, self.end = lam, top, end
         self.rng = rng
         self.recorder = recorder
@@ -149,7 +145,7 @@ class _Walk:
         self.retaken = 0
         self.pending: Changes = []
         self._products: dict[bool, RoughProduct | None] = {}
-        self.origin = AffineBasis(program, self.codes.copy())
+        self.origin = basis
         self.choice = Choice(program, self.origin, lam)
         self._settle()
 

@@ -68,7 +68,7 @@ class HomotopySolve:
                 return together
         start = top_basis(self.program, end, self.rng, self._stop)
         self.pivots += start.pivots
-        if start.codes is None:
+        if start.basis is None:
             return self._failed(start)
         outcome = self._precisely(start, end, self._follow(start, end, self.recorder))
         if not self.recorder.count:
@@ -101,7 +101,7 @@ class HomotopySolve:
         basis = crash(self.program)
         top = optimal_from(basis)
         if np.isfinite(top):
-            start = Start(basis.codes, max(top, lam), np.inf, 0)
+            start = Start(basis, max(top, lam), np.inf, 0)
             self.recorder = Recorder()
             outcome = self._precisely(start, lam, self._follow(start, lam, self.recorder))
         else:
@@ -202,10 +202,9 @@ class HomotopySolve:
         return None if limit is None else limit.value
 
     def _follow(self, start: Start, end: float, recorder: Recorder | None = None) -> Ending:
-        assert start.codes is not None
+        assert start.basis is not None
         outcome = follow(
-            self.program,
-            start.codes,
+            start.basis,
             start.lam,
             end,
             rng=self.rng,
@@ -223,7 +222,7 @@ class HomotopySolve:
             whole = np.array([0, len(part)])
             off = mismatch(self.canonical, self.program, part, whole)
             doubtful = doubtful or bool((off > MISMATCH).any())
-        if start.codes is None or not doubtful:
+        if start.basis is None or not doubtful:
             return outcome
         # a walk that lost its way may have pivoted much more than there is to do
         likely = min(outcome.pivots, 4 * (self.recorder.count + self.program.n))
@@ -234,7 +233,7 @@ class HomotopySolve:
         walked = follow_precisely(
             self.program,
             exact_matrix(self.program),
-            start.codes,
+            start.basis.codes,
             start.lam,
             end,
             rng=self.rng,
@@ -246,7 +245,7 @@ class HomotopySolve:
         self.pivots += walked.pivots
         if not walked.replaces(outcome.reason, outcome.lam):
             return outcome
-        self.recorder.replace(start.codes, walked.segments)
+        self.recorder.replace(start.basis.codes, walked.segments)
         lam = float(walked.segments.low[-1]) if len(walked.segments) else start.top
         return Ending(walked.reason, lam, walked.codes, walked.pivots, walked.ray)
 
@@ -338,12 +337,11 @@ class HomotopySolve:
         end = self.params.lam_min or 0.0
         start = top_basis(free, end, self.rng, self._stop)
         self.pivots += start.pivots
-        if start.codes is None or np.isfinite(start.top):
+        if start.basis is None or np.isfinite(start.top):
             return None
         recorder = Recorder(SolveParams())
         outcome = follow(
-            free,
-            start.codes,
+            start.basis,
             start.lam,
             end,
             rng=self.rng,
@@ -386,7 +384,7 @@ def _top(path: ParametricPath | ColumnwisePath) -> float:
 def warm_up() -> None:
     """Compile everything, or load it from the cache, on programs of one and of two variables."""
     rng = np.random.default_rng(0)
-    follow(_tiny(1), crash(_tiny(1)).codes, 1.0, 0.5, rng=rng)
+    follow(crash(_tiny(1)), 1.0, 0.5, rng=rng)
     program = _tiny(2)
     basis, one = crash(program), np.zeros(1, dtype=np.int64)
     for few in (0.0, np.inf):

@@ -21,7 +21,7 @@ Stop = Callable[[], str | None]
 
 @dataclass(frozen=True)
 class Start:
-    """The codes of a basis that is optimal from `lam` up to `top`; or why there is none.
+    """A basis that is optimal from `lam` up to `top`; or why there is none.
 
     `failure` is the outcome of the auxiliary homotopy: its reason is "infeasible_below",
     "unbounded_below" (the program at `lam` is infeasible, unbounded, and with an infinite `top` so
@@ -30,7 +30,7 @@ class Start:
     the outcome that proves for the larger lam what `failure` proves for the smaller ones.
     """
 
-    codes: Array | None
+    basis: AffineBasis | None
     lam: float
     top: float
     pivots: int
@@ -145,7 +145,8 @@ def make_optimal(basis: AffineBasis, lam: float, rng: np.random.Generator, stop:
         shift[basis.codes[owner] % 2 != 1 - parity] = 0.0
         shift *= 1.0 + rng.uniform(0.0, 0.5, program.n)[owner]
         part[1] = np.where(np.isfinite(part[0]), shift, 0.0)
-    return follow(program.with_pieces(kinks, slopes), basis.codes, 1.0, 0.0, rng=rng, stop=stop)
+    wider = AffineBasis(program.with_pieces(kinks, slopes), basis.codes)
+    return follow(wider, 1.0, 0.0, rng=rng, stop=stop)
 
 
 def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop: Stop) -> Start:
@@ -173,11 +174,11 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
     basis = crash(program)
     lam = optimal_from(basis)
     if np.isfinite(lam):
-        return Start(basis.codes, max(lam, end), np.inf, 0)
-    codes, pivots = _without_penalty(program, basis, rng, stop)
-    lam = np.inf if codes is None else optimal_from(AffineBasis(program, codes), solved=True)
+        return Start(basis, max(lam, end), np.inf, 0)
+    free, pivots = _without_penalty(program, basis, rng, stop)
+    lam = np.inf if free is None else optimal_from(free, solved=True)
     if np.isfinite(lam):
-        return Start(codes, max(lam, end), np.inf, pivots)
+        return Start(free, max(lam, end), np.inf, pivots)
     below, above = end, np.inf
     rising: Ending | None = None
     falling: Ending | None = None
@@ -207,7 +208,7 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
 
 def _without_penalty(
     program: ScaledProgram, basis: AffineBasis, rng: np.random.Generator, stop: Stop
-) -> tuple[Array | None, int]:
+) -> tuple[AffineBasis | None, int]:
     """Return the basis where the variables that cost more and more with lam are 0, and its pivots.
 
     The others, an intercept as a rule, and the rows are a small program of their own: at a large
@@ -228,7 +229,7 @@ def _without_penalty(
         return None, outcome.pivots
     codes = basis.codes.copy()
     codes[coordinates] = outcome.codes
-    return codes, outcome.pivots
+    return AffineBasis(program, codes), outcome.pivots
 
 
 def _excess(program: ScaledProgram, outcome: Ending) -> tuple[float, float]:
@@ -279,12 +280,15 @@ def _climb(
     pivots: int,
 ) -> Start:
     """Follow the path upwards from an optimal basis to its top."""
-    outcome = follow(program.reversed(), codes, -lam, -np.inf, rng=rng, stop=stop)
+    upwards = AffineBasis(program.reversed(), codes)
+    outcome = follow(upwards, -lam, -np.inf, rng=rng, stop=stop)
     pivots += outcome.pivots
     if outcome.reason == "end":
-        from_lam = optimal_from(AffineBasis(program, outcome.codes))
+        basis = AffineBasis(program, outcome.codes)
+        from_lam = optimal_from(basis)
         at = max(from_lam, end) if np.isfinite(from_lam) else lam
-        return Start(outcome.codes, at, np.inf, pivots)
+        return Start(basis, at, np.inf, pivots)
     if outcome.reason in ("infeasible_below", "unbounded_below"):
-        return Start(outcome.codes, -outcome.lam, -outcome.lam, pivots, above=outcome)
+        basis = AffineBasis(program, outcome.codes)
+        return Start(basis, -outcome.lam, -outcome.lam, pivots, above=outcome)
     return Start(None, lam, lam, pivots, outcome)
