@@ -11,6 +11,7 @@ from functools import singledispatch
 import numpy as np
 
 from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.kronecker import KroneckerMap, thin_product
 from sparseopt.problems.parametric.maps import DenseMap, GramMap, LinearMap
 
 from ..common.compiled import compiled
@@ -47,10 +48,8 @@ class RoughProduct:
         Entry (i, s) is right up to ``size[i] * errors[s]``; errors are infinite where numbers do
         not fit into single precision.
         """
-        errors = (len(right) + 3) * SINGLE_UNIT * np.sqrt(np.einsum("rs,rs->s", right, right))
-        fits = errors < SINGLE_HUGE
-        rounded = np.where(fits, right, 0.0).astype(np.float32)
-        return self._left(names, where).T @ rounded, np.where(fits, errors, np.inf)
+        rounded, errors = _single(right, len(right) + 3)
+        return self._left(names, where).T @ rounded, errors
 
     def _left(self, names: Array, where: Array | None) -> Array:
         return self.left[names] if where is None else self.left[np.ix_(names, where)]
@@ -71,6 +70,35 @@ class _GramProduct(RoughProduct):
 
     def _left(self, names: Array, where: Array | None) -> Array:
         return self.left if where is None else self.left[:, where]
+
+
+class _KroneckerProduct(RoughProduct):
+    """Of a Kronecker product: by its two factors, scaled and in single precision."""
+
+    def __init__(self, left: Array, right: Array) -> None:
+        """Take the factors of the matrix that vectors are multiplied with."""
+        self.size = np.kron(*(np.sqrt(np.einsum("ij,ij->i", part, part)) for part in (left, right)))
+        self.factors = left.astype(np.float32), right.astype(np.float32)
+
+    def times(self, names: Array, right: Array, where: Array | None) -> tuple[Array, Array]:
+        rounded, errors = _single(right, len(right) + 4)
+        if where is None:
+            return thin_product(*self.factors, names, rounded), errors
+        (outer, inner), (_, p1) = self.factors, self.factors[1].shape
+        i2, i1 = np.divmod(where, len(inner))
+        j2, j1 = np.divmod(names, p1)
+        return (outer[np.ix_(i2, j2)] * inner[np.ix_(i1, j1)]) @ rounded, errors
+
+
+def _single(vectors: Array, terms: int) -> tuple[Array, Array]:
+    """Return vectors in single precision, and the errors of products of so many terms with them.
+
+    The errors are relative to the norms of what they are multiplied with; where numbers do not fit
+    they are infinite, and the vectors zero.
+    """
+    errors = terms * SINGLE_UNIT * np.sqrt(np.einsum("rs,rs->s", vectors, vectors))
+    fits = errors < SINGLE_HUGE
+    return np.where(fits, vectors, 0.0).astype(np.float32), np.where(fits, errors, np.inf)
 
 
 @singledispatch
@@ -99,6 +127,16 @@ def rough_product(A: LinearMap, program: ScaledProgram, primal: bool) -> RoughPr
 def _(A: DenseMap, program: ScaledProgram, primal: bool) -> RoughProduct:
     left, by_row, by_column = _rounded(A.matrix, program.row, program.column)
     return RoughProduct(left.T, by_row) if primal else RoughProduct(left, by_column)
+
+
+@rough_product.register
+def _(A: KroneckerMap, program: ScaledProgram, primal: bool) -> RoughProduct:
+    (m2, p2), (m1, p1) = A.left.shape, A.right.shape
+    # the factors of rows and columns are Kronecker products themselves, of powers of two
+    row, column = program.row.reshape(m2, m1), program.column.reshape(p2, p1)
+    left = row[:, :1] * A.left.matrix * column[:, 0]
+    right = (row[0] / row[0, 0])[:, None] * A.right.matrix * (column[0] / column[0, 0])
+    return _KroneckerProduct(left, right) if primal else _KroneckerProduct(left.T, right.T)
 
 
 @rough_product.register

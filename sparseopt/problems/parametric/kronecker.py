@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["KroneckerMap", "RepeatedMap"]
+__all__ = ["KroneckerMap", "RepeatedMap", "thin_product"]
 
 
 class KroneckerMap(LinearMap):
@@ -58,13 +58,15 @@ class KroneckerMap(LinearMap):
     def block(self, rows: Array, columns: Array) -> Array:
         i2, i1 = np.divmod(rows, self.right.shape[0])
         j2, j1 = np.divmod(columns, self.right.shape[1])
-        return self.right.block(i1, j1) * self.left.block(i2, j2)
+        block = self.right.block(i1, j1)
+        block *= self.left.block(i2, j2)
+        return block
 
     def times(self, columns: Array, v: Array) -> Array:
-        return _thin_product(self.left.matrix, self.right.matrix, columns, v)
+        return thin_product(self.left.matrix, self.right.matrix, columns, v)
 
     def transpose_times(self, rows: Array, u: Array) -> Array:
-        return _thin_product(self.left.matrix.T, self.right.matrix.T, rows, u)
+        return thin_product(self.left.matrix.T, self.right.matrix.T, rows, u)
 
     def scales(self) -> tuple[Array, Array]:
         (left_row, left_column), (right_row, right_column) = self.left.scales(), self.right.scales()
@@ -84,10 +86,23 @@ def _product(left: Array, right: Array, v: Array) -> Array:
     return np.asarray(left @ inner.reshape(p2, m1 * q)).reshape(m2 * m1, q)
 
 
-def _thin_product(left: Array, right: Array, columns: Array, v: Array) -> Array:
-    """Return vec(right V left') where V is zero but for the entries `columns` of vec(V)."""
+def thin_product(left: Array, right: Array, columns: Array, v: Array) -> Array:
+    """Return vec(right V left') where V is zero but for the entries `columns` of vec(V).
+
+    Parameters
+    ----------
+    left, right : arrays of shape (m2, p2) and (m1, p1)
+    columns : int array of shape (k,)
+        Entry (i, j) of V has the number p1 j + i.
+    v : array of shape (k,) or (k, q)
+        The entries of V, or of q matrices.
+
+    Returns
+    -------
+    array of shape (m1 m2,) or (m1 m2, q)
+    """
     if v.ndim == 1:
-        return _thin_product(left, right, columns, v[:, None])[:, 0]
+        return thin_product(left, right, columns, v[:, None])[:, 0]
     (m2, _), (m1, p1), q = left.shape, right.shape, v.shape[1]
     at_left, at_right = np.divmod(columns, p1)
     lefts, rights = len(np.unique(at_left)), len(np.unique(at_right))
@@ -111,9 +126,13 @@ def _grouped_products(
     """
     order = np.argsort(groups, kind="stable")
     chosen, starts = np.unique(groups[order], return_index=True)
-    products = np.empty((len(chosen), matrix.shape[0], v.shape[1]))
-    for product, members in zip(products, np.split(order, starts[1:]), strict=False):
-        np.matmul(matrix[:, columns[members]], v[members], out=product)
+    shape = (len(chosen), matrix.shape[0], v.shape[1])
+    products = np.empty(shape, dtype=np.result_type(matrix, v))
+    gathered, sorted_v = matrix[:, columns[order]], v[order]
+    for product, begin, end in zip(
+        products, starts, np.append(starts, len(order))[1:], strict=True
+    ):
+        np.matmul(gathered[:, begin:end], sorted_v[begin:end], out=product)
     return chosen, products
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparseopt.problems import LPD, CompressedSensing, DantzigSelector, LADLasso, QuantileLasso
+from sparseopt.problems import (
+    LPD,
+    CompressedSensing,
+    DantzigSelector,
+    DifferentialNetwork,
+    LADLasso,
+    MatrixDantzig,
+    QuantileLasso,
+)
 from sparseopt.solvers.homotopy.candidates import CandidateProgram
 from sparseopt.solvers.homotopy.products import rough_product
 from sparseopt.solvers.homotopy.program import ScaledProgram
@@ -21,6 +29,11 @@ def problem(model, seed):
         # columns that move together come near their limits together
         X = 0.3 * X + rng.normal(size=(n, 1))
     y = X[:, :5] @ rng.normal(size=5) + 0.3 * rng.normal(size=n)
+    if model is DifferentialNetwork:
+        S_X, S_Y = (np.cov(part.T) for part in np.split(X[:, :11], 2))
+        return DifferentialNetwork(S_X, S_Y)
+    if model is MatrixDantzig:
+        return MatrixDantzig(X[:12, :12], X[:10, 20:29], X[:12, 40:49])
     if model is QuantileLasso:
         return QuantileLasso(X, y, 0.3)
     if model is LPD:
@@ -58,7 +71,16 @@ def looks(model, seed):
 
 
 @pytest.mark.parametrize(
-    "model", [DantzigSelector, LADLasso, QuantileLasso, CompressedSensing, LPD]
+    "model",
+    [
+        DantzigSelector,
+        LADLasso,
+        QuantileLasso,
+        CompressedSensing,
+        LPD,
+        DifferentialNetwork,
+        MatrixDantzig,
+    ],
 )
 def test_a_look_through_references_finds_what_a_look_at_all_finds(model):
     ends = set()
