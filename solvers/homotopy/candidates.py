@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -76,18 +77,18 @@ class CandidateProgram:
         index = self.codes[rest].astype(np.int64) // 2
         variable = rest < p
         j = rest[variable]
-        theta = program.kinks[:2, program.kink_ptr[j] + index[variable]].T
-        moved = np.any(theta != 0.0, axis=1)
-        self.theta_rest = (j[moved], theta[moved])
+        theta = program.kinks[:2, program.kink_ptr[j] + index[variable]]
+        moved = (theta[0] != 0.0) | (theta[1] != 0.0)
+        self.theta_rest = (j[moved], theta[:, moved].T)
         if moved.any():
             self.offset[p:] = program.times(*self.theta_rest)
         i = rest[~variable]
-        nu = program.slopes[:2, program.slope_ptr[i] + index[~variable]].T
-        moved = np.any(nu != 0.0, axis=1)
-        self.nu_rest = (i[moved] - p, nu[moved])
+        nu = program.slopes[:2, program.slope_ptr[i] + index[~variable]]
+        moved = (nu[0] != 0.0) | (nu[1] != 0.0)
+        self.nu_rest = (i[moved] - p, nu[:, moved].T)
         if moved.any():
             self.offset[:p] = -program.transpose_times(*self.nu_rest)
-            self.objective_rest = self._objective(i[moved], index[~variable][moved], nu[moved])
+            self.objective_rest = self._objective(i[moved], index[~variable][moved], nu[:, moved].T)
 
     def _objective(self, rows: Array, piece: Array, nu: Array) -> Array:
         """Return -sum_i nu_i t_i over resting rows on pieces as a quadratic in lam, shape (3,)."""
@@ -133,7 +134,11 @@ class CandidateProgram:
         of_dual, of_primal = (side.product for side in sides)
         if of_dual is not None and of_dual is of_primal and not of_dual.by_names:
             # reading the matrix takes longer than multiplying it with a few vectors
-            starts = [*first_products(of_dual, [side.points for side in sides])]
+            starts = [
+                *first_products(
+                    of_dual, [(side.points, side.first_round.references) for side in sides]
+                )
+            ]
         for side, start in zip(sides, starts, strict=True):
             side.look(first[side.part], slack[side.part], start)
         count = len(segments.low)
@@ -147,7 +152,7 @@ class _ValuesAtEnds:
     """The variables, or the rows (`primal`), and their values at the ends of all segments.
 
     `part` are the coordinates among all n, and `product` multiplies in single precision; it is None
-    where exact products are cheap. `points` and `rates` then do not exist.
+    where exact products are cheap. `points`, `rates` and the rounds then do not exist.
     """
 
     def __init__(
@@ -173,6 +178,10 @@ class _ValuesAtEnds:
             self.rates = self.limits.rates()
             moving = bool(self.rates[self.resting].any())
             self.points = Points(self.ends, self.product, segments, moving)
+            room = self.limits.room(self.points.lam[[0, -1]])
+            parts = (part[self.resting] for part in (self.product.size, self.rates, room))
+            self.rounds = self.points.rounds(*parts)
+            self.first_round = next(self.rounds)
 
     def look(self, first: Array, slack: Array, start: tuple[Array, Array] | None) -> None:
         """Fill in `first` and `slack`; `start` is known of the products with the references."""
@@ -183,8 +192,9 @@ class _ValuesAtEnds:
             self._scan(at_low, at_high, slice(None), self.resting, 0.0, first, slack)
             return
         where, largest = screened(
-            self.points, self.product, self.limits, self.rates, self.resting, slack, start
-        )
+            self.points, chain([self.first_round], self.rounds), self.product, self.limits,
+            self.rates, self.resting, slack, start,
+        )  # fmt: skip
         if len(where) == 0:
             return
         if self.primal:

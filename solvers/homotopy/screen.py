@@ -12,7 +12,7 @@ in single precision; those that are left are screened with more references.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from .products import RoughProduct
 from .settings import EXACT_PRODUCTS, FAR, SAME_POINT, STRIDES
 from .state import Entries, SegmentRecords
 
-__all__ = ["Ends", "Limits", "Points", "ended", "first_products", "scan", "screened"]
+__all__ = ["Ends", "Limits", "Points", "Round", "ended", "first_products", "scan", "screened"]
 
 
 # ---- the ends of the segments
@@ -264,6 +264,11 @@ class Limits(NamedTuple):
     low: Array
     high: Array
 
+    def room(self, lam: Array) -> Array:
+        """Return the largest slack that a coordinate can have between two lam, shape (k,)."""
+        widths = (self.high[0] + t * self.high[1] - self.low[0] - t * self.low[1] for t in lam)
+        return np.asarray(0.5 * np.maximum(*widths))
+
     def rates(self) -> Array:
         """Return how fast the nearer limit may move against the value with lam, shape (k,)."""
         moves = np.zeros(len(self.value))
@@ -272,6 +277,18 @@ class Limits(NamedTuple):
             move = np.abs(limit[1] - self.value[:, 1])
             moves = np.maximum(moves, np.where(finite, move, 0.0))
         return moves
+
+
+class Round(NamedTuple):
+    """One product with some points, the references.
+
+    `references` (r,) are their numbers; `distance` and `shift` (r - 1,) say how far the points
+    between two of them are from their line, the vectors and lam.
+    """
+
+    references: Array
+    distance: Array
+    shift: Array
 
 
 class Points:
@@ -317,18 +334,28 @@ class Points:
         self.lam = np.concatenate([segments.low, segments.high[new]])[order]
         self.by_lam = True
 
-    def strides(self) -> Iterator[int]:
-        """Yield the distances of references, one round's after the other's."""
-        for stride in STRIDES:
-            if stride == 1 or len(self.lam) > 2 * stride:
-                yield stride
+    def rounds(self, size: Array, rates: Array, room: Array) -> Iterator[Round]:
+        """Yield the rounds that may clear half of the coordinates; in the last one all points are.
 
-    def references(self, stride: int) -> Array:
-        """Return the numbers of every `stride`-th point, and of the last one."""
+        Parameters
+        ----------
+        size, rates, room : arrays of shape (k,)
+            The norms that the vectors are multiplied with, :meth:`Limits.rates`, and
+            :meth:`Limits.room`.
+        """
         last = len(self.lam) - 1
-        return np.append(np.arange(0, last, stride), last)
+        for stride in STRIDES:
+            references = np.append(np.arange(0, last, stride), last)
+            if stride == 1:
+                nothing = np.zeros(max(last, 1))
+                yield Round(references, nothing, nothing)
+            elif last >= 2 * stride:
+                distance, shift = self._deviations(references)
+                possible = size * distance.max() + rates * shift.max() <= room
+                if 2 * np.count_nonzero(possible) >= len(possible):
+                    yield Round(references, distance, shift)
 
-    def deviations(self, references: Array) -> tuple[Array, Array]:
+    def _deviations(self, references: Array) -> tuple[Array, Array]:
         """Return how far the points between references are from their line: vectors and lam."""
         count = len(self.lam)
         interval = np.searchsorted(references, np.arange(count), side="right") - 1
@@ -352,23 +379,25 @@ class Points:
         )
 
 
-def first_products(product: RoughProduct, sets: Sequence[Points]) -> list[tuple[Array, Array]]:
-    """Return the products with the first references of some points, by one pass over the matrix.
+def first_products(
+    product: RoughProduct, sets: Sequence[tuple[Points, Array]]
+) -> list[tuple[Array, Array]]:
+    """Return the products with some references of several points, by one pass over the matrix.
 
     For each of the sets, what :meth:`RoughProduct.times` returns for all rows.
 
     Parameters
     ----------
     product : RoughProduct
-    sets : sequence of Points
-        With the same names.
+    sets : sequence of (Points, int array)
+        With the same names; and the references.
 
     Returns
     -------
     list of (array of shape (length, references), array of shape (references,))
     """
-    parts = [points.vectors[:, points.references(next(points.strides()))] for points in sets]
-    product_of_all, errors = product.times(sets[0].names, np.hstack(parts), None)
+    parts = [points.vectors[:, references] for points, references in sets]
+    product_of_all, errors = product.times(sets[0][0].names, np.hstack(parts), None)
     cuts = np.cumsum([part.shape[1] for part in parts])[:-1]
     return [
         (np.ascontiguousarray(one), error)
@@ -380,6 +409,7 @@ def first_products(product: RoughProduct, sets: Sequence[Points]) -> list[tuple[
 
 def screened(
     points: Points,
+    rounds: Iterable[Round],
     product: RoughProduct,
     limits: Limits,
     rates: Array,
@@ -392,6 +422,8 @@ def screened(
     Parameters
     ----------
     points : Points
+    rounds : iterable of Round
+        Those of :meth:`Points.rounds`.
     product : RoughProduct
     limits : Limits
         Of all k coordinates.
@@ -406,17 +438,12 @@ def screened(
     where = np.flatnonzero(resting)
     value = np.ascontiguousarray(limits.value)
     largest, first = 0.0, True
-    for stride in points.strides():
-        references = points.references(stride)
+    for references, distance, shift in rounds:
         whole = start is not None or 2 * len(where) > len(resting)
         rough, error = start or product.times(
             points.names, points.vectors[:, references], None if whole else where
         )
         start = None
-        if len(references) > 1 and stride > 1:
-            distance, shift = points.deviations(references)
-        else:
-            distance = shift = np.zeros(max(len(references) - 1, 1))
         if first:
             largest = float(max(rough.max(initial=0.0), -rough.min(initial=0.0)))
         suspect = np.zeros(len(where), dtype=bool)
