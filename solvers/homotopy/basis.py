@@ -122,7 +122,7 @@ class AffineBasis:
 
 def _product(product: object, index: Array, values: Array, length: int) -> Array:
     """Return the product with the nonzero rows of `values`, shape (length, 2)."""
-    moved = np.any(values != 0.0, axis=1)
+    moved = (values[:, 0] != 0.0) | (values[:, 1] != 0.0)
     if not moved.any():
         return np.zeros((length, 2))
     return np.asarray(product(index[moved], values[moved]))  # type: ignore[operator]

@@ -64,7 +64,7 @@ class Choice:
         )
         for part, chosen, asked in parts:
             few = 3 * len(chosen) < 4 * k + 2 * self.spare
-            wanted = 3 * k + 2 * self.spare - len(chosen) if few else 0
+            wanted = 2 * k + 3 * self.spare // 2 - len(chosen) if few else 0
             urgent = int(np.count_nonzero(part < NEAR_LIMIT))
             if urgent:
                 # many are violated where the pivots left the path; the first ones show why

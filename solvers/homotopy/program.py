@@ -66,7 +66,9 @@ class ScaledProgram:
     def block(self, rows: Array, columns: Array) -> Array:
         """Return the scaled A[rows, columns]."""
         block = self.A.block(rows, columns)
-        return self.row[rows][:, None] * block * self.column[columns]
+        block *= self.row[rows][:, None]
+        block *= self.column[columns]
+        return block
 
     def times(self, columns: Array, v: Array) -> Array:
         """Return the scaled A[:, columns] v, for v of shape (k,) or (k, q)."""

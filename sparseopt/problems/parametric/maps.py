@@ -78,7 +78,7 @@ class LinearMap(ABC):
 
     @abstractmethod
     def block(self, rows: Array, columns: Array) -> Array:
-        """Return the dense submatrix A[rows, columns]."""
+        """Return the dense submatrix A[rows, columns], an array of its own."""
 
     @abstractmethod
     def times(self, columns: Array, v: Array) -> Array:
@@ -120,7 +120,7 @@ class DenseMap(LinearMap):
         return np.abs(self.matrix).T @ u
 
     def block(self, rows: Array, columns: Array) -> Array:
-        return np.asarray(self.matrix[np.ix_(rows, columns)])
+        return np.asarray(self.matrix[rows].take(columns, axis=1))
 
     def times(self, columns: Array, v: Array) -> Array:
         return self.matrix[:, columns] @ v
@@ -263,10 +263,14 @@ class GramMap(LinearMap):
         return np.asarray(np.sqrt(np.einsum("ij,ij->j", self.X, self.X) / self.divisor))
 
     def block(self, rows: Array, columns: Array) -> Array:
-        return self.X[:, rows].T @ self.X[:, columns] / self.divisor
+        block = np.asarray(self.X[:, rows].T @ self.X[:, columns])
+        block /= self.divisor
+        return block
 
     def times(self, columns: Array, v: Array) -> Array:
-        return np.asarray(self.X.T @ (self.X[:, columns] @ v) / self.divisor)
+        product = np.asarray(self.X.T @ (self.X[:, columns] @ v))
+        product /= self.divisor
+        return product
 
     def transpose_times(self, rows: Array, u: Array) -> Array:
         return self.times(rows, u)
