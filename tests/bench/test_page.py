@@ -13,7 +13,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "paper-tables.md"
 
 def test_every_part_of_the_papers_page_names_its_run_and_has_tables() -> None:
     found = parts(PAGE.read_text(encoding="utf-8"))
-    assert len(found) == 6
+    assert len(found) == 5
     for name, body in found.items():
         commands = commands_of(body)
         assert commands, name
