@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from sparseopt.cli.exits import ExitCode
 from sparseopt.cli.outputs import check_target, print_json, stdout_kept_clean
 from sparseopt.cli.progress import ProgressLine
+from sparseopt.cli.raw_table import read_raw
 from sparseopt.errors import BackendUnavailable, ParamError
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = ["fit"]
 
@@ -32,6 +30,9 @@ _RULES = ("cv", "1se", "ebic", "bic", "aic", "theory", "least")
 @click.argument("model", type=click.Choice(list(_MODELS)))
 @click.argument("table", type=_FILE)
 @click.option("--target", required=True, metavar="NAME", help="The column that is explained.")
+@click.option("--drop", multiple=True, metavar="NAMES", help="Columns to leave out.")
+@click.option("--indicators", multiple=True, metavar="NAMES", help="Text columns to make 0/1.")
+@click.option("--skip-missing", is_flag=True, help="Leave rows with missing values out.")
 @click.option("--by", type=click.Choice(_RULES), help="Rule that chooses lam [the model's own].")
 @click.option("--lam", type=float, metavar="X", help="This lam, instead of a rule.")
 @click.option("--quantile", type=float, metavar="TAU", help="Level of quantile [0.5].")
@@ -48,6 +49,9 @@ def fit(
     model: str,
     table: Path,
     target: str,
+    drop: tuple[str, ...],
+    indicators: tuple[str, ...],
+    skip_missing: bool,
     quantile: float | None,
     no_intercept: bool,
     no_standardize: bool,
@@ -59,7 +63,7 @@ def fit(
     """Fit MODEL to TABLE, a .csv, .tsv, .txt or .parquet file with the names of its columns.
 
     All columns but the target are candidates. The path over lam is exact and verified, and the
-    coefficients are those of the columns as they are in the table.
+    coefficients are those of the columns as they are in the table. NAMES are separated by commas.
     """
     if quantile is not None and model != "quantile":
         raise ParamError(f"--quantile is for the model quantile, not for {model}")
@@ -78,9 +82,16 @@ def fit(
         ProgressLine(f"reading {table}", enabled=not as_json) as progress,
         stdout_kept_clean(as_json),
     ):
-        X, y, names = _read(table, target)
+        X, y = read_raw(
+            table,
+            target,
+            classes=model == "svm",
+            drop=_names(drop),
+            indicators=_names(indicators),
+            skip_missing=skip_missing,
+        )
         progress.text = "solving"
-        fitted = _fit(model, settings, X, y, names)
+        fitted = _fit(model, settings, X, y)
     facts = _facts(fitted, y, target)
     if as_json:
         print_json({**facts, "coefficients": fitted.coefficients_.nonzero()})
@@ -95,37 +106,12 @@ def fit(
     return ExitCode.ANSWER
 
 
-def _read(table: Path, target: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Return the candidates, the target, and the names of the candidates."""
-    import numpy as np
-
-    from sparseopt.two_sample import read_sample
-
-    if table.suffix.lower() == ".parquet":
-        try:
-            import pandas as pd
-
-            frame = pd.read_parquet(table)
-        except ImportError as error:
-            raise BackendUnavailable(f"{table}: a Parquet file needs pyarrow: {error}") from error
-        data, names = frame.to_numpy(dtype=float), [str(name) for name in frame.columns]
-    else:
-        data, found = read_sample(table)
-        names = [f"x{j}" for j in range(data.shape[1])] if found is None else found
-    if names.count(target) != 1:
-        count = names.count(target) or "no"
-        known = ", ".join(names[:40])
-        raise ParamError(f"{table} has {count} column {target!r}; there are: {known}")
-    if len(names) < 2:
-        raise ParamError(f"{table} has the target alone: there is nothing to explain it by")
-    at = names.index(target)
-    return np.delete(data, at, axis=1), data[:, at], names[:at] + names[at + 1 :]
+def _names(given: tuple[str, ...]) -> list[str]:
+    return [name.strip() for each in given for name in each.split(",")]
 
 
-def _fit(model: str, settings: dict[str, Any], X: Any, y: Any, names: list[str]) -> Any:
+def _fit(model: str, settings: dict[str, Any], X: Any, y: Any) -> Any:
     try:
-        import pandas as pd
-
         from sparseopt import estimators
     except ImportError as error:
         raise BackendUnavailable(
@@ -133,17 +119,19 @@ def _fit(model: str, settings: dict[str, Any], X: Any, y: Any, names: list[str])
         ) from error
     chosen = getattr(estimators, _MODELS[model])(**settings)
     try:
-        return chosen.fit(pd.DataFrame(X, columns=names), y)
+        return chosen.fit(X, y)
     except ValueError as error:
         raise ParamError(str(error)) from error
 
 
 def _facts(fitted: Any, y: Any, target: str) -> dict[str, Any]:
     """Return what a person asks for first, ready for JSON."""
+    classes = getattr(fitted, "classes_", None)
     rule = "given" if fitted.lam is not None else fitted.rule or fitted._default_rule
     return {
         "model": type(fitted).__name__,
         "target": target,
+        **({} if classes is None else {"positive class": str(classes[-1])}),
         "rows": len(y),
         "columns": fitted.n_features_in_,
         "rule": rule,

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -67,3 +68,44 @@ def test_wrong_input_is_one_line(table, arguments, message):
     assert done.exit_code == 2
     assert message in done.output and "Traceback" not in done.output
     assert isinstance(sparseopt.__version__, str)
+
+
+def test_raw_tables(tmp_path):
+    frame = FRAME.assign(city=np.where(FRAME["age"] > 50, "Rome", "Paris"), id=range(len(FRAME)))
+    frame.iloc[3, 2] = np.nan
+    frame.to_csv(tmp_path / "raw.csv", index=False)
+    given = ["lad", tmp_path / "raw.csv", "--target", "target", "--lam", 1, "--json"]
+    for options, message in (
+        ([], "bmi of observation 4 is missing; --skip-missing leaves such observations out (1 of"),
+        (["--skip-missing"], "city of observation 1 is 'Rome'; expected a finite number (--indic"),
+        (["--drop", "city,target"], "target is the target"),
+        (["--indicators", "town"], "has no column 'town'; there are: age"),
+    ):
+        done = run(*given, *options)
+        assert done.exit_code == 2 and message in done.output
+    done = run(*given, "--skip-missing", "--indicators", "city", "--drop", "id")
+    assert done.exit_code == 0, done.output
+    kept = frame.drop(columns=["target", "id", "city"]).assign(
+        **{"city=Rome": (frame["city"] == "Rome").astype(float)}
+    )
+    rows = kept.notna().all(axis=1)
+    model = LADLasso(lam=1.0).fit(kept[rows], frame["target"][rows])
+    assert json.loads(done.stdout)["coefficients"] == pytest.approx(
+        model.coefficients_.nonzero(), rel=1e-9
+    )
+
+
+def test_text_is_a_class_and_no_response(tmp_path):
+    frame = load_breast_cancer(as_frame=True).frame.iloc[:100, -4:]
+    frame["target"] = np.where(frame["target"] == 1, "benign", "malignant")
+    frame.to_csv(tmp_path / "cancer.tsv", index=False, sep="\t")
+    done = run("svm", tmp_path / "cancer.tsv", "--target", "target", "--lam", 5, "--json")
+    assert json.loads(done.stdout)["positive class"] == "malignant"
+    done = run("lad", tmp_path / "cancer.tsv", "--target", "target", "--lam", 5)
+    assert "target of observation 1 is 'malignant'; expected a finite number" in done.output
+
+
+def test_a_table_without_names(tmp_path):
+    FRAME.to_csv(tmp_path / "plain.txt", index=False, header=False, sep=" ")
+    done = run("lad", tmp_path / "plain.txt", "--target", "x10", "--lam", 50, "--json")
+    assert "x2" in json.loads(done.stdout)["coefficients"]

@@ -1,0 +1,154 @@
+"""Raw tables for ``sparseopt fit``: text, missing values and columns that nobody wants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sparseopt.errors import BackendUnavailable, ParamError, ProblemError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["read_raw"]
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": r"\s+"}
+
+
+def read_raw(
+    file: Path,
+    target: str,
+    *,
+    classes: bool,
+    drop: Sequence[str],
+    indicators: Sequence[str],
+    skip_missing: bool,
+) -> tuple[pd.DataFrame, pd.Series]:
+    """Read a table; return the candidates, all numbers, and the target as it is.
+
+    Parameters
+    ----------
+    file : path
+        .csv (commas), .tsv (tabs), .txt (blanks) or .parquet. A first line of numbers is an
+        observation, and the columns are x0, x1, ...
+    target : str
+    classes : bool
+        Whether the target holds labels, which may be text, and not numbers.
+    drop : sequence of str
+        Columns to leave out.
+    indicators : sequence of str
+        Columns to replace by a 0/1 column ``name=value`` for each of their values but the first
+        one, in sorted order.
+    skip_missing : bool
+        Whether observations with a missing value are left out.
+
+    Returns
+    -------
+    (data frame of float, series)
+
+    Raises
+    ------
+    ParamError
+        When a column is not there, or not of numbers; when values are missing.
+    ProblemError
+        When the file is no table.
+    """
+    frame = _frame(file)
+    names = [str(name) for name in frame.columns]
+    frame.columns = names
+    for name in (target, *drop, *indicators):
+        if names.count(name) != 1:
+            raise ParamError(
+                f"{file} has {names.count(name) or 'no'} column {name!r}; there are: "
+                f"{', '.join(names[:40])}"
+            )
+    if target in (*drop, *indicators):
+        raise ParamError(f"{target} is the target: it is neither dropped nor made indicators")
+    frame = frame.drop(columns=[*dict.fromkeys(drop)])
+    missing = frame.isna()
+    if missing.to_numpy().any():
+        if not skip_missing:
+            row, name = _first(missing)
+            raise ParamError(
+                f"{file}: {name} of observation {row + 1} is missing; --skip-missing leaves such "
+                f"observations out ({int(missing.any(axis=1).sum())} of {len(frame)}), "
+                f"--drop {name} the column"
+            )
+        frame = frame[~missing.any(axis=1)]
+    if frame.empty:
+        raise ProblemError(f"{file}: there are no observations in it")
+    y, X = frame[target], frame.drop(columns=target)
+    if not X.shape[1]:
+        raise ParamError(f"{file} has the target alone: there is nothing to explain it by")
+    if not classes:
+        y = _numbers(file, frame[[target]])[target]
+    return _numbers(file, _with_indicators(X, indicators)), y
+
+
+def _frame(file: Path) -> pd.DataFrame:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise BackendUnavailable(
+            f"fit needs scikit-learn and pandas: pip install 'sparseopt[estimators,plot]' ({error})"
+        ) from error
+    ending = file.suffix.lower()
+    if ending == ".parquet":
+        try:
+            return pd.read_parquet(file)
+        except ImportError as error:
+            raise BackendUnavailable(f"{file}: a Parquet file needs pyarrow: {error}") from error
+    if ending not in _SEPARATORS:
+        raise ProblemError(
+            f"{file}: a table is a .csv, .tsv, .txt or .parquet file; give one of these"
+        )
+    try:
+        separator = _SEPARATORS[ending]
+        head = pd.read_csv(
+            file, sep=separator, header=None, nrows=1, dtype=str, encoding="utf-8-sig"
+        )
+        unnamed = pd.to_numeric(head.iloc[0], errors="coerce").notna().all()
+        frame = pd.read_csv(
+            file,
+            sep=separator,
+            header=None if unnamed else 0,
+            encoding="utf-8-sig",
+            index_col=False,
+        )
+    except UnicodeDecodeError as error:
+        raise ProblemError(f"{file}: this is no text in UTF-8 ({error.reason})") from error
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise ProblemError(f"{file}: {' '.join(str(error).split())}") from error
+    return frame.add_prefix("x") if unnamed else frame
+
+
+def _first(marked: pd.DataFrame) -> tuple[int, str]:
+    """Return the row and the column of the first True."""
+    row = int(marked.any(axis=1).to_numpy().argmax())
+    return row, str(marked.columns[int(marked.iloc[row].to_numpy().argmax())])
+
+
+def _with_indicators(X: pd.DataFrame, chosen: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    if not chosen:
+        return X
+    return pd.get_dummies(X, columns=[*dict.fromkeys(chosen)], prefix_sep="=", drop_first=True)
+
+
+def _numbers(file: Path, X: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of finite floats, or say which column is none and what to do."""
+    import numpy as np
+    import pandas as pd
+
+    numbers = pd.DataFrame(X.apply(pd.to_numeric, errors="coerce").astype(float))
+    wrong = pd.DataFrame(~np.isfinite(numbers))
+    if wrong.to_numpy().any():
+        row, name = _first(wrong)
+        what = f"{file}: {name} of observation {row + 1} is {X[name].iloc[row]!r}"
+        raise ParamError(
+            f"{what}; expected a finite number (--indicators {name} makes a 0/1 column of each of "
+            f"its values but the first, --drop {name} leaves it out, where it is no target)"
+        )
+    return numbers
