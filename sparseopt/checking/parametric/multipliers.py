@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -202,15 +203,16 @@ class PathMultipliers:
             if segment not in self._bases:
                 continue
             columns, rows = self._bases[segment]
-            # Rows of a degenerate kernel may be at an end of their slopes, and stay there.
-            for free in (rows, None):
+            # Rows of a degenerate kernel may be at an end of their slopes, and stay there. Resting
+            # variables may be at an end of theirs, too.
+            for free, equations in product((rows, None), (each.needed & columns, each.needed)):
                 found = exactly_inside(
                     self._program,
                     self._pieces,
                     each.lam,
                     each.nu,
                     each.needed,
-                    each.needed & columns,
+                    equations,
                     budget,
                     free,
                 )

@@ -178,7 +178,7 @@ def _solve(
     sides = len(targets)
     unit = [_power_of_two(max(map(abs, values))) for values in zip(*start, strict=True)]
     # Column -1 - s is what the start misses of right side s.
-    rows = [{j: a * unit[j] for j, a in row.items()} for row in equations]
+    rows = [{j: a * unit[j] for j, a in row.items() if a} for row in equations]
     for s, (side, x) in enumerate(zip(targets, start, strict=True)):
         for row, own, b in zip(rows, equations, side, strict=True):
             missing = b - sum((a * x[j] for j, a in own.items()), _ZERO)
