@@ -218,6 +218,7 @@ class Matrix:
     """A sparse matrix of integers over one denominator, by rows and by columns."""
 
     def __init__(self, rows, width):
+        rows = [{j: a for j, a in row.items() if a} for row in rows]
         flat, self.scale = whole([a for row in rows for a in row.values()])
         numbers, self.shape = iter(flat), (len(rows), width)
         self.rows = [[(j, next(numbers)) for j in row] for row in rows]
@@ -388,6 +389,29 @@ def lam_absolute(weight):
     return Function(constant(0), [(ZERO, -weight), (ZERO, weight)])
 
 
+def within(functions, arrays, power):
+    """Functions with the one kink 0 on their bounds, and the constant that 0 at first kinks costs.
+
+    The offset multiplies lam ** power.
+    """
+    out, offset = list(functions), [ZERO, ZERO, ZERO]
+    ends = arrays["bounds"].rows() if "bounds" in arrays else ([], [])
+    for j, (low, high) in enumerate(zip(*ends, strict=True)):
+        left, right = functions[j].slopes
+        kinks, slopes = [(ZERO, ZERO)], []
+        if low < 0 and math.isfinite(low):
+            kinks.insert(0, (exact(low), ZERO))
+            offset[power] += left[power] * exact(low)
+        slopes += [None] * math.isfinite(low) + [left] * (low < 0)
+        if high > 0 and math.isfinite(high):
+            kinks.append((exact(high), ZERO))
+        if low == 0 and high == 0:
+            kinks.append((ZERO, ZERO))
+        slopes += [right] * (high > 0 or low == 0) + [None] * math.isfinite(high)
+        out[j] = Function(kinks, slopes)
+    return out, offset
+
+
 def band(center, radius):
     return Function([(center, -radius), (center, radius)], [None, (ZERO, ZERO), None])
 
@@ -494,16 +518,29 @@ def programs(header, arrays):
                 Function(constant(t), constant(-scale * k * tau, scale * k * (1 - tau)))
                 for t, k in zip(y, count, strict=True)
             ]
-        return [Program(Matrix(rows, len(w)), [lam_absolute(a) for a in w], psi)]
+        phi, offset = within([lam_absolute(a) for a in w], arrays, 1)
+        return [Program(Matrix(rows, len(w)), phi, psi, offset)]
     if kind in ("dantzig-selector", "compressed-sensing"):
         y, rows, d = exacts(arrays["y"].values), dense(arrays["X"]), arrays["X"].shape[1]
         if kind == "dantzig-selector":
             count = weights("sample_weights", len(rows))
             divisor = sum(count) if params.get("scale") == "n" else ONE
             counted = [k * t for k, t in zip(count, y, strict=True)]
-            y = [a / divisor for a in Matrix(rows, d).transposed(counted)]
+            A = Matrix(rows, d)
+            y, sums, total = A.transposed(counted), A.transposed(count), sum(count)
             rows = gram(rows, d, divisor, count)
-        return [l1_program(rows, d, y, weights("weights", d), weights("row_weights", len(rows)))]
+            if params.get("fit_intercept"):
+                # The products of the centred data.
+                level = sum(counted) / total
+                y = [a - s * level for a, s in zip(y, sums, strict=True)]
+                parts = [s / (divisor * total) for s in sums]
+                rows = [
+                    {j: row.get(j, ZERO) - s * parts[j] for j in range(d)}
+                    for row, s in zip(rows, sums, strict=True)
+                ]
+            y = [a / divisor for a in y]
+        w, r = weights("weights", d), weights("row_weights", len(rows))
+        return [l1_program(rows, d, y, w, r, arrays)]
     if kind in ("lpd", "clime"):
         rows, d = sparse(arrays, "S")
         w, r = weights("weights", d), weights("row_weights", d)
@@ -548,9 +585,10 @@ def transpose(rows):
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def l1_program(rows, width, center, w, r):
+def l1_program(rows, width, center, w, r, arrays=()):
     psi = [band(c, k) for c, k in zip(center, r, strict=True)]
-    return Program(Matrix(rows, width), [absolute(a) for a in w], psi)
+    phi, offset = within([absolute(a) for a in w], arrays, 0)
+    return Program(Matrix(rows, width), phi, psi, offset)
 
 
 class Point:

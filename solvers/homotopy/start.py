@@ -216,9 +216,10 @@ def _without_penalty(
     or it has no optimum.
     """
     p, n = program.p, program.n
-    first, last = program.slope_ptr[:p], program.slope_ptr[1 : p + 1] - 1
-    penalised = (program.slopes[1, first] < 0.0) & (program.slopes[1, last] > 0.0)
     at = program.kink_ptr[:p] + basis.codes[:p] // 2
+    before = at + np.arange(p)
+    (left, left_rate), (right, right_rate) = (program.slopes[:2, k] for k in (before, before + 1))
+    penalised = (np.isinf(left) | (left_rate < 0.0)) & (np.isinf(right) | (right_rate > 0.0))
     others = np.flatnonzero(~penalised)
     if not 0 < len(others) <= p // 2 or program.kinks[:2, at[penalised]].any():
         return None, 0

@@ -55,8 +55,12 @@ class Pinball:
 
     @staticmethod
     def covers(problem: Problem) -> bool:
-        """Return whether it is such a problem, without weights of its observations."""
-        return isinstance(problem, LADLasso | QuantileLasso) and problem.sample_weights is None
+        """Return whether it is such a problem, without weights of observations or bounds."""
+        return (
+            isinstance(problem, LADLasso | QuantileLasso)
+            and problem.sample_weights is None
+            and problem.bounds is None
+        )
 
     def row_multipliers(self, scores: Array) -> Array:
         """Return nu from regression rank scores in [0, 1]: 1 where y lies above the fit."""

@@ -73,6 +73,8 @@ class PyPrimal(Backend):
             return False, f"{self.name} fits no intercept in a {problem.kind}"
         if getattr(problem, "sample_weights", None) is not None:
             return False, f"{self.name} takes no sample_weights"
+        if problem.bounds is not None:
+            return False, f"{self.name} takes no bounds"
         for name in ("weights", "row_weights"):
             weights = getattr(problem, name, None)
             if weights is not None and not (weights > 0.0).all():

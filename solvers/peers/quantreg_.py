@@ -81,7 +81,7 @@ class Quantreg(Backend):
         """Take LAD- and quantile lasso."""
         if Pinball.covers(problem):
             return True, ""
-        return False, f"{self.name} takes LADLasso and QuantileLasso, unweighted observations"
+        return False, f"{self.name} takes LADLasso, QuantileLasso; no sample_weights, no bounds"
 
     def _solve(
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control

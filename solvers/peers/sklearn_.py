@@ -52,6 +52,8 @@ class SklearnQuantile(Backend):
             return False, f"{self.name} takes LADLasso and QuantileLasso, not {problem.kind}"
         if problem.sample_weights is not None:
             return False, f"{self.name} takes no sample_weights here"
+        if problem.bounds is not None:
+            return False, f"{self.name} takes no bounds"
         free = problem.weights is not None and (problem.weights == 0.0)
         if np.any(free) and not np.all(free):
             return False, f"{self.name} penalises all coefficients; some weights are 0"

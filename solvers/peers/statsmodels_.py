@@ -41,7 +41,7 @@ class StatsmodelsQuantReg(Backend):
         """Take LAD- and quantile lasso."""
         if Pinball.covers(problem):
             return True, ""
-        return False, f"{self.name} takes LADLasso and QuantileLasso, unweighted observations"
+        return False, f"{self.name} takes LADLasso, QuantileLasso; no sample_weights, no bounds"
 
     def answers(self, problem: Problem, params: SolveParams) -> tuple[bool, str]:
         """Take questions in which nothing is penalised."""

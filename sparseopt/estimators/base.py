@@ -33,6 +33,7 @@ from sparseopt.backend import Progress
 from sparseopt.cards import NamedValues
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
+from sparseopt.problems.fields import as_bounds
 from sparseopt.problems.parametric.l1 import column_names
 from sparseopt.result import relative_gap
 from sparseopt.selection.choice import Selection, coefficients_at
@@ -178,6 +179,8 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
         "refit": ["boolean"],
+        "positive": ["boolean"],
+        "bounds": ["array-like", None],
         "backend": [str, HasMethods("solve")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
@@ -194,6 +197,8 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         fit_intercept: bool = True,
         standardize: bool = True,
         refit: bool = False,
+        positive: bool = False,
+        bounds: Any = None,
         backend: Any = "auto",
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -205,6 +210,8 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.refit = refit
+        self.positive = positive
+        self.bounds = bounds
         self.backend = backend
         self.time_limit = time_limit
         self.n_jobs = n_jobs
@@ -303,6 +310,14 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             return np.ones(X.shape[1])
         times = np.ones(len(X)) if counts is None else counts
         return spread(X, times, self.fit_intercept)
+
+    def _box(self, d: int) -> Array | None:
+        """Return the bounds on the coefficients of d columns, shape (2, d); None without any."""
+        box = as_bounds((-np.inf, np.inf) if self.bounds is None else self.bounds, d)
+        assert box is not None
+        if self.positive:
+            box = np.maximum(box, 0.0)
+        return None if np.isinf(box).all() else box
 
     def _follow(self, problem: Any, end: float | None = None) -> None:
         """Solve for the path, down to `lam` where it is given, else to `end`."""

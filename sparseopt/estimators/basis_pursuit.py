@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from sparseopt.estimators.base import PathEstimator, PathRegressor, with_intercept
@@ -45,10 +46,11 @@ class BasisPursuit(PathRegressor):
     }
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
-        scales = self._scales(X, counts)
+        scales, box = self._scales(X, counts), self._box(X.shape[1])
         if self.fit_intercept:
             X, scales, names = with_intercept(X, scales, names)
-        return regression.CompressedSensing(X, y, scales, None, names, counts)
+            box = None if box is None else np.column_stack([box, [-np.inf, np.inf]])
+        return regression.CompressedSensing(X, y, scales, None, names, counts, box)
 
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
         if self.lam is None and self.rule in (None, "least"):

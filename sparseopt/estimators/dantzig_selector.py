@@ -35,7 +35,7 @@ class DantzigSelector(PathRegressor):
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         scales = self._scales(X, counts)
         return regression.DantzigSelector(
-            X, y, "none", scales, scales, names, counts, self.fit_intercept
+            X, y, "none", scales, scales, names, counts, self.fit_intercept, self._box(X.shape[1])
         )
 
 

@@ -49,4 +49,5 @@ class L1SVC(BinaryClassifier):
     }
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
-        return L1SVM(X, y, self.fit_intercept, self._scales(X, counts), names, counts)
+        scales, box = self._scales(X, counts), self._box(X.shape[1])
+        return L1SVM(X, y, self.fit_intercept, scales, names, counts, box)

@@ -35,6 +35,11 @@ class LADLasso(PathRegressor):
         the columns as they were given, either way.
     refit : bool, default False
         Fit the chosen coefficients anew without a penalty.
+    positive : bool, default False
+        No negative coefficients; the intercept is free.
+    bounds : (low, high), optional
+        Bounds on the coefficients of the columns as they were given, each a number or of shape
+        (d,): low <= 0 <= high, infinite where there is none.
     backend : str or Backend, default "auto"
     time_limit : float, optional
         Seconds for the path.
@@ -76,7 +81,9 @@ class LADLasso(PathRegressor):
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         scales = self._scales(X, counts)
-        return regression.LADLasso(X, y, self.fit_intercept, scales, names, counts)
+        return regression.LADLasso(
+            X, y, self.fit_intercept, scales, names, counts, self._box(X.shape[1])
+        )
 
 
 class LADLassoCV(LADLasso):

@@ -54,6 +54,8 @@ class QuantileLasso(PathRegressor):
         fit_intercept: bool = True,
         standardize: bool = True,
         refit: bool = False,
+        positive: bool = False,
+        bounds: Any = None,
         backend: Any = "auto",
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -66,6 +68,8 @@ class QuantileLasso(PathRegressor):
             fit_intercept=fit_intercept,
             standardize=standardize,
             refit=refit,
+            positive=positive,
+            bounds=bounds,
             backend=backend,
             time_limit=time_limit,
             n_jobs=n_jobs,
@@ -74,7 +78,9 @@ class QuantileLasso(PathRegressor):
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         scales, tau = self._scales(X, counts), float(self.quantile)
-        return regression.QuantileLasso(X, y, tau, self.fit_intercept, scales, names, counts)
+        return regression.QuantileLasso(
+            X, y, tau, self.fit_intercept, scales, names, counts, self._box(X.shape[1])
+        )
 
 
 class QuantileLassoCV(QuantileLasso):

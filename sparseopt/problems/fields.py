@@ -8,12 +8,22 @@ from typing import Any
 import numpy as np
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems.base import Array, as_matrix, as_vector
+from sparseopt.problems.base import Array, as_matrix, as_vector, freeze
 
-__all__ = ["as_names", "as_symmetric", "as_weight_matrix", "as_weights", "check_flag", "names_in"]
+__all__ = [
+    "as_bounds",
+    "as_names",
+    "as_symmetric",
+    "as_weight_matrix",
+    "as_weights",
+    "check_flag",
+    "names_in",
+]
 
 _ASYMMETRY = 1e-10
 """Largest asymmetry, relative to the largest entry, that is taken for rounding."""
+_FARTHEST = 1e20
+"""Finite bounds beyond this are taken for a mistyped infinity: they would cost all digits."""
 
 
 def as_weights(field: str, value: object, length: int) -> Array | None:
@@ -69,6 +79,51 @@ def _nonnegative(field: str, weights: Array) -> Array:
         place = ", ".join(str(k) for k in at)
         raise ProblemError(f"{field}[{place}] is {weights[at]}; expected numbers >= 0", field)
     return weights
+
+
+def as_bounds(value: object, length: int) -> Array | None:
+    """Return bounds on coefficients around 0; None stays None.
+
+    Parameters
+    ----------
+    value : (low, high), or None
+        Each a number or array_like of shape (length,), infinite where there is no bound.
+    length : int
+
+    Returns
+    -------
+    array of shape (2, length) or None
+        The rows are low <= 0 and high >= 0.
+
+    Raises
+    ------
+    ProblemError
+        When it is no such pair, or a finite bound is beyond 1e20.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, tuple | list | np.ndarray) or len(value) != 2:
+        raise ProblemError(
+            f"bounds is {value!r:.80}; expected (low, high), each a number or a vector of shape "
+            f"({length},)",
+            "bounds",
+        )
+    ends = [
+        as_vector("bounds", [end] * length if np.ndim(end) == 0 else end, length, finite=False)
+        for end in value
+    ]
+    for k, sign in enumerate((-1.0, 1.0)):
+        away = sign * ends[k]
+        wrong = np.flatnonzero(~(away >= 0.0) | (np.isfinite(away) & (away > _FARTHEST)))
+        if len(wrong):
+            raise ProblemError(
+                f"bounds[{k}, {wrong[0]}] is {ends[k][wrong[0]]:g}; expected "
+                f"{('low <= 0', 'high >= 0')[k]}, since 0 has to be allowed, and {sign * np.inf} "
+                "where there is no bound",
+                "bounds",
+            )
+    # + 0.0: no negative zeros in files.
+    return freeze(np.stack(ends) + 0.0, [])
 
 
 def as_symmetric(field: str, value: object) -> Array:

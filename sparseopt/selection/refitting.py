@@ -19,7 +19,8 @@ def refit(problem: Problem, support: Any) -> Array:
     An l1 penalty shrinks what it keeps; the refit does not. Least squares for the models with a
     Gaussian likelihood (for the Dantzig selector this is the Gauss-Dantzig selector), least
     absolute deviations, the check loss or the hinge loss for the others, exactly, by our own engine
-    at lam = 0. Coefficients without a penalty, an intercept among them, are always fitted.
+    at lam = 0. Coefficients without a penalty, an intercept among them, are always fitted; all
+    stay within the problem's bounds.
 
     Parameters
     ----------
@@ -54,10 +55,24 @@ def refit(problem: Problem, support: Any) -> Array:
     x = np.zeros(len(kept))
     if known.likelihood == "gaussian":
         root, (X, y) = np.sqrt(counts(problem)), predicted(problem)
-        x[columns] = np.linalg.lstsq(root[:, None] * X[:, columns], root * y, rcond=None)[0]
+        x[columns] = _least_squares(own, root[:, None] * X[:, columns], root * y, columns)
     elif kept.any():
         x[kept] = _unpenalised(own, columns)
     return x
+
+
+def _least_squares(problem: Any, X: Array, y: Array, columns: Array) -> Array:
+    """Return the least squares solution of the columns within the problem's bounds."""
+    if problem.bounds is None or len(columns) == 0:
+        return np.asarray(np.linalg.lstsq(X, y, rcond=None)[0])
+    from scipy.optimize import lsq_linear
+
+    low, high = problem.bounds[:, columns]
+    out, free = np.zeros(len(columns)), low < high
+    if free.any():
+        found = lsq_linear(X[:, free], y, (low[free], high[free]), method="bvls", tol=1e-14)
+        out[free] = found.x
+    return out
 
 
 def _unpenalised(problem: Any, columns: Array) -> Array:

@@ -40,14 +40,14 @@ class Traits:
     by_row : tuple of str
         Fields beside X and y with one entry for each observation.
     by_column : tuple of str
-        Fields with one entry for each column.
+        Fields with one entry for each column, along their last axis.
     """
 
     loss: Callable[[Any], Loss]
     likelihood: str | None
     grows: Callable[[Any], bool]
     by_row: tuple[str, ...] = ()
-    by_column: tuple[str, ...] = ("weights", "names")
+    by_column: tuple[str, ...] = ("weights", "names", "bounds")
 
 
 _MODELS = {
@@ -56,7 +56,7 @@ _MODELS = {
         "gaussian",
         lambda problem: problem.scale == "none",
         by_row=("sample_weights",),
-        by_column=("weights", "row_weights", "names"),
+        by_column=("weights", "row_weights", "names", "bounds"),
     ),
     "compressed-sensing": Traits(
         lambda _: SQUARED, "gaussian", lambda _: False, by_row=("row_weights", "sample_weights")
@@ -132,7 +132,7 @@ def take_columns(problem: Any, columns: Array, **changes: Any) -> Any:
     """
     fields = {name: getattr(problem, name) for name in traits(problem).by_column}
     some = {
-        name: [value[j] for j in columns] if name == "names" else value[columns]
+        name: [value[j] for j in columns] if name == "names" else value[..., columns]
         for name, value in fields.items()
         if value is not None
     }

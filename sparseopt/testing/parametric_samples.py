@@ -134,6 +134,13 @@ def _closed_forms(rng: np.random.Generator) -> Iterator[PathSample]:
         1.0,
         lambda lam: float(np.minimum(1.0, lam * v) @ np.abs(u)),
     )
+    near = np.clip(u, low := np.array([0.0, -0.5, -np.inf]), high := np.array([2.0, np.inf, 0.25]))
+    yield PathSample(
+        "lad-bounds",
+        LADLasso(X=np.eye(3), y=u, weights=v, bounds=(low, high)),
+        1.0,
+        lambda lam: float((np.abs(u - near) + np.minimum(1.0, lam * v) * np.abs(near)).sum()),
+    )
 
 
 def _random(rng: np.random.Generator) -> Iterator[PathSample]:

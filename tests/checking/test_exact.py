@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from attacks import lies
+from random_models import BOUNDED, case
 from small_misdps import draw
 from test_attacks import CASES, solved
 from thorough import first
@@ -152,6 +154,35 @@ def test_the_other_families_are_proven_and_worse_answers_are_not(tmp_path, name)
     assert verdict(tmp_path, problem, promise)[0] != "proven"
     better = result.with_changes(objective=result.objective + step, bound=result.bound + step)
     assert verdict(tmp_path, problem, better)[0] == "refuted"
+
+
+@pytest.mark.parametrize("model", BOUNDED)
+def test_bounds_are_read(tmp_path, model):
+    for seed in (2, 5, 11):
+        problem = case(model, seed, bounded=True)
+        own = sparseopt.solve(problem)
+        found, why = verdict(tmp_path, problem, own)
+        # Why a path ends early is not covered, as the program says.
+        early = own.path.stopped_by == "infeasible_below"
+        assert found == ("unproven" if early else "proven"), why
+        assert not early or "not why the path ends" in why
+        if problem.residuals(np.full(problem.canonical().A.shape[1], 9.0), 0.0)["bounds"] == 0.0:
+            continue
+        result = sparseopt.solve(problem.with_changes(bounds=None), lam=0.5)
+        if result.x is not None and problem.residuals(result.x, 0.5)["bounds"] > 1e-3:
+            lie = replace(result, problem=problem, fingerprint=problem.fingerprint())
+            assert verdict(tmp_path, problem, lie)[0] == "refuted"
+
+
+@pytest.mark.parametrize("scale", ["none", "n"])
+def test_an_eliminated_intercept_is_proven(tmp_path, scale):
+    rng = np.random.default_rng(4)
+    X, counts = rng.normal(size=(12, 3)) + 2.0, rng.integers(0, 3, 12)
+    problem = DantzigSelector(
+        X, X[:, 0] + rng.normal(size=12), scale, sample_weights=counts, fit_intercept=True
+    )
+    found, why = verdict(tmp_path, problem, sparseopt.solve(problem))
+    assert found == "proven", why
 
 
 @pytest.mark.parametrize("name", first(3, ("tables", "lp point", "strs", *CASES, *OTHERS)))

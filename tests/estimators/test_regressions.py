@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import sparseopt
 from sparseopt.estimators import (
+    BasisPursuit,
     DantzigSelector,
     DantzigSelectorCV,
     LADLasso,
@@ -88,6 +89,41 @@ def test_dantzig_selector_is_the_lasso_on_orthogonal_columns(alpha):
     model = DantzigSelector(lam=alpha * len(Y), standardize=False).fit(Q, Y)
     np.testing.assert_allclose(model.coef_, lasso.coef_, atol=1e-8)
     assert model.intercept_ == pytest.approx(lasso.intercept_, rel=1e-10)
+
+
+@pytest.mark.parametrize("quantile", [0.3, 0.7])
+def test_nonnegative_coefficients_are_the_linear_program(quantile):
+    model = QuantileLasso(quantile=quantile, lam=40.0, standardize=False, positive=True).fit(X, Y)
+    assert (model.coef_ >= 0.0).all() and model.verdict_ == "verified" and model.gap_ < 1e-9
+    n, d = X.shape
+    found = linprog(
+        np.concatenate([np.full(d, 40.0), [0.0], np.full(n, quantile), np.full(n, 1.0 - quantile)]),
+        A_eq=np.column_stack([X, np.ones(n), np.eye(n), -np.eye(n)]),
+        b_eq=Y,
+        bounds=[(0, None)] * d + [(None, None)] + [(0, None)] * (2 * n),
+    )
+    assert model.objective_ == pytest.approx(found.fun, rel=1e-8)
+    np.testing.assert_allclose(model.coef_, found.x[:d], atol=1e-8)
+    free = QuantileLasso(quantile=quantile, lam=40.0, standardize=False).fit(X, Y)
+    assert (free.coef_ < 0.0).any() and free.objective_ < model.objective_
+
+
+@pytest.mark.parametrize("cls", [*SINGLE, *CROSS_VALIDATED, BasisPursuit])
+def test_bounds_are_those_of_the_columns_as_given(cls):
+    low = np.where(np.arange(10) % 2 == 0, -0.5, -np.inf)
+    model = cls(bounds=(low, 1.5), positive=False, cv=3).fit(DATA, TARGET)
+    assert (model.coef_ >= low).all() and (model.coef_ <= 1.5).all()
+    assert model.verdict_ == "verified"
+    again = cls(bounds=(low, 1.5), refit=True, cv=3).fit(DATA, TARGET)
+    assert (again.coef_ >= low - 1e-12).all() and (again.coef_ <= 1.5 + 1e-12).all()
+    signed = cls(bounds=(low, 1.5), positive=True, cv=3).fit(DATA, TARGET)
+    assert (signed.coef_ >= 0.0).all() and signed.coef_.max() <= 1.5
+
+
+def test_bounds_that_are_none_are_refused():
+    for bounds, named in (((1.0, 2.0), "low <= 0"), ((0.0, 1.0, 2.0), r"expected \(low, high\)")):
+        with pytest.raises(ValueError, match=named):
+            LADLasso(bounds=bounds).fit(X, Y)
 
 
 @pytest.mark.parametrize("cls", SINGLE)

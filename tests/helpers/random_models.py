@@ -92,6 +92,15 @@ def some_weights(rng: np.random.Generator, shape: int | tuple[int, int]) -> np.n
     return None
 
 
+def some_bounds(rng: np.random.Generator, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nonnegative coefficients, or bounds of any kind; some coefficients are held at 0."""
+    if rng.random() < 0.3:
+        return np.zeros(d), np.full(d, np.inf)
+    ends = rng.choice([0.0, 0.5, 1.0, 2.0, np.inf], (2, d))
+    ends += np.where(rng.random((2, d)) < 0.3, rng.uniform(0.0, 3.0, (2, d)), 0.0)
+    return -ends[0], ends[1]
+
+
 def quantile_lasso(rng: np.random.Generator) -> QuantileLasso:
     X = design(rng, *rng.integers(1, 11, 2))
     return QuantileLasso(
@@ -190,24 +199,32 @@ MODELS: dict[str, Callable[[np.random.Generator], Problem]] = {
     "dantzig-selector": dantzig_selector,
     "lad-lasso": lad_lasso,
 }
+BOUNDED = [
+    "lad-lasso", "quantile-lasso", "l1-svm", "dantzig-selector", "compressed-sensing"
+]  # fmt: skip
+"""The models that take bounds on coefficients."""
 
 
-def case(model: str, seed: int) -> Problem:
+def case(model: str, seed: int, bounded: bool = False) -> Problem:
     """Return the case of a model and a seed."""
-    return MODELS[model](np.random.default_rng([list(MODELS).index(model), seed]))
+    rng = np.random.default_rng([list(MODELS).index(model), seed])
+    problem = MODELS[model](rng)
+    return problem.with_changes(bounds=some_bounds(rng, problem.X.shape[1])) if bounded else problem
 
 
 # ---- what must be true
 
 
-def complaints(model: str, seed: int, backend: str = "homotopy") -> Iterator[str]:
+def complaints(
+    model: str, seed: int, backend: str = "homotopy", bounded: bool = False
+) -> Iterator[str]:
     """Yield what is wrong with the whole path of a case; nothing for a right one.
 
     The path must be verified by the checker and end at lam = 0, or where the textbook program
     becomes infeasible. At random lam, at knots and at both ends, the objective, in closed form
     and as the path states it, must be that of the textbook program.
     """
-    problem = case(model, seed)
+    problem = case(model, seed, bounded)
     name = f"{model} seed {seed} ({problem!r})"
     result = sparseopt.solve(problem, backend=backend)
     if str(result.verdict) != "verified":

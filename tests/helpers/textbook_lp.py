@@ -88,24 +88,31 @@ def solve_bounded_svm(problem, bound):
     return status, None if values is None else sum(values)
 
 
-def _band(A, center, lam, weights, radius):
+def _halves(bounds, d):
+    """Return the bounds of u and v for theta = u - v."""
+    low, high = (np.full(d, -np.inf), np.full(d, np.inf)) if bounds is None else bounds
+    return [(0, end) for end in (*high, *-low)]
+
+
+def _band(A, center, lam, weights, radius, bounds=None):
     """Minimise w'abs(theta) subject to abs(A theta - center) <= lam radius."""
+    halves = _halves(bounds, A.shape[1])
     A = np.hstack([A, -A])
     rows = np.vstack([A, -A])
     rhs = np.concatenate([center + lam * radius, lam * radius - center])
-    return [LP(np.tile(weights, 2), rows, rhs, [(0, None)] * A.shape[1])]
+    return [LP(np.tile(weights, 2), rows, rhs, halves)]
 
 
 def _compressed_sensing(p, lam):
     n, d = p.X.shape
-    return _band(p.X, p.y, lam, _given(p.weights, d), _given(p.row_weights, n))
+    return _band(p.X, p.y, lam, _given(p.weights, d), _given(p.row_weights, n), p.bounds)
 
 
 def _dantzig(p, lam):
     n, d = p.X.shape
     divisor = n if p.scale == "n" else 1
     A, center = p.X.T @ p.X / divisor, p.X.T @ p.y / divisor
-    return _band(A, center, lam, _given(p.weights, d), _given(p.row_weights, d))
+    return _band(A, center, lam, _given(p.weights, d), _given(p.row_weights, d), p.bounds)
 
 
 def _lpd(p, lam):
@@ -144,7 +151,7 @@ def _split_design(p):
     ones = np.ones((n, 1)) if p.fit_intercept else np.zeros((n, 0))
     columns = np.hstack([p.X, -p.X, ones])
     weights = np.concatenate([np.tile(_given(p.weights, d), 2), np.zeros(ones.shape[1])])
-    return columns, weights, [(0, None)] * (2 * d) + [(None, None)] * ones.shape[1]
+    return columns, weights, _halves(p.bounds, d) + [(None, None)] * ones.shape[1]
 
 
 def _lad(p, lam):

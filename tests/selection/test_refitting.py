@@ -81,3 +81,22 @@ def test_a_support_is_made_of_indices(support: object) -> None:
 def test_what_has_no_observations_has_no_refit() -> None:
     with pytest.raises(ParamError, match="does not hold observations"):
         refit(CLIME(np.eye(2)), [0])
+
+
+@pytest.mark.parametrize("name", ["dantzig", "lad", "quantile", "svm"])
+def test_a_refit_stays_within_the_bounds(name: str) -> None:
+    problem = examples()[name]
+    free = refit(problem, [0, 2, 5])
+    d = problem.X.shape[1]
+    low, high = -0.4 * np.abs(free[:d]), 0.5 * np.abs(free[:d])
+    low[5] = high[5] = 0.0
+    bounded = problem.with_changes(bounds=(low, high))
+    x = refit(bounded, [0, 2, 5])
+    assert (x[:d] >= low - 1e-12).all() and (x[:d] <= high + 1e-12).all()
+    loss = bounded.loss if hasattr(bounded, "loss") else squared(bounded)
+    for scale in (0.5, 0.9):
+        assert loss(x) <= loss(np.append(scale * x[:d], x[d:])) + 1e-9
+
+
+def squared(problem):
+    return lambda x: float(((problem.y - problem.X @ x) ** 2).sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -177,6 +177,10 @@ class L1SVM(PenalisedL1):
         Names of the columns, for tables and plots; a data frame has them.
     sample_weights : array of shape (n,), optional
         The number of times :math:`s_i \ge 0` that each observation counts, default 1.
+    bounds : (low, high), optional
+        Bounds on the coefficients of columns, each a number or of shape (d,): low <= 0 <= high,
+        infinite where there is none. ``(0, np.inf)`` leaves no coefficient negative. Kept as an
+        array of shape (2, d).
 
     Notes
     -----
@@ -212,6 +216,7 @@ class L1SVM(PenalisedL1):
     weights: Array | None = None
     names: Sequence[str] | None = None
     sample_weights: Array | None = None
+    bounds: Any = None
 
     kind: ClassVar[str] = "l1-svm"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
-from sparseopt.problems.fields import as_names, as_weights, check_flag, names_in
+from sparseopt.problems.fields import as_bounds, as_names, as_weights, check_flag, names_in
 from sparseopt.problems.parametric.maps import DenseMap, LinearMap
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
@@ -69,6 +70,9 @@ def column_names(names: Sequence[str] | None, d: int) -> list[str]:
 class L1Problem(ParametricProblem):
     r"""A model with the weighted l1 norm :math:`\sum_j w_j |\theta_j|` of its coefficients."""
 
+    bounds: Any = None
+    """Bounds (low, high) on the coefficients of columns as an array of shape (2, d), or None."""
+
     @property
     @abstractmethod
     def penalty_weights(self) -> Array:
@@ -80,6 +84,21 @@ class L1Problem(ParametricProblem):
     def l1_norm(self, x: Array) -> float:
         """Return sum_j w_j abs(x_j) of coefficients of shape (p,)."""
         return float(self.penalty_weights @ np.abs(self._coefficients(x)))
+
+    def _program(
+        self, A: LinearMap, penalty: Pieces, psi: Pieces, power: int
+    ) -> PiecewiseLinearProgram:
+        """Return the general form, with the penalty, w abs times lam ** power, on the bounds."""
+        if self.bounds is None:
+            return PiecewiseLinearProgram(A, penalty, psi)
+        weights = self.penalty_weights
+        low, high = np.full((2, len(weights)), [[-np.inf], [np.inf]])
+        low[: self.bounds.shape[1]], high[: self.bounds.shape[1]] = self.bounds
+        # A function is zero at its first kink, which is the lower bound now.
+        ended = np.isfinite(low)
+        offset = np.zeros(3)
+        offset[power] = -weights[ended] @ low[ended]
+        return PiecewiseLinearProgram(A, penalty.within(low, high), psi, offset)
 
 
 class ConstrainedL1(L1Problem):
@@ -105,12 +124,9 @@ class ConstrainedL1(L1Problem):
         """The r_i >= 0, shape (m,)."""
 
     def canonical(self) -> PiecewiseLinearProgram:
-        """Phi = w abs, psi = indicator of abs(z - c) <= lam r."""
-        return PiecewiseLinearProgram(
-            self.matrix_map,
-            Pieces.absolute(self.penalty_weights),
-            Pieces.lam_band(self.center, self.band_weights),
-        )
+        """Phi = w abs within the bounds, psi = indicator of abs(z - c) <= lam r."""
+        band = Pieces.lam_band(self.center, self.band_weights)
+        return self._program(self.matrix_map, Pieces.absolute(self.penalty_weights), band, 0)
 
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return sum_j w_j abs(x_j); it does not depend on lam."""
@@ -141,6 +157,7 @@ class PenalisedL1(L1Problem):
         self._set("y", as_vector("y", self.y, n))
         self._set("sample_weights", as_weights("sample_weights", self.sample_weights, n))
         self._set("weights", as_weights("weights", self.weights, d))
+        self._set("bounds", as_bounds(self.bounds, d))
         self._set("names", as_names(names, d))
 
     def validate(self) -> None:
@@ -190,7 +207,7 @@ class PenalisedL1(L1Problem):
     def canonical(self) -> PiecewiseLinearProgram:
         """A = the predictors, phi = lam w abs (0 for the intercept), psi = the loss of each row."""
         penalty = Pieces.lam_absolute(self.penalty_weights)
-        return PiecewiseLinearProgram(DenseMap(self.predictors), penalty, self.loss_pieces())
+        return self._program(DenseMap(self.predictors), penalty, self.loss_pieces(), 1)
 
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return the loss plus lam times the weighted l1 norm of x, shape (p,)."""

@@ -121,6 +121,35 @@ class Pieces:
         """Return the zero function, for unpenalised and unbounded variables."""
         return cls.uniform([0.0], [0.0, 0.0], n=n)
 
+    def within(self, low: Array, high: Array) -> Pieces:
+        r"""Return functions with the one kink 0 as they are on [low, high], and infinite outside.
+
+        Those with a finite low < 0 are zero there, and no more at 0.
+
+        Parameters
+        ----------
+        low, high : arrays of shape (n,)
+            :math:`-\infty \le low \le 0 \le high \le \infty`.
+        """
+        n, zero, endless = len(self), np.zeros(len(self)), np.full(len(self), np.inf)
+        below, above = low < 0.0, high > 0.0
+        ended, ends = np.isfinite(low), np.isfinite(high)
+        pinned = ~below & ~above
+        kept = np.stack([(below & ended) | pinned, np.ones(n, bool), above & ends], axis=1)
+        kept_slopes = np.stack([ended, below, above | pinned, ends], axis=1)
+
+        def slopes(part: Array, outside: Array) -> Array:
+            left, right = part.reshape(n, 2).T
+            return np.asarray(np.stack([0.0 - outside, left, right, outside], axis=1)[kept_slopes])
+
+        return Pieces(
+            ptr=np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64),
+            kink=np.stack([low, zero, high], axis=1)[kept],
+            kink_rate=np.zeros(int(kept.sum())),
+            slope=slopes(self.slope, endless),
+            slope_rate=slopes(self.slope_rate, zero),
+        )
+
     @classmethod
     def concatenate(cls, *parts: Pieces) -> Pieces:
         """Put lists of functions one after another."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
-from sparseopt.problems.fields import as_names, as_weights, check_flag, names_in
+from sparseopt.problems.fields import as_bounds, as_names, as_weights, check_flag, names_in
 from sparseopt.problems.parametric.l1 import (
     ConstrainedL1,
     PenalisedL1,
@@ -56,6 +56,10 @@ class DantzigSelector(ConstrainedL1):
     fit_intercept : bool, default False
         Fit an unpenalised intercept whose residuals sum to zero. It is no coefficient of the
         problem: X and y are centred in the products, and :meth:`intercept` returns it.
+    bounds : (low, high), optional
+        Bounds on the coefficients, each a number or of shape (d,): low <= 0 <= high,
+        infinite where there is none. ``(0, np.inf)`` leaves no coefficient negative. Kept as an
+        array of shape (2, d).
 
     References
     ----------
@@ -78,6 +82,7 @@ class DantzigSelector(ConstrainedL1):
     names: Sequence[str] | None = None
     sample_weights: Array | None = None
     fit_intercept: bool = False
+    bounds: Any = None
 
     kind: ClassVar[str] = "dantzig-selector"
 
@@ -87,6 +92,7 @@ class DantzigSelector(ConstrainedL1):
         self._set("X", X)
         self._set("y", as_vector("y", self.y, n))
         self._set("weights", as_weights("weights", self.weights, d))
+        self._set("bounds", as_bounds(self.bounds, d))
         self._set("row_weights", as_weights("row_weights", self.row_weights, d))
         self._set("sample_weights", as_weights("sample_weights", self.sample_weights, n))
         self._set("names", as_names(names, d))
@@ -178,6 +184,10 @@ class LADLasso(PenalisedL1):
         Names of the columns, for tables and plots; a data frame has them.
     sample_weights : array of shape (n,), optional
         The number of times :math:`s_i \ge 0` that each observation counts, default 1.
+    bounds : (low, high), optional
+        Bounds on the coefficients of columns, each a number or of shape (d,): low <= 0 <= high,
+        infinite where there is none. ``(0, np.inf)`` leaves no coefficient negative. Kept as an
+        array of shape (2, d).
 
     Notes
     -----
@@ -203,6 +213,7 @@ class LADLasso(PenalisedL1):
     weights: Array | None = None
     names: Sequence[str] | None = None
     sample_weights: Array | None = None
+    bounds: Any = None
 
     kind: ClassVar[str] = "lad-lasso"
 
@@ -240,6 +251,10 @@ class QuantileLasso(PenalisedL1):
         Names of the columns, for tables and plots; a data frame has them.
     sample_weights : array of shape (n,), optional
         The number of times :math:`s_i \ge 0` that each observation counts, default 1.
+    bounds : (low, high), optional
+        Bounds on the coefficients of columns, each a number or of shape (d,): low <= 0 <= high,
+        infinite where there is none. ``(0, np.inf)`` leaves no coefficient negative. Kept as an
+        array of shape (2, d).
 
     Notes
     -----
@@ -269,6 +284,7 @@ class QuantileLasso(PenalisedL1):
     weights: Array | None = None
     names: Sequence[str] | None = None
     sample_weights: Array | None = None
+    bounds: Any = None
 
     kind: ClassVar[str] = "quantile-lasso"
 
@@ -317,6 +333,10 @@ class CompressedSensing(ConstrainedL1):
     sample_weights : array of shape (n,), optional
         How often each measurement counts, default 1: 0 drops its constraint; other values matter in
         the rules that choose lam.
+    bounds : (low, high), optional
+        Bounds on the coefficients, each a number or of shape (d,): low <= 0 <= high,
+        infinite where there is none. ``(0, np.inf)`` leaves no coefficient negative. Kept as an
+        array of shape (2, d).
 
     Notes
     -----
@@ -342,6 +362,7 @@ class CompressedSensing(ConstrainedL1):
     row_weights: Array | None = None
     names: Sequence[str] | None = None
     sample_weights: Array | None = None
+    bounds: Any = None
 
     kind: ClassVar[str] = "compressed-sensing"
 
@@ -351,6 +372,7 @@ class CompressedSensing(ConstrainedL1):
         self._set("X", X)
         self._set("y", as_vector("y", self.y, n))
         self._set("weights", as_weights("weights", self.weights, d))
+        self._set("bounds", as_bounds(self.bounds, d))
         self._set("row_weights", as_weights("row_weights", self.row_weights, n))
         self._set("sample_weights", as_weights("sample_weights", self.sample_weights, n))
         self._set("names", as_names(names, d))

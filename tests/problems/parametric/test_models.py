@@ -1,10 +1,12 @@
 """What each model is: its objective in closed form, its data, its limits, its invariances."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_models import MODELS, case
+from random_models import BOUNDED, MODELS, case
 from textbook_lp import solve_textbook
 
 import sparseopt
@@ -100,6 +102,76 @@ def test_a_column_of_infinite_or_missing_numbers_is_refused(model):
             broken[(0,) * array.ndim] = bad
             with pytest.raises(ProblemError, match=rf"^{name}\["):
                 type(problem).from_payload(values, {**arrays, name: broken})
+
+
+# ---- bounds
+
+
+@pytest.mark.parametrize("model", BOUNDED)
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_are_kept_by_files_and_by_the_general_form(model, seed, tmp_path):
+    problem = case(model, seed, bounded=True)
+    sparseopt.save(problem, tmp_path / "a.npz")
+    again = sparseopt.load(tmp_path / "a.npz")
+    assert again.fingerprint() == problem.fingerprint() != case(model, seed).fingerprint()
+    np.testing.assert_array_equal(again.bounds, problem.bounds)
+    program, (low, high) = problem.canonical(), problem.bounds
+    theta = rng.normal(size=program.A.shape[1])
+    theta[: len(low)] = np.clip(theta[: len(low)], low, high)
+    for lam in (0.0, 0.7):
+        assert problem.objective(theta, lam) == pytest.approx(program.value(theta, lam), rel=1e-12)
+        assert problem.residuals(theta, lam)["bounds"] == 0.0
+    moved = theta.copy()
+    moved[0] = max(low[0], -9.0) - 1.0
+    outside = 1.0 if np.isfinite(low[0]) else 0.0
+    assert problem.residuals(moved, 1.0)["bounds"] == pytest.approx(outside)
+
+
+def test_bounds_that_bind_nobody_change_no_solution():
+    X, y = rng.normal(size=(20, 4)), rng.normal(size=20)
+    plain, wide = (path_of(LADLasso(X, y, bounds=ends)) for ends in (None, (-50.0, 50.0)))
+    np.testing.assert_allclose(plain.knots, wide.knots, rtol=1e-10)
+    for lam in plain.knots[1:]:
+        np.testing.assert_allclose(plain.at(lam), wide.at(lam), atol=1e-10)
+
+
+@pytest.mark.parametrize("backend", ["highs", "cvxpy"])
+@pytest.mark.parametrize("model", BOUNDED)
+def test_other_backends_keep_the_bounds(model, backend):
+    problem = case(model, 3, bounded=True)
+    own = path_of(problem)
+    lam = 0.5 * float(own.low[0]) + 0.5 * float(own.low[-1])
+    found = sparseopt.solve(problem, backend=backend, lam=lam)
+    assert found.objective == pytest.approx(own.objective_at(lam), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "named"),
+    [
+        ((0.5, 1.0), r"bounds\[0, 0\] is 0.5; expected low <= 0"),
+        ((-1.0, [1.0, -2.0]), r"bounds\[1, 1\] is -2; expected high >= 0"),
+        ((np.nan, 1.0), r"bounds\[0, 0\] is nan"),
+        ((-1e30, 1.0), r"bounds\[0, 0\] is -1e\+30; .* -inf where there is no bound"),
+        ((np.inf, np.inf), r"bounds\[0, 0\] is inf"),
+        ((0.0, [1.0, 2.0, 3.0]), r"bounds has shape \(3,\); expected \(2,\)"),
+        ((0.0, "many"), "bounds"),
+        ((0.0,), r"expected \(low, high\)"),
+        (1.0, r"expected \(low, high\)"),
+    ],
+)
+def test_bounds_that_are_none_are_refused(bounds, named):
+    with pytest.raises(ProblemError, match=named):
+        LADLasso(np.eye(2), np.ones(2), bounds=bounds)
+
+
+def test_an_answer_outside_of_the_bounds_is_refuted():
+    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    free = LADLasso(X, y)
+    result = sparseopt.solve(free, lam=0.1)
+    bounded = free.with_changes(bounds=(0.0, 0.5 * np.abs(result.x).max()))
+    lie = replace(result, problem=bounded, fingerprint=None)
+    assert str(sparseopt.check(bounded, lie).verdict) == "refuted"
+    assert sparseopt.solve(bounded, lam=0.1).objective > result.objective
 
 
 # ---- quantile lasso

@@ -1,7 +1,7 @@
 """200 small random cases of each model, most of them degenerate, against textbook LPs by HiGHS."""
 
 import pytest
-from random_models import MODELS, complaints
+from random_models import BOUNDED, MODELS, complaints
 from thorough import first
 
 BLOCKS = [range(10), range(10, 50), range(50, 100), range(100, 150), range(150, 200)]
@@ -22,6 +22,12 @@ NO_OBVIOUS_START = [
 @pytest.mark.parametrize("model", MODELS)
 def test_whole_paths_are_verified_and_agree_with_linear_programs(model, seeds):
     assert [text for seed in seeds for text in complaints(model, seed)] == []
+
+
+@pytest.mark.parametrize("seeds", first(1, BLOCKS), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+@pytest.mark.parametrize("model", BOUNDED)
+def test_paths_within_bounds_are_verified_and_agree_with_linear_programs(model, seeds):
+    assert [text for seed in seeds for text in complaints(model, seed, bounded=True)] == []
 
 
 @pytest.mark.parametrize(("model", "seed"), NO_OBVIOUS_START)
