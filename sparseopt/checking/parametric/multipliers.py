@@ -87,8 +87,10 @@ class PathMultipliers:
         finite, exact = np.isfinite(high), bases.exact
         step = np.where(finite, high - low, 0.0)
         for lam, length in ((low, np.zeros(len(low))), (np.where(finite, high, low), step)):
-            v = bases.v[0] + length[:, None] * bases.v[1]
-            nu = bases.nu[0] + length[:, None] * bases.nu[1]
+            v, nu = (
+                part + length[:, None] * rate if length.any() else part
+                for part, rate in (bases.v, bases.nu)
+            )
             value = sums.value[0] + length * (sums.value[1] + length * sums.value[2])
             dear = [
                 at
@@ -127,32 +129,36 @@ class PathMultipliers:
         """Return for each segment whether a coarse bound of all charges is small enough."""
         if not self._nonnegative:
             return np.zeros(len(lam), dtype=bool)
-        left, right = (
-            constant + np.multiply.outer(lam, rate) for constant, rate in (self._left, self._right)
-        )
-        slope = np.minimum(-left, right)
-        finite = np.where(np.isfinite(slope), slope, 0.0)
         p = v.shape[1] - nu.shape[1]
-        error = self._error(nu)[:, None] * (
-            self._program.A.quick_abs_rmatvec(np.abs(nu)) + finite[:, :p]
-        )
-        excess = np.maximum(left - v, v - right)[:, :p]
-        excess = np.maximum(excess + error, 0.0)
+        left, right = (_at(lam, *line) for line in (self._left, self._right))
         bounded = ((left <= 0.0) & (right >= 0.0)).all(axis=1)
-        kinks = self._kinks[0] + np.multiply.outer(lam, self._kinks[1])
+        slopes = np.minimum(-left, right)
+        left, right, slope = left[:, :p], right[:, :p], slopes[:, :p]
+        finite = np.where(np.isfinite(slope), slope, 0.0)
+        excess = self._program.A.quick_abs_rmatvec(np.abs(nu))
+        excess += finite
+        excess *= self._error(nu)[:, None]
+        excess += np.maximum(left - v[:, :p], v[:, :p] - right)
+        np.maximum(excess, 0.0, out=excess)
+        kinks = _at(lam, *self._kinks)
         enough = self._enough(lam, value)
         value = value - np.array([offset_at(self._program, one)[0] for one in lam.tolist()])
         room = np.maximum(value, 0.0)
-        # All costs together are within the room: sum e z <= max(e / s) sum s z.
-        free = (slope[:, :p] == 0.0) & (excess > 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rate = np.where(free | (excess == 0.0), 0.0, excess / slope[:, :p]).max(axis=1)
-            charge = rate * (room + (finite * kinks)[:, :p].sum(axis=1))
-            if free.any():
-                reach = bounds_of_variables(self._program, kinks + room[:, None] / slope)
-                if reach is None:
-                    return np.asarray(bounded & (charge <= enough) & ~free.any(axis=1))
-                charge += np.where(free, excess * reach, 0.0).sum(axis=1)
+        # All costs together are within the room: sum e z <= max(e / s) sum s z. Few multipliers
+        # are near an end of their slopes.
+        segment, at = np.divmod(np.flatnonzero(excess), p)
+        amount, over = excess[segment, at], np.broadcast_to(slope, excess.shape)[segment, at]
+        free = over == 0.0
+        rate, charge = np.zeros(len(lam)), np.zeros(len(lam))
+        np.maximum.at(rate, segment[~free], amount[~free] / over[~free])
+        charge += rate * (room + (finite * kinks[:, :p]).sum(axis=1))
+        if free.any():
+            with np.errstate(divide="ignore", invalid="ignore"):
+                reach = bounds_of_variables(self._program, kinks + room[:, None] / slopes)
+            if reach is None:
+                charge[segment[free]] = np.nan
+            else:
+                np.add.at(charge, segment[free], (amount * reach[segment, at])[free])
         return np.asarray(bounded & (charge <= enough))
 
     def _error(self, nu: Array) -> Array:
@@ -219,3 +225,8 @@ class PathMultipliers:
                 if found is not None:
                     return True
         return False
+
+
+def _at(lam: Array, constant: Array, rate: Array) -> Array:
+    """Return lines at each lam, shape (len(lam), n); (1, n) where they are the same at all."""
+    return constant[None] + np.multiply.outer(lam, rate) if rate.any() else constant[None]
