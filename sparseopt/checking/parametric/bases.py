@@ -6,7 +6,7 @@ states about theta and nu is used, it is only compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from sparseopt.checking.parametric.kernels import Kernels, SingularBasis
 from sparseopt.checking.parametric.point import ratio_of
 from sparseopt.checking.parametric.precise import ILL, PreciseMatrix, precise_solution
-from sparseopt.checking.parametric.tables import CodeTables, sizes_at
+from sparseopt.checking.parametric.tables import CodeTables, Slots, sizes_at
 from sparseopt.checking.tolerances import NOISE, RANK, STORED
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import LinearMap
@@ -108,7 +108,7 @@ class Bases:
 
     Attributes
     ----------
-    slots : int array of shape (q, p + m)
+    slots : Slots
         Where the codes are found in the tables.
     on_piece, at_kink : bool arrays of shapes (q, p) and (q, m)
         The columns and rows of the kernels.
@@ -123,7 +123,7 @@ class Bases:
         Which segments were solved in 106 bits.
     """
 
-    slots: Array
+    slots: Slots
     on_piece: Array
     at_kink: Array
     theta: Pair
@@ -170,12 +170,11 @@ def solve_bases(
         Its `segment` is the row.
     """
     m, p = A.shape
-    slots = tables.start + codes
-    at = low[:, None]
-    theta, nu = tables.kink.at(slots[:, :p], at), tables.slope.at(slots[:, p:], at)
-    kinks, slopes = tables.kink.at(slots[:, p:], at), tables.slope.at(slots[:, :p], at)
-    fixed = (products(A, theta[0]), products(A, theta[1]))
-    known = (transposed_products(A, nu[0]), transposed_products(A, nu[1]))
+    slots = Slots.of(tables.start + codes)
+    of_variables, of_rows = slots.part(0, p), slots.part(p, p + m)
+    theta, nu = tables.kink.over(of_variables, low), tables.slope.over(of_rows, low)
+    kinks, slopes = tables.kink.over(of_rows, low), tables.slope.over(of_variables, low)
+    fixed, known = _products(A.rows_times, theta, m), _products(A.rows_transpose_times, nu, p)
     on_piece, at_kink = (codes[:, :p] & 1) == 0, (codes[:, p:] & 1) == 1
     rows, columns = np.flatnonzero(at_kink.any(axis=0)), np.flatnonzero(on_piece.any(axis=0))
     block = A.block(rows, columns)
@@ -195,7 +194,7 @@ def solve_bases(
                 block[row_place[R][:, :, None], column_place[C][:, None, :]],
                 0.0 if exact.affordable else RANK,
             )
-            solved = _precisely(exact, tables, slots[here], low[here], kernels, R, C, ill)
+            solved = _precisely(exact, tables, slots.each[here], low[here], kernels, R, C, ill)
         except SingularBasis as error:
             error.segment = int(here[error.segment])
             raise
@@ -216,8 +215,9 @@ def solve_bases(
             np.abs(g) + np.abs(k) + noise[1][here],
         )
         systems.append(KernelSystems(here, R, C, kernels, target, right, *terms, in_106_bits))
-    z = tuple(np.concatenate([part, products(A, part)], axis=1) for part in theta)
-    v = tuple(np.concatenate([-transposed_products(A, part), part], axis=1) for part in nu)
+    ahead, back = _products(A.rows_times, theta, m), _products(A.rows_transpose_times, nu, p)
+    z = tuple(np.concatenate(pair, axis=1) for pair in zip(theta, ahead, strict=True))
+    v = tuple(np.concatenate([-g, part], axis=1) for g, part in zip(back, nu, strict=True))
     for s, found in precise.items():
         for pair, values in zip((z, v), found, strict=True):
             pair[0][s], pair[1][s] = values
@@ -279,42 +279,26 @@ def _both(pair: Pair, segments: Array, coordinates: Array) -> Array:
     return np.stack([part[segments, coordinates] for part in pair], axis=-1)
 
 
-def products(A: LinearMap, vectors: Array) -> Array:
-    """Return A v for each row v, shape (q, m); only the nonzero columns take part.
+def _products(
+    multiply: Callable[[Array, Array], Array], vectors: Pair, length: int
+) -> tuple[Array, Array]:
+    """Return the products of values and of rates with a matrix, shape (q, length) each.
 
-    Parameters
-    ----------
-    A : LinearMap
-        m x p.
-    vectors : array of shape (q, p)
-
-    Returns
-    -------
-    array of shape (q, m)
+    They are made together, since reading a large matrix takes longer than multiplying it with a few
+    vectors; only the nonzero entries and vectors take part.
     """
-    columns = np.flatnonzero(vectors.any(axis=0))
-    if len(columns) == 0:
-        return np.zeros((len(vectors), A.shape[0]))
-    return np.asarray(A.times(columns, vectors[:, columns].T).T)
-
-
-def transposed_products(A: LinearMap, vectors: Array) -> Array:
-    """Return A'u for each row u, shape (q, p); only the nonzero rows take part.
-
-    Parameters
-    ----------
-    A : LinearMap
-        m x p.
-    vectors : array of shape (q, m)
-
-    Returns
-    -------
-    array of shape (q, p)
-    """
-    rows = np.flatnonzero(vectors.any(axis=0))
-    if len(rows) == 0:
-        return np.zeros((len(vectors), A.shape[1]))
-    return np.asarray(A.transpose_times(rows, vectors[:, rows].T).T)
+    used = [part.any(axis=0) for part in vectors]
+    entries = np.flatnonzero(used[0] | used[1])
+    both = np.concatenate([part[:, entries] for part in vectors])
+    moved = np.flatnonzero(both.any(axis=1))
+    if len(moved) == len(both) > 0:
+        out = multiply(entries, both)
+    else:
+        out = np.zeros((len(both), length))
+        if len(moved):
+            out[moved] = multiply(entries, both[moved])
+    values, rates = np.split(out, 2)
+    return values, rates
 
 
 def _backward_error(B: Array, sizes: Array, x: Array, b: Array, terms: Array, mix: Array) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from sparseopt.checking.parametric.bases import Bases, Pair
 from sparseopt.checking.parametric.point import ratio_of
-from sparseopt.checking.parametric.tables import CodeTables, Line
+from sparseopt.checking.parametric.tables import CodeTables, Line, Slots
 from sparseopt.checking.parametric.units import Units
 from sparseopt.checking.tolerances import NOISE, SEGMENT
 from sparseopt.problems.base import Array
@@ -169,7 +169,7 @@ class _SideConditions:
         return int(self.own.start or 0)
 
     def worst(
-        self, slots: Array, low: Array, step: Array, endless: Array, rounding: Array, exact: Array
+        self, slots: Slots, low: Array, step: Array, endless: Array, rounding: Array, exact: Array
     ) -> Breach:
         """Return the worst violation at the ends of a chunk's segments."""
         worst = Breach(self.name, 0.0, (0, 0, _PLACES[0]), False)
@@ -189,12 +189,12 @@ class _SideConditions:
         return worst
 
     def _violations(
-        self, slots: Array, low: Array, step: Array, endless: Array
+        self, slots: Slots, low: Array, step: Array, endless: Array
     ) -> Iterator[_Violations]:
         value, rate = self.x
         for line, sign in zip(self.limits, (1.0, -1.0), strict=True):
-            limit, limit_rate = line.at(slots, low[:, None])
-            slack = sign * (value - limit)
+            limit, limit_rate = line.over(slots, low)
+            slack = value - limit if sign > 0.0 else limit - value
 
             def found(
                 place: int,
@@ -213,7 +213,7 @@ class _SideConditions:
             yield found(0, slack, low, slack < 0.0)
             if not (rate.any() or limit_rate.any()):
                 continue
-            slack_rate = sign * (rate - limit_rate)
+            slack_rate = rate - limit_rate if sign > 0.0 else limit_rate - rate
             at_high = slack + step[:, None] * slack_rate
             yield found(1, at_high, low + step, at_high < 0.0)
             if endless.any():

@@ -86,8 +86,9 @@ def objective_and_gap(tables: CodeTables, bases: Bases, low: Array, offset: Arra
     Quadratics
     """
     count = len(low)
-    segment, coordinate = np.nonzero(tables.active[bases.slots])
-    slots = bases.slots[segment, coordinate]
+    active = bases.slots.look_up(tables.active)
+    segment, coordinate = np.divmod(np.flatnonzero(active), active.shape[1])
+    slots = bases.slots.each[segment, coordinate]
     at = low[segment]
     z, v = _pick(bases.z, segment, coordinate), _pick(bases.v, segment, coordinate)
     cost = _times(tables.slope.at(slots, at), z)

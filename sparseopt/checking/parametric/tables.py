@@ -23,7 +23,41 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 
-__all__ = ["CodeTables", "Line", "sizes_at"]
+__all__ = ["CodeTables", "Line", "Slots", "sizes_at"]
+
+
+@dataclass(frozen=True, eq=False)
+class Slots:
+    """Where the codes of a chunk of segments are found: few differ from those of its first segment.
+
+    Attributes
+    ----------
+    each : int array of shape (q, n)
+    segment, coordinate : int arrays of shape (changes,)
+        The entries that differ from ``each[0]``.
+    """
+
+    each: Array
+    segment: Array
+    coordinate: Array
+
+    @classmethod
+    def of(cls, each: Array) -> Slots:
+        """Find the entries that differ."""
+        return cls(each, *np.divmod(np.flatnonzero(each != each[0]), each.shape[1]))
+
+    def part(self, begin: int, end: int) -> Slots:
+        """Return those of the coordinates from `begin` to `end` (excluded)."""
+        here = (self.coordinate >= begin) & (self.coordinate < end)
+        return Slots(self.each[:, begin:end], self.segment[here], self.coordinate[here] - begin)
+
+    def look_up(self, table: Array) -> Array:
+        """Return the table's entries, shape (q, n)."""
+        found = np.empty(self.each.shape, table.dtype)
+        found[:] = table[self.each[0]]
+        changed = self.segment, self.coordinate
+        found[changed] = table[self.each[changed]]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +68,18 @@ class Line:
     rate: Array
 
     def at(self, slots: Array, low: Array) -> tuple[Array, Array]:
-        """Return (value at low, rate) of the slots, shape (segments, ...); `low` matches them."""
-        value = self.constant[slots]
+        """Return (value at low, rate) of some slots, with their values of lam."""
+        rate = self.rate[slots]
+        return self.constant[slots] + low * rate, rate
+
+    def over(self, slots: Slots, low: Array) -> tuple[Array, Array]:
+        """Return (value at low, rate) of a chunk of segments with the lower ends `low`, (q, n)."""
+        value = slots.look_up(self.constant)
         if not self.rate.any():
             return value, np.zeros(value.shape)
-        rate = self.rate[slots]
-        return value + low * rate, rate
+        rate = slots.look_up(self.rate)
+        value += low[:, None] * rate
+        return value, rate
 
 
 class CodeTables:

@@ -88,6 +88,14 @@ class LinearMap(ABC):
     def transpose_times(self, rows: Array, u: Array) -> Array:
         """Return A[rows, :]' u, of shape (p,) or (p, q)."""
 
+    def rows_times(self, columns: Array, v: Array) -> Array:
+        """Return A[:, columns] v for each row v of a (q, k) array, shape (q, m)."""
+        return np.asarray(self.times(columns, v.T).T)
+
+    def rows_transpose_times(self, rows: Array, u: Array) -> Array:
+        """Return A[rows, :]' u for each row u of a (q, k) array, shape (q, p)."""
+        return np.asarray(self.transpose_times(rows, u.T).T)
+
     @abstractmethod
     def scales(self) -> tuple[Array, Array]:
         """Return (row, column) factors, powers of two, with diag(row) A diag(column) near one.
@@ -274,6 +282,14 @@ class GramMap(LinearMap):
 
     def transpose_times(self, rows: Array, u: Array) -> Array:
         return self.times(rows, u)
+
+    def rows_times(self, columns: Array, v: Array) -> Array:
+        product = np.asarray((v @ self.X[:, columns].T) @ self.X)
+        product /= self.divisor
+        return product
+
+    def rows_transpose_times(self, rows: Array, u: Array) -> Array:
+        return self.rows_times(rows, u)
 
     def scales(self) -> tuple[Array, Array]:
         factor = _power_of_two(self._norms)
