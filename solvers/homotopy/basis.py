@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from sparseopt.problems.base import Array
@@ -110,6 +112,16 @@ class AffineBasis:
         """Return the slopes of the pieces that the coordinates are on, shape (2, len)."""
         at = self.program.slope_ptr[coordinates] + self.codes[coordinates] // 2
         return self.program.slopes[:2, at]
+
+    @cached_property
+    def limits_of_sides(self) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """The limits (low, high) of the variables, and those of the rows, contiguous."""
+        p = self.program.p
+        of_variables, of_rows = (
+            (np.ascontiguousarray(self.low[:, part]), np.ascontiguousarray(self.high[:, part]))
+            for part in (slice(p), slice(p, None))
+        )
+        return of_variables, of_rows
 
     def theta(self) -> Array:
         """Return the scaled coefficients, constant and rate, shape (2, p)."""

@@ -67,6 +67,7 @@ class CandidateProgram:
         self.all = not self.resting.any()
         self.codes = basis.codes
         self.low, self.high = basis.low, basis.high
+        self.origin = basis
         self._offsets()
 
     def _offsets(self) -> None:
@@ -165,9 +166,7 @@ class _ValuesAtEnds:
             self.ends = Ends(segments, segments.theta, candidates.columns)
         else:
             self.ends = Ends(segments, segments.nu, candidates.rows)
-        self.low, self.high = (
-            np.ascontiguousarray(limit[:, self.part]) for limit in (candidates.low, candidates.high)
-        )
+        self.low, self.high = candidates.origin.limits_of_sides[primal]
         self.resting = candidates.resting[self.part]
         self.limits = Limits(
             1.0 if primal else -1.0, candidates.offset[self.part], self.low, self.high
