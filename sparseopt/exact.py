@@ -4,8 +4,8 @@
 
 Instances of the parametric problems, budgets, sparse trust-region problems, selections of
 variables with the linear or the quadratic kernel, MISDPs, robust subspaces and fits to a mean
-embedding, up to what the seconds allow. Not covered: names, traces, and why a path ends before it
-reaches what was asked.
+embedding, up to what the seconds allow. Not covered: the Gaussian kernel, names, traces, and why a
+path ends before it reaches what was asked.
 
 Standard library only; every number of the two files is taken as the rational number that it is.
 What is proven is a theorem about these numbers, with the margins that the report states: how far

@@ -144,6 +144,11 @@ class Annealing:
             temperature *= schedule.cooling
             self.report()
 
+    def climb(self, start: Array) -> None:
+        """Climb from a unit vector with at most d nonzeros, where it is the best so far."""
+        if self._evaluate(start) >= self.value:
+            self.polish()
+
     def polish(self) -> None:
         """Climb from the best point: over all supports, then to a stationary point on its own.
 

@@ -30,6 +30,7 @@ __all__ = [
     "OVER_RELAXATION",
     "PAIRS",
     "PAIR_NUMBERS",
+    "PROOF",
     "PROVEN_GAP",
     "REGULARISATION",
     "RESTING_STEPS",
@@ -50,6 +51,8 @@ __all__ = [
 
 # ---- gaps and rounding
 
+PROOF = 50_000_000
+"""Exponentials that a proof for the Gaussian kernel may take: half a second or so."""
 PROVEN_GAP = 1e-9
 """Relative gap that is proven where no wider one than the default of SolveParams is asked: rounding
 in the bounds is some 1e-13 to 1e-12 of the data, so there are digits to spare."""

@@ -32,8 +32,8 @@ class KernelSelection(Problem):
     with the estimators that :mod:`sparseopt.problems.twosample.statistics.two_samples` states,
     also for samples of unequal
     size. The linear kernel, and the quadratic one without the variance (lam = 0), give a sparse
-    trust-region subproblem (:meth:`as_strs`), which is solved to proven optimality; for all others
-    there is a heuristic, and no certificate.
+    trust-region subproblem (:meth:`as_strs`), which is solved to proven optimality; so is the
+    Gaussian kernel where there are few supports. For all others there is a heuristic, and no proof.
 
     Parameters
     ----------

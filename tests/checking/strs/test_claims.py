@@ -35,9 +35,8 @@ def verdict(problem, result):
 
 
 def test_the_true_answer_is_not_refuted(answered):
-    problem, result = answered
-    gaussian = getattr(problem, "kernel", "") == "gaussian"
-    assert result.verdict is (Verdict.UNPROVEN if gaussian else Verdict.VERIFIED)
+    _, result = answered
+    assert result.verdict is Verdict.VERIFIED
 
 
 def test_a_missing_or_impossible_statement_is_refuted(answered):

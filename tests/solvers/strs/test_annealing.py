@@ -7,9 +7,11 @@ import sparseopt
 from sparseopt import Limit, Status, Verdict
 from sparseopt.errors import ParamError
 from sparseopt.problems import KernelSelection
+from sparseopt.proofs.gaussian_selection import SelectionBounds, bisected
 from sparseopt.testing.twosample import twosample_samples
 
 SAMPLES = twosample_samples(np.random.default_rng(3)).samples
+UNPROVEN = {"proof": 0}
 BY_NAME = {sample.name: sample for sample in SAMPLES}
 
 
@@ -47,7 +49,7 @@ def test_one_subproblem_is_proven(name):
 @pytest.mark.parametrize("kernel", ["quadratic", "gaussian"])
 def test_the_answer_is_stationary_and_unproven(kernel):
     problem = shifted(kernel, lam=0.05)
-    result = sparseopt.solve(problem)
+    result = sparseopt.solve(problem, options=UNPROVEN)
     assert (result.status, result.verdict) == (Status.CONVERGED, Verdict.UNPROVEN)
     assert {0, 1} <= set(np.flatnonzero(result.x).tolist())
     report = sparseopt.check(problem, result)
@@ -62,12 +64,12 @@ def test_variables_that_a_climb_gave_up_are_not_selected():
     x, y = rng.standard_normal((2, 60, 8))
     y[:, 2] += 2.5
     problem = KernelSelection(x, y, "gaussian", d=4, lam=0.01)
-    result = sparseopt.solve(problem)
+    result = sparseopt.solve(problem, options=UNPROVEN)
     assert np.flatnonzero(result.x).tolist() == [2]
     alone = np.eye(8)[2]
     assert result.objective == pytest.approx(problem.objective(alone), rel=1e-11)
     # A smaller weight that the value depends on stays.
-    assert np.count_nonzero(sparseopt.solve(shifted(lam=0.01)).x) >= 2
+    assert np.count_nonzero(sparseopt.solve(shifted(lam=0.01), options=UNPROVEN).x) >= 2
 
 
 @pytest.mark.parametrize("subproblem", ["truncation", "strs-bnb"])
@@ -90,7 +92,7 @@ def test_without_curvature_it_still_climbs():
 
 
 def test_the_trace_rises_to_the_answer():
-    result = sparseopt.solve(shifted(d=4), backend="strs-annealing")
+    result = sparseopt.solve(shifted(d=4), backend="strs-annealing", options=UNPROVEN)
     values = [value for _, value, _ in result.trace]
     times = [seconds for seconds, _, _ in result.trace]
     assert values == sorted(values) and times == sorted(times)
@@ -99,10 +101,12 @@ def test_the_trace_rises_to_the_answer():
 
 def test_a_warm_start_is_never_lost():
     problem = shifted(d=4)
-    best = sparseopt.solve(problem, seed=2)
-    again = sparseopt.solve(problem, warm_start=best, options={"restarts": 1, "iterations": 0})
+    best = sparseopt.solve(problem, seed=2, options=UNPROVEN)
+    again = sparseopt.solve(
+        problem, warm_start=best, options={"restarts": 1, "iterations": 0, **UNPROVEN}
+    )
     assert again.objective >= best.objective - 1e-15
-    odd = sparseopt.solve(problem, warm_start=np.ones(3), options={"iterations": 0})
+    odd = sparseopt.solve(problem, warm_start=np.ones(3), options={"iterations": 0, **UNPROVEN})
     assert any("warm start" in note for note in odd.notes)
 
 
@@ -139,3 +143,53 @@ def test_the_callers_floating_point_errors_do_not_end_a_solve(kernel, settings):
         strict = sparseopt.solve(shifted(kernel, D=8, **settings), backend="strs-annealing")
         assert set(np.geterr().values()) == {"raise"}
     assert (strict.status, strict.objective) == (usual.status, usual.objective)
+
+
+@pytest.mark.parametrize(("d", "m"), [(1, 20), (2, 20), (2, 25), (3, 20)])
+def test_few_supports_of_the_gaussian_kernel_are_looked_through(d, m):
+    rng = np.random.default_rng(d)
+    x, y = rng.standard_normal((20, 5)), rng.standard_normal((m, 5))
+    y[:, 1] += 0.5
+    problem = KernelSelection(x, y, "gaussian", d=d)
+    result = sparseopt.solve(problem)
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.gap <= 1e-6
+    points = rng.standard_normal((300, 5))
+    points[rng.permuted(np.tile(np.arange(5), (300, 1)), axis=1) >= d] = 0.0
+    values = [problem.objective(z / np.linalg.norm(z)) for z in points]
+    assert max(values) <= result.bound
+    low = result.with_changes(bound=result.objective - 1e-4, objective=result.objective)
+    assert sparseopt.check(problem, low).verdict is Verdict.REFUTED
+    heuristic = sparseopt.solve(problem, options=UNPROVEN)
+    assert (heuristic.status, heuristic.verdict) == (Status.CONVERGED, Verdict.UNPROVEN)
+    assert heuristic.objective <= result.bound
+
+
+def test_a_proof_finds_what_annealing_misses():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 30, 6))
+    y[:, 0] += 0.2
+    y[:, 2] *= 1.2
+    problem = KernelSelection(x, y, "gaussian", d=1)
+    missed = sparseopt.solve(problem, options=UNPROVEN)
+    assert sparseopt.solve(problem).objective > missed.objective
+    claim = missed.with_changes(status=Status.OPTIMAL, bound=missed.objective)
+    assert sparseopt.check(problem, claim).verdict is Verdict.REFUTED
+
+
+def test_bounds_on_simplices_hold_and_tighten():
+    rng = np.random.default_rng(4)
+    problem = KernelSelection(rng.normal(size=(8, 3)), rng.normal(size=(11, 3)), "gaussian", d=3)
+    bounds, support = SelectionBounds(problem), np.arange(3)
+    simplices, excess = np.eye(3)[None], []
+    for _ in range(12):
+        upper, value = bounds(support, simplices)
+        weights = rng.dirichlet(np.ones(3), size=(20, len(simplices)))
+        for inside in weights:
+            points = np.sqrt(np.einsum("bk,bkj->bj", inside, simplices))
+            assert all(problem.objective(z) <= top for z, top in zip(points, upper, strict=True))
+        middle = problem.objective(np.sqrt(simplices[0].mean(axis=0)))
+        assert value[0] == pytest.approx(middle, abs=1e-12)
+        excess.append(float((upper - value).max()))
+        simplices = bisected(simplices[-8:])
+    assert excess[-1] < 0.01 * excess[0]
