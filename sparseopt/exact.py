@@ -1565,8 +1565,11 @@ def check_misdp(header, arrays, result):
         ):
             raise Refuted("objective and bound do not meet")
         text = f"optimal up to the gap stated; x is off by {float(off):.2g} of its units"
+    tables = certificate["arrays"]
+    if "merged_into" in tables or "merged_times" in tables:
+        problem.merge(*(tables[f"merged_{name}"].values for name in ("into", "times")))
     prove = problem.rank_one if certificate["kind"] == "rank-one-leaves" else problem.leaves
-    prove(certificate["arrays"], bound)
+    prove(tables, bound)
     return text
 
 
@@ -1581,6 +1584,7 @@ class Conic:
         self.sign = -1 if header["sense"] == "max" else 1
         self.c = [self.sign * v for v in exacts(arrays["c"].values)]
         self.offset = self.sign * exact(header["params"].get("offset", 0.0))
+        self.scale = max(*map(abs, self.c), abs(self.offset))
         n = len(self.c)
 
         def numbers(name, count, word=None):
@@ -1703,6 +1707,43 @@ class Conic:
         ends_ = [abs(e) for e in (self.row_low[i], self.row_high[i]) if e]
         return min([self.unit([i]), *ends_])
 
+    def merge(self, into, times):
+        """Put Y = sum t_j x_j in the place of integers whose columns are exactly t_j times one."""
+        whole, groups = self.integer, {}
+        if len(into) != len(whole) or len(times) != len(whole):
+            raise Refuted("merged_into or merged_times has another length")
+        for k, (to, t) in enumerate(zip(into, times, strict=True)):
+            if not 0 <= to < len(whole) or into[to] != to or t < 1 or times[to] != 1:
+                raise Refuted("merged_into and merged_times do not name groups")
+            groups.setdefault(to, []).append((whole[k], Fraction(t)))
+        for to, members in groups.items():
+            if len(members) < 2:
+                continue
+            first, of = whole[to], dict(members)
+            if any(self.c[j] != t * self.c[first] for j, t in members):
+                raise Unproven("the costs of merged variables are no exact multiples")
+            if any(self.low[j] is None or self.high[j] is None for j in of):
+                raise Unproven("a merged variable has no bounds")
+            low = {j: Fraction(math.ceil(self.low[j])) for j in of}
+            room = sum(t * (math.floor(self.high[j]) - low[j]) for j, t in members)
+            for i, form in enumerate(self.forms):
+                same = all(form.get(j, ZERO) == t * form.get(first, ZERO) for j, t in members)
+                if not same and i >= self.m:
+                    raise Unproven("the columns of merged variables are no exact multiples")
+                end = self.row_high[i] if i < self.m else None
+                if end is not None and form.keys() == of.keys() and min(form.values()) > 0:
+                    left = end - sum(a * low[j] for j, a in form.items())
+                    room = min(room, max(left, ZERO) * max(of[j] / a for j, a in form.items()))
+                if not same:
+                    self.forms[i], self.row_low[i], self.row_high[i] = {}, None, None
+                for j in of.keys() - {first}:
+                    self.forms[i].pop(j, None)
+            for j in of.keys() - {first}:
+                self.low[j] = self.high[j] = self.c[j] = ZERO
+            self.low[first] = sum(t * low[j] for j, t in members)
+            self.high[first] = self.low[first] + math.floor(room)
+        self.integer = [j for k, j in enumerate(whole) if into[k] == k]
+
     def leaves(self, arrays, bound):
         count = arrays["lower"].shape[0]
         width = {"rows": self.m, "cones": sum(len(p) for p, *_ in self.cones)}
@@ -1741,8 +1782,8 @@ class Conic:
                     else min(high[j], exact(b))
                 )
             dual = exacts([v for name in width for v in table[name][k]])
-            unit = max(max(map(abs, self.c)), abs(self.offset), abs(bound or ZERO))
-            target = ZERO if farkas[k] else self.sign * bound - self.offset - Fraction(GAP) * unit
+            margin = Fraction(GAP) * max(self.scale, abs(bound or ZERO))
+            target = ZERO if farkas[k] else self.sign * bound - self.offset - margin
             for attempt in (False, True):
                 if attempt:
                     low, high = self.tighten(low, high, bound)

@@ -13,6 +13,7 @@ from sparseopt.result import Certificate, Limit, Result, Status
 from .bounding import Box
 from .bounds import SafeBounds
 from .curves import CurveFinder
+from .merging import Merged
 from .node import IntegerLeaf, IntegerNode
 from .points import IncumbentFinder
 from .rank_one import ranked_blocks
@@ -25,7 +26,7 @@ from .unbounded import bends, find_ray, unbounded
 __all__ = ["answer", "start_points", "without_optimum"]
 
 
-def start_points(points: IncumbentFinder, control: Control) -> None:
+def start_points(points: IncumbentFinder, control: Control, merged: Merged) -> None:
     """Offer the warm start: as it is, and with its integers only.
 
     Parameters
@@ -33,19 +34,23 @@ def start_points(points: IncumbentFinder, control: Control) -> None:
     points : IncumbentFinder
         Gets the points.
     control : Control
-        Its warm start is a Result or an array of shape (n,); another shape is ignored with a note.
+        Its warm start is a Result or an array of shape (n,) for the problem as it was given;
+        another shape is ignored with a note.
+    merged : Merged
+        What the points are for.
     """
     given = control.warm_start.x if isinstance(control.warm_start, Result) else control.warm_start
     if given is None:
         return
     x = np.asarray(given, dtype=float)
-    problem = points.problem
-    if x.shape != problem.c.shape or not np.isfinite(x).all():
+    problem, shape = points.problem, merged.given.c.shape
+    if x.shape != shape or not np.isfinite(x).all():
         control.notes.append(
-            f"the warm start has the shape {x.shape}; expected finite values of shape "
-            f"{problem.c.shape}: it was ignored"
+            f"the warm start has the shape {x.shape}; expected finite values of shape {shape}: "
+            "it was ignored"
         )
         return
+    x = merged.down(x)
     points.offer(x)
     if not problem.integer.all():
         points.complete(np.rint(x[problem.integer]))

@@ -13,6 +13,7 @@ from sparseopt.result import Result
 
 from .answer import answer, start_points, without_optimum
 from .conic_solvers import RELAXATIONS
+from .merging import merge
 
 __all__ = ["SemidefiniteBranchAndBound"]
 
@@ -20,14 +21,16 @@ __all__ = ["SemidefiniteBranchAndBound"]
 class SemidefiniteBranchAndBound(Backend):
     r"""Branch and bound on the integers, with a semidefinite relaxation at each node.
 
-    1. Bounds of all variables are propagated through rows, diagonals and 2 x 2 minors.
-    2. The relaxation is solved by a conic solver, and its multipliers are turned into a bound that
+    1. Integer variables whose columns are multiples of one another are merged into one
+       (:mod:`sparseopt.solvers.misdp.merging`).
+    2. Bounds of all variables are propagated through rows, diagonals and 2 x 2 minors.
+    3. The relaxation is solved by a conic solver, and its multipliers are turned into a bound that
        holds whatever their errors are (:mod:`sparseopt.solvers.misdp.bounds`). Where they prove
        nothing (no interior, numerical trouble), the penalty form is asked for a disproof; failing
        that, the node is branched on, down to fixed integers.
-    3. Rounding and diving fix integers and solve for the rest; ends of variables that the
+    4. Rounding and diving fix integers and solve for the rest; ends of variables that the
        multipliers bring to the incumbent are cut off.
-    4. Otherwise the node is branched on, best bound first with short plunges.
+    5. Otherwise the node is branched on, best bound first with short plunges.
 
     Bound and incumbent are valid whenever it stops. The certificate lists the leaves with their
     multipliers.
@@ -77,11 +80,13 @@ class SemidefiniteBranchAndBound(Backend):
         assert isinstance(problem, MISDP)
         from .search import MISDPSearch
 
-        search = MISDPSearch(problem, options, control)
-        start_points(search.points, control)
+        with control.building():
+            merged = merge(problem)
+        search = MISDPSearch(merged.problem, options, control)
+        start_points(search.points, control, merged)
         ended = without_optimum(search)
         if ended is not None:
             return ended
         tree = search.tree(search.conic)
         limit = tree.run()
-        return answer(search, tree, limit)
+        return merged.answer(answer(search, tree, limit))

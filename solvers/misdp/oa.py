@@ -15,6 +15,7 @@ from sparseopt.result import Limit, Result
 
 from .answer import answer, start_points, without_optimum
 from .bnb import SemidefiniteBranchAndBound
+from .merging import merge
 from .search import MISDPSearch
 from .settings import SCOUT_NODES
 
@@ -72,9 +73,12 @@ class OuterApproximationBackend(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, MISDP)
-        search = MISDPSearch(problem, options, control)
-        start_points(search.points, control)
-        return without_optimum(search) or _Run(search, options).result()
+        with control.building():
+            merged = merge(problem)
+        search = MISDPSearch(merged.problem, options, control)
+        start_points(search.points, control, merged)
+        ended = without_optimum(search)
+        return merged.answer(_Run(search, options).result()) if ended is None else ended
 
 
 class _Run:

@@ -117,6 +117,11 @@ equations have hardly a solution, the next one would be larger still."""
 POLISH_NOISE = 1e-9
 """Multipliers whose terms are this small beside the largest term of all are dropped."""
 
+# ---- Presolving
+
+MERGED_CHOICES = 4096
+"""Values of integer variables that are merged into one, and choices of them that are looked at."""
+
 # ---- The tree
 
 NODE_GAP = 1e-3

@@ -19,6 +19,7 @@ from thorough import first
 
 import sparseopt
 from sparseopt import exact
+from sparseopt.generators.misdp import truss_topology
 from sparseopt.problems import (
     MISDP,
     Candidates,
@@ -300,3 +301,23 @@ def test_rays_of_cones_and_matrices_are_exact(tmp_path, miss):
             certificate=Certificate("ray", {**arrays, "ray": -arrays["ray"]})
         )
         assert verdict(tmp_path, problem, back)[0] == "refuted"
+
+
+def test_merged_integers(tmp_path):
+    """Exact multiples are proven; three times a stiffness is rounded, and merges no more."""
+    for sizes, expected in ((2, "proven"), (3, "unproven")):
+        problem = truss_topology(seed=1, columns=2, rows=2, sizes=sizes)
+        result = sparseopt.solve(problem, backend="misdp-bnb")
+        assert "merged_into" in result.certificate.arrays
+        found, why = verdict(tmp_path, problem, result)
+        assert found == expected, why
+    problem = truss_topology(seed=1, columns=2, rows=2)
+    result = sparseopt.solve(problem, backend="misdp-bnb")
+    arrays = dict(result.certificate.arrays)
+    for lie in (
+        {"merged_times": 2 * arrays["merged_times"]},
+        {"merged_into": np.arange(len(arrays["merged_into"]))},
+        {"upper": np.minimum(arrays["upper"], 1.0)},
+    ):
+        false = Certificate("misdp-leaves", {**arrays, **lie})
+        assert verdict(tmp_path, problem, result.with_changes(certificate=false))[0] != "proven"

@@ -19,7 +19,9 @@ where the maximum is asked), its arrays are
     Whether the leaf holds no feasible point: then its multipliers are to prove a positive value for
     the costs zero (Farkas).
 
-``rows, cones, psd`` may be left out where they have no columns. It is proven that
+``rows, cones, psd`` may be left out where they have no columns. With ``merged_into`` and
+``merged_times`` (q0,), for the q0 integer variables of the problem, all of this is about a problem
+where some of them are merged (:mod:`sparseopt.checking.misdp.merged`). It is proven that
 
 1. the leaves cover all integer points of the box of the integer variables. Bounds that follow from
    the constraints, and from the claimed bound U as a cutoff (only points better than U could
@@ -54,6 +56,7 @@ from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.misdp.boxes import TooEntangled, uncovered
 from sparseopt.checking.misdp.duality import LeafBound, WeakDuality
 from sparseopt.checking.misdp.implied import ImpliedBounds
+from sparseopt.checking.misdp.merged import merged_problem
 from sparseopt.checking.misdp.points import check_point
 from sparseopt.checking.misdp.ranks import verify_boxes
 from sparseopt.checking.misdp.rays import verify_ray
@@ -189,9 +192,12 @@ def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings
     if result.certificate is not None and result.certificate.kind == "rank-one-leaves":
         verify_boxes(problem, result, bound, findings, _verify_leaves)
         return
+    claim = "nothing is feasible" if bound is None else f"nothing is better than {bound:.12g}"
+    unit = 0.0 if bound is None else _unit(problem, bound)
+    if result.certificate is not None and result.certificate.kind == "misdp-leaves":
+        problem = merged_problem(problem, result.certificate.arrays)
     implied = ImpliedBounds(problem)
     box = implied.tighten(cutoff=bound)
-    claim = "nothing is feasible" if bound is None else f"nothing is better than {bound:.12g}"
     if box is None:
         findings.prove(f"{claim}: the bounds that follow from the constraints cross")
         return
@@ -214,7 +220,7 @@ def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings
         return
     target = -math.inf
     if bound is not None:
-        target = duality.sign * (bound - problem.offset) - SUM * _unit(problem, bound)
+        target = duality.sign * (bound - problem.offset) - SUM * unit
     proof = _ProofOfLeaves(problem, duality, implied, box, bound, target)
     for k in range(len(leaves)):
         found = proof.failure(leaves, k)

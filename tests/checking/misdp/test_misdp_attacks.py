@@ -337,3 +337,112 @@ def test_an_objective_must_be_stated() -> None:
         assert verdict(problem, wide) != "verified"
     loose = SolveParams(rel_gap=0.01)
     assert verdict(problem, good.with_changes(bound=0.995, params=loose)) == "verified"
+
+
+# ---- merged variables
+
+
+def two_sizes(second: float = 2.0, row: float = 1.0) -> MISDP:
+    """Minimise x1 + second x2 with x1 + second x2 >= 1.5 as a matrix, and x1 + x2 <= row."""
+    return MISDP(
+        c=[1.0, second],
+        A=[[1.0, 1.0]],
+        row_upper=[row],
+        lower=[0.0, 0.0],
+        upper=[1.0, 1.0],
+        integer=[True, True],
+        blocks=[SemidefiniteBlock([[1.0, second]], [-1.5])],
+    )
+
+
+def merged(problem: MISDP, into: Any, times: Any, ends: Any, x: Any, bound: float) -> Result:
+    """An answer by leaves over Y: the first has a matrix that proves 1.5, the others are empty."""
+    L = len(ends)
+    arrays = {
+        "lower": np.array([[a] for a, _ in ends], dtype=float),
+        "upper": np.array([[b] for _, b in ends], dtype=float),
+        "rows": np.zeros((L, problem.A.shape[0])),
+        "psd": np.array([[float(b < 1.5)] for _, b in ends]),
+        "infeasible": np.array([b < 1.5 for _, b in ends]),
+        "merged_into": np.array(into),
+        "merged_times": np.array(times),
+    }
+    x = np.array(x, dtype=float)
+    return Result(
+        status=Status.OPTIMAL,
+        x=x,
+        objective=problem.objective(x),
+        bound=bound,
+        certificate=Certificate("misdp-leaves", arrays),
+    )
+
+
+def test_merged_variables_prove_what_is_true() -> None:
+    true = merged(two_sizes(), [0, 0], [1, 2], [(-np.inf, 1), (2, np.inf)], [0.0, 1.0], 2.0)
+    assert verdict(two_sizes(), true) == "verified"
+
+
+@pytest.mark.parametrize(
+    ("into", "times"),
+    [
+        ([0, 0], [1, 3]),
+        ([0, 0], [1, 1]),
+        ([0, 0], [1, 0]),
+        ([0, 0], [-1, 2]),
+        ([1, 1], [1, 2]),
+        ([1, 0], [1, 1]),
+        ([0, 2], [1, 2]),
+        ([0], [1]),
+        ([0, 0], [1.0, 2.0]),
+        ([0, 0], [[1, 2]]),
+    ],
+)
+def test_false_multiples_prove_nothing(into: Any, times: Any) -> None:
+    false = merged(two_sizes(), into, times, [(-np.inf, 1), (2, np.inf)], [0.0, 1.0], 2.0)
+    assert verdict(two_sizes(), false) != "verified"
+
+
+def test_columns_that_are_nearly_multiples_are_not_merged() -> None:
+    """With 1.4 as the second size the optimum is 2.4, not 2."""
+    problem = two_sizes(1.4, row=2.0)
+    ends = [(-np.inf, 1), (2, np.inf)]
+    for times in ([1, 1], [1, 2]):
+        assert verdict(problem, merged(problem, [0, 0], times, ends, [1.0, 1.0], 2.0)) != "verified"
+
+
+@pytest.mark.parametrize(
+    ("row", "end", "expected"),
+    [
+        ([1.0, 1.0, 0.0], 1.0, "verified"),
+        ([1.0, 1.0, -1.0], 1.0, "refuted"),
+        ([1.0, 1.0, 0.0], 2.0, "refuted"),
+        ([1.0, 1.0, 0.0], np.inf, "refuted"),
+        ([1.0, 0.0, 0.0], 1.0, "refuted"),
+    ],
+)
+def test_leaves_must_cover_what_rows_leave(row: Any, end: float, expected: str) -> None:
+    """Minimise -Y, Y = x1 + 2 x2, all binary: -2 is a bound only if x1 + x2 <= 1."""
+    problem = MISDP(
+        c=[-1.0, -2.0, 0.0],
+        A=[row],
+        row_upper=[end],
+        lower=np.zeros(3),
+        upper=np.ones(3),
+        integer=[True, True, True],
+    )
+    arrays = {
+        "lower": np.array([[0.0, 0.0]]),
+        "upper": np.array([[2.0, 1.0]]),
+        "rows": np.zeros((1, 1)),
+        "infeasible": np.array([False]),
+        "merged_into": np.array([0, 0, 2]),
+        "merged_times": np.array([1, 2, 1]),
+    }
+    result = Result(
+        status=Status.OPTIMAL,
+        x=np.array([0.0, 1.0, 0.0]),
+        objective=-2.0,
+        bound=-2.0,
+        certificate=Certificate("misdp-leaves", arrays),
+    )
+    assert verdict(problem, result) == expected
