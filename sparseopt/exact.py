@@ -1752,7 +1752,15 @@ class Conic:
             name: arrays[name].rows() if name in arrays else [[]] * count
             for name in ("lower", "upper", *width)
         }
-        whole_low, whole_high = self.tighten(list(self.low), list(self.high), bound)
+        step, margin = self.step(), Fraction(GAP) * max(self.scale, abs(bound or ZERO))
+        target = cutoff = None
+        if bound is not None:
+            target, cutoff = self.sign * bound - self.offset - margin, bound
+            if step:
+                # The next better objective that a point may have.
+                costs = step * (math.ceil(target / step) - 1)
+                cutoff = self.sign * (costs + self.offset)
+        whole_low, whole_high = self.tighten(list(self.low), list(self.high), cutoff)
         if whole_low is None:
             return
         boxes = [list(zip(table["lower"][k], table["upper"][k], strict=True)) for k in range(count)]
@@ -1782,22 +1790,29 @@ class Conic:
                     else min(high[j], exact(b))
                 )
             dual = exacts([v for name in width for v in table[name][k]])
-            margin = Fraction(GAP) * max(self.scale, abs(bound or ZERO))
-            target = ZERO if farkas[k] else self.sign * bound - self.offset - margin
             for attempt in (False, True):
                 if attempt:
-                    low, high = self.tighten(low, high, bound)
+                    low, high = self.tighten(low, high, cutoff)
                     if low is None:
                         break
                 found = self.bound(dual, low, high, bool(farkas[k]))
-                if found is not None and (found > target if farkas[k] else found >= target):
+                if found is not None and step and not farkas[k]:
+                    found = step * math.ceil(found / step)
+                if found is not None and (found > 0 if farkas[k] else found >= target):
                     break
             else:
                 if found is None:
                     raise Unproven(f"leaf {k}: a variable has no bound that this program derives")
-                raise Unproven(
-                    f"leaf {k} proves {float(found):.12g} only, not {float(target):.12g}"
-                )
+                goal = float(ZERO if farkas[k] else target)
+                raise Unproven(f"leaf {k} proves {float(found):.12g} only, not {goal:.12g}")
+
+    def step(self):
+        """What all costs are multiples of, if all are on integers; else 0."""
+        costs = [(j, v) for j, v in enumerate(self.c) if v]
+        if not costs or any(j not in self.integer for j, _ in costs):
+            return ZERO
+        common = math.lcm(*(v.denominator for _, v in costs))
+        return Fraction(math.gcd(*(abs(int(v * common)) for _, v in costs)), common)
 
     def rank_one(self, arrays, bound):
         """A tree of boxes over the entries of the matrices of rank one, leaves in each."""

@@ -248,7 +248,7 @@ def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
     safe, whole = SafeBounds(problem, reach), problem.integer
     leaves = [*tree.leaves.found, *(_open(node) for node in tree.open)]
     for _ in range(RECOMPUTATIONS):
-        cutoff = float(safe.bound(np.array(bound)))
+        cutoff = tree.judge.better_than(float(safe.bound(np.array(bound))))
         box = search.propagation.tighten(cutoff=cutoff)
         if box is None:
             return bound
@@ -260,7 +260,7 @@ def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
             crossed = (low > high).any()
             tight = None if crossed else search.propagation.tighten(low, high, cutoff)
             if tight is not None:
-                least = min(least, _leaf_bound(safe, leaf, tight, near))
+                least = min(least, tree.judge.rounded(_leaf_bound(safe, leaf, tight, near)))
         if least >= bound - tree.rounding:
             return bound
         bound = least

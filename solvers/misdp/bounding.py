@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -17,7 +18,14 @@ from .bounds import ConicMultipliers, SafeBounds
 from .conic import ConicForm, NodeProgram, relaxed
 from .polish import improved_multipliers
 from .relaxation import ConicSolver, Raw
-from .settings import DISPROOF, LARGEST_BOUND, UNCHARGED
+from .settings import (
+    DISPROOF,
+    LARGEST_BOUND,
+    STEP_DIGITS,
+    STEP_LARGEST,
+    STEP_ROUNDING,
+    UNCHARGED,
+)
 from .violation import violated_constraint
 
 __all__ = ["Bounding", "Box", "ConicBounding", "Judge", "Relaxed"]
@@ -74,10 +82,17 @@ class Judge:
     Parameters
     ----------
     problem : MISDP
+
+    Attributes
+    ----------
+    step : float
+        Costs of feasible points are multiples of it; 0 where no such number is known.
     """
 
     def __init__(self, problem: MISDP) -> None:
         self.safe = SafeBounds(problem)
+        self.step = _cost_step(problem)
+        self._offset = problem.offset
         self._costs = self.safe.sign * problem.c
         parts = [problem.A, *(cone.F for cone in problem.cones)]
         parts += [sp.diags_array(triangle_weights(b.size)) @ b.F for b in problem.blocks]
@@ -111,6 +126,28 @@ class Judge:
             return nearly
         return value
 
+    def rounded(self, bound: float) -> float:
+        """Return a bound rounded up to the next costs that a point may have."""
+        if not self.step or not np.isfinite(bound):
+            return bound
+        return float(np.ceil(bound / self.step - STEP_ROUNDING)) * self.step
+
+    def better_than(self, objective: float) -> float:
+        """Return an objective that all better points reach: half of a step from a multiple of it.
+
+        An objective that is no multiple of the step is returned as it is.
+        """
+        if not self.step:
+            return objective
+        steps = self.safe.sign * (objective - self._offset) / self.step
+        if abs(steps - np.rint(steps)) > STEP_ROUNDING:
+            return objective
+        return objective - 0.5 * self.safe.sign * self.step
+
+    def threshold(self, value: float) -> float:
+        """Return from which bound on nothing is better than points of these costs."""
+        return value - (1.0 - 2.0 * STEP_ROUNDING) * self.step
+
     def plain(self, box: Box, multipliers: ConicMultipliers) -> bool:
         """Return whether the bound takes no small reduced cost for zero, and is not huge."""
         value = float(self.safe.evaluate(*box, multipliers).value[0])
@@ -124,6 +161,18 @@ class Judge:
         if value >= margin:
             return True
         return nearly >= margin and float(found.uncharged[0]) <= UNCHARGED * nearly
+
+
+def _cost_step(problem: MISDP) -> float:
+    """Return the largest number that all costs are multiples of, with all of them on integers."""
+    costs = np.abs(problem.c) * 2.0**STEP_DIGITS
+    if (problem.c[~problem.integer] != 0.0).any() or not problem.c.any():
+        return 0.0
+    if any(block.rank_one for block in problem.blocks):
+        return 0.0
+    if (costs != np.rint(costs)).any() or costs.max() > STEP_LARGEST:
+        return 0.0
+    return math.gcd(*costs.astype(np.int64).tolist()) * 2.0**-STEP_DIGITS
 
 
 def _joined(multipliers: ConicMultipliers) -> Array:

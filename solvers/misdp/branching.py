@@ -99,7 +99,7 @@ def reduced_cost_fixing(
     if node.multipliers is None or np.isinf(value) or np.isinf(node.bound):
         return low, high
     reduced = judge.reduced_costs(node.multipliers)
-    room = value - node.bound
+    room = judge.threshold(value) - judge.value(node.box, node.multipliers)
     places = np.flatnonzero(whole)
     for j, column in enumerate(places.tolist()):
         r = float(reduced[column])
@@ -116,7 +116,7 @@ def reduced_cost_fixing(
             piece[1][column] = upper[j]
         if lower[j] > upper[j] or piece[0][column] > piece[1][column]:
             continue
-        bound = judge.value(piece, node.multipliers)
+        bound = judge.rounded(judge.value(piece, node.multipliers))
         if bound < value - slack:
             continue
         leaves.add(IntegerLeaf(lower, upper, node.multipliers, False, min(bound, value)))

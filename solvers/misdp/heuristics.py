@@ -135,8 +135,8 @@ class Heuristics:
             box = tight
             if (box[0][whole] == box[1][whole]).all():
                 break
-            step = self.bounding.relax(box, self.points.value, loose=NODE_GAP)
-            if step.infeasible or step.bound >= self.points.value:
+            step = self.bounding.relax(box, self.points.threshold, loose=NODE_GAP)
+            if step.infeasible or step.bound >= self.points.threshold:
                 return
             x = step.x
         if (box[0][whole] == box[1][whole]).all():
@@ -165,8 +165,8 @@ class Heuristics:
             if tight is None:
                 return
             box = tight
-            step = self.bounding.relax(box, self.points.value, loose=NODE_GAP)
-            if step.infeasible or step.bound >= self.points.value:
+            step = self.bounding.relax(box, self.points.threshold, loose=NODE_GAP)
+            if step.infeasible or step.bound >= self.points.threshold:
                 return
             x = step.x
 

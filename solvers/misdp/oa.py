@@ -109,7 +109,7 @@ class _Run:
             if search.points.best is None:
                 # The masters' integers may stay infeasible for long: look where matrices are known.
                 search.tree(search.conic, first=True, node_limit=SCOUT_NODES).run()
-            limit = self._approximate()
+            limit = None if tree.closed() else self._approximate()
         if limit is None:
             limit = self._prove()
         return answer(

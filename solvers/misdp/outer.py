@@ -15,6 +15,7 @@ from .highs_master import LinearMaster
 from .indicators import Indicators
 from .search import MISDPSearch
 from .settings import (
+    MASTER_BOX,
     MASTER_GAP,
     MASTER_NODES,
     MASTER_PATIENCE,
@@ -86,8 +87,8 @@ class OuterApproximation:
         points, params = search.points, search.control.params
         size = max(1e-12, float(np.abs(search.problem.c).max()))
         gap = MASTER_GAP
-        # The master's box is cut short where the problem has no bounds: it proves nothing then.
-        whole_box = bool(np.isfinite(np.concatenate(self._box)).all())
+        # The master's box is cut short where bounds are far away: it proves nothing then.
+        whole_box = bool((np.abs(np.concatenate(self._box)) <= MASTER_BOX).all())
         self._relax()
         distances: list[float] = []
         while True:
@@ -109,7 +110,7 @@ class OuterApproximation:
             if not answer.finished and search.control.limit() is not None:
                 continue
             self._record(self.bound)
-            if self.bound >= points.value - slack():
+            if self.bound >= min(points.value - slack(), points.threshold):
                 return None
             if answer.x is None:
                 return None if answer.finished else search.control.limit()

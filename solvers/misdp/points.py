@@ -53,8 +53,15 @@ class IncumbentFinder:
 
     @property
     def cutoff(self) -> float | None:
-        """The objective of the best point, in the problem's own sense."""
-        return None if self.best is None else self.problem.objective(self.best)
+        """An objective, in the problem's own sense, that all points better than the best reach."""
+        if self.best is None:
+            return None
+        return self._conic.judge.better_than(self.problem.objective(self.best))
+
+    @property
+    def threshold(self) -> float:
+        """From which costs on a box holds nothing better, if they bound it."""
+        return self._conic.judge.threshold(self.value)
 
     def offer(self, x: Array) -> bool:
         """Take x, whose integers are rounded, if it is feasible; True where it is the best."""

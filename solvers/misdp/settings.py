@@ -48,6 +48,15 @@ LARGEST_BOUND = 1e3
 """Bounds beyond this times the largest cost leave no reduced cost out: a small one may hide a
 point that is far away."""
 
+STEP_DIGITS = 10
+"""Costs that are whole numbers times 2 to minus this have a common step."""
+
+STEP_LARGEST = 2.0**50
+"""Sums of costs, in that unit, that floating point holds exactly."""
+
+STEP_ROUNDING = 1e-6
+"""A bound that exceeds a multiple of the step by less than this part of it is not rounded up."""
+
 EMPTY = 1e-9
 """An interval is empty where its ends cross by more than this, relative to their size (at least
 1): rows may be off by the rounding errors of the data."""

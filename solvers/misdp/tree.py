@@ -132,7 +132,7 @@ class IntegerTree:
 
     def raise_floor(self, bound: float) -> None:
         """Note a bound that was proven elsewhere, without leaves."""
-        self.floor = max(self.floor, bound)
+        self.floor = max(self.floor, self.judge.rounded(bound))
 
     def drop_floor(self) -> None:
         """Forget what was proven elsewhere."""
@@ -200,7 +200,7 @@ class IntegerTree:
             Whether it is still open.
         """
         node = self._open_nodes.pop()
-        found = self.bounding.relax(node.box, np.inf)
+        found = self._rounded(self.bounding.relax(node.box, np.inf))
         if found.infeasible:
             self._leaf(node, found)
             return False
@@ -289,8 +289,13 @@ class IntegerTree:
     def _bound(self, box: Box, fixed: bool) -> Relaxed:
         """Bound a box; only as well as it takes to branch on it where it is open."""
         if fixed:
-            return self.bounding.relax(box, np.inf)
-        return self.bounding.relax(box, self.points.value - 0.5 * self.slack, loose=NODE_GAP)
+            return self._rounded(self.bounding.relax(box, np.inf))
+        cutoff = min(self.points.value - 0.5 * self.slack, self.points.threshold)
+        return self._rounded(self.bounding.relax(box, cutoff, loose=NODE_GAP))
+
+    def _rounded(self, found: Relaxed) -> Relaxed:
+        """Round a bound up to costs that a point may have."""
+        return replace(found, bound=self.judge.rounded(found.bound))
 
     def _search(self, box: Box, found: Relaxed) -> None:
         """Look for points around a relaxation, whose node is not among the open ones now."""
@@ -307,7 +312,7 @@ class IntegerTree:
         if not found.infeasible:
             points.take(found, node.box)
             if found.bound < points.value - self.slack:
-                again = self.bounding.settle(node.box, found)
+                again = self._rounded(self.bounding.settle(node.box, found))
                 points.take(again, node.box)
                 if again.infeasible or again.bound > found.bound:
                     found = again

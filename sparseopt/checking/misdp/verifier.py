@@ -30,7 +30,8 @@ where some of them are merged (:mod:`sparseopt.checking.misdp.merged`). It is pr
    every move is charged, so they need not be exact (:mod:`sparseopt.checking.misdp.duality`): in
    general with the bounds of all variables that were derived for the whole box, and where those do
    not do, with those derived for the leaf. U may be missed by 1e-9 of the largest of the costs, the
-   offset and U.
+   offset and U. Where all costs are on integer variables and multiples of a step, what a leaf
+   proves counts as the next multiple, and the cutoff is half a step better than U.
 
 A variable without any bound, not even a derived one, must have a reduced cost that is exactly zero,
 or has the right sign. Where only rounding is in the way the bound is unproven.
@@ -49,6 +50,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -196,8 +198,11 @@ def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings
     unit = 0.0 if bound is None else _unit(problem, bound)
     if result.certificate is not None and result.certificate.kind == "misdp-leaves":
         problem = merged_problem(problem, result.certificate.arrays)
+    step = objective_step(problem)
+    # Only points that are better than the bound could refute it, by what is left of a step.
+    cutoff = None if bound is None else next_better(problem, bound, step)
     implied = ImpliedBounds(problem)
-    box = implied.tighten(cutoff=bound)
+    box = implied.tighten(cutoff=cutoff)
     if box is None:
         findings.prove(f"{claim}: the bounds that follow from the constraints cross")
         return
@@ -221,7 +226,7 @@ def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings
     target = -math.inf
     if bound is not None:
         target = duality.sign * (bound - problem.offset) - SUM * unit
-    proof = _ProofOfLeaves(problem, duality, implied, box, bound, target)
+    proof = _ProofOfLeaves(problem, duality, implied, box, bound, cutoff, step, target)
     for k in range(len(leaves)):
         found = proof.failure(leaves, k)
         if found is None:
@@ -244,6 +249,10 @@ class _ProofOfLeaves:
     implied: ImpliedBounds
     box: tuple[Array, Array]
     bound: float | None
+    cutoff: float | None
+    """What the objective of a point that refutes the bound is at least as good as."""
+    step: float
+    """What all costs are multiples of, or 0."""
     target: float
     """What costs, as a minimisation and without the offset, must reach on leaves with points."""
 
@@ -259,7 +268,7 @@ class _ProofOfLeaves:
         found = self.duality.bound(low, high, leaves.dual[k], farkas)
         if self._enough(found, found.value, farkas):
             return None
-        tight = self.implied.tighten(low, high, self.bound)
+        tight = self.implied.tighten(low, high, self.cutoff)
         if tight is None:
             return None
         found = self.duality.bound(*tight, leaves.dual[k], farkas)
@@ -276,7 +285,37 @@ class _ProofOfLeaves:
     def _enough(self, found: LeafBound, value: float, farkas: bool) -> bool:
         if farkas:
             return value >= max(SEGMENT * found.size, np.finfo(float).tiny)
+        if self.step and math.isfinite(value):
+            value = math.ceil(value / self.step) * self.step
         return value >= self.target
+
+
+def objective_step(problem: MISDP) -> float:
+    """Return a number that c'x is a multiple of at each feasible point; 0 where none is known.
+
+    All costs are on integer variables and are whole multiples of 2^-20, so small that their sums
+    are exact.
+    """
+    costs = [Fraction(float(c)) * 2**20 for c in problem.c if c]
+    whole = all(c.denominator == 1 and abs(c) < 2**50 for c in costs)
+    if not costs or not whole or np.any(problem.c[~problem.integer]):
+        return 0.0
+    return math.ldexp(math.gcd(*(abs(int(c)) for c in costs)), -20)
+
+
+def next_better(problem: MISDP, bound: float, step: float) -> float:
+    """Return the bound, half a step better where it is a multiple of the step.
+
+    It is one if it differs by 1e-9 of its size or less, which is what a bound may be missed by.
+    """
+    sign = 1.0 if problem.sense == "min" else -1.0
+    if not step:
+        return bound
+    costs = sign * (bound - problem.offset)
+    multiple = round(costs / step) * step
+    if abs(costs - multiple) > min(SUM * abs(costs), 0.25 * step):
+        return bound
+    return bound - 0.5 * sign * step
 
 
 def _described(problem: MISDP, low: Array, high: Array) -> str:

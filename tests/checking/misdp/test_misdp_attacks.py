@@ -446,3 +446,55 @@ def test_leaves_must_cover_what_rows_leave(row: Any, end: float, expected: str) 
         certificate=Certificate("misdp-leaves", arrays),
     )
     assert verdict(problem, result) == expected
+
+
+# ---- costs that are multiples of a step
+
+
+def stepped(costs: Any, integer: Any, offset: float = 0.0, sense: Any = "min") -> MISDP:
+    """Minimise c'x with c'x >= 6.5 as a matrix; the negative of it for a maximum."""
+    c = np.array(costs, dtype=float)
+    k = len(c)
+    return MISDP(
+        c=c if sense == "min" else -c,
+        lower=np.zeros(k),
+        upper=np.full(k, 3.0),
+        integer=integer,
+        blocks=[SemidefiniteBlock([c], [-6.5])],
+        sense=sense,
+        offset=offset,
+    )
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+@pytest.mark.parametrize("offset", [0.0, 0.3, -1e6])
+@pytest.mark.parametrize(
+    ("costs", "x"), [([3.0, 6.0], [1.0, 1.0]), ([0.75, 3.0], [1.0, 2.0]), ([1.0], [7.0])]
+)
+def test_bounds_are_rounded_up_to_the_next_step(
+    costs: Any, x: Any, offset: float, sense: Any
+) -> None:
+    problem = stepped(costs, [True] * len(costs), offset, sense)
+    problem = problem.with_changes(upper=np.full(len(costs), 9.0))
+    true = optimal(problem, x, psd=[1.0])
+    assert verdict(problem, true) == "verified"
+    assert true.bound is not None
+    step = 1e-5 if sense == "min" else -1e-5
+    false = true.with_changes(status=Status.FEASIBLE, limit=Limit.TIME, bound=true.bound + step)
+    assert verdict(problem, false) == ("refuted" if abs(offset) < 1.0 else "verified")
+
+
+@pytest.mark.parametrize(
+    ("costs", "integer", "x"),
+    [
+        ([3.0, 6.0, 1e-9], [True, True, False], [1.0, 1.0, 0.0]),
+        ([3.0, 6.0], [True, False], [1.0, 1.0]),
+        ([3.0, 3.5], [True, True], [1.0, 2.0]),
+        ([3.0, 3.1], [True, True], [3.0, 0.0]),
+        ([3.0, 6.0, 0.5 + 2.0**-30], [True, True, True], [1.0, 1.0, 0.0]),
+    ],
+)
+def test_costs_without_a_step_are_not_rounded(costs: Any, integer: Any, x: Any) -> None:
+    """Each has something better than x by a fraction of what the first costs have in common."""
+    problem = stepped(costs, integer)
+    assert verdict(problem, optimal(problem, x, psd=[1.0])) != "verified"
