@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import logging
+import os
 import pickle
 import platform
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
 from .content import content_hash
+from .loader import host, link, needs
 from .shipped import has_shipped, read_shipped
+from .signature import describe_type
 from .store import store
 
 __all__ = ["FormCache", "baseline_environment"]
@@ -73,6 +77,7 @@ class FormCache:
         self._missing = missing
         self._saved = saved
         self._found: dict[Any, Any] = {}
+        self._linked: dict[str, Callable[..., Any]] = {}
 
     @cached_property
     def prefix(self) -> str:
@@ -109,23 +114,51 @@ class FormCache:
         return True
 
     def _look(self, sig: Any, target_context: Any) -> Any:
-        kept = store()
         if not self.prefix:
             return None
         # What loaded code needs; to set up what compiling needs, too, takes half as long as numba.
         _numba("core.runtime").rtsys.initialize(target_context)
-        for processor in _processors(target_context.codegen()):
-            name = self._name(sig, processor)
+        processor = " ".join(map(str, target_context.codegen().magic_tuple()))
+        for content in self._contents(_words(sig), _processors(processor)):
+            try:
+                return _rebuilt(content, target_context)
+            except Exception as error:
+                # It may name a class that has moved, or be of another build of numba.
+                logger.debug("a form of %s is of no use: %r", self._function, error)
+        return None
+
+    def link(self, described: Any) -> Callable[..., Any] | None:
+        """Return the function in machine code without numba's help, None where that cannot be.
+
+        Parameters
+        ----------
+        described : list
+            Its arguments.
+
+        Returns
+        -------
+        callable or None
+        """
+        words = json.dumps(described)
+        if words not in self._linked:
+            for content in self._contents(words, _processors(host())):
+                try:
+                    head, rest = _parts(content)
+                    self._linked[words] = link(head["needs"], rest[: head["code"]])
+                    break
+                except Exception as error:
+                    logger.debug("a form of %s is left to numba: %r", self._function, error)
+        return self._linked.get(words)
+
+    def _contents(self, words: str, processors: list[str]) -> Iterator[bytes]:
+        """Yield the forms for some types that run here, the best first."""
+        kept = store()
+        for processor in processors:
+            name = self._name(words, processor)
             stored = None if kept is None else kept.read(name)
             for content in (stored, read_shipped(name)):
-                if content is None:
-                    continue
-                try:
-                    return _rebuilt(content, target_context)
-                except Exception as error:
-                    # It may name a class that has moved, or be of another build of numba.
-                    logger.debug("a form of %s is of no use: %r", self._function, error)
-        return None
+                if content is not None:
+                    yield content
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form for a signature, None where it is to be compiled here."""
@@ -139,9 +172,10 @@ class FormCache:
         """Keep the compiled form for a signature, where there is a place for it."""
         kept = store()
         if kept is not None and self.prefix and not _is_bound_to_process(data):
-            name = self._name(sig, _processors(data.codegen)[0])
+            processor = " ".join(map(str, data.codegen.magic_tuple()))
+            name = self._name(_words(sig), _processors(processor)[0])
             try:
-                kept.write(name, _numba("core.serialize").dumps(data._reduce()))
+                kept.write(name, _serialized(data))
             except OSError as error:
                 logger.debug("%s is not kept: %s", name, error)
         self._saved()
@@ -155,13 +189,40 @@ class FormCache:
     def flush(self) -> None:
         """Nothing to do; numba may call it."""
 
-    def _name(self, sig: Any, processor: str) -> str:
-        of = hashlib.sha256(f"{sig}\0{processor}".encode()).digest()[:15]
+    def _name(self, words: str, processor: str) -> str:
+        of = hashlib.sha256(f"{words}\0{processor}".encode()).digest()[:15]
         return f"{self.prefix}{base64.b32encode(of).decode().lower()}.form"
 
 
+def _words(sig: Any) -> str:
+    """Return numba's types in words: those of the arguments that have these types, if any."""
+    try:
+        return json.dumps(list(map(describe_type, sig)))
+    except (TypeError, NotImplementedError):
+        return str(sig)
+
+
+def _serialized(data: Any) -> bytes:
+    """Return a form: a line of JSON, the machine code, and a pickle with what numba needs."""
+    needed = needs(data)
+    (name, kind, (code, bitcode)), *rest = data._reduce()
+    head = json.dumps({"code": len(code), "needs": needed}).encode() + b"\n"
+    pickled = _numba("core.serialize").dumps((name, kind, bitcode, rest))
+    return b"".join([head, code, pickled])
+
+
+def _parts(content: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return the first line of a form, and what follows."""
+    line, _, rest = content.partition(b"\n")
+    return json.loads(line), rest
+
+
 def _rebuilt(content: bytes, target_context: Any) -> Any:
-    return _numba("core.compiler").CompileResult._rebuild(target_context, *pickle.loads(content))
+    head, text = _parts(content)
+    code = text[: head["code"]]
+    name, kind, bitcode, rest = pickle.loads(text[head["code"] :])
+    library = (name, kind, (code, bitcode))
+    return _numba("core.compiler").CompileResult._rebuild(target_context, library, *rest)
 
 
 def _is_bound_to_process(data: Any) -> bool:
@@ -182,11 +243,10 @@ def _environment() -> str:
     return hashlib.sha256("\0".join(map(str, about)).encode()).hexdigest()[:8]
 
 
-def _processors(codegen: Any) -> list[str]:
+def _processors(here: str) -> list[str]:
     """Return the processors whose code runs here, the best first: what is compiled is for that."""
-    if _numba("core.config").CPU_NAME == BASELINE:
+    if os.environ.get("NUMBA_CPU_NAME") == BASELINE:
         return [BASELINE]
-    here = " ".join(map(str, codegen.magic_tuple()))
     has = import_module("llvmlite.binding").get_host_cpu_features()
     covers = all(has.get(name, False) for name in _NEEDED.get(BASELINE, ()))
     return [here, BASELINE] if covers else [here]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from functools import cached_property
 from importlib import import_module
 from typing import Any
 
 __all__ = ["External", "announce_symbols"]
 
-_made: list[External] = []
+_made: dict[str, External] = {}
+"""Functions whose addresses LLVM has not been given yet, by their symbols."""
 
 
 class External:
@@ -33,7 +35,7 @@ class External:
         self.name = name
         self.symbol = f"sparseopt_{name}"
         self.arguments = arguments
-        _made.append(self)
+        _made[self.symbol] = self
 
     def __call__(self, *pointers: Any) -> None:
         """Call it from Python."""
@@ -64,10 +66,18 @@ class External:
         return types.ExternalFunction(self.symbol, types.void(*arguments))
 
 
-def announce_symbols() -> None:
-    """Give LLVM the addresses of all external functions; to be done before code is loaded."""
+def announce_symbols(symbols: Iterable[str] | None = None) -> None:
+    """Give LLVM the addresses of external functions; to be done before code is loaded.
+
+    Parameters
+    ----------
+    symbols : iterable of str, optional
+        Some of them; others are ignored. Default: all.
+    """
     import llvmlite.binding as llvm
 
-    while _made:
-        function = _made.pop()
-        llvm.add_symbol(function.symbol, function.address)
+    for symbol in list(_made) if symbols is None else symbols:
+        function = _made.get(symbol)
+        if function is not None:
+            llvm.add_symbol(symbol, function.address)
+            del _made[symbol]

@@ -20,16 +20,19 @@ import numpy as np
 from . import compiler
 from .cache import FormCache
 from .external import announce_symbols
+from .loader import can_link
 from .mode import Mode, mode, overridden
-from .signature import describe
+from .signature import describe, kind_of
 
 __all__ = ["CompilingWarning", "Kernel", "Waits", "compile_here", "override", "prepare", "waits"]
 
 logger = logging.getLogger("sparseopt")
 
+TINY = 0.05
+"""Seconds of plain Python in a process before it is asked whether there is a compiled form, which
+take processor time, as all of these; to link one takes as long."""
 LIGHT = 0.3
-"""Seconds of plain Python in a process before it is asked whether there is a compiled form: to load
-numba takes longer."""
+"""Seconds of plain Python before one is asked for, or loaded by numba, which takes longer."""
 HEAVY = 2.0
 """Seconds of plain Python after which compiling is no longer left to the background."""
 LARGE = 5_000_000
@@ -116,6 +119,7 @@ class Kernel:
         self.targetoptions = options
         self._plain = function
         self._run: Any = None
+        self._linked: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._job: compiler.Compilation | None = None
         self._look_again = 0.0
         update_wrapper(self, function)
@@ -175,7 +179,7 @@ class Kernel:
             return self._interpreted(arguments, _Clock())
         if self._run is not None or wanted is Mode.NOW or _count(arguments) > LARGE:
             return self._compiled(arguments)
-        if _spent >= LIGHT and self._is_there(arguments):
+        if _spent >= TINY and self._is_there(arguments):
             return self._compiled(arguments)
         before = [(array, array.copy()) for array in _writable(arguments)]
         try:
@@ -199,11 +203,35 @@ class Kernel:
         """Run it compiled; where there is no form for these types, one is made and waited for."""
         if self._run is None:
             with _uncounted():
-                self._wait(arguments)
-                self._run = self.dispatcher
-                # numba may compile here what no other process could.
-                self._run.compile(self._types(arguments))
-        return self._run(*arguments)
+                if not self._is_linked(arguments):
+                    self._wait(arguments)
+                if not self._is_linked(arguments):
+                    self._run = self.dispatcher
+                    # numba may compile here what no other process could.
+                    self.dispatcher.compile(self._types(arguments))
+        run: Any = self._run
+        return run(*arguments)
+
+    def _is_linked(self, arguments: tuple[Any, ...]) -> bool:
+        """Return whether there is machine code that needs no numba; it is what runs from now on."""
+        if not can_link() or not self.cache.on_disk():
+            return False
+        with _lock:
+            try:
+                function = self.cache.link(list(map(describe, arguments)))
+            except TypeError:
+                return False
+            if function is not None:
+                self._linked[tuple(map(kind_of, arguments))] = function
+                self._run = self._run_linked
+        return function is not None
+
+    def _run_linked(self, *arguments: Any) -> Any:
+        function = self._linked.get(tuple(map(kind_of, arguments)))
+        if function is None:
+            self._run = self._job = None
+            return self._choose(arguments)
+        return function(*arguments)
 
     def _is_there(self, arguments: tuple[Any, ...]) -> bool:
         """Return whether to go on with the compiled form; asks for one where there is none."""
@@ -216,6 +244,10 @@ class Kernel:
             return False
         self._look_again = now + _RARELY
         with _uncounted():
+            if self._is_linked(arguments):
+                return True
+            if _spent < LIGHT:
+                return False
             if self._is_loaded(arguments):
                 return True
         if job is None:
@@ -305,23 +337,26 @@ class _Clock:
     def __init__(self, kernel: Kernel | None = None, arguments: tuple[Any, ...] = ()) -> None:
         self._kernel = kernel
         self._arguments = arguments
-        self._last = time.perf_counter()
+        self._looked = time.perf_counter()
+        self._charged = time.thread_time()
 
     def look(self) -> None:
         """Raise when the call had better start over."""
-        if self._kernel is None or time.perf_counter() < self._last + _EVERY:
+        # That clock is read in a tenth of the time.
+        if self._kernel is None or time.perf_counter() < self._looked + _EVERY:
             return
+        self._looked = time.perf_counter()
         self.stop()
-        if _spent >= LIGHT and self._kernel._is_there(self._arguments):
+        if _spent >= TINY and self._kernel._is_there(self._arguments):
             raise _OvertakenError
 
     def stop(self) -> None:
-        """Charge the time since the last look."""
+        """Charge the processor time since the last look."""
         global _spent
-        now = time.perf_counter()
+        now = time.thread_time()
         with _lock:
-            _spent += now - self._last
-        self._last = now
+            _spent += now - self._charged
+        self._charged = now
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 
 from sparseopt.installed import resolve
 
-__all__ = ["describe", "numba_types"]
+__all__ = ["describe", "describe_type", "kind_of", "numba_types"]
 
 
 def describe(value: Any) -> Any:
@@ -46,6 +46,60 @@ def describe(value: Any) -> Any:
     if type(value) in (bool, int, float, complex):
         return ["scalar", np.dtype(type(value)).str]
     raise TypeError(f"no compiled function takes a {type(value).__name__}")
+
+
+def kind_of(value: Any) -> Any:
+    """Return what tells the types of arguments apart, in a microsecond; it can be hashed.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    object
+        Values of the same kind have the same description; the reverse need not hold.
+    """
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.ndim, value.flags.num
+    if isinstance(value, tuple):
+        return (type(value), *map(kind_of, value))
+    return type(value)
+
+
+def describe_type(numba_type: Any) -> Any:
+    """Return one of numba's types as :func:`describe` describes its values.
+
+    Parameters
+    ----------
+    numba_type : numba type
+
+    Returns
+    -------
+    list
+
+    Raises
+    ------
+    TypeError
+        When no value has that description.
+    """
+    types: Any = import_module("numba.core.types")
+    as_dtype = import_module("numba.np.numpy_support").as_dtype
+
+    described: Any = ["none"]
+    if isinstance(numba_type, types.Array):
+        readonly, aligned = not numba_type.mutable, numba_type.aligned
+        dtype = as_dtype(numba_type.dtype).str
+        described = ["array", dtype, numba_type.ndim, numba_type.layout, readonly, aligned]
+    elif isinstance(numba_type, types.BaseTuple):
+        kind = getattr(numba_type, "instance_class", None)
+        name = "" if kind is None else f"{kind.__module__}:{kind.__qualname__}"
+        described = ["tuple", name, [describe_type(item) for item in numba_type]]
+    elif isinstance(numba_type, (types.Number, types.Boolean)):
+        described = ["scalar", as_dtype(numba_type).str]
+    if numba_types(described) != numba_type:
+        raise TypeError(f"no argument is of type {numba_type}")
+    return described
 
 
 def numba_types(described: Any) -> Any:

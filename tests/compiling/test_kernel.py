@@ -15,7 +15,7 @@ import pytest
 from thorough import first
 
 from sparseopt.compiling import Mode, mode, override
-from sparseopt.compiling.signature import describe, numba_types
+from sparseopt.compiling.signature import describe, describe_type, numba_types
 from sparseopt.errors import ParamError
 
 KERNELS = '''
@@ -86,13 +86,13 @@ SMALL = """
 import json, sys, toy_kernels as toy
 import numpy as np
 values = toy.harmonic(np.zeros(4), 3), toy.ratio(1.0, 0.0) > 1e300
-print(json.dumps([*values, "numba" in sys.modules]))
+print(json.dumps([*values, toy.harmonic._run is not None, "numba" in sys.modules]))
 """
 
 
 def test_small_work_is_done_in_plain_python_without_numba_and_leaves_nothing(work: Path) -> None:
     code = SMALL.replace("toy.ratio(1.0, 0.0) > 1e300", "toy.ratio(1.0, 2.0)")
-    assert run(work, code) == [pytest.approx(6.25), 0.5, False]
+    assert run(work, code) == [pytest.approx(6.25), 0.5, False, False]
     assert not list((work / "forms").glob("*.form"))
 
 
@@ -103,11 +103,12 @@ def test_all_modes_say_the_same(work: Path, way: str) -> None:
         environment = {way: "1"}
     if way == "no numba":
         code = f"import sys; sys.modules['numba'] = None\n{SMALL}"
-        code = code.replace('"numba" in sys.modules', 'sys.modules["numba"] is not None')
+        code = code.replace('"numba" in sys.modules', "False")
         environment = {}
     if way != "now":
         code = code.replace("toy.ratio(1.0, 0.0) > 1e300", "True")
-    assert run(work, code, **environment) == [pytest.approx(6.25), True, way == "now"]
+    expected = [pytest.approx(6.25), True, way == "now", False]
+    assert run(work, code, **environment) == expected
 
 
 @pytest.mark.thorough
@@ -121,7 +122,79 @@ def test_what_no_other_process_compiles_is_compiled_here(work: Path, broken: str
         (work / "sitecustomize.py").write_text(FULL)
     else:
         code = f"import sys; sys.executable = '/nowhere/python'\n{SMALL}"
-    assert run(work, code, **environment) == [pytest.approx(6.25), True, True]
+    assert run(work, code, **environment) == [pytest.approx(6.25), True, True, True]
+
+
+MACHINE_CODE = """
+import json, sys, toy_kernels as toy
+import numpy as np
+
+def works():
+    x, halves = np.arange(6.0), np.arange(6.0)[::2]
+    assert toy.harmonic(np.zeros(4), 3) == toy.harmonic(np.zeros(4, np.float32), 3) == 6.25
+    assert toy.harmonic(halves, 1) == 6.0 + 1.0 + 1.0 / 2.0 + 1.0 / 3.0
+    assert toy.of_pair(toy.Pair(x, x[:, None]), 2.0) == 110.0
+    made = toy.pairs(x, 3)
+    assert type(made) is toy.Pair
+    assert made.a.tolist() == [1.0, 2.0, 3.0] and made.b.tolist() == [[0], [1], [4]]
+    x.setflags(write=False)
+    assert toy.pairs(x, 2).a.flags.writeable
+    try:
+        toy.refuse(1.0)
+    except ValueError as error:
+        assert error.args == ("it is positive",)
+    else:
+        raise AssertionError
+    assert sorted(toy.shuffled(np.arange(5.0))) == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert np.allclose(toy.inverse(np.array([[2.0, 1.0], [1.0, 3.0]])) * 5.0, [[3, -1], [-1, 2]])
+    return [name for name in sorted(vars(toy)) if getattr(vars(toy)[name], "_linked", None)]
+
+linked, without = works(), "numba" not in sys.modules
+import numba  # the same process goes on with it
+assert numba.njit(lambda x: x + 1)(3) == 4
+assert works() == linked
+print(json.dumps([linked, without]))
+"""
+MORE_KERNELS = """
+@compiled
+def pairs(x, n):
+    squares = np.empty((n, 1), np.int32)
+    for i in range(n):
+        squares[i, 0] = i * i
+    return Pair(x[:n] + 1.0, squares)
+
+@compiled
+def refuse(x):
+    if x > 0.0:
+        raise ValueError("it is positive")
+    return x
+
+@compiled
+def shuffled(x):
+    np.random.shuffle(x)
+    return x
+
+@compiled
+def inverse(x):
+    return np.linalg.inv(x)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere numba loads all forms")
+def test_machine_code_works_without_numba_and_beside_it(work: Path) -> None:
+    (work / "toy_kernels.py").write_text(KERNELS + MORE_KERNELS)
+    run(work, MACHINE_CODE, SPARSEOPT_COMPILE="now")
+    linked, without = run(work, MACHINE_CODE, SPARSEOPT_COMPILE="now")
+    assert linked == ["harmonic", "inverse", "of_pair", "pairs", "refuse", "shuffled"]
+    assert without
+
+
+def test_the_processor_has_the_name_that_numba_gives_it() -> None:
+    from numba.core.registry import cpu_target
+
+    from sparseopt.compiling.loader import host
+
+    assert host() == " ".join(map(str, cpu_target.target_context.codegen().magic_tuple()))
 
 
 FULL = """
@@ -148,7 +221,7 @@ with warnings.catch_warnings(record=True) as seen:
     total = toy.harmonic(x, 50_000)
 expected = 50_000 * float((1.0 / np.arange(1, 1001)).sum())
 assert abs(total - expected) < 1e-6 * expected, (total, expected)
-print(json.dumps([len(seen), "numba" in sys.modules]))
+print(json.dumps([len(seen), toy.harmonic._run is not None, "numba" in sys.modules]))
 """
 
 
@@ -159,7 +232,7 @@ def test_large_work_starts_over_compiled_while_it_runs(work: Path) -> None:
     forms = {path.name.partition("-")[0] for path in (work / "forms").glob("*.form")}
     assert forms == {"toy_kernels.harmonic", "toy_kernels.step"}
     # The next process finds them and needs neither another one nor a word.
-    assert run(work, LONG) == [0, True]
+    assert run(work, LONG) == [0, True, False]
 
 
 @pytest.mark.thorough
@@ -264,9 +337,13 @@ def test_types_are_found_without_numba_as_numba_finds_them() -> None:
         Two(matrix, 1),
         Two(matrix, matrix),
     ):
-        assert numba_types(json.loads(json.dumps(describe(value)))) == typeof(value)
+        described = json.loads(json.dumps(describe(value)))
+        assert numba_types(described) == typeof(value)
+        assert describe_type(typeof(value)) == described
     with pytest.raises(TypeError):
         describe("text")
+    with pytest.raises(TypeError):
+        describe_type(typeof("text"))
 
 
 def test_warm_up_refuses_what_it_does_not_know_and_loads_the_rest() -> None:

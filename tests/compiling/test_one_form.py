@@ -13,15 +13,18 @@ from sparseopt.problems.base import Array
 
 
 def forms() -> set[tuple[str, str]]:
-    """Return what is compiled in this process: functions and their signatures."""
+    """Return what is compiled or loaded in this process: functions and what tells forms apart."""
     kernels = {
         value
         for name, module in list(sys.modules.items())
         if name.startswith("sparseopt.")
         for value in vars(module).values()
-        if isinstance(value, Kernel) and "dispatcher" in vars(value)
+        if isinstance(value, Kernel)
     }
-    return {(k.__qualname__, str(sig)) for k in kernels for sig in k.dispatcher.overloads}
+    by_numba = {k: k.dispatcher.overloads for k in kernels if "dispatcher" in vars(k)}
+    return {(k.__qualname__, str(sig)) for k in by_numba for sig in by_numba[k]} | {
+        (k.__qualname__, str(function)) for k in kernels for function in k._linked.values()
+    }
 
 
 def read_only(array: Array) -> Array:
@@ -66,6 +69,7 @@ def test_one_form_for_all_layouts(make: Callable[[Array, Array], object]) -> Non
     with override(Mode.NOW):
         sparseopt.solve(make(X, y))
         before = forms()
+        assert before
         for layout in LAYOUTS:
             sparseopt.solve(make(layout(X), layout(y)))
             assert forms() == before

@@ -153,6 +153,7 @@ import json, os, random, sys
 import numpy as np, toy_kernels as toy
 from pathlib import Path
 from sparseopt.compiling.cache import FormCache
+from sparseopt.compiling.signature import describe
 sys.path.insert(0, {tests!r})
 from test_store import mutated
 
@@ -165,6 +166,7 @@ for _ in range({count}):
     path.write_bytes(mutated(whole, rng))
     cache = FormCache(toy.ratio.py_func, toy.ratio.targetoptions, lambda _: False, lambda: None)
     loaded += cache.load_overload(sig, dispatcher.targetctx) is not None
+    loaded += cache.link(list(map(describe, (1.0, 4.0)))) is not None
 print(json.dumps([loaded, os.path.exists("a-foreign-pickle-was-loaded")]))
 """
 
