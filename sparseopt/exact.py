@@ -41,6 +41,7 @@ ZERO, ONE = Fraction(0), Fraction(1)
 FEASIBLE, OBJECTIVE, CONIC, GAP = 1e-8, 1e-9, 1e-7, 1e-9  # margins, relative to the data's units
 LIMIT = 2**29  # bytes that an archive may unpack to
 DIGITS = Context(prec=45, Emin=-(10**9), Emax=10**9)
+COMPONENT_WORK = 5_000_000  # products of two entries of the data that a matrix may take
 
 
 class Refuted(Exception):
@@ -1131,6 +1132,12 @@ def kernel_terms(params, arrays):
 def sphere_size(A, a, d, x, objective, bound, arrays, result):
     """One size: the point, the gap, a cover of all supports by leaves, and a bound on each."""
     unit = max(max(abs(v) for row in A for v in row), max(map(abs, a)), abs(bound))
+    sphere_point(A, a, d, x, objective, bound, unit, result)
+    sphere_leaves(A, a, d, bound, arrays, unit)
+
+
+def sphere_point(A, a, d, x, objective, bound, unit, result):
+    """The length, the nonzeros and the value of a point, and the gap."""
     on = [i for i, v in enumerate(x) if v]
     square = sum(x[i] * x[i] for i in on)
     if len(on) > d or abs(square - 1) > 2e-8:
@@ -1145,6 +1152,10 @@ def sphere_size(A, a, d, x, objective, bound, arrays, result):
     gap = Fraction(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
     if result["status"] == "optimal" and bound - objective > max(gap, Fraction(GAP) * unit):
         raise Refuted("objective and bound do not meet")
+
+
+def sphere_leaves(A, a, d, bound, arrays, unit):
+    """A cover of all supports of size d by leaves, and the bound on each."""
     leaves = []
     for k, mu in enumerate(arrays["mu"]):
         fixed = {}
@@ -1202,6 +1213,55 @@ def covered(leaves, d, D, inside, outside):
         )
         for w in (True, False)
     )
+
+
+def check_component(header, arrays, result):
+    """The longest image of d columns: leaves for a kernel, norms of products for all others."""
+    columns = [exacts(column) for column in zip(*arrays["X"].rows(), strict=True)]
+    D, n, d = len(columns), len(columns[0]), header["params"]["d"]
+    certificate = result["certificate"]
+    if certificate is None or certificate["kind"] != "kernel-leaves":
+        raise Unproven("there is no certificate 'kernel-leaves'")
+    if n * D * D > COMPONENT_WORK:
+        raise Unproven(f"too large: {D} columns have more products than minutes allow")
+    A = [[sum(v * w for v, w in zip(x, y, strict=True)) for y in columns] for x in columns]
+    own = {name: table.values for name, table in certificate["arrays"].items()}
+    x, objective, bound = (
+        exacts(result["x"].values),
+        *map(exact, (result["objective"], result["bound"])),
+    )
+    if len(x) != D:
+        raise Refuted("x has another length")
+    unit = max(max(A[j][j] for j in range(D)), abs(bound))
+    sphere_point(A, [ZERO] * D, d, x, objective, bound, unit, result)
+    kernel, outside = own["kernel"], sorted(set(range(D)) - set(own["kernel"]))
+    if kernel != sorted(set(kernel)) or not set(kernel) <= set(range(D)):
+        raise Refuted("the kernel is no increasing list of columns")
+    more, inner = Fraction(GAP) * unit, [[A[i][j] for j in kernel] for i in kernel]
+    u = [largest([A[i][i] for i in kernel], k) for k in range(d + 1)]
+    for k, stated in zip(own["sizes"], exacts(own["bounds"]), strict=True):
+        leaves = {
+            name.removesuffix(f"_{k}"): v for name, v in own.items() if name.endswith(f"_{k}")
+        }
+        sphere_leaves(inner, [ZERO] * len(kernel), k, stated, leaves, unit)
+        u[k] = min(u[k], stated if k == d else stated + more)
+    if len(kernel) >= d and u[d] > bound + more:
+        raise Refuted(f"nothing proves the bound within the {len(kernel)} columns of the kernel")
+    for m in range(max(1, d - len(kernel)), min(d, len(outside)) + 1):
+        rows = [
+            A[j][j] + largest([abs(A[j][i]) for i in outside if i != j], m - 1) for j in outside
+        ]
+        q = min(largest([A[j][j] for j in outside], m), max(rows))
+        c = largest([largest([A[j][i] ** 2 for i in kernel], d - m) for j in outside], m)
+        left = bound + more - u[d - m], bound + more - q
+        if min(left) < 0 or left[0] * left[1] < c:
+            raise Refuted(f"supports with {m} columns outside the kernel may exceed the bound")
+    return f"optimal up to the gap stated, for {d} of {D} columns, {len(kernel)} in the kernel"
+
+
+def largest(values, count):
+    """The sum of the largest values, of all where there are fewer."""
+    return sum(sorted(values, reverse=True)[:count], ZERO)
 
 
 def row_pairs(arrays):
@@ -2315,6 +2375,7 @@ CHECKS = {
     "strs": check_sphere,
     "strs-path": check_sphere,
     "kernel-selection": check_sphere,
+    "sparse-component": check_component,
     "budget-tables": check_budget,
     "l0-graphical-model": check_budget,
     "misdp": check_misdp,

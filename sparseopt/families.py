@@ -167,6 +167,7 @@ _CLASSES = "sparseopt.generators.classification"
 _NETWORKS = "sparseopt.generators.networks"
 _GRAPHS = "sparseopt.generators.graphs"
 _SAMPLES = "sparseopt.generators.two_samples"
+_COMPONENTS = "sparseopt.generators.components"
 _MISDP = "sparseopt.generators.misdp"
 _SUBSPACES = "sparseopt.generators.subspaces"
 _PATHS = "sparseopt.io.results.paths"
@@ -271,6 +272,18 @@ STRS = Family(
         "gaussian-mixture": f"{_SAMPLES}:gaussian_mixture",
     },
     pictures={"supports": "sparseopt.pictures.paths:plot_integers"},
+)
+
+COMPONENT = Family(
+    name="component",
+    problems={"sparse-component": "sparseopt.problems.component.problem:SparseComponent"},
+    verifier="sparseopt.checking.component.verifier:verify",
+    samples="sparseopt.testing.component:component_samples",
+    small={"sparse-component": ("spiked-covariance", {"n": 20, "D": 12, "d": 3})},
+    generators={
+        "spiked-covariance": f"{_COMPONENTS}:spiked_covariance",
+        "expression-modules": f"{_COMPONENTS}:expression_modules",
+    },
 )
 
 TWOSAMPLE = Family(

@@ -22,6 +22,7 @@ _OWN: Mapping[str, tuple[str, str]] = {
     "strs-oa": ("strs", "sparseopt.solvers.strs.oa:SphereOuterApproximation"),
     "strs-cip": ("strs", "sparseopt.solvers.strs.cip:ConvexIntegerProgram"),
     "truncation": ("strs", "sparseopt.solvers.strs.truncation:Truncation"),
+    "component-bnb": ("component", "sparseopt.solvers.strs.component:ComponentBranchAndBound"),
     "strs-annealing": ("twosample", "sparseopt.solvers.strs.annealing:AnnealedSelection"),
     "l0-tables": ("budget", "sparseopt.solvers.l0.l0_tables:L0Tables"),
     "spica": ("budget", "sparseopt.solvers.l0.spica:Spica"),

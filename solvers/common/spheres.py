@@ -280,7 +280,7 @@ def first_incumbent(
         How many of the best truncations are improved by swaps.
     control : Control
         With the warm start, a result or a point.
-    smaller : int array of shape (k,) with k < d, optional
+    smaller : int array of shape (k,) with k <= d, optional
         A support to which the best variables are added, one after the other.
     """
     found = refit(A, a, truncations(A, a, d))[:starts]
@@ -289,6 +289,7 @@ def first_incumbent(
         support = np.sort(np.argsort(-np.abs(given), kind="stable")[:d])
         found = [refit(A, a, support[None])[0], *found]
     if smaller is not None:
+        grown = refit(A, a, smaller[None])[0]
         while len(smaller) < d:
             more = np.setdiff1d(np.arange(len(a)), smaller)
             each = np.column_stack([np.broadcast_to(smaller, (len(more), len(smaller))), more])

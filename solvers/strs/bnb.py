@@ -24,7 +24,7 @@ from .settings import PROVEN_GAP
 if TYPE_CHECKING:
     from .multipliers import Multipliers
 
-__all__ = ["SphereBranchAndBound"]
+__all__ = ["Solved", "SphereBranchAndBound", "solve_exactly"]
 
 _DEFAULT_GAP = SolveParams().rel_gap
 
@@ -81,13 +81,13 @@ class SphereBranchAndBound(Backend):
 
             prepare(warm_up)
         if isinstance(problem, STRS) and isinstance(problem.asked(params), int):
-            return _solve_exactly(problem, params, options, control).result
+            return solve_exactly(problem, params, options, control).result
         assert isinstance(problem, SphereProblem)
         return _solve_sizes(problem, params, options, control)
 
 
 @dataclass(frozen=True, eq=False)
-class _Solved:
+class Solved:
     """A result, and what is of use for the next size.
 
     Attributes
@@ -103,13 +103,14 @@ class _Solved:
     root: Multipliers | None
 
 
-def _solve_exactly(
+def solve_exactly(
     problem: STRS,
     params: SolveParams,
     options: Mapping[str, Any],
     control: Control,
-    before: _Solved | None = None,
-) -> _Solved:
+    support: Array | None = None,
+    warm: Multipliers | None = None,
+) -> Solved:
     """Find an incumbent, and search until a limit is reached or the gap is closed.
 
     Parameters
@@ -117,17 +118,18 @@ def _solve_exactly(
     problem : STRS
     params, options : of the backend strs-bnb
     control : Control
-    before : _Solved, optional
-        Of the same data with fewer nonzeros: the incumbent and the multipliers start there.
+    support : int array of shape (k,) with k <= d, optional
+        A good one: the incumbent starts there, too.
+    warm : Multipliers, optional
+        On all variables, those of the same data with fewer nonzeros.
     """
     from .tree import SupportTree
 
     scaled = Scaled.of(problem)
     gap = params.rel_gap if params.rel_gap > _DEFAULT_GAP else PROVEN_GAP
-    smaller = None if before is None else before.support
     tree = SupportTree(
         scaled,
-        best=first_incumbent(scaled.A, scaled.a, scaled.d, options["starts"], control, smaller),
+        best=first_incumbent(scaled.A, scaled.a, scaled.d, options["starts"], control, support),
         rel_tolerance=gap / 2.0,
         abs_tolerance=scaled.abs_tolerance(params),
         control=control,
@@ -135,7 +137,7 @@ def _solve_exactly(
         polish=options["polish_nodes"],
         node_limit=params.node_limit,
         capacity=options["certificate_numbers"],
-        warm=None if before is None else before.root,
+        warm=warm,
     )
     limit = tree.run()
     bound = tree.bound
@@ -161,8 +163,8 @@ def _solve_exactly(
         nodes=tree.nodes,
         notes=tuple(notes),
     )
-    root = tree.root if tree.root is not None or before is None else before.root
-    return _Solved(result, tree.best.support, root)
+    root = warm if tree.root is None else tree.root
+    return Solved(result, tree.best.support, root)
 
 
 def _solve_sizes(
@@ -171,11 +173,10 @@ def _solve_sizes(
     """Solve for the sizes that were asked, from the first on, until the last one or a limit."""
     sizes = problem.asked(params)
     assert isinstance(sizes, tuple)
-    solved: list[_Solved] = []
+    solved: list[Solved] = []
     for d in sizes:
-        solved.append(
-            _solve_exactly(problem.at(d), params, options, control, solved[-1] if solved else None)
-        )
+        before = (solved[-1].support, solved[-1].root) if solved else ()
+        solved.append(solve_exactly(problem.at(d), params, options, control, *before))
         last = solved[-1].result
         control.progress(
             f"d = {d}",

@@ -46,6 +46,7 @@ __all__ = [
     "SOLVER_MARGIN",
     "TINY",
     "WORK_PER_CHECK",
+    "EliminationSettings",
     "SupportTreeSettings",
 ]
 
@@ -142,6 +143,49 @@ class SupportTreeSettings:
     def start_of(self, a: Array) -> float:
         """Return the part of the data to start with."""
         return self.start_linear if a.any() else self.start
+
+
+# ---- the elimination of variables
+
+
+@dataclass(frozen=True)
+class EliminationSettings:
+    """How a kernel grows out of which the others are eliminated.
+
+    Attributes
+    ----------
+    kernel : int
+        Largest number of variables in it: an evaluation of the row bound takes its cube.
+    batch : int
+        Variables that it takes in at most for each number of variables outside.
+    share : float
+        Part of the distance between estimates and target that the bounds of norms may use; the
+        rest is for the gaps of the kernel's own bounds.
+    slack : float
+        Part of the room that a bound of the kernel is given which is asked of its tree.
+    level : float
+        Threshold of the products: where all products of a column are there, its row takes this
+        part of the way from its square to the target.
+    kept : int
+        Products that are kept of each column, beyond the d - 1 that a bound needs: some of their
+        partners go into the kernel.
+    products : int
+        Most that are kept altogether; beyond, the threshold is raised.
+    block : int
+        Columns of a block: 16 MB for the products of two of them.
+    rounds : int
+        How often the kernel may grow after its bounds turned out too weak.
+    """
+
+    kernel: int = 300
+    batch: int = 16
+    share: float = 0.95
+    slack: float = 0.9
+    level: float = 0.5
+    kept: int = 24
+    products: int = 10_000_000
+    block: int = 2048
+    rounds: int = 12
 
 
 # ---- the ADMM for the relaxation

@@ -19,9 +19,13 @@ from sparseopt.api import solve
 from sparseopt.estimators.base import spread
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
+from sparseopt.problems.component.problem import SparseComponent
 from sparseopt.problems.strs.problem import STRS
 
 __all__ = ["SparsePCA"]
+
+_MANY = 1000
+"""Features beyond which S is not formed: variables are eliminated from X itself."""
 
 
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -30,6 +34,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     .. math:: \max_v v'Sv \quad\text{subject to}\quad \|v\|_2 = 1,\; \|v\|_0 \le k
 
     with a proof of optimality. The next component maximises the same on S deflated by those before.
+    Up to 1,000 features this is a :class:`~sparseopt.problems.STRS`; with more S is never formed,
+    and the problem a :class:`~sparseopt.problems.SparseComponent` of the data.
 
     Parameters
     ----------
@@ -117,14 +123,16 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.mean_ = X.mean(axis=0)
         self.scale_ = spread(X, np.ones(n), True) if self.standardize else np.ones(d)
         Z = np.where(np.ptp(X, axis=0) > 0.0, (X - self.mean_) / self.scale_, 0.0)
-        S = Z.T @ Z / (n if self.standardize else n - 1)
+        Z /= np.sqrt(n if self.standardize else n - 1)
         sizes = np.broadcast_to(self.n_nonzeros, (self.n_components,))
         self.results_: list[Any] = []
         vectors: list[Array] = []
-        left = S
+        left = Z
         for size in sizes:
             asked = SolveParams(time_limit=self.time_limit)
-            problem = STRS(A=left, d=min(int(size), d))
+            k = min(int(size), d)
+            many = d > _MANY
+            problem = SparseComponent(X=left, d=k) if many else STRS(A=left.T @ left, d=k)
             result = solve(problem, backend=self.backend, params=asked).raise_for_status()
             v = np.asarray(result.x)
             v = v * np.sign(v[np.abs(v).argmax()])
@@ -136,32 +144,33 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.status_ = [str(result.status) for result in self.results_]
         self.bound_ = np.array([result.bound for result in self.results_], dtype=float)
         self.gap_ = np.array([result.gap for result in self.results_], dtype=float)
-        self._explain(S)
+        self._explain(Z)
         return self
 
-    def _deflated(self, S: Array, v: Array, before: list[Array]) -> Array:
-        """Return S without what v explains."""
+    def _deflated(self, Z: Array, v: Array, before: list[Array]) -> Array:
+        """Return the data without what v explains: S = Z'Z is deflated with them."""
         if self.deflation == "schur":
-            Sv = S @ v
-            total = float(v @ Sv)
-            left = S - np.outer(Sv, Sv) / total if total > 0.0 else S
-        else:
-            if self.deflation == "orthogonal" and before:
-                Q = np.linalg.qr(np.array(before).T)[0]
-                rest = v - Q @ (Q.T @ v)
-                norm = float(np.linalg.norm(rest))
-                v = rest / norm if norm > 1e-12 else np.zeros_like(v)
-            P = np.eye(len(v)) - np.outer(v, v)
-            left = P @ S @ P
-        return np.asarray((left + left.T) / 2.0)
+            image = Z @ v
+            length = float(np.linalg.norm(image))
+            if length == 0.0:
+                return Z
+            image /= length
+            return np.asarray(Z - np.outer(image, image @ Z))
+        if self.deflation == "orthogonal" and before:
+            Q = np.linalg.qr(np.array(before).T)[0]
+            rest = v - Q @ (Q.T @ v)
+            norm = float(np.linalg.norm(rest))
+            v = rest / norm if norm > 1e-12 else np.zeros_like(v)
+        return np.asarray(Z - np.outer(Z @ v, v))
 
-    def _explain(self, S: Array) -> None:
-        V = self.components_
-        self.explained_variance_ = np.einsum("ij,jk,ik->i", V, S, V)
-        values, basis = np.linalg.eigh(S)
-        root = np.sqrt(np.maximum(values, 0.0))[:, None] * basis.T
-        self.adjusted_variance_ = np.diag(np.linalg.qr(root @ V.T)[1]) ** 2
-        total = float(np.trace(S)) or 1.0
+    def _explain(self, Z: Array) -> None:
+        scores = Z @ self.components_.T
+        self.explained_variance_ = np.einsum("ij,ij->j", scores, scores)
+        adjusted = np.zeros(scores.shape[1])
+        root = np.diag(np.linalg.qr(scores)[1])
+        adjusted[: len(root)] = root**2
+        self.adjusted_variance_ = adjusted
+        total = float(np.einsum("ij,ij->", Z, Z)) or 1.0
         self.explained_variance_ratio_ = self.explained_variance_ / total
         self.adjusted_variance_ratio_ = self.adjusted_variance_ / total
 

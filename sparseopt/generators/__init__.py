@@ -30,6 +30,7 @@ from sparseopt.backend import Option
 from sparseopt.errors import ParamError
 from sparseopt.families import families
 from sparseopt.generators.classification import l1_svm, lpd, two_classes
+from sparseopt.generators.components import expression_modules, spiked_covariance
 from sparseopt.generators.draws import valid_seed
 from sparseopt.generators.graphs import (
     GraphSample,
@@ -109,6 +110,7 @@ __all__ = [
     "dantzig_43",
     "describe",
     "differential_network_44",
+    "expression_modules",
     "gaussian_chain",
     "gaussian_laplace",
     "gaussian_mixture",
@@ -146,6 +148,7 @@ __all__ = [
     "settings",
     "skewed_directions",
     "sparse_directions",
+    "spiked_covariance",
     "stopping_value",
     "strs_misdp",
     "truss_topology",

@@ -5,6 +5,7 @@ from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.column_blocks import ColumnBlocks
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.budget.tables import BudgetTables
+from sparseopt.problems.component.problem import SparseComponent
 from sparseopt.problems.misdp.builder import MISDPBuilder
 from sparseopt.problems.misdp.cones import SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.misdp.problem import MISDP
@@ -66,6 +67,7 @@ __all__ = [
     "STRSPath",
     "SecondOrderCone",
     "SemidefiniteBlock",
+    "SparseComponent",
     "SufficientReduction",
     "problem_kinds",
     "register_kernel",

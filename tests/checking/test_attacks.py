@@ -27,6 +27,7 @@ from sparseopt.problems import (
     L0GraphicalModel,
     LADLasso,
     ParametricLP,
+    SparseComponent,
     STRSPath,
 )
 from sparseopt.proofs.neighbours import support_losses
@@ -87,6 +88,12 @@ def strs_path(seed):
     return STRSPath(A=_matrix(seed), a=_matrix(seed + 50)[0], d_max=4)
 
 
+def component(seed):
+    X = np.random.default_rng(seed).normal(size=(12, 9))
+    X[:, :3] += 2.0 * X[:, :1]
+    return SparseComponent(X, d=3)
+
+
 def kernels(seed):
     rng = np.random.default_rng(seed)
     return KernelSelection(rng.normal(size=(30, 5)), rng.normal(size=(30, 5)) + 0.5, "linear", d=2)
@@ -113,6 +120,7 @@ CASES = {
     "ising graph": (ising, {}),
     "strs": (strs, {}),
     "strs path": (strs_path, {}),
+    "component": (component, {}),
     "kernels": (kernels, {}),
     "misdp": (misdp, {}),
 }

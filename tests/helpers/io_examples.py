@@ -35,6 +35,7 @@ from sparseopt.problems import (
     PiecewiseLinearProgram,
     QuantileLasso,
     RobustSubspace,
+    SparseComponent,
     STRSPath,
     SufficientReduction,
 )
@@ -170,6 +171,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "selection-quadratic": lambda: KernelSelection(
         rng().normal(size=(5, 3)), rng().random((5, 3)), "quadratic", d=1
     ),
+    "component": lambda: SparseComponent(rng().normal(size=(4, 6)), d=2),
     "strs-path": lambda: STRSPath(A=np.diag([3.0, 2.0, 1.0]), a=np.array([0.5, 0.0, -1.0])),
     "strs": lambda: STRS(A=np.diag([3.0, 2.0, 1.0]), a=np.array([0.5, 0.0, -1.0]), d=2),
     "misdp": misdp,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 if TYPE_CHECKING:
     from sparseopt.params import SolveParams
 
-__all__ = ["STRS", "STRSPath", "SphereProblem"]
+__all__ = ["STRS", "STRSPath", "SphereProblem", "standardised"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -233,32 +234,11 @@ class STRS(SphereProblem):
         ProblemError
             When n < 2, a column is constant and correlations are asked for, or d is out of range.
         """
-        data = as_matrix("X", X)
-        n = data.shape[0]
-        if kind not in ("correlation", "covariance"):
-            raise ProblemError(f"kind is {kind!r}; expected 'correlation' or 'covariance'", "kind")
-        if n < 2:
-            raise ProblemError(f"X has {n} row; expected at least 2 observations", "X")
-        # Dividing by the largest entry first keeps the squares of very large or small data finite.
-        size = np.abs(data).max(axis=0)
-        unit = np.where(size > 0.0, size, 1.0)
-        scaled = data / unit
-        constant = (scaled == scaled[0]).all(axis=0)
-        centred = np.where(constant, 0.0, scaled - scaled.mean(axis=0))
-        if kind == "covariance":
-            centred = centred * unit
-            return cls(A=centred.T @ centred / (n - 1), d=d)
-        if constant.any():
-            where = np.flatnonzero(constant).tolist()
-            raise ProblemError(
-                f"X has constant columns, {where}, which have no correlation: drop them, or use "
-                "kind='covariance'",
-                "X",
-            )
-        centred /= np.linalg.norm(centred, axis=0)
-        correlation = centred.T @ centred
-        np.fill_diagonal(correlation, 1.0)
-        return cls(A=correlation, d=d)
+        Z = standardised(X, kind)
+        A = Z.T @ Z
+        if kind == "correlation":
+            np.fill_diagonal(A, 1.0)
+        return cls(A=A, d=d)
 
     @classmethod
     def from_two_samples(
@@ -413,3 +393,42 @@ class STRSPath(SphereProblem):
     @property
     def size(self) -> Mapping[str, int]:
         return {"D": self.A.shape[0], "d_max": self.last}
+
+
+def standardised(X: Array, kind: Literal["correlation", "covariance"]) -> Array:
+    """Return Z of the shape of X so that Z'Z is the correlation or covariance matrix of X.
+
+    Parameters
+    ----------
+    X : array of shape (n, D)
+        With n >= 2.
+    kind : {"correlation", "covariance"}
+        Covariances are divided by n - 1.
+
+    Raises
+    ------
+    ProblemError
+        When n < 2, or a column is constant and correlations are asked for.
+    """
+    data = as_matrix("X", X)
+    n = data.shape[0]
+    if kind not in ("correlation", "covariance"):
+        raise ProblemError(f"kind is {kind!r}; expected 'correlation' or 'covariance'", "kind")
+    if n < 2:
+        raise ProblemError(f"X has {n} row; expected at least 2 observations", "X")
+    # Dividing by the largest entry first keeps the squares of very large or small data finite.
+    size = np.abs(data).max(axis=0)
+    unit = np.where(size > 0.0, size, 1.0)
+    scaled = data / unit
+    constant = (scaled == scaled[0]).all(axis=0)
+    centred = np.where(constant, 0.0, scaled - scaled.mean(axis=0))
+    if kind == "covariance":
+        return np.asarray(centred * (unit / math.sqrt(n - 1)))
+    if constant.any():
+        where = np.flatnonzero(constant).tolist()
+        raise ProblemError(
+            f"X has constant columns, {where}, which have no correlation: drop them, or use "
+            "kind='covariance'",
+            "X",
+        )
+    return np.asarray(centred / np.linalg.norm(centred, axis=0))

@@ -1,0 +1,1 @@
+"""The checker of sparse principal components of data with many variables."""
