@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sparseopt.paths.parametric import ParametricPath
+from sparseopt.problems import PiecewiseLinearProgram
 from sparseopt.problems.base import Array
 from sparseopt.proofs.double_double import DoubleDouble, Singular, System, exact_block, product
 
@@ -33,7 +35,14 @@ from .settings import (
 )
 from .state import Entries, SegmentRecords, SingularKernel
 
-__all__ = ["ILL_CONDITIONED", "Walked", "affordable", "exact_matrix", "follow_precisely"]
+__all__ = [
+    "ILL_CONDITIONED",
+    "Walked",
+    "affordable",
+    "beyond_precision",
+    "exact_matrix",
+    "follow_precisely",
+]
 
 
 _FAILURES = ("slow_progress", "infeasible_below", "unbounded_below")
@@ -47,6 +56,32 @@ ILL_CONDITIONED = {
     False: f"the data are ill-conditioned: digits may be lost; {_ADVICE}",
 }
 """Notes for the user, by whether the path is walked again."""
+
+
+def beyond_precision(program: PiecewiseLinearProgram, path: ParametricPath) -> float | None:
+    r"""Return the lam below which the last digits of the data decide what is feasible.
+
+    Changes of A in its last digit move row i of A theta by up to
+    :math:`\epsilon \sum_j |A_{ij} \theta_j|`, eps = 2.2e-16. Where that is more than every kink,
+    the rows state nothing that rounding of the data leaves true.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+        In the user's units.
+    path : ParametricPath
+
+    Returns
+    -------
+    float or None
+        Where the first segment begins at whose end this is so; None without one.
+    """
+    epsilon = float(np.finfo(float).eps)
+    for lam, above in zip(path.low.tolist(), path.high.tolist(), strict=True):
+        moved = epsilon * program.A.abs_matvec(np.abs(path.at(lam)))
+        if moved.max() > np.abs(program.psi.kinks_at(lam)).max():
+            return float(above if np.isfinite(above) else lam)
+    return None
 
 
 def affordable(program: ScaledProgram, pivots: int, paths: int = 1) -> bool:

@@ -21,7 +21,13 @@ from . import core
 from .basis import AffineBasis
 from .candidates import CandidateProgram
 from .follow import Ending, follow
-from .precise import ILL_CONDITIONED, affordable, exact_matrix, follow_precisely
+from .precise import (
+    ILL_CONDITIONED,
+    affordable,
+    beyond_precision,
+    exact_matrix,
+    follow_precisely,
+)
 from .products import rough_product
 from .program import ScaledProgram
 from .recorder import Recorder, assemble, mismatch
@@ -62,6 +68,28 @@ class HomotopySolve:
 
     def path(self, end: float) -> Result:
         """Solve for all lam down to `end`."""
+        result = self._path(end)
+        path = result.path
+        if ILL_CONDITIONED[True] not in self.control.notes:
+            return result
+        parts: list[tuple[PiecewiseLinearProgram, ParametricPath]] = []
+        if isinstance(path, ColumnwisePath) and isinstance(self.problem, ColumnwiseProblem):
+            parts = [
+                (self.problem.column(k).canonical(), part) for k, part in enumerate(path.columns)
+            ]
+        elif isinstance(path, ParametricPath):
+            parts = [(self.canonical, path)]
+        ends = [lam for part in parts if (lam := beyond_precision(*part)) is not None]
+        if not ends:
+            return result
+        note = (
+            f"below lam = {max(ends):.6g} the coefficients become so large that the last "
+            "digits of the data decide what is feasible: data rounded otherwise may have no "
+            "solution there"
+        )
+        return result.with_changes(notes=(*result.notes, note))
+
+    def _path(self, end: float) -> Result:
         if isinstance(self.problem, ColumnwiseProblem):
             together = solve_columns(self.problem, end, self.params, self.control)
             if together is not None:

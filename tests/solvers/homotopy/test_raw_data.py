@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import random_models
 import raw_data
 from thorough import first
 
 import sparseopt
-from sparseopt.problems import CLIME, DantzigSelector
+from sparseopt.problems import CLIME, LPD, DantzigSelector
 
 REGULAR = 1e10
 """Condition number of columns, in units of their own, up to which a path is to be verified."""
@@ -35,6 +36,19 @@ def test_an_offset_costs_no_digits_of_the_gram_matrix():
     least_squares = np.linalg.lstsq(X, y, rcond=None)[0]
     assert np.allclose(result.x, least_squares, rtol=0.0, atol=1e-6)
     assert any("ill-conditioned" in note for note in result.notes)
+
+
+def test_solutions_that_the_last_digits_of_the_data_decide_are_noted():
+    """S is singular up to its last bits: below lam = 1.07 its solutions have entries of 1e16."""
+    result = sparseopt.solve(random_models.case("lpd", 77))
+    notes = [note for note in result.notes if "last digits of the data" in note]
+    assert len(notes) == 1
+    assert "lam = 1.07117 " in notes[0]
+    assert np.abs(result.path.at(1.0712)).max() < 100.0
+    assert np.abs(result.path.at(1.0)).max() > 1e15
+    singular = LPD(np.ones((2, 2)), np.array([1.0, 1.0 + 1e-6]))
+    usual = sparseopt.solve(singular)
+    assert not any("last digits" in note for note in usual.notes)
 
 
 def test_columns_of_a_covariance_without_centring_end():
