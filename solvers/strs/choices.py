@@ -14,7 +14,7 @@ from sparseopt.problems.base import Array
 from ..common.compiled import compiled
 from .settings import ROOT_STEPS
 
-__all__ = ["choose", "sum_of_largest"]
+__all__ = ["choose", "choose_each", "sum_of_largest"]
 
 
 @compiled
@@ -88,34 +88,52 @@ def choose(v: Array, k: int, epsilon: float, nu: float, s: Array) -> tuple[float
 
 @choose.in_numpy
 def _(v: Array, k: int, epsilon: float, nu: float, s: Array) -> tuple[float, float, float]:
-    if k <= 0 or k >= len(v):
-        s[:] = 1.0 if k > 0 else 0.0
-        total = float(s @ v)
-        return total, total, nu
-    t: Array
-    low, high = v.min() - epsilon, v.max()
-    if not low < nu < high:
-        nu = 0.5 * (low + high)
+    soft, hard, thresholds, weights = choose_each(v[None], k, epsilon, np.array([nu]))
+    s[:] = weights[0]
+    return float(soft[0]), float(hard[0]), float(thresholds[0])
+
+
+def choose_each(v: Array, k: int, epsilon: float, nu: Array) -> tuple[Array, Array, Array, Array]:
+    """Return what :func:`choose` does of many rows, in array operations, and the weights.
+
+    Parameters
+    ----------
+    v : array of shape (n, m)
+    k : int
+    epsilon : float
+        Smoothing, > 0.
+    nu : array of shape (n,)
+        Guesses of the thresholds.
+
+    Returns
+    -------
+    soft, hard, nu : arrays of shape (n,)
+    weights : array of shape (n, m)
+    """
+    m = v.shape[1]
+    if k <= 0 or k >= m:
+        total = v.sum(axis=1) if k > 0 else np.zeros(len(v))
+        return total, total, nu, np.full(v.shape, 1.0 if k > 0 else 0.0)
+    low, high = v.min(axis=1) - epsilon, v.max(axis=1)
+    nu = np.where((low < nu) & (nu < high), nu, 0.5 * (low + high))
+    done = np.zeros(len(v), dtype=bool)
     for _step in range(ROOT_STEPS):
-        t = ((v - nu) / epsilon).clip(0.0, 1.0)
-        excess = t.sum() - k
-        if abs(excess) <= 1e-12 * k:
+        t = ((v - nu[:, None]) / epsilon).clip(0.0, 1.0)
+        excess = t.sum(axis=1) - k
+        done |= abs(excess) <= 1e-12 * k
+        low = np.where(excess > 0.0, nu, low)
+        high = np.where(excess > 0.0, high, nu)
+        between = ((t > 0.0) & (t < 1.0)).sum(axis=1)
+        step = np.where(between > 0, nu + excess * epsilon / np.maximum(between, 1), low)
+        step = np.where((low < step) & (step < high), step, 0.5 * (low + high))
+        done |= step == nu
+        if done.all():
             break
-        if excess > 0.0:
-            low = nu
-        else:
-            high = nu
-        between = np.count_nonzero((t > 0.0) & (t < 1.0))
-        step = nu + excess * epsilon / between if between > 0 else low
-        if not low < step < high:
-            step = 0.5 * (low + high)
-        if step == nu:
-            break
-        nu = step
-    t = ((v - nu) / epsilon).clip(0.0, 1.0)
-    s[:] = t
-    soft = k * nu + t @ (v - nu) + 0.5 * epsilon * (t @ (1.0 - t))
-    return float(soft), float(np.sort(v)[-k:].sum()), float(nu)
+        nu = np.where(done, nu, step)
+    over = v - nu[:, None]
+    t = (over / epsilon).clip(0.0, 1.0)
+    soft = k * nu + (t * (over + 0.5 * epsilon * (1.0 - t))).sum(axis=1)
+    return soft, np.partition(v, m - k, axis=1)[:, m - k :].sum(axis=1), nu, t
 
 
 @compiled

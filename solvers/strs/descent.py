@@ -201,6 +201,25 @@ def direction(state: Iterate, missing: float) -> Array:
     return p
 
 
+@direction.in_numpy
+def _(state: Iterate, missing: float) -> Array:
+    steps, changes, g = state.steps, state.changes, state.gradient
+    stored, K = int(state.numbers[_STORED]), len(steps)
+    if stored == 0:
+        return -0.1 * missing / max(float(g @ g), TINY) * g
+    p = -g
+    newest_first = [k % K for k in range(stored - 1, max(0, stored - K) - 1, -1)]
+    factors = []
+    for k in newest_first:
+        factors.append(state.inverse[k] * (steps[k] @ p))
+        p -= factors[-1] * changes[k]
+    k = newest_first[0]
+    p /= state.inverse[k] * (changes[k] @ changes[k])
+    for k, factor in zip(reversed(newest_first), reversed(factors), strict=True):
+        p += (factor - state.inverse[k] * (changes[k] @ p)) * steps[k]
+    return p
+
+
 @compiled
 def remember(state: Iterate, new_x: Array, new_gradient: Array) -> None:
     """Store a step and its change of the gradient, unless their product is rounding.

@@ -36,7 +36,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
-from .choices import choose, sum_of_largest
+from .choices import choose, choose_each, sum_of_largest
 from .spectrum import gram, smoothed_maximum
 
 __all__ = ["NodeData", "RelaxedSupport", "Smoothing", "evaluate", "row_terms"]
@@ -190,6 +190,19 @@ def row_terms(l: Array, L: Array, inside: Array, d: int) -> Array:
     return h
 
 
+@row_terms.in_numpy
+def _(l: Array, L: Array, inside: Array, d: int) -> Array:
+    squares, fixed = L**2, np.count_nonzero(inside)
+    np.fill_diagonal(squares, 0.0)
+    inner = squares[:, inside == 1].sum(axis=1)
+    # A zero of the diagonal among the free entries changes no sum of the largest.
+    largest = np.sort(squares[:, inside == 0], axis=1)[:, ::-1].cumsum(axis=1)
+    largest = np.hstack([np.zeros((len(l), 1)), largest])
+    k = np.clip(d - 1 - fixed + (inside == 1), 0, largest.shape[1] - 1)
+    r = np.sqrt(inner + largest[np.arange(len(l)), k])
+    return _row_maximum_each(abs(l), np.diagonal(L), r)[0]
+
+
 @compiled
 def bordered_matrix(node: NodeData, x: Array) -> Array:
     """Return A - (L + L')/2, with a border ((-w, (a - l)'/2), ...) where there is a linear term.
@@ -299,27 +312,62 @@ def _(node: NodeData, smoothing: Smoothing, x: Array, gradient: Array, threshold
     n = len(node.a)
     l, L = x[1 : 1 + n], x[1 + n :].reshape(n, n)
     gl, gL = gradient[1 : 1 + n], gradient[1 + n :].reshape(n, n)
-    terms, inside = np.empty((4, n)), node.inside == 1
+    inside = node.inside == 1
     gL[:] = np.where(inside, L, 0.0)
     np.fill_diagonal(gL, 0.0)
     square = np.einsum("ij,ij->i", gL, gL)
-    for i in range(n):
-        free = ~inside
-        free[i] = False
-        k = node.d - 1 - (np.count_nonzero(inside) - inside[i])
-        shares = np.empty(np.count_nonzero(free))
-        soft, hard, thresholds[i] = choose(
-            L[i, free] ** 2, k, smoothing.squares, thresholds[i], shares
+    hard = square.copy()
+    # Rows of variables that are fixed in choose among all free ones, the others leave one out.
+    fixed = int(np.count_nonzero(inside))
+    for rows, m, k in (
+        (np.flatnonzero(inside), n - fixed, node.d - fixed),
+        (np.flatnonzero(~inside), max(0, n - fixed - 1), node.d - 1 - fixed),
+    ):
+        free = ~inside & (np.arange(n) != rows[:, None])
+        at = np.nonzero(free)[1].reshape(len(rows), m)
+        entries = L[rows[:, None], at]
+        more, exact, thresholds[rows], shares = choose_each(
+            entries**2, k, smoothing.squares, thresholds[rows]
         )
-        gL[i, free] = shares * L[i, free]
-        r = sqrt(square[i] + soft + smoothing.root)
-        size = sqrt(l[i] * l[i] + smoothing.root) if node.border else 0.0
-        terms[0, i], c, s = row_maximum(size, L[i, i], r)
-        exact = abs(l[i]) if node.border else 0.0
-        terms[1, i] = row_maximum(exact, L[i, i], sqrt(square[i] + hard))[0]
-        terms[2, i], terms[3, i] = c, c * s / r
-        gl[i] = c * l[i] / size if node.border else 0.0
+        square[rows] += more
+        hard[rows] += exact
+        gL[rows[:, None], at] = shares * entries
+    r = np.sqrt(square + smoothing.root)
+    size = np.sqrt(l**2 + smoothing.root) if node.border else np.zeros(n)
+    terms = np.empty((4, n))
+    terms[0], c, s = _row_maximum_each(size, np.diagonal(L), r)
+    exact_size = abs(l) if node.border else np.zeros(n)
+    terms[1] = _row_maximum_each(exact_size, np.diagonal(L), np.sqrt(hard))[0]
+    terms[2], terms[3] = c, c * s / r
+    gl[:] = c * l / size if node.border else 0.0
     return terms
+
+
+def _row_maximum_each(l: Array, diagonal: Array, r: Array) -> tuple[Array, Array, Array]:
+    """Return what :func:`row_maximum` does of many rows, all arrays of shape (n,)."""
+    gap = np.hypot(diagonal, r)
+    angle = 0.5 * np.arctan2(r, diagonal)
+    c, s = np.cos(angle), np.sin(angle)
+    rows = np.flatnonzero(l > 0.0)
+    if len(rows):
+        gaps, b1, b2 = gap[rows], 0.5 * (l * c)[rows], 0.5 * (l * s)[rows]
+        shift = np.maximum(b1, b2 - gaps)
+        flat = shift <= 1e-15 * l[rows]
+        y1, y2 = b1 / shift, b2 / (shift + gaps)
+        for _step in range(60):
+            square = y1**2 + y2**2
+            norm = np.sqrt(square)
+            if not (norm[~flat] > 1.0 + 1e-15).any():
+                break
+            slope = y1**2 / shift + y2**2 / (shift + gaps)
+            shift = np.where(norm > 1.0 + 1e-15, shift + (norm - 1.0) * square / slope, shift)
+            y1, y2 = b1 / shift, b2 / (shift + gaps)
+        norm = np.sqrt(y1**2 + y2**2)
+        y2 = np.where(flat, b2 / gaps, y2 / norm)
+        y1 = np.where(flat, np.sqrt(np.maximum(0.0, 1.0 - y2**2)), y1 / norm)
+        c[rows], s[rows] = y1 * c[rows] + y2 * s[rows], y1 * s[rows] - y2 * c[rows]
+    c, s = abs(c), abs(s)
+    return l * c + diagonal * c**2 + r * c * s, c, s
 
 
 @compiled
@@ -367,6 +415,20 @@ def chosen_rows(
     return smooth_sum + soft, exact_sum
 
 
+@chosen_rows.in_numpy
+def _(node: NodeData, epsilon: float, terms: Array, relaxed: RelaxedSupport) -> tuple[float, float]:
+    free = node.inside == 0
+    k = node.d - len(free) + np.count_nonzero(free)
+    weights = np.ones(np.count_nonzero(free))
+    soft, _exact, relaxed.thresholds[-1] = choose(
+        terms[0, free], k, epsilon, relaxed.thresholds[-1], weights
+    )
+    relaxed.weight[:] = 1.0
+    relaxed.weight[free] = weights
+    exact = sum_of_largest(terms[1, free], max(0, k))
+    return terms[0, ~free].sum() + soft, terms[1, ~free].sum() + exact
+
+
 @compiled
 def evaluate(
     node: NodeData, smoothing: Smoothing, x: Array, gradient: Array, relaxed: RelaxedSupport
@@ -383,8 +445,6 @@ def evaluate(
     relaxed : RelaxedSupport
         In and out.
     """
-    n = node.a.shape[0]
-    o = 1 if node.border else 0
     trace = 2.0 if node.border else 1.0
     shift = x[0] if node.border else 0.0
     top, soft_top, p, V = smoothed_maximum(
@@ -397,6 +457,30 @@ def evaluate(
     Z = gram(V, p)
     terms = row_maxima(node, smoothing, x, gradient, relaxed.thresholds)
     smooth_rows, exact_rows = chosen_rows(node, smoothing.rows, terms, relaxed)
+    finish_gradient(node, Z, terms, relaxed, gradient)
+    return trace * soft_top + shift + smooth_rows, trace * top + shift + exact_rows
+
+
+@compiled
+def finish_gradient(
+    node: NodeData, Z: Array, terms: Array, relaxed: RelaxedSupport, gradient: Array
+) -> None:
+    """Complete the gradient of the smoothed bound, and the diagonal of the relaxed zz'.
+
+    Parameters
+    ----------
+    node : NodeData
+    Z : array of shape (n + 1, n + 1), or (n, n) without border
+        The relaxed (1, z)(1, z)'.
+    terms : array of shape (4, n)
+        Of :func:`row_maxima`.
+    relaxed : RelaxedSupport
+        Has the weights of the rows; its density is overwritten.
+    gradient : array of shape (1 + n + n^2,)
+        In and out: what :func:`row_maxima` has left there.
+    """
+    n = node.a.shape[0]
+    o = 1 if node.border else 0
     cosine, slope, weight = terms[2], terms[3], relaxed.weight
     gradient[0] = 1.0 - Z[0, 0] if node.border else 0.0
     gl, gL = gradient[1 : 1 + n], gradient[1 + n :].reshape(n, n)
@@ -407,4 +491,16 @@ def evaluate(
         for j in range(n):
             gL[i, j] = factor * gL[i, j] - Z[i + o, j + o]
         gL[i, i] += weight[i] * cosine[i] * cosine[i]
-    return trace * soft_top + shift + smooth_rows, trace * top + shift + exact_rows
+
+
+@finish_gradient.in_numpy
+def _(node: NodeData, Z: Array, terms: Array, relaxed: RelaxedSupport, gradient: Array) -> None:
+    n = len(node.a)
+    o = 1 if node.border else 0
+    gl, gL = gradient[1 : 1 + n], gradient[1 + n :].reshape(n, n)
+    relaxed.density[:] = np.diagonal(Z)[o:]
+    gradient[0] = 1.0 - Z[0, 0] if node.border else 0.0
+    gl[:] = relaxed.weight * gl - Z[0, 1:] if node.border else 0.0
+    gL *= (relaxed.weight * terms[3])[:, None]
+    gL -= Z[o:, o:]
+    gL[np.arange(n), np.arange(n)] += relaxed.weight * terms[2] ** 2

@@ -34,6 +34,8 @@ _V, _I, _L, _N = range(4)
 """Places of LAPACK's letters: vectors, a range of indices, lower (or left), as it is."""
 _SIZE, _FIRST, _ASKED, _FOUND, _ACCURATE, _WORK, _INTEGERS, _INFO = range(8)
 """Places of LAPACK's integers."""
+_SMALL = 100
+"""Sizes up to which all eigenpairs take plain Python less than the steps to a few of them."""
 
 
 @compiled
@@ -102,6 +104,12 @@ def gram(V: Array, p: Array) -> Array:
         for j in range(i):
             Z[i, j] = Z[j, i]
     return Z
+
+
+@gram.in_numpy
+def _(V: Array, p: Array) -> Array:
+    V *= np.sqrt(p)[:, None]
+    return V.T @ V
 
 
 @compiled
@@ -345,3 +353,14 @@ def smoothed_maximum(M: Array, tau: float, guess: int) -> tuple[float, float, Ar
     more, p = weigh(values, count, nu, tau)
     top = values[values.shape[0] - 1]
     return top, top + more, p, V
+
+
+@smoothed_maximum.in_numpy
+def _(M: Array, tau: float, guess: int) -> tuple[float, float, Array, Array]:
+    if len(M) > _SMALL:
+        found: tuple[float, float, Array, Array] = smoothed_maximum.py_func(M, tau, guess)
+        return found
+    values, vectors = np.linalg.eigh(M)
+    count, nu = top_weights(values, tau)
+    more, p = weigh(values, count, nu, tau)
+    return values[-1], values[-1] + more, p, vectors.T[len(M) - count :].copy()

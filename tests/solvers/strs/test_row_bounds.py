@@ -11,9 +11,11 @@ from scipy.optimize import approx_fprime
 import sparseopt
 from sparseopt import Certificate, Status, Verdict
 from sparseopt.checking.strs.row_bounds import row_sum
+from sparseopt.compiling import Mode, override
 from sparseopt.problems import STRS
 from sparseopt.solvers.common.spheres import maximise_on_sphere
 from sparseopt.solvers.strs.choices import choose
+from sparseopt.solvers.strs.descent import _STORED, Iterate, direction
 from sparseopt.solvers.strs.multipliers import Multipliers, ProvenBound
 from sparseopt.solvers.strs.row_bound import (
     NodeData,
@@ -21,6 +23,7 @@ from sparseopt.solvers.strs.row_bound import (
     Smoothing,
     evaluate,
     row_maximum,
+    row_terms,
 )
 from sparseopt.solvers.strs.spectrum import smoothed_maximum
 
@@ -223,3 +226,44 @@ def test_a_pair_is_good_only_for_its_own_variables(problem, solved):
     report = sparseopt.check(problem, result)
     assert report.verdict is Verdict.REFUTED
     assert "not for all candidates" in " ".join(report.messages)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_array_operations_give_what_the_compiled_loops_give(seed):
+    rng = np.random.default_rng(seed)
+    n, border = int(rng.integers(1, 12)), bool(seed % 2)
+    inside = rng.random(n) < 0.3
+    d = int(rng.integers(max(1, inside.sum()), n + 1))
+    A, l, L = rng.normal(size=(n, n)), rng.normal(size=1 + n), rng.normal(size=(n, n))
+    if seed % 5 == 0:
+        L[:] = 0.0
+    l[1:] *= rng.random(n) < 0.7
+    x = np.concatenate([l if border else 0.0 * l, L.ravel()])
+    node = NodeData(A + A.T, rng.normal(size=n), inside, d, border)
+    smoothing = Smoothing(*10.0 ** rng.uniform(-4, 0, 4))
+    found = []
+    for mode in (Mode.NEVER, Mode.NOW):
+        relaxed, gradient = RelaxedSupport.empty(n), np.zeros(len(x))
+        with override(mode):
+            values = [evaluate(node, smoothing, x, gradient, relaxed) for _ in range(2)]
+            terms = row_terms(x[1 : 1 + n], L, inside, d)
+        found.append([np.ravel(v) for v in (*values, terms, gradient, *relaxed)])
+    for plain, compiled in zip(*found, strict=True):
+        assert plain == pytest.approx(compiled, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("stored", [0, 1, 2, 7])
+def test_directions_in_array_operations_are_those_of_the_compiled_loops(stored):
+    rng = np.random.default_rng(stored)
+    state = Iterate.at(rng.normal(size=1 + 5 + 25))
+    state.gradient[:] = rng.normal(size=31)
+    for k in range(len(state.steps)):
+        state.steps[k] = rng.normal(size=31)
+        state.changes[k] = state.steps[k] * rng.uniform(0.5, 2.0, 31)
+        state.inverse[k] = 1.0 / (state.steps[k] @ state.changes[k])
+    state.numbers[_STORED] = stored
+    found = []
+    for mode in (Mode.NEVER, Mode.NOW):
+        with override(mode):
+            found.append(direction(state, 1.0))
+    assert found[0] == pytest.approx(found[1], rel=1e-10)
