@@ -194,6 +194,7 @@ PARAMETRIC = Family(
         "parametric": f"{_PATHS}:PARAMETRIC",
         "grid": f"{_PATHS}:GRID",
         "columnwise": f"{_PATHS}:COLUMNWISE",
+        "quantiles": f"{_PATHS}:QUANTILES",
     },
     samples="sparseopt.testing.parametric:parametric_samples",
     small={

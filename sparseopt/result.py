@@ -229,7 +229,7 @@ class Result(Card):
     def last_lam(self) -> float | None:
         """The value of the parameter (lam, or a size) that `x` belongs to, where there is one."""
         if self.path is not None:
-            return float(self.path.knots[-1])
+            return self.path.end
         value = self.params.lam if self.params.size is None else self.params.size
         return float(value) if isinstance(value, float | int) else None
 

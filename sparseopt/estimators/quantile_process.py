@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from sparseopt.api import solve
-from sparseopt.checking.parametric.quantiles import check_quantiles
+from sparseopt.api import check, solve
 from sparseopt.errors import ParamError
 from sparseopt.estimators.base import PathRegressor
 from sparseopt.params import SolveParams
@@ -136,21 +135,26 @@ class QuantileProcess(PathRegressor):
         if path is None:
             return None
         solved = time.perf_counter()
-        report = check_quantiles(path)
-        if report.verdict is not Verdict.VERIFIED:
-            return None
-        return Result(
+        result = Result(
             status=Status.OPTIMAL,
             raw_status=path.stopped_by,
             path=path,
+            x=path.theta[0],
+            objective=problem.objective(path.theta[0], 0.0),
+            bound=0.0,
             solve_time=solved - begin,
-            check_time=time.perf_counter() - solved,
-            verdict=report.verdict,
-            check_messages=report.messages,
             iterations=len(path.leaving),
             backend="homotopy",
             problem=problem,
             kind=problem.kind,
+        )
+        report = check(problem, result)
+        if report.verdict is not Verdict.VERIFIED:
+            return None
+        return result.with_changes(
+            verdict=report.verdict,
+            check_messages=report.messages,
+            check_time=time.perf_counter() - solved,
         )
 
     def _choose(self, X: Array, y: Array, groups: Any) -> None:

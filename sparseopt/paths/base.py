@@ -40,6 +40,11 @@ class PathResult(Card, ABC):
     def __len__(self) -> int:
         return len(self.knots)
 
+    @property
+    def end(self) -> float:
+        """Where the path ends, as a value of the problem's parameter; a result's x is there."""
+        return float(self.knots[-1])
+
     def facts(self) -> Mapping[str, Any]:
         """Return what a person reads first, by name."""
         knots = self.knots

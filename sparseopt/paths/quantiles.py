@@ -65,6 +65,11 @@ class QuantilePath(PathResult):
         """The levels at which the solution changes, increasing."""
         return self.levels[1:-1]
 
+    @property
+    def end(self) -> float:
+        """The odds of the level 0; the parameter of the problem is the odds, and falls."""
+        return 0.0
+
     def segment(self, quantile: float) -> int:
         """Return the segment of a level, at a knot the one below it.
 
@@ -99,12 +104,20 @@ class QuantilePath(PathResult):
         """Return the multipliers of the observations at a level, shape (n,).
 
         tau w_i for those above the fit, (tau - 1) w_i below, and Z'nu = 0.
+
+        Raises
+        ------
+        ParamError
+            When the basis there is singular, which the checker refutes.
         """
         here = self.segment(value)
         side, basis = self.sides(here), self.bases[here]
         nu = self.counts * np.where(side > 0.0, value, value - 1.0)
         nu[basis] = 0.0
-        nu[basis] = np.linalg.solve(self.design[basis].T, -self.design.T @ nu)
+        try:
+            nu[basis] = np.linalg.solve(self.design[basis].T, -self.design.T @ nu)
+        except np.linalg.LinAlgError as error:
+            raise ParamError(f"the path's basis at the level {value:g} is singular") from error
         return nu
 
     def to_frame(self) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sparseopt import Certificate, Limit, Problem, Result, SolveParams, Status, Verdict
 from sparseopt.paths.budget import BudgetPath, CountChanges
 from sparseopt.paths.parametric import GridPath, ParametricPath, SparseRows
+from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.paths.supports import SupportPath
 from sparseopt.problems import (
     CLIME,
@@ -309,12 +310,31 @@ def grid_result() -> Result:
     )
 
 
+def quantile_result() -> Result:
+    return Result(
+        status=Status.OPTIMAL,
+        path=QuantilePath(
+            design=rng().normal(size=(5, 2)),
+            y=np.arange(5.0),
+            counts=np.ones(5),
+            levels=np.array([0.0, 0.25, 0.5, 1.0]),
+            theta=rng().normal(size=(3, 2)),
+            bases=np.array([[0, 1], [0, 2], [4, 2]]),
+            leaving=np.array([1, 0]),
+            above=np.array([True, False]),
+            moves=np.array([0, 1, 2]),
+            names=["a", "b"],
+        ),
+    )
+
+
 RESULTS: dict[str, Callable[[], Result]] = {
     "path": path_result,
     "large-path": lambda: path_result(segments=9000, m=9000, p=9500),
     "grid": grid_result,
     "budget": budget_result,
     "supports": support_result,
+    "quantiles": quantile_result,
     "limit": lambda: Result(status=Status.FEASIBLE, limit=Limit.TIME, x=np.zeros((2, 3))),
     "no-solution": lambda: Result(status=Status.NO_SOLUTION, limit=Limit.INTERRUPTED),
     "unbounded": lambda: Result(

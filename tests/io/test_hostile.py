@@ -23,6 +23,7 @@ from io_examples import (
     grid_result,
     parametric_lp,
     path_result,
+    quantile_result,
     support_result,
 )
 
@@ -430,7 +431,8 @@ def places(tree: Any) -> list[tuple[Any, Any]]:
 @given(data=st.data(), value=anything)
 def test_any_json_at_any_place_of_a_result(data: st.DataObject, value: Any, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    make = data.draw(st.sampled_from([path_result, grid_result, budget_result, support_result]))
+    makes = [path_result, grid_result, budget_result, support_result, quantile_result]
+    make = data.draw(st.sampled_from(makes))
     save_result(make(), path)
     document = json.loads(path.read_text(encoding="utf-8"))
     found = places(document)

@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from io_examples import PROBLEMS, RESULTS, budget_result, grid_result, path_result, support_result
+from io_examples import (
+    PROBLEMS,
+    RESULTS,
+    budget_result,
+    grid_result,
+    path_result,
+    quantile_result,
+    support_result,
+)
 
 import sparseopt
 from sparseopt import Certificate, ProblemError, Result, Status
@@ -239,7 +247,39 @@ def test_each_wrong_field_is_named(place: str, value: Any, message: str, tmp_pat
     assert "r.json" in str(caught.value)
 
 
-@pytest.mark.parametrize("make", [path_result, grid_result, budget_result, support_result])
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("names", ["a"], r"design holds float64 of shape \[5, 2\]; expected .* \[5, 1\]"),
+        ("names", [], "too short for a path"),
+        ("levels.data.1", 0.75, "levels must rise from 0 to 1"),
+        ("levels.data.3", 0.9, "levels must rise from 0 to 1"),
+        ("levels.data.0", "nan", r"levels\[0\] is nan"),
+        ("bases.data.4", 5, "bases: expected entries from 0 to 4"),
+        ("bases", {"dtype": "int64", "shape": [4], "data": [0, 1, 2, 3]}, r"shape \[6\]"),
+        ("leaving.data.0", -1, "leaving: expected entries from 0 to 4"),
+        ("above", {"dtype": "int64", "shape": [2], "data": [0, 1]}, "expected 2 truth values"),
+        ("moves.data.2", 3, "moves: expected entries from 0 to 2"),
+        ("moves.data.0", 2, "moves must not fall"),
+        ("theta.data.0", "inf", r"theta\[0, 0\] is inf"),
+        ("y", {"dtype": "float64", "shape": [0], "data": []}, "too short"),
+        ("extra", 1, "path.extra is unknown"),
+    ],
+)
+def test_each_wrong_field_of_levels_is_named(
+    place: str, value: Any, message: str, tmp_path: Path
+) -> None:
+    document = document_of(quantile_result(), tmp_path)
+    parent, key = at(document, f"path.{place}")
+    parent[key] = value
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    with pytest.raises(ProblemError, match=message):
+        load_result(tmp_path / "r.json")
+
+
+@pytest.mark.parametrize(
+    "make", [path_result, grid_result, budget_result, support_result, quantile_result]
+)
 def test_each_missing_field_is_named(make: Callable[[], Result], tmp_path: Path) -> None:
     whole = document_of(make(), tmp_path)
     places = [key for key in whole if key not in ("format", "version")]

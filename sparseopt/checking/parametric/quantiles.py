@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from sparseopt.checking.evidence import same_numbers
 from sparseopt.checking.report import CheckReport, Findings
-from sparseopt.checking.tolerances import RANK, ROUNDING, SEGMENT, STORED
+from sparseopt.checking.tolerances import COPY, RANK, ROUNDING, SEGMENT, STORED
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+from sparseopt.result import Result
 
-__all__ = ["check_quantiles"]
+__all__ = ["check_quantiles", "verify_quantiles"]
 
 _CHUNK = 256
 """Segments that are looked at together."""
@@ -40,12 +43,61 @@ def check_quantiles(path: QuantilePath) -> CheckReport:
         Residuals relative to the scale of their terms.
     """
     findings = Findings()
+    _judge(path, findings)
+    return findings.report()
+
+
+def verify_quantiles(
+    program: PiecewiseLinearProgram, result: Result, path: QuantilePath, findings: Findings
+) -> None:
+    r"""Verify a path over all levels as the answer to a program whose parameter is the odds.
+
+    Divided by 1 - tau, quantile regression has the functions :math:`w_i ((z - y_i)_+ + \lambda
+    (y_i - z)_+)` with :math:`\lambda = \tau / (1 - \tau)`, and no phi.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    result : Result
+        Whose path it is.
+    path : QuantilePath
+    findings : Findings
+        Gets what was found.
+    """
+    findings.cover("path")
+    phi, psi = program.phi, program.psi
+    counts = psi.slope[1::2]
+    rows = counts > 0.0
+    odds = (
+        (psi.counts == 1).all()
+        and not (phi.slope.any() or phi.slope_rate.any() or psi.kink_rate.any())
+        and not (psi.slope[::2].any() or psi.slope_rate[1::2].any() or program.offset.any())
+        and np.array_equal(psi.slope_rate[::2], -counts)
+        and (counts >= 0.0).all()
+    )
+    if not odds:
+        findings.refute("a path over the levels is of quantile regression in the odds alone")
+        return
+    own = (program.A.as_array()[rows], psi.kink[rows], counts[rows])
+    if not all(map(np.array_equal, (path.design, path.y, path.counts), own)):
+        findings.refute("the path is of other observations than the problem's")
+        return
+    if result.params.lam is not None or result.params.lam_min or path.stopped_by != "end":
+        findings.refute("a path over all levels answers no question about some of them")
+    if result.bound is not None and result.bound > 0.0:
+        findings.refute(f"the bound is {result.bound:g}; at the odds 0 the least loss is 0")
+    _judge(path, findings)
+    if not findings.refuted and not same_numbers(result.x, path.theta[0], COPY):
+        findings.refute("x of the result is not that of the path's end, the level 0")
+
+
+def _judge(path: QuantilePath, findings: Findings) -> None:
     if _malformed(path):
         findings.refute("the arrays of the path do not fit together")
-        return findings.report()
+        return
     if path.levels[0] != 0.0 or path.levels[-1] != 1.0 or (np.diff(path.levels) <= 0.0).any():
         findings.refute("the segments do not cover the levels from 0 to 1")
-        return findings.report()
+        return
     # Powers of two, so that columns in other units cost no digits.
     unit = np.exp2(np.ceil(np.log2(np.maximum(np.abs(path.design).max(axis=0), 1e-300))))
     path = replace(path, design=path.design / unit, theta=path.theta * unit)
@@ -55,9 +107,8 @@ def check_quantiles(path: QuantilePath) -> CheckReport:
         here = slice(begin, min(begin + _CHUNK, len(path.theta)))
         side, moved = _prove(path, here, side, moved, total, findings)
         if findings.refuted:
-            return findings.report()
+            return
     findings.prove(f"optimal for all levels: {len(path.theta)} segments")
-    return findings.report()
 
 
 def _malformed(path: QuantilePath) -> bool:

@@ -7,6 +7,7 @@ OPTIMAL         "dual": nu                        the pair (x, nu) has no gap at
 OPTIMAL         "dual-grid"                       the same at each value of the grid
 OPTIMAL         "segments": bases                 the whole path is proven, and covers the range
 OPTIMAL         "columnwise": bases of columns    the path of every column is proven
+OPTIMAL         none: a QuantilePath has bases    all levels of quantile regression are proven
 FEASIBLE        as above, or none                 a point: it is feasible, and its bound is proven
                                                   if it has one; a part of a path: it is proven
 INFEASIBLE      "farkas": nu                      sigma(lam) < 0
@@ -42,6 +43,7 @@ from sparseopt.checking.parametric.point import (
     objective_scale,
     primal_point,
 )
+from sparseopt.checking.parametric.quantiles import verify_quantiles
 from sparseopt.checking.parametric.range import check_range
 from sparseopt.checking.parametric.rays import verify_infeasible, verify_unbounded
 from sparseopt.checking.parametric.segments import verify_segments
@@ -51,6 +53,7 @@ from sparseopt.checking.verifiers import Evaluation
 from sparseopt.errors import ProblemError
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import GridPath, ParametricPath
+from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
@@ -152,6 +155,8 @@ def _verify_solution(
             )
         else:
             findings.doubt(f"certificates of the kind {certificate.kind!r} are not known here")
+    elif isinstance(result.path, QuantilePath):
+        verify_quantiles(program, result, result.path, findings)
     elif result.path is not None:
         _check_stated_path(problem, program, result, findings)
         findings.doubt("there is no certificate that proves the path")

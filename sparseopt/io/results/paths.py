@@ -20,6 +20,7 @@ from sparseopt.paths.budget import BudgetPath, CountChanges
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.graph import GraphPath
 from sparseopt.paths.parametric import GridPath, ParametricPath, SparseRows
+from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.paths.supports import SupportPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.candidates import Candidates
@@ -193,6 +194,42 @@ def _decode_grid(fields: Fields) -> GridPath:
     )
 
 
+def _encode_quantiles(path: QuantilePath) -> dict[str, Any]:
+    return {
+        "stopped_by": path.stopped_by,
+        "names": list(path.names),
+        **{name: getattr(path, name) for name in ("design", "y", "counts", "levels", "theta")},
+        "bases": path.bases.ravel(),
+        **{name: getattr(path, name) for name in ("leaving", "above", "moves")},
+    }
+
+
+def _decode_quantiles(fields: Fields) -> QuantilePath:
+    names, y, levels = fields.texts("names"), fields.vector("y"), fields.vector("levels")
+    n, p, count = len(y), len(names), len(levels) - 1
+    if min(n, p, count) < 1:
+        raise ProblemError(f"{fields.name('levels')}, y or names is too short for a path")
+    if levels[0] != 0.0 or levels[-1] != 1.0 or (np.diff(levels) <= 0.0).any():
+        raise ProblemError(f"{fields.name('levels')} must rise from 0 to 1")
+    leaving = fields.indices("leaving", None, 0, n)
+    moves = fields.indices("moves", count, 0, len(leaving) + 1)
+    if (np.diff(moves) < 0).any():
+        raise ProblemError(f"{fields.name('moves')} must not fall")
+    return QuantilePath(
+        design=fields.floats("design", (n, p)),
+        y=y,
+        counts=fields.vector("counts", n),
+        levels=levels,
+        theta=fields.floats("theta", (count, p)),
+        bases=fields.indices("bases", count * p, 0, n).reshape(count, p),
+        leaving=leaving,
+        above=_truths(fields, "above", len(leaving)),
+        moves=moves,
+        names=names,
+        stopped_by=fields.text("stopped_by"),
+    )
+
+
 def _encode_budget(path: BudgetPath) -> dict[str, Any]:
     return {
         "stopped_by": path.stopped_by,
@@ -338,6 +375,7 @@ def _decode_supports(fields: Fields) -> SupportPath:
 PARAMETRIC = PathFormat(_encode_parametric, _decode_parametric, {"$ref": "#/$defs/parametricPath"})
 GRID = PathFormat(_encode_grid, _decode_grid, {"$ref": "#/$defs/gridPath"})
 COLUMNWISE = PathFormat(_encode_columnwise, _decode_columnwise, {"$ref": "#/$defs/columnwisePath"})
+QUANTILES = PathFormat(_encode_quantiles, _decode_quantiles, {"$ref": "#/$defs/quantilePath"})
 BUDGET = PathFormat(_encode_budget, _decode_budget, {"$ref": "#/$defs/budgetPath"})
 GRAPH = PathFormat(_encode_graph, _decode_graph, {"$ref": "#/$defs/graphPath"})
 SUPPORTS = PathFormat(_encode_supports, _decode_supports, {"$ref": "#/$defs/supportPath"})

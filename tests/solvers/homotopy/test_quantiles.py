@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import sparseopt
 from sparseopt.checking.parametric.quantiles import check_quantiles
+from sparseopt.errors import ParamError
+from sparseopt.estimators import QuantileProcess
+from sparseopt.io import load_result
+from sparseopt.params import SolveParams
+from sparseopt.problems import Pieces
 from sparseopt.solvers.homotopy.quantiles import quantile_path
 
 
@@ -109,3 +115,66 @@ def test_ten_thousand_observations():
     path = quantile_path(Z, y, np.ones(10_000), [f"x{j}" for j in range(21)])
     assert check_quantiles(path).verdict == "verified"
     assert len(path.theta) > 20_000
+
+
+# ---- as the answer to a problem, and in a file
+
+
+def process(seed=0):
+    Z, y, _ = data(seed, n=30)
+    return QuantileProcess().fit(Z[:, :3], y, sample_weight=np.arange(30) % 3)
+
+
+def test_a_saved_path_comes_back_and_is_verified(tmp_path):
+    model = process()
+    model.result_.save(tmp_path / "r.json")
+    sparseopt.save(model.result_.problem, tmp_path / "p.npz")
+    problem = sparseopt.load(tmp_path / "p.npz")
+    again = load_result(tmp_path / "r.json", problem)
+    assert sparseopt.check(problem, again).verdict == "verified"
+    for tau in (0.1, 0.5, 0.9):
+        np.testing.assert_array_equal(again.path.at(tau), model.path_.at(tau))
+        np.testing.assert_array_equal(again.path.dual_at(tau), model.path_.dual_at(tau))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: {"y": path.y + 1.0},
+        lambda path: {"design": path.design * 2.0, "theta": path.theta / 2.0},
+        lambda path: {"counts": path.counts * 2.0},
+        lambda path: {"levels": path.levels**1.01},
+        lambda path: {"theta": path.theta[::-1].copy()},
+        lambda path: {"bases": np.roll(path.bases, 1, axis=0)},
+        lambda path: {"above": ~path.above},
+        lambda path: {"stopped_by": "time"},
+        lambda path: {"names": ["a", "b", "c", "d"]},
+    ],
+)
+def test_a_path_of_other_data_or_with_other_segments_is_refuted(change):
+    result = process().result_
+    lie = result.with_changes(path=replace(result.path, **change(result.path)))
+    assert sparseopt.check(result.problem, lie).verdict == "refuted"
+
+
+def test_a_path_of_levels_answers_no_other_question():
+    result = process().result_
+    problem = result.problem
+    for claim in (
+        {"objective": 1e-3},
+        {"bound": 1e-3},
+        {"x": result.path.theta[1]},
+        {"params": SolveParams(lam=0.5)},
+    ):
+        assert sparseopt.check(problem, result.with_changes(**claim)).verdict == "refuted"
+    penalised = replace(problem, phi=Pieces.lam_absolute(np.ones(4)))
+    lie = result.with_changes(problem=penalised, fingerprint=None)
+    assert sparseopt.check(penalised, lie).verdict == "refuted"
+
+
+def test_a_singular_basis_is_said():
+    path = process().path_
+    bases = path.bases.copy()
+    bases[:, 1] = bases[:, 0]
+    with pytest.raises(ParamError, match=r"basis at the level 0\.5 is singular"):
+        replace(path, bases=bases).dual_at(0.5)
