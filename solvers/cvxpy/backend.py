@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -10,15 +11,18 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from sparseopt.backend import Control, Feature, Option
+from sparseopt.errors import UnsupportedProblem
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.problems.parametric.problem import ParametricProblem
+from sparseopt.problems.private.embedding_fit import EmbeddingFit
 from sparseopt.result import Result, Status
 
 from ..adapters.adapter import Adapter
 from ..common.outcome import Answer, Outcome, Request
 from ..common.program import Program
+from ..private.answer import as_result, polished
 from .conic import OPTIONS, CvxpyConic
 
 __all__ = ["Cvxpy"]
@@ -40,10 +44,12 @@ class Cvxpy(Adapter):
     """
 
     name: ClassVar[str] = "cvxpy"
-    summary: ClassVar[str] = "any of CVXPY's solvers: one lam, or a semidefinite program"
+    summary: ClassVar[str] = (
+        "any of CVXPY's solvers: one lam, a semidefinite program, a fit of weights"
+    )
     requires: ClassVar[tuple[str, ...]] = ("cvxpy",)
     extra: ClassVar[str | None] = "cvxpy"
-    families: ClassVar[frozenset[str]] = frozenset({"parametric", "misdp"})
+    families: ClassVar[frozenset[str]] = frozenset({"parametric", "misdp", "private"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
             Feature.EXACT,
@@ -58,7 +64,9 @@ class Cvxpy(Adapter):
     }
 
     def supports(self, problem: Problem) -> tuple[bool, str]:
-        """Take parametric problems, and MISDP without integers and ranks."""
+        """Take parametric problems, fits to an embedding, and MISDP without integers and ranks."""
+        if isinstance(problem, EmbeddingFit):
+            return True, ""
         if isinstance(problem, MISDP):
             if problem.integer.any():
                 return False, (
@@ -77,6 +85,8 @@ class Cvxpy(Adapter):
             from .relaxation import relax
 
             return relax(problem, options, control)
+        if isinstance(problem, EmbeddingFit):
+            return _fit(problem, params, options, control)
         assert isinstance(problem, ParametricProblem)
         settings = ",".join(filter(None, [options["settings"], f"solver={options['solver']}"]))
         result = super()._solve(problem, params, {**options, "settings": settings}, control)
@@ -109,6 +119,39 @@ class Cvxpy(Adapter):
             basic=basic,
             iterations=conic.iterations,
         )
+
+
+def _fit(
+    problem: EmbeddingFit, params: SolveParams, options: Mapping[str, Any], control: Control
+) -> Result:
+    """Minimise the length t of Phi'a - mu over the simplex, a second-order cone program."""
+    n, d = problem.Phi.shape
+    if n * d > options["max_entries"]:
+        raise UnsupportedProblem(
+            f"cvxpy: {n} x {d} features are more than max_entries = {options['max_entries']:g}: "
+            "use nearest-point, or raise it"
+        )
+    conic = CvxpyConic.of(control, options)
+    with control.building():
+        unit = math.sqrt(problem.largest_term) or 1.0
+        # The rows 1 - sum a = 0, a >= 0, and (t, (Phi'a - mu) / unit) in the cone.
+        entries = np.hstack([np.ones((n, 1)), -np.ones((n, 1)), problem.Phi / -unit])
+        below = np.broadcast_to(n + 2 + np.arange(d), (n, d))
+        rows = np.hstack([np.zeros((n, 1), np.int64), 1 + np.arange(n)[:, None], below])
+        ptr = np.append(np.arange(n + 1) * (d + 2), n * (d + 2) + 1)
+        parts = (np.append(entries, -1.0), np.append(rows, n + 1), ptr)
+        C = sp.csc_array(parts, shape=(n + d + 2, n + 1))
+        b = np.concatenate([[1.0], np.zeros(n + 1), -problem.mu / unit])
+    limit = control.limit()
+    if limit is not None:
+        return Result(status=Status.NO_SOLUTION, limit=limit, raw_status="not started")
+    raw = conic.run(np.append(np.zeros(n), 1.0), C, b, 1, n, orders=[d + 1])
+    if raw.x is None or not raw.x[:n].max() > 0.0:
+        limit = conic.limit
+        status = Status.NUMERICAL_ERROR if limit is None else Status.NO_SOLUTION
+        return Result(status=status, limit=limit, raw_status=conic.word)
+    x = polished(problem, raw.x[:n])
+    return as_result(problem, params, x, conic.iterations, conic.limit, conic.word)
 
 
 def _basis(program: Program, x: Array, y: Array) -> tuple[Array, Array] | None:

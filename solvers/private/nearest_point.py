@@ -13,12 +13,11 @@ from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.private.embedding_fit import EmbeddingFit
-from sparseopt.result import Limit, Result, Status, relative_gap
+from sparseopt.result import Limit, Result
+
+from .answer import as_result, closed
 
 __all__ = ["NearestPoint"]
-
-_ROUNDED = 1e-14
-"""Gap, relative to the largest squared distance of an atom, that rounding alone explains."""
 
 _DEPENDENT = 1e-13
 """Distance of an atom from the span of the others, relative to its length, that counts as none."""
@@ -65,7 +64,7 @@ class NearestPoint(Backend):
                 best, least = hull.distribution(), value
             control.progress("active set", objective=value, bound=max(0.0, value - gap))
             entering = int(np.argmin(at))
-            if _closed(problem, params, value, gap) or since >= _PATIENCE or entering in hull.atoms:
+            if closed(problem, params, value, gap) or since >= _PATIENCE or entering in hull.atoms:
                 break
             if steps >= options["iterations"]:
                 limit = Limit.ITERATION
@@ -74,7 +73,7 @@ class NearestPoint(Backend):
             steps += 1
             if not hull.add(entering):
                 break
-        return _result(problem, params, best, steps, limit)
+        return as_result(problem, params, best, steps, limit or Limit.SLOW_PROGRESS)
 
 
 class _Hull:
@@ -149,30 +148,3 @@ class _Hull:
         self._set(*qr_delete(self._Q, self._R, position, which="col"))
         weights = np.maximum(0.0, np.delete(self.weights, position))
         self.weights = weights / weights.sum()
-
-
-def _closed(problem: EmbeddingFit, params: SolveParams, value: float, gap: float) -> bool:
-    relative = relative_gap(value, max(0.0, value - gap), problem.value_unit)
-    within = relative is not None and relative <= params.rel_gap
-    return within or gap <= max(params.abs_gap, _ROUNDED * problem.largest_term)
-
-
-def _result(
-    problem: EmbeddingFit, params: SolveParams, x: Array, steps: int, limit: Limit | None
-) -> Result:
-    objective, gradient = problem.objective(x), problem.gradient(x)
-    gap = float(gradient @ x - gradient.min())
-    bound = max(0.0, objective - gap)
-    if gap <= _ROUNDED * problem.largest_term:
-        bound = objective
-    status = Status.OPTIMAL
-    if not _closed(problem, params, objective, gap):
-        status, limit = Status.FEASIBLE, limit or Limit.SLOW_PROGRESS
-    return Result(
-        status=status,
-        limit=None if status is Status.OPTIMAL else limit,
-        x=x,
-        objective=objective,
-        bound=bound,
-        iterations=steps,
-    )

@@ -25,6 +25,8 @@ _LEVEL = 0.05
 _TEST_SEED = 1_000_003
 """The sample that a selection is tested on is drawn with the seed plus this."""
 
+_SLOPES = {"parabola": 0.0, "sine": 4.0 / 3.0, "cubic": 2.0}
+"""Of the tangents at 0 of the curves of ``bent-curve``."""
 _CURVE = 80
 _FOLDS = 5
 
@@ -139,6 +141,37 @@ def _feasibility(problem: Any, result: Result, instance: Mapping[str, Any]) -> d
     return {"max_violation": max(found), "min_violation": min(found)}
 
 
+def _subspace(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the Frobenius distance of the projections, found and true; the angles of a line.
+
+    The truth of ``outlier-columns`` is the span of the inliers, that of ``haystack`` the first
+    coordinates. In the plane `angle`, from 0 to 180 degrees, is that of the line, and `off`, at
+    most 90, that to the tangent at 0, or to the nearer one of two directions.
+    """
+    name, _, settings = _origin(instance)
+    if result.x is None:
+        return {}
+    W = np.linalg.qr(problem.basis(result.x))[0]
+    found: dict[str, Any] = {}
+    if W.shape == (2, 1):
+        angle = found["angle"] = float(np.degrees(np.arctan2(W[1, 0], W[0, 0])) % 180.0)
+        half = settings.get("angle", 60.0) / 2.0
+        slope = _SLOPES[settings.get("curve", "parabola")] if name == "bent-curve" else 0.0
+        tangents = {"bent-curve": [np.degrees(np.arctan(slope))], "two-directions": [half, -half]}
+        apart = [abs((angle - tangent + 90.0) % 180.0 - 90.0) for tangent in tangents.get(name, ())]
+        if apart:
+            found["off"] = float(min(apart))
+    truth = None
+    if name == "outlier-columns":
+        inliers = len(problem.X) - round(settings.get("delta", 0.05) * len(problem.X))
+        truth = np.linalg.svd(problem.X[:inliers], full_matrices=False)[2][: problem.k].T
+    elif name == "haystack":
+        truth = np.eye(len(W))[:, : problem.k]
+    if truth is not None:
+        found["error"] = float(np.sqrt(2.0) * np.linalg.norm(W - truth @ (truth.T @ W)))
+    return found
+
+
 METRICS: Mapping[str, Callable[[Any, Any, Mapping[str, Any]], dict[str, Any]]] = {
     "selection": _selection,
     "power": _power,
@@ -146,6 +179,7 @@ METRICS: Mapping[str, Callable[[Any, Any, Mapping[str, Any]], dict[str, Any]]] =
     "coefficient-error": _coefficient_error,
     "feasibility": _feasibility,
     "relaxation": _relaxation,
+    "subspace": _subspace,
 }
 """Each takes the problem, the result and the instance, and returns its numbers by name; none where
 the truth that it needs is not known."""

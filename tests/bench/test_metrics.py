@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sparseopt
+from sparseopt import generators
 from sparseopt.bench.instances import design_problem
 from sparseopt.bench.metrics import measure
 
@@ -30,3 +31,32 @@ def test_samples_of_one_distribution_are_rarely_told_apart():
     for name in ("power", "power_dense"):
         assert sum(each[name] for each in found) < 10
     assert np.mean([each["fdp"] for each in found]) == pytest.approx(0.75, abs=0.15)
+
+
+def subspace_of(name, backend="irls", **settings):
+    problem = generators.generate(name, seed=3, **settings)
+    result = sparseopt.solve(problem, backend=backend, check=False)
+    instance = {"generator": name, "settings": settings, "seed": 3}
+    return measure(("subspace",), problem, result, instance)
+
+
+def test_the_error_of_a_subspace_is_that_of_its_projection():
+    data = {"N": 60, "n": 20, "k": 3}
+    for outliers in ("independent", "repeated"):
+        assert subspace_of("outlier-columns", delta=0.1, outliers=outliers, **data)["error"] < 1e-12
+    rough = subspace_of("outlier-columns", "pca", delta=0.3, **data)["error"]
+    problem = generators.generate("outlier-columns", seed=3, delta=0.3, **data)
+    T = np.linalg.svd(problem.X[:42])[2][:3].T
+    W = sparseopt.solve(problem, backend="pca").x
+    assert rough == pytest.approx(np.linalg.norm(W @ W.T - T @ T.T), rel=1e-9) and rough > 1e-3
+    assert 1e-12 < subspace_of("haystack", N=100, noise=0.01, inliers=0.6)["error"] < 0.1
+
+
+def test_the_angle_of_a_line_is_that_of_its_tangent():
+    found = subspace_of("bent-curve", "stiefel", curve="cubic", bandwidth=0.5)
+    assert 45.0 < found["angle"] < 70.0
+    tangent = np.degrees(np.arctan(2.0))
+    assert found["off"] == pytest.approx(abs(found["angle"] - tangent), abs=1e-9)
+    assert subspace_of("two-directions", "pca")["off"] == pytest.approx(30.0, abs=10.0)
+    assert subspace_of("two-directions", "stiefel", bandwidth=0.5)["off"] < 2.0
+    assert subspace_of("haystack", n=2, k=1).keys() == {"angle", "error"}

@@ -186,7 +186,7 @@ def test_the_suites_of_the_papers_are_there() -> None:
     expected |= {f"strs-figure{k}" for k in range(1, 5)} | {f"l0-figure{k}" for k in range(4, 7)}
     expected |= {"scaling-parametric", "scaling-networks", "scaling-strs", "scaling-l0"}
     expected |= {"scaling-misdp", "scaling-homotopy", "parametric", "strs", "strs-public", "misdp"}
-    expected |= {"misdp-classes"}
+    expected |= {"misdp-classes", "subspace-figure1a", "subspace-figure1b", "subspace-breakdown"}
     assert expected <= set(suite_files())
     with pytest.raises(ParamError, match="no suite is called 'smok'; there are: l0-figure4"):
         find_suite("smok")

@@ -57,3 +57,25 @@ def test_limits_end_the_solve():
     assert (few.status, few.limit) == (Status.FEASIBLE, Limit.ITERATION)
     assert few.verdict is Verdict.VERIFIED and few.bound < few.objective
     assert sparseopt.solve(problem, time_limit=0.0).limit is Limit.TIME
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cvxpy_finds_the_same_and_its_gradient_proves_it(seed):
+    pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(seed)
+    unit = 10.0 ** (3 * seed - 6)
+    problem = EmbeddingFit(unit * rng.normal(size=(30, 8)), unit * rng.normal(size=8))
+    result = sparseopt.solve(problem, backend="cvxpy")
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.objective == pytest.approx(sparseopt.solve(problem).objective, rel=1e-9)
+    with pytest.raises(sparseopt.UnsupportedProblem, match="use nearest-point"):
+        sparseopt.solve(problem, backend="cvxpy", options={"max_entries": 100.0})
+
+
+@pytest.mark.parametrize("Phi", [np.ones((5, 3)), np.repeat(np.eye(3), 4, axis=0), [[1.0, 2.0]]])
+def test_cvxpy_takes_degenerate_atoms(Phi):
+    pytest.importorskip("cvxpy")
+    problem = EmbeddingFit(Phi, np.asarray(Phi)[0] + 0.5)
+    result = sparseopt.solve(problem, backend="cvxpy")
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.objective == pytest.approx(sparseopt.solve(problem).objective, rel=1e-9)

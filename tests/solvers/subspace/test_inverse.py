@@ -130,7 +130,7 @@ def test_outer_products_of_gradients_are_those_of_plain_least_squares(passes):
 
 @pytest.mark.parametrize("passes", [1, 2])
 def test_minimum_average_variance_is_one_least_squares_problem_over_the_basis(passes):
-    """sum_ij w_ij (y_i - a_j - b_j'W'(z_i - z_j))^2, all pairs as rows, the entries of W unknown."""
+    """sum_ij w_ij (y_i - a_j - b_j'W'(z_i - z_j))^2: all pairs are rows, and W is unknown."""
     problem = generators.generate("index-model", N=40, noise=0.3)
     (Z, root), y, k = whitened(problem.X), problem.targets[:, 0], problem.k
     _, slopes = gradients(Z, y, kernel_weights(Z))
