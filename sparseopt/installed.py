@@ -1,15 +1,17 @@
-"""What installed packages bring by entry points, looked up without importing any of them."""
+"""What installed packages bring, looked up without importing more of them than is needed."""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import importlib.machinery
+import importlib.util
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Deferred", "entry_points", "resolve"]
+__all__ = ["Deferred", "entry_points", "extension_module", "resolve"]
 
 
 class Deferred:
@@ -69,6 +71,46 @@ def resolve(reference: Any) -> Any:
         return reference
     module, _, name = reference.partition(":")
     return functools.reduce(getattr, name.split("."), importlib.import_module(module))
+
+
+def extension_module(name: str) -> Any:
+    """Import an extension module that needs nothing of the packages around it, without these.
+
+    Parameters
+    ----------
+    name : str
+        Its full name, under which others will find it, too.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    ImportError
+        When it is not installed.
+
+    Examples
+    --------
+    >>> extension_module("scipy.linalg.cython_blas").__name__
+    'scipy.linalg.cython_blas'
+    """
+    if name in sys.modules:
+        return sys.modules[name]
+    package, *inside = name.split(".")
+    found = importlib.util.find_spec(package)
+    for folder in (found and found.submodule_search_locations) or ():
+        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+            path = Path(folder, *inside[:-1], inside[-1] + suffix)
+            if path.is_file():
+                spec = importlib.util.spec_from_file_location(name, path)
+                assert spec is not None
+                assert spec.loader is not None
+                module = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+                sys.modules[name] = module
+                return module
+    return importlib.import_module(name)
 
 
 def _installation() -> tuple[tuple[str, int], ...]:

@@ -155,6 +155,15 @@ def test_solvers_imports_under_its_one_name_and_loads_no_backend():
     assert done.stdout.strip() == "[]", done.stderr
 
 
+def test_the_import_waits_for_nothing_that_few_programs_need():
+    done = run_python(
+        "import sys, sparseopt\n"
+        "late = {'scipy.linalg', 'scipy.sparse', 'numba', 'highspy'}\n"
+        "print(sorted(late & set(sys.modules)))"
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
 @in_tree_only
 @pytest.mark.parametrize("left_behind", ["text", "nothing"])
 @pytest.mark.parametrize("link", ["sparseopt/solvers", "sparseopt/bench/suites"])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable
 from functools import cached_property
-from importlib import import_module
 from typing import Any
+
+from sparseopt.installed import extension_module
 
 __all__ = ["External", "announce_symbols"]
 
@@ -44,7 +45,7 @@ class External:
     @cached_property
     def address(self) -> int:
         """Where its machine code is in this process."""
-        capsule = import_module(self.module).__pyx_capi__[self.name]
+        capsule = extension_module(self.module).__pyx_capi__[self.name]
         name_of = ctypes.pythonapi.PyCapsule_GetName
         name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
         pointer_of = ctypes.pythonapi.PyCapsule_GetPointer

@@ -15,19 +15,21 @@ import pickle
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import import_module, util
-from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+
+from sparseopt.installed import extension_module
 
 from .external import announce_symbols
 
 __all__ = ["can_link", "host", "link", "needs"]
 
-_MODULES = ("_dynfunc", "_helperlib", "core.runtime._nrt_python")
+_MODULES = ("numba._dynfunc", "numba._helperlib", "numba.core.runtime._nrt_python")
 """numba's runtime."""
+_LINEAR_ALGEBRA = ("numba_x", "numba_ez_")
+"""How the names of its functions begin that call SciPy's."""
 _CHOICES = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX")
 """Settings of numba's that choose other code than that for this processor."""
 
@@ -121,6 +123,9 @@ def link(needed: Mapping[str, Any], code: bytes) -> Callable[..., Any]:
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     announce_symbols(needed["symbols"])
+    if any(symbol.startswith(_LINEAR_ALGEBRA) for symbol in needed["symbols"]):
+        for name in ("blas", "lapack"):  # numba's runtime would import all of scipy.linalg
+            extension_module(f"scipy.linalg.cython_{name}")
     for symbol in needed["symbols"]:
         if llvm.address_of_symbol(symbol) is None:  # LLVM would end the process
             raise LookupError(symbol)
@@ -150,7 +155,7 @@ def _runtime() -> Any:
     """Load numba's runtime, and give LLVM the addresses of what code calls there."""
     import llvmlite.binding as llvm
 
-    dynamic, helpers, memory = map(_extension, _MODULES)
+    dynamic, helpers, memory = map(extension_module, _MODULES)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     addresses = {f"numba_{name}": address for name, address in helpers.c_helpers.items()}
@@ -165,27 +170,6 @@ def _runtime() -> Any:
     for name, address in addresses.items():
         llvm.add_symbol(name, address)
     return dynamic
-
-
-def _extension(name: str) -> Any:
-    """Load an extension module of numba's without the package around it, which finds it later."""
-    full = f"numba.{name}"
-    if full in sys.modules:
-        return sys.modules[full]
-    package = util.find_spec("numba")
-    assert package is not None
-    for folder in package.submodule_search_locations or ():
-        for suffix in EXTENSION_SUFFIXES:
-            path = Path(folder, *name.split(".")).with_suffix(suffix)
-            if path.is_file():
-                spec = util.spec_from_file_location(full, path)
-                assert spec is not None
-                assert spec.loader is not None
-                module = util.module_from_spec(spec)
-                spec.loader.exec_module(module)
-                sys.modules[full] = module
-                return module
-    raise LookupError(full)
 
 
 _unpickled: dict[int, Any] = {}

@@ -9,7 +9,6 @@ from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_vector
@@ -127,6 +126,8 @@ class SufficientReduction(SubspaceProblem):
 
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return the share of the response left unexplained; lam is ignored. O(N^3)."""
+        from scipy.linalg import cho_factor, cho_solve
+
         assert self.bandwidth is not None
         Z = self.X @ self.basis(x) / self.bandwidth
         squares = np.einsum("ij,ij->i", Z, Z)
