@@ -39,6 +39,7 @@ from pathlib import Path
 
 ZERO, ONE = Fraction(0), Fraction(1)
 FEASIBLE, OBJECTIVE, CONIC, GAP = 1e-8, 1e-9, 1e-7, 1e-9  # margins, relative to the data's units
+BY_NORMS = -2  # in place of the pair of a leaf
 LIMIT = 2**29  # bytes that an archive may unpack to
 DIGITS = Context(prec=45, Emin=-(10**9), Emax=10**9)
 COMPONENT_WORK = 5_000_000  # products of two entries of the data that a matrix may take
@@ -1176,6 +1177,11 @@ def sphere_leaves(A, a, d, bound, arrays, unit):
     pool = row_pairs(arrays) if "pair_ptr" in arrays else []
     for fixed, mu, pair in leaves:
         F = [i for i in range(len(A)) if fixed.get(i, True)]
+        if pair == BY_NORMS:
+            U = bound + Fraction(GAP) * unit
+            if any(a) or U < 0 or squares_at_most(A, F, [i for i in F if i in fixed], d) > U * U:
+                raise Refuted(f"norms on a leaf do not prove the bound {float(bound):.12g}")
+            continue
         corner, line, block = bound - mu, [a[i] for i in F], [[A[i][j] for j in F] for i in F]
         if pool and pair >= 0:
             place, l, L = pool[pair]
@@ -1263,7 +1269,7 @@ def check_component(header, arrays, result):
 
 def largest(values, count):
     """The sum of the largest values, of all where there are fewer."""
-    return sum(sorted(values, reverse=True)[:count], ZERO)
+    return sum(sorted(values, reverse=True)[: max(count, 0)], ZERO)
 
 
 def row_pairs(arrays):
@@ -1277,6 +1283,16 @@ def row_pairs(arrays):
         )
         at += n * n
     return pool
+
+
+def squares_at_most(A, F, inside, d):
+    """A bound of the sum of the squared entries on any support of d variables of a leaf."""
+    free, rows = [i for i in F if i not in inside], []
+    for i in free:
+        others = largest([A[i][j] ** 2 for j in free if j != i], d - len(inside) - 1)
+        rows.append(A[i][i] ** 2 + 2 * sum(A[i][j] ** 2 for j in inside) + others)
+    among = sum(A[i][j] ** 2 for i in inside for j in inside)
+    return among + largest(rows, d - len(inside))
 
 
 def rows_at_most(l, L, F, fixed, d):

@@ -33,10 +33,12 @@ class SphereBranchAndBound(Backend):
     r"""Truncation and swaps, the Lagrangian row bound, fixing by reduced costs, best-first tree.
 
     1. An incumbent: truncations refitted by a trust-region subproblem, then swap search.
-    2. At the root the row bound (see :mod:`sparseopt.solvers.strs.row_bound`) is minimised by
+    2. Without a linear term, a short search with bounds by norms, which ends where the matrix is
+       close to rank one (see :mod:`sparseopt.solvers.strs.multipliers`).
+    3. At the root the row bound (see :mod:`sparseopt.solvers.strs.row_bound`) is minimised by
        L-BFGS with a falling smoothing; variables whose forced in- or exclusion would bring it below
        the incumbent are fixed, and the smaller problem goes on.
-    3. What is left is a tree, best node first, the bound re-optimised at each node from its
+    4. What is left is a tree, best node first, the bound re-optimised at each node from its
        parent's multipliers. Nodes with few supports are enumerated.
 
     Incumbent and bound are valid at any interruption. The certificate lists the leaves with their
@@ -138,6 +140,7 @@ def solve_exactly(
         node_limit=params.node_limit,
         capacity=options["certificate_numbers"],
         warm=warm,
+        norms=True,
     )
     limit = tree.run()
     bound = tree.bound

@@ -11,7 +11,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from .multipliers import Multipliers
+from .multipliers import Multipliers, Norms
 
 __all__ = ["Frontier", "Leaf", "Node"]
 
@@ -24,14 +24,14 @@ class Leaf:
     ----------
     fixed_in, fixed_out : int arrays
     mu : float
-    multipliers : Multipliers or None
+    multipliers : Multipliers, Norms or None
         None for the plain trust-region bound.
     """
 
     fixed_in: Array
     fixed_out: Array
     mu: float
-    multipliers: Multipliers | None
+    multipliers: Multipliers | Norms | None
 
 
 @dataclass(eq=False)
@@ -43,7 +43,7 @@ class Node:
     fixed_in, candidates : int arrays
         Increasing; the candidates include those that are fixed in.
     bound : float
-    proof : Multipliers
+    proof : Multipliers or Norms
         What proves the bound.
     warm : Multipliers
         Where the minimisation starts.
@@ -52,7 +52,7 @@ class Node:
     fixed_in: Array
     candidates: Array
     bound: float
-    proof: Multipliers
+    proof: Multipliers | Norms
     warm: Multipliers
 
 
@@ -117,9 +117,9 @@ class Frontier:
         return None
 
     def close(
-        self, fixed_in: Array, candidates: Array, bound: float, multipliers: Multipliers
+        self, fixed_in: Array, candidates: Array, bound: float, multipliers: Multipliers | Norms
     ) -> None:
-        """Close a set of supports whose bound a pair proves."""
+        """Close a set of supports whose bound a pair proves, or norms."""
         kept = None if multipliers.is_zero else multipliers
         self.keep(fixed_in, candidates, bound, multipliers.mu, kept)
 
@@ -135,7 +135,7 @@ class Frontier:
         candidates: Array,
         bound: float,
         mu: float,
-        multipliers: Multipliers | None,
+        multipliers: Multipliers | Norms | None,
     ) -> None:
         """Record a leaf, as long as there is room for it."""
         self.closed = max(self.closed, float(bound))
@@ -143,7 +143,7 @@ class Frontier:
             return
         fixed_out = np.setdiff1d(np.arange(self.variables), candidates)
         self._kept += len(fixed_in) + len(fixed_out) + 2
-        if multipliers is not None and id(multipliers) not in self._pairs:
+        if isinstance(multipliers, Multipliers) and id(multipliers) not in self._pairs:
             self._pairs.add(id(multipliers))
             self._kept += multipliers.L.size
         if self._kept > self.capacity:

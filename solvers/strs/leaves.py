@@ -10,11 +10,16 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.result import Certificate
 
+from .multipliers import Norms
+
 if TYPE_CHECKING:
     from .frontier import Leaf
     from .multipliers import Multipliers
 
 __all__ = ["certificate_of", "pack_leaves", "pack_pairs"]
+
+_BY_NORMS = -2
+"""In place of the number of a pair."""
 
 
 def pack_leaves(
@@ -73,6 +78,9 @@ def certificate_of(leaves: list[Leaf], scale: float) -> Certificate:
     index = np.full(len(leaves), -1, dtype=np.int64)
     for k, leaf in enumerate(leaves):
         if leaf.multipliers is None:
+            continue
+        if isinstance(leaf.multipliers, Norms):
+            index[k] = _BY_NORMS
             continue
         key = id(leaf.multipliers)
         if key not in pool:

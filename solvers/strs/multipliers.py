@@ -1,4 +1,15 @@
-"""Multipliers (l, L) of the row bound on the candidates of a node, and what they prove there."""
+r"""What proves a bound at a node: multipliers (l, L) of the row bound, or norms.
+
+Without a linear term the largest eigenvalue of a matrix is at most its Frobenius norm, so the
+square of the value of a support S is at most
+
+.. math:: \sum_{i, j \in I} A_{ij}^2 + \sum_{i \in S \setminus I} r_i, \qquad
+          r_i = A_{ii}^2 + 2 \sum_{j \in I} A_{ij}^2 + \max_T \sum_{j \in T} A_{ij}^2,
+
+I the variables that are fixed in, and T any d - abs(I) - 1 other free variables. Where the
+matrix is close to rank one this is off by the square of the distance only, while minimising the row
+bound converges slowly.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +24,7 @@ from ..common.spheres import maximise_on_sphere
 from .row_bound import row_terms
 from .settings import ROUNDING
 
-__all__ = ["Multipliers", "ProvenBound"]
+__all__ = ["NORMS", "Multipliers", "NormBound", "Norms", "ProvenBound"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,3 +142,95 @@ class ProvenBound:
         _, last, following = self._thresholds
         loss = np.where(self.terms >= last, self.terms - following, 0.0)
         return np.where(self.inside, -np.inf, self.bound - loss)
+
+
+class Norms:
+    """Stands for multipliers at a node whose bound is that of norms: there are none."""
+
+    mu = 0.0
+    is_zero = False
+
+
+NORMS = Norms()
+
+
+@dataclass(frozen=True, eq=False)
+class NormBound:
+    """What norms prove at a node, in the form of :class:`ProvenBound`.
+
+    Attributes
+    ----------
+    base : float
+        The sum of the squares among the variables that are fixed in.
+    rows : array of shape (n,)
+        The r_i of the candidates; 0 for those fixed in.
+    inside : bool array of shape (n,)
+    free : int
+        How many more variables a support has.
+    """
+
+    base: float
+    rows: Array
+    inside: Array
+    free: int
+    multipliers: Norms = NORMS
+
+    @classmethod
+    def at(cls, squares: Array, candidates: Array, fixed_in: Array, d: int) -> NormBound:
+        """Compute the bound of a node.
+
+        Parameters
+        ----------
+        squares : array of shape (D, D)
+            The squares of the entries of A.
+        candidates, fixed_in : int arrays
+        d : int
+            Size of the supports.
+        """
+        inside = np.isin(candidates, fixed_in)
+        W = squares[np.ix_(candidates, candidates)]
+        k = d - int(inside.sum())
+        rows = np.diagonal(W) + 2.0 * W[:, inside].sum(axis=1)
+        if k > 1:
+            rest = W[:, ~inside].copy()
+            rest[~inside, np.arange(rest.shape[1])] = 0.0
+            place = max(0, rest.shape[1] - (k - 1))
+            rows = rows + np.partition(rest, place, axis=1)[:, place:].sum(axis=1)
+        base = float(W[np.ix_(inside, inside)].sum())
+        return cls(base, np.where(inside, 0.0, rows), inside, k)
+
+    def _value(self, square: Array) -> Array:
+        """Return the bound of a squared one, a difference of two, with a margin for rounding."""
+        margin = ROUNDING * len(self.rows) * self._square
+        return np.asarray(np.sqrt(np.maximum(square, 0.0) + margin))
+
+    @cached_property
+    def _ordered(self) -> Array:
+        """The r_i of the free variables, decreasing."""
+        return np.sort(self.rows[~self.inside])[::-1]
+
+    @cached_property
+    def _square(self) -> float:
+        return self.base + float(self._ordered[: self.free].sum())
+
+    @cached_property
+    def bound(self) -> float:
+        """The bound on all supports of the node."""
+        return float(self._value(np.array(self._square)))
+
+    @cached_property
+    def bounds_in(self) -> Array:
+        """The bounds on the supports with each of the candidates, shape (n,)."""
+        last = float(self._ordered[self.free - 1]) if self.free else np.inf
+        loss = np.where(self.inside | (self.rows >= last), 0.0, last - self.rows)
+        return self._value(self._square - loss)
+
+    @cached_property
+    def bounds_out(self) -> Array:
+        """The bounds on the supports without each of the candidates; -inf for those fixed in."""
+        ordered, k = self._ordered, self.free
+        last = float(ordered[k - 1]) if k else np.inf
+        if k >= len(ordered):
+            return np.where(self.inside | (self.rows >= last), -np.inf, self.bound)
+        loss = np.where(self.rows >= last, self.rows - float(ordered[k]), 0.0)
+        return np.where(self.inside, -np.inf, self._value(self._square - loss))

@@ -143,6 +143,7 @@ class MasterSearch:
         for weights, most in cuts.left(node, parts):
             master.exclude(weights, most)
         for part in parts:
+            assert isinstance(part.proof, Multipliers)  # the tree does not use norms
             self._add(master, cuts, part.proof, part)
 
     def _add_exact(self, master: STRSMaster, cuts: Cuts, support: Array) -> None:

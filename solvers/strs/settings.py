@@ -123,6 +123,14 @@ class SupportTreeSettings:
         What the density of a variable counts beside its weight: enough to break ties.
     margin : float
         Error of the value of an enumerated support, for each variable and of the data: rounding.
+    norm_gap : float
+        Relative gap that norms may leave at the root; beyond it they are not tried.
+    norm_near : float
+        Relative distance of the incumbent's norm from its value up to which its matrix is close to
+        rank one.
+    norm_trial, norm_nodes : int
+        Nodes that norms bound at most, elsewhere and there. Each costs a hundredth of a
+        minimisation.
     """
 
     steps: int = 80
@@ -139,6 +147,10 @@ class SupportTreeSettings:
     decided: float = 0.9
     tie: float = 1e-3
     margin: float = 1e-15
+    norm_gap: float = 0.05
+    norm_near: float = 1e-4
+    norm_trial: int = 24
+    norm_nodes: int = 20_000
 
     def start_of(self, a: Array) -> float:
         """Return the part of the data to start with."""

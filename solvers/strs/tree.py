@@ -15,7 +15,7 @@ from sparseopt.result import Limit
 from ..common.spheres import Incumbent, maximise_on_spheres, refit, swap
 from .descent import Descent, RowMinimum
 from .frontier import Frontier, Node
-from .multipliers import Multipliers, ProvenBound
+from .multipliers import NORMS, Multipliers, NormBound, ProvenBound
 from .scaling import Scaled
 from .settings import TINY, SupportTreeSettings
 
@@ -44,6 +44,8 @@ class SupportTree:
         processed.
     pairs : list of Multipliers, optional
         Every pair that a minimisation finds is added to it.
+    norms : bool
+        Whether a search by norms comes first, where there is no linear term.
     settings : SupportTreeSettings
 
     Attributes
@@ -65,6 +67,7 @@ class SupportTree:
     capacity: int = 8_000_000
     warm: Multipliers | None = None
     pairs: list[Multipliers] | None = None
+    norms: bool = False
     settings: SupportTreeSettings = field(default_factory=SupportTreeSettings)
     root: Multipliers | None = None
     nodes: int = 0
@@ -103,6 +106,8 @@ class SupportTree:
         if not self._begun:
             self._begun = True
             self._open_root()
+            if self.norms and not self.a.any():
+                self._search_by_norms()
         while len(self.frontier):
             limit = self._limit()
             if limit is not None:
@@ -177,6 +182,55 @@ class SupportTree:
         self.frontier.close(node.fixed_in, node.candidates, node.bound, node.proof)
         return True
 
+    def _search_by_norms(self) -> None:
+        """Search with norms as bounds; begin anew without them where they do not lead to an end.
+
+        On the support of the incumbent they cannot be better than its own norm. Where that is very
+        close, the matrix is nearly of rank one there, and the row bound would converge slowly: they
+        are given more nodes, and what these leave open is kept.
+        """
+        squares, S = self.A**2, self.best.support
+        norm = math.sqrt(float(squares[np.ix_(S, S)].sum()))
+        near = norm - self.best.value <= self.settings.norm_near * abs(self.best.value)
+        everything = np.arange(len(self.a))
+        root = NormBound.at(squares, everything, everything[:0], self.d).bound
+        if root - self.best.value > self.settings.norm_gap * abs(self.best.value):
+            return
+        most = self.settings.norm_nodes if near else self.settings.norm_trial
+        while len(self.frontier) and self.nodes < most:
+            if self._limit() is not None or (self.nodes >= self.polish and self.proves(self.asked)):
+                return
+            node = self.frontier.pop()
+            if not self._closed(node):
+                self.nodes += 1
+                self._split_by_norms(node, squares)
+        if len(self.frontier) and not near:
+            self.nodes, self.frontier = 0, Frontier(len(self.a), self.frontier.capacity)
+            self._open_root()
+
+    def _split_by_norms(self, node: Node, squares: Array) -> None:
+        """Bound a node by norms, fix variables, and enumerate its supports or branch."""
+        proof = NormBound.at(squares, node.candidates, node.fixed_in, self.d)
+        if proof.bound < node.bound:
+            node.bound, node.proof = proof.bound, NORMS
+        if self._closed(node):
+            return
+        candidates, rows = node.candidates, np.where(proof.inside, np.inf, proof.rows)
+        order = np.argsort(-rows, kind="stable")
+        self._try(np.sort(candidates[order[: self.d]]))
+        self._fix(node, proof)
+        if self._enumerated(node):
+            return
+        open_ = np.isin(candidates, node.candidates) & ~np.isin(candidates, node.fixed_in)
+        i = int(np.argmax(np.where(open_, proof.rows, -np.inf)))
+        j = candidates[i]
+        for fixed_in, left, bound in (
+            (np.union1d(node.fixed_in, j), node.candidates, float(proof.bounds_in[i])),
+            (node.fixed_in, np.setdiff1d(node.candidates, j), float(proof.bounds_out[i])),
+        ):
+            by = NORMS if bound < node.bound else node.proof
+            self.frontier.push(Node(fixed_in, left, min(bound, node.bound), by, warm=node.warm))
+
     def _interrupted(self, node: Node) -> bool:
         """Open a node again when a limit was reached."""
         if self.control.limit() is None:
@@ -243,16 +297,19 @@ class SupportTree:
         weight, density = relaxed.weight, relaxed.density
         for score in (weight + self.settings.tie * density, density):
             order = np.argsort(-np.where(inside, np.inf, score), kind="stable")
-            support = np.sort(node.candidates[order[: self.d]])
-            if support.tobytes() not in self._seen:
-                self._seen.add(support.tobytes())
-                self.offer(support)
+            self._try(np.sort(node.candidates[order[: self.d]]))
+
+    def _try(self, support: Array) -> None:
+        """Offer a support that was not offered before."""
+        if support.tobytes() not in self._seen:
+            self._seen.add(support.tobytes())
+            self.offer(support)
 
     def _offer(self, found: Incumbent) -> None:
         if found.value > self.best.value:
             self.best = swap(self.A, self.a, found, self.control.limit)
 
-    def _fix(self, node: Node, proof: ProvenBound) -> int:
+    def _fix(self, node: Node, proof: ProvenBound | NormBound) -> int:
         """Fix the variables of which one choice is bounded by the incumbent; return how many."""
         out = np.flatnonzero((proof.bounds_in <= self.cut) & ~proof.inside)
         into = np.flatnonzero((proof.bounds_out <= self.cut) & ~proof.inside)

@@ -18,6 +18,16 @@ the square matrices by rows, one after the other). It proves that U bounds the o
    a pair (l, L) the data are A - (L + L')/2 and a - l there, and U is less what the rows can add
    (:mod:`sparseopt.checking.strs.row_bounds`).
 
+A leaf whose ``pair`` is -2 needs neither: without a linear term the squared maximum on a support S
+is at most the sum of the squares of A on it, and with I what the leaf fixes in
+
+.. math:: \sum_{i, j \in S} A_{ij}^2 = \sum_{i, j \in I} A_{ij}^2
+          + \sum_{i \in S \setminus I} \Bigl( A_{ii}^2 + 2 \sum_{j \in I} A_{ij}^2
+          + \sum_{j \in S \setminus I, j \ne i} A_{ij}^2 \Bigr),
+
+where each inner sum is at most that of the largest entries of its row, and the outer one at most
+that of the largest such bounds. Their sum must be at most U^2.
+
 Both are shown for U + 1e-9 s, where s is the size of the largest entry of A, a and U.
 """
 
@@ -47,6 +57,7 @@ _CUBES = 1e12
 """Sum of the cubes of the matrices that may be factorised: about a minute."""
 _CHUNK = 1_000_000
 """Matrix entries that are factorised at once."""
+_BY_NORMS = -2
 _SMALLEST = 1e-200
 _UNIT = float(np.finfo(float).eps) / 2.0
 
@@ -131,7 +142,7 @@ class SupportLeaves:
         1 fixed in, -1 fixed out, 0 free; what the size d implies is filled in.
     mu : array of shape (L,)
     pair : int array of shape (L,)
-        Which pair of row multipliers a leaf uses, -1 for none.
+        Which pair of row multipliers a leaf uses, -1 for none, -2 for norms.
     pairs : RowPairs
     """
 
@@ -184,7 +195,7 @@ def _pairs(arrays: Mapping[str, Array], rows: int, D: int) -> tuple[Array, RowPa
         pairs = RowPairs.read(arrays, D)
     except ValueError as error:
         raise Malformed(str(error)) from error
-    if rows and not -1 <= int(pair.min()) <= int(pair.max()) < len(pairs.l):
+    if rows and not _BY_NORMS <= int(pair.min()) <= int(pair.max()) < len(pairs.l):
         raise Malformed(f"pair names others than the {len(pairs.l)} pairs of the pool")
     return pair.astype(np.int64), pairs
 
@@ -292,6 +303,17 @@ def unproven_leaf(
         for begin in range(0, len(which), rows):
             chunk = which[begin : begin + rows]
             F = np.nonzero(in_candidates[chunk])[1].reshape(len(chunk), size)
+            normed = leaves.pair[chunk] == _BY_NORMS
+            if normed.any():
+                some, on = chunk[normed], F[normed]
+                squares = _norms(problem, on, np.take_along_axis(leaves.state[some] > 0, on, 1))
+                proven = squares <= ((bound + tolerance) / _unit(problem)) ** 2
+                if not proven.all() or bound + tolerance < 0.0:
+                    at = int(some[int(np.argmin(proven))])
+                    return f"leaf {at}: norms do not prove the bound {bound:.17g}"
+                chunk, F = chunk[~normed], F[~normed]
+                if not len(chunk):
+                    continue
             N = _bordered(problem, F, leaves.mu[chunk], bound)
             shift = tolerance / 2.0 - _subtract_rows(N, leaves, chunk, F, problem.d)
             good = _positive(N, shift)
@@ -303,6 +325,45 @@ def unproven_leaf(
                     f"not prove the bound {bound:.17g}"
                 )
     return None
+
+
+def _norms(problem: STRS, F: Array, inside: Array) -> Array:
+    """Bound the sums of the squares of A on the supports of leaves, of A divided by its largest.
+
+    Parameters
+    ----------
+    problem : STRS
+    F : int array of shape (K, n)
+        The candidates of each leaf.
+    inside : bool array of shape (K, n)
+        Which of them are fixed in.
+
+    Raises
+    ------
+    Malformed
+        When there is a linear term, which norms say nothing about.
+    """
+    if problem.linear.any():
+        raise Malformed("a leaf is proven by norms, but there is a linear term")
+    W = (problem.A[F[:, :, None], F[:, None, :]] / _unit(problem)) ** 2
+    n, k = F.shape[1], problem.d - inside.sum(axis=1)
+    own = np.einsum("kii->ki", W).copy()
+    fixed = np.einsum("kij,kj->ki", W, inside.astype(float))
+    W[:, np.arange(n), np.arange(n)] = 0.0
+    free = np.sort(np.where(inside[:, None, :], 0.0, W), axis=2)[:, :, ::-1]
+    sums = np.concatenate([np.zeros((*own.shape, 1)), np.cumsum(free, axis=2)], axis=2)
+    # A full support has no room for another row, and takes none below.
+    leaf = np.arange(len(F))[:, None]
+    rows = own + 2.0 * fixed + sums[leaf, np.arange(n), np.maximum(k - 1, 0)[:, None]]
+    rows = np.sort(np.where(inside, 0.0, rows), axis=1)[:, ::-1]
+    total = np.concatenate([np.zeros((len(F), 1)), np.cumsum(rows, axis=1)], axis=1)
+    among = (fixed * inside).sum(axis=1)
+    return np.asarray((among + total[leaf[:, 0], k]) * (1.0 + (4.0 * n + 8.0) * _UNIT))
+
+
+def _unit(problem: STRS) -> float:
+    """Return the largest entry, by which squares are kept in range; 1 where all are 0."""
+    return problem.magnitude or 1.0
 
 
 def _bordered(problem: STRS, F: Array, mu: Array, bound: float) -> Array:
