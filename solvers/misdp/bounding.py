@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -72,8 +72,8 @@ class Bounding(Protocol):
         It may stop at the relative gap `loose`, too, where the cutoff is clearly out of reach.
         """
 
-    def settle(self, box: Box, found: Relaxed) -> Relaxed:
-        """Try harder on a box whose integers are fixed."""
+    def settle(self, box: Box, found: Relaxed, take: Callable[[Relaxed], None]) -> Relaxed:
+        """Try harder on a box whose integers are fixed, and have all points taken."""
 
 
 class Judge:
@@ -236,8 +236,8 @@ class ConicBounding:
                 return disproof
         return found
 
-    def settle(self, box: Box, found: Relaxed) -> Relaxed:
-        """Ask the other solvers, and return the best bound with the best point."""
+    def settle(self, box: Box, found: Relaxed, take: Callable[[Relaxed], None]) -> Relaxed:
+        """Ask the other solvers, have their points taken, and return the best bound."""
         program = self.form.program(*box)
         if not len(program.q):
             return found
@@ -246,6 +246,7 @@ class ConicBounding:
             again = self._read(box, program, solver.solve(program, np.inf))
             if again.infeasible:
                 return again
+            take(again)
             if again.bound > found.bound:
                 x = found.x if again.x is None else again.x
                 found = replace(again, x=x, direction=None)

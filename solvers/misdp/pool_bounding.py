@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -100,9 +101,9 @@ class PoolBounding:
         self._instance.change_cost(self.conic.form.costs)
         return value + LP_SLIP * max(1.0, abs(value))
 
-    def settle(self, box: Box, found: Relaxed) -> Relaxed:
+    def settle(self, box: Box, found: Relaxed, take: Callable[[Relaxed], None]) -> Relaxed:
         """Ask the conic solvers."""
-        return self.conic.settle(box, found)
+        return self.conic.settle(box, found, take)
 
     @property
     def _worth(self) -> bool:

@@ -312,8 +312,10 @@ class IntegerTree:
         if not found.infeasible:
             points.take(found, node.box)
             if found.bound < points.value - self.slack:
-                again = self._rounded(self.bounding.settle(node.box, found))
-                points.take(again, node.box)
+                again = self.bounding.settle(
+                    node.box, found, lambda other: points.take(other, node.box)
+                )
+                again = self._rounded(again)
                 if again.infeasible or again.bound > found.bound:
                     found = again
             if found.bound < points.value - self.slack:
