@@ -66,7 +66,10 @@ class SemidefiniteBranchAndBound(Backend):
             choices=("pseudo-cost", "most-infeasible"),
         ),
         "dives": Option(
-            int, 50, "dive at the root and after this many nodes, doubling; 0 for never", low=0
+            int,
+            50,
+            "dive at a root without a point, and after this many nodes, doubling; 0: never",
+            low=0,
         ),
         "tolerance": Option(float, 1e-9, "tolerance of the relaxations' solver", low=1e-12),
         "certificate_numbers": Option(

@@ -29,8 +29,8 @@ class Heuristics:
     costs : array of shape (n,)
         Of the minimisation.
     every : int
-        A dive starts at the root and after each so many nodes, doubling; 0 for no dives and no
-        local search.
+        A dive starts after each so many nodes, doubling, and at the root where rounding and local
+        search leave it without a point; 0 for no dives and no local search.
     """
 
     def __init__(
@@ -87,9 +87,10 @@ class Heuristics:
             return
         self._local_search(nodes, enough)
         if self._next and nodes >= self._next:
+            at_root = self._next == 1
             self._next = 2 * max(nodes, self._every)
             for dive in (self._dive, self._dive_up):
-                if enough():
+                if enough() or (at_root and self.points.best is not None):
                     return
                 dive(box, found)
                 self._local_search(nodes, enough)

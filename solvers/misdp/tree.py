@@ -32,7 +32,8 @@ class TreeSettings:
     node_limit : int or None
     branching : str
     dive_every : int
-        A dive starts at the root and after each so many nodes, doubling; 0 for none.
+        A dive starts after each so many nodes, doubling, and at the root where nothing else finds
+        a point; 0 for none.
     capacity : int
         Numbers of the certificate.
     first : bool
