@@ -46,6 +46,18 @@ def test_the_numbers_are_those_of_the_estimator(table):
     assert json.loads(done.stdout)["lam"] == pytest.approx(model.lam_)
 
 
+def test_positive_coefficients(table):
+    found, free = (
+        json.loads(run("lad", table, "--target", "target", "--lam", 10, *more, "--json").stdout)
+        for more in (["--positive"], [])
+    )
+    signed, both = (
+        {k: v for k, v in each["coefficients"].items() if k != "intercept"}
+        for each in (found, free)
+    )
+    assert min(signed.values()) >= 0.0 > min(both.values()) and found["verdict"] == "verified"
+
+
 def test_classes(tmp_path):
     frame = load_breast_cancer(as_frame=True).frame.iloc[:100, -8:]
     frame.to_csv(tmp_path / "cancer.csv", index=False)
