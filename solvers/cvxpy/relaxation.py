@@ -14,6 +14,7 @@ from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.problems.strs.problem import STRS
+from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Certificate, Limit, Result, Status, relative_gap
 
 from ..common.watch import Late
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["CvxpyRelaxation", "relax"]
 
 
+LARGEST_PROJECTION = 2_000_000
+"""Entries of the largest conic program of a robust subspace that is handed over."""
+
+
 class CvxpyRelaxation(Backend):
     """The bound of a relaxation by any of CVXPY's solvers, and a rounded point.
 
@@ -33,14 +38,17 @@ class CvxpyRelaxation(Backend):
     solution's integers rounded, and the rest solved for. STRS becomes the relaxation (20) of Wang,
     Dey and Xie with the perspective rows; its multipliers are a pair (l, L) of the row bound, which
     proves the bound without trusting the solver, and the point is refitted on the largest shares.
+    A small robust subspace becomes the relaxation over projections (see ``reaper``), rounded.
     """
 
     name: ClassVar[str] = "cvxpy-relaxation"
-    summary: ClassVar[str] = "relaxations by CVXPY's solvers: STRS, and MISDP without its integers"
+    summary: ClassVar[str] = (
+        "relaxations by CVXPY's solvers: STRS, robust subspaces, MISDP without integers"
+    )
     requires: ClassVar[tuple[str, ...]] = ("cvxpy",)
     extra: ClassVar[str | None] = "cvxpy"
     factorises = True
-    families: ClassVar[frozenset[str]] = frozenset({"strs", "misdp"})
+    families: ClassVar[frozenset[str]] = frozenset({"strs", "misdp", "subspace"})
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
             Feature.RELAXATION,
@@ -50,11 +58,26 @@ class CvxpyRelaxation(Backend):
     )
     options: ClassVar[Mapping[str, Option]] = OPTIONS
 
+    def supports(self, problem: Problem) -> tuple[bool, str]:
+        """Take small robust subspaces, and no others; all of the other families."""
+        if problem.family != "subspace":
+            return super().supports(problem)
+        if not isinstance(problem, RobustSubspace):
+            return False, f"{self.name} takes robust-subspace problems only: use stiefel"
+        N, n = problem.X.shape
+        if N * n * n > LARGEST_PROJECTION:
+            return False, f"{N} points in {n} coordinates are too large a conic program: use reaper"
+        return True, ""
+
     def _solve(
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         if isinstance(problem, MISDP):
             return relax(problem, options, control)
+        if isinstance(problem, RobustSubspace):
+            from .subspace import relax_projection
+
+            return relax_projection(problem, options, control)
         assert isinstance(problem, STRS)
         return _relax_strs(problem, options, control)
 

@@ -175,7 +175,7 @@ class ProjectionRelaxation:
             value = float(distances.sum())
             control.progress("relaxation", objective=value * problem.unit)
             if before - value <= RELAXED_STEP * max(value, N * floor):
-                self._keep(floor)
+                self.keep(floor)
                 if N * floor <= EXACT * value or floor <= LEAST_DISTANCE * median:
                     break
                 floor, before = floor / 4.0, np.inf
@@ -184,7 +184,7 @@ class ProjectionRelaxation:
                 before = value
             floor = max(floor, LEAST_DISTANCE * median)
         else:
-            self._keep(floor)
+            self.keep(floor)
 
     def _step(self, distances: Array, floor: float) -> Array:
         """Minimise the weighted sum of squares, and return the new distances."""
@@ -199,7 +199,7 @@ class ProjectionRelaxation:
             [_lengths((b - self.shift) @ self.complement) for _, b in problem.blocks()]
         )
 
-    def _keep(self, floor: float) -> None:
+    def keep(self, floor: float) -> None:
         """Compute the bound by the directions of the residuals, and keep it if it is the best."""
         complement, shift = self.complement, self.shift
 
