@@ -50,8 +50,11 @@ _OWN: Mapping[str, tuple[str, str]] = {
     "mave": ("subspace", "sparseopt.solvers.subspace.local:MinimumAverageVariance"),
     "kdr": ("subspace", "sparseopt.solvers.subspace.local:KernelReduction"),
     "nearest-point": ("private", "sparseopt.solvers.private.nearest_point:NearestPoint"),
-    "cvxpy": ("misdp parametric", "sparseopt.solvers.cvxpy.backend:Cvxpy"),
-    "cvxpy-relaxation": ("misdp strs", "sparseopt.solvers.cvxpy.relaxation:CvxpyRelaxation"),
+    "cvxpy": ("misdp parametric private", "sparseopt.solvers.cvxpy.backend:Cvxpy"),
+    "cvxpy-relaxation": (
+        "misdp strs subspace",
+        "sparseopt.solvers.cvxpy.relaxation:CvxpyRelaxation",
+    ),
     "scip": ("misdp budget parametric strs", "sparseopt.solvers.adapters.scip_:Scip"),
     "gurobi": ("misdp budget parametric strs", "sparseopt.solvers.adapters.gurobi_:Gurobi"),
     "copt": ("misdp budget parametric strs", "sparseopt.solvers.adapters.copt_:Copt"),
