@@ -55,6 +55,8 @@ _VISITS = 5e9
 """Entries of leaves that rebuilding the tree may read, level by level: about a minute."""
 _CUBES = 1e12
 """Sum of the cubes of the matrices that may be factorised: about a minute."""
+_SQUARES = 4e9
+"""Entries of the matrices whose norms may be taken: about a minute."""
 _CHUNK = 1_000_000
 """Matrix entries that are factorised at once."""
 _BY_NORMS = -2
@@ -295,15 +297,18 @@ def unproven_leaf(
     """
     in_candidates = leaves.state >= 0
     sizes = in_candidates.sum(axis=1)
-    if float(((sizes + 1.0) ** 3).sum()) > _CUBES:
+    by_norms = leaves.pair == _BY_NORMS
+    if float(((sizes[~by_norms] + 1.0) ** 3).sum()) > _CUBES:
         raise Unreadable(f"{len(sizes)} leaves are too many matrices to factorise")
+    if float((sizes[by_norms] ** 2.0).sum()) > _SQUARES:
+        raise Unreadable(f"{len(sizes)} leaves are too many matrices to take norms of")
     for size in np.unique(sizes):
         which = np.flatnonzero(sizes == size)
         rows = max(1, _CHUNK // int(size + 1) ** 2)
         for begin in range(0, len(which), rows):
             chunk = which[begin : begin + rows]
             F = np.nonzero(in_candidates[chunk])[1].reshape(len(chunk), size)
-            normed = leaves.pair[chunk] == _BY_NORMS
+            normed = by_norms[chunk]
             if normed.any():
                 some, on = chunk[normed], F[normed]
                 squares = _norms(problem, on, np.take_along_axis(leaves.state[some] > 0, on, 1))
@@ -350,7 +355,9 @@ def _norms(problem: STRS, F: Array, inside: Array) -> Array:
     own = np.einsum("kii->ki", W).copy()
     fixed = np.einsum("kij,kj->ki", W, inside.astype(float))
     W[:, np.arange(n), np.arange(n)] = 0.0
-    free = np.sort(np.where(inside[:, None, :], 0.0, W), axis=2)[:, :, ::-1]
+    W[np.broadcast_to(inside[:, None, :], W.shape)] = 0.0
+    kept = min(n, problem.d)
+    free = np.sort(np.partition(W, n - kept, axis=2)[:, :, n - kept :], axis=2)[:, :, ::-1]
     sums = np.concatenate([np.zeros((*own.shape, 1)), np.cumsum(free, axis=2)], axis=2)
     # A full support has no room for another row, and takes none below.
     leaf = np.arange(len(F))[:, None]
