@@ -17,6 +17,7 @@ and its conjugate is :math:`c_k` at slope k and :math:`v t_k - F_k` at kink k. W
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -67,6 +68,10 @@ class Line:
     constant: Array
     rate: Array
 
+    @cached_property
+    def _moves(self) -> bool:
+        return bool(self.rate.any())
+
     def at(self, slots: Array, low: Array) -> tuple[Array, Array]:
         """Return (value at low, rate) of some slots, with their values of lam."""
         rate = self.rate[slots]
@@ -75,7 +80,7 @@ class Line:
     def over(self, slots: Slots, low: Array) -> tuple[Array, Array]:
         """Return (value at low, rate) of a chunk of segments with the lower ends `low`, (q, n)."""
         value = slots.look_up(self.constant)
-        if not self.rate.any():
+        if not self._moves:
             return value, np.zeros(value.shape)
         rate = slots.look_up(self.rate)
         value += low[:, None] * rate
