@@ -24,6 +24,7 @@ from .settings import (
     NEAR_END,
     NEAR_END_TIES,
     PIVOT_MISMATCH,
+    SOLVED,
     STALL,
     STILL,
     TIE,
@@ -346,20 +347,24 @@ def _optimal_at(lam: float, program: DenseProgram, tableau: Tableau) -> bool:
 
 @compiled_inside
 def _terms(i: int, lam: float, program: DenseProgram, tableau: Tableau) -> float:
-    """Return the sum of the absolute terms of a product with A: a row's value, or -A'nu."""
+    """Return the sum of the absolute terms of a product with A: a row's value, or -A'nu.
+
+    What comes from the kernel counts with its rounding error at least.
+    """
     codes, w, p, total = tableau.codes, tableau.w, len(program.AT), 0.0
+    least = SOLVED * tableau.position[PRIMAL_TOLERANCE + (i < p)] / TIE
     if i >= p:
         for j in range(p):
             t = program.kink_ptr[j] + (codes[j] >> 1)
             kink = program.kinks[0, t] + lam * program.kinks[1, t] if codes[j] & 1 else 0.0
-            value = kink if codes[j] & 1 else w[0, j] + lam * w[1, j]
-            total += abs(program.A[i - p, j] * value)
+            value = abs(kink) if codes[j] & 1 else max(abs(w[0, j] + lam * w[1, j]), least)
+            total += abs(program.A[i - p, j]) * value
     else:
         for r in range(p, len(codes)):
             t = program.slope_ptr[r] + (codes[r] >> 1)
             slope = 0.0 if codes[r] & 1 else program.slopes[0, t] + lam * program.slopes[1, t]
-            value = w[0, r] + lam * w[1, r] if codes[r] & 1 else slope
-            total += abs(program.AT[i, r - p] * value)
+            value = max(abs(w[0, r] + lam * w[1, r]), least) if codes[r] & 1 else abs(slope)
+            total += abs(program.AT[i, r - p]) * value
     return total
 
 

@@ -18,6 +18,10 @@ at the end is the last one: an event just before it would be rounding."""
 NEAR_END_TIES = 100.0
 """Multiple of the tolerance :data:`TIE` that such a basis may violate at the end."""
 
+SOLVED = 1e-5
+"""Size of a value from the kernel, relative to the largest, that such a violation is measured by at
+least: its rounding error, 1e-15, over the two tolerances above."""
+
 STILL = 1e-13
 """Rates in lam, relative to the largest rate, and slacks of a first basis, relative to the
 largest value, that are rounding errors of zero."""

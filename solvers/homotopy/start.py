@@ -286,7 +286,7 @@ def _climb(
     pivots += outcome.pivots
     if outcome.reason == "end":
         basis = AffineBasis(program, outcome.codes)
-        from_lam = optimal_from(basis)
+        from_lam = optimal_from(basis, solved=True)
         at = max(from_lam, end) if np.isfinite(from_lam) else lam
         return Start(basis, at, np.inf, pivots)
     if outcome.reason in ("infeasible_below", "unbounded_below"):

@@ -69,3 +69,13 @@ def test_columns_that_the_clock_stops_in_106_bits_are_shorter_and_right(seconds)
     assert result.verdict.value != "refuted", result.check_messages
     if result.path is not None:
         assert result.verdict.value == "verified", result.check_messages
+
+
+@pytest.mark.parametrize(
+    ("model", "seed"),
+    [("lad-lasso", 820636), ("quantile-lasso", 820847), ("quantile-lasso", 820227)],
+)
+def test_rounding_at_the_very_end_is_no_event(model, seed):
+    """Products of values that are rounding themselves ended paths at lam = 1e-17, unbounded."""
+    for _ in range(2):
+        assert list(random_models.complaints(model, seed)) == []
