@@ -229,6 +229,7 @@ PARAMETRIC = Family(
         "grid": "sparseopt.pictures.paths:plot_path",
         "l1-bound": "sparseopt.pictures.paths:plot_l1_bound",
         "columnwise": "sparseopt.pictures.paths:plot_columns",
+        "quantiles": "sparseopt.pictures.paths:plot_levels",
     },
 )
 

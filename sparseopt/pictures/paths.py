@@ -13,6 +13,7 @@ from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.integer import IntegerPath
 from sparseopt.paths.l1_bound import L1BoundPath
 from sparseopt.paths.parametric import GridPath, ParametricPath
+from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.pictures.curves import (
     Curves,
     Scale,
@@ -27,7 +28,7 @@ from sparseopt.problems.base import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_columns", "plot_integers", "plot_l1_bound", "plot_path"]
+__all__ = ["plot_columns", "plot_integers", "plot_l1_bound", "plot_levels", "plot_path"]
 
 _INTEGERS = {"budget": "budget K", "size": "nonzeros d"}
 _MARKED = 40
@@ -212,6 +213,44 @@ def plot_l1_bound(path: L1BoundPath, ax: Axes | None = None, **style: Any) -> Ax
     matplotlib Axes
     """
     return plot_path(path.path, ax, **{"x": "l1norm", **style})
+
+
+def plot_levels(
+    path: QuantilePath, ax: Axes | None = None, max_labels: int = 8, linewidth: float = 1.4
+) -> Axes:
+    """Draw the coefficients over the levels of quantile regression, as the steps that they are.
+
+    Parameters
+    ----------
+    path : QuantilePath
+    ax : matplotlib Axes, optional
+        Where to draw. Default: the only axes of a new pyplot figure.
+    max_labels : int, default 8
+        Coefficients that get a colour and a place in the legend: those that vary most.
+    linewidth : float, default 1.4
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes(ax)
+    series, grey = palette(ax).series, palette(ax).quiet
+    order = np.argsort(-np.ptp(path.theta, axis=0), kind="stable")
+    for place, j in enumerate(order.tolist()):
+        named = place < max_labels
+        ax.stairs(
+            path.theta[:, j],
+            path.levels,
+            baseline=None,
+            linewidth=linewidth,
+            color=series[place % len(series)] if named else grey,
+            label=str(path.names[j]) if named else None,
+        )
+    ax.set_xlim(0.0, 1.0)
+    ax.set_xlabel("level")
+    ax.set_ylabel("coefficient")
+    ax.legend(frameon=False)
+    return ax
 
 
 def plot_integers(path: IntegerPath, ax: Axes | None = None, **style: Any) -> Axes:

@@ -8,6 +8,7 @@ from sparseopt.errors import ParamError
 from sparseopt.families import families
 from sparseopt.paths.budget import BudgetPath, CountChanges
 from sparseopt.problems import CLIME, STRS
+from sparseopt.solvers.homotopy.quantiles import quantile_path
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -33,6 +34,18 @@ def test_every_kind_of_path_has_a_picture():
     kinds = {kind for family in families().values() for kind in family.paths}
     drawn = {kind for family in families().values() for kind in family.pictures}
     assert kinds <= drawn
+
+
+def test_levels_are_drawn_as_steps():
+    rng = np.random.default_rng(0)
+    Z = np.column_stack([rng.normal(size=(30, 2)), np.ones(30)])
+    path = quantile_path(Z, rng.normal(size=30), np.ones(30), ["a", "b", "one"])
+    ax = sparseopt.plot(path, new_axes(), max_labels=2)
+    steps = [patch.get_data() for patch in ax.patches]
+    assert len(steps) == 3 and all(np.array_equal(each.edges, path.levels) for each in steps)
+    spread = np.ptp(path.theta, axis=0)
+    named = {text.get_text() for text in ax.get_legend().get_texts()}
+    assert named == {["a", "b", "one"][j] for j in np.argsort(-spread)[:2]}
 
 
 def test_the_columns_of_a_matrix_are_drawn_without_its_diagonal():
