@@ -15,7 +15,7 @@ import pickle
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,9 @@ _LINEAR_ALGEBRA = ("numba_x", "numba_ez_")
 _CHOICES = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX")
 """Settings of numba's that choose other code than that for this processor."""
 
+_OLDEST, _NEWEST = (0, 61), (0, 68)
+"""Releases of numba with which the tests have passed: another may call its functions otherwise."""
+
 _engines: list[Any] = []
 """LLVM's owners of the machine code, and what the code points to; they stay as long as the
 process."""
@@ -44,7 +47,15 @@ def can_link() -> bool:
         os.name == "posix"
         and "numba" not in sys.modules
         and not any(name in os.environ for name in _CHOICES)
+        and _is_known()
     )
+
+
+@cache
+def _is_known() -> bool:
+    """Return whether this numba is one whose calling convention the tests have seen."""
+    release = metadata.version("numba").split(".")[:2]
+    return _OLDEST <= tuple(map(int, release)) <= _NEWEST
 
 
 def host() -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from thorough import first
 
-from sparseopt.compiling import Mode, mode, override
+from sparseopt.compiling import Mode, loader, mode, override
 from sparseopt.compiling.signature import describe, describe_type, numba_types
 from sparseopt.errors import ParamError
 
@@ -126,6 +126,8 @@ def test_what_no_other_process_compiles_is_compiled_here(work: Path, broken: str
 
 
 MACHINE_CODE = """
+from sparseopt.compiling import loader
+loader._is_known = lambda: True  # a release that nobody has tried is tried here
 import json, sys, toy_kernels as toy
 import numpy as np
 
@@ -187,6 +189,16 @@ def test_machine_code_works_without_numba_and_beside_it(work: Path) -> None:
     linked, without = run(work, MACHINE_CODE, SPARSEOPT_COMPILE="now")
     assert linked == ["harmonic", "inverse", "of_pair", "pairs", "refuse", "shuffled"]
     assert without
+
+
+def test_a_release_of_numba_that_nobody_has_tried_loads_its_forms_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for release, known in (("0.60.0", False), ("0.68.1", True), ("0.99.0rc1", False)):
+        monkeypatch.setattr(loader.metadata, "version", {"numba": release}.__getitem__)
+        loader._is_known.cache_clear()
+        assert loader._is_known() is known
+    loader._is_known.cache_clear()
 
 
 def test_the_processor_has_the_name_that_numba_gives_it() -> None:
