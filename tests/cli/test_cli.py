@@ -9,6 +9,7 @@ import string
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -874,5 +875,7 @@ def test_ctrl_c_while_importing_is_one_line(module, way, tmp_path):
         cwd=tmp_path / "..",
         capture_output=True,
         text=True,
+        # What runs these tests may ignore Ctrl-C, as shells make it in the background.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
