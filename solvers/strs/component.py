@@ -18,7 +18,7 @@ from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from ..common.spheres import Incumbent, first_incumbent
-from .bnb import solve_exactly
+from .bnb import SphereBranchAndBound, solve_exactly
 from .elimination import Outside, Products, ascend, sums_of_largest
 from .settings import SMALLEST_GAP, EliminationSettings
 
@@ -52,15 +52,10 @@ class ComponentBranchAndBound(Backend):
     options: ClassVar[Mapping[str, Option]] = {
         "starts": Option(int, 32, "columns from which supports are sought, of each kind", low=1),
         "kernel": Option(int, 300, "variables that the branch and bound takes at most", low=1),
-        "polish_nodes": Option(
-            int,
-            1000,
-            "after this many nodes the gap that was asked for is enough; before, 1e-9 is proven",
-            low=0,
-        ),
-        "certificate_numbers": Option(
-            int, 8_000_000, "leave out a certificate of more numbers than this", low=0
-        ),
+        **{
+            name: SphereBranchAndBound.options[name]
+            for name in ("polish_nodes", "certificate_numbers")
+        },
     }
 
     def _solve(
