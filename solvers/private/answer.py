@@ -19,7 +19,18 @@ _SUPPORT = 1e-6
 
 
 def closed(problem: EmbeddingFit, params: SolveParams, value: float, gap: float) -> bool:
-    """Return whether a Frank-Wolfe gap is within the one that was asked for."""
+    """Return whether a Frank-Wolfe gap is within the one that was asked for.
+
+    Parameters
+    ----------
+    problem : EmbeddingFit
+    params : SolveParams
+        Its ``rel_gap`` and ``abs_gap``.
+    value : float
+        The objective of the point, at least 0.
+    gap : float
+        What the optimum is below it at most, in the unit of the objective.
+    """
     relative = relative_gap(value, max(0.0, value - gap), problem.value_unit)
     within = relative is not None and relative <= params.rel_gap
     return within or gap <= max(params.abs_gap, _ROUNDED * problem.largest_term)

@@ -120,7 +120,18 @@ class SelectionBounds:
 
 
 def corners(variables: int, size: int) -> Iterator[tuple[Array, Array]]:
-    """Yield each support of a size, and the simplex of all its weights, shape (1, k, k)."""
+    """Yield each support of k variables, and the simplex of all its squared weights.
+
+    Parameters
+    ----------
+    variables, size : int
+        D and k.
+
+    Yields
+    ------
+    (int array of shape (k,), array of shape (1, k, k))
+        The support, and its vertices row by row.
+    """
     for support in combinations(range(variables), size):
         yield np.array(support), np.eye(size)[None]
 

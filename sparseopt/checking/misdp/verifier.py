@@ -307,6 +307,14 @@ def next_better(problem: MISDP, bound: float, step: float) -> float:
     """Return the bound, half a step better where it is a multiple of the step.
 
     It is one if it differs by 1e-9 of its size or less, which is what a bound may be missed by.
+
+    Parameters
+    ----------
+    problem : MISDP
+    bound : float
+        In the problem's own sense, its offset included.
+    step : float
+        All costs of integer points, without the offset, are multiples of it; 0 where there is none.
     """
     sign = 1.0 if problem.sense == "min" else -1.0
     if not step:
