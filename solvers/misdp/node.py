@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +10,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate
 
+from ..common.best_first import BestFirst
 from .bounds import ConicMultipliers
 from .settings import PLUNGE, PLUNGE_WITHOUT_POINT
 
@@ -122,32 +121,31 @@ class OpenNodes:
     """Best bound first, with short plunges; ties in the order of arrival."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, IntegerNode]] = []
-        self._order = itertools.count()
+        self._waiting: BestFirst[IntegerNode] = BestFirst()
         self._next: list[IntegerNode] = []
         self._plunged = 0
 
     def __len__(self) -> int:
-        return len(self._heap) + len(self._next)
+        return len(self._waiting) + len(self._next)
 
     @property
     def bound(self) -> float:
         """The least bound of an open node; inf where there is none."""
         least = min((node.bound for node in self._next), default=np.inf)
-        return min(least, self._heap[0][0]) if self._heap else least
+        return min(least, self._waiting.first.bound) if self._waiting else least
 
     @property
     def nodes(self) -> list[IntegerNode]:
         """All open nodes."""
-        return [*(node for _, _, node in self._heap), *self._next]
+        return [*self._waiting, *self._next]
 
     def push(self, node: IntegerNode) -> None:
         """Add a node to those that wait."""
-        heapq.heappush(self._heap, (node.bound, next(self._order), node))
+        self._waiting.push(node, node.bound)
 
     def pop(self) -> IntegerNode:
         """Take the next node."""
-        return self._next.pop() if self._next else heapq.heappop(self._heap)[2]
+        return self._next.pop() if self._next else self._waiting.pop()
 
     def extend(self, children: list[IntegerNode], without: bool) -> None:
         """Add the children of the last node, and choose whether to go on below it.

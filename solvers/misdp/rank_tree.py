@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.result import Certificate, Limit
 
+from ..common.best_first import BestFirst
 from .bounding import Relaxed
 from .rank_boxes import RankOneBoxes
 from .search import MISDPSearch
@@ -56,7 +56,7 @@ class RankTree:
         self.boxes = RankOneBoxes(search.problem)
         self.nodes = 0
         self._all: list[_Node] = []
-        self._open: list[tuple[float, int]] = []
+        self._open: BestFirst[int] = BestFirst()
         self._kept = True
         self._numbers = 0
         self._next_point = 1
@@ -88,8 +88,8 @@ class RankTree:
                 limit = Limit.NODE
             if limit is not None:
                 break
-            bound, which = heapq.heappop(self._open)
-            if not self._done(bound):
+            which = self._open.pop()
+            if not self._done(self._all[which].bound):
                 limit = self._split(which)
                 self._record()
         return None if self._done(self.bound) else limit or Limit.SLOW_PROGRESS
@@ -148,7 +148,7 @@ class RankTree:
         """Keep a node, and leave it open if there is something to be won in it."""
         self._all.append(node)
         if node.next[0] >= 0 and not self._done(node.bound):
-            heapq.heappush(self._open, (node.bound, len(self._all) - 1))
+            self._open.push(len(self._all) - 1, node.bound)
         self._numbers += sum(part.size for part in node.leaves.values())
         self._kept &= self._numbers <= self.search.options["certificate_numbers"]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import math
 from dataclasses import dataclass, field
 
@@ -11,6 +9,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
+from ..common.best_first import BestFirst
 from .multipliers import Multipliers, Norms
 
 __all__ = ["Frontier", "Leaf", "Node"]
@@ -79,42 +78,40 @@ class Frontier:
     capacity: int
     closed: float = -math.inf
     leaves: list[Leaf] | None = field(default_factory=list)
-    _heap: list[tuple[float, int, Node]] = field(default_factory=list)
-    _counter: itertools.count[int] = field(default_factory=itertools.count)
+    _queue: BestFirst[Node] = field(default_factory=BestFirst)
     _kept: int = 0
     _pairs: set[int] = field(default_factory=set)
 
     def __len__(self) -> int:
         """How many nodes are open."""
-        return len(self._heap)
+        return len(self._queue)
 
     @property
     def open(self) -> list[Node]:
         """The open nodes, a best one first."""
-        return [node for _, _, node in self._heap]
+        return list(self._queue)
 
     @property
     def bound(self) -> float:
         """The largest bound of an open node or a closed leaf."""
-        return max(self.closed, self._heap[0][2].bound if self._heap else -math.inf)
+        return max(self.closed, self._queue.first.bound if self._queue else -math.inf)
 
     def push(self, node: Node) -> None:
         """Open a node."""
-        heapq.heappush(self._heap, (-node.bound, next(self._counter), node))
+        self._queue.push(node, -node.bound)
 
     def pop(self) -> Node:
         """Take out a node with the largest bound."""
-        return heapq.heappop(self._heap)[2]
+        return self._queue.pop()
 
     def take(self, support: Array) -> Node | None:
         """Take out the node that holds a support, if there is one."""
-        for place, (_, _, node) in enumerate(self._heap):
+
+        def holds(node: Node) -> bool:
             inside = np.isin(node.fixed_in, support).all()
-            if inside and np.isin(support, node.candidates).all():
-                del self._heap[place]
-                heapq.heapify(self._heap)
-                return node
-        return None
+            return bool(inside and np.isin(support, node.candidates).all())
+
+        return self._queue.take(holds)
 
     def close(
         self, fixed_in: Array, candidates: Array, bound: float, multipliers: Multipliers | Norms
@@ -127,7 +124,7 @@ class Frontier:
         """Close the open nodes with the bounds that they have."""
         for node in self.open:
             self.close(node.fixed_in, node.candidates, node.bound, node.proof)
-        self._heap = []
+        self._queue.clear()
 
     def keep(
         self,

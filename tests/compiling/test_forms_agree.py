@@ -13,12 +13,7 @@ from sparseopt import generators
 from sparseopt.compiling import Mode, override
 from sparseopt.families import families
 
-KINDS = {
-    kind: sample
-    for family in families().values()
-    for kind, sample in family.small.items()
-    if family.name in ("parametric", "budget", "strs", "twosample")
-}
+KINDS = {kind: sample for family in families().values() for kind, sample in family.small.items()}
 MORE = (
     ("ising-lattice", {"n": 60, "rows": 3, "columns": 3, "sweeps": 20}),
     ("lad-4.1", {"n": 60, "d": 80, "s": 8}),
