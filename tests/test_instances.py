@@ -91,6 +91,7 @@ def test_headers_and_reference_file_say_the_same(make: ModuleType) -> None:
             assert entry["primal"] == entry.get("dual", known) == known
 
 
+@pytest.mark.thorough
 def test_the_script_writes_the_same_files_again(make: ModuleType, tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn")
     pytest.importorskip("statsmodels", reason="needs statsmodels")

@@ -111,6 +111,7 @@ def test_wheel_holds_exactly_the_package(built):
     assert {f.split("/")[0] for f in in_wheel} == {"sparseopt"}
 
 
+@pytest.mark.thorough
 @in_tree_only
 def test_sdist_holds_everything_once(built):
     sdist, _ = built

@@ -29,6 +29,7 @@ def written(folder: Path, *records: dict) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_list_names_the_suites_and_what_they_solve() -> None:
     code, out, _ = call("list", "--json")
     assert code == 0

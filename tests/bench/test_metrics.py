@@ -25,6 +25,7 @@ def test_a_large_shift_is_found_and_rejected():
     assert found["fdp"] == found["ndp"] == found["fdp_ndp"] == 0.0
 
 
+@pytest.mark.thorough
 def test_samples_of_one_distribution_are_rarely_told_apart():
     found = [measured(seed, tau=1e-9) for seed in range(60)]
     # Of 60 tests at level 0.05, ten or more have a probability of 0.0007.

@@ -59,6 +59,7 @@ def test_each_misbehaviour_has_its_class(suite_file: Callable[..., Path], tmp_pa
     assert table.loc["Hangs", "charged"] == 0.5
 
 
+@pytest.mark.thorough
 def test_a_reference_exposes_a_false_optimum(
     suite_file: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_reference_exposes_a_false_optimum(
     assert "2.2" in record["message"]
 
 
+@pytest.mark.thorough
 def test_a_backend_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text(

@@ -127,6 +127,7 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_shows(
         assert set(re.findall(r"#[0-9a-f]{6}", picture)) <= {"#ffffff", "#000000"}
 
 
+@pytest.mark.thorough
 def test_the_same_records_give_the_same_page(
     run_folder: Path, report: tuple[Path, list[str]]
 ) -> None:
@@ -137,6 +138,7 @@ def test_the_same_records_give_the_same_page(
     assert again.read_bytes() == report[0].read_bytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("load", "warned"), [(1.9, False), (2.1, True)])
 def test_a_loaded_machine_is_named_at_the_top(tmp_path: Path, load: float, warned: bool) -> None:
     from sparseopt.bench.report import write_report

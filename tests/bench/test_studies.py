@@ -48,6 +48,7 @@ def test_a_larger_study_keeps_what_a_smaller_one_has_done() -> None:
     assert {unit.key for unit in small.work()} < {unit.key for unit in large.work()}
 
 
+@pytest.mark.thorough
 def test_errors_of_graphs_are_about_those_of_the_paper(tmp_path: Path) -> None:
     chosen = {"d": "60", "trials": "2", "rhos": "0.5", "methods": "SPICA"}
     study = find_study("l0-paper").with_settings(chosen)
@@ -75,6 +76,7 @@ def test_the_l1_method_is_fitted_as_by_hand() -> None:
             assert slope[chosen] == pytest.approx(lam * np.sign(beta[step, j][chosen]), abs=1e-4)
 
 
+@pytest.mark.thorough
 def test_power_is_counted_and_drawn(tmp_path: Path) -> None:
     pytest.importorskip("jinja2", reason="reports need the extra bench")
     folder = tmp_path / "run"
@@ -103,6 +105,7 @@ def test_power_is_counted_and_drawn(tmp_path: Path) -> None:
     assert "var(--" not in (tmp_path / "images" / pictures[0]).read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_the_matrices_of_two_samples_are_those_of_direct_sums(tmp_path: Path) -> None:
     given = ("--set", "n=200", "--set", "D=10", "--set", "repeats=1")
     code, _, err = call("run", "two-sample-build", "-o", str(tmp_path / "run"), *given)
@@ -113,6 +116,7 @@ def test_the_matrices_of_two_samples_are_those_of_direct_sums(tmp_path: Path) ->
     assert row["complaint"] == ""
 
 
+@pytest.mark.thorough
 def test_a_pivot_is_compared_with_a_pass_over_the_data(tmp_path: Path) -> None:
     given = ("--set", "problems=lad-1000", "--set", "repeats=1")
     code, _, err = call("run", "pivot-limit", "-o", str(tmp_path / "run"), *given)

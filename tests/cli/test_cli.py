@@ -228,6 +228,7 @@ def test_solve_saves_a_result_that_check_and_info_read(instance, tmp_path):
     assert "homotopy" in told.stdout
 
 
+@pytest.mark.thorough
 def test_solve_draws_the_path(instance, tmp_path):
     pytest.importorskip("matplotlib")
     for x in ("auto", "lam", "log", "l1norm"):
@@ -777,6 +778,7 @@ def test_real_exit_codes(instance):
         assert bool(done.stderr) == bool(code)
 
 
+@pytest.mark.thorough
 def test_ctrl_c_on_a_long_solve(instance):
     process = subprocess.Popen(
         scripted_command(instance, "--json", "--time-limit", "60", act="wait"),
@@ -793,6 +795,7 @@ def test_ctrl_c_on_a_long_solve(instance):
     assert stderr == ""
 
 
+@pytest.mark.thorough
 def test_no_progress_where_stderr_is_no_terminal(instance):
     done = real_run(instance, "--time-limit", "1.6", act="wait")
     assert done.returncode == 0, done.stderr
@@ -830,6 +833,7 @@ def test_progress_on_a_terminal(instance):
     assert "\x1b[32m" not in on_a_terminal(instance, NO_COLOR="1")
 
 
+@pytest.mark.thorough
 def test_no_progress_with_json_even_on_a_terminal(instance):
     assert on_a_terminal(instance, "--json").splitlines() == ["ready"]
 

@@ -25,6 +25,7 @@ def run(*arguments):
     return CliRunner().invoke(main, ["fit", *map(str, arguments)])
 
 
+@pytest.mark.thorough
 def test_a_picture_and_a_path_in_one_line(table, tmp_path):
     picture, path = tmp_path / "p.png", tmp_path / "path.json"
     done = run("lad", table, "--target", "target", "--plot", picture, "-o", path)

@@ -47,6 +47,7 @@ def test_the_choice_is_printed_with_its_refit(file: Path) -> None:
     assert [name, f"{chosen.x[j]:.8g}", f"{chosen.refit()[j]:.8g}"] in lines
 
 
+@pytest.mark.thorough
 def test_a_picture_is_drawn(file: Path, tmp_path: Path) -> None:
     for by in ("cv", "bic", "stability"):
         target = tmp_path / f"{by}.png"

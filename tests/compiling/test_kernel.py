@@ -182,6 +182,7 @@ def inverse(x):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere numba loads all forms")
 def test_machine_code_works_without_numba_and_beside_it(work: Path) -> None:
     (work / "toy_kernels.py").write_text(KERNELS + MORE_KERNELS)

@@ -171,6 +171,7 @@ print(json.dumps([loaded, os.path.exists("a-foreign-pickle-was-loaded")]))
 """
 
 
+@pytest.mark.thorough
 def test_no_mutated_form_is_loaded(folder: Path, tmp_path: Path) -> None:
     """How many: SPARSEOPT_TRIALS, 150 by default."""
     (tmp_path / "toy_kernels.py").write_text(

@@ -59,6 +59,7 @@ def test_clime_on_the_identity_is_right():
     np.testing.assert_allclose(model.precision_, np.eye(4), atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_clime_chooses_lam_and_scores():
     chosen = CLIME().fit(WINE.data)
     assert 0.0 < chosen.lam_ < 1.0 and chosen.selection_.by == "ebic"

@@ -242,6 +242,7 @@ def test_several_dtypes_and_layouts_are_one():
     assert isinstance(frame.data, pd.DataFrame)
 
 
+@pytest.mark.thorough
 def test_importing_sparseopt_imports_no_scikit_learn():
     code = "import sparseopt, sys; assert 'sklearn' not in sys.modules; sparseopt.estimators"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from thorough import first
 
 from sparseopt import generators
 from sparseopt.errors import ParamError
@@ -75,7 +76,7 @@ def test_every_generator_is_listed_described_and_runs_with_its_defaults() -> Non
         assert generators.generate(name).size
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", first(12, NAMES))
 def test_a_seed_gives_one_problem_and_another_seed_another(name: str) -> None:
     first = generators.generate(name, seed=3).fingerprint()
     assert generators.generate(name, seed=3).fingerprint() == first
@@ -226,6 +227,7 @@ def test_parametric_lps_are_feasible_and_bounded(form: str, integer: bool, lam: 
         assert answer.status == 0, answer.message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("integer", [False, True])
 def test_piecewise_linear_programs_have_moving_kinks_and_a_finite_value(integer: bool) -> None:
     from scipy.optimize import linprog

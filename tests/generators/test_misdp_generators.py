@@ -56,6 +56,7 @@ def test_least_squares_has_the_optimum_of_all_supports() -> None:
     np.testing.assert_allclose(optimum(problem), min(values), rtol=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("nodes", "k", "smallest"), [(5, 2, 2), (4, 3, 1), (4, 4, 1)])
 def test_partitions_are_the_feasible_points(nodes: int, k: int, smallest: int) -> None:
     """Every 0-1 point is feasible exactly if it is a partition into at most k large parts."""
@@ -163,6 +164,7 @@ def test_a_truss_carries_its_load() -> None:
     np.testing.assert_allclose(np.sort(lengths), [1.0, 1.0, 1.0, np.sqrt(2.0), np.sqrt(2.0)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["interior", "boundary", "infeasible"])
 def test_random_problems_are_what_their_kind_says(kind: str) -> None:
     for seed in range(3):

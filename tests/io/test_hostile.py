@@ -301,6 +301,7 @@ def refused_at_once(in_time):
     return check
 
 
+@pytest.mark.thorough
 def test_a_zip_bomb_that_is_honest_about_its_size(tmp_path: Path, refused_at_once) -> None:
     # 512 MB of zeros behind a true header, in two megabytes.
     head = npy(np.zeros(1)).replace(b"(1,), ", b"(64000000,), ")[:128]
@@ -427,6 +428,7 @@ def places(tree: Any) -> list[tuple[Any, Any]]:
     return found + [deeper for key in keys for deeper in places(tree[key])]
 
 
+@pytest.mark.thorough
 @QUICK
 @given(data=st.data(), value=anything)
 def test_any_json_at_any_place_of_a_result(data: st.DataObject, value: Any, tmp_path: Path) -> None:

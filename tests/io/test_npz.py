@@ -137,6 +137,7 @@ def test_wrong_facts_write_nothing(facts: dict[str, object], message: str, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_nearly_constant_data_is_not_taken_for_a_bomb(tmp_path: Path) -> None:
     problem = DantzigSelector(X=np.ones((9, 1_000_000)), y=np.ones(9))
     save_problem(problem, tmp_path / "a.npz")

@@ -83,6 +83,7 @@ def integers(seed):
     return cp.Problem(cp.Maximize(cost), rows), z, k
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(2))
 def test_with_integers_the_optimum_is_that_of_enumeration(seed, solver):
     problem, z, _ = integers(seed)

@@ -22,6 +22,7 @@ def bounded(problem, **question):
     return L1BoundPath(problem, sparseopt.solve(problem, check=False, **question).path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("block", first(1, range(4)))
 def test_every_bound_gives_an_optimum_of_the_bounded_problem(block):
     rng = np.random.default_rng(block)

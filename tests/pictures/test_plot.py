@@ -154,6 +154,7 @@ def test_log_axis_of_a_path_that_reaches_zero_stops_short_of_it():
     assert line[-1].tolist() == [1.0, 4.0]
 
 
+@pytest.mark.thorough
 def test_a_path_that_is_one_point():
     for x in ("lam", "log", "l1norm"):
         ax = plot_path(make_path([3.0], [3.0], [[1.0, 0.0]], [[1.0, 0.0]]), new_axes(), x=x)
@@ -343,6 +344,7 @@ def test_a_picture_file(tmp_path):
         assert not (tmp_path / name).exists()
 
 
+@pytest.mark.thorough
 def test_a_picture_file_needs_no_display_and_no_pyplot(tmp_path):
     code = (
         "import os, sys; os.environ.pop('DISPLAY', None)\n"

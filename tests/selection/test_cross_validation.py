@@ -137,6 +137,7 @@ def test_pure_noise_chooses_the_null_model() -> None:
     json.dumps(cv.summary(), allow_nan=False, default=float)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("value", [0.0, 2.5])
 def test_constant_responses(value: float) -> None:
     X, _ = regression()

@@ -19,6 +19,7 @@ def test_later(k): pass
 ONE_PROCESS, TWO_PROCESSES = ("-n", "0"), ("-n", "2")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "ran", "waiting"),
     [

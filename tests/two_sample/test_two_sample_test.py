@@ -109,6 +109,7 @@ def test_the_p_value_counts_values_at_least_as_large():
     assert np.mean(null) == pytest.approx(np.mean(every), abs=0.1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3, 0.7])
 @pytest.mark.parametrize("n_permutations", [19, 99, 199])
 def test_the_threshold_and_the_p_value_agree(alpha, n_permutations):
@@ -342,6 +343,7 @@ def test_bad_input_is_named(change, words):
         two_sample_test(**{"x": x, "y": y, **change})
 
 
+@pytest.mark.thorough
 def test_it_is_shown(tmp_path):
     test = two_sample_test(*shifted(), d=2, names=[f"<{s}>" for s in range(8)])
     assert "the samples differ" in str(test)

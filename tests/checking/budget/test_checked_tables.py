@@ -148,6 +148,7 @@ def test_nearly_dependent_candidates_are_searched_without_inner_products():
             np.testing.assert_allclose(stated, best, rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.thorough
 def test_many_candidates_and_many_nodes_are_proven():
     for d, d0 in ((40, 30), (3500, 8)):
         model = graph_sample("band", n=60, d=d, d0=d0).model

@@ -29,6 +29,7 @@ def only_the_optimum_passes(problem: BudgetTables) -> None:
             assert report.verdict is Verdict.REFUTED
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(st.lists(table, min_size=1, max_size=7))
 def test_integer_tables_of_any_shape(tables):
@@ -56,6 +57,7 @@ def test_a_bound_above_the_optimum_is_refuted_by_the_optimum():
     assert any("at budget 1 exceeds 2" in message for message in messages)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("convex", [True, False])
 def test_twenty_thousand_tables_are_verified(convex):
     drops = np.random.default_rng(0).exponential(size=(20_000, 10))

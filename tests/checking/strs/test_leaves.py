@@ -55,6 +55,7 @@ def _claim(problem, fixed, mu, bound):
 IDENTITY = STRS(A=np.eye(D), d=SUPPORT)
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 10_000))
 @settings(max_examples=200, deadline=None)
 def test_trees_cover_and_trees_without_a_leaf_do_not(seed):
@@ -71,6 +72,7 @@ def test_trees_cover_and_trees_without_a_leaf_do_not(seed):
     assert _claim(IDENTITY, dropped, np.ones(len(dropped)), 1.0).verdict is Verdict.REFUTED
 
 
+@pytest.mark.thorough
 @given(st.lists(st.tuples(st.sets(st.integers(0, 5)), st.sets(st.integers(0, 5))), max_size=8))
 @settings(max_examples=300, deadline=None)
 def test_leaves_that_miss_a_support_are_never_verified(leaves):

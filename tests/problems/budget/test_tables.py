@@ -47,6 +47,7 @@ def test_ties(tables):
     _assert_optimal_everywhere(tables)
 
 
+@pytest.mark.thorough
 @given(REALS)
 def test_real_losses(tables):
     _assert_optimal_everywhere(tables)

@@ -193,6 +193,7 @@ def test_zeros_and_their_signs_do_not_change_the_fingerprint() -> None:
     assert plain.fingerprint() == same.fingerprint()
 
 
+@pytest.mark.thorough
 def test_derived_bounds_hold_at_every_feasible_point() -> None:
     """Points of a random model, found by sampling, stay inside; what is bounded is found so."""
     rng = np.random.default_rng(5)

@@ -75,6 +75,7 @@ def test_other_backends_agree_on_the_whole_path(model):
             )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", ["compressed-sensing", "lpd"])
 def test_signs_flip_without_a_change_of_basis_among_the_cases(model):
     """A coefficient passes through zero: the code goes from one side to the other at once."""

@@ -14,6 +14,7 @@ from sparseopt.problems import STRS, STRSPath
 ENTRIES = st.floats(-1e3, 1e3, allow_nan=False)
 
 
+@pytest.mark.thorough
 @given(arrays(float, (4, 4), elements=ENTRIES), arrays(float, 4, elements=ENTRIES))
 def test_the_objective_is_the_quadratic_form_plus_the_linear_one(M, z):
     a = M[0]

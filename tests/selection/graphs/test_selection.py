@@ -61,6 +61,7 @@ def test_no_budget_has_a_smaller_criterion(name, kind, request):
     np.testing.assert_array_equal(np.flatnonzero(chosen.x), chosen.support)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["gaussian", "ising"])
 @pytest.mark.parametrize("rule", ["min", "1se"])
 def test_cross_validation_has_the_error_of_every_budget(name, rule, request):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thorough import first
 
 import sparseopt
 from sparseopt import Limit, Status, Verdict
@@ -124,6 +125,7 @@ def test_a_wide_gap_ends_the_search_early(solver, gap):
     assert whole.gap <= 1e-6
 
 
+@pytest.mark.thorough
 def test_an_iteration_limit_is_kept_or_its_absence_is_told(solver):
     limited = sparseopt.solve(DANTZIG, backend=solver, lam=0.5, iteration_limit=3)
     tree = sparseopt.solve(strs(8, 3), backend=solver, threads=1, iteration_limit=3)
@@ -176,6 +178,7 @@ def test_programs_without_an_optimum_are_told_apart(solver, name):
         assert result.status is expected, result.raw_status
 
 
+@pytest.mark.thorough
 def test_ties_of_all_supports_do_not_stop_spatial_branching(solver):
     """The conformance suite's problem, whose larger size takes Xpress a quarter of a minute."""
     result = sparseopt.solve(STRS(A=np.ones((4, 4)), d=2), backend=solver, threads=1)
@@ -184,7 +187,7 @@ def test_ties_of_all_supports_do_not_stop_spatial_branching(solver):
     assert 2.0 * (1.0 - 1e-9) <= result.bound <= 2.0 * (1.0 + 1e-6)
 
 
-@pytest.mark.parametrize("D", [2, 4])
+@pytest.mark.parametrize("D", first(1, [2, 4]))
 def test_all_of_the_sphere(solver, D):
     problem = strs(D, D)
     exact = sparseopt.solve(problem, backend="brute-force").objective

@@ -111,6 +111,7 @@ def random_function(rng, n, integer):
     return Pieces.concatenate(*parts)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("block", first(1, range(5)))
 def test_random_programs_with_and_without_an_optimum(block):
     ends = set()
@@ -231,6 +232,7 @@ def test_every_parametric_model_is_among_them():
     assert ours == {model(np.random.default_rng(0))[0].kind for model in MEDIUM}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", first(len(MEDIUM) - 1, MEDIUM))
 def test_medium_problems(model):
     problem, lam = model(np.random.default_rng(1))
@@ -367,6 +369,7 @@ def test_a_column_that_is_infeasible_proves_it_for_the_matrix():
     assert not result.certificate.arrays["nu"][:-12].any()
 
 
+@pytest.mark.thorough
 def test_a_limit_leaves_a_bound_of_all_columns():
     problem = CLIME(covariance(np.random.default_rng(8), 200, 30))
     whole = solve(problem, lam=0.05)
@@ -392,6 +395,7 @@ def test_an_infeasible_value_comes_with_farkas_multipliers_of_all_columns(seed, 
     assert solve(problem, options, lam=1.01 * end).status is Status.OPTIMAL
 
 
+@pytest.mark.thorough
 def test_infeasible_where_the_whole_program_is_too_large_for_highs():
     # More rows than rank: the scatter of 40 observations cannot be inverted.
     rng = np.random.default_rng(0)
@@ -463,6 +467,7 @@ def test_a_time_limit_leaves_a_bound(large, in_time):
     assert_bound(problem, lam, result)
 
 
+@pytest.mark.thorough
 def test_a_time_limit_leaves_a_point_where_every_point_is_feasible(large):
     problem, lam = large[2:]
     start = problem.objective(np.zeros(4000), lam)

@@ -114,6 +114,7 @@ def regressions(seed):
     yield LADLasso(X, y, fit_intercept=True, weights=weights)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("block", first(1, range(5)))
 def test_degenerate_regressions_end_in_an_optimal_path(block):
     rng = np.random.default_rng(block)
@@ -263,6 +264,7 @@ def test_two_multipliers_prove_a_range_infeasible_and_no_less():
     assert sparseopt.check(other, result.with_changes(problem=other)).verdict is Verdict.REFUTED
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", first(1, [237, 39]))
 def test_a_path_is_accurate_where_it_becomes_infeasible(seed):
     # the scatter of integer data of low rank: values change by 1e5 of their size with lam
@@ -289,6 +291,7 @@ def test_a_path_starts_from_the_variables_without_a_penalty():
     assert result.iterations <= 1.5 * len(result.path.low)
 
 
+@pytest.mark.thorough
 def test_the_end_of_a_path_with_weights_of_zero_is_exact():
     rng = np.random.default_rng(4)
     X = rng.standard_normal((150, 400))

@@ -59,6 +59,7 @@ def test_generic_regressions():
     assert compared >= 20
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", [DantzigSelector, LADLasso])
 def test_candidates_do_not_change_the_path(model):
     """400 columns are more than the engine looks at: it must find the twin's path all the same."""

@@ -38,6 +38,7 @@ def agrees(problem: BudgetTables) -> None:
 table = st.lists(st.integers(-4, 4), min_size=1, max_size=6)
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None)
 @given(st.lists(table, min_size=1, max_size=7))
 def test_integer_tables_of_any_shape(tables):

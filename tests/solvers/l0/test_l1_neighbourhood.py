@@ -121,5 +121,6 @@ assert after[2:] == numpy_before[2:] and (after[1] == numpy_before[1]).all(), "N
 """
 
 
+@pytest.mark.thorough
 def test_the_global_random_states_stay_where_they_are_even_at_the_first_import():
     subprocess.run([sys.executable, "-c", SOLVE_AND_COMPARE], check=True, timeout=120)

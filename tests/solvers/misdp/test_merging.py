@@ -99,7 +99,7 @@ def test_the_tree_of_a_truss_is_small() -> None:
 
 
 @pytest.mark.parametrize("backend", ["misdp-bnb", "misdp-oa"])
-@pytest.mark.parametrize("seed", first(6, tuple(range(60))))
+@pytest.mark.parametrize("seed", first(2, tuple(range(60))))
 def test_random_problems_agree_with_enumeration(backend: str, seed: int) -> None:
     problem = draw_with_multiples(seed)
     assert faults(problem, backend, enumerated(problem)) == []

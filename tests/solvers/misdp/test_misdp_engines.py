@@ -81,6 +81,7 @@ def test_leaves_hold_with_the_bounds_that_their_integers_imply(seed):
     assert proven(result), result.check_messages
 
 
+@pytest.mark.thorough
 def test_lazy_cuts_of_scip_against_enumeration():
     pytest.importorskip("pyscipopt", reason="pyscipopt is not installed: sparseopt[scip]")
     for seed in SEEDS[:8]:
@@ -109,7 +110,8 @@ def test_no_strict_feasibility(backend, kind):
 
 @each_engine
 @pytest.mark.parametrize(
-    ("D", "d", "formulation"), [(5, 2, "strong"), (6, 3, "strong"), (5, 2, "weak")]
+    ("D", "d", "formulation"),
+    first(1, [(5, 2, "strong"), (6, 3, "strong"), (5, 2, "weak")]),
 )
 def test_the_optimum_of_a_trust_region_subproblem(backend, D, d, formulation):
     rng = np.random.default_rng(D)
@@ -200,6 +202,7 @@ def test_a_tree_without_end_honours_the_limit(backend, in_time):
 # ---- limits, starts, interruptions
 
 
+@pytest.mark.thorough
 @each_engine
 @pytest.mark.parametrize("nodes", first(1, [1, 3, 10]))
 def test_node_limits_leave_valid_bounds(backend, nodes):
@@ -270,6 +273,7 @@ def test_ctrl_c_leaves_what_is_known(backend, in_time):
     assert result.verdict is not Verdict.REFUTED
 
 
+@pytest.mark.thorough
 @each_engine
 def test_warm_starts_are_the_first_incumbent(backend):
     problem = k_partitioning(seed=1, nodes=9, k=3)

@@ -85,6 +85,7 @@ def test_a_gap_of_the_relaxation_is_closed(seed):
     assert result.bound <= values.min() <= result.objective + 0.01
 
 
+@pytest.mark.thorough
 @each_engine
 def test_a_cut_is_proven_to_be_the_largest(backend):
     problem, best = cut_of(8)
@@ -109,6 +110,7 @@ def test_limits_leave_valid_bounds():
     assert short.bound <= best.objective + 1e-9
 
 
+@pytest.mark.thorough
 def test_the_rows_of_a_box_hold_at_every_matrix_of_rank_one():
     problem, *_ = on_a_sphere(0, 4, 0)
     boxes = RankOneBoxes(problem)
@@ -140,6 +142,7 @@ def changed(result, **arrays):
     return result.with_changes(certificate=Certificate("rank-one-leaves", whole))
 
 
+@pytest.mark.thorough
 def test_a_better_bound_is_refuted(proven):
     problem, result = proven
     better = result.with_changes(bound=result.objective - 0.1 * (result.objective - result.bound))

@@ -104,6 +104,7 @@ def test_a_precision_matrix_finds_a_chain():
     assert "at most 1000 nodes, not 1001" in reason
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", ["leaps", "abess"])
 def test_a_limit_leaves_the_empty_graph(backend):
     need(backend)

@@ -97,6 +97,7 @@ def test_the_value_is_that_of_an_interior_point_method(case):
     assert result.objective <= result.bound <= value + 1e-5 * abs(value)
 
 
+@pytest.mark.thorough
 def test_bounds_hold_on_small_problems_of_all_kinds():
     for kind, problem in small_problems(5, 22, 8):
         optimum = sparseopt.solve(problem, backend="brute-force", check=False).objective
@@ -119,6 +120,7 @@ def test_interrupted_bounds_hold(question):
     assert result.verdict is Verdict.VERIFIED
 
 
+@pytest.mark.thorough
 def test_acceleration_and_scale_change_nothing_but_the_time():
     problem = generators.generate("gaussian-mixture", D=15, d=4)
     plain = solve(problem, options={"memory": 0})

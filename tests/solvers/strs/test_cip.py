@@ -15,6 +15,7 @@ def solve(problem, **options):
     return sparseopt.solve(problem, backend="strs-cip", options=options)
 
 
+@pytest.mark.thorough
 def test_bounds_hold_on_small_problems_of_all_kinds():
     for kind, problem in small_problems(3, 11, 6):
         optimum = sparseopt.solve(problem, backend="brute-force", check=False).objective
@@ -26,6 +27,7 @@ def test_bounds_hold_on_small_problems_of_all_kinds():
         assert result.verdict is not Verdict.REFUTED, kind
 
 
+@pytest.mark.thorough
 def test_scip_and_gurobi_agree():
     pytest.importorskip("gurobipy")
     rng = np.random.default_rng(0)
@@ -36,6 +38,7 @@ def test_scip_and_gurobi_agree():
     assert "directions" in scip.raw_status
 
 
+@pytest.mark.thorough
 def test_more_parts_are_tighter():
     M = np.random.default_rng(1).normal(size=(8, 8))
     problem = STRS(A=M + M.T, d=3)

@@ -37,6 +37,7 @@ def dense_maximum(l, diagonal, r):
     return np.max(l * np.cos(t) + diagonal * np.cos(t) ** 2 + r * np.cos(t) * np.sin(t))
 
 
+@pytest.mark.thorough
 @given(SIZE, ENTRY, SIZE)
 @example(1.0, -7.0, 1.19e-7)
 @settings(max_examples=300, deadline=None)

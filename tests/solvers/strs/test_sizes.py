@@ -124,6 +124,7 @@ def test_sizes_out_of_range(bad):
         STRSPath(np.eye(4), d_max=bad)
 
 
+@pytest.mark.thorough
 def test_limits_leave_a_shorter_path_that_is_verified():
     problem = noise()
     result = sparseopt.solve(problem, time_limit=0.0)
