@@ -28,10 +28,9 @@ __all__ = ["Ended", "interior_point"]
 
 _dgemm = External("blas", "dgemm", 13)
 _dpotrf = External("lapack", "dpotrf", 5)
-_dpotri = External("lapack", "dpotri", 5)
 _dpotrs = External("lapack", "dpotrs", 8)
-_dsygst = External("lapack", "dsygst", 8)
-_dsyev = External("lapack", "dsyev", 9)
+_dsytrd = External("lapack", "dsytrd", 10)
+_dtrtri = External("lapack", "dtrtri", 6)
 
 
 class Ended:
@@ -53,6 +52,11 @@ _SLOW, _TROUBLE, _DIVERGED, _BRANCH = 5, 6, 7, 8
 _HALF_ROOT = sqrt(0.5)
 _FEW = 4
 """A matrix has few entries up to a fourth of its order."""
+_SHORTEST = 0.9
+"""Steps beyond 1 over this are not needed: 1 is the longest that is taken, and .9 of the room or
+more."""
+_PRECISION = 1e-3
+"""To which the room is known."""
 FARKAS = 1e-8
 """Value of a disproof, relative to its terms, at which the method stops: five times what is asked
 of it afterwards."""
@@ -153,40 +157,119 @@ def substitute(F: Array, right: Array, n: int, columns: int, code: Array, size: 
 
 
 @compiled_inside
-def largest_step(
-    F: Array, step: Array, work: Array, more: Array, n: int, code: Array, size: Array
-) -> float:
-    """Return the largest t with L L' + t step positive semidefinite; -1 after a failure."""
-    for i in range(n * n):
-        work[i] = step[i]
-    if n == 1:
-        return 1e30 if step[0] >= 0.0 else -F[0] * F[0] / step[0]
-    size[0], size[1], size[2] = n, 1, 0
-    _dsygst(
-        size[1:].ctypes,
-        code[1:].ctypes,
-        size.ctypes,
-        work.ctypes,
-        size.ctypes,
-        F.ctypes,
-        size.ctypes,
-        size[2:].ctypes,
-    )
-    size[1] = more.shape[0] - n
-    _dsyev(
+def transposed_times(
+    A: Array, B: Array, C: Array, n: int, code: Array, size: Array, one: Array
+) -> None:
+    """Write A'B to C, all n x n, C-contiguous."""
+    size[0] = n
+    _dgemm(
         code.ctypes,
+        code[2:].ctypes,
+        size.ctypes,
+        size.ctypes,
+        size.ctypes,
+        one.ctypes,
+        B.ctypes,
+        size.ctypes,
+        A.ctypes,
+        size.ctypes,
+        one[1:].ctypes,
+        C.ctypes,
+        size.ctypes,
+    )
+
+
+@compiled_inside
+def inverse_factor(M: Array, G: Array, n: int, code: Array, size: Array) -> int:
+    """Write the upper triangular G with M^-1 = G G' to G; not 0 where M is not definite."""
+    for i in range(n * n):
+        G[i] = M[i]
+    size[0], size[1], size[2] = n, n, 0
+    _dpotrf(code[1:].ctypes, size.ctypes, G.ctypes, size.ctypes, size[2:].ctypes)
+    if size[2] == 0:
+        _dtrtri(
+            code[1:].ctypes,
+            code.ctypes,
+            size.ctypes,
+            G.ctypes,
+            size[1:].ctypes,
+            size[2:].ctypes,
+        )
+    for r in range(n):
+        for c in range(r):
+            G[r * n + c] = 0.0
+    info: int = size[2]
+    return info
+
+
+@compiled_inside
+def largest_step(
+    G: Array,
+    step: Array,
+    W: Array,
+    V: Array,
+    more: Array,
+    n: int,
+    code: Array,
+    size: Array,
+    one: Array,
+) -> float:
+    """Return the largest t up to 1 / SHORTEST with M + t step positive semidefinite.
+
+    M is that of :func:`inverse_factor`, whose factor is G. G' step G is made tridiagonal, and its
+    least eigenvalue is found by bisection with Sturm's counts, to within PRECISION from below. -1
+    after a failure.
+    """
+    if n == 1:
+        moved = G[0] * G[0] * step[0]
+        return 1.0 / _SHORTEST if moved >= -_SHORTEST else -1.0 / moved
+    multiply(step, G, V, n, code, size, one)
+    transposed_times(G, V, W, n, code, size, one)
+    size[0], size[1], size[2] = n, more.shape[0] - 3 * n, 0
+    _dsytrd(
         code[1:].ctypes,
         size.ctypes,
-        work.ctypes,
+        W.ctypes,
         size.ctypes,
         more.ctypes,
         more[n:].ctypes,
+        more[2 * n :].ctypes,
+        more[3 * n :].ctypes,
         size[1:].ctypes,
         size[2:].ctypes,
     )
-    if size[2] != 0 or more[0] != more[0]:
+    # Gershgorin's discs, and the square of what is beside the diagonal.
+    low, beside = np.inf, 0.0
+    for i in range(n):
+        after = abs(more[n + i]) if i < n - 1 else 0.0
+        low = min(low, more[i] - beside - after)
+        beside = after
+    if size[2] != 0 or low != low or not abs(low) < np.inf:
         return -1.0
-    return 1e30 if more[0] >= -1e-30 else -1.0 / more[0]
+    high = -_SHORTEST
+    if low >= high or exceeds(more, n, high):
+        return 1.0 / _SHORTEST
+    while high - low > -_PRECISION * low:
+        middle = 0.5 * (low + high)
+        if exceeds(more, n, middle):
+            low = middle
+        else:
+            high = middle
+    return -1.0 / low
+
+
+@compiled_inside
+def exceeds(more: Array, n: int, value: float) -> bool:
+    """Return whether all eigenvalues of a tridiagonal matrix exceed a value.
+
+    Its diagonal, then what is beside it, are at the beginning of `more`.
+    """
+    pivot = more[0] - value
+    for i in range(1, n):
+        if not pivot > 0.0:
+            return False
+        pivot = more[i] - value - more[n + i - 1] * more[n + i - 1] / pivot
+    return pivot > 0.0
 
 
 @compiled_inside
@@ -563,11 +646,11 @@ def interior_point(
     ds1, dz1 = np.empty(rows), np.empty(rows)
     target = np.empty(rows)
     B, R, inverse = np.empty(area), np.empty(area), np.empty(area)
-    FS, FZ = np.empty(area), np.empty(area)
+    GS, GZ = np.empty(area), np.empty(area)
     dS, dZ, M = np.empty(area), np.empty(area), np.empty(area)
     dS1, dZ1 = np.empty(area), np.empty(area)
     W, V = np.empty(widest * widest), np.empty(widest * widest)
-    more = np.empty(widest + max(34 * widest, 8))
+    more = np.empty(36 * widest)
     H, F = np.empty(k * k), np.empty(k * k)
     Y, K2 = np.empty(zero * k), np.empty(zero * zero)
     pulled, own, short = np.empty(k), np.empty(k), np.empty(max(zero, 1))
@@ -743,28 +826,15 @@ def interior_point(
         failed = False
         for t in range(blocks):
             n = sizes[t]
-            for i in range(n * n):
-                FS[at + i] = state[at_S + at + i]
-                FZ[at + i] = state[at_Z + at + i]
-            failed = failed or factorise(FS[at : at + n * n], n, code, size) != 0
-            failed = failed or factorise(FZ[at : at + n * n], n, code, size) != 0
-            for i in range(n * n):
-                inverse[at + i] = FS[at + i]
-            size[0], size[2] = n, 0
-            _dpotri(
-                code[1:].ctypes,
-                size.ctypes,
-                inverse[at:].ctypes,
-                size.ctypes,
-                size[2:].ctypes,
-            )
-            for r in range(n):
-                for c in range(r):
-                    inverse[at + r * n + c] = inverse[at + c * n + r]
+            own_S, own_Z = GS[at : at + n * n], GZ[at : at + n * n]
+            S, Zt = state[at_S + at : at_S + at + n * n], state[at_Z + at : at_Z + at + n * n]
+            failed = failed or inverse_factor(S, own_S, n, code, size) != 0
+            failed = failed or inverse_factor(Zt, own_Z, n, code, size) != 0
+            against(own_S, own_S, inverse[at : at + n * n], n, n, code, size, one)
             if failed:
                 break
             schur(
-                state[at_Z + at : at_Z + at + n * n],
+                Zt,
                 inverse[at : at + n * n],
                 n,
                 first[t],
@@ -873,7 +943,7 @@ def interior_point(
                 substitute(F, rest, k, 1, code, size)
                 for j in range(k):
                     dx[j] += rest[j]
-            primal_step, dual_step = 1.0 / 0.9, 1.0 / 0.9
+            primal_step, dual_step = 1.0 / _SHORTEST, 1.0 / _SHORTEST
             for i in range(rows):
                 moved = 0.0
                 for e in range(row_ptr[zero + i], row_ptr[zero + i + 1]):
@@ -896,8 +966,12 @@ def interior_point(
                 for i in range(n * n):
                     dSt[i] = R[at + i] - V[i]
                     dZt[i] += M[at + i]
-                room = largest_step(FS[at : at + n * n], dSt, W, more, n, code, size)
-                dual_room = largest_step(FZ[at : at + n * n], dZt, W, more, n, code, size)
+                room = largest_step(
+                    GS[at : at + n * n], dSt, W, V, more, n, code, size, one
+                )
+                dual_room = largest_step(
+                    GZ[at : at + n * n], dZt, W, V, more, n, code, size, one
+                )
                 failed = failed or room < 0.0 or dual_room < 0.0
                 primal_step, dual_step = min(primal_step, room), min(dual_step, dual_room)
                 at += n * n
