@@ -271,6 +271,10 @@ def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
 
 def _leaf_bound(safe: SafeBounds, leaf: IntegerLeaf, box: Box, near: float) -> float:
     """Return what a leaf proves on its box: inf that it is empty, -inf nothing."""
+    if leaf.multipliers is not None and not leaf.infeasible and not leaf.multipliers.cones.size:
+        quick = safe.quick(*box, leaf.multipliers.joined())
+        if quick > -np.inf:
+            return quick
     found = safe.evaluate(*box, leaf.multipliers or safe.zero(), leaf.infeasible)
     value, nearly, uncharged = (
         float(part[0]) for part in (found.value, found.nearly, found.uncharged)

@@ -17,7 +17,6 @@ Helmberg, Rendl, Vanderbei, Wolkowicz (1996); Toh, Todd, Tutuncu (1999) for the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +29,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import pack_symmetric, triangle_weights, unpack_symmetric
 
 from .conic import NodeProgram
+from .flat import FlatProgram
 from .interior import (
     BEST_ERROR,
     DUAL_VALUE,
@@ -77,7 +77,7 @@ class Barrier:
         loose : float, default 0
             A relative gap that is enough where the optimum is clearly below the cutoff.
         """
-        flat = FlatProgram.of(program)
+        flat = program.flat
         k, q = len(program.q), program.q
         settings = np.array(
             [
@@ -98,14 +98,14 @@ class Barrier:
             interior_point(*flat, settings, state, best, report, min(steps, left))
             if self._control.limit() is not None:
                 break
-        word, (x, dual) = int(report[WORD]), np.split(best, [k])
+        word, x, dual = int(report[WORD]), best[:k], best[k:]
         if word == Ended.INFEASIBLE:
             return Raw(None, dual, "infeasible", ray=True)
         if word == Ended.UNBOUNDED:
             return Raw(None, None, "unbounded", direction=x)
         nearly = report[DUAL_VALUE] > 0.0 and report[PULLED] <= 1e-5 * report[DUAL_VALUE]
         if report[BEST_ERROR] > 1e-3 and word > Ended.UNBOUNDED and nearly:
-            return Raw(None, flat.dual(state), _WORDS[word], ray=True)
+            return Raw(None, _Run(flat, state).dual(), _WORDS[word], ray=True)
         return Raw(x, dual, _WORDS[word])
 
 
@@ -118,90 +118,6 @@ _WORDS = {
     Ended.DIVERGED: "diverged",
     Ended.BRANCH: "to be branched",
 }
-
-
-class FlatProgram(NamedTuple):
-    """A NodeProgram as :func:`~sparseopt.solvers.misdp.interior.interior_point` takes it."""
-
-    shape: Array
-    sizes: Array
-    row_ptr: Array
-    row_col: Array
-    row_val: Array
-    col_ptr: Array
-    col_row: Array
-    col_val: Array
-    b: Array
-    q: Array
-
-    @classmethod
-    def of(cls, program: NodeProgram) -> FlatProgram:
-        """Return the flat form of a program."""
-        C, k = program.C, len(program.q)
-        linear = program.zero + program.nonnegative
-        sizes = np.array([*program.orders, *program.sizes], dtype=np.int64)
-        counts = [program.zero, program.nonnegative, program.bounds]
-        counts += [len(program.orders), len(program.sizes), len(program.b)]
-        return cls(
-            np.array([k, *counts], dtype=np.int64),
-            sizes,
-            *_compressed(C[:linear]),
-            *_compressed(C[linear:].T),
-            np.ascontiguousarray(program.b),
-            np.ascontiguousarray(program.q),
-        )
-
-    @property
-    def work(self) -> float:
-        """About how many multiplications a step takes."""
-        k, zero = int(self.shape[0]), int(self.shape[1])
-        cubes = float((self.sizes.astype(float) ** 3).sum())
-        return (k + zero) ** 3 / 3.0 + (20.0 + 4.0 * k) * cubes + 1e4
-
-    def start(self) -> Array:
-        """Begin at multiples of the identity that are large enough for the data."""
-        k, zero, rows, *_ = self.shape.tolist()
-        linear = zero + rows
-        sizes = self.sizes.tolist()
-        number = np.repeat(np.arange(k), np.diff(self.col_ptr))
-        norms = np.sqrt(np.bincount(number, self.col_val**2, minlength=k))
-        top = np.abs(self.q)
-        ratio = float(((1.0 + top) / (1.0 + norms)).max(initial=0.0))
-        constant = float(np.sqrt((self.b[linear:] ** 2).sum()))
-        largest = max(float(norms.max(initial=0.0)), constant)
-        row = np.repeat(np.arange(linear), np.diff(self.row_ptr))
-        of_rows = np.sqrt(np.bincount(row, self.row_val**2, minlength=linear))[zero:]
-        state = np.zeros(k + zero + 2 * rows + 2 * sum(size * size for size in sizes))
-        at = k + zero
-        state[at : at + rows] = np.maximum(10.0, np.maximum(of_rows, np.abs(self.b[zero:linear])))
-        at += rows
-        state[at : at + rows] = np.maximum(10.0, (1.0 + top.max(initial=0.0)) / (1.0 + of_rows))
-        at += rows
-        for of_dual in (False, True):
-            for size in sizes:
-                least = max(10.0, sqrt(size))
-                state[at : at + size * size : size + 1] = max(
-                    least, size * ratio if of_dual else largest
-                )
-                at += size * size
-        return state
-
-    def dual(self, state: Array) -> Array:
-        """Return the multipliers of an iterate, in the order of the program's rows."""
-        return _Run(self, state).dual()
-
-
-def _compressed(C: Any) -> tuple[Array, Array, Array]:
-    """Return pointers, columns and values of the rows."""
-    if isinstance(C, np.ndarray):
-        rows, columns = np.nonzero(C)
-        ptr = np.zeros(len(C) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(rows, minlength=len(C)), out=ptr[1:])
-        return ptr, np.ascontiguousarray(columns), C[rows, columns]
-    sparse = sp.csr_array(C)
-    sparse.sort_indices()
-    indices = sparse.indptr.astype(np.int64), sparse.indices.astype(np.int64)
-    return *indices, np.asarray(sparse.data)
 
 
 @interior_point.in_numpy

@@ -111,7 +111,7 @@ class Judge:
         Where rounding in variables without bounds leaves none, that up to rounding.
         """
         if self._plain:
-            least = self.safe.quick(*box, _joined(multipliers))
+            least = self.safe.quick(*box, multipliers.joined())
             if least > -np.inf:
                 return least
         found = self.safe.evaluate(*box, multipliers)
@@ -173,10 +173,6 @@ def _cost_step(problem: MISDP) -> float:
     if (costs != np.rint(costs)).any() or costs.max() > STEP_LARGEST:
         return 0.0
     return math.gcd(*costs.astype(np.int64).tolist()) * 2.0**-STEP_DIGITS
-
-
-def _joined(multipliers: ConicMultipliers) -> Array:
-    return np.concatenate([multipliers.rows[0], multipliers.psd[0]])
 
 
 class ConicBounding:

@@ -69,6 +69,10 @@ class ConicMultipliers:
     cones: Array
     psd: Array
 
+    def joined(self) -> Array:
+        """Return y and Z of the first box behind each other."""
+        return np.concatenate([self.rows[0], self.psd[0]])
+
 
 class Judged(NamedTuple):
     """A problem without cones as :func:`weak_duality` takes it.

@@ -55,7 +55,7 @@ class ClarabelRelaxation:
         cones += [clarabel.SecondOrderConeT(order) for order in program.orders]
         cones += [clarabel.PSDTriangleConeT(size) for size in program.sizes]
         rows = self._rows(program)
-        C = program.C[rows]
+        C = program.matrix[rows]
         settings = self._settings
         if control.remaining is not None:
             settings.time_limit = max(control.remaining, 1e-3)

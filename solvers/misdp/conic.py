@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from sparseopt.problems.misdp.cones import (
 from sparseopt.problems.misdp.problem import MISDP
 
 from .bounds import ConicMultipliers
+from .flat import FlatProgram, FlatStack, cut_out
+from .interior import ARROWS, BOUNDS, ROWS, ZERO
 from .settings import CLEARLY, COMMON_RANGE, DENSE_ENTRIES, FIXED
 
 __all__ = [
@@ -45,46 +48,72 @@ class NodeProgram:
 
     Attributes
     ----------
-    q : array of shape (k,)
-    C : array or csr array of shape (N, k)
-    b : array of shape (N,)
-    zero, nonnegative : int
-        Lengths of the first two cones.
-    orders : tuple of int
-        Lengths of the second-order cones.
-    sizes : tuple of int
-        Orders of the matrices.
+    flat : FlatProgram
+        q (k,), C (N, k) and b (N,), and the lengths of the cones.
     free : int array of shape (k,)
         Columns of the problem.
     fixed : array of shape (n,)
         The values of the others.
     taken : int array
-        Rows of the :class:`Stack` that are here, after whose nonnegative part come the bounds.
-    bounds : int
-        How many bounds of variables.
-    faces : dict of int to array
+        Rows of the :class:`Stack` that are here, after whose nonnegative part come the bounds;
+        those of the matrices only where `faces` is None.
+    faces : dict of int to array, or None
         For blocks (by their index) whose matrices have a null space in common whatever the free
-        variables are: an orthonormal basis U (s, r) of the rest. The program has U'M(x)U.
+        variables are: an orthonormal basis U (s, r) of the rest. The program has U'M(x)U. None
+        where these are lines that are zero, which are left out.
     idle : tuple of (rows, cones, blocks)
         Constraints that no free variable is in.
     constant : float
         Costs of the fixed variables.
     """
 
-    q: Array
-    C: Any
-    b: Array
-    zero: int
-    nonnegative: int
-    orders: tuple[int, ...]
-    sizes: tuple[int, ...]
+    flat: FlatProgram
     free: Array
     fixed: Array
     taken: Array
-    bounds: int
-    faces: dict[int, Array]
+    faces: dict[int, Array] | None
     idle: tuple[Array, tuple[int, ...], tuple[int, ...]]
     constant: float
+
+    @property
+    def q(self) -> Array:
+        """The costs, (k,)."""
+        return self.flat.q
+
+    @property
+    def b(self) -> Array:
+        """The constants, (N,)."""
+        return self.flat.b
+
+    @cached_property
+    def matrix(self) -> sp.csr_array:
+        """C, (N, k)."""
+        return self.flat.matrix()
+
+    @property
+    def zero(self) -> int:
+        """Number of equations."""
+        return int(self.flat.shape[ZERO])
+
+    @property
+    def nonnegative(self) -> int:
+        """Number of inequalities, the bounds of variables at their end."""
+        return int(self.flat.shape[ROWS])
+
+    @property
+    def bounds(self) -> int:
+        """Number of bounds of variables."""
+        return int(self.flat.shape[BOUNDS])
+
+    @property
+    def orders(self) -> tuple[int, ...]:
+        """Lengths of the second-order cones."""
+        return tuple(self.flat.sizes[: self.flat.shape[ARROWS]].tolist())
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Orders of the matrices."""
+        return tuple(self.flat.sizes[self.flat.shape[ARROWS] :].tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,18 +153,31 @@ class ConicForm:
             turn = _turn(cone.dimension) if cone.rotated else sp.eye_array(cone.dimension)
             parts.append(-sp.csr_array(turn @ cone.F))
             sides.append(np.asarray(turn @ cone.g))
-        for block in problem.blocks:
+        self._faces: dict[int, Array] = {}
+        self._sizes = [block.size for block in problem.blocks]
+        for k, block in enumerate(problem.blocks):
             scale = np.sqrt(triangle_weights(block.size))
-            parts.append(-sp.csr_array(sp.diags_array(scale) @ block.F))
-            sides.append(scale * block.F0)
+            part = -sp.csr_array(sp.diags_array(scale) @ block.F)
+            side = scale * block.F0
+            U = facial_reduction(part, side, block.size)
+            if U is not None:
+                self._faces[k], self._sizes[k] = U, U.shape[1]
+                part, side = onto_face(part, side, U)
+            parts.append(part)
+            sides.append(side)
         C: Any = sp.csc_array(sp.vstack(parts, format="csc"))
         if C.shape[0] * C.shape[1] <= DENSE_ENTRIES:
             C = C.toarray()
         self.stack = Stack(C, np.concatenate(sides), zero, low, high)
-        self._cones_at = self.linear + np.cumsum([0, *(c.dimension for c in problem.cones)])
-        self._blocks_at = self._cones_at[-1] + np.cumsum(
-            [0, *(b.dimension for b in problem.blocks)]
+        orders = [cone.dimension for cone in problem.cones]
+        lengths = [size * (size + 1) // 2 for size in self._sizes]
+        self._cones_at = self.linear + np.cumsum([0, *orders])
+        self._blocks_at = self._cones_at[-1] + np.cumsum([0, *lengths])
+        self._flat = FlatStack.of(
+            C, self.stack.b, len(zero), self.linear - len(zero), orders, self._sizes
         )
+        weights = [np.sqrt(triangle_weights(block.size)) for block in problem.blocks]
+        self._weights = np.concatenate([np.zeros(0), *weights])
 
     def program(
         self, lower: Array, upper: Array, costs: Array | None = None, margin: float = 0.0
@@ -153,6 +195,10 @@ class ConicForm:
             What is asked of the eigenvalues of the matrices, relative to their size.
         """
         c = self.costs if costs is None else costs
+        if self._flat is not None:
+            program = self._cut_out(self._flat, lower, upper, c, margin)
+            if program is not None:
+                return program
         size = np.maximum(1.0, np.minimum(np.abs(lower), np.abs(upper)))
         settled = (upper - lower <= FIXED * size) & np.isfinite(size)
         fixed = np.where(settled, np.clip(0.0, lower, upper), 0.0)
@@ -168,24 +214,68 @@ class ConicForm:
         matrices = [self._matrix(k, C, b, margin, faces) for k in blocks]
         parts = [C[linear], bounds, C[conic], *(part for part, _ in matrices)]
         zero = int((linear < len(self.stack.zero)).sum())
+        orders = [len(span) for span in spans]
+        sizes = [faces[k].shape[1] if k in faces else self._sizes[k] for k in blocks]
+        flat = FlatProgram.of(
+            sp.csr_array(sp.vstack(parts, format="csr")) if sp.issparse(C) else np.vstack(parts),
+            np.concatenate([b[linear], sides, b[conic], *(part for _, part in matrices)]),
+            c[free],
+            (zero, len(linear) - zero + len(sides), len(sides), len(orders)),
+            orders + sizes,
+        )
         return NodeProgram(
-            q=c[free],
-            C=sp.csr_array(sp.vstack(parts, format="csr")) if sp.issparse(C) else np.vstack(parts),
-            b=np.concatenate([b[linear], sides, b[conic], *(part for _, part in matrices)]),
-            zero=zero,
-            nonnegative=len(linear) - zero + len(sides),
-            orders=tuple(len(span) for span in spans),
-            sizes=tuple(
-                faces[k].shape[1] if k in faces else self.problem.blocks[k].size for k in blocks
-            ),
+            flat=flat,
             free=free,
             fixed=fixed,
             taken=np.concatenate([linear, conic]),
-            bounds=len(sides),
             faces=faces,
             idle=(self._idle_rows(used), idle_cones, idle_blocks),
             constant=float(c @ fixed),
         )
+
+    def _cut_out(
+        self, stack: FlatStack, lower: Array, upper: Array, c: Array, margin: float
+    ) -> NodeProgram | None:
+        """Return the program by compiled loops; None where there are none, or a matrix needs U."""
+        n, N, blocks = len(c), len(stack.b), len(stack.sizes)
+        linear = self.linear
+        whole, counts = N + 2 * n, np.empty(9, dtype=np.int64)
+        free, fixed, taken = np.empty(n, np.int64), np.empty(n), np.empty(N, np.int64)
+        used, sizes = np.empty(linear + blocks, np.int64), np.empty(blocks, np.int64)
+        b, q, row_ptr = np.empty(whole), np.empty(n), np.empty(linear + 2 * n + 1, np.int64)
+        row_col = np.empty(len(stack.row_col) + 2 * n, np.int64)
+        row_val = np.empty(len(row_col))
+        col_ptr, col_row = np.empty(n + 1, np.int64), np.empty(len(stack.col_row), np.int64)
+        col_val = np.empty(len(col_row))
+        where = fixed, free, counts, used, taken
+        rows, columns = (row_ptr, row_col, row_val), (col_ptr, col_row, col_val)
+        k = cut_out(stack, lower, upper, c, margin, *where, sizes, b, q, *rows, *columns)
+        if k < 0:
+            return None
+        length, zero, nonnegative, bounds, cones, matrices, entries, cells, missed = counts.tolist()
+        flat = FlatProgram(
+            np.array([k, zero, nonnegative, bounds, cones, matrices, length], dtype=np.int64),
+            sizes[: cones + matrices],
+            row_ptr[: zero + nonnegative + 1],
+            row_col[:cells],
+            row_val[:cells],
+            col_ptr[: k + 1],
+            col_row[:entries],
+            col_val[:entries],
+            b[:length],
+            q[:k],
+        )
+        idle: tuple[Array, tuple[int, ...], tuple[int, ...]] = (np.zeros(0, np.int64), (), ())
+        if missed:
+            without = np.flatnonzero(used[linear:] == 0)
+            orders = len(self.problem.cones)
+            idle = (
+                self._idle_rows(used != 0),
+                tuple(without[without < orders].tolist()),
+                tuple((without[without >= orders] - orders).tolist()),
+            )
+        taken = taken[: length - bounds]
+        return NodeProgram(flat, free[:k], fixed, taken, None, idle, float(c @ fixed))
 
     def _of_free(self, free: Array, fixed: Array) -> tuple[Any, Array, Array]:
         """Return C over the free variables, b after the fixed ones, and which rows are in use."""
@@ -211,7 +301,7 @@ class ConicForm:
     ) -> tuple[Any, Array]:
         """Return the rows of block k, on its face where it has one, which is noted."""
         here = slice(self._blocks_at[k], self._blocks_at[k + 1])
-        part, constant, size = C[here], b[here], self.problem.blocks[k].size
+        part, constant, size = C[here], b[here], self._sizes[k]
         U = facial_reduction(part, constant, size)
         if U is not None:
             faces[k], size = U, U.shape[1]
@@ -243,21 +333,14 @@ class ConicForm:
 
     def multipliers(self, program: NodeProgram, dual: Array) -> ConicMultipliers:
         """Return a solver's dual, of the length of b, in the problem's own terms."""
-        count = int((program.taken < self.linear).sum())
-        own = np.zeros(self.stack.C.shape[0])
+        count = program.zero + program.nonnegative - program.bounds
+        own = np.zeros(len(self.stack.b))
         own[program.taken[:count]] = dual[:count]
         behind = program.taken[count:]
         at = count + program.bounds
         own[behind] = dual[at : at + len(behind)]
-        at += len(behind)
-        sizes = iter(program.sizes)
-        for k, (begin, end) in enumerate(itertools.pairwise(self._blocks_at.tolist())):
-            if k in program.idle[2]:
-                continue
-            size = next(sizes)
-            length = size * (size + 1) // 2
-            own[begin:end] = from_face(dual[at : at + length], size, program.faces.get(k))
-            at += length
+        if program.faces is not None:
+            self._from_faces(program, dual[at + len(behind) :], own)
         problem, stack = self.problem, self.stack
         y = np.zeros(problem.A.shape[0])
         zero, low = len(stack.zero), len(stack.low)
@@ -270,14 +353,28 @@ class ConicForm:
                 problem.cones, self._cones_at[:-1], self._cones_at[1:], strict=True
             )
         ]
-        psd = [
-            own[begin : begin + block.dimension] / np.sqrt(triangle_weights(block.size))
-            for block, begin in zip(problem.blocks, self._blocks_at[:-1], strict=True)
-        ]
-        empty = np.zeros(0)
-        return ConicMultipliers(
-            y[None], np.concatenate([empty, *cones])[None], np.concatenate([empty, *psd])[None]
-        )
+        psd = own[self._blocks_at[0] :]
+        if self._faces:
+            spans = itertools.pairwise(self._blocks_at.tolist())
+            parts = [
+                from_face(own[begin:end], self._sizes[k], self._faces.get(k))
+                for k, (begin, end) in enumerate(spans)
+            ]
+            psd = np.concatenate(parts)
+        z = np.concatenate([np.zeros(0), *cones])
+        return ConicMultipliers(y[None], z[None], (psd / self._weights)[None])
+
+    def _from_faces(self, program: NodeProgram, dual: Array, own: Array) -> None:
+        """Write the multipliers of matrices on their faces to `own`, in the order of the stack."""
+        assert program.faces is not None
+        at, sizes = 0, iter(program.sizes)
+        for k, (begin, end) in enumerate(itertools.pairwise(self._blocks_at.tolist())):
+            if k in program.idle[2]:
+                continue
+            size = next(sizes)
+            length = size * (size + 1) // 2
+            own[begin:end] = from_face(dual[at : at + length], size, program.faces.get(k))
+            at += length
 
 
 def _bounds(lower: Array, upper: Array, sparse: bool) -> tuple[Array, Any]:
@@ -320,20 +417,18 @@ def relaxed(program: NodeProgram) -> NodeProgram:
     k = len(program.q)
     # t >= 0 as one more row after the other linear ones.
     at = program.zero + program.nonnegative
-    whole = sp.csr_array(
-        sp.hstack([sp.csr_array(program.C), sp.csr_array(column[:, None])], format="csr")
-    )
+    whole = sp.csr_array(sp.hstack([program.matrix, sp.csr_array(column[:, None])], format="csr"))
     row = sp.csr_array(([-1.0], ([0], [k])), shape=(1, k + 1))
     extended = sp.csr_array(sp.vstack([whole[:at], row, whole[at:]], format="csr"))
-    return replace(
-        program,
-        q=np.append(np.zeros(k), 1.0),
-        C=extended.toarray() if isinstance(program.C, np.ndarray) else extended,
-        b=np.concatenate([program.b[:at], [0.0], program.b[at:]]),
-        nonnegative=program.nonnegative + 1,
-        bounds=program.bounds + 1,
-        constant=0.0,
+    shape = program.flat.shape.tolist()
+    flat = FlatProgram.of(
+        extended,
+        np.concatenate([program.b[:at], [0.0], program.b[at:]]),
+        np.append(np.zeros(k), 1.0),
+        (shape[ZERO], shape[ROWS] + 1, shape[BOUNDS] + 1, shape[ARROWS]),
+        program.flat.sizes.tolist(),
     )
+    return replace(program, flat=flat, constant=0.0)
 
 
 def _turn(k: int) -> sp.csr_array:

@@ -966,12 +966,8 @@ def interior_point(
                 for i in range(n * n):
                     dSt[i] = R[at + i] - V[i]
                     dZt[i] += M[at + i]
-                room = largest_step(
-                    GS[at : at + n * n], dSt, W, V, more, n, code, size, one
-                )
-                dual_room = largest_step(
-                    GZ[at : at + n * n], dZt, W, V, more, n, code, size, one
-                )
+                room = largest_step(GS[at : at + n * n], dSt, W, V, more, n, code, size, one)
+                dual_room = largest_step(GZ[at : at + n * n], dZt, W, V, more, n, code, size, one)
                 failed = failed or room < 0.0 or dual_room < 0.0
                 primal_step, dual_step = min(primal_step, room), min(dual_step, dual_room)
                 at += n * n

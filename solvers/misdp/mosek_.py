@@ -73,7 +73,7 @@ def fill(task: Any, program: NodeProgram) -> None:
     free = np.zeros(k)
     task.putvarboundslice(0, k, [mosek.boundkey.fr] * k, free, free)
     task.appendafes(count)
-    entries = sp.coo_array(program.C)
+    entries = sp.coo_array(program.matrix)
     rows, columns = entries.coords
     task.putafefentrylist(rows.tolist(), columns.tolist(), (-entries.data).tolist())
     task.putafeglist(list(range(count)), program.b.tolist())

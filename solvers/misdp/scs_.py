@@ -45,8 +45,8 @@ class ScsRelaxation:
         }
         if self._control.remaining is not None:
             settings["time_limit_secs"] = max(self._control.remaining, 1e-3)
-        data = {"A": sp.csc_matrix(program.C), "b": program.b, "c": program.q}
-        shape = (*program.C.shape, program.zero, *program.orders, *program.sizes)
+        data = {"A": sp.csc_matrix(program.matrix), "b": program.b, "c": program.q}
+        shape = (*program.matrix.shape, program.zero, *program.orders, *program.sizes)
         start = self._last.get(shape, {})
         solution = self._scs.SCS(data, cone, **settings).solve(bool(start), **start)
         word = str(solution["info"]["status"])

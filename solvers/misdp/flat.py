@@ -1,0 +1,487 @@
+"""Node programs in flat arrays, as compiled loops cut them out of a problem and solve them."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.cones import triangle_weights, unpack_symmetric
+
+from ..common.compiled import compiled
+from .interior import factorise
+from .settings import CLEARLY, DENSE_ENTRIES, FIXED
+
+__all__ = ["FlatProgram", "FlatStack", "cut_out"]
+
+
+class FlatProgram(NamedTuple):
+    """A program as :func:`~sparseopt.solvers.misdp.interior.interior_point` takes it."""
+
+    shape: Array
+    sizes: Array
+    row_ptr: Array
+    row_col: Array
+    row_val: Array
+    col_ptr: Array
+    col_row: Array
+    col_val: Array
+    b: Array
+    q: Array
+
+    @classmethod
+    def of(
+        cls, C: Any, b: Array, q: Array, counts: tuple[int, int, int, int], sizes: list[int]
+    ) -> FlatProgram:
+        """Return the flat form of min q'x, b - C x in K.
+
+        Parameters
+        ----------
+        C : array or csr array of shape (N, k)
+        b : array of shape (N,)
+        q : array of shape (k,)
+        counts : tuple of int
+            Equations, inequalities, of these bounds at their end, and second-order cones.
+        sizes : list of int
+            Lengths of the cones, then orders of the matrices.
+        """
+        linear, matrices = counts[0] + counts[1], len(sizes) - counts[3]
+        return cls(
+            np.array([len(q), *counts, matrices, len(b)], dtype=np.int64),
+            np.array(sizes, dtype=np.int64),
+            *_compressed(C[:linear]),
+            *_compressed(C[linear:].T),
+            np.ascontiguousarray(b),
+            np.ascontiguousarray(q),
+        )
+
+    def matrix(self) -> sp.csr_array:
+        """Return C."""
+        k, whole, linear = len(self.q), len(self.b), len(self.row_ptr) - 1
+        rows = sp.csr_array((self.row_val, self.row_col, self.row_ptr), shape=(linear, k))
+        columns = sp.csc_array(
+            (self.col_val, self.col_row, self.col_ptr), shape=(whole - linear, k)
+        )
+        return sp.csr_array(sp.vstack([rows, columns], format="csr"))
+
+    @property
+    def work(self) -> float:
+        """About how many multiplications a step takes."""
+        k, zero = int(self.shape[0]), int(self.shape[1])
+        cubes = float((self.sizes.astype(float) ** 3).sum())
+        return (k + zero) ** 3 / 3.0 + (20.0 + 4.0 * k) * cubes + 1e4
+
+    def start(self) -> Array:
+        """Begin at multiples of the identity that are large enough for the data."""
+        k, zero, rows, *_ = self.shape.tolist()
+        area = int((self.sizes**2).sum())
+        state = np.zeros(k + zero + 2 * rows + 2 * area)
+        begin_at(*self, state)
+        return state
+
+
+def _compressed(C: Any) -> tuple[Array, Array, Array]:
+    """Return pointers, columns and values of the rows."""
+    if isinstance(C, np.ndarray):
+        rows, columns = np.nonzero(C)
+        ptr = np.zeros(len(C) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(rows, minlength=len(C)), out=ptr[1:])
+        return ptr, np.ascontiguousarray(columns), C[rows, columns]
+    sparse = sp.csr_array(C)
+    sparse.sort_indices()
+    indices = sparse.indptr.astype(np.int64), sparse.indices.astype(np.int64)
+    return *indices, np.asarray(sparse.data)
+
+
+@compiled
+def begin_at(
+    shape: Array,
+    sizes: Array,
+    row_ptr: Array,
+    row_col: Array,
+    row_val: Array,
+    col_ptr: Array,
+    col_row: Array,
+    col_val: Array,
+    b: Array,
+    q: Array,
+    state: Array,
+) -> None:
+    """Write the first iterate to `state`, which is zero.
+
+    Parameters
+    ----------
+    shape, sizes, row_ptr, row_col, row_val, col_ptr, col_row, col_val, b, q : arrays
+        See :class:`FlatProgram`.
+    state : array
+        As in :func:`~sparseopt.solvers.misdp.interior.interior_point`.
+    """
+    k, zero, rows = shape[0], shape[1], shape[2]
+    linear = zero + rows
+    most, ratio, largest = 0.0, 0.0, 0.0
+    for i in range(linear, b.shape[0]):
+        largest += b[i] * b[i]
+    largest = sqrt(largest)
+    for j in range(k):
+        norm = 0.0
+        for e in range(col_ptr[j], col_ptr[j + 1]):
+            norm += col_val[e] * col_val[e]
+        norm = sqrt(norm)
+        most = max(most, abs(q[j]))
+        ratio = max(ratio, (1.0 + abs(q[j])) / (1.0 + norm))
+        largest = max(largest, norm)
+    for i in range(rows):
+        norm = 0.0
+        for e in range(row_ptr[zero + i], row_ptr[zero + i + 1]):
+            norm += row_val[e] * row_val[e]
+        norm = sqrt(norm)
+        state[k + zero + i] = max(10.0, norm, abs(b[zero + i]))
+        state[k + zero + rows + i] = max(10.0, (1.0 + most) / (1.0 + norm))
+    at = k + zero + 2 * rows
+    for of_dual in range(2):
+        for t in range(sizes.shape[0]):
+            n = sizes[t]
+            value = max(10.0, sqrt(n), n * ratio if of_dual else largest)
+            for i in range(n):
+                state[at + i * (n + 1)] = value
+            at += n * n
+
+
+@begin_at.in_numpy
+def _(*arguments: Any) -> None:
+    flat, state = FlatProgram(*arguments[:10]), arguments[10]
+    k, zero, rows, *_ = flat.shape.tolist()
+    linear = zero + rows
+    sizes = flat.sizes.tolist()
+    number = np.repeat(np.arange(k), np.diff(flat.col_ptr))
+    norms = np.sqrt(np.bincount(number, flat.col_val**2, minlength=k))
+    top = np.abs(flat.q)
+    ratio = float(((1.0 + top) / (1.0 + norms)).max(initial=0.0))
+    constant = float(np.sqrt((flat.b[linear:] ** 2).sum()))
+    largest = max(float(norms.max(initial=0.0)), constant)
+    row = np.repeat(np.arange(linear), np.diff(flat.row_ptr))
+    of_rows = np.sqrt(np.bincount(row, flat.row_val**2, minlength=linear))[zero:]
+    at = k + zero
+    state[at : at + rows] = np.maximum(10.0, np.maximum(of_rows, np.abs(flat.b[zero:linear])))
+    at += rows
+    state[at : at + rows] = np.maximum(10.0, (1.0 + top.max(initial=0.0)) / (1.0 + of_rows))
+    at += rows
+    for of_dual in (False, True):
+        for size in sizes:
+            least = max(10.0, sqrt(size))
+            value = max(least, size * ratio if of_dual else largest)
+            state[at : at + size * size : size + 1] = value
+            at += size * size
+
+
+class FlatStack(NamedTuple):
+    """The constraints of a problem in flat arrays, in the order of a :class:`ConicForm`'s stack.
+
+    Attributes
+    ----------
+    shape : int array
+        Variables, equations, inequalities, second-order cones, matrices.
+    sizes : int array
+        Lengths of the cones, orders of the matrices.
+    col_ptr, col_row, col_val : arrays
+        The columns of all constraints.
+    row_ptr, row_col, row_val : arrays
+        The linear rows.
+    b : array
+    square_ptr, square_place, square_val : arrays
+        The sum over all matrices of A_j^2 / |A_j|^2, for each variable: places in all matrices
+        behind each other, as squares; lower triangles.
+    norms : array
+        |A_j| for each variable and matrix, shape (n, matrices).
+    """
+
+    shape: Array
+    sizes: Array
+    col_ptr: Array
+    col_row: Array
+    col_val: Array
+    row_ptr: Array
+    row_col: Array
+    row_val: Array
+    b: Array
+    square_ptr: Array
+    square_place: Array
+    square_val: Array
+    norms: Array
+
+    @classmethod
+    def of(
+        cls, C: Any, b: Array, zero: int, nonnegative: int, orders: list[int], sizes: list[int]
+    ) -> FlatStack | None:
+        """Return the flat form; None where the squares of the matrices would take too many numbers.
+
+        Parameters
+        ----------
+        C : array or csc array of shape (N, n)
+        b : array of shape (N,)
+        zero, nonnegative : int
+            Numbers of the linear rows.
+        orders, sizes : list of int
+            Of the cones and the matrices.
+        """
+        linear, n = zero + nonnegative, C.shape[1]
+        columns = sp.csc_array(C)
+        columns.eliminate_zeros()
+        columns.sort_indices()
+        at = linear + sum(orders)
+        norms, squares, area, entries = np.zeros((n, len(sizes))), [], 0, 0
+        for t, size in enumerate(sizes):
+            length = size * (size + 1) // 2
+            part = sp.csc_array(columns[at : at + length])
+            at += length
+            norms[:, t] = np.sqrt(np.asarray(part.multiply(part).sum(axis=0)).reshape(-1))
+            inside = np.flatnonzero(norms[:, t])
+            entries += len(inside) * size * size
+            if entries > DENSE_ENTRIES:
+                return None
+            dense = part[:, inside].toarray().T / norms[inside, t][:, None]
+            A = unpack_symmetric(dense / np.sqrt(triangle_weights(size)), size)
+            found = np.zeros((n, size * size))
+            found[inside] = np.tril(A @ A).reshape(-1, size * size)
+            squares.append(sp.csr_array(found))
+            area += size * size
+        none = sp.csr_array((n, 0))
+        square = sp.csr_array(sp.hstack([none, *squares], format="csr"))
+        return cls(
+            np.array([n, zero, nonnegative, len(orders), len(sizes)], dtype=np.int64),
+            np.array([*orders, *sizes], dtype=np.int64),
+            *_compressed(sp.csr_array(columns.T)),
+            *_compressed(sp.csr_array(columns[:linear])),
+            b,
+            *_compressed(square),
+            norms,
+        )
+
+
+WHOLE, ZERO, ROWS, BOUNDS, CONES, MATRICES, ENTRIES, LINEAR_ENTRIES, MISSED = range(9)
+"""Places of `counts`: length of b, equations, inequalities, of which bounds, cones, matrices,
+entries of cones and matrices, of linear rows, and whether a constraint without free variables may
+be missed."""
+
+
+@compiled
+def cut_out(
+    stack: FlatStack,
+    lower: Array,
+    upper: Array,
+    costs: Array,
+    margin: float,
+    fixed: Array,
+    free: Array,
+    counts: Array,
+    used: Array,
+    taken: Array,
+    sizes: Array,
+    b: Array,
+    q: Array,
+    row_ptr: Array,
+    row_col: Array,
+    row_val: Array,
+    col_ptr: Array,
+    col_row: Array,
+    col_val: Array,
+) -> int:
+    """Write the program over the box, matrices without the lines that are zero in all of them.
+
+    Parameters
+    ----------
+    stack : FlatStack
+    lower, upper, costs : arrays of shape (n,)
+    margin : float
+        What is asked of the eigenvalues of the matrices, relative to their size.
+    fixed : array of shape (n,)
+        Receives the fixed variables' values.
+    free : int array of shape (n,)
+        Receives the free variables.
+    counts : int array
+        See :data:`WHOLE`.
+    used : int array
+        Receives for each linear row, cone and matrix whether a free variable is in it.
+    taken : int array
+        Receives the rows of the stack that are in the program, without bounds.
+    sizes, b, q, row_ptr, row_col, row_val, col_ptr, col_row, col_val : arrays
+        Receive a :class:`FlatProgram`.
+
+    Returns
+    -------
+    int
+        The number of free variables; -1 where a matrix is to be reduced to a range in general.
+    """
+    n, zero, linear = stack.shape[0], stack.shape[1], stack.shape[1] + stack.shape[2]
+    cones, blocks = stack.shape[3], stack.shape[3] + stack.shape[4]
+    N = stack.b.shape[0]
+    side, place = stack.b.copy(), np.full(N, -1)
+    k = 0
+    for i in range(used.shape[0]):
+        used[i] = 0
+    # The number of its cone or matrix for each row after the linear ones.
+    owner = np.empty(N, np.int64)
+    row = linear
+    for t in range(blocks):
+        m = stack.sizes[t]
+        for _ in range(m if t < cones else m * (m + 1) // 2):
+            owner[row] = linear + t
+            row += 1
+    for j in range(n):
+        size = max(1.0, min(abs(lower[j]), abs(upper[j])))
+        fixed[j] = 0.0
+        if size < np.inf and upper[j] - lower[j] <= FIXED * size:
+            value = min(max(0.0, lower[j]), upper[j])
+            fixed[j] = value
+            if value != 0.0:
+                for e in range(stack.col_ptr[j], stack.col_ptr[j + 1]):
+                    side[stack.col_row[e]] -= stack.col_val[e] * value
+        else:
+            free[k] = j
+            q[k] = costs[j]
+            k += 1
+            for e in range(stack.col_ptr[j], stack.col_ptr[j + 1]):
+                i = stack.col_row[e]
+                used[i if i < linear else owner[i]] = 1
+    counts[8] = 0
+    number, equations = 0, 0
+    for i in range(linear):
+        if used[i]:
+            taken[number] = i
+            b[number] = side[i]
+            number += 1
+            equations += 1 if i < zero else 0
+        elif side[i] < 0.0 or (i < zero and side[i] != 0.0):
+            counts[8] = 1
+    for t in range(blocks):
+        if not used[linear + t]:
+            counts[8] = 1
+    # The linear rows, then the bounds.
+    at = 0
+    row_ptr[0] = 0
+    where = np.full(n, -1)
+    for p in range(k):
+        where[free[p]] = p
+    for p in range(number):
+        i = taken[p]
+        for e in range(stack.row_ptr[i], stack.row_ptr[i + 1]):
+            c = where[stack.row_col[e]]
+            if c >= 0:
+                row_col[at], row_val[at] = c, stack.row_val[e]
+                at += 1
+        row_ptr[p + 1] = at
+    rows = number
+    for high in range(2):
+        for p in range(k):
+            end = upper[free[p]] if high else -lower[free[p]]
+            if abs(end) < np.inf:
+                b[rows] = end
+                row_col[at], row_val[at] = p, 1.0 if high else -1.0
+                at += 1
+                rows += 1
+                row_ptr[rows] = at
+    counts[1], counts[2], counts[3], counts[7] = equations, rows - equations, rows - number, at
+    # Cones and matrices.
+    kept_cones, kept, conic, row, area = 0, 0, rows, linear, 0
+    for t in range(blocks):
+        m = stack.sizes[t]
+        if t < cones:
+            if used[linear + t]:
+                for i in range(m):
+                    place[row + i], taken[number] = conic - rows, row + i
+                    b[conic] = side[row + i]
+                    number, conic = number + 1, conic + 1
+                sizes[kept] = m
+                kept_cones, kept = kept_cones + 1, kept + 1
+            row += m
+            continue
+        length = m * (m + 1) // 2
+        if not used[linear + t]:
+            row, area = row + length, area + m * m
+            continue
+        # The sum of squares, first of the constant.
+        B, gram = np.empty(m * m), np.zeros(m * m)
+        total, head = 0.0, row
+        for c in range(m):
+            for r in range(c, m):
+                v = side[head] if r == c else side[head] * sqrt(0.5)
+                B[r * m + c] = B[c * m + r] = v
+                total += side[head] * side[head]
+                head += 1
+        biggest = sqrt(total)
+        for p in range(k):
+            biggest = max(biggest, stack.norms[free[p], t - cones])
+        terms = 0
+        if sqrt(total) > FIXED * biggest:
+            terms = 1
+            for r in range(m):
+                for c in range(r + 1):
+                    value = 0.0
+                    for i in range(m):
+                        value += B[r * m + i] * B[c * m + i]
+                    gram[r * m + c] = value / total
+        for p in range(k):
+            j = free[p]
+            if stack.norms[j, t - cones] <= FIXED * biggest:
+                continue
+            terms += 1
+            for e in range(stack.square_ptr[j], stack.square_ptr[j + 1]):
+                i = stack.square_place[e] - area
+                if i >= 0 and i < m * m:
+                    gram[i] += stack.square_val[e]
+        lines = np.empty(m, np.int64)
+        order = 0
+        for i in range(m):
+            if gram[i * m + i] != 0.0:
+                lines[order] = i
+                order += 1
+        size, code = np.empty(4, np.int32), np.empty(3, np.uint8)
+        code[0], code[1], code[2] = 78, 76, 84
+        for a in range(order):
+            for c in range(a + 1):
+                value = gram[lines[a] * m + lines[c]]
+                B[a * order + c] = B[c * order + a] = value
+        if factorise(B, order, code, size) != 0:
+            return -1
+        for a in range(order):
+            if B[a * order + a] <= CLEARLY * sqrt(terms):
+                return -1
+        # The lines that are left.
+        most = 1.0
+        for a in range(order):
+            c = lines[a]
+            begin = row + c * m - c * (c - 1) // 2 - c
+            for d in range(a, order):
+                i = begin + lines[d]
+                place[i], taken[number] = conic - rows, i
+                b[conic] = side[i]
+                most = max(most, abs(side[i]))
+                number, conic = number + 1, conic + 1
+        if margin > 0.0:
+            head = conic - order * (order + 1) // 2
+            for a in range(order):
+                b[head] -= margin * most
+                head += order - a
+        sizes[kept] = order
+        kept, row, area = kept + 1, row + length, area + m * m
+    at = 0
+    col_ptr[0] = 0
+    for p in range(k):
+        j = free[p]
+        for e in range(stack.col_ptr[j], stack.col_ptr[j + 1]):
+            i = stack.col_row[e]
+            if i >= linear and place[i] >= 0:
+                col_row[at], col_val[at] = place[i], stack.col_val[e]
+                at += 1
+        col_ptr[p + 1] = at
+    counts[0], counts[4], counts[5], counts[6] = conic, kept_cones, kept - kept_cones, at
+    return k
+
+
+@cut_out.in_numpy
+def _(*arguments: Any) -> int:
+    # The caller takes the way by arrays, then.
+    return -1
