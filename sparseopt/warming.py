@@ -56,6 +56,10 @@ def _ising() -> Problem:
     return generators.generate("ising-lattice", seed=0, n=60, rows=3, columns=3, sweeps=20)
 
 
+def _isometry() -> Problem:
+    return generators.generate("restricted-isometry", seed=0, m=5, n=6, k=3)
+
+
 def _ill_conditioned() -> Problem:
     X = np.vander(1.0 + 1e-3 * np.arange(8.0), 4)
     return LADLasso(X, np.cos(np.arange(8.0)))
@@ -65,6 +69,7 @@ _MORE: Mapping[str, Callable[[], Problem]] = {
     "l0-graphical-model": _ising,
     "dantzig-selector": _ill_conditioned,
     "lad-lasso": _ill_conditioned,
+    "misdp": _isometry,
 }
 """Problems that take functions which a kind's small instance does without."""
 

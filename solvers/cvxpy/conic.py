@@ -118,7 +118,7 @@ class CvxpyConic:
         """Solve; without a verdict the returned point and multipliers are None."""
         return self.run(
             program.q,
-            sp.csc_array(program.C),
+            sp.csc_array(program.matrix),
             program.b,
             program.zero,
             program.nonnegative,

@@ -42,7 +42,7 @@ from .interior import (
     interior_point,
 )
 from .relaxation import Raw
-from .settings import BARRIER_CALL, BARRIER_FAR, BARRIER_ITERATIONS, BARRIER_LOOSE
+from .settings import BARRIER_CALL, BARRIER_FAR, BARRIER_ITERATIONS, BARRIER_LOOSE, BARRIER_WARM
 
 __all__ = ["Barrier", "MatrixConstraint", "matrix_room", "room"]
 
@@ -89,15 +89,13 @@ class Barrier:
                 BARRIER_FAR,
             ]
         )
-        state, best = flat.start(), np.zeros(k + len(program.b))
-        report = np.array([0.0, 0.0, np.inf, 0.0, 0.0])
-        steps = max(1, min(BARRIER_ITERATIONS, int(BARRIER_CALL / flat.work)))
+        best = np.zeros(k + len(program.b))
         most = BARRIER_LOOSE if loose else BARRIER_ITERATIONS
-        while report[WORD] == Ended.RUNNING and report[ITERATIONS] < most:
-            left = int(most - report[ITERATIONS])
-            interior_point(*flat, settings, state, best, report, min(steps, left))
-            if self._control.limit() is not None:
-                break
+        state, warm = program.first()
+        report = self._advance(flat, settings, state, best, BARRIER_WARM if warm else most)
+        if warm and report[WORD] not in _DECIDED and self._control.limit() is None:
+            state = flat.start()
+            report = self._advance(flat, settings, state, best, most)
         word, x, dual = int(report[WORD]), best[:k], best[k:]
         if word == Ended.INFEASIBLE:
             return Raw(None, dual, "infeasible", ray=True)
@@ -106,9 +104,23 @@ class Barrier:
         nearly = report[DUAL_VALUE] > 0.0 and report[PULLED] <= 1e-5 * report[DUAL_VALUE]
         if report[BEST_ERROR] > 1e-3 and word > Ended.UNBOUNDED and nearly:
             return Raw(None, _Run(flat, state).dual(), _WORDS[word], ray=True)
-        return Raw(x, dual, _WORDS[word])
+        return Raw(x, dual, _WORDS[word], state=state if loose else None)
+
+    def _advance(
+        self, flat: FlatProgram, settings: Array, state: Array, best: Array, most: int
+    ) -> Array:
+        """Take up to so many steps; return the report."""
+        report = np.array([0.0, 0.0, np.inf, 0.0, 0.0])
+        steps = max(1, min(most, int(BARRIER_CALL / flat.work)))
+        while report[WORD] == Ended.RUNNING and report[ITERATIONS] < most:
+            left = int(most - report[ITERATIONS])
+            interior_point(*flat, settings, state, best, report, min(steps, left))
+            if self._control.limit() is not None:
+                break
+        return report
 
 
+_DECIDED = (Ended.OPTIMAL, Ended.CUTOFF, Ended.INFEASIBLE, Ended.UNBOUNDED, Ended.BRANCH)
 _WORDS = {
     Ended.RUNNING: "iteration or time limit",
     Ended.OPTIMAL: "optimal",

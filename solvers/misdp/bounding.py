@@ -51,6 +51,8 @@ class Relaxed:
     direction : array of shape (n,) or None
         Along which the costs may fall without end.
     word : str
+    start : array or None
+        Where relaxations of boxes inside may begin.
     """
 
     bound: float
@@ -59,6 +61,7 @@ class Relaxed:
     x: Array | None = None
     direction: Array | None = None
     word: str = ""
+    start: Array | None = None
 
 
 class Bounding(Protocol):
@@ -66,10 +69,13 @@ class Bounding(Protocol):
 
     solves: int
 
-    def relax(self, box: Box, cutoff: float, *, loose: float = 0.0) -> Relaxed:
+    def relax(
+        self, box: Box, cutoff: float, *, loose: float = 0.0, start: Array | None = None
+    ) -> Relaxed:
         """Bound the costs on the box; it may stop as soon as `cutoff` is reached.
 
-        It may stop at the relative gap `loose`, too, where the cutoff is clearly out of reach.
+        It may stop at the relative gap `loose`, too, where the cutoff is clearly out of reach, and
+        begin at what was found of a box around this one.
         """
 
     def settle(self, box: Box, found: Relaxed, take: Callable[[Relaxed], None]) -> Relaxed:
@@ -203,6 +209,7 @@ class ConicBounding:
         margin: float = 0.0,
         *,
         loose: float = 0.0,
+        start: Array | None = None,
     ) -> Relaxed:
         """Solve the relaxation; where it fails, look for a disproof by the penalty form.
 
@@ -216,8 +223,10 @@ class ConicBounding:
             Asked of the eigenvalues, to get points inside.
         loose : float, default 0
             A relative gap that is enough where the cutoff is clearly out of reach.
+        start : array, optional
+            What was found of a box around this one, with the same costs.
         """
-        program = self.form.program(*box, costs=costs, margin=margin)
+        program = self.form.program(*box, costs=costs, margin=margin, start=start)
         if not len(program.q):
             return self._settled(box, program.fixed)
         idle = self._idle(box, program)
@@ -274,7 +283,8 @@ class ConicBounding:
             value_then = judge.value(box, better)
             if value_then > value:
                 value, multipliers = value_then, better
-        return Relaxed(value, multipliers, False, x, direction, raw.word)
+        kept = None if raw.state is None else program.kept(raw.state, len(form.stack.b))
+        return Relaxed(value, multipliers, False, x, direction, raw.word, kept)
 
     def _disprove(self, box: Box, program: NodeProgram) -> Relaxed | None:
         """Return a disproof from the penalty form, if there is one."""

@@ -27,9 +27,9 @@ from sparseopt.problems.misdp.cones import (
 from sparseopt.problems.misdp.problem import MISDP
 
 from .bounds import ConicMultipliers
-from .flat import FlatProgram, FlatStack, cut_out
+from .flat import FlatProgram, FlatStack, cut_out, keep, resume
 from .interior import ARROWS, BOUNDS, ROWS, ZERO
-from .settings import CLEARLY, COMMON_RANGE, DENSE_ENTRIES, FIXED
+from .settings import CLEARLY, COMMON_RANGE, DENSE_ENTRIES, FIXED, WARM_FAR, WARM_LIFT
 
 __all__ = [
     "ConicForm",
@@ -65,6 +65,8 @@ class NodeProgram:
         Constraints that no free variable is in.
     constant : float
         Costs of the fixed variables.
+    start : array, optional
+        What :meth:`kept` returned for a box around this one: where to begin.
     """
 
     flat: FlatProgram
@@ -74,6 +76,7 @@ class NodeProgram:
     faces: dict[int, Array] | None
     idle: tuple[Array, tuple[int, ...], tuple[int, ...]]
     constant: float
+    start: Array | None = None
 
     @property
     def q(self) -> Array:
@@ -114,6 +117,30 @@ class NodeProgram:
     def sizes(self) -> tuple[int, ...]:
         """Orders of the matrices."""
         return tuple(self.flat.sizes[self.flat.shape[ARROWS] :].tolist())
+
+    def kept(self, state: Array, rows_of_stack: int) -> Array | None:
+        """Return an iterate of :func:`interior_point` for boxes inside; None where it has no form.
+
+        Parameters
+        ----------
+        state : array
+        rows_of_stack : int
+            Length of the :class:`Stack`.
+        """
+        if self.faces is not None or self.flat.shape[ARROWS]:
+            return None
+        kept = np.full(5 * len(self.fixed) + 2 * rows_of_stack, np.nan, dtype=np.float32)
+        keep(*self.flat[:5], self.free, self.taken, state, kept, rows_of_stack)
+        return kept
+
+    def first(self) -> tuple[Array, bool]:
+        """Return the iterate to begin at, and whether it is that of a box around this one."""
+        state = self.flat.start()
+        if self.start is None or self.faces is not None or self.flat.shape[ARROWS]:
+            return state, False
+        rows_of_stack = (len(self.start) - 5 * len(self.fixed)) // 2
+        places = self.free, self.taken, self.start, rows_of_stack
+        return state, bool(resume(*self.flat[:5], *places, WARM_LIFT, WARM_FAR, state))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +207,12 @@ class ConicForm:
         self._weights = np.concatenate([np.zeros(0), *weights])
 
     def program(
-        self, lower: Array, upper: Array, costs: Array | None = None, margin: float = 0.0
+        self,
+        lower: Array,
+        upper: Array,
+        costs: Array | None = None,
+        margin: float = 0.0,
+        start: Array | None = None,
     ) -> NodeProgram:
         """Return the program over the box [lower, upper], (n,) each.
 
@@ -193,10 +225,12 @@ class ConicForm:
             For a minimisation; default the problem's.
         margin : float, default 0
             What is asked of the eigenvalues of the matrices, relative to their size.
+        start : array, optional
+            What was kept of an iterate for a box around this one.
         """
         c = self.costs if costs is None else costs
         if self._flat is not None:
-            program = self._cut_out(self._flat, lower, upper, c, margin)
+            program = self._cut_out(self._flat, lower, upper, c, margin, start)
             if program is not None:
                 return program
         size = np.maximum(1.0, np.minimum(np.abs(lower), np.abs(upper)))
@@ -234,7 +268,13 @@ class ConicForm:
         )
 
     def _cut_out(
-        self, stack: FlatStack, lower: Array, upper: Array, c: Array, margin: float
+        self,
+        stack: FlatStack,
+        lower: Array,
+        upper: Array,
+        c: Array,
+        margin: float,
+        start: Array | None,
     ) -> NodeProgram | None:
         """Return the program by compiled loops; None where there are none, or a matrix needs U."""
         n, N, blocks = len(c), len(stack.b), len(stack.sizes)
@@ -275,7 +315,7 @@ class ConicForm:
                 tuple((without[without >= orders] - orders).tolist()),
             )
         taken = taken[: length - bounds]
-        return NodeProgram(flat, free[:k], fixed, taken, None, idle, float(c @ fixed))
+        return NodeProgram(flat, free[:k], fixed, taken, None, idle, float(c @ fixed), start)
 
     def _of_free(self, free: Array, fixed: Array) -> tuple[Any, Array, Array]:
         """Return C over the free variables, b after the fixed ones, and which rows are in use."""
@@ -428,7 +468,7 @@ def relaxed(program: NodeProgram) -> NodeProgram:
         (shape[ZERO], shape[ROWS] + 1, shape[BOUNDS] + 1, shape[ARROWS]),
         program.flat.sizes.tolist(),
     )
-    return replace(program, flat=flat, constant=0.0)
+    return replace(program, flat=flat, constant=0.0, start=None)
 
 
 def _turn(k: int) -> sp.csr_array:

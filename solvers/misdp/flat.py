@@ -15,7 +15,7 @@ from ..common.compiled import compiled
 from .interior import factorise
 from .settings import CLEARLY, DENSE_ENTRIES, FIXED
 
-__all__ = ["FlatProgram", "FlatStack", "cut_out"]
+__all__ = ["FlatProgram", "FlatStack", "cut_out", "keep", "resume"]
 
 
 class FlatProgram(NamedTuple):
@@ -175,6 +175,168 @@ def _(*arguments: Any) -> None:
             value = max(least, size * ratio if of_dual else largest)
             state[at : at + size * size : size + 1] = value
             at += size * size
+
+
+@compiled
+def keep(
+    shape: Array,
+    sizes: Array,
+    row_ptr: Array,
+    row_col: Array,
+    row_val: Array,
+    free: Array,
+    taken: Array,
+    state: Array,
+    kept: Array,
+    rows_of_stack: int,
+) -> None:
+    """Write an iterate to `kept`, where :func:`resume` finds it for a box inside.
+
+    Parameters
+    ----------
+    shape, sizes, row_ptr, row_col, row_val : arrays
+        See :class:`FlatProgram`; without second-order cones.
+    free, taken : int arrays
+        See :class:`~sparseopt.solvers.misdp.conic.NodeProgram`.
+    state : array
+        As in :func:`~sparseopt.solvers.misdp.interior.interior_point`.
+    kept : array of shape (5 n + 2 N,), single precision
+        NaN. Receives x of all variables, slacks and multipliers of their lower bounds, of their
+        upper bounds, and of all rows of the stack.
+    rows_of_stack : int
+        N.
+    """
+    k, zero, rows, bounds = shape[0], shape[1], shape[2], shape[3]
+    others, N = rows - bounds, rows_of_stack
+    n = (kept.shape[0] - 2 * N) // 5
+    at_s, at_z, own = k + zero, k + zero + rows, 5 * n
+    for p in range(k):
+        kept[free[p]] = state[p]
+    for i in range(zero):
+        kept[own + N + taken[i]] = state[k + i]
+    for i in range(others):
+        kept[own + taken[zero + i]] = state[at_s + i]
+        kept[own + N + taken[zero + i]] = state[at_z + i]
+    for i in range(others, rows):
+        e = row_ptr[zero + i]
+        j = n + free[row_col[e]] + (0 if row_val[e] < 0.0 else 2 * n)
+        kept[j] = state[at_s + i]
+        kept[j + n] = state[at_z + i]
+    at, p = at_z + rows, zero + others
+    area = (state.shape[0] - at) // 2
+    for t in range(sizes.shape[0]):
+        m = sizes[t]
+        for c in range(m):
+            for r in range(c, m):
+                kept[own + taken[p]] = state[at + r * m + c]
+                kept[own + N + taken[p]] = state[at + area + r * m + c]
+                p += 1
+        at += m * m
+
+
+@compiled
+def resume(
+    shape: Array,
+    sizes: Array,
+    row_ptr: Array,
+    row_col: Array,
+    row_val: Array,
+    free: Array,
+    taken: Array,
+    kept: Array,
+    rows_of_stack: int,
+    lift: float,
+    far: float,
+    state: Array,
+) -> bool:
+    """Begin at what was kept of an iterate, drawn inside; False where that is of no use.
+
+    Parameters
+    ----------
+    shape, sizes, row_ptr, row_col, row_val, free, taken, kept, rows_of_stack
+        As in :func:`keep`.
+    lift : float
+        Slacks and multipliers, of rows and of each matrix (on its diagonal), grow by this part of
+        their mean.
+    far : float
+        By which factor the multipliers of a matrix may exceed those in `state`.
+    state : array
+        A first iterate, which is overwritten.
+    """
+    k, zero, rows, bounds = shape[0], shape[1], shape[2], shape[3]
+    others, N = rows - bounds, rows_of_stack
+    n = (kept.shape[0] - 2 * N) // 5
+    at_s, at_z, own = k + zero, k + zero + rows, 5 * n
+    at, p = at_z + rows, zero + others
+    area = (state.shape[0] - at) // 2
+    for t in range(sizes.shape[0]):
+        m = sizes[t]
+        trace = 0.0
+        for c in range(m):
+            for r in range(c, m):
+                z = kept[own + N + taken[p]]
+                if z != z:
+                    return False
+                if r == c:
+                    trace += z
+                p += 1
+        # Multipliers grow without end where there is no interior, and no step is long from there.
+        if trace > far * m * state[at + area]:
+            return False
+        at += m * m
+    for p in range(k):
+        if kept[free[p]] != kept[free[p]]:
+            return False
+    for p in range(k):
+        state[p] = kept[free[p]]
+    for i in range(zero):
+        value = kept[own + N + taken[i]]
+        state[k + i] = value if value == value else 0.0
+    sum_s, sum_z = 0.0, 0.0
+    for i in range(rows):
+        if i < others:
+            j = own + taken[zero + i]
+            s, z = kept[j], kept[j + N]
+        else:
+            e = row_ptr[zero + i]
+            j = n + free[row_col[e]] + (0 if row_val[e] < 0.0 else 2 * n)
+            s, z = kept[j], kept[j + n]
+        if s == s:
+            state[at_s + i], state[at_z + i] = s, z
+        sum_s += state[at_s + i]
+        sum_z += state[at_z + i]
+    for i in range(rows):
+        state[at_s + i] += lift * sum_s / rows
+        state[at_z + i] += lift * sum_z / rows
+    at, p = at_z + rows, zero + others
+    for t in range(sizes.shape[0]):
+        m = sizes[t]
+        sum_s, sum_z = 0.0, 0.0
+        for c in range(m):
+            for r in range(c, m):
+                s, z = kept[own + taken[p]], kept[own + N + taken[p]]
+                state[at + r * m + c] = state[at + c * m + r] = s
+                state[at + area + r * m + c] = state[at + area + c * m + r] = z
+                if r == c:
+                    sum_s += s
+                    sum_z += z
+                p += 1
+        for i in range(m):
+            state[at + i * (m + 1)] += lift * sum_s / m
+            state[at + area + i * (m + 1)] += lift * sum_z / m
+        at += m * m
+    return True
+
+
+@resume.in_numpy
+def _(*arguments: Any) -> bool:
+    # In plain Python the loops take longer than the steps that they save.
+    return False
+
+
+@keep.in_numpy
+def _(*arguments: Any) -> None:
+    return None
 
 
 class FlatStack(NamedTuple):

@@ -69,7 +69,7 @@ class Heuristics:
         values = np.clip(found.x[whole], box[0][whole], box[1][whole])
         distance = float(np.abs(values - np.rint(values)).max(initial=0.0))
         if nodes <= 10 or distance <= ROUNDED or self.points.best is None:
-            self.points.complete(np.rint(values), box)
+            self.points.complete(np.rint(values), box, found.start)
 
     def search(self, box: Box, found: Relaxed, nodes: int, enough: Callable[[], bool]) -> None:
         """Improve new incumbents by local search; now and then dive.

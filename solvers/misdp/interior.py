@@ -269,7 +269,7 @@ def exceeds(more: Array, n: int, value: float) -> bool:
         if not pivot > 0.0:
             return False
         pivot = more[i] - value - more[n + i - 1] * more[n + i - 1] / pivot
-    return pivot > 0.0
+    return bool(pivot > 0.0)
 
 
 @compiled_inside

@@ -34,6 +34,8 @@ class IntegerNode:
         The parent's.
     branched : tuple or None
         (variable, direction, distance, parent's value), for the pseudo-costs.
+    start : array or None
+        Where its relaxation may begin.
     """
 
     lower: Array
@@ -43,6 +45,7 @@ class IntegerNode:
     depth: int = 0
     multipliers: ConicMultipliers | None = None
     branched: tuple[int, int, float, float] | None = None
+    start: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,30 +75,31 @@ class IncumbentFinder:
         self.best, self.value = x, value
         return True
 
-    def complete(self, integers: Array, box: Box | None = None) -> Relaxed | None:
+    def complete(self, integers: Array, box: Box | None = None, start: Array | None = None) -> None:
         """Fix the integers (q,), solve for the rest, and offer what comes out.
 
-        Returns
-        -------
-        Relaxed or None
-            What is known of the integers; None where they were tried before, or propagation leaves
-            nothing.
+        Parameters
+        ----------
+        integers : array of shape (q,)
+        box : tuple of arrays, optional
+        start : array, optional
+            What was found of the box.
         """
         key = (np.asarray(integers) + 0.0).tobytes()
         if key in self._tried:
-            return None
+            return
         self._tried.add(key)
         low, high = (end.copy() for end in (box or (self.problem.lower, self.problem.upper)))
         low[self._whole] = high[self._whole] = integers
         tight = self._propagation.tighten(low, high, self.cutoff)
         if tight is None:
-            return None
+            return
         if not self._continuous:
             self.offer(tight[0])
-            return None
-        found = self._conic.relax(tight, np.inf)
-        self.take(found, tight)
-        return found
+            return
+        found = self._conic.relax(tight, self.value, start=start)
+        if found.bound < self.value:
+            self.take(found, tight)
 
     def take(self, found: Relaxed, box: Box) -> None:
         """Offer a solution of the relaxation whose integers are fixed, after repairing it."""

@@ -57,7 +57,9 @@ class PoolBounding:
         self._n, self._m = len(problem.c), problem.A.shape[0]
         self._load()
 
-    def relax(self, box: Box, cutoff: float, *, loose: float = 0.0) -> Relaxed:
+    def relax(
+        self, box: Box, cutoff: float, *, loose: float = 0.0, start: Array | None = None
+    ) -> Relaxed:
         """Bound by linear programs where these do often enough, else by the conic relaxation."""
         whole = self.pool.problem.integer
         fixed = bool((box[0][whole] == box[1][whole]).all())

@@ -27,6 +27,8 @@ class Raw:
     ray : bool
     word : str
         The solver's own status.
+    state : array or None
+        The last iterate, where boxes inside may begin.
     """
 
     x: Array | None
@@ -34,6 +36,7 @@ class Raw:
     word: str
     direction: Array | None = None
     ray: bool = False
+    state: Array | None = None
 
 
 class ConicSolver(Protocol):

@@ -104,6 +104,18 @@ BARRIER_ITERATIONS = 60
 BARRIER_LOOSE = 22
 """The same for nodes that may be branched on: most that take more have no interior."""
 
+BARRIER_WARM = 15
+"""The same from an iterate of the node above; then it begins anew."""
+
+WARM_LIFT = 0.5
+"""By which part of their mean the eigenvalues of that iterate grow: it was near the boundary."""
+
+WARM_FAR = 10.0
+"""By which factor its matrices' multipliers may exceed those that the method begins with."""
+
+WARM_NUMBERS = 50_000_000
+"""Numbers, in single precision, that open nodes keep of iterates (200 MB)."""
+
 BARRIER_CALL = 1e8
 """Multiplications in one call of the compiled loops, which see neither clock nor Ctrl-C: some
 50 ms."""
@@ -133,7 +145,7 @@ MERGED_CHOICES = 4096
 
 # ---- The tree
 
-NODE_GAP = 1e-3
+NODE_GAP = 1e-2
 """The relative gap to which a relaxation is solved whose node is to be branched anyway."""
 
 PLUNGE = 12

@@ -17,7 +17,7 @@ from .heuristics import Heuristics
 from .node import IntegerLeaf, IntegerLeaves, IntegerNode, OpenNodes
 from .points import IncumbentFinder
 from .propagation import Propagation
-from .settings import ENDLESS_NODES, NODE_GAP, OBJECTIVE_ROUNDING
+from .settings import ENDLESS_NODES, NODE_GAP, OBJECTIVE_ROUNDING, WARM_NUMBERS
 
 __all__ = ["IntegerTree", "TreeSettings"]
 
@@ -238,7 +238,7 @@ class IntegerTree:
             return []
         node.box = box
         fixed = bool((box[0][self._whole] == box[1][self._whole]).all())
-        found = self._bound(box, fixed)
+        found = self._bound(box, fixed, node.start)
         if found.direction is not None and self.direction is None:
             self.direction = found.direction
         if found.bound < node.bound and not found.infeasible:
@@ -257,7 +257,7 @@ class IntegerTree:
         self.heuristics.round(box, found, self.nodes)
         if points.value < before and found.bound < points.value - self.slack:
             # The new incumbent may be all that there is.
-            again = self._bound(box, fixed)
+            again = self._bound(box, fixed, found.start)
             if again.infeasible or again.bound > found.bound:
                 found = again
                 node.bound, node.multipliers = found.bound, found.multipliers
@@ -287,12 +287,12 @@ class IntegerTree:
             return None
         return self.propagation.tighten(low, high, cutoff)
 
-    def _bound(self, box: Box, fixed: bool) -> Relaxed:
+    def _bound(self, box: Box, fixed: bool, start: Array | None) -> Relaxed:
         """Bound a box; only as well as it takes to branch on it where it is open."""
         if fixed:
-            return self._rounded(self.bounding.relax(box, np.inf))
+            return self._rounded(self.bounding.relax(box, np.inf, start=start))
         cutoff = min(self.points.value - 0.5 * self.slack, self.points.threshold)
-        return self._rounded(self.bounding.relax(box, cutoff, loose=NODE_GAP))
+        return self._rounded(self.bounding.relax(box, cutoff, loose=NODE_GAP, start=start))
 
     def _rounded(self, found: Relaxed) -> Relaxed:
         """Round a bound up to costs that a point may have."""
@@ -347,7 +347,7 @@ class IntegerTree:
         )
         whole = self._whole
         if (low[whole] == high[whole]).all():
-            return [self._child(node, (low, high), node.lower, node.upper, None)]
+            return [self._child(node, (low, high), node.lower, node.upper, None, found.start)]
         values = None if found.x is None else found.x[whole]
         j, cut = self._costs.choose(values, low[whole], high[whole])
         column = int(np.flatnonzero(whole)[j])
@@ -356,8 +356,12 @@ class IntegerTree:
         upper[j], lower[j] = cut, cut + 1.0
         below, above = (low, high.copy()), (low.copy(), high)
         below[1][column], above[0][column] = cut, cut + 1.0
-        down = self._child(node, below, node.lower, upper, (j, 0, value - cut, node.bound))
-        up = self._child(node, above, lower, node.upper, (j, 1, cut + 1.0 - value, node.bound))
+        start = found.start
+        if start is not None and len(start) * len(self._open_nodes) > WARM_NUMBERS:
+            start = None
+        fall, rise = (j, 0, value - cut, node.bound), (j, 1, cut + 1.0 - value, node.bound)
+        down = self._child(node, below, node.lower, upper, fall, start)
+        up = self._child(node, above, lower, node.upper, rise, start)
         return [up, down] if value - cut > 0.5 else [down, up]
 
     def _child(
@@ -367,7 +371,8 @@ class IntegerTree:
         lower: Array,
         upper: Array,
         branched: tuple[int, int, float, float] | None,
+        start: Array | None,
     ) -> IntegerNode:
         return IntegerNode(
-            lower, upper, box, node.bound, node.depth + 1, node.multipliers, branched
+            lower, upper, box, node.bound, node.depth + 1, node.multipliers, branched, start
         )
