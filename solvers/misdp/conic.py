@@ -186,7 +186,7 @@ class ConicForm:
             scale = np.sqrt(triangle_weights(block.size))
             part = -sp.csr_array(sp.diags_array(scale) @ block.F)
             side = scale * block.F0
-            U = facial_reduction(part, side, block.size)
+            U = facial_reduction(part, side, block.size) if part.nnz else None
             if U is not None:
                 self._faces[k], self._sizes[k] = U, U.shape[1]
                 part, side = onto_face(part, side, U)

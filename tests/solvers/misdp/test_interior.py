@@ -9,6 +9,8 @@ from sparseopt import generators
 from sparseopt.backend import Control
 from sparseopt.compiling import Mode, override
 from sparseopt.params import SolveParams
+from sparseopt.problems import MISDP
+from sparseopt.problems.misdp.cones import SemidefiniteBlock, triangle_weights, unpack_symmetric
 from sparseopt.solvers.misdp.barrier import Barrier
 from sparseopt.solvers.misdp.bounding import Judge
 from sparseopt.solvers.misdp.bounds import ConicMultipliers
@@ -70,6 +72,88 @@ def test_it_stops_early_with_a_bound_that_holds(name, mode):
     assert above.word == "to be branched"
     bound = judge.value(box, form.multipliers(program, above.dual)) - program.constant
     assert optimum - 0.02 * away - 1e-6 <= bound <= optimum + 1e-6
+
+
+@each_problem
+def test_programs_of_loops_and_of_arrays_are_the_same(name):
+    problem = _problem(name)
+    form = ConicForm(problem)
+    for box in _boxes(problem):
+        with override(Mode.NOW):
+            loops = form.program(*box)
+        with override(Mode.NEVER):
+            arrays = form.program(*box)
+        assert arrays.faces is not None
+        np.testing.assert_array_equal(loops.free, arrays.free)
+        assert (loops.sizes, loops.orders, loops.bounds) == (
+            arrays.sizes,
+            arrays.orders,
+            arrays.bounds,
+        )
+        x = np.random.default_rng(0).normal(size=len(loops.q))
+        first, second = (part.b - part.matrix @ x for part in (loops, arrays))
+        end = loops.zero + loops.nonnegative + sum(loops.orders)
+        np.testing.assert_allclose(first[:end], second[:end], atol=1e-12)
+        for size in loops.sizes:
+            here = slice(end, end + size * (size + 1) // 2)
+            spectra = [_spectrum(part[here], size) for part in (first, second)]
+            np.testing.assert_allclose(*spectra, atol=1e-9)
+            end = here.stop
+
+
+def test_a_matrix_without_variables_is_idle():
+    blocks = [
+        SemidefiniteBlock(F=np.zeros((3, 2)), F0=np.array([0.0, 0.0, 1.0])),
+        SemidefiniteBlock(F=np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0]]), F0=np.zeros(3)),
+    ]
+    ends = np.zeros(2), np.ones(2)
+    problem = MISDP(
+        c=np.ones(2), integer=[True, False], lower=ends[0], upper=ends[1], blocks=blocks
+    )
+    for mode in (Mode.NOW, Mode.NEVER):
+        with override(mode):
+            program = ConicForm(problem).program(*ends)
+        assert program.sizes == (2,)
+        assert program.idle[2] == (0,)
+
+
+def _boxes(problem):
+    """The root, and boxes with more and more integers at an end."""
+    propagation = Propagation(problem)
+    box = propagation.tighten()
+    rng = np.random.default_rng(1)
+    while box is not None:
+        yield box
+        open_ = np.flatnonzero(problem.integer & (box[0] < box[1]))
+        if not len(open_):
+            return
+        j, low, high = rng.choice(open_), box[0].copy(), box[1].copy()
+        low[j] = high[j] = low[j] if rng.random() < 0.5 else high[j]
+        box = propagation.tighten(low, high)
+
+
+def _spectrum(packed, size):
+    return np.linalg.eigvalsh(unpack_symmetric(packed / np.sqrt(triangle_weights(size)), size))
+
+
+@pytest.mark.parametrize("name", sorted(set(PROBLEMS) - {"cones"}))
+def test_it_begins_at_the_iterate_of_a_box_around(name):
+    problem = _problem(name)
+    form = ConicForm(problem)
+    begun = 0
+    with override(Mode.NOW):
+        kept = None
+        for box in _boxes(problem):
+            cold, warm = form.program(*box), form.program(*box, start=kept)
+            begun += warm.first()[1] if len(warm.q) else 0
+            found, again = _solve(cold, loose=1e-6), _solve(warm, loose=1e-6)
+            if found.word != "to be branched":
+                break
+            assert again.word == found.word
+            values = [float(cold.q @ part.x) for part in (found, again)]
+            np.testing.assert_allclose(*values, rtol=1e-5, atol=1e-5)
+            kept = cold.kept(found.state, len(form.stack.b))
+    assert begun > 0
 
 
 @each_problem
