@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -76,12 +78,14 @@ class _Source:
     Attributes
     ----------
     module : str
-        What is looked for.
+        What is looked for: a Python module, or an R package.
     package : str
         What is installed.
     license, citation, target : str
     read : callable
         The package's folder to X, y and names.
+    in_r : bool
+        Whether it is an R package, in a folder of R's.
     """
 
     module: str
@@ -90,6 +94,35 @@ class _Source:
     citation: str
     target: str
     read: Callable[[Path], tuple[Array, Array, list[str]]] = field(repr=False)
+    in_r: bool = False
+
+    def folder(self) -> Path | None:
+        """Return where the package is installed; nothing is imported."""
+        if self.in_r:
+            return next((at for lib in _r_libraries() if (at := lib / self.module).is_dir()), None)
+        found = find_spec(self.module)
+        places = found.submodule_search_locations if found is not None else None
+        return Path(next(iter(places))) if places else None
+
+    @property
+    def missing(self) -> str | None:
+        """What installs what is not there."""
+        if self.folder() is None:
+            command = "apt-get install" if self.in_r else "pip install"
+            return f"the package {self.package}, which is not installed: {command} {self.package}"
+        if self.in_r and find_spec("rdata") is None:
+            return f"{self.package}, whose files need rdata: pip install 'sparseopt[rdata]'"
+        return None
+
+
+def _r_libraries() -> list[Path]:
+    """Return the folders in which R looks for packages, those of the environment first."""
+    named = [os.environ.get(name, "") for name in ("R_LIBS", "R_LIBS_USER", "R_LIBS_SITE")]
+    given = [Path(part) for text in named for part in text.split(os.pathsep) if part]
+    if home := os.environ.get("R_HOME"):
+        given.append(Path(home) / "library")
+    usual = ("/usr/local/lib/R/site-library", "/usr/lib/R/site-library", "/usr/lib/R/library")
+    return [*given, *map(Path, usual)]
 
 
 def names() -> list[str]:
@@ -99,7 +132,7 @@ def names() -> list[str]:
 
 def available() -> list[str]:
     """Return the names of the data sets whose packages are installed; none is imported."""
-    return [name for name, source in _SOURCES.items() if find_spec(source.module) is not None]
+    return [name for name, source in _SOURCES.items() if source.missing is None]
 
 
 def load(name: str) -> Dataset:
@@ -125,18 +158,17 @@ def load(name: str) -> Dataset:
     if name not in _SOURCES:
         raise ParamError(f"there is no data set {name!r}; there are: {', '.join(_SOURCES)}")
     source = _SOURCES[name]
-    found = find_spec(source.module)
-    if found is None or not found.submodule_search_locations:
-        raise SparseOptError(
-            f"{name} comes with the package {source.package}, which is not installed: "
-            f"pip install {source.package}"
-        )
+    if source.missing is not None:
+        raise SparseOptError(f"{name} comes with {source.missing}")
+    folder = source.folder()
+    assert folder is not None
     try:
-        X, y, columns = source.read(Path(next(iter(found.submodule_search_locations))))
+        X, y, columns = source.read(folder)
     except OSError as error:
         raise SparseOptError(
             f"{name} is not in this version of {source.package}: {error}; "
-            f"pip install --upgrade {source.package}"
+            + ("apt-get install " if source.in_r else "pip install --upgrade ")
+            + source.package
         ) from error
     X = np.ascontiguousarray(X, dtype=np.float64)
     facts = (source.target, source.package, source.license, source.citation)
@@ -205,6 +237,33 @@ def _coffee(folder: Path) -> tuple[Array, Array, list[str]]:
     return X, np.array(_words(data / "coffee_labels.csv")), _numbered("channel", X.shape[1])
 
 
+def _r_objects(file: Path) -> dict[str, Any]:
+    """Return what a file of R's has, by name."""
+    import rdata
+
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no {file}")
+    with warnings.catch_warnings():  # of classes that rdata does not know, and whose data it reads
+        warnings.simplefilter("ignore")
+        return dict(rdata.read_rda(file))
+
+
+def _golub(folder: Path) -> tuple[Array, Array, list[str]]:
+    found = _r_objects(folder / "data" / "golub.RData")
+    X = np.asarray(found["golub"]).T
+    # A matrix of texts, by columns: number, description, identifier. rdata keeps no shape of texts.
+    genes = np.asarray(found["golub.gnames"]).ravel(order="F")[-X.shape[1] :]
+    return X, np.where(np.asarray(found["golub.cl"]) == 0, "ALL", "AML"), genes.tolist()
+
+
+def _hsmm(folder: Path) -> tuple[Array, Array, list[str]]:
+    X, genes, cells = (
+        _r_objects(folder / "data" / f"HSMM_{part}.rda")[f"HSMM_{part}"]
+        for part in ("expr_matrix", "gene_annotation", "sample_sheet")
+    )
+    return np.asarray(X).T, np.asarray(cells["Hours"], dtype=float), list(map(str, genes.index))
+
+
 def _of_scikit_learn(loader: str, target: str, citation: str, **settings: Any) -> _Source:
     read = partial(_scikit_learn, loader, **settings)
     return _Source("sklearn", "scikit-learn", "BSD-3-Clause", citation, target, read)
@@ -248,5 +307,23 @@ _SOURCES = {
     ),
     "coffee": _Source(
         "chemotools", "chemotools", "MIT", "Lopez (2024): chemotools", "origin", _coffee
+    ),
+    "golub": _Source(
+        "multtest",
+        "r-bioc-multtest",
+        "LGPL",
+        "Golub et al. (1999), by multtest",
+        "type of leukemia",
+        _golub,
+        in_r=True,
+    ),
+    "hsmm": _Source(
+        "HSMMSingleCell",
+        "r-bioc-hsmmsinglecell",
+        "Artistic-2.0",
+        "Trapnell et al. (2014), by HSMMSingleCell",
+        "hours of differentiation",
+        _hsmm,
+        in_r=True,
     ),
 }

