@@ -18,7 +18,10 @@ models = [
     QuantileLasso(quantile=tau, rule="bic").fit(data.data, data.target)
     for tau in levels
 ]
-print([str(model.verdict_) for model in models])
+print({str(model.verdict_) for model in models})
+
+# %%
+# What each variable adds, level by level:
 
 coefficients = np.array([model.coef_ for model in models])
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")

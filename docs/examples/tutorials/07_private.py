@@ -9,6 +9,8 @@ that ever leaves. A distribution with the same mean features makes synthetic
 rows, as many as one likes, at no further cost in privacy.
 """
 
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_iris
@@ -22,7 +24,7 @@ columns = [  # bounds that a botanist knows, not the data's
 ]
 features = private.FeatureMap(columns)
 released = private.release(iris.data, features, epsilon=5.0, delta=1e-4)
-print(released.statement)
+print(fill(str(released.statement), 80))
 
 # %%
 # The statement is audited by code that the release does not use:
