@@ -1,8 +1,10 @@
 """Writes the tables of a Markdown page from the records of the commands that the page names.
 
 A part of the page between ``<!-- begin SUITE -->`` and ``<!-- end SUITE -->`` begins with some
-``sparseopt bench run`` commands; what follows in it is made from the report of that run. The part
-``machine`` says on which machine. The words around the parts are the author's.
+``sparseopt bench run`` commands; what follows in it is made from the report of that run. A summary
+of its records is kept beside the page, in ``records/SUITE.jsonl``: whoever has the page can make
+its tables again. The part ``machine`` says on which machine. The words around the parts are the
+author's.
 """
 
 from __future__ import annotations
@@ -13,15 +15,18 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from sparseopt.bench.records import read_records
+from sparseopt.bench.records import read_records, write_summary
+from sparseopt.bench.report import markdown_report
 from sparseopt.bench.run import RECORDS, SUITE
+from sparseopt.bench.study import find_study, studies
 from sparseopt.bench.suite import find_suite, read_suite
 from sparseopt.errors import ParamError
 
-__all__ = ["commands_of", "parts", "replaced", "write_page"]
+__all__ = ["commands_of", "parts", "replaced", "rewritten", "write_page"]
 
 _MACHINE = "machine"
 _PART = re.compile(r"<!-- begin (\S+) -->\n(.*?)<!-- end \1 -->\n", re.DOTALL)
@@ -107,8 +112,7 @@ def write_page(
     ParamError
         When the page has no such part.
     """
-    text = page.read_text(encoding="utf-8")
-    found = parts(text)
+    found = parts(page.read_text(encoding="utf-8"))
     for name in names:
         if name not in found:
             raise ParamError(f"{page} has no part {name!r}; it has: {', '.join(found)}")
@@ -122,14 +126,34 @@ def write_page(
             _sparseopt(command)
         folder = _folder(name, commands)
         if (folder / RECORDS).is_file():
-            report = _report(name, folder)
-            shown = found[name].partition("```bash\n")[2].partition("```")[0]
-            section = f"```bash\n{shown}```\n\n{_section(name, commands, folder, report)}"
-            text = replaced(text, name, section)
-            if f"<!-- begin {_MACHINE} -->" in text:
-                machine = _sections(report)["Environment"].partition("\n")[0]
-                text = replaced(text, _MACHINE, machine.removeprefix("- ") + ".")
-            page.write_text(text, encoding="utf-8")
+            write_summary(folder / RECORDS, _kept(page, name), _left(commands, folder))
+    page.write_text(rewritten(page), encoding="utf-8")
+
+
+def rewritten(page: Path) -> str:
+    """Return the page with each part for which records are kept made from these again.
+
+    Parameters
+    ----------
+    page : path
+
+    Returns
+    -------
+    str
+    """
+    text = page.read_text(encoding="utf-8")
+    machines: dict[str, None] = {}
+    for name, body in parts(text).items():
+        if _kept(page, name).is_file():
+            report = _report(name, _kept(page, name))
+            shown = body.partition("```bash\n")[2].partition("```")[0]
+            section = _section(name, _kept(page, name), report)
+            text = replaced(text, name, f"```bash\n{shown}```\n\n{section}")
+            lines = _sections(report)["Environment"].splitlines()
+            machines |= dict.fromkeys(line for line in lines if line.startswith("- "))
+    if machines and f"<!-- begin {_MACHINE} -->" in text:
+        text = replaced(text, _MACHINE, "\n".join(machines))
+    return text
 
 
 def _folder(name: str, commands: Sequence[Sequence[str]]) -> Path:
@@ -142,33 +166,46 @@ def _sparseopt(command: Sequence[str]) -> str:
     return subprocess.run(run, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def _report(name: str, folder: Path) -> str:
-    """Return the report of a run, in Markdown."""
-    # A folder that suites share holds the copy of the one that ran last.
-    shutil.copy(find_suite(name), folder / SUITE)
-    html = folder / f"{name}.html"
-    _sparseopt(["bench", "report", str(folder), "-o", str(html)])
-    return html.with_suffix(".md").read_text(encoding="utf-8")
+def _kept(page: Path, name: str) -> Path:
+    return page.parent / "records" / f"{name}.jsonl"
 
 
-def _section(name: str, commands: Sequence[Sequence[str]], folder: Path, report: str) -> str:
-    """Return tables and summary of a suite, when it ran, and how busy the machine was."""
-    bodies = _sections(report)
-    shown = [
-        line
-        for table in read_suite(find_suite(name)).tables
-        for line in (f"**{table.title}**", "", bodies[table.title], "")
-    ]
-    summary = re.findall(r"^- \*\*.*?\*\*: (.*)$", bodies["Summary"], re.MULTILINE)
-    when = max(record["started"] for record in read_records(folder / RECORDS)[0])[:10]
-    load = re.findall(r"^(load average.*)\.$", report, re.MULTILINE | re.IGNORECASE)
-    left = sum(
+def _left(commands: Sequence[Sequence[str]], folder: Path) -> int:
+    """Return how many solves of the commands are still to be done."""
+    return sum(
         len(json.loads(_sparseopt([*command, "-o", str(folder), "--dry-run", "--json"])))
         for command in commands
     )
+
+
+def _report(name: str, records: Path) -> str:
+    """Return the report of the records that are kept, in Markdown."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(records, Path(folder) / RECORDS)
+        if name not in studies():
+            shutil.copy(find_suite(name), Path(folder) / SUITE)
+        return markdown_report(Path(folder))
+
+
+def _section(name: str, kept: Path, report: str) -> str:
+    """Return tables and summary of a suite, when it ran, and how busy the machine was."""
+    bodies = _sections(report)
+    known = find_study(name) if name in studies() else read_suite(find_suite(name))
+    shown = [
+        line
+        for table in known.tables
+        if table.title in bodies
+        for line in (f"**{table.title}**", "", bodies[table.title], "")
+    ]
+    summary = re.findall(r"^- \*\*.*?\*\*: (.*)$", bodies.get("Summary", ""), re.MULTILINE)
+    records, _ = read_records(kept)
+    first, last = (pick(record["started"] for record in records)[:10] for pick in (min, max))
+    when = last if first == last else f"{first} to {last}"
+    load = re.findall(r"^(load average.*)\.$", report, re.MULTILINE | re.IGNORECASE)
+    left = json.loads(kept.read_text(encoding="utf-8").partition("\n")[0])["solves"]
     rest = f" **{left} solves of the command are still to be done.**" if left else ""
     busy = load[-1][0].lower() + load[-1][1:] if load else "load unknown"
-    return "\n".join([*shown, " ".join(summary), "", f"Run {when}; {busy}.{rest}"])
+    return "\n".join([*shown, *summary, "", f"Run {when}; {busy}.{rest}"])
 
 
 def _sections(report: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from sparseopt.errors import ParamError
 
-__all__ = ["RecordFile", "SolveOutcome", "classify", "content", "read_records"]
+__all__ = ["RecordFile", "SolveOutcome", "classify", "content", "read_records", "write_summary"]
 
 
 class SolveOutcome(StrEnum):
@@ -153,6 +153,47 @@ def content(record: Mapping[str, Any]) -> dict[str, Any]:
     dict
     """
     return {key: value for key, value in record.items() if key not in _VOLATILE}
+
+
+_WORKINGS = frozenset(
+    {
+        "answer",
+        "contradictions",
+        "host",
+        "instance_key",
+        "log",
+        "messages",
+        "notes",
+        "raw_status",
+        "residuals",
+        "total_time",
+        "trace",
+        "versions",
+        "warm_up_note",
+    }
+)
+
+
+def write_summary(source: Path, target: Path, left: int) -> None:
+    """Copy the records of a run without what no table shows, to keep beside a page.
+
+    Parameters
+    ----------
+    source, target : path
+        Files of records; the folder of the second is made.
+    left : int
+        How many solves of the run are still to be done; the first line says so.
+    """
+    records, environments = read_records(source)
+    lines = [
+        {key: value for key, value in line.items() if key not in _WORKINGS}
+        for line in ({"type": "left", "solves": left}, *environments.values(), *records)
+    ]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(
+        json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n" for line in lines
+    )
+    target.write_text(text, encoding="utf-8")
 
 
 class RecordFile:

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 
     from sparseopt.bench.figures import Figure
 
-__all__ = ["BackendSummary", "FamilySummary", "families", "problems_of", "troubles", "write_report"]
+__all__ = [
+    "BackendSummary",
+    "FamilySummary",
+    "families",
+    "markdown_report",
+    "problems_of",
+    "troubles",
+    "write_report",
+]
 
 
 @dataclass(frozen=True)
@@ -274,30 +282,65 @@ def write_report(folder: Path, html: Path, images: Path | None = None) -> list[s
     ParamError
         When there are no records, or jinja2, matplotlib or pandas are not installed.
     """
+    records, known = _known(folder, pictures=True)
+    for name, target in (("report.html", html), ("report.md", html.with_suffix(".md"))):
+        part = target.with_name(f"{target.name}.part")
+        part.write_text(_rendered(name, known), encoding="utf-8")
+        part.replace(target)
+    if images is not None:
+        _write_images(images, known, folder, records)
+    return [family.sentence for family in known["families"]]
+
+
+def markdown_report(folder: Path) -> str:
+    """Return the report of the run in a folder in Markdown; no picture is drawn.
+
+    Parameters
+    ----------
+    folder : path
+        Of the run; only its records and its copy of the suite are read.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ParamError
+        As by :func:`write_report`.
+    """
+    return _rendered("report.md", _known(folder, pictures=False)[1])
+
+
+def _known(folder: Path, pictures: bool) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the records of a run, and everything that the templates show."""
     records, environments = read_records(folder / RECORDS)
     if not records:
         raise ParamError(f"{folder} has no finished solves; run the suite first")
     try:
-        import jinja2
+        import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
         import pandas  # noqa: F401
     except ImportError as error:
         raise ParamError(f"a report needs {error.name}: pip install 'sparseopt[bench]'") from error
     if records[0]["type"] == "unit":
-        known = _study_context(records, find_study(records[0]["study"]))
+        known = _study_context(records, find_study(records[0]["study"]), pictures)
     else:
         suite = read_suite(folder / SUITE) if (folder / SUITE).is_file() else None
         if suite is not None:
             records = _ordered(records, suite)
-        known = _context(records, list(environments.values()), suite)
-    known = {
-        **_EMPTY,
+        known = _context(records, list(environments.values()), suite, pictures)
+    common = {
         "environments": list(environments.values()),
         "load": _load(records),
         "busy": _busy(records, environments),
-        **_WORDS,
-        **known,
     }
+    return records, {**_EMPTY, **common, **_WORDS, **known}
+
+
+def _rendered(name: str, known: Mapping[str, Any]) -> str:
+    import jinja2
+
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("sparseopt.bench", "templates"),
         autoescape=lambda name: name is not None and name.startswith("report.html"),
@@ -305,14 +348,7 @@ def write_report(folder: Path, html: Path, images: Path | None = None) -> list[s
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    for name, target in (("report.html", html), ("report.md", html.with_suffix(".md"))):
-        text = templates.get_template(f"{name}.j2").render(known)
-        part = target.with_name(f"{target.name}.part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(target)
-    if images is not None:
-        _write_images(images, known, folder, records)
-    return [family.sentence for family in known["families"]]
+    return templates.get_template(f"{name}.j2").render(known)
 
 
 def _write_images(
@@ -329,7 +365,9 @@ def _write_images(
             shutil.copy(folder / "answers" / record["key"] / name, images / name)
 
 
-def _study_context(records: Sequence[Mapping[str, Any]], study: Study) -> dict[str, Any]:
+def _study_context(
+    records: Sequence[Mapping[str, Any]], study: Study, pictures: bool
+) -> dict[str, Any]:
     """Return what the templates show of a study; the rest is empty."""
     table = unit_frame(records)
     # A colour belongs to one series for the whole report.
@@ -348,7 +386,7 @@ def _study_context(records: Sequence[Mapping[str, Any]], study: Study) -> dict[s
             (str(max(record["started"] for record in records))[:10], "last unit"),
         ],
         "tables": [laid_out(table, spec) for spec in study.tables],
-        "figures": [_figure(table, [], figure, styles) for figure in study.figures],
+        "figures": [_figure(table, [], each, styles) for each in study.figures if pictures],
         "troubles": [
             {
                 "backend": record["label"],
@@ -377,8 +415,9 @@ def _context(
     records: Sequence[Mapping[str, Any]],
     environments: Sequence[Mapping[str, Any]],
     suite: Suite | None,
+    pictures: bool,
 ) -> dict[str, Any]:
-    """Return everything that the templates show."""
+    """Return what the templates show of a suite."""
     table = frame(records)
     compared = settled(records)
     # Suites order their backends; a colour belongs to one for the whole report.
@@ -399,12 +438,13 @@ def _context(
         "description": suite.description if suite else "",
         "facts": _facts(table, records),
         "families": found,
-        "profiles": _profiles(table, styles, [family.name for family in found]),
-        "courses": _courses(compared, styles),
+        "profiles": _profiles(table, styles, [f.name for f in found]) if pictures else {},
+        "courses": _courses(compared, styles) if pictures else (),
         "scaling": _scaling(table, suite, styles),
         "tables": [laid_out(table, spec) for spec in suite.tables] if suite else [],
         "figures": [
-            _figure(table, compared, figure, styles) for figure in (suite.figures if suite else ())
+            _figure(table, compared, figure, styles)
+            for figure in (suite.figures if suite and pictures else ())
         ],
         "troubles": bad,
         "left_out": left_out,

@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from sparseopt.bench.page import commands_of, parts, replaced, write_page
+from sparseopt.bench.page import commands_of, parts, replaced, rewritten, write_page
+from sparseopt.bench.records import read_records
 from sparseopt.bench.suite import find_suite, read_suite
 from sparseopt.errors import ParamError
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "paper-tables.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "paper-tables.md"
+BENCHMARKS = DOCS / "benchmarks.md"
 
 
 def test_every_part_of_the_papers_page_names_its_run_and_has_tables() -> None:
@@ -44,3 +47,26 @@ def test_a_page_without_records_stays_as_it_is(tmp_path: Path) -> None:
     assert page.read_text() == before
     with pytest.raises(ParamError, match="no part 'smokey'; it has: smoke"):
         write_page(page, ["smokey"], run=False)
+
+
+def test_the_tables_of_benchmarks_are_those_of_the_kept_records() -> None:
+    for package in ("pandas", "jinja2", "matplotlib"):
+        pytest.importorskip(package)
+    text = BENCHMARKS.read_text(encoding="utf-8")
+    kept = {file.stem for file in (DOCS / "records").glob("*.jsonl")}
+    assert kept == set(parts(text)) and len(kept) >= 6
+    assert rewritten(BENCHMARKS) == text
+
+
+def test_another_record_is_another_table(tmp_path: Path) -> None:
+    for package in ("pandas", "jinja2", "matplotlib"):
+        pytest.importorskip(package)
+    page, kept = tmp_path / "page.md", tmp_path / "records" / "quantile-process.jsonl"
+    kept.parent.mkdir()
+    body = parts(BENCHMARKS.read_text(encoding="utf-8"))[kept.stem]
+    page.write_text(f"<!-- begin {kept.stem} -->\n{body}<!-- end {kept.stem} -->\n")
+    records = (DOCS / "records" / kept.name).read_text(encoding="utf-8")
+    levels = read_records(DOCS / "records" / kept.name)[0][0]["rows"][0]["levels"]
+    kept.write_text(records.replace(f'"levels":{levels}', '"levels":7'))
+    assert f"| {levels} |" in body and f"| {levels} |" not in rewritten(page)
+    assert "| 7 |" in rewritten(page)

@@ -1,10 +1,15 @@
 """scikit-learn's own checks over all estimators, none of them expected to fail."""
 
+import gc
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import _enforce_estimator_tags_y, parametrize_with_checks
 
 from sparseopt import estimators
+from sparseopt.compiling.kernel import Kernel, override
+from sparseopt.compiling.mode import Mode
 
 SMALLER = {
     # Without a penalty several lines fit 15 observations of 30 columns.
@@ -42,7 +47,8 @@ def known_failures(estimator):
     labels = [_enforce_estimator_tags_y(estimator, np.array(y)) for y in ([0, 1], [1, 0])]
     if (labels[0] == labels[1][::-1]).all() or not hasattr(estimator, "decision_function"):
         return {}
-    return {"check_sample_weight_equivalence_on_dense_data": "the check mixes the classes up"}
+    checks = (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse"))
+    return dict.fromkeys(checks, "the check mixes the classes up")
 
 
 @parametrize_with_checks(
@@ -60,3 +66,34 @@ def test_estimator(estimator, check):
 )
 def test_estimator_like_those(estimator, check):
     check(estimator)
+
+
+def forms():
+    """Return for each kernel how many combinations of types it runs compiled in this process."""
+    kernels = [each for each in gc.get_objects() if isinstance(each, Kernel)]
+    return {
+        f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}": len(kernel._linked)
+        + len(kernel.dispatcher.signatures if "dispatcher" in vars(kernel) else ())
+        for kernel in kernels
+    }
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", NAMES)
+def test_data_of_other_types_and_layouts_compile_nothing(name):
+    rng = np.random.default_rng(0)
+    X = np.round(8.0 * rng.normal(size=(24, 4)))
+    y = np.where(X[:, 0] + rng.normal(size=24) > 0.0, 1, -1)
+    if "Ising" in name:
+        X = np.where(X > 0.0, 1.0, -1.0)
+    with override(Mode.NOW):
+        clone(ALL[name]).fit(X, y)
+        before = forms()
+        read_only = X.copy()
+        read_only.setflags(write=False)
+        for data in (np.asfortranarray(X), X.astype("float32"), X.astype("int64"), read_only):
+            clone(ALL[name]).fit(data, y.astype(float))
+    after = forms()
+    # A kernel that is first needed now has its one form; none has another.
+    assert {k: n for k, n in after.items() if n > max(1, before.get(k, 0))} == {}
+    assert any(after.values())

@@ -192,7 +192,7 @@ STUDY = Study(
             title="Milliseconds a node",
             rows=("row", "program"),
             columns=("value",),
-            values=("milliseconds", "goal", "remark"),
+            values=("milliseconds", "remark"),
             statistic="median",
             note="tables-D: D candidates of each node. leaps was at 890 ms a node for tables-32. "
             "A peer that is not installed is listed below.",
