@@ -18,10 +18,10 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Certificate
 
-from .settings import EXACT, INLIER, LEAST_DISTANCE, METRIC_STEPS, QUANTILE, RELAXED_STEP
+from .settings import EXACT, INLIER, LEAST_DISTANCE, METRIC_STEPS, QUANTILE, RELAXED_STEP, ROUNDED
 from .weighted import Flat, Proof, scatter, weighted_mean
 
-__all__ = ["ProjectionRelaxation", "dual_value", "inlier_proof"]
+__all__ = ["ProjectionRelaxation", "Span", "dual_value", "inlier_proof"]
 
 _TINY = float(np.finfo(float).tiny)
 
@@ -201,23 +201,79 @@ class ProjectionRelaxation:
 
     def keep(self, floor: float) -> None:
         """Compute the bound by the directions of the residuals, and keep it if it is the best."""
-        complement, shift = self.complement, self.shift
-
-        def directions(rows: slice, block: Array) -> Array:
-            R = (block - shift) @ complement.T
-            return np.asarray(R / np.maximum(_lengths(R), floor)[:, None])
-
-        bound = dual_value(self.problem, directions)
-        if self.proof is None or bound > self.proof.bound:
-            arrays = {"complement": complement}
-            if self.problem.centre is not None:
-                arrays["shift"] = shift
-            self.proof = Proof(bound, Certificate("relaxation", arrays, {"floor": float(floor)}))
+        found = _relaxed_proof(self.problem, self.complement, self.shift, floor)
+        if self.proof is None or found.bound > self.proof.bound:
+            self.proof = found
 
     def flat(self) -> Flat:
         """Return the subspace that the relaxed projection is nearest to."""
         W = np.linalg.eigh(self.complement)[1][:, : self.problem.k]
         return Flat(np.ascontiguousarray(W), self.shift)
+
+
+class Span:
+    """A problem in coordinates of the span of its points, where that is of lower dimension.
+
+    The relaxation's solution and the best subspace lie in the span, so that nothing is lost. An
+    iteration there costs O(N r^2 + r^3) for a span of dimension r, in place of n.
+
+    Attributes
+    ----------
+    problem : RobustSubspace
+        With r coordinates; the given one where the points span everything, or a subspace of
+        dimension k.
+    """
+
+    def __init__(self, problem: RobustSubspace) -> None:
+        n = problem.X.shape[1]
+        self._whole = self.problem = problem
+        self._axes = np.eye(n)
+        values, vectors = np.linalg.eigh(scatter(problem, np.ones(len(problem.X)), np.zeros(n)))
+        axes = vectors[:, values > n * np.finfo(float).eps * values[-1]]
+        if not problem.k < axes.shape[1] < n:
+            return
+        # A direction with a small variance is lost in the scatter matrix, but not in the points.
+        for _, block in problem.blocks():
+            rest = block - (block @ axes) @ axes.T
+            if np.abs(rest).max() > ROUNDED * np.abs(block).max():
+                return
+        self._axes = axes
+        X = np.vstack([(block @ axes) * problem.unit for _, block in problem.blocks()])
+        self.problem = RobustSubspace(X, problem.k, problem.centre)
+
+    def lift(self, flat: Flat) -> Flat:
+        """Return a subspace in the coordinates of the whole problem."""
+        return Flat(self._axes @ flat.W, self._lift_shift(flat.shift))
+
+    def lifted(self, proof: Proof | None) -> Proof | None:
+        """Return the whole problem's bound from a proof of the relaxation, if there is one."""
+        if proof is None or self.problem is self._whole:
+            return proof
+        arrays = proof.certificate.arrays
+        shift = np.asarray(arrays.get("shift", np.zeros(self._axes.shape[1])))
+        complement = self._axes @ np.asarray(arrays["complement"]) @ self._axes.T
+        floor = float(proof.certificate.values["floor"]) * self.problem.unit / self._whole.unit
+        return _relaxed_proof(self._whole, complement, self._lift_shift(shift), floor)
+
+    def _lift_shift(self, shift: Array) -> Array:
+        if self.problem is self._whole:
+            return shift
+        inner = self.problem
+        return np.asarray(self._axes @ ((inner.origin + inner.unit * shift) / self._whole.unit))
+
+
+def _relaxed_proof(problem: RobustSubspace, complement: Array, shift: Array, floor: float) -> Proof:
+    """Return the bound by the directions of the residuals, complement (x_i - shift)."""
+
+    def directions(rows: slice, block: Array) -> Array:
+        R = (block - shift) @ complement.T
+        return np.asarray(R / np.maximum(_lengths(R), floor)[:, None])
+
+    arrays = {"complement": complement}
+    if problem.centre is not None:
+        arrays["shift"] = shift
+    certificate = Certificate("relaxation", arrays, {"floor": float(floor)})
+    return Proof(dual_value(problem, directions), certificate)
 
 
 def _filled(values: Array, total: int) -> Array:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sparseopt.backend import Control, Feature, Option
 from sparseopt.params import SolveParams
-from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.base import Problem
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Result
 
-from .bounds import ProjectionRelaxation, inlier_proof
+from .bounds import ProjectionRelaxation, Span, inlier_proof
 from .settings import EXACT, LEAST_DISTANCE, PATIENCE, QUANTILE, SMALLEST_STEP, STALLED
-from .weighted import Distances, Flat, Proof, as_result, principal
+from .weighted import Distances, Flat, Proof, as_result, principal, weighted_mean
 
 __all__ = ["ReweightedSubspace", "reweight"]
 
@@ -51,40 +51,59 @@ class ReweightedSubspace(Distances):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, RobustSubspace)
-        best, value, proof, iterations = None, np.inf, None, 0
-        for start in _starts(problem):
-            flat, distances, steps = reweight(problem, start, control, options["iterations"])
-            iterations += steps
-            if float(distances.sum()) < value:
-                best, value = flat, float(distances.sum())
-                stopped = control.limit() is not None
-                proof = None if stopped else inlier_proof(problem, flat, distances)
-            if control.limit() is not None or _closed(value, proof):
-                break
-        assert best is not None
-        wanted = options["bound_iterations"] > 0 and control.limit() is None
-        if wanted and not _closed(value, proof):
-            relaxation = ProjectionRelaxation(problem)
-            relaxation.run(control, options["bound_iterations"])
-            proof = max(
-                (each for each in (proof, relaxation.proof) if each is not None),
-                key=lambda each: each.bound,
-                default=None,
-            )
-            flat, distances, steps = reweight(
-                problem, relaxation.flat(), control, options["iterations"]
-            )
-            iterations += steps + relaxation.iterations
-            if float(distances.sum()) < value:
-                best = flat
+        limit, best = options["iterations"], _Best(problem)
+        best.take(*reweight(problem, principal(problem, np.ones(len(problem.X))), control, limit))
+        if control.limit() is None and not best.proven():
+            # What follows takes hundreds of iterations, which are cheap in the span of the points.
+            span = Span(problem)
+            flat, steps = reweight(span.problem, _spherical(span.problem), control, limit)
+            best.take(span.lift(flat), steps)
+            if options["bound_iterations"] > 0 and control.limit() is None and not best.proven():
+                relaxation = ProjectionRelaxation(span.problem)
+                relaxation.run(control, options["bound_iterations"])
+                best.bound(span.lifted(relaxation.proof))
+                flat, steps = reweight(span.problem, relaxation.flat(), control, limit)
+                best.take(span.lift(flat), steps + relaxation.iterations)
         return as_result(
-            problem, best, params, proof=proof, limit=control.limit(), iterations=iterations
+            problem,
+            best.flat,
+            params,
+            proof=best.proof,
+            limit=control.limit(),
+            iterations=best.iterations,
         )
+
+
+class _Best:
+    """The best subspace so far, and the best bound."""
+
+    flat: Flat
+
+    def __init__(self, problem: RobustSubspace) -> None:
+        self.problem, self.value, self.iterations = problem, np.inf, 0
+        self.proof: Proof | None = None
+
+    def take(self, flat: Flat, iterations: int) -> None:
+        """Keep a subspace if it is better, with the bound by its exact inliers."""
+        self.iterations += iterations
+        distances = flat.distances(self.problem)
+        if float(distances.sum()) < self.value * (1.0 - STALLED):
+            self.flat, self.value = flat, float(distances.sum())
+            self.bound(inlier_proof(self.problem, flat, distances))
+
+    def bound(self, proof: Proof | None) -> None:
+        """Keep a bound if it is better: it holds for every subspace."""
+        if proof is not None and (self.proof is None or proof.bound > self.proof.bound):
+            self.proof = proof
+
+    def proven(self) -> bool:
+        """Return whether the bound meets the value."""
+        return self.proof is not None and self.value - self.proof.bound <= EXACT * self.value
 
 
 def reweight(
     problem: RobustSubspace, start: Flat, control: Control, limit: int
-) -> tuple[Flat, Array, int]:
+) -> tuple[Flat, int]:
     """Iterate from a subspace until it stands still.
 
     Parameters
@@ -99,12 +118,10 @@ def reweight(
     -------
     Flat
         The best iterate.
-    distances : array of shape (N,)
-        From it, in the problem's scaled unit.
     iterations : int
     """
     flat, distances = start, start.distances(problem)
-    best = flat, distances
+    best, lowest = flat, float(distances.sum())
     scale = float(np.median(Flat(start.W * 0.0, start.shift * 0.0).distances(problem)))
     least, smoothing = LEAST_DISTANCE * max(scale, LEAST_DISTANCE), np.inf
     steps = since = 0
@@ -115,28 +132,23 @@ def reweight(
         moved = after.step_from(flat)
         flat, distances = after, after.distances(problem)
         steps += 1
-        value, before = float(distances.sum()), float(best[1].sum())
-        since = 0 if value < before * (1.0 - STALLED) else since + 1
-        if value < before:
-            best = flat, distances
-        control.progress("reweighting", objective=min(value, before) * problem.unit)
+        value = float(distances.sum())
+        since = 0 if value < lowest * (1.0 - STALLED) else since + 1
+        if value < lowest:
+            best, lowest = flat, value
+        control.progress("reweighting", objective=lowest * problem.unit)
         if moved <= SMALLEST_STEP:
             break
-    return *best, steps
+    return best, steps
 
 
-def _starts(problem: RobustSubspace) -> Iterator[Flat]:
-    """Yield the principal components, and those of the points moved to a sphere.
+def _spherical(problem: RobustSubspace) -> Flat:
+    """Return the principal components of the points moved to a sphere around their mean.
 
-    Far outliers mislead the first, repeated ones the second.
+    Repeated outliers mislead them; ordinary principal components, far outliers.
     """
-    ordinary = principal(problem, np.ones(len(problem.X)))
-    yield ordinary
+    mean = weighted_mean(problem, np.ones(len(problem.X)))
     lengths = np.concatenate(
-        [np.linalg.norm(block - ordinary.shift, axis=1) for _, block in problem.blocks()]
+        [np.linalg.norm(block - mean, axis=1) for _, block in problem.blocks()]
     )
-    yield principal(problem, 1.0 / np.maximum(lengths, np.finfo(float).eps) ** 2)
-
-
-def _closed(value: float, proof: Proof | None) -> bool:
-    return proof is not None and value - proof.bound <= EXACT * value
+    return principal(problem, 1.0 / np.maximum(lengths, np.finfo(float).eps) ** 2)

@@ -11,7 +11,7 @@ from sparseopt.problems.base import Problem
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Result
 
-from .bounds import ProjectionRelaxation
+from .bounds import ProjectionRelaxation, Span
 from .weighted import Distances, as_result
 
 __all__ = ["Reaper"]
@@ -40,13 +40,14 @@ class Reaper(Distances):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, RobustSubspace)
-        relaxation = ProjectionRelaxation(problem)
+        span = Span(problem)
+        relaxation = ProjectionRelaxation(span.problem)
         relaxation.run(control, options["iterations"])
         return as_result(
             problem,
-            relaxation.flat(),
+            span.lift(relaxation.flat()),
             params,
-            proof=relaxation.proof,
+            proof=span.lifted(relaxation.proof),
             limit=control.limit(),
             iterations=relaxation.iterations,
         )

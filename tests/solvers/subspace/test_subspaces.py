@@ -50,6 +50,34 @@ def test_the_relaxation_is_that_of_a_conic_solver():
     assert result.bound <= optimum + 1e-6
 
 
+@pytest.mark.parametrize("centre", [None, "estimate"])
+@pytest.mark.parametrize("backend", ["irls", "reaper"])
+def test_points_in_a_span_have_the_bound_of_their_coordinates_there(backend, centre):
+    rng = np.random.default_rng(7)
+    points = rng.normal(size=(80, 6)) * [3.0, 2.0, 1.0, 1.0, 0.5, 0.5] + (centre is not None)
+    axes = np.linalg.qr(rng.normal(size=(30, 6)))[0]
+    small = sparseopt.solve(RobustSubspace(points, 2, centre), backend=backend)
+    large = sparseopt.solve(RobustSubspace(1e3 * points @ axes.T, 2, centre), backend=backend)
+    assert large.status is small.status is Status.CONVERGED
+    assert large.verdict is Verdict.VERIFIED and large.certificate.kind == "relaxation"
+    assert large.objective == pytest.approx(1e3 * small.objective, rel=1e-9)
+    assert large.bound == pytest.approx(1e3 * small.bound, rel=1e-7)
+
+
+def test_beyond_the_relaxation_the_subspace_is_found_without_a_proof():
+    problem = generators.generate("outlier-columns", outliers="repeated", delta=0.3, seed=3)
+    truth = np.linalg.svd(problem.X[:280], full_matrices=False)[2][:10].T
+    result = sparseopt.solve(problem)
+    assert np.linalg.norm(projection(result.x, 10) - truth @ truth.T) <= 1e-10
+    assert (result.status, result.verdict) == (Status.CONVERGED, Verdict.VERIFIED)
+    # A feasible point of the relaxation lies far below the value.
+    across = problem.X[-1] - truth @ (truth.T @ problem.X[-1])
+    across /= np.linalg.norm(across)
+    P = 0.9 * truth @ truth.T + np.outer(across, across)
+    relaxed = np.linalg.norm(problem.X - problem.X @ P, axis=1).sum()
+    assert result.bound <= relaxed <= 0.8 * result.objective
+
+
 def test_no_subspace_of_a_fine_grid_is_better_than_the_bound():
     rng = np.random.default_rng(5)
     problem = RobustSubspace(rng.normal(size=(12, 2)) * [2.0, 1.0], k=1)
