@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparseopt.cards import Card
+from sparseopt.datasets.orange import heart, ionosphere
 from sparseopt.errors import ParamError, SparseOptError
 from sparseopt.problems.base import Array
 
@@ -304,6 +305,22 @@ _SOURCES = {
         "Pomeroy et al. (2002); Brunet et al. (2004)",
         "classic or desmoplastic",
         partial(_expressions, "Medulloblastoma", "Medulloblastomas_samples.txt"),
+    ),
+    "heart": _Source(
+        "Orange",
+        "orange3",
+        "GPL-3.0-or-later",
+        "Detrano et al. (1989), UCI, by Orange",
+        "a diameter narrowed by more than half",
+        heart,
+    ),
+    "ionosphere": _Source(
+        "Orange",
+        "orange3",
+        "GPL-3.0-or-later",
+        "Sigillito et al. (1989), UCI, by Orange",
+        "good or bad return",
+        ionosphere,
     ),
     "coffee": _Source(
         "chemotools", "chemotools", "MIT", "Lopez (2024): chemotools", "origin", _coffee

@@ -20,6 +20,8 @@ SHAPES = {
     "khan": (83, 2308),
     "all-aml": (38, 5000),
     "medulloblastoma": (34, 5893),
+    "heart": (297, 13),
+    "ionosphere": (351, 34),
     "coffee": (60, 1841),
     "golub": (38, 3051),
     "hsmm": (271, 47192),
@@ -74,6 +76,21 @@ def test_nimfas_tables_have_genes_in_rows(shipped):
     data = datasets.load("all-aml")
     assert data.X.tolist() == [[1, 4], [2, 5], [3, 6]]
     assert (data.names, data.y.tolist()) == (["A_at", "B_at"], ["ALL", "AML", "ALL"])
+
+
+def test_oranges_words_are_the_numbers_of_the_repository(shipped):
+    head = "age\tchest pain\trest ECG\tthal\tdiameter narrowing\nc\td\td\td\td\n\t\t\t\tclass\n"
+    rows = (
+        "63\ttypical ang\tleft vent hypertrophy\tfixed defect\t0\n"
+        "41\tasymptomatic\tnormal\tnormal\t1\n"
+        "52\tasymptomatic\tnormal\t?\t1\n"
+    )
+    shipped("Orange", **{"datasets__heart_disease.tab": head + rows})
+    data = datasets.load("heart")
+    assert data.X.tolist() == [[63, 1, 2, 6], [41, 4, 0, 3]]
+    assert (data.names[-1], data.y.tolist()) == ("thal", ["0", "1"])
+    with pytest.raises(sparseopt.SparseOptError, match="pip install --upgrade orange3"):
+        datasets.load("ionosphere")
 
 
 def test_tables_of_islp_and_chemotools(shipped):
