@@ -323,6 +323,7 @@ SUBSPACE = Family(
     name="subspace",
     problems={
         "robust-subspace": "sparseopt.problems.subspace.robust:RobustSubspace",
+        "l1-subspace": "sparseopt.problems.subspace.entrywise:L1Subspace",
         "moment-subspace": "sparseopt.problems.subspace.distributions:MomentSubspace",
         "mmd-subspace": "sparseopt.problems.subspace.distributions:MMDSubspace",
         "sufficient-reduction": "sparseopt.problems.subspace.sufficient:SufficientReduction",
@@ -331,12 +332,14 @@ SUBSPACE = Family(
     samples="sparseopt.testing.subspace:subspace_samples",
     small={
         "robust-subspace": ("outlier-columns", {"N": 60, "n": 12, "k": 2}),
+        "l1-subspace": ("corrupted-entries", {"N": 40, "n": 6, "k": 2}),
         "moment-subspace": ("skewed-directions", {"N": 60, "n": 4, "k": 1}),
         "mmd-subspace": ("bent-curve", {"N": 60}),
         "sufficient-reduction": ("index-model", {"N": 60, "n": 4}),
     },
     generators={
         "outlier-columns": f"{_SUBSPACES}:outlier_columns",
+        "corrupted-entries": f"{_SUBSPACES}:corrupted_entries",
         "haystack": f"{_SUBSPACES}:haystack",
         "bent-curve": f"{_SUBSPACES}:bent_curve",
         "two-directions": f"{_SUBSPACES}:two_directions",

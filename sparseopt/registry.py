@@ -39,6 +39,7 @@ _OWN: Mapping[str, tuple[str, str]] = {
         "subspace",
         "sparseopt.solvers.subspace.pursuit:PrincipalComponentPursuit",
     ),
+    "l1-alternating": ("subspace", "sparseopt.solvers.subspace.alternating:AlternatingRegressions"),
     "stiefel": ("subspace", "sparseopt.solvers.subspace.stiefel:SubspaceSearch"),
     "alternating-scheme": ("subspace", "sparseopt.solvers.subspace.scheme:AlternatingScheme"),
     "pca": ("subspace", "sparseopt.solvers.subspace.classical:PrincipalComponents"),

@@ -11,6 +11,7 @@ from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
 from sparseopt.problems.subspace.base import SubspaceProblem
+from sparseopt.problems.subspace.entrywise import L1Subspace
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.problems.subspace.sufficient import SufficientReduction
 from sparseopt.result import Result
@@ -35,6 +36,10 @@ class PrincipalComponents(Backend):
     def _solve(
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
+        if isinstance(problem, L1Subspace):
+            squared = RobustSubspace(problem.X, problem.k, problem.centre)
+            x = principal(squared, np.ones(len(problem.X))).answer(squared)
+            return answer(problem, x, control, iterations=1)
         if not isinstance(problem, RobustSubspace):
             assert isinstance(problem, SubspaceProblem)
             X = problem.X

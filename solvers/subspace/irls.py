@@ -51,7 +51,7 @@ class ReweightedSubspace(Distances):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, RobustSubspace)
-        limit, best = options["iterations"], _Best(problem)
+        limit, best = options["iterations"], _Best(problem, control)
         best.take(*reweight(problem, principal(problem, np.ones(len(problem.X))), control, limit))
         if control.limit() is None and not best.proven():
             # What follows takes hundreds of iterations, which are cheap in the span of the points.
@@ -79,8 +79,8 @@ class _Best:
 
     flat: Flat
 
-    def __init__(self, problem: RobustSubspace) -> None:
-        self.problem, self.value, self.iterations = problem, np.inf, 0
+    def __init__(self, problem: RobustSubspace, control: Control) -> None:
+        self.problem, self.control, self.value, self.iterations = problem, control, np.inf, 0
         self.proof: Proof | None = None
 
     def take(self, flat: Flat, iterations: int) -> None:
@@ -89,7 +89,8 @@ class _Best:
         distances = flat.distances(self.problem)
         if float(distances.sum()) < self.value * (1.0 - STALLED):
             self.flat, self.value = flat, float(distances.sum())
-            self.bound(inlier_proof(self.problem, flat, distances))
+            if self.control.limit() is None:
+                self.bound(inlier_proof(self.problem, flat, distances))
 
     def bound(self, proof: Proof | None) -> None:
         """Keep a bound if it is better: it holds for every subspace."""

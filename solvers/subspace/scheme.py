@@ -16,9 +16,8 @@ import numpy as np
 from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.subspace.base import SubspaceProblem
+from sparseopt.problems.subspace.base import CentredSubspace, SubspaceProblem
 from sparseopt.problems.subspace.distributions import DistributionSubspace
-from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.problems.subspace.sufficient import SufficientReduction
 from sparseopt.result import Result
 
@@ -69,11 +68,8 @@ class AlternatingScheme(Backend):
 
     def supports(self, problem: Problem) -> tuple[bool, str]:
         """Take distributions and responses."""
-        if isinstance(problem, RobustSubspace):
-            return (
-                False,
-                f"{self.name} takes smooth tasks; irls solves the one of Wasserstein",
-            )
+        if isinstance(problem, CentredSubspace):
+            return False, f"{self.name} takes smooth tasks: use irls or l1-alternating"
         return super().supports(problem)
 
     def _solve(

@@ -10,8 +10,7 @@ import numpy as np
 from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.subspace.base import SubspaceProblem
-from sparseopt.problems.subspace.robust import RobustSubspace
+from sparseopt.problems.subspace.base import CentredSubspace, SubspaceProblem
 from sparseopt.problems.subspace.sufficient import SufficientReduction
 from sparseopt.result import Result, Status
 
@@ -43,8 +42,8 @@ class SubspaceSearch(Backend):
 
     def supports(self, problem: Problem) -> tuple[bool, str]:
         """Take the problems of the family with a smooth objective."""
-        if isinstance(problem, RobustSubspace):
-            return False, f"{self.name} is for smooth objectives: use irls for distances"
+        if isinstance(problem, CentredSubspace):
+            return False, f"{self.name} is for smooth objectives: use irls or l1-alternating"
         return super().supports(problem)
 
     def _solve(

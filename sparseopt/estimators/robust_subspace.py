@@ -12,7 +12,7 @@ from sklearn.base import (
     TransformerMixin,
     _fit_context,
 )
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparseopt import problems
@@ -88,6 +88,9 @@ class RobustSubspace(SubspaceTransformer):
     ----------
     n_components : int, default 1
         Dimension of the subspace, less than the number of columns.
+    norm : {"l2", "l1"}, default "l2"
+        Of the distances: Euclidean ones bear points far off, sums of absolute coordinates bear
+        single entries far off. `transform` projects orthogonally for both.
     fit_centre : bool, default True
         Whether the subspace may lie off 0.
     backend : str or Backend, default "auto"
@@ -120,6 +123,7 @@ class RobustSubspace(SubspaceTransformer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SubspaceTransformer._parameter_constraints,
+        "norm": [StrOptions({"l1", "l2"})],
         "fit_centre": ["boolean"],
     }
 
@@ -127,11 +131,13 @@ class RobustSubspace(SubspaceTransformer):
         self,
         *,
         n_components: int = 1,
+        norm: str = "l2",
         fit_centre: bool = True,
         backend: Any = "auto",
         time_limit: float | None = None,
     ) -> None:
         self.n_components = n_components
+        self.norm = norm
         self.fit_centre = fit_centre
         self.backend = backend
         self.time_limit = time_limit
@@ -143,7 +149,8 @@ class RobustSubspace(SubspaceTransformer):
             self, X, dtype=np.float64, order="C", ensure_min_samples=2, ensure_min_features=2
         )
         k, centre = int(self.n_components), "estimate" if self.fit_centre else None
-        problem = problems.RobustSubspace(X, k=k, centre=centre)
+        kind = problems.RobustSubspace if self.norm == "l2" else problems.L1Subspace
+        problem = kind(X, k=k, centre=centre)
         W = self._solved(problem)
         self.mean_ = W[:, k].copy() if self.fit_centre else np.zeros(X.shape[1])
         self._adopt(W[:, :k], X - self.mean_)

@@ -77,6 +77,7 @@ from sparseopt.generators.regression import (
 )
 from sparseopt.generators.subspaces import (
     bent_curve,
+    corrupted_entries,
     haystack,
     index_model,
     outlier_columns,
@@ -105,6 +106,7 @@ __all__ = [
     "clime",
     "clustering",
     "compressed_sensing",
+    "corrupted_entries",
     "covariance_shift",
     "dantzig_41",
     "dantzig_43",

@@ -8,11 +8,18 @@ import numpy as np
 
 from sparseopt.errors import ParamError
 from sparseopt.generators.draws import require_at_most, require_positive, stream
-from sparseopt.problems import MMDSubspace, MomentSubspace, RobustSubspace, SufficientReduction
+from sparseopt.problems import (
+    L1Subspace,
+    MMDSubspace,
+    MomentSubspace,
+    RobustSubspace,
+    SufficientReduction,
+)
 from sparseopt.problems.base import Array
 
 __all__ = [
     "bent_curve",
+    "corrupted_entries",
     "haystack",
     "index_model",
     "outlier_columns",
@@ -125,6 +132,43 @@ def haystack(
     X[count:] = rng.standard_normal((N - count, n)) / np.sqrt(n)
     X += noise * rng.standard_normal((N, n)) / np.sqrt(n)
     return RobustSubspace(X=X, k=k)
+
+
+def corrupted_entries(
+    N: int = 200, n: int = 20, k: int = 2, share: float = 0.1, seed: int = 0
+) -> L1Subspace:
+    """Return points in a k-dimensional subspace, a share of whose entries are far off.
+
+    The model of principal component pursuit. Draws the matrix A (n x k) and the coordinates B of
+    the points BA', all standard normal, then which round(share N n) entries are corrupted, then
+    what is added to them, uniform on [-10, 10].
+
+    Parameters
+    ----------
+    N, n, k : int
+        Points, coordinates and dimension.
+    share : float, default 0.1
+        Of the entries, 0 <= share < 1.
+    seed : int, default 0
+
+    Raises
+    ------
+    ParamError
+        When a setting is out of range.
+
+    References
+    ----------
+    Candes, Li, Ma, Wright: Robust principal component analysis?, Journal of the ACM 58 (2011).
+    """
+    require_positive(N=N, n=n, k=k)
+    require_at_most("k", k, n)
+    if not 0.0 <= share < 1.0:
+        raise ParamError(f"share is {share}; expected the share of corrupted entries, from 0 to 1")
+    rng, count = stream(seed), round(share * N * n)
+    A, B = rng.standard_normal((n, k)), rng.standard_normal((N, k))
+    X = np.einsum("ik,jk->ij", B, A)
+    X.flat[rng.permutation(N * n)[:count]] += rng.uniform(-10.0, 10.0, count)
+    return L1Subspace(X=X, k=k)
 
 
 def bent_curve(

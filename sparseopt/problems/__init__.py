@@ -30,6 +30,7 @@ from sparseopt.problems.private.embedding_fit import EmbeddingFit
 from sparseopt.problems.strs.problem import STRS, STRSPath
 from sparseopt.problems.strs.semidefinite import strs_as_misdp
 from sparseopt.problems.subspace.distributions import MMDSubspace, MomentSubspace
+from sparseopt.problems.subspace.entrywise import L1Subspace
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.problems.subspace.sufficient import SufficientReduction
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
@@ -51,6 +52,7 @@ __all__ = [
     "EmbeddingFit",
     "KernelSelection",
     "L0GraphicalModel",
+    "L1Subspace",
     "LADLasso",
     "LinearMap",
     "MISDPBuilder",

@@ -8,6 +8,7 @@ from scipy.optimize import minimize_scalar
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.subspace.base import SubspaceProblem
 from sparseopt.problems.subspace.distributions import MMDSubspace, MomentSubspace
+from sparseopt.problems.subspace.entrywise import L1Subspace
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.problems.subspace.sufficient import SufficientReduction
 from sparseopt.testing.samples import FamilySamples, Sample
@@ -36,7 +37,8 @@ def subspace_samples(rng: np.random.Generator) -> FamilySamples:
     moved = RobustSubspace(np.vstack([inside, outside]) + 5.0, k=2, centre="estimate")
     place = np.full(6, 5.0)[:, None]
     points = rng.normal(size=(20, 2)) * [2.0, 1.0]
-    smooth = {
+    others = {
+        "l1": L1Subspace(points, k=1),
         "moments": MomentSubspace(points, k=1),
         "mmd": MMDSubspace(points, k=1, bandwidth=1.0),
         "response": SufficientReduction(points, points[:, 0] ** 2 + points[:, 1], k=1),
@@ -54,11 +56,12 @@ def subspace_samples(rng: np.random.Generator) -> FamilySamples:
             ),
             *(
                 Sample(name, problem, {}, _best_line(problem), known_by="all angles")
-                for name, problem in smooth.items()
+                for name, problem in others.items()
             ),
         ),
         large=(
             Sample("large", RobustSubspace(rng.normal(size=(4000, 300)), k=5)),
+            Sample("large-l1", L1Subspace(rng.normal(size=(2000, 40)), k=5)),
             Sample("large-response", _large_response(rng)),
         ),
         invalid=_without_dimension,

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sparseopt
-from sparseopt import private, problems
+from sparseopt import generators, private, problems
 from sparseopt.estimators import (
     MomentSubspace,
     PrivateMeanEmbedding,
@@ -40,6 +40,17 @@ def test_outliers_do_not_turn_it():
     np.testing.assert_allclose(np.abs(model.components_[0]), [0.6, 0.8, 0.0], atol=1e-10)
     assert np.flatnonzero(model.distances_ > 1e-6).tolist() == list(range(80, 100))
     assert abs(PCA(1).fit(X).components_[0] @ [0.6, 0.8, 0.0]) < 0.99
+
+
+def test_single_entries_far_off_do_not_turn_the_subspace_of_absolute_deviations():
+    problem = generators.generate("corrupted-entries", N=60, n=8, share=0.15)
+    model = RobustSubspace(n_components=2, norm="l1", fit_centre=False).fit(problem.X)
+    assert model.result_.backend == "l1-alternating" and model.verdict_ == "unproven"
+    assert model.distances_.sum() == pytest.approx(model.objective_)
+    clean = generators.generate("corrupted-entries", N=60, n=8, share=0.0).X
+    np.testing.assert_allclose(model.inverse_transform(model.transform(clean)), clean, atol=1e-9)
+    with pytest.raises(ValueError, match="norm"):
+        RobustSubspace(norm="l3").fit(problem.X)
 
 
 def test_it_works_in_pipelines_with_names():

@@ -26,6 +26,7 @@ from sparseopt.problems import (
     EmbeddingFit,
     KernelSelection,
     L0GraphicalModel,
+    L1Subspace,
     LADLasso,
     MatrixDantzig,
     MISDPBuilder,
@@ -149,6 +150,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     ),
     "subspace": lambda: RobustSubspace(rng().normal(size=(7, 3)), k=2),
     "subspace-affine": lambda: RobustSubspace(rng().normal(size=(7, 3)), k=1, centre="estimate"),
+    "l1": lambda: L1Subspace(rng().normal(size=(7, 3)), k=1, centre="estimate"),
     "moments": lambda: MomentSubspace(rng().normal(size=(7, 3)), k=2, weights=[0.0, 1.0, 2.0]),
     "mmd": lambda: MMDSubspace(rng().normal(size=(7, 3)), k=1, bandwidth=0.7),
     "reduction": lambda: SufficientReduction(

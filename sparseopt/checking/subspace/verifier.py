@@ -37,6 +37,7 @@ from sparseopt.checking.tolerances import FEASIBILITY, SUM
 from sparseopt.checking.verifiers import Evaluation
 from sparseopt.problems.base import Array, as_matrix, as_vector
 from sparseopt.problems.subspace.base import SubspaceProblem
+from sparseopt.problems.subspace.entrywise import L1Subspace, least_absolute
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Certificate, Result, Status
 
@@ -62,6 +63,8 @@ class SubspaceVerifier:
                 f"the status is {result.status.value}, but there is a best subspace: they are a "
                 "compact set, and the objective is continuous"
             )
+        elif isinstance(problem, L1Subspace):
+            _measure_regressions(problem, result, findings)
         elif not isinstance(problem, RobustSubspace):
             _measure_stationarity(problem, result, findings)
         elif bound is None or result.x is None:
@@ -79,7 +82,7 @@ class SubspaceVerifier:
 
         Parameters
         ----------
-        problem : RobustSubspace
+        problem : SubspaceProblem
         x : array, an answer of the problem
         lam : ignored
         """
@@ -138,6 +141,31 @@ def _measure_stationarity(problem: SubspaceProblem, result: Result, findings: Fi
     findings.doubt(
         f"the slope along the subspaces is {slope:.3g} of the objective's scale; no proof is known "
         "that no other subspace is better"
+    )
+
+
+def _measure_regressions(problem: L1Subspace, result: Result, findings: Findings) -> None:
+    """Measure what median regressions of the coordinates gain, relative to the objective's scale.
+
+    The points' coordinates are those of the answer's value, the best ones for its subspace. Where
+    neither half step gains, the point is stationary for each of them, not for both together.
+    """
+    if result.x is None:
+        return
+    x = np.array(result.x)
+    x[:, : problem.k] = np.linalg.qr(problem.basis(x))[0]
+    W, centre = problem.split(x)
+    design = least_absolute(W, problem.X - centre)[0]
+    value = float(np.abs(problem.X - centre - design @ W.T).sum())
+    if problem.centre is not None:
+        design = np.column_stack([design, np.ones(len(design))])
+    A = least_absolute(design, problem.X.T)[0]
+    gain = max(0.0, value - float(np.abs(problem.X - design @ A.T).sum()))
+    gain /= max(problem.spread, np.finfo(float).tiny)
+    findings.measure("stationarity", gain)
+    findings.doubt(
+        f"median regressions of the coordinates gain {gain:.3g} of the objective's scale; no proof "
+        "is known that no other subspace is better"
     )
 
 

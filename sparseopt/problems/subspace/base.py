@@ -11,7 +11,9 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix
 
-__all__ = ["SubspaceProblem"]
+__all__ = ["CentredSubspace", "SubspaceProblem"]
+
+_CENTRES = (None, "estimate")
 
 
 class SubspaceProblem(Problem):
@@ -96,3 +98,36 @@ class SubspaceProblem(Problem):
         """
         W = self.basis(x)
         return {"orthonormality": float(np.abs(W.T @ W - np.eye(self.k)).max())}
+
+
+class CentredSubspace(SubspaceProblem):
+    """A question about a linear subspace, or about an affine one.
+
+    With an estimated centre an answer has the shape (n, k + 1): its last column is the centre, any
+    point of the subspace.
+
+    Attributes
+    ----------
+    centre : {None, "estimate"}
+        None: a linear subspace. "estimate": an affine one, and k + 2 points at least.
+    """
+
+    centre: str | None
+
+    @property
+    def _least_points(self) -> int:
+        return self.k + 1 + (self.centre is not None)
+
+    def validate(self) -> None:
+        """Check the dimension, the word for the centre and the number of points."""
+        if self.centre not in _CENTRES:
+            raise ProblemError(
+                f"centre is {self.centre!r}; expected None (a linear subspace) or 'estimate' (an "
+                "affine one)",
+                "centre",
+            )
+        super().validate()
+
+    @property
+    def columns(self) -> int:
+        return self.k + (self.centre is not None)

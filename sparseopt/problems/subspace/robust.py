@@ -10,19 +10,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array
-from sparseopt.problems.subspace.base import SubspaceProblem
+from sparseopt.problems.subspace.base import CentredSubspace
 
 __all__ = ["RobustSubspace"]
 
-_CENTRES = (None, "estimate")
 _ENTRIES = 1 << 20
 """Entries of a block of rows: 8 MB, so that a large sample needs no second copy of itself."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RobustSubspace(SubspaceProblem):
+class RobustSubspace(CentredSubspace):
     r"""The k-dimensional subspace with the least sum of Euclidean distances to a sample.
 
     .. math:: \min_{W, c} \; \sum_{i=1}^N \big\| (I - W W')(x_i - c) \big\|_2
@@ -71,24 +69,6 @@ class RobustSubspace(SubspaceProblem):
     centre: str | None = None
 
     kind: ClassVar[str] = "robust-subspace"
-
-    @property
-    def _least_points(self) -> int:
-        return self.k + 1 + (self.centre is not None)
-
-    def validate(self) -> None:
-        """Check the dimension, the word for the centre and the number of points."""
-        if self.centre not in _CENTRES:
-            raise ProblemError(
-                f"centre is {self.centre!r}; expected None (a linear subspace) or 'estimate' (an "
-                "affine one)",
-                "centre",
-            )
-        super().validate()
-
-    @property
-    def columns(self) -> int:
-        return self.k + (self.centre is not None)
 
     @cached_property
     def origin(self) -> Array:
