@@ -1623,6 +1623,10 @@ def logistic_bound(patterns, beta, ridge, n):
 
 
 def check_misdp(header, arrays, result):
+    if "indicators_a" in arrays or "indicators_a.indptr" in arrays:
+        raise Unproven("indicator constraints are not covered")
+    if "Q" in arrays or "Q.indptr" in arrays:
+        raise Unproven("quadratic objectives of mixed-integer programs are not covered")
     problem = Conic(header, arrays)
     certificate = result["certificate"]
     if certificate and (result["status"], certificate["kind"]) == ("unbounded", "ray"):

@@ -96,6 +96,14 @@ def relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Resul
     -------
     Result
     """
+    from ..misdp.answer import standard
+
+    form = standard(problem)
+    return form.answer(_relax(form.problem, options, control))
+
+
+def _relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Result:
+    """Relax a problem in standard form."""
     from ..misdp.bounding import ConicBounding
     from ..misdp.node import IntegerLeaf, IntegerLeaves
     from ..misdp.points import IncumbentFinder
@@ -122,7 +130,7 @@ def relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Resul
         leaves.add(IntegerLeaf(*ends, found.multipliers, True, np.inf))
         return Result(status=Status.INFEASIBLE, raw_status=word, certificate=leaves.pack([]))
     if limit is None and not np.isfinite(found.bound):
-        ray = find_ray(problem, conic, control)
+        ray = None if problem.indicators else find_ray(problem, conic, control)
         if ray is not None:
             _settle(points, bounding, box, whole)
             if points.best is not None:

@@ -8,14 +8,17 @@ import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate, Limit, Result, Status
 
+from ..common.misdp_standard_form import StandardForm
 from .bounding import Box
 from .bounds import SafeBounds
 from .curves import CurveFinder
 from .merging import Merged
 from .node import IntegerLeaf, IntegerNode
 from .points import IncumbentFinder
+from .propagation import Propagation
 from .rank_one import ranked_blocks
 from .rank_tree import RankTree
 from .search import MISDPSearch
@@ -23,10 +26,24 @@ from .settings import DISPROOF_RECHECKED, RECOMPUTATIONS, UNCHARGED, UNREACHED
 from .tree import IntegerTree
 from .unbounded import bends, find_ray, unbounded
 
-__all__ = ["answer", "start_points", "without_optimum"]
+__all__ = ["answer", "standard", "start_points", "without_optimum"]
 
 
-def start_points(points: IncumbentFinder, control: Control, merged: Merged) -> None:
+def standard(problem: MISDP) -> StandardForm:
+    """Return the standard form of a problem, by bounds that are propagated.
+
+    Parameters
+    ----------
+    problem : MISDP
+    """
+    if not problem.indicators:
+        return StandardForm(problem)
+    return StandardForm(problem, Propagation(problem).tighten())
+
+
+def start_points(
+    points: IncumbentFinder, control: Control, form: StandardForm, merged: Merged
+) -> None:
     """Offer the warm start: as it is, and with its integers only.
 
     Parameters
@@ -36,21 +53,22 @@ def start_points(points: IncumbentFinder, control: Control, merged: Merged) -> N
     control : Control
         Its warm start is a Result or an array of shape (n,) for the problem as it was given;
         another shape is ignored with a note.
+    form : StandardForm
     merged : Merged
-        What the points are for.
+        What the points are for: the standard form with its groups merged.
     """
     given = control.warm_start.x if isinstance(control.warm_start, Result) else control.warm_start
     if given is None:
         return
     x = np.asarray(given, dtype=float)
-    problem, shape = points.problem, merged.given.c.shape
+    problem, shape = points.problem, form.given.c.shape
     if x.shape != shape or not np.isfinite(x).all():
         control.notes.append(
             f"the warm start has the shape {x.shape}; expected finite values of shape {shape}: "
             "it was ignored"
         )
         return
-    x = merged.down(x)
+    x = merged.down(form.down(x))
     points.offer(x)
     if not problem.integer.all():
         points.complete(np.rint(x[problem.integer]))
@@ -71,7 +89,8 @@ def without_optimum(search: MISDPSearch) -> Result | None:
     """
     problem, control = search.problem, search.control
     box = search.propagation.tighten()
-    if box is None or not (np.isinf(box[0]) | np.isinf(box[1])).any():
+    # A ray of the other constraints may leave the row of an indicator.
+    if box is None or problem.indicators or not (np.isinf(box[0]) | np.isinf(box[1])).any():
         return None
     ray = find_ray(problem, search.careful, control)
     if ray is not None:
@@ -156,6 +175,9 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
             "give them bounds, however wide"
         )
     closed = points.best is not None and tree.closed()
+    endless = None if closed or limit is not None else _endless_leaf(search, tree)
+    if endless is not None:
+        return endless
     least = _lower_bound(tree, points.value, closed)
     proven = _recomputed(search, tree, least)
     closed = closed and proven >= points.value - 2.0 * tree.slack
@@ -175,6 +197,31 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
     if np.isinf(proven):
         common["certificate"] = None
     return _with_point(search, tree, closed, limit, proven, notes=tuple(notes), **common)
+
+
+def _endless_leaf(search: MISDPSearch, tree: IntegerTree) -> Result | None:
+    """Return that the problem is unbounded where a leaf without a bound is, else None.
+
+    Asked where indicators forbid to look for a ray at the root.
+    """
+    problem, whole = search.problem, search.problem.integer
+    for leaf in tree.leaves.found if problem.indicators else ():
+        if leaf.bound > -np.inf:
+            continue
+        lower, upper = problem.lower.copy(), problem.upper.copy()
+        lower[whole], upper[whole] = leaf.lower, leaf.upper
+        box = search.propagation.tighten(lower, upper)
+        if box is None or (box[0][whole] < box[1][whole]).any():
+            continue
+        lower[whole] = upper[whole] = box[0][whole]
+        for row in problem.indicators:
+            if lower[row.binary] == 1.0:
+                upper[row.a.indices[0]] = 0.0
+        rest = problem.with_changes(lower=lower, upper=upper, indicators=())
+        ended = without_optimum(MISDPSearch(rest, search.options, search.control))
+        if ended is not None and ended.status is Status.UNBOUNDED:
+            return ended
+    return None
 
 
 def _with_point(

@@ -11,7 +11,7 @@ from sparseopt.problems.base import Problem
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Result
 
-from .answer import answer, start_points, without_optimum
+from .answer import answer, standard, start_points, without_optimum
 from .conic_solvers import RELAXATIONS
 from .merging import merge
 
@@ -21,16 +21,18 @@ __all__ = ["SemidefiniteBranchAndBound"]
 class SemidefiniteBranchAndBound(Backend):
     r"""Branch and bound on the integers, with a semidefinite relaxation at each node.
 
-    1. Integer variables whose columns are multiples of one another are merged into one
+    1. Quadratic objectives become cones, indicators rows by proven bounds, or bounds of a slack
+       that hold where their variable is one (:mod:`sparseopt.proofs.misdp_standard_form`).
+    2. Integer variables whose columns are multiples of one another are merged into one
        (:mod:`sparseopt.solvers.misdp.merging`).
-    2. Bounds of all variables are propagated through rows, diagonals and 2 x 2 minors.
-    3. The relaxation is solved by a conic solver, and its multipliers are turned into a bound that
+    3. Bounds of all variables are propagated through rows, diagonals and 2 x 2 minors.
+    4. The relaxation is solved by a conic solver, and its multipliers are turned into a bound that
        holds whatever their errors are (:mod:`sparseopt.solvers.misdp.bounds`). Where they prove
        nothing (no interior, numerical trouble), the penalty form is asked for a disproof; failing
        that, the node is branched on, down to fixed integers.
-    4. Rounding and diving fix integers and solve for the rest; ends of variables that the
+    5. Rounding and diving fix integers and solve for the rest; ends of variables that the
        multipliers bring to the incumbent are cut off.
-    5. Otherwise the node is branched on, best bound first with short plunges.
+    6. Otherwise the node is branched on, best bound first with short plunges.
 
     Bound and incumbent are valid whenever it stops. The certificate lists the leaves with their
     multipliers.
@@ -84,12 +86,13 @@ class SemidefiniteBranchAndBound(Backend):
         from .search import MISDPSearch
 
         with control.building():
-            merged = merge(problem)
+            form = standard(problem)
+            merged = merge(form.problem)
         search = MISDPSearch(merged.problem, options, control)
-        start_points(search.points, control, merged)
+        start_points(search.points, control, form, merged)
         ended = without_optimum(search)
         if ended is not None:
-            return ended
+            return form.answer(merged.answer(ended))
         tree = search.tree(search.conic)
         limit = tree.run()
-        return merged.answer(answer(search, tree, limit))
+        return form.answer(merged.answer(answer(search, tree, limit)))

@@ -205,6 +205,9 @@ class ConicForm:
         )
         weights = [np.sqrt(triangle_weights(block.size)) for block in problem.blocks]
         self._weights = np.concatenate([np.zeros(0), *weights])
+        self._slacks = np.array([row.a.indices[0] for row in problem.indicators], dtype=np.int64)
+        of_slack = sp.csc_array(A[:, self._slacks])
+        self._slack_rows, self._slack_signs = of_slack.indices, of_slack.data
 
     def program(
         self,
@@ -229,15 +232,22 @@ class ConicForm:
             What was kept of an iterate for a box around this one.
         """
         c = self.costs if costs is None else costs
-        if self._flat is not None:
+        # A row whose slack has no end says nothing.
+        endless = np.isinf(upper[self._slacks])
+        if self._flat is not None and not endless.any():
             program = self._cut_out(self._flat, lower, upper, c, margin, start)
             if program is not None:
                 return program
         size = np.maximum(1.0, np.minimum(np.abs(lower), np.abs(upper)))
         settled = (upper - lower <= FIXED * size) & np.isfinite(size)
+        settled[self._slacks[endless]] = True
         fixed = np.where(settled, np.clip(0.0, lower, upper), 0.0)
         free = np.flatnonzero(~settled)
         C, b, used = self._of_free(free, fixed)
+        endless_rows = self._slack_rows[endless]
+        if len(endless_rows):
+            rows = np.concatenate([self.stack.zero, self.stack.low, self.stack.high])
+            used[: self.linear] &= ~np.isin(rows, endless_rows)
         linear = np.flatnonzero(used[: self.linear])
         cones, idle_cones = self._in_use(self._cones_at, used)
         blocks, idle_blocks = self._in_use(self._blocks_at, used)
@@ -263,7 +273,7 @@ class ConicForm:
             fixed=fixed,
             taken=np.concatenate([linear, conic]),
             faces=faces,
-            idle=(self._idle_rows(used), idle_cones, idle_blocks),
+            idle=(np.setdiff1d(self._idle_rows(used), endless_rows), idle_cones, idle_blocks),
             constant=float(c @ fixed),
         )
 
@@ -369,6 +379,14 @@ class ConicForm:
         """Return the point (n,) that the free variables x and the fixed ones make."""
         whole = program.fixed.copy()
         whole[program.free] = x
+        if len(self._slacks):
+            # No more than is needed: slacks of dropped rows may be anything.
+            problem, at = self.problem, self._slack_rows
+            whole[self._slacks] = 0.0
+            value = (problem.A @ whole)[at]
+            over, under = value - problem.row_upper[at], problem.row_lower[at] - value
+            missed = np.where(self._slack_signs < 0.0, over, under)
+            whole[self._slacks] = np.maximum(missed, 0.0)
         return whole
 
     def multipliers(self, program: NodeProgram, dual: Array) -> ConicMultipliers:

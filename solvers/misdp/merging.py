@@ -142,8 +142,8 @@ class Merged:
 def merge(problem: MISDP) -> Merged:
     """Return the problem with all groups merged.
 
-    Problems with a variable without bounds, which may have rays, and with matrices of rank one stay
-    as they are.
+    Problems with a variable without bounds, which may have rays, with matrices of rank one and with
+    indicators stay as they are.
 
     Parameters
     ----------
@@ -154,7 +154,8 @@ def merge(problem: MISDP) -> Merged:
     O(nnz log nnz), and :data:`MERGED_CHOICES` choices of each group's members.
     """
     ends = np.concatenate([problem.lower, problem.upper])
-    if not np.isfinite(ends).all() or any(block.rank_one for block in problem.blocks):
+    ranked = any(block.rank_one for block in problem.blocks)
+    if ranked or problem.indicators or not np.isfinite(ends).all():
         return Merged(problem, [])
     found = (_group(problem, members, times) for members, times in _parallel(problem))
     return Merged(problem, [group for group in found if group is not None])

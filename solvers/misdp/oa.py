@@ -13,7 +13,7 @@ from sparseopt.problems.base import Problem
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Limit, Result
 
-from .answer import answer, start_points, without_optimum
+from .answer import answer, standard, start_points, without_optimum
 from .bnb import SemidefiniteBranchAndBound
 from .merging import merge
 from .search import MISDPSearch
@@ -74,11 +74,12 @@ class OuterApproximationBackend(Backend):
     ) -> Result:
         assert isinstance(problem, MISDP)
         with control.building():
-            merged = merge(problem)
+            form = standard(problem)
+            merged = merge(form.problem)
         search = MISDPSearch(merged.problem, options, control)
-        start_points(search.points, control, merged)
+        start_points(search.points, control, form, merged)
         ended = without_optimum(search)
-        return merged.answer(_Run(search, options).result()) if ended is None else ended
+        return form.answer(merged.answer(ended or _Run(search, options).result()))
 
 
 class _Run:

@@ -145,6 +145,7 @@ class Residuals:
             for part in (*problem.cones, *problem.blocks)
         ]
         self._rows = _ByIntegers(problem.A, self._whole, np.zeros(problem.A.shape[0]))
+        self._conditional = [(row, abs(row.a)) for row in problem.indicators]
 
     def largest(self, x: Array) -> float:
         """Return the largest residual; ranks and rows of integers are on their own scale."""
@@ -161,6 +162,11 @@ class Residuals:
             found.append(-float(values[0]) / scale)
             if part.rank_one and part.size > 1:
                 found.append(float(values[-2]) / scale * (POINT_ALLOWED / RANK_ALLOWED))
+        for row, absolute in self._conditional:
+            if x[row.binary] == 1.0:
+                at = float((row.a @ x)[0])
+                terms = max(float((absolute @ np.abs(x))[0]), float(absolute.max()))
+                found.append(max(row.lower - at, at - row.upper) / terms)
         return max(found)
 
     def _of_rows(self, x: Array) -> float:

@@ -7,6 +7,8 @@ in them (activities); and
 
 - a positive semidefinite matrix has :math:`|M_{ij}| \le \sqrt{M_{ii} M_{jj}}`,
 - a cone has :math:`|u_i| \le u_0`, a rotated one :math:`|u_i| \le \sqrt{2 u_0 u_1}`,
+- an indicator's row has its interval where its binary variable is 1, else none; where it cannot
+  hold, that variable is 0,
 - a form :math:`\langle C, X\rangle + d'x \le h` with X a semidefinite matrix variable and C
   positive definite has :math:`\operatorname{tr} X \le (h - \min d'x) / \lambda_{\min}(C)`.
 
@@ -105,9 +107,15 @@ class Propagation:
         m = problem.A.shape[0]
         parts = [problem.A, sp.csr_array(self._sign * problem.c[None, :])]
         parts += [cone.F for cone in problem.cones] + [block.F for block in problem.blocks]
+        parts += [row.a for row in problem.indicators]
         B = sp.csr_array(sp.vstack(parts, format="csr"))
         constant = np.concatenate(
-            [np.zeros(m + 1), *(c.g for c in problem.cones), *(b.F0 for b in problem.blocks)]
+            [
+                np.zeros(m + 1),
+                *(c.g for c in problem.cones),
+                *(b.F0 for b in problem.blocks),
+                np.zeros(len(problem.indicators)),
+            ]
         )
         self._objective = m
         self._low = np.full(B.shape[0], -np.inf)
@@ -124,6 +132,9 @@ class Propagation:
             self._low[begin + np.flatnonzero(rows == columns)] = 0.0
             blocks += [begin, block.size]
             begin += block.dimension
+        self._conditional = begin + np.arange(len(problem.indicators))
+        self._binary = np.array([row.binary for row in problem.indicators], dtype=np.int64)
+        self._sides = np.array([(row.lower, row.upper) for row in problem.indicators])
         traces = self._definite_forms(B)
         self._forms = Forms(
             B.indptr.astype(np.int64),
@@ -198,8 +209,24 @@ class Propagation:
         form_low, form_high = self._low.copy(), self._high.copy()
         if cutoff is not None:
             form_high[self._objective] = self._sign * (cutoff - problem.offset)
-        left = propagate(self._forms, low, high, form_low, form_high, rounds)
-        return (low, high) if left else None
+        if not len(self._binary):
+            left = propagate(self._forms, low, high, form_low, form_high, rounds)
+            return (low, high) if left else None
+        at, (below, above) = self._conditional, self._sides.T
+        while True:
+            before = low[self._binary] == 1.0
+            form_low[at[before]] = np.maximum(form_low[at[before]], below[before])
+            form_high[at[before]] = np.minimum(form_high[at[before]], above[before])
+            if not propagate(self._forms, low, high, form_low, form_high, rounds):
+                return None
+            for under, over in ((below, form_high[at]), (form_low[at], above)):
+                ends = np.where(np.isfinite([under, over]), np.abs([under, over]), 1.0)
+                never = self._binary[under > over + EMPTY * np.maximum(1.0, ends.max(axis=0))]
+                if (low[never] == 1.0).any():
+                    return None
+                high[never] = 0.0
+            if (before == (low[self._binary] == 1.0)).all():
+                return low, high
 
 
 @compiled

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from sparseopt.backend import Availability, Backend, Control, Feature, Option
 from sparseopt.errors import BackendError
 from sparseopt.io.cbf import write_cbf
+from sparseopt.io.sdpa import write_sdpa
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.misdp.cones import SemidefiniteBlock
@@ -80,9 +81,11 @@ class ScipSdp(Backend):
         return Availability(True)
 
     def supports(self, problem: Problem) -> tuple[bool, str]:
-        """Take problems without second-order cones, which its reader of CBF does not know."""
+        """Take linear problems without second-order cones, which its reader does not know."""
         if isinstance(problem, MISDP) and problem.cones:
             return False, f"{self.name} takes no second-order cones"
+        if isinstance(problem, MISDP) and problem.Q is not None:
+            return False, f"{self.name} takes no quadratic objectives"
         return super().supports(problem)
 
     def _solve(
@@ -93,13 +96,22 @@ class ScipSdp(Backend):
         assert program is not None
         with TemporaryDirectory() as folder:
             with control.building():
-                write_cbf(_with_scalars(problem), Path(folder, "problem.cbf"))
-            log = _run(program, _commands(params, options, control), folder, params, control)
+                file = _written(problem, folder)
+            log = _run(program, _commands(file, params, options, control), folder, params, control)
             return _read(log, Path(folder, "solution.sol"), problem)
 
 
 def _program() -> str | None:
     return shutil.which(os.environ.get(VARIABLE, "") or "scipsdp")
+
+
+def _written(problem: MISDP, folder: str) -> str:
+    """Write the problem, and return the file's name: only SDPA has indicators."""
+    if not problem.indicators:
+        write_cbf(_with_scalars(problem), Path(folder, "problem.cbf"))
+        return "problem.cbf"
+    write_sdpa(problem, Path(folder, "problem.dat-s"))
+    return "problem.dat-s"
 
 
 def _with_scalars(problem: MISDP) -> MISDP:
@@ -132,7 +144,9 @@ def _one_more(matrix: sp.csr_array) -> sp.csr_array:
     return sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=shape)
 
 
-def _commands(params: SolveParams, options: Mapping[str, Any], control: Control) -> list[str]:
+def _commands(
+    file: str, params: SolveParams, options: Mapping[str, Any], control: Control
+) -> list[str]:
     settings = {
         "timing clocktype": 1,
         "limits gap": params.rel_gap,
@@ -145,7 +159,7 @@ def _commands(params: SolveParams, options: Mapping[str, Any], control: Control)
     if control.remaining is not None:
         settings["limits time"] = max(control.remaining, 0.01)
     lines = [f"set {name} {value}" for name, value in settings.items()]
-    lines += ["read problem.cbf", "optimize", "write solution solution.sol"]
+    lines += [f"read {file}", "optimize", "write solution solution.sol"]
     return [*lines, "display statistics", "quit"]
 
 
@@ -191,6 +205,9 @@ def _read(log: str, solution: Path, problem: MISDP) -> Result:
     bound = _figure(log, "Dual Bound")
     nodes = _figure(log, "Solving Nodes")
     finite = bound is not None and abs(bound) < _INFINITE
+    if bound is not None and problem.indicators:
+        # The file minimises, and leaves the constant out.
+        bound = (bound if problem.sense == "min" else -bound) + problem.offset
     return Result(
         status=found,
         limit=limit,

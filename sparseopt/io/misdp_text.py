@@ -188,6 +188,8 @@ class TextFormat(Generic[P]):
         From the problem and its facts to the text.
     about : callable, optional
         More entries of the header.
+    indicators : bool
+        Whether it holds indicator constraints.
     """
 
     name: str
@@ -196,6 +198,7 @@ class TextFormat(Generic[P]):
     build: Callable[[P], MISDP]
     write_out: Callable[[MISDP, Mapping[str, Any]], str]
     about: Callable[[P], Mapping[str, Any]] = lambda model: {}
+    indicators: bool = False
 
     def read(self, path: str | PathLike[str]) -> MISDP:
         """Read a file.
@@ -245,11 +248,23 @@ class TextFormat(Generic[P]):
         Raises
         ------
         ProblemError
-            When the problem is no MISDP, a fact is unknown, or the file cannot be written.
+            When the problem is no MISDP, or one with parts that the format does not hold, a fact is
+            unknown, or the file cannot be written.
         """
         if not isinstance(problem, MISDP):
             raise ProblemError(
                 f"{path}: {self.title} holds mixed-integer semidefinite programs, and "
                 f"{problem.kind} is none; save it as .npz"
+            )
+        if problem.Q is not None:
+            raise ProblemError(
+                f"{path}: {self.title} holds linear objectives, and this one is quadratic; save it "
+                "as .npz",
+                "Q",
+            )
+        if problem.indicators and not self.indicators:
+            raise ProblemError(
+                f"{path}: {self.title} holds no indicator constraints; save it as .npz or .dat-s",
+                "indicators",
             )
         write_text(path, self.write_out(problem, checked_facts(facts)))

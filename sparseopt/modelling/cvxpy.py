@@ -307,8 +307,10 @@ def to_cvxpy(problem: misdp.MISDP) -> cvxpy.Problem:
     Raises
     ------
     UnsupportedProblem
-        When a matrix must have rank one, which CVXPY cannot say.
+        When a matrix must have rank one, or there are indicators, which CVXPY cannot say.
     """
+    if problem.indicators:
+        raise UnsupportedProblem("CVXPY has no indicator constraints")
     x = _columns(problem.integer)
     low, high = np.isfinite(problem.lower), np.isfinite(problem.upper)
     rows: list[Any] = []
@@ -339,6 +341,9 @@ def to_cvxpy(problem: misdp.MISDP) -> cvxpy.Problem:
         entries = sp.csr_array(whole @ block.F) @ x + whole @ block.F0
         rows.append(cvxpy.reshape(entries, (block.size, block.size), order="F") >> 0)
     value = problem.c @ x + problem.offset
+    if problem.Q is not None:
+        sign = 1.0 if problem.sense == "min" else -1.0
+        value += 0.5 * sign * cvxpy.quad_form(x, cvxpy.psd_wrap(sign * problem.Q))
     goal = cvxpy.Minimize(value) if problem.sense == "min" else cvxpy.Maximize(value)
     return cvxpy.Problem(goal, rows)
 

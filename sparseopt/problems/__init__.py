@@ -8,6 +8,7 @@ from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.problems.component.problem import SparseComponent
 from sparseopt.problems.misdp.builder import MISDPBuilder
 from sparseopt.problems.misdp.cones import SecondOrderCone, SemidefiniteBlock
+from sparseopt.problems.misdp.indicators import IndicatorConstraint
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.problems.parametric.classification import L1SVM, LPD
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
@@ -50,6 +51,7 @@ __all__ = [
     "DantzigSelector",
     "DifferentialNetwork",
     "EmbeddingFit",
+    "IndicatorConstraint",
     "KernelSelection",
     "L0GraphicalModel",
     "L1Subspace",

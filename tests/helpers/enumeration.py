@@ -36,7 +36,7 @@ class Relaxation:
 
 
 def relax(problem: MISDP, lower: np.ndarray, upper: np.ndarray) -> Relaxation:
-    """Solve the continuous relaxation within bounds."""
+    """Solve the continuous relaxation within bounds, with the indicators of binaries at 1."""
     sign = 1.0 if problem.sense == "min" else -1.0
     n = len(problem.c)
     identity = sp.csr_array(sp.eye_array(n))
@@ -48,10 +48,17 @@ def relax(problem: MISDP, lower: np.ndarray, upper: np.ndarray) -> Relaxation:
             right.append(vector)
             cones.append(cone)
 
+    held = [row for row in problem.indicators if lower[row.binary] == 1.0]
     places = {}
     for name, A, low, high in (
         ("rows", problem.A, problem.row_lower, problem.row_upper),
         ("bounds", identity, lower, upper),
+        (
+            "indicators",
+            sp.csr_array(sp.vstack([sp.csr_array((0, n)), *(row.a for row in held)])),
+            np.array([row.lower for row in held]),
+            np.array([row.upper for row in held]),
+        ),
     ):
         equal = np.flatnonzero(low == high)
         below = np.flatnonzero(np.isfinite(low) & (low != high))
@@ -82,9 +89,8 @@ def relax(problem: MISDP, lower: np.ndarray, upper: np.ndarray) -> Relaxation:
     settings.max_threads = 1
     A = sp.csc_matrix(sp.vstack(parts)) if parts else sp.csc_matrix((0, n))
     b = np.concatenate(right) if right else np.zeros(0)
-    found = clarabel.DefaultSolver(
-        sp.csc_matrix((n, n)), sign * problem.c, A, b, cones, settings
-    ).solve()
+    P = sp.csc_matrix((n, n)) if problem.Q is None else sp.csc_matrix(sp.triu(sign * problem.Q))
+    found = clarabel.DefaultSolver(P, sign * problem.c, A, b, cones, settings).solve()
     dual = np.array(found.z)
     begin = 0
 
@@ -94,7 +100,7 @@ def relax(problem: MISDP, lower: np.ndarray, upper: np.ndarray) -> Relaxation:
         return dual[begin - count : begin]
 
     y = np.zeros(problem.A.shape[0])
-    for name in ("rows", "bounds"):
+    for name in places:
         equal, below, above = places[name]
         values = -take(len(equal)), take(len(below)), -take(len(above))
         if name == "rows":

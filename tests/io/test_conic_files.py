@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conditional_misdps import draw_conditional
 from conic_examples import random_misdp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -274,8 +275,9 @@ def test_the_comment_of_version_0_1_is_read(ending: str, mark: str, tmp_path: Pa
         (20, "*RANK", r"expected \*RANK1"),
         (19, "*2.5", r"expected \* and a variable from 1 to 2"),
         (19, "*-2", r"expected \* and a variable from 1 to 2"),
-        (20, "*INDICATOR", "indicators are not supported yet"),
-        (15, "-1 2 3 3 1.5", "indicator of SCIP-SDP, which is not supported yet"),
+        (20, "*INDICATOR", "the variable of an indicator is an entry -k of its row"),
+        (15, "-3 2 3 3 1.5", r"expected matrix \(0 to 2\)"),
+        (15, "-0 2 3 3 1.5", "one variable from -1 to -2 for an indicator's row"),
         (15, "-1 1 1 1 1.5", r"expected matrix \(0 to 2\)"),
         (2, "* Integer", "comes back"),
         (2, "*INTEGER", "comes back"),
@@ -557,3 +559,56 @@ def test_another_reader_finds_what_was_written(tmp_path: Path) -> None:
         assert sense is mosek.objsense.maximize and task.getcfix() == problem.offset
         assert [task.getcj(j) for j in range(task.getnumvar())][:3] == problem.c[:3].tolist()
     assert sizes == [3] and sum(integers) == 3
+
+
+INDICATORS = """3 = variables
+2 = blocks
+2 -2
+1 -3 0.5
+1 1 1 1 1
+1 1 2 2 1
+2 1 1 2 1
+0 1 1 1 -1
+0 1 2 2 -5
+2 2 1 1 1
+0 2 1 1 1.5
+-3 2 1 1 1
+1 2 2 2 -1
+0 2 2 2 -8
+*INTEGER
+*3
+"""
+"""SCIP-SDP 4.4.0 reads it so: x_2 = 1 implies x_1 >= 1.5, x_2 is binary, -x_0 >= -8; the optimum
+that it states is -24.45."""
+
+
+def test_indicators_of_scip_sdp(tmp_path: Path) -> None:
+    (tmp_path / "a.dat-s").write_text(INDICATORS, encoding="utf-8")
+    problem = load_problem(tmp_path / "a.dat-s")
+    (row,) = problem.indicators
+    assert (row.binary, row.lower, row.upper) == (2, 1.5, np.inf)
+    np.testing.assert_array_equal(row.a.toarray(), [[0.0, 1.0, 0.0]])
+    assert problem.integer.tolist() == [False, False, True]
+    np.testing.assert_array_equal(problem.lower, [-np.inf, -np.inf, 0.0])
+    np.testing.assert_array_equal(problem.upper, [8.0, np.inf, 1.0])
+    assert problem.A.shape[0] == 0
+    twice = INDICATORS.replace("-3 2 1 1 1", "-3 2 1 1 1\n-1 2 1 1 1")
+    (tmp_path / "b.dat-s").write_text(twice, encoding="utf-8")
+    with pytest.raises(ProblemError, match="one variable from -1 to -3 for an indicator's row"):
+        load_problem(tmp_path / "b.dat-s")
+
+
+@pytest.mark.parametrize("ending", ["npz", "dat-s"])
+@pytest.mark.parametrize("seed", range(8))
+def test_indicators_come_back(seed: int, ending: str, tmp_path: Path) -> None:
+    problem = draw_conditional(seed)
+    if ending == "dat-s":
+        if problem.Q is not None:
+            with pytest.raises(ProblemError, match="holds linear objectives"):
+                save_problem(problem, tmp_path / "a.dat-s")
+        problem = problem.with_changes(Q=None)
+    save_problem(problem, tmp_path / f"a.{ending}")
+    again = load_problem(tmp_path / f"a.{ending}")
+    assert again.fingerprint() == problem.fingerprint()
+    with pytest.raises(ProblemError, match=r"as \.npz"):
+        save_problem(problem, tmp_path / "a.cbf")

@@ -14,6 +14,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Limit, Result, Status
 
+from ...common.misdp_standard_form import StandardForm, endless_indicators
 from ...common.outcome import Answer, Outcome
 from ...common.program import Cone, Program, PSDBlock
 from .base import GAP, Formulation, Solver, result_of, warm_point
@@ -36,13 +37,19 @@ def _refusal(problem: MISDP, solver: Solver) -> str:
         return f"{name} takes no semidefinite blocks: use misdp-bnb or misdp-oa"
     if problem.blocks and problem.integer.any():
         return f"{name} takes no integers beside semidefinite blocks: use misdp-bnb or misdp-oa"
+    endless = endless_indicators(problem)
+    if endless:
+        return (
+            f"{name} is given indicators as rows with proven bounds, and the row of indicator "
+            f"{endless[0]} has none: give its variables bounds, or use misdp-bnb or misdp-oa"
+        )
     return ""
 
 
 def solve_conic(
     problem: MISDP, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
-    """Solve the problem as it stands.
+    """Solve the problem in its standard form.
 
     Parameters
     ----------
@@ -56,7 +63,16 @@ def solve_conic(
     -------
     Result
     """
-    params = control.params
+    with control.building():
+        form = StandardForm(problem)
+    return form.answer(_solve_standard(form, solver, options, control))
+
+
+def _solve_standard(
+    form: StandardForm, solver: Solver, options: Mapping[str, Any], control: Control
+) -> Result:
+    """Solve the standard form."""
+    params, problem = control.params, form.problem
     with control.building():
         program = conic_program(problem)
     answer = solver.ask(
@@ -65,7 +81,7 @@ def solve_conic(
         options,
         rel_gap=GAP * params.rel_gap,
         abs_gap=GAP * params.abs_gap,
-        start=_start(control.warm_start, problem),
+        start=_start(control.warm_start, form),
     )
     if answer.outcome in _NO_OPTIMUM and (
         answer.x is None or answer.outcome is not Outcome.INFEASIBLE
@@ -151,10 +167,11 @@ def conic_program(problem: MISDP) -> Program:
     )
 
 
-def _start(given: Any, problem: MISDP) -> Array | None:
-    x = warm_point(given, len(problem.c))
+def _start(given: Any, form: StandardForm) -> Array | None:
+    x = warm_point(given, len(form.given.c))
     if x is None:
         return None
+    problem, x = form.problem, form.down(x)
     return np.concatenate([x, *(cone.value(x) for cone in problem.cones)])
 
 

@@ -2,14 +2,15 @@ r"""Bounds of the variables that the constraints of a MISDP imply: the checker's
 
 Each constraint is a linear form h = a'x + b within an interval: a row, an entry of a matrix (at
 least 0 on the diagonal), an entry of a cone (the head at least 0), and with a cutoff the objective.
-Three rules are applied in turn:
+Four rules are applied in turn:
 
 - interval arithmetic gives bounds of h from bounds of x;
 - :math:`|M_{ij}| \le \sqrt{M_{ii} M_{jj}}` in a semidefinite matrix, :math:`|u_i| \le u_0` in a
   cone, :math:`|u_i| \le \sqrt{2 u_0 u_1}` in a rotated one; and where X is a semidefinite matrix of
   variables and C positive definite, :math:`\langle C, X\rangle + d'x \le h` gives
   :math:`X_{ii} \le (h - \min d'x) / \lambda_{\min}(C)`;
-- each :math:`x_j` is solved for in each form that holds it, with the others at their worst.
+- each :math:`x_j` is solved for in each form that holds it, with the others at their worst;
+- an indicator's row is such a form where its binary variable is 1; where it cannot hold, that is 0.
 
 Every step is rounded outwards by a bound of the rounding errors made, so what it returns is true
 for the numbers of the problem as they stand. The engine has an implementation of its own, which
@@ -104,6 +105,18 @@ class ImpliedBounds:
             low.append(np.where(i == j, 0.0, -np.inf))
             high.append(np.full(block.dimension, np.inf))
             begin += block.dimension
+        self._binary = np.array([row.binary for row in problem.indicators], dtype=np.int64)
+        self._conditional = begin + np.arange(len(self._binary))
+        self._sides = (
+            np.array([row.lower for row in problem.indicators]),
+            np.array([row.upper for row in problem.indicators]),
+        )
+        open_ = np.full(len(self._binary), np.inf)
+        forms += [row.a for row in problem.indicators]
+        constants.append(np.zeros(len(open_)))
+        low.append(-open_)
+        high.append(open_)
+        begin += len(open_)
         F = sp.csr_array(sp.vstack(forms, format="csr"))
         self._b = np.concatenate(constants)
         self._low, self._high = np.concatenate(low), np.concatenate(high)
@@ -148,6 +161,7 @@ class ImpliedBounds:
             return None
         for _ in range(rounds):
             before = x[0].copy(), x[1].copy()
+            self._where_one(x[0], *h)
             ends = np.where(self._a > 0.0, x[0][self._variable], x[1][self._variable])
             opposite = np.where(self._a > 0.0, x[1][self._variable], x[0][self._variable])
             least, rest = self._sums(self._a * ends, self._b)
@@ -158,6 +172,7 @@ class ImpliedBounds:
             self._traces(*h, *x)
             if _crossed(*h):
                 return None
+            self._where_impossible(x[1], *h)
             # a_j x_j <= h_high - (least of the others), and likewise from below.
             top = _away(h[1][self._form] - rest, 1.0) / self._a
             bottom = _away(h[0][self._form] + negated_rest, -1.0) / self._a
@@ -169,6 +184,20 @@ class ImpliedBounds:
             if not any(_moved(old, new) for old, new in zip(before, x, strict=True)):
                 break
         return x
+
+    def _where_one(self, lower: Array, low: Array, high: Array) -> None:
+        """Give the rows of indicators whose variable is 1 their sides, in place."""
+        on = lower[self._binary] == 1.0
+        at = self._conditional[on]
+        low[at] = np.maximum(low[at], self._sides[0][on])
+        high[at] = np.minimum(high[at], self._sides[1][on])
+
+    def _where_impossible(self, upper: Array, low: Array, high: Array) -> None:
+        """Set variables of indicators whose rows cannot hold to 0, in place."""
+        at = self._conditional
+        for below, above in ((self._sides[0], high[at]), (low[at], self._sides[1])):
+            size = np.maximum(1.0, np.maximum(np.abs(_finite(below)), np.abs(_finite(above))))
+            upper[self._binary[below > above + _CROSSED * size]] = 0.0
 
     def _sums(self, terms: Array, b: Array) -> tuple[Array, Array]:
         """Return for each form the sum of its terms and b, and for each term that of the others.

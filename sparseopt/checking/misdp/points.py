@@ -67,7 +67,12 @@ def check_point(problem: MISDP, x: Array, findings: Findings) -> Array | None:
     _judge_variables(problem, x, point, judge)
     if findings.refuted:
         return None
-    _judge_rows(problem, point, judge)
+    ends = problem.row_lower, problem.row_upper
+    _judge_rows("rows number", problem.A, *ends, whole, point, judge)
+    for k, row in enumerate(problem.indicators):
+        if point[row.binary] == 1.0:
+            ends = np.array([row.lower]), np.array([row.upper])
+            _judge_rows(f"indicators: row of {k}", row.a, *ends, whole, point, judge)
     for k, cone in enumerate(problem.cones):
         _judge_cone(problem, cone, point, f"cone {k}", judge)
     for k, block in enumerate(problem.blocks):
@@ -155,12 +160,12 @@ def _judge_variables(problem: MISDP, x: Array, point: Array, judge: _Judge) -> N
     judge.compare("bounds of integer", outside, 0.0, _DATA * ends[whole], _DATA * ends[whole])
 
 
-def _judge_rows(problem: MISDP, x: Array, judge: _Judge) -> None:
-    A, whole = problem.A, problem.integer
+def _judge_rows(
+    what: str, A: sp.csr_array, low: Array, high: Array, whole: Array, x: Array, judge: _Judge
+) -> None:
     if not A.shape[0]:
         return
     value, error, size = _evaluated(A, x, np.zeros(A.shape[0]))
-    low, high = problem.row_lower, problem.row_upper
     missed = np.maximum(low - value, value - high)
     ends = np.maximum(
         np.where(np.isfinite(low), np.abs(low), 0.0), np.where(np.isfinite(high), np.abs(high), 0.0)
@@ -179,7 +184,7 @@ def _judge_rows(problem: MISDP, x: Array, judge: _Judge) -> None:
     rounding = _DATA * (size + ends)
     limit = CONIC * np.where(has, 0.0, _least_and_largest(abs(A))[0])
     judge.compare(
-        "rows number",
+        what,
         missed,
         error,
         np.where(has, CONIC * _capped(least, net), np.minimum(rounding, limit)),

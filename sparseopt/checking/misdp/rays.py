@@ -15,6 +15,8 @@ their constants,
   for :math:`Q(s) = (I, s I) (\cdot) (I, s I)' + s (M'(r) - B - B')`. M(x) may be semidefinite up to
   the tolerance of points. A second-order cone is the matrix
   :math:`((u_0, w'), (w, u_0 I))` here, a rotated one :math:`((2 u_0, w'), (w, u_1 I))`.
+
+Where the objective is quadratic no direction may change Q x.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from sparseopt.checking.misdp.rational import (
     semidefinite,
     sign_of,
 )
+from sparseopt.checking.misdp.standard_form import along_rays
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import RANK_ONE
 from sparseopt.problems.base import Array
@@ -60,6 +63,7 @@ def verify_ray(problem: MISDP, certificate: Certificate | None, findings: Findin
     n, arrays = len(problem.c), certificate.arrays
     x, ray = (_vector(arrays, name, n) for name in ("x", "ray"))
     point = check_point(problem, x, findings)
+    problem = along_rays(problem, x)
     if not ray.any():
         findings.refute("the ray is zero")
         return

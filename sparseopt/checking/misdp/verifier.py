@@ -33,6 +33,9 @@ where some of them are merged (:mod:`sparseopt.checking.misdp.merged`). It is pr
    offset and U. Where all costs are on integer variables and multiples of a step, what a leaf
    proves counts as the next multiple, and the cutoff is half a step better than U.
 
+Where the problem has indicators or a quadratic objective all of this is about its standard form
+(:mod:`sparseopt.checking.misdp.standard_form`).
+
 A variable without any bound, not even a derived one, must have a reduced cost that is exactly zero,
 or has the right sign. Where only rounding is in the way the bound is unproven.
 
@@ -62,10 +65,12 @@ from sparseopt.checking.misdp.merged import merged_problem
 from sparseopt.checking.misdp.points import check_point
 from sparseopt.checking.misdp.ranks import verify_boxes
 from sparseopt.checking.misdp.rays import verify_ray
+from sparseopt.checking.misdp.standard_form import standard_form
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import OBJECTIVE, SEGMENT, SUM
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp_standard_form import is_standard
 from sparseopt.result import Result, Status
 
 __all__ = ["verify"]
@@ -96,11 +101,11 @@ def verify(problem: MISDP, result: Result, findings: Findings) -> None:
         elif result.status is Status.INF_OR_UNB:
             findings.doubt("the result does not say whether it is infeasible or unbounded")
         elif result.status is Status.INFEASIBLE:
-            _verify_leaves(problem, result, None, findings)
+            _verify_claim(problem, result, None, findings)
         elif result.bound is None or np.isinf(result.bound):
             findings.doubt("there is no bound that a certificate could prove")
         else:
-            _verify_leaves(problem, result, result.bound, findings)
+            _verify_claim(problem, result, result.bound, findings)
     except Malformed as error:
         findings.refute(f"the certificate is malformed: {error}")
     except TooEntangled as error:
@@ -109,7 +114,8 @@ def verify(problem: MISDP, result: Result, findings: Findings) -> None:
 
 def _unit(problem: MISDP, value: float = 0.0) -> float:
     """Return what objective values are measured by: costs, offset and the value itself."""
-    return max(float(np.abs(problem.c).max()), abs(problem.offset), abs(value))
+    curved = 0.0 if problem.Q is None else float(abs(problem.Q).max())
+    return max(float(np.abs(problem.c).max()), curved, abs(problem.offset), abs(value))
 
 
 def _check_objective(problem: MISDP, result: Result, point: Array, findings: Findings) -> None:
@@ -120,6 +126,9 @@ def _check_objective(problem: MISDP, result: Result, point: Array, findings: Fin
         findings.refute(f"the status is {result.status.value}, but no objective is stated")
         return
     terms = problem.c * point
+    if problem.Q is not None:
+        Q = problem.Q.tocoo()
+        terms = np.append(terms, 0.5 * Q.data * point[Q.row] * point[Q.col])
     value = math.fsum([*terms.tolist(), problem.offset])
     error = 2.0 * _EPS * float(np.abs(terms).sum())
     unit = _unit(problem, value)
@@ -187,6 +196,26 @@ def _matrix(arrays: Mapping[str, Array], name: str, rows: int, columns: int) -> 
             f"({rows}, {columns})"
         )
     return np.asarray(array, dtype=float)
+
+
+def _verify_claim(problem: MISDP, result: Result, bound: float | None, findings: Findings) -> None:
+    """Prove a bound, or with None that nothing is feasible, by the standard form."""
+    certificate = result.certificate
+    if is_standard(problem):
+        _verify_leaves(problem, result, bound, findings)
+    elif certificate is None or not certificate.kind.endswith("leaves"):
+        findings.doubt("there are no leaves that could prove the claim")
+    else:
+        standard, charge = standard_form(problem, certificate.arrays)
+        if bound is not None and np.isinf(charge):
+            findings.doubt(
+                "the objective's factor is off by rounding in variables without bounds, which no "
+                "bound can be charged with"
+            )
+            return
+        if bound is not None:
+            bound += charge if problem.sense == "min" else -charge
+        _verify_leaves(standard, result, bound, findings)
 
 
 def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings: Findings) -> None:

@@ -4,7 +4,8 @@
 
 block by block; a block of a negative size holds linear rows on its diagonal. SCIP-SDP's sections
 ``*INTEGER`` and ``*RANK1`` list integer variables and blocks of rank one, as comments at the end
-that other readers skip.
+that other readers skip. An entry of a variable -k in a linear row, whatever its value, is its
+indicator: the row holds only where variable k is 1, which is binary then.
 
 Reading: rows with a single coefficient, a power of two, become bounds, and two neighbouring rows
 that bound one expression from both sides become one row. Writing: second-order cones become arrow
@@ -25,7 +26,7 @@ from sparseopt.io.linear_rows import OneSided, assembled
 from sparseopt.io.misdp_text import TextFormat
 from sparseopt.io.sdpa.reader import SdpaModel, parse_sdpa
 from sparseopt.io.sdpa.writer import format_sdpa
-from sparseopt.problems import MISDP, SemidefiniteBlock
+from sparseopt.problems import MISDP, IndicatorConstraint, SemidefiniteBlock
 from sparseopt.problems.base import Array
 
 __all__ = ["read_sdpa", "read_sdpa_header", "write_sdpa"]
@@ -55,7 +56,7 @@ def _problem(model: SdpaModel) -> MISDP:
             blocks.append(SemidefiniteBlock(F, F0, size, k in ranked, names[len(blocks)]))
     A = sp.csr_array(sp.vstack(parts, format="csr"))
     low = 0.0 - np.concatenate(constants)
-    rows = OneSided(A, low, np.full(len(low), np.inf))
+    rows, conditional, binary = _without_indicators(model, A, low)
     header = model.header
     types = header.get("rows")
     if types is not None:
@@ -63,6 +64,7 @@ def _problem(model: SdpaModel) -> MISDP:
     linear, lower, upper = assembled(
         rows, np.full(n, -np.inf), np.full(n, np.inf), types, equations=False
     )
+    lower[binary], upper[binary] = np.maximum(lower[binary], 0.0), np.minimum(upper[binary], 1.0)
     sense: Literal["min", "max"] = "max" if header.get("sense") == "max" else "min"
     return MISDP(
         c=model.c if sense == "min" else 0.0 - model.c,
@@ -71,12 +73,45 @@ def _problem(model: SdpaModel) -> MISDP:
         row_upper=linear.high,
         lower=lower,
         upper=upper,
-        integer=np.array(model.integer, dtype=np.int64),
+        integer=np.array([*model.integer, *binary], dtype=np.int64),
         blocks=blocks,
         sense=sense,
         offset=header.get("offset", 0.0),
         names=header.get("names"),
+        indicators=_indicators(conditional, binary, header.get("indicators")),
     )
+
+
+def _without_indicators(
+    model: SdpaModel, A: sp.csr_array, low: Array
+) -> tuple[OneSided, OneSided, list[int]]:
+    """Return the rows of no indicator, the others, and the variables of these."""
+    lengths = [-size if size < 0 else 0 for size in model.sizes]
+    begin = np.cumsum([0, *lengths])
+    places = {int(begin[block]) + row: j for (block, row), j in model.indicators.items()}
+    chosen = np.array(sorted(places), dtype=np.int64)
+    rest = np.setdiff1d(np.arange(len(low)), chosen)
+    split = [OneSided(A[at], low[at], np.full(len(at), np.inf)) for at in (rest, chosen)]
+    return split[0], split[1], [places[i] for i in chosen.tolist()]
+
+
+def _indicators(rows: OneSided, binary: list[int], types: object) -> list[IndicatorConstraint]:
+    """Return the constraints; with our own comment as they were: two rows are a range."""
+    count = len(binary)
+    if types is None:
+        types = "G" * count
+    if not isinstance(types, str) or set(types) - set("GLER"):
+        raise ProblemError(f"the comment of sparseopt has indicators = {types!r:.40}")
+    if len(types) + sum(letter in "ER" for letter in types) != count:
+        raise ProblemError(f"the comment of sparseopt does not fit the {count} rows of indicators")
+    rows, found, i = _turned(rows, types), [], 0
+    for letter in types:
+        last = i + 1 if letter in "ER" else i
+        found.append(
+            IndicatorConstraint(binary[i], rows.A[[i]], rows.low[i], float(rows.high[last]))
+        )
+        i = last + 1
+    return found
 
 
 def _affine(
@@ -127,5 +162,5 @@ def _names(model: SdpaModel) -> list[str]:
     return names
 
 
-_FORMAT = TextFormat("sdpa", "SDPA", parse_sdpa, _problem, format_sdpa)
+_FORMAT = TextFormat("sdpa", "SDPA", parse_sdpa, _problem, format_sdpa, indicators=True)
 read_sdpa, read_sdpa_header, write_sdpa = _FORMAT.read, _FORMAT.header, _FORMAT.write

@@ -51,6 +51,9 @@ class SdpaModel:
     value : array of shape (K,)
     integer, rank_one : list of int
         From 0.
+    indicators : dict of (int, int) to int
+        The variable of each linear row, named by its block and its place there, that holds only
+        where this is 1; all from 0.
     header : dict
         Sparseopt's own comment.
     """
@@ -61,6 +64,7 @@ class SdpaModel:
     value: Array = field(default_factory=lambda: np.zeros(0))
     integer: list[int] = field(default_factory=list)
     rank_one: list[int] = field(default_factory=list)
+    indicators: dict[tuple[int, int], int] = field(default_factory=dict)
     header: dict[str, Any] = field(default_factory=dict)
 
 
@@ -171,7 +175,7 @@ class _Reader:
                 continue
             if meant := _keyword(line.strip()):
                 raise self._lines.error(
-                    "*INTEGER or *RANK1; indicators are not supported yet"
+                    "*INTEGER or *RANK1; the variable of an indicator is an entry -k of its row"
                     if meant == "INDICATOR"
                     else f"*{meant}"
                 )
@@ -181,11 +185,9 @@ class _Reader:
             if line.lstrip().startswith("*"):
                 raise self._lines.error("*INTEGER or *RANK1 before the first index of a section")
             words = line.translate(_SEPARATORS).split()
-            if _is_indicator(words, sizes):
-                raise self._lines.error(
-                    f"a variable from 0 to {n}; a negative one in a linear row is an indicator of "
-                    "SCIP-SDP, which is not supported yet"
-                )
+            indicator = _is_indicator(words, sizes)
+            if indicator:
+                words[0] = words[0][1:]
             if len(words) < 5 or (len(words) > 5 and words[5][0] not in '*"#'):
                 raise self._lines.error(expected)
             if not all(word.isdigit() and len(word) < 10 for word in words[:4]):
@@ -200,6 +202,12 @@ class _Reader:
                 raise self._lines.error(
                     f"a row equal to the column: block {block} has linear rows, on the diagonal"
                 )
+            if indicator:
+                if not j or (block - 1, row - 1) in self._model.indicators:
+                    raise self._lines.error(f"one variable from -1 to -{n} for an indicator's row")
+                self._lines.number_of(words[4], expected)
+                self._model.indicators[block - 1, row - 1] = j - 1
+                continue
             index.extend((j, block - 1, max(row, column) - 1, min(row, column) - 1))
             value.append(self._lines.number_of(words[4], expected))
             number.append(self._lines.number)

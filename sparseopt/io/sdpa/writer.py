@@ -43,6 +43,16 @@ def _lines(problem: MISDP, facts: Mapping[str, Any]) -> Iterator[str]:
         header["names"] = problem.names
     if any(block.name for block in problem.blocks):
         header["block_names"] = [block.name for block in blocks]
+    binary: list[int] = []
+    if problem.indicators:
+        sides, header["indicators"] = _conditional(problem)
+        for row, letter in zip(problem.indicators, header["indicators"], strict=True):
+            binary += [row.binary] * (2 if letter in "ER" else 1)
+        rows = OneSided(
+            sp.csr_array(sp.vstack([rows.A, sides.A], format="csr")),
+            np.append(rows.low, sides.low),
+            np.append(rows.high, sides.high),
+        )
     yield from header_lines(MARK, header)
     if problem.sense == "max":
         yield '"the problem maximises: this file minimises the negative of its objective'
@@ -59,8 +69,22 @@ def _lines(problem: MISDP, facts: Mapping[str, Any]) -> Iterator[str]:
     for k, block in enumerate(blocks, start=1):
         yield from _block(k, block)
     yield from _rows(len(blocks) + 1, rows)
+    for i, j in enumerate(binary, start=rows.A.shape[0] - len(binary) + 1):
+        yield f"-{j + 1} {len(blocks) + 1} {i} {i} 1.0"
     yield from _indices("*INTEGER", np.flatnonzero(problem.integer).tolist())
     yield from _indices("*RANK1", [k for k, block in enumerate(blocks) if block.rank_one])
+
+
+def _conditional(problem: MISDP) -> tuple[OneSided, str]:
+    """Return the rows of the indicators, those with two sides twice, and their letters."""
+    n = len(problem.c)
+    alone = MISDP(
+        c=problem.c,
+        A=sp.vstack([row.a for row in problem.indicators], format="csr"),
+        row_lower=[row.lower for row in problem.indicators],
+        row_upper=[row.upper for row in problem.indicators],
+    )
+    return split_rows(alone, equations=False, skip_bounds=np.ones(n, dtype=bool))
 
 
 def _block(k: int, block: SemidefiniteBlock) -> Iterator[str]:

@@ -17,6 +17,7 @@ from sparseopt.problems.misdp.cones import (
     pack_symmetric,
     triangle,
 )
+from sparseopt.problems.misdp.indicators import IndicatorConstraint
 from sparseopt.problems.misdp.problem import MISDP
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class MISDPBuilder:
         self._row_ends: list[tuple[float, float]] = []
         self._cones: list[tuple[Any, Array, bool]] = []
         self._blocks: list[tuple[Any, Array, int, bool, str]] = []
+        self._indicators: list[tuple[int, list[tuple[Array, Array]], float, float]] = []
+        self._curved: list[tuple[Array, Array]] = []
 
     def variables(
         self,
@@ -143,15 +146,47 @@ class MISDPBuilder:
         self._blocks.append((terms, np.zeros(len(rows)), size, rank_one, name))
         return places
 
-    def objective(self, *terms: Term, offset: float = 0.0) -> None:
-        """Set the objective: the sum of the terms, plus the offset."""
+    def objective(self, *terms: Term, offset: float = 0.0, quadratic: Sequence[Term] = ()) -> None:
+        """Set the objective: the sum of the terms, plus the offset.
+
+        Parameters
+        ----------
+        *terms : (indices, coefficients)
+        offset : float, default 0
+        quadratic : sequence of (indices of shape (k,), symmetric matrix H of shape (k, k))
+            Adds x'Hx / 2 for the variables of those indices, each.
+        """
         self._costs = [self._term(term) for term in terms]
         self._offset = float(offset)
+        self._curved = []
+        for given, matrix in quadratic:
+            index = self._indices(given).reshape(-1)
+            H = as_symmetric("quadratic", np.atleast_2d(matrix))
+            if H.shape != (len(index), len(index)):
+                raise ProblemError(
+                    f"a quadratic term has {len(index)} variables and a matrix of shape {H.shape}"
+                )
+            self._curved.append((index, H))
 
     def row(self, *terms: Term, lower: float = -np.inf, upper: float = np.inf) -> None:
         """Add the constraint lower <= sum of the terms <= upper."""
         self._rows.append([self._term(term) for term in terms])
         self._row_ends.append((lower, upper))
+
+    def indicator(
+        self, binary: int, *terms: Term, lower: float = -np.inf, upper: float = np.inf
+    ) -> None:
+        """Add the constraint that lower <= sum of the terms <= upper where a variable is one.
+
+        Parameters
+        ----------
+        binary : int
+            The index of an integer variable with bounds within [0, 1].
+        *terms : (indices, coefficients)
+        lower, upper : float
+        """
+        parts = [self._term(term) for term in terms]
+        self._indicators.append((int(self._indices(binary)), parts, lower, upper))
 
     def cone(
         self, rows: Sequence[Sequence[Term]], *, constant: Any = None, rotated: bool = False
@@ -242,6 +277,13 @@ class MISDPBuilder:
             sense=self._sense,
             offset=self._offset,
             names=self._names if self._named else None,
+            indicators=[
+                IndicatorConstraint(
+                    binary, _stack([(j, np.zeros(len(j), int), v) for j, v in parts], 1, n), *ends
+                )
+                for binary, parts, *ends in self._indicators
+            ],
+            Q=_quadratic(self._curved, n),
         )
 
     def _name(self, names: list[str], given: bool) -> None:
@@ -292,6 +334,19 @@ class MISDPBuilder:
                 "that were added so far"
             )
         return index
+
+
+def _quadratic(terms: list[tuple[Array, Array]], n: int) -> sp.csr_array | None:
+    """Return the sum of the symmetric matrices at their variables."""
+    if not terms:
+        return None
+    Q = sp.csr_array((n, n))
+    for index, H in terms:
+        rows, columns = np.broadcast_arrays(index[:, None], index)
+        Q = Q + sp.csr_array(
+            sp.coo_array((H.ravel(), (rows.ravel(), columns.ravel())), shape=(n, n))
+        )
+    return Q
 
 
 def _stack(terms: Any, rows: int, n: int) -> sp.csr_array:

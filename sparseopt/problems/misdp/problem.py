@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -18,26 +19,32 @@ from sparseopt.problems.misdp.cones import (
     as_sparse,
     without_negative_zero,
 )
-from sparseopt.problems.misdp.stacks import unstack_blocks, unstack_cones
+from sparseopt.problems.misdp.indicators import IndicatorConstraint
+from sparseopt.problems.misdp.stacks import unstack_blocks, unstack_cones, unstack_indicators
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["MISDP", "SecondOrderCone", "SemidefiniteBlock"]
+__all__ = ["MISDP", "IndicatorConstraint", "SecondOrderCone", "SemidefiniteBlock"]
+
+_CURVED = 1e-10
+"""Eigenvalues of Q of the wrong sign up to this, relative to its largest entry, are rounding."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MISDP(Problem):
     r"""The mixed-integer semidefinite program, with linear and second-order cone constraints.
 
-    .. math:: \min \; c'x + c_0 \quad\text{subject to}\quad
+    .. math:: \min \; \tfrac12 x'Qx + c'x + c_0 \quad\text{subject to}\quad
               & l_A \le A x \le u_A,\; l \le x \le u,\; x_j \in Z \; (j \in I), \\
-              & F_k x + g_k \in Q_k, \quad M_b(x) \succeq 0
+              & F_k x + g_k \in Q_k, \quad M_b(x) \succeq 0, \\
+              & x_{k_i} = 1 \;\Rightarrow\; l_i \le a_i'x \le u_i
 
-    or the maximum. Each :math:`Q_k` is a second-order cone, plain or rotated; each
-    :math:`M_b(x)` is a symmetric matrix that is affine in x, and may be asked to have rank one.
+    or the maximum. Q is positive semidefinite for the minimum, -Q for the maximum. Each :math:`Q_k`
+    is a second-order cone, plain or rotated; each :math:`M_b(x)` is a symmetric matrix that is
+    affine in x, and may be asked to have rank one.
     :class:`MISDPBuilder <sparseopt.problems.misdp.builder.MISDPBuilder>` puts one together part
     by part.
 
@@ -58,11 +65,15 @@ class MISDP(Problem):
     offset : float, default 0
         The constant c_0.
     names : list of n strings, optional
+    indicators : sequence of IndicatorConstraint
+    Q : sparse or dense array of shape (n, n), optional
+        Symmetric; default zero. Held as a CSR array.
 
     Raises
     ------
     ProblemError
-        When shapes disagree, an entry is NaN (or infinite where it must not be), or bounds cross.
+        When shapes disagree, an entry is NaN (or infinite where it must not be), bounds cross, the
+        variable of an indicator is not binary, or Q has an eigenvalue of the wrong sign.
 
     Examples
     --------
@@ -92,6 +103,8 @@ class MISDP(Problem):
     sense: Literal["min", "max"] = field(default="min", kw_only=True)  # type: ignore[misc]
     offset: float = 0.0
     names: list[str] | None = None
+    indicators: Any = ()
+    Q: Any = None
 
     kind: ClassVar[str] = "misdp"
     family: ClassVar[str] = "misdp"
@@ -116,13 +129,17 @@ class MISDP(Problem):
         self._set("integer", _mask(self.integer, n))
         self._set("cones", _parts("cones", self.cones, SecondOrderCone))
         self._set("blocks", _parts("blocks", self.blocks, SemidefiniteBlock))
+        self._set("indicators", _parts("indicators", self.indicators, IndicatorConstraint))
+        if self.Q is not None:
+            Q = as_sparse("Q", self.Q)
+            self._set("Q", _symmetric(Q, n) if Q.nnz else None)
         if isinstance(self.offset, bool) or not isinstance(self.offset, int | float | np.number):
             raise ProblemError(f"offset is {self.offset!r}; expected a number", "offset")
         self._set("offset", float(self.offset) + 0.0)
         self._set("names", as_names(self.names, n))
 
     def validate(self) -> None:
-        """Check the sense, the offset, the order of the bounds, and the widths of the parts."""
+        """Check sense, offset, order of bounds, widths of parts, indicators and convexity."""
         if self.sense not in ("min", "max"):
             raise ProblemError(f"sense is {self.sense!r}; expected 'min' or 'max'", "sense")
         if not np.isfinite(self.offset):
@@ -145,6 +162,27 @@ class MISDP(Problem):
                         "each variable",
                         name,
                     )
+        for k, row in enumerate(self.indicators):
+            if row.a.shape[1] != n:
+                raise ProblemError(
+                    f"indicators[{k}].a has shape {row.a.shape}; expected {n} columns, one for "
+                    "each variable",
+                    "indicators",
+                )
+            j = row.binary
+            if not 0 <= j < n:
+                raise ProblemError(
+                    f"indicators[{k}].binary is {j}; expected an index in 0..{n - 1}", "indicators"
+                )
+            if not (self.integer[j] and self.lower[j] >= 0.0 and self.upper[j] <= 1.0):
+                raise ProblemError(
+                    f"indicators[{k}] depends on variable {j}, which is not binary: expected an "
+                    f"integer with bounds within [0, 1], got {'' if self.integer[j] else 'no '}"
+                    f"integer in [{self.lower[j]:g}, {self.upper[j]:g}]",
+                    "indicators",
+                )
+        if self.Q is not None:
+            _refuse_nonconvex(self.Q, self.sense)
 
     @property
     def size(self) -> Mapping[str, int]:
@@ -155,15 +193,21 @@ class MISDP(Problem):
             "cones": len(self.cones),
             "blocks": len(self.blocks),
             "largest_block": max((block.size for block in self.blocks), default=0),
+            **({"indicators": len(self.indicators)} if self.indicators else {}),
+            **({"quadratic": self.Q.nnz} if self.Q is not None else {}),
         }
 
     def objective(self, x: Array, lam: float | None = None) -> float:
-        """Return c'x + offset."""
-        return float(self.c @ as_vector("x", x, len(self.c)) + self.offset)
+        """Return x'Qx / 2 + c'x + offset."""
+        z = as_vector("x", x, len(self.c))
+        curved = 0.0 if self.Q is None else 0.5 * float(z @ (self.Q @ z))
+        return float(self.c @ z + self.offset) + curved
 
     def objective_scale(self, x: Array, lam: float | None = None) -> float:
-        """Return the sum of the absolute terms of c'x + offset."""
-        return float(np.abs(self.c) @ np.abs(as_vector("x", x, len(self.c))) + abs(self.offset))
+        """Return the sum of the absolute terms of x'Qx / 2 + c'x + offset."""
+        z = np.abs(as_vector("x", x, len(self.c)))
+        curved = 0.0 if self.Q is None else 0.5 * float(z @ (abs(self.Q) @ z))
+        return float(np.abs(self.c) @ z + abs(self.offset)) + curved
 
     def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
         """Return the largest violations, each relative to the size of its terms.
@@ -177,8 +221,8 @@ class MISDP(Problem):
             "bounds" (relative to the bound, at least 1); where there are such: "rows", "cones"
             (by how much the norm exceeds the head), "psd" (minus the smallest eigenvalue),
             "integrality" (distance to the nearest integer, absolute), "rank_one" (the second
-            largest eigenvalue). Those of cones and matrices are relative to their largest entry's
-            size.
+            largest eigenvalue), "indicators" (rows whose binary variable is one, rounded).
+            Those of cones and matrices are relative to their largest entry's size.
         """
         z = as_vector("x", x, len(self.c))
         found = {"bounds": _outside(z, self.lower, self.upper, np.ones(len(z)))}
@@ -195,6 +239,12 @@ class MISDP(Problem):
             if block.rank_one:
                 second = float(values[-2]) if block.size > 1 else 0.0
                 found["rank_one"] = max(found.get("rank_one", 0.0), second)
+        for row in self.indicators:
+            missed = 0.0
+            if round(float(z[row.binary])) == 1:
+                ends = np.array([row.lower]), np.array([row.upper])
+                missed = _outside(row.a @ z, *ends, _sizes(row.a, z, 0.0))
+            found["indicators"] = max(found.get("indicators", 0.0), missed)
         if self.integer.any():
             part = z[self.integer]
             found["integrality"] = float(np.abs(part - np.rint(part)).max())
@@ -225,6 +275,13 @@ class MISDP(Problem):
             arrays["blocks_rank_one"] = np.array([block.rank_one for block in self.blocks])
             if any(block.name for block in self.blocks):
                 values["block_names"] = [block.name for block in self.blocks]
+        if self.indicators:
+            arrays["indicators_a"] = sp.vstack([row.a for row in self.indicators], format="csr")
+            arrays["indicators_binary"] = np.array([r.binary for r in self.indicators], np.int64)
+            arrays["indicators_lower"] = np.array([row.lower for row in self.indicators])
+            arrays["indicators_upper"] = np.array([row.upper for row in self.indicators])
+        if self.Q is not None:
+            arrays["Q"] = self.Q
         return values, arrays
 
     @classmethod
@@ -235,6 +292,7 @@ class MISDP(Problem):
         for name, parts in (
             ("cones", ("F", "g", "size", "rotated")),
             ("blocks", ("F", "F0", "size", "rank_one")),
+            ("indicators", ("a", "binary", "lower", "upper")),
         ):
             keys = [f"{name}_{part}" for part in parts]
             given = [key for key in keys if key in rest]
@@ -244,6 +302,7 @@ class MISDP(Problem):
             stacks[name] = [rest.pop(key) for key in keys] if given else None
         rest["cones"] = unstack_cones(stacks["cones"])
         rest["blocks"] = unstack_blocks(stacks["blocks"], block_names)
+        rest["indicators"] = unstack_indicators(stacks["indicators"])
         return super().from_payload(rest, {})
 
 
@@ -278,6 +337,41 @@ def _mask(given: Any, n: int) -> Array:
             )
     mask.flags.writeable = False
     return mask
+
+
+def _symmetric(Q: sp.csr_array, n: int) -> sp.csr_array:
+    """Return Q, which must be a symmetric matrix of order n."""
+    if Q.shape != (n, n):
+        raise ProblemError(f"Q has shape {Q.shape}; expected ({n}, {n})", "Q")
+    difference = abs(Q - Q.T)
+    worst = float(difference.max())
+    if worst > _CURVED * float(abs(Q).max()):
+        raise ProblemError(
+            f"Q is not symmetric: entries opposite each other differ by {worst:g}; give (Q + Q.T) "
+            "/ 2 if that is what is meant",
+            "Q",
+        )
+    return Q if worst == 0.0 else as_sparse("Q", sp.csr_array(Q / 2.0 + Q.T / 2.0))
+
+
+def _refuse_nonconvex(Q: sp.csr_array, sense: str) -> None:
+    """Raise a ProblemError that names an eigenvalue of the wrong sign."""
+    used = np.flatnonzero(np.diff(Q.indptr))
+    dense = Q[used][:, used].toarray()
+    allowed = _CURVED * float(np.abs(dense).max())
+    with suppress(np.linalg.LinAlgError):
+        # Much cheaper than eigenvalues.
+        np.linalg.cholesky((dense if sense == "min" else -dense) + allowed * np.eye(len(dense)))
+        return
+    values = np.linalg.eigvalsh(dense)
+    worst = float(values[0] if sense == "min" else values[-1])
+    if worst < -allowed if sense == "min" else worst > allowed:
+        kind, wanted = ("minimum", "positive") if sense == "min" else ("maximum", "negative")
+        raise ProblemError(
+            f"Q has the eigenvalue {worst:.6g}; a {kind} needs a {wanted} semidefinite Q: other "
+            "quadratic objectives are not convex",
+            "Q",
+        )
 
 
 def _parts(name: str, given: Any, kind: type) -> tuple[Any, ...]:

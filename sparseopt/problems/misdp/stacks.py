@@ -1,4 +1,4 @@
-"""Cones and blocks of a MISDP from the stacked arrays of a file."""
+"""Cones, blocks and indicators of a MISDP from the stacked arrays of a file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array
 from sparseopt.problems.fields import as_names
 from sparseopt.problems.misdp.cones import SecondOrderCone, SemidefiniteBlock
+from sparseopt.problems.misdp.indicators import IndicatorConstraint
 
-__all__ = ["unstack_blocks", "unstack_cones"]
+__all__ = ["unstack_blocks", "unstack_cones", "unstack_indicators"]
 
 
 def unstack_cones(stack: list[Any] | None) -> list[SecondOrderCone]:
@@ -57,6 +58,36 @@ def unstack_blocks(stack: list[Any] | None, names: Any) -> list[SemidefiniteBloc
     return [
         SemidefiniteBlock(F[a:b], F0[a:b], int(size), bool(one), name)
         for a, b, size, one, name in zip(ends[:-1], ends[1:], sizes, rank_one, names, strict=True)
+    ]
+
+
+def unstack_indicators(stack: list[Any] | None) -> list[IndicatorConstraint]:
+    """Return the indicator constraints of (a, binary, lower, upper), one below the other.
+
+    Parameters
+    ----------
+    stack : list of (a, binary, lower, upper), or None
+
+    Returns
+    -------
+    list of IndicatorConstraint
+    """
+    if stack is None:
+        return []
+    a, *columns = stack
+    binary, lower, upper = map(np.asarray, columns)
+    if binary.ndim != 1 or binary.dtype.kind not in "iu":
+        raise ProblemError("indicators_binary must be a vector of integers", "indicators_binary")
+    for name, ends in (("indicators_lower", lower), ("indicators_upper", upper)):
+        if ends.shape != binary.shape or ends.dtype.kind not in "iuf":
+            raise ProblemError(f"{name} must hold {len(binary)} numbers", name)
+    if np.ndim(a) != 2 or a.shape[0] != len(binary):
+        raise ProblemError(
+            f"indicators_a has shape {np.shape(a)}; expected {len(binary)} rows", "indicators_a"
+        )
+    return [
+        IndicatorConstraint(int(j), a[[k]], float(lower[k]), float(upper[k]))
+        for k, j in enumerate(binary)
     ]
 
 

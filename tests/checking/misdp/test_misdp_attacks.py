@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparseopt import Certificate, Limit, Result, SolveParams, Status, check
+from sparseopt import Certificate, Limit, Result, SolveParams, Status, check, solve
 from sparseopt.checking.misdp.implied import ImpliedBounds
-from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
+from sparseopt.problems import MISDP, IndicatorConstraint, SecondOrderCone, SemidefiniteBlock
 
 MANY = 20
 
@@ -498,3 +498,73 @@ def test_costs_without_a_step_are_not_rounded(costs: Any, integer: Any, x: Any) 
     """Each has something better than x by a fraction of what the first costs have in common."""
     problem = stepped(costs, integer)
     assert verdict(problem, optimal(problem, x, psd=[1.0])) != "verified"
+
+
+# ---- numbers of the standard form: a certificate may not choose its own
+
+
+def conditional() -> tuple[MISDP, np.ndarray]:
+    """The maximum of x + z in [-3, 3] where z = 1 implies x <= 1: 3, with z = 0."""
+    indicator = IndicatorConstraint(0, [0.0, 1.0], upper=1.0)
+    problem = MISDP(
+        c=[1.0, 1.0],
+        lower=[0.0, -3.0],
+        upper=[1.0, 3.0],
+        integer=[0],
+        indicators=[indicator],
+        sense="max",
+    )
+    return problem, np.array([0.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("most", "said"), [(3.0 + 1e-10, "verified"), (1.5, "refuted"), (np.nan, "refuted")]
+)
+def test_an_indicator_with_too_small_a_row(most: float, said: str) -> None:
+    # x + w z <= most with w = most - 1 and the multiplier 1 leaves the costs (1 - w) z.
+    problem, x = conditional()
+    result = optimal(problem, x, rows=[-1.0])
+    bound = most if most > 3.0 else 2.0
+    arrays = {
+        **result.certificate.arrays,
+        "indicator_least": np.array([-3.1]),
+        "indicator_most": np.array([most]),
+    }
+    result = result.with_changes(
+        certificate=Certificate("misdp-leaves", arrays), bound=bound, x=x if most > 3.0 else None
+    )
+    if not most > 3.0:
+        result = result.with_changes(status=Status.NO_SOLUTION, limit=Limit.TIME, objective=None)
+    assert verdict(problem, result) == said
+
+
+def test_a_point_that_leaves_an_indicator() -> None:
+    problem, _ = conditional()
+    assert verdict(problem, optimal(problem, [1.0, 3.0])) == "refuted"
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("quadratic_factor", 1e-6),
+        ("quadratic_costs", 1e-6),
+        ("quadratic_costs", -1e-6),
+        ("quadratic_shift", 1e-6),
+        ("quadratic_factor", np.inf),
+        ("quadratic_factor", None),
+    ],
+)
+def test_a_factor_that_is_not_the_objective(name: str, change: float | None) -> None:
+    problem = MISDP(c=[-1.0, 1.0], Q=[[2.0, 1.0], [1.0, 2.0]], lower=[-9.0, -9.0], integer=[0])
+    result = solve(problem, backend="misdp-bnb")
+    assert verdict(problem, result) == "verified"
+    arrays = dict(result.certificate.arrays)
+    if change is None:
+        del arrays[name]
+    else:
+        arrays[name] = arrays[name] + change
+    changed = result.with_changes(certificate=Certificate("misdp-leaves", arrays))
+    assert verdict(problem, changed) != "verified"
+    # Nor does a bound that is better than the optimum pass.
+    better = result.with_changes(bound=result.bound + 1e-4)
+    assert verdict(problem, better) != "verified"

@@ -12,6 +12,7 @@ from sparseopt import ProblemError
 from sparseopt.problems import (
     MISDP,
     STRS,
+    IndicatorConstraint,
     MISDPBuilder,
     SecondOrderCone,
     SemidefiniteBlock,
@@ -256,3 +257,44 @@ def test_a_solution_of_strs_is_one_of_the_misdp(formulation: str) -> None:
             if angle < 0.1:
                 assert max(misdp.residuals(x).values()) < 1e-12
     np.testing.assert_allclose(best, best_by_supports(problem), rtol=5e-3)
+
+
+def test_indicators_and_quadratic_objectives() -> None:
+    model = MISDPBuilder("max")
+    z = model.variable(lower=0.0, upper=1.0, integer=True)
+    x = model.variables(2)
+    model.indicator(z, (x, np.array([1.0, -2.0])), (z, 3.0), lower=0.0, upper=4.0)
+    model.objective((x, np.ones(2)), offset=1.0, quadratic=[(x, -np.eye(2)), (int(x[0]), -2.0)])
+    problem = model.build()
+    assert problem.size["indicators"] == 1 and problem.size["quadratic"] == 2
+    point = np.array([1.0, 2.0, -1.0])
+    assert problem.objective(point) == 2.0 - 1.0 + 1.0 - 0.5 * (3.0 * 4.0 + 1.0)
+    # 2 + 2 + 3 = 7 is 3 above, in terms of 2 + 2 + 3.
+    assert problem.residuals(point)["indicators"] == pytest.approx(3.0 / 7.0)
+    assert problem.residuals(point * [0.0, 1.0, 1.0])["indicators"] == 0.0
+    again = MISDP.from_payload(*problem.payload())
+    assert again.fingerprint() == problem.fingerprint()
+    plain = problem.with_changes(indicators=(), Q=None)
+    assert not {"indicators_a", "Q"} & set(plain.payload()[1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"Q": np.diag([1.0, -2.0])}, "Q has the eigenvalue -2; a minimum needs a positive semid"),
+        ({"Q": np.eye(2), "sense": "max"}, "Q has the eigenvalue 1; a maximum needs a negative"),
+        ({"Q": np.array([[1.0, 1.0], [0.0, 1.0]])}, "Q is not symmetric"),
+        ({"Q": np.eye(3)}, r"Q has shape \(3, 3\)"),
+        ({"indicators": [IndicatorConstraint(1, [1.0, 0.0], 0.0)]}, "which is not binary"),
+        ({"indicators": [IndicatorConstraint(2, [1.0, 0.0], 0.0)]}, "expected an index in 0..1"),
+        ({"indicators": [IndicatorConstraint(0, [1.0], 0.0)]}, "expected 2 columns"),
+    ],
+)
+def test_wrong_indicators_and_objectives(changes: dict[str, object], message: str) -> None:
+    problem = MISDP(c=[1.0, 1.0], lower=[0.0, 0.0], upper=[1.0, 4.0], integer=[0, 1])
+    with pytest.raises(ProblemError, match=message):
+        problem.with_changes(**changes)
+    with pytest.raises(ProblemError, match="expected an end"):
+        IndicatorConstraint(0, [1.0])
+    with pytest.raises(ProblemError, match="leave nothing"):
+        IndicatorConstraint(0, [1.0], lower=2.0, upper=1.0)

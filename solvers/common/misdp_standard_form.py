@@ -1,0 +1,222 @@
+"""A MISDP in the standard form that engines solve, and the way back.
+
+:mod:`sparseopt.proofs.misdp_standard_form` says what it is. Here are the numbers that it takes: the
+least and the largest value of each indicator's row, and a factor of the objective's matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp_standard_form import (
+    StandardNumbers,
+    curvature_unit,
+    is_standard,
+    standard_problem,
+)
+from sparseopt.result import Result
+
+__all__ = ["StandardForm", "endless_indicators"]
+
+_EPS = float(np.finfo(float).eps)
+_OUT = 1e-9
+"""Values of an indicator's row are moved outwards by this part of their terms, for the checker's
+own bounds may be that much looser."""
+_ZERO = 1e-14
+"""Costs that are left of the quadratic part's, relative to their terms, up to which they are 0."""
+_FAR = 100.0
+"""Minima without constraints that are this far away, relative to the largest cost, are not made the
+origin: differences would cancel."""
+_SHIFTS = 10
+"""Shifts of the matrix that are tried for a factor whose square it exceeds, each four times the
+one before."""
+
+
+class StandardForm:
+    """The standard form of a problem.
+
+    Parameters
+    ----------
+    given : MISDP
+    box : tuple of arrays of shape (n,), optional
+        Bounds that follow from its constraints. Default: its bounds.
+
+    Attributes
+    ----------
+    given : MISDP
+    problem : MISDP
+        The given one, where it is in that form already.
+    """
+
+    def __init__(self, given: MISDP, box: tuple[Array, Array] | None = None) -> None:
+        self.given = self.problem = given
+        if is_standard(given):
+            return
+        ends = box or (given.lower, given.upper)
+        reach = [_range(row.a, *ends) for row in given.indicators]
+        least, most = np.array(reach).reshape(-1, 2).T
+        curved = given.Q is not None
+        objective = (
+            _factorised(given) if curved else (np.zeros((len(given.c), 0)), np.zeros(0), given.c)
+        )
+        factor, shift, costs = objective
+        self._numbers = StandardNumbers(factor, shift, costs, least, most)
+        self.problem = standard_problem(given, self._numbers)
+
+    def down(self, x: Array) -> Array:
+        """Return a point of the given problem as one of the standard form.
+
+        Parameters
+        ----------
+        x : array of shape (n,)
+        """
+        if self.problem is self.given:
+            return x
+        n = len(x)
+        whole = np.zeros(len(self.problem.c))
+        whole[:n] = x
+        at = n
+        if self.given.Q is not None:
+            tail = self._numbers.factor.T @ x + self._numbers.shift
+            whole[n] = 0.5 * float(tail @ tail)
+            at += 1
+        A = sp.csc_array(self.problem.A[:, at:])
+        value = self.problem.A @ whole
+        for slack, entry in enumerate(A.indptr[:-1].tolist()):
+            row = A.indices[entry]
+            over, under = (
+                value[row] - self.problem.row_upper[row],
+                self.problem.row_lower[row] - value[row],
+            )
+            whole[at + slack] = max(0.0, over if A.data[entry] < 0.0 else under)
+        return whole
+
+    def up(self, x: Array) -> Array:
+        """Return a point of the standard form in the given problem."""
+        return x[: len(self.given.c)]
+
+    def answer(self, result: Result) -> Result:
+        """Return a result of the standard form as one of the given problem.
+
+        Parameters
+        ----------
+        result : Result
+        """
+        given = self.given
+        if self.problem is given:
+            return result
+        changes: dict[str, Any] = {}
+        if result.x is not None:
+            x = self.up(result.x)
+            changes = {"x": x, "objective": given.objective(x)}
+            # The square of the factor and the matrix differ by rounding.
+            value = changes["objective"]
+            better, worse = (min, max) if given.sense == "min" else (max, min)
+            if result.bound is not None:
+                changes["bound"] = better(value, result.bound)
+            changes["trace"] = tuple(
+                (s, None if o is None else worse(o, value), None if b is None else better(b, value))
+                for s, o, b in result.trace
+            )
+        certificate = result.certificate
+        if certificate is not None:
+            arrays = dict(certificate.arrays)
+            for name in ("x", "ray", "bend"):
+                if name in arrays:
+                    arrays[name] = self.up(arrays[name])
+            if certificate.kind.endswith("leaves"):
+                numbers = self._numbers
+                if given.indicators:
+                    arrays |= {"indicator_least": numbers.least, "indicator_most": numbers.most}
+                if given.Q is not None:
+                    arrays |= {
+                        "quadratic_factor": numbers.factor,
+                        "quadratic_shift": numbers.shift,
+                        "quadratic_costs": numbers.costs,
+                    }
+            keep = certificate.kind != "curve" or given.Q is None
+            changes["certificate"] = replace(certificate, arrays=arrays) if keep else None
+        return result.with_changes(**changes)
+
+
+def endless_indicators(problem: MISDP) -> list[int]:
+    """Return the indicators whose rows have no bounds that follow from those of the variables.
+
+    Parameters
+    ----------
+    problem : MISDP
+    """
+    found = []
+    for i, row in enumerate(problem.indicators):
+        low, high = _range(row.a, problem.lower, problem.upper)
+        if (low == -np.inf and row.lower > -np.inf) or (high == np.inf and row.upper < np.inf):
+            found.append(i)
+    return found
+
+
+def _range(a: sp.csr_array, lower: Array, upper: Array) -> tuple[float, float]:
+    """Return the least and the largest value of a'x in a box, moved outwards."""
+    ends = a.data * lower[a.indices], a.data * upper[a.indices]
+    low, high = (f(*ends) for f in (np.minimum, np.maximum))
+    sizes = [max(1.0, float(np.abs(part).sum())) for part in (low, high)]
+    return float(low.sum()) - _OUT * sizes[0], float(high.sum()) + _OUT * sizes[1]
+
+
+def _factorised(problem: MISDP) -> tuple[Array, Array, Array]:
+    """Return L, h and the costs that are left.
+
+    s L L' is below the matrix if that can be, so that nothing need be charged: the rest is then
+    diagonally dominant. A singular matrix is factorised with pivots, up to rounding. Where all
+    variables have bounds, h is zero: it is there to give them some.
+
+    Notes
+    -----
+    O(n^3), for the rows that are not empty.
+    """
+    used = np.flatnonzero(np.diff(problem.Q.indptr))
+    sign = 1.0 if problem.sense == "min" else -1.0
+    unit = curvature_unit(problem)
+    H = sign * problem.Q[used][:, used].toarray() / unit
+    n = len(used)
+    L = _below(H)
+    if L is None:
+        packed, pivots, rank, _ = scipy.linalg.lapack.dpstrf(H, lower=1)
+        L = np.zeros((n, rank))
+        L[pivots - 1] = np.tril(packed)[:, :rank]
+    whole = np.zeros((len(problem.c), L.shape[1]))
+    whole[used] = L
+    ends = np.concatenate([problem.lower[used], problem.upper[used]])
+    shift = np.linalg.lstsq(L, sign * problem.c[used] / unit, rcond=None)[0]
+    size = max(unit, float(np.abs(problem.c).max()), abs(problem.offset))
+    if np.isfinite(ends).all() or unit * float(shift @ shift) > _FAR * size:
+        return whole, np.zeros(len(shift)), problem.c
+    costs = problem.c.copy()
+    terms = np.abs(costs[used]) + unit * (np.abs(L) @ np.abs(shift))
+    costs[used] -= sign * unit * (L @ shift)
+    costs[used[np.abs(costs[used]) <= _ZERO * terms]] = 0.0
+    return whole, shift, costs
+
+
+def _below(H: Array) -> Array | None:
+    """Return a triangular L for which H - L L' is diagonally dominant; None for a singular H."""
+    n = len(H)
+    shift = 8.0 * _EPS * n
+    for _ in range(_SHIFTS):
+        try:
+            L = np.linalg.cholesky(H - shift * np.eye(n))
+        except np.linalg.LinAlgError:
+            return None
+        E = H - L @ L.T
+        error = _EPS * ((n + 4.0) * (np.abs(L) @ np.abs(L).T) + np.abs(H))
+        beside = (np.abs(E) + error).sum(axis=1) - np.abs(np.diagonal(E))
+        if (2.0 * beside <= np.diagonal(E)).all():
+            return L
+        shift *= 4.0
+    return None
