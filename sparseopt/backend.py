@@ -147,7 +147,19 @@ class Option:
 class Progress:
     """A sign of life of a long solve.
 
-    `fraction` is in [0, 1] where it can be estimated; `text` is short and for a person.
+    Attributes
+    ----------
+    seconds : float
+    text : str
+        Short, for a person.
+    fraction : float or None
+        In [0, 1], where it can be estimated.
+    objective, bound : float or None
+        Of the incumbent, and proven, in the problem's own sense.
+    nodes, open : int or None
+        Of a tree search: done, and waiting.
+    x : array of shape (n,) or None
+        The incumbent, a copy; engines for MISDP state it.
     """
 
     seconds: float
@@ -155,6 +167,9 @@ class Progress:
     fraction: float | None = None
     objective: float | None = None
     bound: float | None = None
+    nodes: int | None = None
+    open: int | None = None
+    x: np.ndarray[Any, Any] | None = None
 
 
 class Cancel:
@@ -200,12 +215,15 @@ class Control:
         The listener; it ends the solve by returning False.
     cancel : Cancel or None
         The caller's token.
+    up : callable or None
+        Maps a point of what a backend works on to one of the problem, for the listener.
     """
 
     params: SolveParams
     warm_start: Any = None
     on_progress: Callable[[Progress], object] | None = None
     cancel: Cancel | None = None
+    up: Callable[[Any], Any] | None = None
     started: float = field(default_factory=time.perf_counter)
     build_time: float = 0.0
     excluded: float = 0.0
@@ -258,6 +276,9 @@ class Control:
         now = time.perf_counter()
         if now - self._reported >= every:
             self._reported = now
+            if details.get("x") is not None:
+                x = np.array(details["x"])
+                details["x"] = x if self.up is None else np.array(self.up(x))
             if self.on_progress(Progress(self.elapsed, text, **details)) is False:
                 self.interrupted = True
 

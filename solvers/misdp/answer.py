@@ -121,7 +121,7 @@ def _feasible(search: MISDPSearch) -> tuple[Array | None, Result | None]:
     problem = search.problem
     feasibility = problem.with_changes(c=np.zeros(len(problem.c)), offset=0.0)
     found = MISDPSearch(feasibility, search.options, search.control)
-    tree = found.tree(found.conic, first=True)
+    tree = found.tree(found.conic, first=True, reports=False)
     limit = tree.run()
     if found.points.best is not None:
         return found.points.best, None

@@ -88,6 +88,7 @@ class SemidefiniteBranchAndBound(Backend):
         with control.building():
             form = standard(problem)
             merged = merge(form.problem)
+        control.up = lambda x: form.up(merged.up(x))
         search = MISDPSearch(merged.problem, options, control)
         start_points(search.points, control, form, merged)
         ended = without_optimum(search)

@@ -170,6 +170,14 @@ nodes."""
 LOCAL_SEARCH_INTEGER = 100
 """The same where all variables are integers, so that a neighbour is a point."""
 
+# ---- The log
+
+LOG_SECONDS = 2.0
+"""Seconds between two lines without a new incumbent."""
+
+LOG_HEADING = 25
+"""Lines after which the heading is printed again."""
+
 # ---- Cuts and masters
 
 CUT_VIOLATED = 1e-8

@@ -17,6 +17,7 @@ from .heuristics import Heuristics
 from .node import IntegerLeaf, IntegerLeaves, IntegerNode, OpenNodes
 from .points import IncumbentFinder
 from .propagation import Propagation
+from .search_log import SearchLog
 from .settings import ENDLESS_NODES, NODE_GAP, OBJECTIVE_ROUNDING, WARM_NUMBERS
 
 __all__ = ["IntegerTree", "TreeSettings"]
@@ -38,6 +39,8 @@ class TreeSettings:
         Numbers of the certificate.
     first : bool
         Whether the first feasible point ends the search.
+    reports : bool
+        Whether it reports its progress: not where its objective is not the problem's.
     """
 
     rel_gap: float
@@ -47,6 +50,7 @@ class TreeSettings:
     dive_every: int = 50
     capacity: int = 20_000_000
     first: bool = False
+    reports: bool = True
 
 
 class IntegerTree:
@@ -98,6 +102,7 @@ class IntegerTree:
         self.unresolved = 0
         self.direction: Array | None = None
         self.trace: list[tuple[float, float | None, float | None]] = []
+        self._log = SearchLog(control)
         self._whole = problem.integer
         self._costs = PseudoCosts(int(problem.integer.sum()), settings.branching)
         self._open_nodes = OpenNodes()
@@ -166,6 +171,13 @@ class IntegerTree:
 
     def run(self) -> Limit | None:
         """Search until the gap is closed, nothing is open, or a limit is reached."""
+        limit = self._run()
+        if self.settings.reports:
+            objective, bound = self._stated(self.points.value), self._stated(self.bound)
+            self._log.line(self.nodes, len(self._open_nodes), bound, objective, last=True)
+        return limit
+
+    def _run(self) -> Limit | None:
         while len(self._open_nodes):
             limit = self.control.limit()
             if limit is None and self.settings.node_limit is not None:
@@ -216,12 +228,21 @@ class IntegerTree:
     def record(self) -> None:
         """Write the trace, and report the progress."""
         objective, bound = self._stated(self.points.value), self._stated(self.bound)
-        if not self.trace or self.trace[-1][1:] != (objective, bound):
+        better = not self.trace or self.trace[-1][1] != objective
+        if better or self.trace[-1][2] != bound:
             self.trace.append((self.control.elapsed, objective, bound))
+        if not self.settings.reports:
+            return
+        open_nodes = len(self._open_nodes)
+        self._log.line(self.nodes, open_nodes, bound, objective)
         self.control.progress(
-            f"{self.nodes} nodes, {len(self._open_nodes)} open",
+            f"{self.nodes} nodes, {open_nodes} open",
+            every=0.0 if better and objective is not None else 0.2,
             objective=objective,
             bound=bound,
+            nodes=self.nodes,
+            open=open_nodes,
+            x=self.points.best,
         )
 
     def _stated(self, value: float) -> float | None:
