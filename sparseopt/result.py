@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from enum import StrEnum
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from sparseopt.paths.base import PathResult
 from sparseopt.problems.base import Array, Problem
 from sparseopt.verbs import borrows
 
-__all__ = ["Certificate", "Limit", "Result", "Status", "Verdict", "relative_gap"]
+__all__ = ["Certificate", "Limit", "Result", "Solution", "Status", "Verdict", "relative_gap"]
 
 
 class Status(StrEnum):
@@ -89,6 +89,22 @@ class Certificate:
     kind: str
     arrays: Mapping[str, Array] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Solution(NamedTuple):
+    """One of several points.
+
+    Attributes
+    ----------
+    x : array of shape (n,)
+    objective : float
+    among_best : bool
+        Whether no point of other integers outside the pool is better, as the certificate proves.
+    """
+
+    x: Array
+    objective: float
+    among_best: bool
 
 
 def relative_gap(objective: float | None, bound: float | None, unit: float = 1.0) -> float | None:
@@ -219,6 +235,19 @@ class Result(Card):
         _freeze(x)
         return replace(self, x=x, duals=_views(self.duals), certificate=proof)
 
+    @property
+    def pool(self) -> tuple[Solution, ...]:
+        """The best points of different integers, where several were asked for; best first."""
+        arrays = {} if self.certificate is None else self.certificate.arrays
+        if "pool_x" not in arrays:
+            return ()
+        sign = -1.0 if getattr(self.problem, "sense", "min") == "max" else 1.0
+        end = sign * float(arrays["pool_bound"][0])
+        return tuple(
+            Solution(x, float(value), sign * float(value) <= end + 1e-9 * abs(float(value)))
+            for x, value in zip(arrays["pool_x"], arrays["pool_objective"], strict=True)
+        )
+
     def residuals(self) -> dict[str, float]:
         """Violations of the constraints by `x`, by name (needs the problem and a point)."""
         if self.problem is None or self.x is None:
@@ -302,6 +331,9 @@ class Result(Card):
             path.parameter if path is not None else "lam": self.last_lam,
             "nonzero": self.coefficients if named else None,
             "time": f"{self.build_time + self.solve_time:.3g} s, check {self.check_time:.3g} s",
+            "solutions": f"{len(self.pool)}, the last {self.pool[-1].objective:.10g}"
+            if self.pool
+            else None,
             "notes": "; ".join(self.notes) or None,
         }
 

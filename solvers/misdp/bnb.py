@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sparseopt.backend import Backend, Control, Feature, Option
+from sparseopt.errors import UnsupportedProblem
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem
 from sparseopt.problems.misdp.problem import MISDP
@@ -13,7 +16,8 @@ from sparseopt.result import Result
 
 from .answer import answer, standard, start_points, without_optimum
 from .conic_solvers import RELAXATIONS
-from .merging import merge
+from .merging import Merged, merge
+from .rank_one import ranked_blocks
 
 __all__ = ["SemidefiniteBranchAndBound"]
 
@@ -77,6 +81,12 @@ class SemidefiniteBranchAndBound(Backend):
         "certificate_numbers": Option(
             int, 20_000_000, "leave out a certificate of more numbers than this", low=0
         ),
+        "solutions": Option(
+            int, 1, "how many choices of the integers to find, the best ones (result.pool)", low=1
+        ),
+        "solutions_gap": Option(
+            float, np.inf, "how far, relative to the best, their objectives may be away", low=0.0
+        ),
     }
 
     def _solve(
@@ -84,16 +94,37 @@ class SemidefiniteBranchAndBound(Backend):
     ) -> Result:
         assert isinstance(problem, MISDP)
         from .search import MISDPSearch
+        from .solution_pool import SolutionPool
 
         with control.building():
             form = standard(problem)
-            merged = merge(form.problem)
+            # Merged integers stand for several choices.
+            merged = merge(form.problem) if options["solutions"] == 1 else Merged(form.problem, [])
         control.up = lambda x: form.up(merged.up(x))
         search = MISDPSearch(merged.problem, options, control)
+        pool: SolutionPool | None = None
+        if options["solutions"] > 1:
+            if ranked_blocks(problem):
+                raise UnsupportedProblem(
+                    f"{self.name} finds one solution where matrices must have rank one: leave the "
+                    "option solutions out"
+                )
+            pool = SolutionPool(
+                search.problem,
+                search.propagation,
+                search.conic,
+                control,
+                options["solutions"],
+                options["solutions_gap"],
+            )
+            search.points = pool
         start_points(search.points, control, form, merged)
         ended = without_optimum(search)
         if ended is not None:
             return form.answer(merged.answer(ended))
         tree = search.tree(search.conic)
         limit = tree.run()
-        return form.answer(merged.answer(answer(search, tree, limit)))
+        if pool is None:
+            return form.answer(merged.answer(answer(search, tree, limit)))
+        pool.close()
+        return pool.answer(form.answer(answer(search, tree, limit)), tree, form)

@@ -50,13 +50,17 @@ class IntegerNode:
 
 @dataclass(frozen=True, eq=False)
 class IntegerLeaf:
-    """A box that is done with: nothing in it is better than `bound`."""
+    """A box that is done with: nothing in it is better than `bound`.
+
+    `integers` are the only ones in it, where that is how it ended.
+    """
 
     lower: Array
     upper: Array
     multipliers: ConicMultipliers | None
     infeasible: bool
     bound: float
+    integers: Array | None = None
 
 
 @dataclass(eq=False)

@@ -57,7 +57,11 @@ class OuterApproximationBackend(Backend):
         }
     )
     options: ClassVar[Mapping[str, Option]] = {
-        **SemidefiniteBranchAndBound.options,
+        **{
+            name: option
+            for name, option in SemidefiniteBranchAndBound.options.items()
+            if not name.startswith("solutions")
+        },
         "master": Option(
             str,
             "highs",

@@ -64,12 +64,18 @@ class IncumbentFinder:
         return self._conic.judge.threshold(self.value)
 
     def offer(self, x: Array) -> bool:
-        """Take x, whose integers are rounded, if it is feasible; True where it is the best."""
+        """Take x, whose integers are rounded, if it is feasible; True where it is kept."""
         x = np.clip(x, self.problem.lower, self.problem.upper)
         x[self._whole] = np.rint(x[self._whole])
         if not np.isfinite(x).all() or self._missed(x) > POINT_ALLOWED:
             return False
-        value = float(self._conic.form.costs @ x)
+        return self._keep(x, float(self._conic.form.costs @ x))
+
+    def goal(self, integers: Array) -> float:
+        """Return the costs from which on a bound settles these integers (q,)."""
+        return self.value
+
+    def _keep(self, x: Array, value: float) -> bool:
         if value >= self.value:
             return False
         self.best, self.value = x, value

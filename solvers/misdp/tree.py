@@ -333,18 +333,19 @@ class IntegerTree:
         points = self.points
         if not found.infeasible:
             points.take(found, node.box)
-            if found.bound < points.value - self.slack:
+            integers = node.box[0][self._whole]
+            if found.bound < points.goal(integers) - self.slack:
                 again = self.bounding.settle(
                     node.box, found, lambda other: points.take(other, node.box)
                 )
                 again = self._rounded(again)
                 if again.infeasible or again.bound > found.bound:
                     found = again
-            if found.bound < points.value - self.slack:
+            if found.bound < points.goal(integers) - self.slack:
                 self.unresolved += 1
-        self._leaf(node, found)
+        self._leaf(node, found, node.box[0][self._whole])
 
-    def _leaf(self, node: IntegerNode, found: Relaxed) -> None:
+    def _leaf(self, node: IntegerNode, found: Relaxed, integers: Array | None = None) -> None:
         self.leaves.add(
             IntegerLeaf(
                 node.lower,
@@ -352,12 +353,13 @@ class IntegerTree:
                 found.multipliers,
                 found.infeasible,
                 np.inf if found.infeasible else found.bound,
+                integers,
             )
         )
 
     def _empty(self, node: IntegerNode) -> None:
         """Close a node that propagation empties: nothing there is better than the incumbent."""
-        none = self.points.best is None
+        none = bool(np.isinf(self.points.value))
         self.leaves.add(
             IntegerLeaf(node.lower, node.upper, None, none, np.inf if none else self.points.value)
         )

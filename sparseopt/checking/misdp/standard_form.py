@@ -158,7 +158,7 @@ def _charge(problem: MISDP, numbers: StandardNumbers, size: Array) -> float:
         )
     rounding = 4.0 * _EPS * unit * (r + 4.0) * float(numbers.shift @ numbers.shift)
     charge = float(np.minimum(by_bounds, by_curvature).sum())
-    return charge * (1.0 + 1e-9) + rounding
+    return float(charge * (1.0 + 1e-9) + rounding)
 
 
 def _numbers(arrays: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Array:

@@ -42,6 +42,11 @@ or has the right sign. Where only rounding is in the way the bound is unproven.
 **"rank-one-leaves"** does the same for matrices of rank one, by boxes of their entries:
 :mod:`sparseopt.checking.misdp.ranks`.
 
+**A pool** is three more arrays of "misdp-leaves": ``pool_x`` (k, n), feasible points of different
+integers, ``pool_objective`` (k,), and ``pool_bound`` (1,): no feasible point of other integers is
+better, or with the infinity of the wrong side there is none. A leaf whose only integers are those
+of a point in the pool needs no proof of that.
+
 **"ray"** proves that the problem is unbounded, with ``x``, a feasible point, and ``ray``, a
 direction in which every constraint stays met and the objective improves; integer variables move by
 integers. **"curve"** does so where there is no ray, by ``x``, ``ray``, ``bend`` and ``cross``:
@@ -51,7 +56,7 @@ x + s ray + s^2 bend is feasible for s = 0, 1, 2, ... (:mod:`sparseopt.checking.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -106,6 +111,8 @@ def verify(problem: MISDP, result: Result, findings: Findings) -> None:
             findings.doubt("there is no bound that a certificate could prove")
         else:
             _verify_claim(problem, result, result.bound, findings)
+        if result.certificate is not None and "pool_x" in result.certificate.arrays:
+            _verify_pool(problem, result, findings)
     except Malformed as error:
         findings.refute(f"the certificate is malformed: {error}")
     except TooEntangled as error:
@@ -198,11 +205,17 @@ def _matrix(arrays: Mapping[str, Array], name: str, rows: int, columns: int) -> 
     return np.asarray(array, dtype=float)
 
 
-def _verify_claim(problem: MISDP, result: Result, bound: float | None, findings: Findings) -> None:
+def _verify_claim(
+    problem: MISDP,
+    result: Result,
+    bound: float | None,
+    findings: Findings,
+    members: Collection[bytes] = (),
+) -> None:
     """Prove a bound, or with None that nothing is feasible, by the standard form."""
     certificate = result.certificate
     if is_standard(problem):
-        _verify_leaves(problem, result, bound, findings)
+        _verify_leaves(problem, result, bound, findings, members)
     elif certificate is None or not certificate.kind.endswith("leaves"):
         findings.doubt("there are no leaves that could prove the claim")
     else:
@@ -215,15 +228,60 @@ def _verify_claim(problem: MISDP, result: Result, bound: float | None, findings:
             return
         if bound is not None:
             bound += charge if problem.sense == "min" else -charge
-        _verify_leaves(standard, result, bound, findings)
+        _verify_leaves(standard, result, bound, findings, members)
 
 
-def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings: Findings) -> None:
-    """Prove a bound, or with None that nothing is feasible."""
+def _verify_pool(problem: MISDP, result: Result, findings: Findings) -> None:
+    """Check the points of a pool, and prove what is stated of all other integers."""
+    assert result.certificate is not None
+    arrays = result.certificate.arrays
+    X = np.asarray(arrays["pool_x"])
+    values, end = (np.asarray(arrays.get(f"pool_{name}")) for name in ("objective", "bound"))
+    if X.ndim != 2 or X.dtype.kind != "f" or X.shape[1] != len(problem.c):
+        raise Malformed(f"pool_x is not a matrix of {len(problem.c)} columns")
+    if (
+        values.shape != X.shape[:1]
+        or end.shape != (1,)
+        or {values.dtype.kind, end.dtype.kind} != {"f"}
+    ):
+        raise Malformed("pool_objective and pool_bound do not fit pool_x")
+    members: set[bytes] = set()
+    for x, value in zip(X, values.tolist(), strict=True):
+        point = check_point(problem, x, findings)
+        if point is None:
+            return
+        members.add((point[problem.integer] + 0.0).tobytes())
+        missed = abs(problem.objective(point) - value)
+        if not missed <= OBJECTIVE * max(_unit(problem, value), problem.objective_scale(point)):
+            findings.refute(f"a point of the pool has another objective than {value:.12g}")
+    if len(members) < len(X):
+        findings.refute("two points of the pool have the same integers")
+    bound = float(end[0])
+    if findings.refuted:
+        return
+    sign = 1.0 if problem.sense == "min" else -1.0
+    if np.isnan(bound):
+        raise Malformed("pool_bound is no number")
+    if bound == -sign * np.inf:
+        findings.doubt("nothing is known of the integers outside the pool")
+        return
+    _verify_claim(problem, result, None if np.isinf(bound) else bound, findings, members)
+
+
+def _verify_leaves(
+    problem: MISDP,
+    result: Result,
+    bound: float | None,
+    findings: Findings,
+    members: Collection[bytes] = (),
+) -> None:
+    """Prove a bound, or with None that nothing is feasible, of all integers but `members`."""
     if result.certificate is not None and result.certificate.kind == "rank-one-leaves":
         verify_boxes(problem, result, bound, findings, _verify_leaves)
         return
     claim = "nothing is feasible" if bound is None else f"nothing is better than {bound:.12g}"
+    if members:
+        claim = f"outside the pool of {len(members)} {claim}"
     unit = 0.0 if bound is None else _unit(problem, bound)
     if result.certificate is not None and result.certificate.kind == "misdp-leaves":
         problem = merged_problem(problem, result.certificate.arrays)
@@ -242,7 +300,7 @@ def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings
         return
     duality = WeakDuality(problem)
     leaves = Leaves.read(problem, duality.widths, certificate.arrays)
-    if bound is None and not leaves.infeasible.all():
+    if bound is None and not members and not leaves.infeasible.all():
         findings.refute(
             f"leaf {int(np.argmin(leaves.infeasible))} is not said to be infeasible, the problem is"
         )
@@ -258,7 +316,7 @@ def _verify_leaves(problem: MISDP, result: Result, bound: float | None, findings
     proof = _ProofOfLeaves(problem, duality, implied, box, bound, cutoff, step, target)
     for k in range(len(leaves)):
         found = proof.failure(leaves, k)
-        if found is None:
+        if found is None or (members and proof.integers(leaves, k) in members):
             continue
         message, only_rounding = found
         if only_rounding:
@@ -285,6 +343,17 @@ class _ProofOfLeaves:
     target: float
     """What costs, as a minimisation and without the offset, must reach on leaves with points."""
 
+    def integers(self, leaves: Leaves, k: int) -> bytes | None:
+        """Return the integers of a leaf that holds no others, else None."""
+        whole = self.problem.integer
+        low, high = (end.copy() for end in self.box)
+        low[whole] = np.maximum(low[whole], leaves.lower[k])
+        high[whole] = np.minimum(high[whole], leaves.upper[k])
+        tight = self.implied.tighten(low, high, self.cutoff)
+        if tight is None or (tight[0][whole] < tight[1][whole]).any():
+            return None
+        return bytes((tight[0][whole] + 0.0).tobytes())
+
     def failure(self, leaves: Leaves, k: int) -> tuple[str, bool] | None:
         """Return what is wrong with a leaf, and whether only rounding is; None if it is proven."""
         whole = self.problem.integer
@@ -294,6 +363,8 @@ class _ProofOfLeaves:
         if (low > high).any():
             return None
         farkas = bool(leaves.infeasible[k])
+        if self.bound is None and not farkas:
+            return f"leaf {k} is not said to be infeasible", False
         found = self.duality.bound(low, high, leaves.dual[k], farkas)
         if self._enough(found, found.value, farkas):
             return None
