@@ -32,7 +32,7 @@ from .products import rough_product
 from .program import ScaledProgram
 from .recorder import Recorder, assemble, mismatch
 from .run_columns import solve_columns
-from .settings import DOUBTFUL, MISMATCH
+from .settings import DOUBTFUL, LOST, MISMATCH
 from .start import Start, crash, make_optimal, optimal_from, top_basis
 from .state import State
 
@@ -245,16 +245,16 @@ class HomotopySolve:
 
     def _precisely(self, start: Start, end: float, outcome: Ending) -> Ending:
         """Walk the path again in 106 bits, where digits were lost; return the better outcome."""
-        doubtful = outcome.doubt > DOUBTFUL or outcome.reason == "slow_progress"
+        lost = outcome.doubt > LOST or outcome.reason == "slow_progress"
         for part in self.recorder.parts:
             whole = np.array([0, len(part)])
             off = mismatch(self.canonical, self.program, part, whole)
-            doubtful = doubtful or bool((off > MISMATCH).any())
-        if start.basis is None or not doubtful:
+            lost = lost or bool((off > MISMATCH).any())
+        if start.basis is None or not (lost or outcome.doubt > DOUBTFUL):
             return outcome
         # a walk that lost its way may have pivoted much more than there is to do
         likely = min(outcome.pivots, 4 * (self.recorder.count + self.program.n))
-        walk_again = affordable(self.program, likely)
+        walk_again = affordable(self.program, likely, lost)
         self.control.notes.append(ILL_CONDITIONED[walk_again])
         if not walk_again:
             return outcome

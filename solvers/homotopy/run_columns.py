@@ -28,6 +28,7 @@ from .settings import (
     COLUMN_ENTRIES,
     COLUMN_SEGMENTS,
     DOUBTFUL,
+    LOST,
     MISMATCH,
     NO_RULE,
     RAY_NOISE,
@@ -160,12 +161,14 @@ def _precisely(
         return None if limit is None else limit.value
 
     one = problem.column(0).canonical()
-    doubtful = []
+    doubtful, for_certain = [], False
     for part, (_, ended, segments) in enumerate(walked):
-        lost = (ended.doubt > DOUBTFUL) | (ended.reason == core.STALLED) & (ended.pivots > 0)
+        lost = (ended.doubt > LOST) | (ended.reason == core.STALLED) & (ended.pivots > 0)
         ptr = np.concatenate([[0], ended.ends])
         if (np.diff(ptr) > 0).all():
             lost |= mismatch(one, program, segments, ptr) > MISMATCH
+        for_certain |= bool(lost.any())
+        lost |= ended.doubt > DOUBTFUL
         doubtful += [(part, int(column)) for column in np.flatnonzero(lost)]
     counts = [np.diff(ended.ends, prepend=0) for _, ended, _ in walked]
     pivots = sum(
@@ -174,7 +177,7 @@ def _precisely(
     )
     if not doubtful:
         return walked
-    walk_again = affordable(program, pivots, len(doubtful))
+    walk_again = affordable(program, pivots, for_certain, len(doubtful))
     control.notes.append(ILL_CONDITIONED[walk_again])
     if not walk_again:
         return walked

@@ -175,11 +175,17 @@ DOUBTFUL = 1e4
 """Sign of lost digits (DOUBT of :mod:`tableau`) from which on a path is walked again in 106 bits:
 of the sixteen digits ten are to be left, and errors add up from pivot to pivot."""
 
+LOST = 1e8
+"""The sign from which on half of the digits are gone: worth all of the seconds below."""
+
 MISMATCH = 1e-10
 """Difference of an objective and its costs, relative, from which on it is, too."""
 
 PRECISE_SECONDS = 10.0
-"""Estimated time up to which it is; beyond, the path is kept as far as it can be trusted."""
+"""Estimated time up to which it is where digits were lost; beyond, the path is kept."""
+
+PRECISE_SECONDS_IN_DOUBT = 1.25
+"""The same below :data:`LOST`, where most paths are right as they are."""
 
 PRECISE_TIE = 1e-26
 """Slacks that count as used up, relative, in 106 bits; of an ill-conditioned kernel more."""

@@ -7,7 +7,9 @@ import raw_data
 from thorough import first
 
 import sparseopt
+from sparseopt import generators
 from sparseopt.problems import CLIME, LPD, DantzigSelector
+from sparseopt.result import Status, Verdict
 
 REGULAR = 1e10
 """Condition number of columns, in units of their own, up to which a path is to be verified."""
@@ -79,3 +81,10 @@ def test_rounding_at_the_very_end_is_no_event(model, seed):
     """Products of values that are rounding themselves ended paths at lam = 1e-17, unbounded."""
     for _ in range(2):
         assert list(random_models.complaints(model, seed)) == []
+
+
+def test_a_walk_of_many_pivots_that_lost_digits_is_walked_again():
+    problem = generators.generate("differential-network-4.4", seed=1921, n=30, d=5, sparsity=0.2)
+    result = sparseopt.solve(problem)
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert any("106 bits" in note for note in result.notes)
