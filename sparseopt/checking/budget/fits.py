@@ -9,6 +9,7 @@ Newton's method.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 else:
     special = Deferred("scipy.special")
 
-__all__ = ["logistic_fits", "support_losses"]
+__all__ = ["Observations", "logistic_fits", "support_losses"]
 
 _ENTRIES = 1 << 21
 """Entries of X that are gathered at once."""
@@ -37,6 +38,8 @@ _NARROW = 1e-2
 """Sine of an angle below which the columns themselves are factorised, not those reduced before."""
 _REDUCED = 300
 """Columns up to which X, where it fits into memory, is reduced to a triangle at first."""
+_PATTERNS = 16
+"""Neighbours up to which equal observations are counted."""
 _LEFT = 2e-13
 """Newton decrement, squared, at which a fit ends: twice what it may still gain."""
 
@@ -73,7 +76,8 @@ def support_losses(problem: L0GraphicalModel, supports: Array) -> Array:
             chosen = candidates.index[candidates.ptr[node[some]][:, None] + place]
             columns, target = _columns(X, chosen, node[some])
             if problem.loss == "ising":
-                out[some] = logistic_fits(columns * target[:, None, :], problem.ridge)[1]
+                observations = Observations.of(columns * target[:, None, :])
+                out[some] = logistic_fits(observations, problem.ridge)[1]
                 continue
             out[some], sine = _squares(columns, target, problem.ridge * n)
             for at in np.flatnonzero(sine < _NARROW)[:, None] if reduced else ():
@@ -115,13 +119,64 @@ def _squares(columns: Array, target: Array, shift: float) -> tuple[Array, Array]
     return out, sine
 
 
-def logistic_fits(Z: Array, ridge: float) -> tuple[Array, Array]:
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Neighbours times the node, for many sets at once; equal observations stand once, with weight.
+
+    Attributes
+    ----------
+    Z : array of shape (sets, k, r) or (1, k, r)
+        The latter where all sets have the same.
+    weight : array of shape (sets, r)
+        Sums to one for each set.
+    """
+
+    Z: Array
+    weight: Array
+
+    @classmethod
+    def of(cls, Z: Array) -> Observations:
+        """Collect those of sets of k neighbours whose values are -1 and 1.
+
+        Parameters
+        ----------
+        Z : array of shape (sets, k, n)
+        """
+        count, k, n = Z.shape
+        signs = Z > 0.0
+        if k > _PATTERNS or 2**k >= n or not (np.abs(Z) == 1.0).all():
+            return cls(Z, np.full((count, n), 1.0 / n))
+        code = np.arange(count)[:, None] << k | signs[:, 0]
+        for j in range(1, k):
+            code |= signs[:, j].astype(np.int64) << j
+        weight = np.bincount(code.ravel(), minlength=count << k).reshape(count, -1) / n
+        patterns = 2.0 * (np.arange(2**k) >> np.arange(k)[:, None] & 1) - 1.0
+        return cls(patterns[None], weight)
+
+    def __getitem__(self, sets: Array) -> Observations:
+        """Return those of some sets."""
+        return Observations(self.Z if len(self.Z) == 1 else self.Z[sets], self.weight[sets])
+
+    def along(self, beta: Array) -> Array:
+        """Return z beta of each set's coefficients, shape (sets, r)."""
+        return np.asarray((beta[:, None, :] @ self.Z)[:, 0])
+
+    def means(self, values: Array) -> Array:
+        """Return the weighted means of z times a value each, shape (sets, k)."""
+        return np.asarray((self.Z @ (self.weight * values)[:, :, None])[:, :, 0])
+
+    def squares(self, values: Array) -> Array:
+        """Return the weighted means of z z' times a value each, shape (sets, k, k)."""
+        weighted = self.Z * (self.weight * values)[:, None, :]
+        return np.asarray(weighted @ self.Z.transpose(0, 2, 1))
+
+
+def logistic_fits(observations: Observations, ridge: float) -> tuple[Array, Array]:
     """Minimise mean log(1 + exp(-z beta)) + ridge |beta|^2 for many sets at once.
 
     Parameters
     ----------
-    Z : array of shape (sets, k, n)
-        Neighbours times the node.
+    observations : Observations
     ridge : float
 
     Returns
@@ -129,27 +184,28 @@ def logistic_fits(Z: Array, ridge: float) -> tuple[Array, Array]:
     beta, loss : arrays of shapes (sets, k) and (sets,)
         Where the neighbours separate the node's values, those at which the loss all but vanishes.
     """
-    count, k, n = Z.shape
+    count, k = len(observations.weight), observations.Z.shape[1]
     beta, loss = np.zeros((count, k)), np.full(count, np.log(2.0))
     left = np.arange(count)
     for _ in range(_STEPS):
-        z, b = Z[left], beta[left]
-        p = special.expit(-(b[:, None, :] @ z)[:, 0])
-        slope = (z @ p[:, :, None])[:, :, 0] / n - 2.0 * ridge * b
-        curvature = (z * (p - p * p)[:, None, :]) @ z.transpose(0, 2, 1) / n
+        some, b = observations[left], beta[left]
+        p = special.expit(-some.along(b))
+        slope = some.means(p) - 2.0 * ridge * b
+        curvature = some.squares(p - p * p)
         # A copy of other neighbours, or a separating set, leaves some direction flat.
         flat = 2.0 * ridge + 1e-13 * np.trace(curvature, axis1=1, axis2=2) / k + 1e-300
         curvature += flat[:, None, None] * np.eye(k)
         step = np.linalg.solve(curvature, slope[:, :, None])[:, :, 0]
         gain = (slope * step).sum(axis=1)
         going = gain > _LEFT
-        left, z, b, step, gain = (a[going] for a in (left, z, b, step, gain))
+        left, b, step, gain = (a[going] for a in (left, b, step, gain))
+        some = some[going]
         if len(left) == 0:
             break
         length = np.ones(len(left))
         for _ in range(_HALVINGS):
             trial = b + length[:, None] * step
-            new = np.logaddexp(0.0, -(trial[:, None, :] @ z)[:, 0]).mean(axis=1)
+            new = (some.weight * np.logaddexp(0.0, -some.along(trial))).sum(axis=1)
             new += ridge * np.square(trial).sum(axis=1)
             short = new > loss[left] - 1e-4 * length * gain
             if not short.any():

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sparseopt.checking.budget.fits import logistic_fits
+from sparseopt.checking.budget.fits import Observations, logistic_fits
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
@@ -163,9 +163,9 @@ class _Batch:
                 neighbours = self.index[own[:, None], chosen]
                 Z = np.asarray(self.problem.X[:, neighbours], dtype=float).transpose(1, 2, 0)
                 y = np.asarray(self.problem.X[:, self.nodes[own]], dtype=float).T
-                Z = Z * y[:, None, :]
-                beta, loss = logistic_fits(Z, ridge)
-                out[some] = _from_below(Z, beta, ridge)
+                observations = Observations.of(Z * y[:, None, :])
+                beta, loss = logistic_fits(observations, ridge)
+                out[some] = _from_below(observations, beta, ridge)
                 better = loss < self.table[own, size]
                 if better.any():
                     b = int(np.argmax(better))
@@ -175,21 +175,22 @@ class _Batch:
         return out
 
 
-def _from_below(Z: Array, beta: Array, ridge: float) -> Array:
+def _from_below(observations: Observations, beta: Array, ridge: float) -> Array:
     """Bound the smallest losses of sets by duality at their fits, shape (sets,)."""
-    k, n = Z.shape[1:]
-    p = special.expit(-np.einsum("akn,ak->an", Z, beta))
+    p = special.expit(-observations.along(beta))
     if ridge == 0.0:
         # A Newton step of the dual takes g to zero up to rounding.
-        weight = p * (1.0 - p)
-        hessian = (Z * weight[:, None, :]) @ Z.transpose(0, 2, 1)
+        variance = p * (1.0 - p)
+        hessian = observations.squares(variance)
+        k = hessian.shape[1]
         size = np.trace(hessian, axis1=1, axis2=2) / k
         hessian[:, np.arange(k), np.arange(k)] += (1e-14 * size + 1e-300)[:, None]
-        step = np.linalg.solve(hessian, (Z @ p[:, :, None]))
-        p = np.clip(p - weight * np.einsum("akn,ak->an", Z, step[:, :, 0]), 0.0, 1.0)
-    g = (Z @ p[:, :, None])[:, :, 0] / n
+        step = np.linalg.solve(hessian, observations.means(p)[:, :, None])[:, :, 0]
+        p = np.clip(p - variance * observations.along(step), 0.0, 1.0)
+    g = observations.means(p)
     inside = np.clip(p, 1e-300, 1.0 - 1e-16)
-    entropy = -(inside * np.log(inside) + (1.0 - inside) * np.log1p(-inside)).mean(axis=1)
+    entropies = -(inside * np.log(inside) + (1.0 - inside) * np.log1p(-inside))
+    entropy = (observations.weight * entropies).sum(axis=1)
     if ridge > 0.0:
         return np.asarray(entropy - np.square(g).sum(axis=1) / (4.0 * ridge))
     return np.asarray(entropy - _COEFFICIENT * np.abs(g).sum(axis=1))
