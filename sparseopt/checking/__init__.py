@@ -29,8 +29,8 @@ In which arithmetic
 -------------------
 IEEE double precision, with tolerances relative to the size of the terms that were added up
 (:mod:`sparseopt.checking.tolerances`): a verified claim holds exactly for data that differ from the
-given ones by about that relative amount. The worst-conditioned kernels of a path are solved again
-in extended precision, and the difference is reported as the residual ``extended``.
+given ones by about that relative amount. The worst-conditioned of a path's kernels that are solved
+anew are solved again in extended precision; the difference is the residual ``extended``.
 
 For third parties
 -----------------

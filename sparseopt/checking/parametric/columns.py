@@ -12,6 +12,7 @@ Each column is proven by itself, as the path of its own problem (:mod:`.segments
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -68,12 +69,14 @@ def verify_columns(
     except (KeyError, IndexError, ValueError) as error:
         raise Malformed(f"columnwise: {error}") from error
     exact, doubtful = True, _doubtful(program, path)
-    matrix = PreciseMatrix(problem.column(0).canonical().A)
+    one = problem.column(0)
+    common, row_kinks = one.canonical(), problem.row_kinks()
+    matrix = PreciseMatrix(common.A)
     for i, (column, part) in enumerate(zip(path.columns, parts, strict=True)):
         inner = Findings()
-        one = problem.column(i)
+        own = replace(common, psi=replace(common.psi, kink=row_kinks[i]))
         of_column = _of_column(result, column)
-        verify_segments(one, one.canonical(), of_column, part, inner, matrix, doubtful)
+        verify_segments(one, own, of_column, part, inner, matrix, doubtful)
         findings.adopt(inner, f"column {i}")
         if findings.refuted:
             return

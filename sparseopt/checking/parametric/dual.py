@@ -20,7 +20,7 @@ from sparseopt.checking.parametric.point import (
     coordinate_name,
     dual_point,
     feasibility_doubt,
-    objective_scale,
+    objective_scales,
     offset_at,
     primal_point,
 )
@@ -169,7 +169,7 @@ def verify_grid(
         here = f"at lam = {lam:g}"
         point = primal_point(program, path.theta[k])
         value = problem.objective(path.theta[k], lam)
-        size = max(abs(value), objective_scale(point, lam), np.finfo(float).tiny)
+        size = max(abs(value), objective_scales(point, lam)[0], np.finfo(float).tiny)
         error = abs(path.values[k] - value) / size
         findings.measure("objective", error)
         if not error <= OBJECTIVE:
@@ -266,12 +266,13 @@ def _prove(
     constant, size = offset_at(program, lam)
     terms = np.abs(f).sum() + np.abs(conjugate).sum() + np.abs(point.z * dual.v).sum() + size
     # Residuals that vanish, as in a saturated fit, are differences of larger numbers.
-    terms = max(terms, objective_scale(point, lam))
+    size, data_size = objective_scales(point, lam)
+    terms = max(terms, size)
     value, bound = float(f.sum()) + constant, constant - float(conjugate.sum())
     if not np.isfinite([value, bound, terms]).all():
         findings.refute(f"the multipliers {here} prove nothing: their bound is not finite")
         return None
-    data_terms = max(abs(value), abs(bound), objective_scale(point, lam, strict=True))
+    data_terms = max(abs(value), abs(bound), data_size)
     asked = _ProofAtLam(value, bound, float(terms), data_terms).asked(result)
     enough = _CHARGED * max(asked, SUM * data_terms)
     charge, where = _charge(point, dual, lam, float(f.sum()), enough)

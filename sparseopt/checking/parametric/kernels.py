@@ -20,6 +20,8 @@ __all__ = ["Kernels", "SingularBasis"]
 
 _LARGE = 32
 """Size above which kernels are factorised one by one, which takes less time than inverses."""
+_WORK = 3e8
+"""Sum of cubed sizes from which on that pays for importing SciPy's LAPACK."""
 _STEPS = 20
 """Refinement steps in extended precision; each gains at least a digit on a regular kernel."""
 
@@ -77,7 +79,8 @@ class Kernels:
         size *= column[:, None, :]
         row = _power_of_two(size.max(axis=2))
         scaled = B * column[:, None, :] * row[:, :, None]
-        find = _with_lu if B.shape[1] > _LARGE else _with_inverses
+        count, k = B.shape[:2]
+        find = _with_lu if k > _LARGE and count * k**3 > _WORK else _with_inverses
         factors, rcond = find(scaled)
         kernels = cls(B, np.where(rcond > 0.0, rcond, 0.0), row, column, factors)
         if least > 0.0:

@@ -36,18 +36,32 @@ class Layout:
     def __len__(self) -> int:
         return len(self.low)
 
-    def chunks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield consecutive segments and their codes, shape (segments, p + m)."""
-        codes = self.codes.copy()
+    def chunks(self, wanted: Array) -> Iterator[tuple[Array, Array]]:
+        """Yield the places of some segments in order, and their codes, shape (segments, p + m).
+
+        Parameters
+        ----------
+        wanted : bool array of shape (segments of the path,)
+        """
+        codes, reached = self.codes.copy(), 0
         size = int(np.clip(_CELLS // len(codes), 1, _SEGMENTS))
-        for begin in range(0, len(self), size):
-            here = slice(begin, min(begin + size, len(self)))
-            block = np.empty((here.stop - begin, len(codes)), dtype=np.int64)
-            for s in range(begin, here.stop):
-                change = slice(self.change_ptr[s], self.change_ptr[s + 1])
+        places = np.flatnonzero(wanted)
+        for begin in range(0, len(places), size):
+            here = places[begin : begin + size]
+            block = np.empty((len(here), len(codes)), dtype=np.int64)
+            for k, s in enumerate(here.tolist()):
+                change = slice(self.change_ptr[reached], self.change_ptr[s + 1])
                 codes[self.changed[change]] = self.change_code[change]
-                block[s - begin] = codes
+                reached = s + 1
+                block[k] = codes
             yield here, block
+
+    def at(self, segment: int) -> Array:
+        """Return the codes of one segment, shape (p + m,)."""
+        codes = self.codes.copy()
+        end = self.change_ptr[segment + 1]
+        codes[self.changed[:end]] = self.change_code[:end]
+        return codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +74,12 @@ class StoredRows:
     rate: Array
     length: int
 
-    def dense(self, here: slice) -> tuple[Array, Array]:
+    def dense(self, here: Array) -> tuple[Array, Array]:
         """Return values and rates of some rows, each of shape (rows, length)."""
-        entries = slice(self.ptr[here.start], self.ptr[here.stop])
-        counts = np.diff(self.ptr[here.start : here.stop + 1])
+        counts = self.ptr[here + 1] - self.ptr[here]
         row = np.repeat(np.arange(len(counts)), counts)
+        ends = np.cumsum(counts)
+        entries = np.arange(len(row)) + np.repeat(self.ptr[here] - (ends - counts), counts)
         value, rate = np.zeros((2, len(counts), self.length))
         value[row, self.index[entries]] = self.value[entries]
         rate[row, self.index[entries]] = self.rate[entries]
@@ -82,7 +97,7 @@ class StoredPath:
     objective: Array
     stopped_by: str
 
-    def lengths(self, here: slice) -> Array:
+    def lengths(self, here: Array | slice) -> Array:
         """Return over which lengths of lam the rates of some segments matter, all positive.
 
         Those of the segments; for one without an upper end the size of its lower end.

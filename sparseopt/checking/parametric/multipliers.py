@@ -17,6 +17,7 @@ from itertools import product
 import numpy as np
 
 from sparseopt.checking.parametric.bases import Bases
+from sparseopt.checking.parametric.layout import Layout
 from sparseopt.checking.parametric.objectives import Quadratics
 from sparseopt.checking.parametric.point import dual_point, offset_at
 from sparseopt.checking.parametric.rational import Budget
@@ -56,13 +57,20 @@ class PathMultipliers:
     program : PiecewiseLinearProgram
     pieces : Pieces
         Its functions phi and psi.
+    layout : Layout
+        The bases of the path.
     units : Units
     rel_gap : float
         The gap that was asked for, relative to the objective.
     """
 
     def __init__(
-        self, program: PiecewiseLinearProgram, pieces: Pieces, units: Units, rel_gap: float
+        self,
+        program: PiecewiseLinearProgram,
+        pieces: Pieces,
+        layout: Layout,
+        units: Units,
+        rel_gap: float,
     ) -> None:
         self._program, self._pieces, self._units = program, pieces, units
         self._rel_gap = rel_gap
@@ -78,12 +86,23 @@ class PathMultipliers:
             (pieces.slope[inner] >= 0.0).all() and (pieces.slope_rate[inner] >= 0.0).all()
         )
         self._open: list[_Open] = []
-        self._bases: dict[int, tuple[Array, Array]] = {}
+        self._layout = layout
+        p = program.A.shape[1]
+        ends = (*self._left, *self._right)
+        flat = ~np.any([part[:p] for part in ends], axis=0)
+        self.unpriced = np.flatnonzero(flat)
+        """Variables whose outer slopes are zero at all lam, such as intercepts."""
+        self.priced: Array | None = None
+        """Outer slopes and largest kinks of all variables, constants and rates, shape (p, 6), those
+        of the former infinite; None where some function has no least value."""
+        if self._nonnegative and all(
+            (sign * part >= 0.0).all() for part, sign in zip(ends, (-1, -1, 1, 1), strict=True)
+        ):
+            self.priced = np.stack([part[:p] for part in (*ends, *self._kinks)], axis=1)
+            self.priced[flat, 0], self.priced[flat, 2] = -np.inf, np.inf
 
-    def collect(self, here: slice, bases: Bases, low: Array, high: Array, sums: Quadratics) -> None:
-        """Look at both ends of each segment of a chunk."""
-        both = zip(bases.on_piece, bases.at_kink, strict=True)
-        self._bases.update(enumerate(both, here.start))
+    def collect(self, here: Array, bases: Bases, low: Array, high: Array, sums: Quadratics) -> None:
+        """Look at both ends of each of the segments `here`."""
         finite, exact = np.isfinite(high), bases.exact
         step = np.where(finite, high - low, 0.0)
         for lam, length in ((low, np.zeros(len(low))), (np.where(finite, high, low), step)):
@@ -95,7 +114,7 @@ class PathMultipliers:
             dear = [
                 at
                 for at in np.flatnonzero(~self._cheap(lam, v, nu, value)).tolist()
-                if not (exact[at] and self._inside(here.start + at, float(lam[at]), v[at]))
+                if not (exact[at] and self._inside(bases.on_piece[at], float(lam[at]), v[at]))
             ]
             known = None
             if len(dear) >= _SEVERAL:
@@ -106,17 +125,16 @@ class PathMultipliers:
                 ]
                 known = common_bounds(self._program, self._pieces, lams, values)
             for at in dear:
-                self._at(here.start + at, float(lam[at]), nu[at], float(value[at]), known)
+                self._at(int(here[at]), float(lam[at]), nu[at], float(value[at]), known)
         for at in np.flatnonzero(~finite).tolist():
-            self._endless(here.start + at, bases.v[1][at], bases.nu[1][at])
+            self._endless(int(here[at]), bases.v[1][at], bases.nu[1][at])
 
-    def _inside(self, segment: int, lam: float, v: Array) -> bool:
+    def _inside(self, columns: Array, lam: float, v: Array) -> bool:
         """Return whether multipliers computed in 106 bits are within the outer slopes.
 
         Those of variables on pieces are slopes by the equations of the basis; the others may be
         outside by what the rounding of lam and of themselves does.
         """
-        columns, _ = self._bases[segment]
         p = len(columns)
         left, right = (part[0][:p] + lam * part[1][:p] for part in (self._left, self._right))
         rounding = 4.0 * np.finfo(float).eps
@@ -137,13 +155,12 @@ class PathMultipliers:
         finite = np.where(np.isfinite(slope), slope, 0.0)
         excess = self._program.A.quick_abs_rmatvec(np.abs(nu))
         excess += finite
-        excess *= self._error(nu)[:, None]
+        excess *= self.error(nu)[:, None]
         excess += np.maximum(left - v[:, :p], v[:, :p] - right)
         np.maximum(excess, 0.0, out=excess)
         kinks = _at(lam, *self._kinks)
         enough = self._enough(lam, value)
-        value = value - np.array([offset_at(self._program, one)[0] for one in lam.tolist()])
-        room = np.maximum(value, 0.0)
+        room = np.maximum(value - self._offsets(lam), 0.0)
         # All costs together are within the room: sum e z <= max(e / s) sum s z. Few multipliers
         # are near an end of their slopes.
         segment, at = np.divmod(np.flatnonzero(excess), p)
@@ -161,15 +178,61 @@ class PathMultipliers:
                 np.add.at(charge, segment[free], (amount * reach[segment, at])[free])
         return np.asarray(bounded & (charge <= enough))
 
-    def _error(self, nu: Array) -> Array:
-        """Return the relative rounding errors of A'nu for the rows of nu, by the terms it has."""
+    def affordable(
+        self, lam: Array, value: Array, rate: Array, cost: Array, amounts: Array
+    ) -> Array:
+        """Return for each of q points whether a coarse bound of all charges is small enough.
+
+        Parameters
+        ----------
+        lam, value : arrays of shape (q,)
+            With the objective.
+        rate : array of shape (q,)
+            The largest ratio of a multiplier's excess to the smaller of its outer slopes.
+        cost : array of shape (q,)
+            The sum of these slopes times the largest kinks.
+        amounts : array of shape (q, u)
+            The excess of the multipliers of the variables :attr:`unpriced`.
+
+        Returns
+        -------
+        bool array of shape (q,)
+        """
+        enough = self._enough(lam, value)
+        room = np.maximum(value - self._offsets(lam), 0.0)
+        charge = rate * (room + cost)
+        if amounts.any():
+            left, right = (_at(lam, *line) for line in (self._left, self._right))
+            kinks, slopes = _at(lam, *self._kinks), np.minimum(-left, right)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                reach = bounds_of_variables(self._program, kinks + room[:, None] / slopes)
+            if reach is None:
+                return np.zeros(len(lam), dtype=bool)
+            charge += (amounts * reach[:, self.unpriced]).sum(axis=1)
+        return np.asarray(charge <= enough)
+
+    def _offsets(self, lam: Array) -> Array:
+        constant, rate, curve = self._program.offset
+        return np.asarray(constant + lam * (rate + lam * curve))
+
+    def error(self, nu: Array) -> Array:
+        """Return the relative rounding errors of A'nu for the rows of nu, by the terms it has.
+
+        Parameters
+        ----------
+        nu : array of shape (q, m)
+            All of its columns, or those that are not zero.
+
+        Returns
+        -------
+        array of shape (q,)
+        """
         terms = np.count_nonzero(nu, axis=1) + self._program.A.inner
         return np.asarray(np.maximum(SUMMATION, terms * float(np.finfo(float).eps)))
 
     def _enough(self, lam: Array, value: Array) -> Array:
-        units = np.array([self._units.objective(one) for one in lam.tolist()])
-        size = np.abs(value)
-        return np.asarray(np.maximum(max(self._rel_gap, SEGMENT) * size, NOISE * units))
+        least = NOISE * self._units.objective(lam)
+        return np.asarray(np.maximum(max(self._rel_gap, SEGMENT) * np.abs(value), least))
 
     def _at(self, segment: int, lam: float, nu: Array, value: float, known: Array | None) -> None:
         low, high = self._program.psi.slope_range(lam)
@@ -189,7 +252,7 @@ class PathMultipliers:
         """Look at the rates of multipliers and slopes on the way to infinity."""
         p = self._program.A.shape[1]
         size = self._program.A.abs_rmatvec(np.abs(nu))
-        error = self._error(nu[None])[0] * size
+        error = self.error(nu[None])[0] * size
         left, right = self._left[1][:p], self._right[1][:p]
         outside = np.isfinite(self._left[0][:p]) & (v[:p] - error < left)
         outside |= np.isfinite(self._right[0][:p]) & (v[:p] + error > right)
@@ -205,10 +268,12 @@ class PathMultipliers:
                 yield each.segment, int(np.argmax(each.needed)), each.lam
 
     def _settled(self, each: _Open, budget: Budget) -> bool:
+        p = self._program.A.shape[1]
         for segment in (each.segment, each.segment - 1, each.segment + 1):
-            if segment not in self._bases:
+            if not 0 <= segment < len(self._layout):
                 continue
-            columns, rows = self._bases[segment]
+            codes = self._layout.at(segment)
+            columns, rows = (codes[:p] & 1) == 0, (codes[p:] & 1) == 1
             # Rows of a degenerate kernel may be at an end of their slopes, and stay there. Resting
             # variables may be at an end of theirs, too.
             for free, equations in product((rows, None), (each.needed & columns, each.needed)):

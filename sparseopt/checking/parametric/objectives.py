@@ -18,7 +18,7 @@ from sparseopt.checking.parametric.tables import CodeTables, sizes_at
 from sparseopt.checking.tolerances import NOISE, SEGMENT
 from sparseopt.problems.base import Array
 
-__all__ = ["Quadratics", "objective_and_gap"]
+__all__ = ["Quadratics", "objective_and_gap", "shifted", "size_noise"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,18 +93,18 @@ def objective_and_gap(tables: CodeTables, bases: Bases, low: Array, offset: Arra
     z, v = _pick(bases.z, segment, coordinate), _pick(bases.v, segment, coordinate)
     cost = _times(tables.slope.at(slots, at), z)
     pull = _times(tables.kink.at(slots, at), v)
-    constant = _shift(tables.value[:, slots], at)
-    whole = _shift(np.repeat(offset[:, None], count, axis=1), low)
+    constant = shifted(tables.value[:, slots], at)
+    whole = shifted(offset[:, None], low)
 
     def total(terms: Array) -> Array:
         return np.stack([np.bincount(segment, part, count) for part in terms])
 
-    kinks, slopes = (sizes_at(size, low) for size in (tables.kink_size, tables.slope_size))
-    noise = NOISE / SEGMENT * _times(kinks, slopes)
     return Quadratics(
         value=total(cost + constant) + whole,
         gap=total(cost + pull),
-        terms=total(np.abs(cost) + np.abs(pull) + np.abs(constant)) + np.abs(whole) + noise,
+        terms=total(np.abs(cost) + np.abs(pull) + np.abs(constant))
+        + np.abs(whole)
+        + size_noise(tables, low),
     )
 
 
@@ -117,7 +117,36 @@ def _times(one: Pair, two: Pair) -> Array:
     return np.stack([one[0] * two[0], one[0] * two[1] + one[1] * two[0], one[1] * two[1]])
 
 
-def _shift(quadratic: Array, low: Array) -> Array:
-    """Turn coefficients of 1, lam, lam^2 into those of 1, step, step^2."""
+def size_noise(tables: CodeTables, low: Array) -> Array:
+    """Return the rounding errors that objectives have whatever their terms, as a quadratic.
+
+    Parameters
+    ----------
+    tables : CodeTables
+    low : array of shape (q,)
+        The lower ends of segments.
+
+    Returns
+    -------
+    array of shape (3, q)
+        Coefficients of 1, step and step^2.
+    """
+    kinks, slopes = (sizes_at(size, low) for size in (tables.kink_size, tables.slope_size))
+    return np.asarray(NOISE / SEGMENT * _times(kinks, slopes))
+
+
+def shifted(quadratic: Array, low: Array) -> Array:
+    """Turn coefficients of 1, lam, lam^2 into those of 1, step, step^2.
+
+    Parameters
+    ----------
+    quadratic : array of shape (3, q) or (3, 1)
+    low : array of shape (q,)
+        The lam that steps are counted from.
+
+    Returns
+    -------
+    array of shape (3, q)
+    """
     a, b, c = quadratic
-    return np.stack([a + low * (b + low * c), b + 2.0 * low * c, c])
+    return np.stack([a + low * (b + low * c), b + 2.0 * low * c, np.broadcast_to(c, low.shape)])

@@ -24,7 +24,7 @@ __all__ = [
     "dual_point",
     "feasibility_doubt",
     "largest",
-    "objective_scale",
+    "objective_scales",
     "offset_at",
     "primal_point",
     "ratio_of",
@@ -161,23 +161,22 @@ def dual_point(program: PiecewiseLinearProgram, nu: Array) -> DualPoint:
     )
 
 
-def objective_scale(point: PrimalPoint, lam: float, *, strict: bool = False) -> float:
-    r"""Return the sum of the absolute terms of the objective.
+def objective_scales(point: PrimalPoint, lam: float) -> tuple[float, float]:
+    r"""Return the sum of the absolute terms of the objective, and the same as the data allow.
 
-    That is :math:`\sum_i |f_i(z_i)| + |s_i| \sigma_i` with sigma_i the size of the terms of z_i and
-    s_i the largest slope at z_i, or as close to it as rounding brings a value that is at a kink: a
-    residual that vanishes has rounding errors too. With `strict`, sizes count up to the unit of
-    their coordinate only.
+    The first is :math:`\sum_i |f_i(z_i)| + |s_i| \sigma_i` with sigma_i the size of the terms of
+    z_i and s_i the largest slope at it, or as close to it as rounding brings a value that is at a
+    kink: a residual that vanishes has rounding errors too. In the second, sizes count up to the
+    unit of their coordinate only.
 
     Parameters
     ----------
     point : PrimalPoint
     lam : float
-    strict : bool, default False
 
     Returns
     -------
-    float
+    size, data_size : float
         In the units of the objective.
     """
     pieces, z = point.pieces, point.z
@@ -193,11 +192,11 @@ def objective_scale(point: PrimalPoint, lam: float, *, strict: bool = False) -> 
     first = pieces.slope_ptr[:-1]
     slope = np.maximum(slopes[first + below], slopes[first + upto])
     values = np.abs(pieces.value(z, lam))
-    if strict:
-        size = np.minimum(size, units.z(lam) + largest(np.abs(kinks), pieces))
-        values = np.minimum(values, slope * size)
-    noise = NOISE / OBJECTIVE * units.objective(lam)
-    return float(values.sum() + slope @ size + offset_at(point.program, lam)[1] + noise)
+    common = offset_at(point.program, lam)[1] + NOISE / OBJECTIVE * float(units.objective(lam))
+    whole = float(values.sum() + slope @ size)
+    size = np.minimum(size, units.z(lam) + largest(np.abs(kinks), pieces))
+    strict = float(np.minimum(values, slope * size).sum() + slope @ size)
+    return whole + common, strict + common
 
 
 def feasibility_doubt(point: PrimalPoint, lam: float) -> str:

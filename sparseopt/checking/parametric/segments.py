@@ -31,6 +31,7 @@ from sparseopt.checking.parametric.point import (
 )
 from sparseopt.checking.parametric.precise import ILL, PreciseMatrix
 from sparseopt.checking.parametric.range import check_range
+from sparseopt.checking.parametric.stated import StatedNumbers, judge_stated
 from sparseopt.checking.parametric.tables import CodeTables
 from sparseopt.checking.parametric.units import units_of
 from sparseopt.checking.report import Findings
@@ -57,7 +58,7 @@ def verify_segments(
     certificate: Certificate,
     findings: Findings,
     exact: PreciseMatrix | None = None,
-    doubtful_end: bool = False,
+    doubtful_end: bool | None = None,
 ) -> None:
     """Verify a path and all that the result states about it.
 
@@ -79,9 +80,9 @@ def verify_segments(
         Gets what was found.
     exact : PreciseMatrix, optional
         That of A, where several paths have it in common.
-    doubtful_end : bool
+    doubtful_end : bool, optional
         Whether the point at the end is to be proven in 106 bits. Default: where it seems to be
-        infeasible by rounding.
+        infeasible by rounding; its kernel is solved anew in any case.
 
     Raises
     ------
@@ -100,11 +101,13 @@ def verify_segments(
         return
     check_range(program, result, certificate, stored, findings)
     findings.measure("stored", 0.0)
-    multipliers = PathMultipliers(program, pieces, units_of(program), result.params.rel_gap)
+    multipliers = PathMultipliers(program, pieces, layout, units_of(program), result.params.rel_gap)
     exact = exact or PreciseMatrix(program.A)
     proof = _ProofOfSegments(problem, program, exact, tables, layout, stored, multipliers, findings)
     proof.doubtful_end = doubtful_end
-    for here, codes in layout.chunks():
+    for stated in judge_stated(program, tables, layout, stored, multipliers, proof.units.factor):
+        proof.adopt(stated)
+    for here, codes in layout.chunks(proof.open):
         if not proof.chunk(here, codes):
             return
     proof.extended()
@@ -153,16 +156,33 @@ class _ProofOfSegments:
         self.findings = findings
         self.count = 0
         self.suspects: list[_Suspect] = []
-        self.exact_end = self.doubtful_end = False
+        self.exact_end = False
+        self.doubtful_end: bool | None = None
         self.end: tuple[float, float] | None = None
+        self.open = np.ones(len(layout), dtype=bool)
 
-    def chunk(self, here: slice, codes: Array) -> bool:
+    def adopt(self, stated: StatedNumbers) -> None:
+        """Close the segments that are proven by the numbers stated."""
+        here, last = np.arange(stated.here.start, stated.here.stop), len(self.layout) - 1
+        within = stated.clear & ((here < last) | (self.doubtful_end is False))
+        errors = self._errors(here, stated.sums)
+        for _, values, tolerance, _ in errors:
+            within &= values <= tolerance
+        within &= self._off(here, stated.sums, np.zeros(len(here), dtype=bool))[0] <= 1.0
+        self.open[here] = ~within
+        sides = ("primal", stated.primal), ("dual", stated.dual)
+        for name, values in (*sides, *((name, values) for name, values, _, _ in errors)):
+            self.findings.measure(name, values[within].max(initial=0.0))
+        if here[-1] == last:
+            self._set_end(stated.sums)
+
+    def chunk(self, here: Array, codes: Array) -> bool:
         """Prove the segments of one chunk; return False after refuting one."""
         before = self.count
         self._prove(here, codes)
         return self.count == before
 
-    def _prove(self, here: slice, codes: Array) -> None:
+    def _prove(self, here: Array, codes: Array) -> None:
         p = self.program.A.shape[1]
         low, high = self.layout.low[here], self.layout.high[here]
         at_kinks = (codes & 1).sum(axis=1)
@@ -200,7 +220,7 @@ class _ProofOfSegments:
             self._remember(here, bases)
 
     def _doubtful(
-        self, here: slice, bases: Bases, found: tuple[Breach, Breach], sums: Quadratics
+        self, here: Array, bases: Bases, found: tuple[Breach, Breach], sums: Quadratics
     ) -> bool:
         """Return whether double precision leaves doubts about a chunk: 106 bits are to decide."""
         if any(breach.ratio > SEGMENT for breach in found):
@@ -209,14 +229,15 @@ class _ProofOfSegments:
             not (values <= tolerance).all() for _, values, tolerance, _ in self._errors(here, sums)
         ):
             return True
-        if self._off(here, sums, bases.exact)[0] > 1.0:
+        if (self._off(here, sums, bases.exact)[0] > 1.0).any():
             return True
-        if here.stop < len(self.layout) or self.doubtful_end:
-            return bool(here.stop == len(self.layout))
-        theta = self.stored.theta.dense(slice(here.stop - 1, here.stop))[0][0]
+        last = here[-1] == len(self.layout) - 1
+        if not last or self.doubtful_end:
+            return bool(last)
+        theta = self.stored.theta.dense(here[-1:])[0][0]
         return bool(feasibility_doubt(primal_point(self.program, theta), self.layout.low[-1]))
 
-    def _judge(self, here: slice, breach: Breach) -> None:
+    def _judge(self, here: Array, breach: Breach) -> None:
         s, at, place = breach.where
         what = "leaves its piece" if breach.side == "primal" else "leaves its slopes"
         message = f"{self._name(at)} {what} by {breach.ratio:.3g} of its scale ({place})"
@@ -224,11 +245,11 @@ class _ProofOfSegments:
             self._refute(here, s, message)
         else:
             self.findings.doubt(
-                f"segment {here.start + s}: {message}, which its "
+                f"segment {here[s]}: {message}, which its "
                 "ill-conditioned kernel or the size of other coordinates may explain"
             )
 
-    def _errors(self, here: slice, sums: Quadratics) -> tuple[tuple[str, Array, float, str], ...]:
+    def _errors(self, here: Array, sums: Quadratics) -> tuple[tuple[str, Array, float, str], ...]:
         """Return gaps and errors of stated values, relative to their terms, with tolerances."""
         low, high, length = self.layout.low[here], self.layout.high[here], self.stored.lengths(here)
         stated = sums.errors(self.sign * self.stored.objective[here], length, COPY / OBJECTIVE)
@@ -237,7 +258,7 @@ class _ProofOfSegments:
             ("objective", stated, OBJECTIVE, "its stated objective is not that of its basis"),
         )
 
-    def _check_objectives(self, here: slice, bases: Bases, sums: Quadratics) -> None:
+    def _check_objectives(self, here: Array, bases: Bases, sums: Quadratics) -> None:
         low, high = self.layout.low[here], self.layout.high[here]
         self.multipliers.collect(here, bases, low, high, sums)
         for name, values, tolerance, message in self._errors(here, sums):
@@ -245,18 +266,24 @@ class _ProofOfSegments:
             self.findings.measure(name, values[worst])
             if not values[worst] <= tolerance:
                 self._refute(here, worst, f"{message} (by {values[worst]:.3g} of the terms)")
-        ratio, s, off = self._off(here, sums, bases.exact)
-        if ratio > 1.0:
+        ratio, off = self._off(here, sums, bases.exact)
+        s = int(np.argmax(ratio))
+        if ratio[s] > 1.0:
             self.findings.doubt(
-                f"segment {here.start + s}: its objective is off by {off:.3g}, which "
+                f"segment {here[s]}: its objective is off by {off[s]:.3g}, which "
                 "only the size of terms that cancel explains"
             )
-        if here.stop == len(self.layout):
-            size = sums.sizes(self.stored.lengths(here), COPY / OBJECTIVE)[0, -1]
-            self.end = (float(sums.value[0, -1] - sums.gap[0, -1]), float(size))
+        if here[-1] == len(self.layout) - 1:
+            self._set_end(sums)
 
-    def _off(self, here: slice, sums: Quadratics, exact: Array) -> tuple[float, int, float]:
-        """Return the largest error relative to what is allowed, its segment, and the error itself.
+    def _set_end(self, sums: Quadratics) -> None:
+        """Remember the bound at the path's end, and the size of its terms."""
+        length = self.stored.lengths(np.array([len(self.layout) - 1]))
+        size = sums.sizes(length, COPY / OBJECTIVE)[0, -1]
+        self.end = (float(sums.value[0, -1] - sums.gap[0, -1]), float(size))
+
+    def _off(self, here: Array, sums: Quadratics, exact: Array) -> tuple[Array, Array]:
+        """Return each segment's error relative to what is allowed, and the error itself.
 
         Errors that only terms explain which cancel: in the unit of the data they count. The gap of
         a basis is zero but for rounding, which 106 bits leave none of.
@@ -274,19 +301,17 @@ class _ProofOfSegments:
             gap = np.where(judged, np.abs((steps * sums.gap).sum(axis=0)), 0.0)
             difference = np.maximum(difference, np.maximum(off, gap))
         terms = sum(self.program.A.shape)
-        units = np.array([terms * self.units.objective(lam) for lam in (low + length).tolist()])
-        ratio = ratio_of(difference, np.maximum(OBJECTIVE * value, NOISE * units))
-        s = int(np.argmax(ratio))
-        return float(ratio[s]), s, float(difference[s])
+        units = terms * self.units.objective(low + length)
+        return ratio_of(difference, np.maximum(OBJECTIVE * value, NOISE * units)), difference
 
-    def _check_stored(self, here: slice, codes: Array, bases: Bases) -> None:
+    def _check_stored(self, here: Array, codes: Array, bases: Bases) -> None:
         for found in _discrepancies(self.stored, here, codes, bases):
             self.findings.measure("stored", found.error)
             if not found.error <= STORED:
                 self._refute(here, found.segment, found.message)
 
-    def _remember(self, here: slice, bases: Bases) -> None:
-        last = len(self.layout) - 1 - here.start
+    def _remember(self, here: Array, bases: Bases) -> None:
+        last = int(np.searchsorted(here, len(self.layout) - 1))
         for systems in bases.systems:
             worst = np.argsort(systems.rcond, kind="stable")[:_EXTENDED]
             final = np.flatnonzero(systems.segments == last)
@@ -320,9 +345,9 @@ class _ProofOfSegments:
     def _name(self, coordinate: int) -> str:
         return coordinate_name(self.program, coordinate)
 
-    def _refute(self, here: slice, s: int, message: str) -> None:
+    def _refute(self, here: Array, s: int, message: str) -> None:
         self.count += 1
-        at = here.start + s
+        at = here[s]
         self.findings.refute(
             f"segment {at} [{self.layout.low[at]:.6g}, {self.layout.high[at]:.6g}]: {message}"
         )
@@ -337,15 +362,14 @@ class _Discrepancy:
     message: str
 
 
-def _same_theta(path: StoredPath, here: slice, segment: int, bases: Bases) -> bool:
+def _same_theta(path: StoredPath, here: Array, segment: int, bases: Bases) -> bool:
     """Return whether the stated coefficients of a segment's lower end are those of its basis."""
-    at = here.start + segment
-    stated, found = path.theta.dense(slice(at, at + 1))[0][0], bases.theta[0][segment]
+    stated, found = path.theta.dense(here[segment : segment + 1])[0][0], bases.theta[0][segment]
     return bool((np.abs(stated - found) <= COPY * np.abs(found)).all())
 
 
 def _discrepancies(
-    path: StoredPath, here: slice, codes: Array, bases: Bases
+    path: StoredPath, here: Array, codes: Array, bases: Bases
 ) -> Iterator[_Discrepancy]:
     """Compare the stated theta and nu of a chunk of segments with their bases.
 
@@ -398,7 +422,7 @@ def _check_end(result: Result, proof: _ProofOfSegments, findings: Findings) -> N
     """Compare what the result states with the lower end of its path."""
     assert proof.end is not None
     stored, last = proof.stored, len(proof.layout) - 1
-    here = slice(last, last + 1)
+    here = np.array([last])
     expected = {
         "x": (result.x, stored.theta.dense(here)[0][0]),
         "the row multipliers": (result.duals.get("rows"), stored.nu.dense(here)[0][0]),

@@ -139,6 +139,16 @@ class CodeTables:
         self.slope_size = _line_size(pieces.slope, pieces.slope_rate)
         self.active = np.any([*(part != 0.0 for part in parts), *(self.value != 0.0)], axis=0)
 
+    @cached_property
+    def lines(self) -> Array:
+        """All of it in one array, shape (slots, 12).
+
+        Constants and rates of z_low, z_high, v_low and v_high, then the value and `active`.
+        """
+        limits = (self.z_low, self.z_high, self.v_low, self.v_high)
+        pairs = [part for line in limits for part in (line.constant, line.rate)]
+        return np.stack([*pairs, *self.value, self.active], axis=1)
+
     @staticmethod
     def _kinks(pieces: Pieces, owner: Array, k: Array, beyond: float) -> Line:
         inside = (k >= 0) & (k < pieces.counts[owner])

@@ -18,11 +18,12 @@ apart; rates count with at least the unit of lam, the ratio of constants to rate
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.maps import LinearMap
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
@@ -38,21 +39,39 @@ class Units:
 
     Attributes
     ----------
+    program : PiecewiseLinearProgram
     factor : array of shape (p + m,)
         Powers of two: 1 / c for variables, r for rows.
     lam : float
         The unit of lam; 0 where the data have none.
-    kinks, slopes : arrays of shape (2, p + m)
-        Units of constants and of rates, in the coordinates' own units.
+    own : array of shape (4, p + m)
+        The coordinates' own kinks and slopes, constants and rates, scaled.
     top : array of shape (2, 2)
-        The largest of kinks and slopes, constants and rates, scaled.
+        The largest of each.
     """
 
+    program: PiecewiseLinearProgram
     factor: Array
     lam: float
-    kinks: Array
-    slopes: Array
+    own: Array
     top: Array
+
+    @cached_property
+    def kinks(self) -> Array:
+        """Units of constants and rates of kinks, in the coordinates' own units, (2, p + m)."""
+        return np.asarray(self._reached[:2] / self.factor)
+
+    @cached_property
+    def slopes(self) -> Array:
+        """The same of slopes."""
+        return np.asarray(self._reached[2:] * self.factor)
+
+    @cached_property
+    def _reached(self) -> Array:
+        """What coordinates and those that they are coupled with send to each."""
+        p = self.program.A.shape[1]
+        row, column = self.factor[p:], 1.0 / self.factor[:p]
+        return _spread(self.program, self.own.T, row, column).T
 
     def z(self, lam: float) -> Array:
         """Return the units of z at lam, shape (p + m,); infinite where the data have none."""
@@ -62,10 +81,11 @@ class Units:
         """Return the units of the multipliers at lam, shape (p + m,)."""
         return _or_infinite(self.slopes[0] + max(lam, self.lam) * self.slopes[1])
 
-    def objective(self, lam: float) -> float:
-        """Return the unit of objective values at lam."""
-        length, steepness = self.top[:, 0] + max(lam, self.lam) * self.top[:, 1]
-        return float(length * steepness)
+    def objective(self, lam: Array | float) -> Array:
+        """Return the unit of objective values at lam, or at each of several."""
+        lam = np.maximum(lam, self.lam)
+        length, steepness = (constant + lam * rate for constant, rate in self.top)
+        return np.asarray(length * steepness)
 
 
 @lru_cache(maxsize=2)
@@ -80,8 +100,7 @@ def units_of(program: PiecewiseLinearProgram) -> Units:
     -------
     Units
     """
-    row, column = program.A.scales()
-    factor = np.concatenate([1.0 / column, row])
+    factor = _factors(program.A)
     pieces = Pieces.concatenate(program.phi, program.psi)
     kinks = [_largest(np.abs(t), pieces.ptr) * factor for t in (pieces.kink, pieces.kink_rate)]
     slopes = []
@@ -90,8 +109,14 @@ def units_of(program: PiecewiseLinearProgram) -> Units:
         slopes.append(_largest(finite, pieces.slope_ptr) / factor)
     top = np.array([[part.max(initial=0.0) for part in pair] for pair in (kinks, slopes)])
     ratios = [one / two for one, two in top if one > 0.0 and two > 0.0]
-    spread = _spread(program, np.stack([*kinks, *slopes], axis=1), row, column).T
-    return Units(factor, min(ratios, default=0.0), spread[:2] / factor, spread[2:] * factor, top)
+    own = np.stack([*kinks, *slopes])
+    return Units(program, factor, min(ratios, default=0.0), own, top)
+
+
+@lru_cache(maxsize=2)
+def _factors(A: LinearMap) -> Array:
+    row, column = A.scales()
+    return np.concatenate([1.0 / column, row])
 
 
 def _spread(program: PiecewiseLinearProgram, own: Array, row: Array, column: Array) -> Array:

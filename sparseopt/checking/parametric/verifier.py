@@ -40,7 +40,7 @@ from sparseopt.checking.parametric.point import (
     PrimalPoint,
     dual_point,
     feasibility_doubt,
-    objective_scale,
+    objective_scales,
     primal_point,
 )
 from sparseopt.checking.parametric.quantiles import verify_quantiles
@@ -97,10 +97,11 @@ class ParametricVerifier:
             raise ProblemError("there is a point, but no single lam that it belongs to")
         point = primal_point(_canonical(problem), x)
         ratio, at = point.violation(lam)
+        size, data_size = objective_scales(point, lam)
         return Evaluation(
             value=problem.objective(x, lam),
-            size=objective_scale(point, lam),
-            data_size=objective_scale(point, lam, strict=True),
+            size=size,
+            data_size=data_size,
             violation=ratio / FEASIBILITY,
             where=f"{point.name(at)} by {ratio:.3g} of its scale",
             residuals={"primal": ratio},
@@ -248,7 +249,7 @@ def _check_stated_path(
         stored = read_path(program, path)
         check_range(program, result, None, stored, findings)
         for s, (low, high) in enumerate(zip(stored.low, stored.high, strict=True)):
-            value, rate = stored.theta.dense(slice(s, s + 1))
+            value, rate = stored.theta.dense(np.array([s]))
             for lam in (low, high) if np.isfinite(high) else (low,):
                 step = lam - low
                 terms = np.abs(value[0]) + step * np.abs(rate[0])
@@ -256,7 +257,7 @@ def _check_stated_path(
                 parts = stored.objective[s] * [1.0, step, step * step]
                 total, size = float(parts.sum()), float(np.abs(parts).sum())
                 _check_stated_point(problem, point, total, size, float(lam), findings)
-        last = stored.theta.dense(slice(len(stored.low) - 1, len(stored.low)))[0][0]
+        last = stored.theta.dense(np.array([len(stored.low) - 1]))[0][0]
     else:
         findings.doubt(f"paths of the kind {type(path).__name__} are not known here")
         return
@@ -284,7 +285,7 @@ def _check_stated_point(
     if doubt:
         findings.doubt(doubt)
     value = problem.objective(point.z[: point.program.A.shape[1]], lam)
-    size = max(abs(value), terms, objective_scale(point, lam), np.finfo(float).tiny)
+    size = max(abs(value), terms, objective_scales(point, lam)[0], np.finfo(float).tiny)
     error = abs(stated - value) / size
     findings.measure("objective", error)
     if not error <= OBJECTIVE:

@@ -164,12 +164,13 @@ class RepeatedMap(LinearMap):
         return self._each(self.part.abs_rmatvec, u)
 
     def _each(self, product: Callable[[Array], Array], v: Array) -> Array:
-        """Apply the part's product to the `count` pieces of v, all in one."""
-        length = v.shape[0] // self.count
-        pieces = np.moveaxis(v.reshape(self.count, length, -1), 0, 1)
-        done = product(np.ascontiguousarray(pieces).reshape(length, -1))
-        split = np.moveaxis(done.reshape(done.shape[0], self.count, -1), 1, 0)
-        return np.ascontiguousarray(split).reshape(-1, *v.shape[1:])
+        """Apply the part's product to the `count` pieces of v at once; to one, if all are alike."""
+        columns = []
+        for pieces in np.moveaxis(v.reshape(self.count, v.shape[0] // self.count, -1), 2, 0):
+            alike = bool((pieces == pieces[0]).all())
+            done = product(np.ascontiguousarray((pieces[:1] if alike else pieces).T)).T
+            columns.append(np.broadcast_to(done, (self.count, done.shape[1])).ravel())
+        return np.stack(columns, axis=1).reshape(-1, *v.shape[1:])
 
     def block(self, rows: Array, columns: Array) -> Array:
         i_block, i = np.divmod(rows, self.part.shape[0])

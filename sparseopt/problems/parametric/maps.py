@@ -63,6 +63,16 @@ class LinearMap(ABC):
     def abs_rmatvec(self, u: Array) -> Array:
         """Return an upper bound of abs(A)' u for u >= 0."""
 
+    def quick_factors(self, rows: Array, u: Array) -> tuple[Array, Array]:
+        """Return factors of upper bounds of abs(A[rows])' u, `u` >= 0 of shape (q, k), in O(q k).
+
+        Returns
+        -------
+        alpha, beta : arrays of shapes (q, r) and (r, p)
+            The bounds are ``alpha @ beta``; r is small.
+        """
+        return u.max(axis=1, initial=0.0)[:, None], self._column_sums[None]
+
     def quick_abs_rmatvec(self, u: Array) -> Array:
         """Return upper bounds of abs(A)' u for the rows of `u` >= 0, shape (q, m), in O(q (m + p)).
 
@@ -70,7 +80,8 @@ class LinearMap(ABC):
         -------
         array of shape (q, p)
         """
-        return np.asarray(np.multiply.outer(u.max(axis=1), self._column_sums))
+        alpha, beta = self.quick_factors(np.arange(self.shape[0]), u)
+        return np.asarray(alpha @ beta)
 
     @cached_property
     def _column_sums(self) -> Array:
@@ -95,6 +106,16 @@ class LinearMap(ABC):
     def rows_transpose_times(self, rows: Array, u: Array) -> Array:
         """Return A[rows, :]' u for each row u of a (q, k) array, shape (q, p)."""
         return np.asarray(self.transpose_times(rows, u.T).T)
+
+    def rows_times_by_part(self, columns: Array, v: Array) -> Callable[[slice], Array]:
+        """Return a function that returns some columns of :meth:`rows_times`, shape (q, w)."""
+        product = self.rows_times(columns, v)
+        return lambda part: product[:, part]
+
+    def rows_transpose_times_by_part(self, rows: Array, u: Array) -> Callable[[slice], Array]:
+        """Return a function that returns some columns of :meth:`rows_transpose_times`."""
+        product = self.rows_transpose_times(rows, u)
+        return lambda part: product[:, part]
 
     @abstractmethod
     def scales(self) -> tuple[Array, Array]:
@@ -136,6 +157,9 @@ class DenseMap(LinearMap):
     def transpose_times(self, rows: Array, u: Array) -> Array:
         return self.matrix[rows].T @ u
 
+    def rows_transpose_times_by_part(self, rows: Array, u: Array) -> Callable[[slice], Array]:
+        return lambda part: np.asarray(u @ self.matrix[:, part][rows])
+
     def scales(self) -> tuple[Array, Array]:
         return _equilibrate(
             lambda v: self._largest(1, v), lambda u: self._largest(0, u), self.shape
@@ -162,6 +186,9 @@ class SymmetricMap(DenseMap):
 
     def times(self, columns: Array, v: Array) -> Array:
         return self.matrix[columns].T @ v
+
+    def rows_times_by_part(self, columns: Array, v: Array) -> Callable[[slice], Array]:
+        return self.rows_transpose_times_by_part(columns, v)
 
     def scales(self) -> tuple[Array, Array]:
         factor = np.ones(self.shape[0])
@@ -261,9 +288,9 @@ class GramMap(LinearMap):
     def abs_rmatvec(self, u: Array) -> Array:
         return self.abs_matvec(u)
 
-    def quick_abs_rmatvec(self, u: Array) -> Array:
+    def quick_factors(self, rows: Array, u: Array) -> tuple[Array, Array]:
         # |x_i|'|x_j| <= |x_i| |x_j| by Cauchy-Schwarz
-        return np.asarray(np.multiply.outer(u @ self._norms, self._norms))
+        return (u @ self._norms[rows])[:, None], self._norms[None]
 
     @cached_property
     def _norms(self) -> Array:
@@ -290,6 +317,13 @@ class GramMap(LinearMap):
 
     def rows_transpose_times(self, rows: Array, u: Array) -> Array:
         return self.rows_times(rows, u)
+
+    def rows_times_by_part(self, columns: Array, v: Array) -> Callable[[slice], Array]:
+        inner = v @ self.X[:, columns].T / self.divisor
+        return lambda part: np.asarray(inner @ self.X[:, part])
+
+    def rows_transpose_times_by_part(self, rows: Array, u: Array) -> Callable[[slice], Array]:
+        return self.rows_times_by_part(rows, u)
 
     def scales(self) -> tuple[Array, Array]:
         factor = _power_of_two(self._norms)
@@ -326,10 +360,13 @@ class StackedMap(LinearMap):
             sum(part.abs_rmatvec(piece) for part, piece in zip(self.parts, pieces, strict=True))
         )
 
-    def quick_abs_rmatvec(self, u: Array) -> Array:
-        pieces = np.split(u, self.offsets[1:-1], axis=1)
-        parts = zip(self.parts, pieces, strict=True)
-        return np.asarray(sum(part.quick_abs_rmatvec(piece) for part, piece in parts))
+    def quick_factors(self, rows: Array, u: Array) -> tuple[Array, Array]:
+        found = [
+            part.quick_factors(local, u[:, inside])
+            for part, (inside, local) in zip(self.parts, self._locate(rows), strict=True)
+        ]
+        alphas, betas = zip(*found, strict=True)
+        return np.concatenate(alphas, axis=1), np.concatenate(betas)
 
     def block(self, rows: Array, columns: Array) -> Array:
         out = np.empty((len(rows), len(columns)))

@@ -1,0 +1,480 @@
+"""The loops over segments and coordinates of :mod:`sparseopt.checking.parametric.stated`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sparseopt.compiling import Kernel
+from sparseopt.problems.base import Array
+
+__all__ = [
+    "CLEAR",
+    "DIRTY",
+    "DUAL",
+    "GAP",
+    "OPEN",
+    "PRIMAL",
+    "RATE",
+    "ROOM",
+    "SUMS",
+    "TERMS",
+    "VALUE",
+    "condition_numbers",
+    "examine",
+]
+
+CLEAR = 1e-12
+"""Violations up to this part of their own terms are rounding errors."""
+
+# Columns of the sums of a segment: quadratics in step take three.
+VALUE, GAP, TERMS = 0, 3, 6
+PRIMAL, DUAL = 9, 10
+"""The largest relative violations."""
+RATE = 11
+"""The largest excess of a multiplier over a slope, in units of the slope, at both ends."""
+ROOM = 13
+"""Sum of slopes times kinks, at both ends."""
+DIRTY, OPEN = 15, 16
+"""Whether a condition is violated; whether a multiplier's slope is zero at an end."""
+SUMS = 17
+
+_PROBE = 1e-6
+"""Relative error of a product with an updated inverse from which on it is made anew."""
+
+
+def _loop(function: Callable[..., Any]) -> Kernel:
+    return Kernel(function, nogil=True, error_model="numpy")
+
+
+def _inside(function: Callable[..., Any]) -> Kernel:
+    """Compile a function that only compiled functions call."""
+    return Kernel(
+        function,
+        nogil=True,
+        error_model="numpy",
+        _nrt=False,
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+    )
+
+
+@_inside
+def _pivot(T: Array, r: int, c: int) -> None:
+    """Exchange the dependent coordinate of place r with the independent one of place c."""
+    rows, columns = T.shape
+    inverse = 1.0 / T[r, c]
+    for i in range(rows):
+        if i != r and T[i, c] != 0.0:
+            factor = T[i, c] * inverse
+            for j in range(columns):
+                T[i, j] -= factor * T[r, j]
+            T[i, c] = factor
+    for j in range(columns):
+        T[r, j] *= -inverse
+    T[r, c] = inverse
+
+
+@_inside
+def _exchange(T: Array, there: Array, place: Array, at_row: Array, at_column: Array) -> bool:
+    """Bring the coordinates that belong among the dependent ones there, the largest pivot first.
+
+    `there` (nc + nr) is 1 where a coordinate belongs among them; `place` is where each stands,
+    rows counted from nc on. Returns whether no pivot is zero.
+    """
+    rows, columns = T.shape
+    while True:
+        best, r, c = 0.0, -1, -1
+        wrong = 0
+        for i in range(rows):
+            if there[at_row[i]] == 0:
+                wrong += 1
+                for j in range(columns):
+                    if there[at_column[j]] == 1 and abs(T[i, j]) > best:
+                        best, r, c = abs(T[i, j]), i, j
+        if wrong == 0:
+            return True
+        if r < 0:
+            return False
+        _pivot(T, r, c)
+        a, b = at_row[r], at_column[c]
+        at_row[r], at_column[c] = b, a
+        place[a], place[b] = c, columns + r
+
+
+@_inside
+def _start_over(B: Array, T: Array, place: Array, at_row: Array, at_column: Array) -> None:
+    """Let T be the block again: the rows depend on the columns."""
+    rows, columns = B.shape
+    for i in range(rows):
+        at_row[i] = columns + i
+        place[columns + i] = columns + i
+        for j in range(columns):
+            T[i, j] = B[i, j]
+    for j in range(columns):
+        at_column[j] = j
+        place[j] = j
+
+
+@_inside
+def _condition(B: Array, T: Array, there: Array, place: Array, work: Array) -> tuple[float, float]:
+    """Return the reciprocal condition number of a kernel in the 1-norm, and the error of a probe.
+
+    The kernel has the rows that are independent and the columns that are dependent; its inverse
+    stands in T. The probe multiplies a vector with both. `work` has the shape (2, nr).
+    """
+    rows, columns = B.shape
+    product, sums = work[0], work[1]
+    for i in range(rows):
+        product[i] = sums[i] = 0.0
+    norm = 0.0
+    for j in range(columns):
+        if there[j] == 1:
+            total, entry = 0.0, 1.0 + (0.618 * j) % 1.0
+            for i in range(rows):
+                if there[columns + i] == 0:
+                    total += abs(B[i, j])
+                    product[i] += B[i, j] * entry
+            norm = max(norm, total)
+    error = 0.0
+    for j in range(columns):
+        if there[j] == 1:
+            at = place[j] - columns
+            total = 0.0
+            for i in range(rows):
+                if there[columns + i] == 0:
+                    entry = T[at, place[columns + i]]
+                    sums[i] += abs(entry)
+                    total += entry * product[i]
+            error = max(error, abs(total - (1.0 + (0.618 * j) % 1.0)))
+    largest = 0.0
+    for i in range(rows):
+        largest = max(largest, sums[i])
+    size = norm * largest
+    return (1.0 / size if size > 0.0 else 1.0), error
+
+
+@_loop
+def condition_numbers(B: Array, there: Array, ptr: Array, changed: Array, to: Array) -> Array:
+    r"""Return reciprocal condition numbers of the kernels of consecutive segments.
+
+    The tableau of :math:`z = B \theta` is kept from segment to segment: an exchange of coordinates
+    at kinks for others on pieces is a pivot, in O(nr nc). What it states about the inverse is
+    probed, and made anew from B where that fails.
+
+    Parameters
+    ----------
+    B : array of shape (nr, nc)
+        The rows and columns that are ever in a kernel, or leave one.
+    there : int array of shape (nc + nr,), changed
+        1 for coordinates, columns before rows, that are on pieces in the first segment.
+    ptr : int array of shape (S + 1,)
+        The changes before segment s are ``ptr[s]:ptr[s + 1]``; those before the first are not made.
+    changed, to : int arrays
+        Coordinates, and what they are from then on.
+
+    Returns
+    -------
+    array of shape (S,)
+        0 where a kernel is singular or its inverse not known.
+    """
+    rows, columns = B.shape
+    rcond = np.zeros(len(ptr) - 1)
+    T, work = np.empty((rows, columns)), np.empty((2, rows))
+    place = np.empty(rows + columns, np.int64)
+    at_row, at_column = np.empty(rows, np.int64), np.empty(columns, np.int64)
+    _start_over(B, T, place, at_row, at_column)
+    for s in range(len(ptr) - 1):
+        if s > 0:
+            for k in range(ptr[s], ptr[s + 1]):
+                there[changed[k]] = to[k]
+        dependent = 0
+        for i in range(rows + columns):
+            dependent += there[i]
+        if dependent != rows:
+            continue
+        error = math.inf
+        if _exchange(T, there, place, at_row, at_column):
+            rcond[s], error = _condition(B, T, there, place, work)
+        if not error <= _PROBE:
+            rcond[s] = 0.0
+            _start_over(B, T, place, at_row, at_column)
+            if _exchange(T, there, place, at_row, at_column):
+                found, error = _condition(B, T, there, place, work)
+                if error <= _PROBE:
+                    rcond[s] = found
+    return rcond
+
+
+@condition_numbers.in_numpy
+def _condition_numbers_of_stacks(
+    B: Array, there: Array, ptr: Array, changed: Array, to: Array
+) -> Array:
+    columns = B.shape[1]
+    rcond: Array = np.zeros(len(ptr) - 1)
+    states = np.empty((len(rcond), len(there)), dtype=bool)
+    for s in range(len(rcond)):
+        if s > 0:
+            for k in range(ptr[s], ptr[s + 1]):
+                there[changed[k]] = to[k]
+        states[s] = there
+    sizes = states[:, :columns].sum(axis=1)
+    regular = (~states[:, columns:]).sum(axis=1) == sizes
+    rcond[regular & (sizes == 0)] = 1.0
+    for s in np.flatnonzero(regular & (sizes > 0)).tolist():
+        kernel = B[np.ix_(~states[s, columns:], states[s, :columns])]
+        try:
+            inverse = np.linalg.inv(kernel)
+        except np.linalg.LinAlgError:
+            continue
+        size = np.abs(kernel).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
+        rcond[s] = 1.0 / size
+    return rcond
+
+
+@_inside
+def _product_terms(part: Array, sizes: Array, s: int, row: int, lam: float) -> float:
+    """Return the sum of the absolute terms of a product's entry at lam."""
+    total = 0.0
+    for k in range(part.shape[1]):
+        total += part[row, k] * (sizes[0, s, k] + lam * sizes[1, s, k])
+    return total
+
+
+@_loop
+def examine(
+    first: int,
+    own: int,
+    codes: Array,
+    start: Array,
+    changes: tuple[Array, Array, Array],
+    lines: Array,
+    range_: Array,
+    x: Array,
+    part: Array,
+    row_of: Array,
+    sizes: Array,
+    outer: Array,
+    quick: Array,
+    error: Array,
+    sums: Array,
+) -> None:
+    r"""Look at a block of w coordinates of q segments, and add up what they contribute.
+
+    On its piece a coordinate has z between the kinks, and v is the slope; at a kink z is there, and
+    v between the slopes. This must hold at both ends of a segment, or on the way to infinity. A
+    violation counts relative to :math:`|x| + |limit|` and lam times their rates; for entries of
+    products, also to the sum of their absolute terms.
+
+    Parameters
+    ----------
+    first : int
+        The block's first coordinate.
+    own : int
+        0 where z is stated and v a product (variables), 1 for rows.
+    codes : int array of shape (w,), changed
+        Before the first segment.
+    start : int array of shape (w,)
+        Slot of code 0.
+    changes : int arrays of shapes (q + 1,), (c,) and (c,)
+        ``ptr``, and the coordinates of the changes before each segment, with their new codes.
+    lines : array of shape (slots, 12)
+        z_low, z_high, v_low and v_high, constants and rates; e as a quadratic in lam; and whether
+        the slot contributes to the objective.
+    range_ : array of shape (2, q)
+        Lower ends and lengths; a length may be infinite.
+    x : array of shape (4, q, w)
+        z and its rate, v and its rate.
+    part : array of shape (r, k)
+        Absolute entries of the matrix that the products are made with, those of some coordinates.
+    row_of : int array of shape (w,)
+        Their rows in `part`, -1 for others.
+    sizes : array of shape (2, q, k)
+        Absolute values and rates of the vector that it is multiplied with.
+    outer : array of shape (w, 6) or (0, 6)
+        First and last slope and the largest kink, constants and rates, where excesses of
+        multipliers are wanted.
+    quick : array of shape (q, w)
+        Sizes of the terms of the products, and
+    error : array of shape (q,)
+        the part of them that rounding errors amount to, for those.
+    sums : array of shape (q, SUMS), changed
+        What is added to.
+    """
+    ptr, changed, to = changes
+    width = len(codes)
+    for s in range(len(error)):
+        for k in range(ptr[s], ptr[s + 1]):
+            if first <= changed[k] < first + width:
+                codes[changed[k] - first] = to[k]
+        lam, step = range_[0, s], range_[1, s]
+        endless = step == math.inf
+        if endless:
+            step = 0.0
+        top = lam + step
+        for i in range(width):
+            at = start[i] + codes[i]
+            for side in range(2):
+                low, low_rate = lines[at, 4 * side], lines[at, 4 * side + 1]
+                high, high_rate = lines[at, 4 * side + 2], lines[at, 4 * side + 3]
+                value, rate = x[2 * side, s, i], x[2 * side + 1, s, i]
+                under = low + lam * low_rate - value
+                over = value - high - lam * high_rate
+                under_top = under + step * (low_rate - rate)
+                over_top = over + step * (rate - high_rate)
+                if not (under <= 0.0 and over <= 0.0 and under_top <= 0.0 and over_top <= 0.0):
+                    worst = 0.0
+                    for end in range(2):
+                        here = top if end == 1 else lam
+                        amount, limit, moves = under, low + lam * low_rate, low_rate
+                        beyond = over
+                        if end == 1:
+                            amount, beyond = under_top, over_top
+                        if beyond > amount or math.isinf(low):
+                            amount, limit, moves = beyond, high + lam * high_rate, high_rate
+                        if amount <= 0.0:
+                            continue
+                        size = abs(limit) + abs(value) + here * (abs(moves) + abs(rate))
+                        ratio = amount / size if size > 0.0 else math.inf
+                        if ratio > CLEAR and side != own and row_of[i] >= 0:
+                            size += _product_terms(part, sizes, s, row_of[i], here)
+                            ratio = amount / size if size > 0.0 else math.inf
+                        if not ratio <= worst:
+                            worst = ratio
+                    if not worst <= CLEAR:
+                        sums[s, DIRTY] = 1.0
+                    if not worst <= sums[s, PRIMAL + side]:
+                        sums[s, PRIMAL + side] = worst
+                if endless and (
+                    (low > -math.inf and low_rate - rate > CLEAR * (abs(low_rate) + abs(rate)))
+                    or (high < math.inf and rate - high_rate > CLEAR * (abs(high_rate) + abs(rate)))
+                ):
+                    sums[s, DIRTY] = 1.0
+            if lines[at, 11] != 0.0:
+                a, b, c = lines[at, 8], lines[at, 9], lines[at, 10]
+                a, b = a + lam * (b + lam * c), b + 2.0 * lam * c
+                side = 1 if codes[i] & 1 == 0 else 0
+                one, one_rate = lines[at, 4 * side], lines[at, 4 * side + 1]
+                one += lam * one_rate
+                two, two_rate = x[2 - 2 * side, s, i], x[3 - 2 * side, s, i]
+                p0, p1, p2 = one * two, one * two_rate + one_rate * two, one_rate * two_rate
+                sums[s, GAP] += p0
+                sums[s, GAP + 1] += p1
+                sums[s, GAP + 2] += p2
+                sums[s, TERMS] += abs(p0) + abs(a)
+                sums[s, TERMS + 1] += abs(p1) + abs(b)
+                sums[s, TERMS + 2] += abs(p2) + abs(c)
+                if side == 1:
+                    a, b, c = a + p0, b + p1, c + p2
+                sums[s, VALUE] += a
+                sums[s, VALUE + 1] += b
+                sums[s, VALUE + 2] += c
+            if len(outer) > 0:
+                for end in range(2):
+                    here = top if end == 1 else lam
+                    v = x[2, s, i]
+                    if end == 1:
+                        v += step * x[3, s, i]
+                    left, right = outer[i, 0] + here * outer[i, 1], outer[i, 2] + here * outer[i, 3]
+                    slope = min(-left, right)
+                    excess = max(left - v, v - right) + error[s] * quick[s, i]
+                    if slope < math.inf:
+                        excess += error[s] * slope
+                        sums[s, ROOM + end] += slope * (outer[i, 4] + here * outer[i, 5])
+                        if excess > 0.0:
+                            if slope > 0.0:
+                                sums[s, RATE + end] = max(sums[s, RATE + end], excess / slope)
+                            else:
+                                sums[s, OPEN] = 1.0
+
+
+@examine.in_numpy
+def _examine_arrays(
+    first: int,
+    own: int,
+    codes: Array,
+    start: Array,
+    changes: tuple[Array, Array, Array],
+    lines: Array,
+    range_: Array,
+    x: Array,
+    part: Array,
+    row_of: Array,
+    sizes: Array,
+    outer: Array,
+    quick: Array,
+    error: Array,
+    sums: Array,
+) -> None:
+    ptr, changed, to = changes
+    block = np.empty((len(error), len(codes)), np.int64)
+    inside = (changed >= first) & (changed < first + len(codes))
+    for s in range(len(error)):
+        here = np.flatnonzero(inside[ptr[s] : ptr[s + 1]]) + ptr[s]
+        codes[changed[here] - first] = to[here]
+        block[s] = codes
+    at = start + block
+    lam, step = range_[0][:, None], range_[1][:, None]
+    endless = np.isinf(step)
+    step = np.where(endless, 0.0, step)
+    for side in (0, 1):
+        value, rate = x[2 * side], x[2 * side + 1]
+        for k, sign in ((0, 1.0), (2, -1.0)):
+            limit, moves = lines[at, 4 * side + k], lines[at, 4 * side + k + 1]
+            finite = np.isfinite(limit)
+            limit = limit + lam * moves
+            amount = sign * (limit - value)
+            last = amount + step * (sign * (moves - rate))
+            for wrong, here in ((amount, lam), (last, lam + step)):
+                segment, i = np.nonzero(~(wrong <= 0.0))
+                if len(segment) == 0:
+                    continue
+                reach = here[segment, 0]
+                size = np.abs(limit[segment, i]) + np.abs(value[segment, i])
+                size += reach * (np.abs(moves[segment, i]) + np.abs(rate[segment, i]))
+                found = wrong[segment, i]
+                ratio = np.where(size > 0.0, found / size, np.inf)
+                if side != own:
+                    for e in np.flatnonzero((ratio > CLEAR) & (row_of[i] >= 0)):
+                        terms = sizes[0, segment[e]] + reach[e] * sizes[1, segment[e]]
+                        size[e] += part[row_of[i[e]]] @ terms
+                        ratio[e] = found[e] / size[e] if size[e] > 0.0 else np.inf
+                sums[segment[~(ratio <= CLEAR)], DIRTY] = 1.0
+                np.maximum.at(sums[:, PRIMAL + side], segment, ratio)
+            falling = (
+                endless & finite & (sign * (moves - rate) > CLEAR * (np.abs(moves) + np.abs(rate)))
+            )
+            sums[falling.any(axis=1), DIRTY] = 1.0
+    segment, i = np.nonzero(lines[at, 11])
+    slots, here = at[segment, i], range_[0][segment]
+    a, b, c = lines[slots, 8:11].T
+    fixed = np.stack([a + here * (b + here * c), b + 2.0 * here * c, c])
+    on = block[segment, i] & 1 == 0
+    side = on.astype(np.int64)
+    one, one_rate = lines[slots, 4 * side], lines[slots, 4 * side + 1]
+    one = one + here * one_rate
+    two, two_rate = x[2 - 2 * side, segment, i], x[3 - 2 * side, segment, i]
+    product = np.stack([one * two, one * two_rate + one_rate * two, one_rate * two_rate])
+    for begin, parts in (
+        (VALUE, np.where(on, product, 0.0) + fixed),
+        (GAP, product),
+        (TERMS, np.abs(product) + np.abs(fixed)),
+    ):
+        for k, row in enumerate(parts):
+            sums[:, begin + k] += np.bincount(segment, row, len(error))
+    if len(outer):
+        for end, here in ((0, lam), (1, lam + step)):
+            v = x[2] + step * x[3] if end else x[2]
+            left, right = outer[:, 0] + here * outer[:, 1], outer[:, 2] + here * outer[:, 3]
+            slope = np.minimum(-left, right)
+            steep = np.isinf(slope)
+            slope[steep] = 0.0
+            excess = np.maximum(left - v, v - right) + error[:, None] * (quick + slope)
+            sums[:, ROOM + end] += (slope * (outer[:, 4] + here * outer[:, 5])).sum(axis=1)
+            over = (excess > 0.0) & ~steep
+            sums[(over & (slope <= 0.0)).any(axis=1), OPEN] = 1.0
+            found = np.where(over & (slope > 0.0), excess, 0.0) / np.where(slope > 0.0, slope, 1.0)
+            sums[:, RATE + end] = np.maximum(sums[:, RATE + end], found.max(axis=1, initial=0.0))

@@ -1,0 +1,130 @@
+"""Segments proven by stated numbers: the loops, their array form, and what they do not believe."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sparseopt import check, generators, solve
+from sparseopt.checking.parametric import segments, stated
+from sparseopt.checking.parametric.stated_loops import condition_numbers, examine
+from sparseopt.compiling.kernel import override
+from sparseopt.compiling.mode import Mode
+from sparseopt.result import Verdict
+
+_SMALL = {
+    "dantzig-4.1": {"n": 15, "d": 12},
+    "lad-4.1": {"n": 20, "d": 10},
+    "clime": {"d": 6},
+}
+
+
+def _solved(name):
+    problem = generators.generate(name, seed=1, **_SMALL[name])
+    return problem, solve(problem, check=False)
+
+
+@pytest.fixture
+def proven(monkeypatch):
+    """Return the list of numbers of segments that are proven by what is stated."""
+    found, adopt = [], segments._ProofOfSegments.adopt
+
+    def counted(self, numbers):
+        adopt(self, numbers)
+        found.append(int((~self.open).sum()))
+
+    monkeypatch.setattr(segments._ProofOfSegments, "adopt", counted)
+    return found
+
+
+@pytest.mark.parametrize("name", ["dantzig-4.1", "lad-4.1", "clime"])
+def test_the_verdict_is_that_of_the_kernels_solved_anew(name, proven, monkeypatch):
+    problem, result = _solved(name)
+    quick = check(problem, result)
+    assert sum(proven) > 0
+    monkeypatch.setattr(segments, "judge_stated", lambda *arguments: ())
+    whole = check(problem, result)
+    assert quick.verdict == whole.verdict == Verdict.VERIFIED
+    assert quick.messages == whole.messages
+
+
+@pytest.mark.parametrize("name", ["dantzig-4.1", "lad-4.1"])
+def test_the_loops_and_their_array_form_agree(name, monkeypatch):
+    problem, result = _solved(name)
+    calls = []
+
+    def both(*arguments):
+        *given, sums = arguments
+        copies = [
+            [part.copy() if isinstance(part, np.ndarray) else part for part in given]
+            for _ in range(2)
+        ]
+        by_loops, by_arrays = sums.copy(), sums.copy()
+        with override(Mode.NOW):
+            examine(*copies[0], by_loops)
+        with override(Mode.NEVER):
+            examine(*copies[1], by_arrays)
+        np.testing.assert_allclose(by_arrays, by_loops, rtol=1e-9, atol=1e-14)
+        sums[:] = by_arrays
+        calls.append(given)
+
+    monkeypatch.setattr(stated, "examine", both)
+    monkeypatch.setattr(stated, "_CELLS", 64 * 40)
+    assert check(problem, result).verdict is Verdict.VERIFIED
+    assert calls
+
+
+@pytest.mark.parametrize("part", ["theta", "nu"])
+@pytest.mark.parametrize("name", ["dantzig-4.1", "lad-4.1"])
+def test_a_changed_number_is_not_proven(name, part, proven):
+    problem, result = _solved(name)
+    check(problem, result)
+    path, before = result.path, proven.pop()
+    rows = getattr(path, part)
+    place = len(rows.value) // 2
+    for field in ("value", "rate"):
+        numbers = getattr(rows, field).copy()
+        numbers[place] += 1e-6 * np.abs(rows.value).max()
+        forged = replace(path, **{part: replace(rows, **{field: numbers})})
+        assert check(problem, result.with_changes(path=forged)).verdict is not Verdict.VERIFIED
+        assert proven.pop() < before
+
+
+def _changes(rng, rows, columns, steps):
+    """Return random exchanges of one coordinate for another, from an empty kernel on."""
+    there = np.concatenate([np.zeros(columns, np.int64), np.ones(rows, np.int64)])
+    state, ptr, changed, to = there.copy(), [0, 0], [], []
+    for _ in range(steps):
+        out, into = rng.choice(np.flatnonzero(state)), rng.choice(np.flatnonzero(state == 0))
+        state[[out, into]] = 0, 1
+        changed += [out, into]
+        to += [0, 1]
+        ptr.append(len(changed))
+    return there, *(np.array(part, np.int64) for part in (ptr, changed, to))
+
+
+def test_condition_numbers_follow_the_kernels():
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal((7, 6))
+    there, ptr, changed, to = _changes(rng, 7, 6, 60)
+    with override(Mode.NOW):
+        found = condition_numbers(B, there.copy(), ptr, changed, to)
+    state = there.copy()
+    for s, rcond in enumerate(found):
+        if s:
+            state[changed[ptr[s] : ptr[s + 1]]] = to[ptr[s] : ptr[s + 1]]
+        kernel = B[np.ix_(state[6:] == 0, state[:6] == 1)]
+        assert rcond == pytest.approx(1.0 / np.linalg.cond(kernel, 1) if kernel.size else 1.0)
+    with override(Mode.NEVER):
+        arrays = condition_numbers(B, there.copy(), ptr, changed, to)
+    np.testing.assert_allclose(arrays, found, rtol=1e-8)
+
+
+def test_a_singular_kernel_has_no_condition_number():
+    B = np.array([[1.0, 2.0], [2.0, 4.0]])
+    there = np.array([1, 1, 0, 0])
+    none = np.zeros(0, np.int64)
+    for mode in (Mode.NOW, Mode.NEVER):
+        with override(mode):
+            found = condition_numbers(B, there.copy(), np.zeros(2, np.int64), none, none)
+        assert found[0] < 1e-15
