@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sparseopt
@@ -41,8 +42,11 @@ def having(language: str) -> list[object]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in which instances/ is there, as the pages presume."""
+    """A folder in which instances/ and a table are there, as the pages presume."""
     shutil.copytree(ROOT / "instances", tmp_path / "instances")
+    numbers = np.random.default_rng(0).normal(size=(60, 5))
+    rows = [",".join(map(str, row)) for row in numbers]
+    (tmp_path / "data.csv").write_text("\n".join(["a,b,c,d,target", *rows, ""]))
     monkeypatch.chdir(tmp_path)
     # A family that a page registers ends with the page.
     monkeypatch.setattr(families, "_REGISTERED", dict(families._REGISTERED))
