@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.backend import Availability, Backend, Control, Feature, Option
-from sparseopt.errors import BackendError
+from sparseopt.errors import BackendError, BackendUnavailable
 from sparseopt.io.cbf import write_cbf
 from sparseopt.io.sdpa import write_sdpa
 from sparseopt.params import SolveParams
@@ -54,8 +54,8 @@ _STATUS: Mapping[str, tuple[Status, Limit | None]] = {
 class ScipSdp(Backend):
     """The program scipsdp (SCIP-SDP 4 or later), which solves MISDPs to about 1e-5.
 
-    It is found by the environment variable ``SPARSEOPT_SCIPSDP``, a path, or on the PATH. It leaves
-    no certificate: its optima are ``unproven``.
+    It is found by the option `program`, the environment variable ``SPARSEOPT_SCIPSDP`` (a name or
+    a path), or on the PATH. It leaves no certificate: its optima are ``unproven``.
 
     References
     ----------
@@ -68,6 +68,9 @@ class ScipSdp(Backend):
     features: ClassVar[frozenset[Feature]] = frozenset({Feature.EXACT, Feature.DUAL_BOUND})
     options: ClassVar[Mapping[str, Option]] = {
         "relaxation": Option(str, "sdp", "solved in the nodes", choices=("sdp", "lp")),
+        "program": Option(
+            str, "", f"name on the PATH, or path; default: that of {VARIABLE}, or scipsdp"
+        ),
     }
 
     def availability(self) -> Availability:
@@ -92,8 +95,9 @@ class ScipSdp(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, MISDP)
-        program = _program()
-        assert program is not None
+        program = _program(options["program"])
+        if program is None:
+            raise BackendUnavailable(f"there is no program {options['program']!r} on the PATH")
         with TemporaryDirectory() as folder:
             with control.building():
                 file = _written(problem, folder)
@@ -101,8 +105,8 @@ class ScipSdp(Backend):
             return _read(log, Path(folder, "solution.sol"), problem)
 
 
-def _program() -> str | None:
-    return shutil.which(os.environ.get(VARIABLE, "") or "scipsdp")
+def _program(name: str = "") -> str | None:
+    return shutil.which(name or os.environ.get(VARIABLE, "") or "scipsdp")
 
 
 def _written(problem: MISDP, folder: str) -> str:

@@ -6,9 +6,8 @@ import gzip
 import re
 from collections.abc import Iterable, Iterator
 from io import StringIO
+from math import isfinite, nan
 from os import PathLike, fspath
-
-import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.io.files import expansion_limit, open_read, replacing
@@ -159,7 +158,7 @@ class Lines:
 
     def number_of(self, word: str, expected: str) -> float:
         """Return a word of the last line as a finite number."""
-        value = float(word) if _NUMBER.fullmatch(word) else np.nan
-        if not np.isfinite(value):
+        value = float(word) if _NUMBER.fullmatch(word) else nan
+        if not isfinite(value):
             raise self.error(f"{expected}; {word[:30]!r} is no finite number")
         return value

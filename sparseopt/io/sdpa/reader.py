@@ -170,10 +170,11 @@ class _Reader:
         sizes = self._model.sizes
         expected = f"matrix (0 to {n}), block (1 to {len(sizes)}), row and column (from 1), number"
         for line in self._lines:
-            if line in ("*INTEGER", "*RANK1"):
+            starred = line.lstrip().startswith("*")
+            if starred and line in ("*INTEGER", "*RANK1"):
                 section = self._model.integer if line == "*INTEGER" else self._model.rank_one
                 continue
-            if meant := _keyword(line.strip()):
+            if starred and (meant := _keyword(line.strip())):
                 raise self._lines.error(
                     "*INTEGER or *RANK1; the variable of an indicator is an entry -k of its row"
                     if meant == "INDICATOR"
@@ -182,7 +183,7 @@ class _Reader:
             if section is not None:
                 self._index(line, section, n)
                 continue
-            if line.lstrip().startswith("*"):
+            if starred:
                 raise self._lines.error("*INTEGER or *RANK1 before the first index of a section")
             words = line.translate(_SEPARATORS).split()
             indicator = _is_indicator(words, sizes)
@@ -190,9 +191,9 @@ class _Reader:
                 words[0] = words[0][1:]
             if len(words) < 5 or (len(words) > 5 and words[5][0] not in '*"#'):
                 raise self._lines.error(expected)
-            if not all(word.isdigit() and len(word) < 10 for word in words[:4]):
+            if not "".join(words[:4]).isdigit() or max(map(len, words[:4])) >= 10:
                 raise self._lines.error(expected)
-            j, block, row, column = (int(word) for word in words[:4])
+            j, block, row, column = map(int, words[:4])
             if j > n or not 1 <= block <= len(sizes):
                 raise self._lines.error(expected)
             size = abs(sizes[block - 1])
@@ -239,6 +240,7 @@ def _is_indicator(words: list[str], sizes: list[int]) -> bool:
     """Return whether an entry is an indicator of SCIP-SDP: a negative variable, a linear row."""
     return (
         len(words) >= 5
+        and words[0][0] == "-"
         and re.fullmatch(r"-\d{1,9}", words[0]) is not None
         and words[1] in {str(k) for k, size in enumerate(sizes, start=1) if size < 0}
     )
