@@ -168,6 +168,7 @@ _NETWORKS = "sparseopt.generators.networks"
 _GRAPHS = "sparseopt.generators.graphs"
 _SAMPLES = "sparseopt.generators.two_samples"
 _COMPONENTS = "sparseopt.generators.components"
+_SUBSETS = "sparseopt.generators.subsets"
 _MISDP = "sparseopt.generators.misdp"
 _SUBSPACES = "sparseopt.generators.subspaces"
 _PATHS = "sparseopt.io.results.paths"
@@ -286,6 +287,15 @@ COMPONENT = Family(
         "spiked-covariance": f"{_COMPONENTS}:spiked_covariance",
         "expression-modules": f"{_COMPONENTS}:expression_modules",
     },
+)
+
+SUBSET = Family(
+    name="subset",
+    problems={"sparse-regression": "sparseopt.problems.subset.problem:SparseRegression"},
+    verifier="sparseopt.checking.subset.verifier:verify",
+    samples="sparseopt.testing.subset:subset_samples",
+    small={"sparse-regression": ("sparse-regression", {"n": 30, "p": 12, "k": 3})},
+    generators={"sparse-regression": f"{_SUBSETS}:sparse_regression"},
 )
 
 TWOSAMPLE = Family(

@@ -23,6 +23,7 @@ _OWN: Mapping[str, tuple[str, str]] = {
     "strs-cip": ("strs", "sparseopt.solvers.strs.cip:ConvexIntegerProgram"),
     "truncation": ("strs", "sparseopt.solvers.strs.truncation:Truncation"),
     "component-bnb": ("component", "sparseopt.solvers.strs.component:ComponentBranchAndBound"),
+    "subset-bnb": ("subset", "sparseopt.solvers.subset.bnb:SubsetBranchAndBound"),
     "strs-annealing": ("twosample", "sparseopt.solvers.strs.annealing:AnnealedSelection"),
     "l0-tables": ("budget", "sparseopt.solvers.l0.l0_tables:L0Tables"),
     "spica": ("budget", "sparseopt.solvers.l0.spica:Spica"),

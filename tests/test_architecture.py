@@ -46,7 +46,7 @@ SOLVERS = (
     ("adapters", "homotopy"),
     ("highs",),
     ("misdp", "peers"),
-    ("private", "strs", "subspace"),
+    ("private", "strs", "subset", "subspace"),
     ("cvxpy",),
 )
 """The same inside solvers/."""

@@ -30,6 +30,7 @@ from sparseopt.problems.parametric.regression import (
 from sparseopt.problems.private.embedding_fit import EmbeddingFit
 from sparseopt.problems.strs.problem import STRS, STRSPath
 from sparseopt.problems.strs.semidefinite import strs_as_misdp
+from sparseopt.problems.subset.problem import SparseRegression
 from sparseopt.problems.subspace.distributions import MMDSubspace, MomentSubspace
 from sparseopt.problems.subspace.entrywise import L1Subspace
 from sparseopt.problems.subspace.robust import RobustSubspace
@@ -72,6 +73,7 @@ __all__ = [
     "SecondOrderCone",
     "SemidefiniteBlock",
     "SparseComponent",
+    "SparseRegression",
     "SufficientReduction",
     "problem_kinds",
     "register_kernel",

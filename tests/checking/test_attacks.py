@@ -29,6 +29,7 @@ from sparseopt.problems import (
     LADLasso,
     ParametricLP,
     SparseComponent,
+    SparseRegression,
     STRSPath,
 )
 from sparseopt.proofs.neighbours import support_losses
@@ -95,6 +96,12 @@ def component(seed):
     return SparseComponent(X, d=3)
 
 
+def subset(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 9))
+    return SparseRegression(X, X[:, :3].sum(axis=1) + rng.normal(size=12), k=3, ridge=0.3)
+
+
 def kernels(seed):
     rng = np.random.default_rng(seed)
     return KernelSelection(rng.normal(size=(30, 5)), rng.normal(size=(30, 5)) + 0.5, "linear", d=2)
@@ -122,6 +129,7 @@ CASES = {
     "strs": (strs, {}),
     "strs path": (strs_path, {}),
     "component": (component, {}),
+    "subset": (subset, {}),
     "kernels": (kernels, {}),
     "misdp": (misdp, {}),
 }

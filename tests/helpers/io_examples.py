@@ -38,6 +38,7 @@ from sparseopt.problems import (
     QuantileLasso,
     RobustSubspace,
     SparseComponent,
+    SparseRegression,
     STRSPath,
     SufficientReduction,
 )
@@ -173,6 +174,9 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     ),
     "selection-quadratic": lambda: KernelSelection(
         rng().normal(size=(5, 3)), rng().random((5, 3)), "quadratic", d=1
+    ),
+    "subset": lambda: SparseRegression(
+        rng().normal(size=(4, 6)), rng().normal(size=4), k=2, ridge=0.5, bound=3.0
     ),
     "component": lambda: SparseComponent(rng().normal(size=(4, 6)), d=2),
     "strs-path": lambda: STRSPath(A=np.diag([3.0, 2.0, 1.0]), a=np.array([0.5, 0.0, -1.0])),

@@ -1,0 +1,1 @@
+"""Solvers of regression with few nonzero coefficients."""

@@ -1,0 +1,359 @@
+r"""The perspective relaxation of a node on a pool of columns, by coordinate descent.
+
+With I fixed in and at most m of the free variables, the relaxation of
+
+.. math:: \tfrac12 \|y - Xb\|^2 + \tfrac\rho2 \|b\|^2 + \lambda_0 \|b\|_0, \qquad \|b\|_\infty \le M
+
+has weights :math:`z_j \in [0, 1]` with a sum of at most m, costs :math:`\rho b_j^2 / (2 z_j) +
+\lambda_0 z_j`, and :math:`|b_j| \le M z_j`. For a multiplier :math:`\lambda \ge \lambda_0` of the
+sum, minimising over z leaves a sum over the free variables of the reverse Huber function
+
+.. math:: \psi(b) = \begin{cases} s |b| & |b| \le \kappa \\
+          \lambda + \tfrac\rho2 b^2 & \kappa < |b| \le M, \end{cases} \qquad
+          \kappa = \min(\sqrt{2 \lambda / \rho}, M), \quad s = \lambda / \kappa + \rho \kappa / 2,
+
+and :math:`z_j = \min(1, |b_j| / \kappa)`. Each coordinate has a closed form; the multiplier is
+sought with which the weights sum up to m. Any point's residual r = y - Xb is feasible in the dual
+(:mod:`sparseopt.checking.subset.verifier` has its value), so nothing need be solved to the end.
+
+The pool holds the columns that mattered so far and their inner products, so that a step takes the
+size of the pool, not n. Sources: Hazimeh, Mazumder, Saab (2022), section 3; Liu et al. (2023).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.problems.subset.problem import SparseRegression
+
+from ..common.compiled import compiled_in_place
+from .settings import SubsetSettings
+
+__all__ = ["Pool", "Relaxed", "conjugate", "least_squares", "sum_of_largest", "warm_up"]
+
+RIDGE, BOUND, SLOPE, CAP, TOLERANCE = range(5)
+"""Places in the numbers of :func:`descend`."""
+_SETTLED = 1e-17
+"""Part of the objective that a coordinate changes where least squares have converged."""
+
+
+@compiled_in_place
+def descend(G: Array, c: Array, b: Array, inside: Array, numbers: Array, sweeps: int) -> int:
+    """Minimise over one coordinate after another, in place; return the number of sweeps.
+
+    Parameters
+    ----------
+    G : array of shape (a, a)
+        Inner products of the active columns.
+    c : array of shape (a,)
+        Their products with the residual.
+    b : array of shape (a,)
+    inside : bool array of shape (a,)
+    numbers : array of shape (5,)
+        Ridge, bound, slope, cap, and the change of the objective that ends the descent.
+    sweeps : int
+        Most of them.
+    """
+    ridge, bound, slope = numbers[RIDGE], numbers[BOUND], numbers[SLOPE]
+    cap, tolerance = numbers[CAP], numbers[TOLERANCE]
+    done = 0
+    for _ in range(sweeps):
+        largest = 0.0
+        done += 1
+        for j in range(len(b)):
+            square = G[j, j]
+            q = c[j] + square * b[j]
+            a = abs(q)
+            t = 0.0
+            if inside[j]:
+                if square + ridge > 0.0:
+                    t = min(bound, a / (square + ridge))
+            elif a > slope:
+                t = (a - slope) / square
+                if t > cap:
+                    t = max(cap, min(bound, a / (square + ridge)))
+            if q < 0.0:
+                t = -t
+            step = t - b[j]
+            if step != 0.0:
+                b[j] = t
+                for i in range(len(b)):
+                    c[i] -= step * G[j, i]
+                largest = max(largest, step * step * square)
+        if largest <= tolerance:
+            break
+    return done
+
+
+def conjugate(problem: SparseRegression, c: Array) -> Array:
+    """Return g(c), the maximum over abs(b) <= M of cb - ridge b^2 / 2.
+
+    Parameters
+    ----------
+    problem : SparseRegression
+    c : array
+        Products with a residual.
+    """
+    ridge, M, a = problem.ridge, problem.limit, np.abs(c)
+    if ridge == 0.0:
+        return np.asarray(M * a)
+    if math.isinf(M):
+        return np.asarray(a**2 / (2.0 * ridge))
+    return np.where(a <= ridge * M, a**2 / (2.0 * ridge), M * (a - 0.5 * ridge * M))
+
+
+def sum_of_largest(price: Array, m: int) -> float:
+    """Return the sum of the m largest positive entries, of all positive ones where there are fewer.
+
+    Parameters
+    ----------
+    price : array of shape (f,)
+    m : int
+    """
+    spent = np.maximum(price, 0.0)
+    if m < len(spent):
+        spent = np.partition(spent, -m - 1)[len(spent) - m :]
+    return float(spent.sum())
+
+
+def least_squares(problem: SparseRegression, G: Array, h: Array) -> Array:
+    """Return the best coefficients of few columns, within the bound.
+
+    Parameters
+    ----------
+    problem : SparseRegression
+    G : array of shape (s, s)
+        Inner products of the columns.
+    h : array of shape (s,)
+        Their products with y.
+    """
+    H, M = G + problem.ridge * np.eye(len(h)), problem.limit
+    free = np.ones(len(h), dtype=bool)
+    b = np.zeros(len(h))
+    for _ in range(4 * len(h) + 4):
+        # Columns at the bound stay there; those whose multiplier has the wrong sign leave it.
+        b[free] = _solve(H[np.ix_(free, free)], h[free] - H[np.ix_(free, ~free)] @ b[~free])
+        over = free & (np.abs(b) > M)
+        if over.any():
+            b = np.clip(b, -M, M)
+            free &= ~over
+            continue
+        wrong = ~free & ((h - H @ b) * b < 0.0)
+        if not wrong.any():
+            break
+        free |= wrong
+    # The exchange may cycle, and dependent columns leave a system without an answer; descent ends,
+    # at once where there is nothing left to do.
+    b = np.clip(b, -M, M)
+    numbers = np.array([problem.ridge, M, 0.0, 0.0, _SETTLED * abs(float(b @ h))])
+    descend(G, h - G @ b, b, np.ones(len(h), dtype=bool), numbers, 10_000)
+    return b
+
+
+def _solve(H: Array, h: Array) -> Array:
+    try:
+        return np.asarray(np.linalg.solve(H, h))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(H, h, rcond=None)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """A point of the relaxation of a node.
+
+    Attributes
+    ----------
+    b : array of shape (P,)
+        Coefficients of the pool's columns.
+    c : array of shape (P,)
+        Products of the pool's columns with the residual.
+    weight : array of shape (P,)
+        z of the free variables, 0 for others.
+    multiplier : float
+    bound : float
+        What the residual proves if no column outside the pool costs more than those inside.
+    value : float
+        Objective of the relaxation at b, infinite where the weights sum up to more than m.
+    """
+
+    b: Array
+    c: Array
+    weight: Array
+    multiplier: float
+    bound: float
+    value: float
+
+
+class Pool:
+    """Columns, their inner products, and the relaxation on them.
+
+    Attributes
+    ----------
+    columns : int array of shape (P,)
+    place : int array of shape (p,)
+        Where a column is in the pool, -1 for those outside.
+    G : array of shape (P, P)
+    h : array of shape (P,)
+        Products with y.
+    """
+
+    def __init__(self, problem: SparseRegression, h: Array, settings: SubsetSettings) -> None:
+        self.problem, self.settings = problem, settings
+        self._h = h
+        self._squares = float(problem.y @ problem.y)
+        self.columns = np.zeros(0, dtype=np.int64)
+        self.place = np.full(len(h), -1)
+        self.G = np.zeros((0, 0))
+        self.h = np.zeros(0)
+        self.sweeps = 0
+
+    def add(self, columns: Array) -> None:
+        """Take in columns; those that are there already are passed over."""
+        new = np.unique(columns[self.place[columns] < 0])
+        if not len(new):
+            return
+        before = len(self.columns)
+        self.columns = np.append(self.columns, new)
+        self.place[new] = np.arange(before, len(self.columns))
+        X = self.problem.X
+        cross = X[:, self.columns].T @ X[:, new]
+        G = np.empty((len(self.columns), len(self.columns)))
+        G[:before, :before] = self.G
+        G[:, before:] = cross
+        G[before:, :before] = cross[:before].T
+        self.G, self.h = G, self._h[self.columns]
+
+    def relax(
+        self, inside: Array, free: Array, b: Array, multiplier: float, target: float
+    ) -> Relaxed:
+        """Solve the relaxation of a node, as far as that is needed.
+
+        Parameters
+        ----------
+        inside : int array
+            Places of the variables that are fixed in.
+        free : bool array of shape (P,)
+        b : array of shape (P,)
+            To begin with.
+        multiplier : float
+            The first one that is tried.
+        target : float
+            It ends once the bound reaches this, or the value falls below.
+
+        Returns
+        -------
+        Relaxed
+        """
+        problem, settings = self.problem, self.settings
+        m = problem.k - len(inside)
+        lowest, penalty = 1e-14 * self._squares, problem.penalty
+        low, high = 0.0, math.inf
+        tolerance, balance = settings.tolerance * self._squares, settings.balance
+        b = np.where(free & (m > 0), b, 0.0)
+        b[inside] = least_squares(
+            problem, self.G[np.ix_(inside, inside)], self.h[inside] - self.G[inside] @ b
+        )
+        best: Relaxed | None = None
+        sharpened = 0
+        if m == 0 or not free.any():
+            return self._evaluate(inside, free, b, penalty, m)
+        multiplier = max(multiplier, penalty, lowest)
+        for _ in range(settings.steps):
+            b = self._descend(inside, free, b.copy(), multiplier, tolerance)
+            found = self._evaluate(inside, free, b, multiplier, m)
+            if best is None or found.bound > best.bound:
+                best = found
+            if best.bound >= target or found.value < target:
+                break
+            excess = float(found.weight.sum()) - m
+            settled = excess < 0.0 and multiplier <= max(penalty, lowest) * (1.0 + 1e-9)
+            if abs(excess) <= balance * m or settled:
+                # Value and bound lie on two sides of the target.
+                if sharpened == 3:
+                    break
+                sharpened += 1
+                tolerance, balance = tolerance * settings.sharper, balance * settings.sharper
+                if excess <= 0.0:
+                    continue
+            if excess > 0.0:
+                low = multiplier
+            else:
+                high = multiplier
+            ratio = (excess + m) / m
+            guess = multiplier * min(4.0, max(0.25, ratio**1.5))
+            if not low < guess < high:
+                guess = math.sqrt(low * high) if low > 0.0 and high < math.inf else guess
+            multiplier = max(guess, penalty, lowest)
+        assert best is not None
+        return best
+
+    def _slope(self, multiplier: float) -> tuple[float, float]:
+        """Return s and kappa of the reverse Huber function."""
+        ridge, M = self.problem.ridge, self.problem.limit
+        cap = min(M, math.sqrt(2.0 * multiplier / ridge)) if ridge > 0.0 else M
+        return (multiplier / cap + 0.5 * ridge * cap, cap) if cap > 0.0 else (0.0, 0.0)
+
+    def _descend(
+        self, inside: Array, free: Array, b: Array, multiplier: float, tolerance: float
+    ) -> Array:
+        """Minimise on active sets, which grow until no free column is left outside by mistake."""
+        problem, settings = self.problem, self.settings
+        slope, cap = self._slope(multiplier)
+        numbers = np.array([problem.ridge, problem.limit, slope, cap, tolerance])
+        c = self._gradient(b)
+        held = np.zeros(len(b), dtype=bool)
+        held[inside] = True
+        for _ in range(settings.steps):
+            active = np.flatnonzero(held | (b != 0.0) | (free & (np.abs(c) > slope)))
+            G, own = np.ascontiguousarray(self.G[np.ix_(active, active)]), b[active]
+            sweeps = descend(G, c[active], own, held[active], numbers, settings.sweeps)
+            self.sweeps += sweeps
+            b[active] = own
+            c = self._gradient(b)
+            missed = free & (np.abs(c) > slope * (1.0 + 1e-9))
+            missed[active] = False
+            if sweeps < settings.sweeps and not missed.any():
+                break
+        if len(inside):
+            rest = b.copy()
+            rest[inside] = 0.0
+            b[inside] = least_squares(
+                problem, self.G[np.ix_(inside, inside)], self._gradient(rest)[inside]
+            )
+        return b
+
+    def _gradient(self, b: Array) -> Array:
+        """Return the products of the pool's columns with y - Xb."""
+        S = np.flatnonzero(b)
+        return np.asarray(self.h - b[S] @ self.G[S])
+
+    def _evaluate(self, inside: Array, free: Array, b: Array, multiplier: float, m: int) -> Relaxed:
+        problem = self.problem
+        c = self._gradient(b)
+        fit = float(b @ self.h)
+        rest = max(0.0, self._squares - fit - float(b @ c))
+        price = conjugate(problem, c[free]) - problem.penalty
+        paid = problem.penalty * len(inside)
+        taken = float(conjugate(problem, c[inside]).sum()) + sum_of_largest(price, m)
+        bound = self._squares - fit - 0.5 * rest + paid - taken
+        _, cap = self._slope(multiplier)
+        size = np.abs(b)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weight = np.where(free & (size > 0.0), np.minimum(1.0, size / cap), 0.0)
+        value = math.inf
+        if float(weight.sum()) <= m * (1.0 + 1e-12):
+            # b^2 / z is |b| kappa where z < 1.
+            spread = size * np.where(free, np.maximum(size, cap), size)
+            ridge = 0.5 * problem.ridge * float(spread.sum())
+            value = 0.5 * rest + ridge + paid + problem.penalty * float(weight.sum())
+        return Relaxed(b, c, weight, multiplier, bound, value)
+
+
+def warm_up() -> None:
+    """Compile, or load what was compiled before."""
+    inside = np.array([False, True])
+    descend(np.eye(2), np.ones(2), np.zeros(2), inside, np.array([1.0, 1.0, 0.1, 0.5, 0.0]), 2)

@@ -1,0 +1,1 @@
+"""The checker of regression with few nonzero coefficients."""

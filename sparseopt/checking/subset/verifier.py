@@ -1,0 +1,371 @@
+r"""The verifier of regression with few nonzero coefficients.
+
+The certificate "subset-tree" is a search tree: node 0 is the root, and node i the child of
+``parent[i]`` in which the variable ``variable[i]`` is fixed in (``inside[i]`` = 1) or out (0). A
+node has no children or two, by the same variable. ``dual[i]`` names one of the coefficient vectors
+w in ``w_ptr, w_index, w_value`` (in CSR form), -1 for none.
+
+Let I be the variables that a node fixes in, F those that it leaves free, and m = k - abs(I). Any
+vector r, here r = y - Xw, bounds the objective on the node's supports from below: with
+
+.. math:: g(c) = \max_{|b| \le M} \Bigl( c b - \frac\rho2 b^2 \Bigr), \qquad
+          t_j = \max(0, g(x_j'r) - \lambda_0),
+
+by
+
+.. math:: D(r) = y'r - \tfrac12 \|r\|^2 + \sum_{j \in I} (\lambda_0 - g(x_j'r))
+          - \text{the sum of the } m \text{ largest } t_j, j \in F,
+
+since :math:`\tfrac12 \|y - Xb\|^2 \ge (y - Xb)'r - \tfrac12 \|r\|^2`. A node is closed where D(r)
+reaches the bound L of the result. Where it does not, r still says which free variables no support
+below L can have, or can be without: with :math:`t_{(m)}` the m-th largest, j is
+
+- out if it is not among the m largest and :math:`D + t_{(m)} - (g(x_j'r) - \lambda_0) \ge L`;
+- in if it is, and :math:`D + t_j - t_{(m+1)} \ge L`.
+
+L is proven if every node without children is closed, or contradicts what is fixed above it.
+All is shown for L less 1e-9 of it, or less 1e-12 of the objective of b = 0. D is computed with a
+bound of its rounding errors: products and squared lengths are off by at most (n + 8) 2^-52 times
+the lengths of their two vectors (Higham 2002, section 3.1, doubled), and so is everything else
+relative to the absolute values of its terms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.checking.evidence import Malformed, integers, numbers
+from sparseopt.checking.report import Findings
+from sparseopt.checking.tolerances import FEASIBILITY, SUM
+from sparseopt.checking.verifiers import Evaluation
+from sparseopt.problems.base import Array
+from sparseopt.problems.subset.problem import SparseRegression
+from sparseopt.result import Result, Status
+
+__all__ = ["NodeBound", "verify"]
+
+_KIND = "subset-tree"
+_PRODUCTS = 3e12
+"""Multiplications beyond which the certificate is not read: some minutes."""
+_BLOCK = 16_000_000
+"""Products with dual vectors that are held at once: 128 MB."""
+_UNIT = float(np.finfo(float).eps)
+_IMPOSSIBLE = frozenset({Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB})
+
+
+Products = tuple[Array, Array]
+"""Of some columns: their products with a vector, and their lengths."""
+
+
+class SubsetVerifier:
+    """Judges regression with few nonzero coefficients."""
+
+    def __call__(self, problem: SparseRegression, result: Result, findings: Findings) -> None:
+        """Prove the bound of a result; its point and numbers were compared before."""
+        if result.status in _IMPOSSIBLE:
+            findings.refute(
+                f"the status is {result.status.value}, but b = 0 is feasible and no objective "
+                "value is below 0"
+            )
+            return
+        certificate, bound = result.certificate, result.bound
+        if bound is None or np.isneginf(bound):
+            findings.doubt("there is no bound that a certificate could prove")
+        elif bound <= 0.0:
+            findings.prove("no objective value is below 0")
+        elif certificate is None or certificate.kind != _KIND:
+            findings.doubt(f"there is no certificate {_KIND!r} that could prove the bound")
+        else:
+            try:
+                _prove(problem, _Tree.read(certificate.arrays, problem), bound, findings)
+            except Malformed as error:
+                findings.refute(f"the certificate is malformed: {error}")
+            for name in sorted(certificate.values):
+                findings.leave_out(f"certificate value {name!r}")
+
+    def evaluate(self, problem: SparseRegression, x: Array, lam: float | None) -> Evaluation:
+        """Evaluate coefficients: the number of nonzeros is kept or not, the bound up to 1e-8.
+
+        Parameters
+        ----------
+        problem : SparseRegression
+        x : array of shape (p,)
+        lam : ignored
+        """
+        residuals = problem.residuals(x)
+        over = residuals["bound"] / (FEASIBILITY * problem.limit) if residuals["bound"] else 0.0
+        worst = "cardinality" if residuals["cardinality"] else "bound"
+        return Evaluation(
+            value=problem.objective(x),
+            size=problem.objective_scale(x),
+            violation=math.inf if residuals["cardinality"] else over,
+            where=f"{worst} by {residuals[worst]:.3g}",
+            residuals=residuals,
+        )
+
+
+verify = SubsetVerifier()
+
+
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """A certificate, read and checked for its form.
+
+    Attributes
+    ----------
+    children : int array of shape (N, 2)
+        The child with the variable in, and that with it out; -1 for a node without.
+    variable : int array of shape (N,)
+        The variable that a node's children fix.
+    dual : int array of shape (N,)
+    ptr, index, value : arrays
+        The coefficient vectors.
+    """
+
+    children: Array
+    variable: Array
+    dual: Array
+    ptr: Array
+    index: Array
+    value: Array
+
+    @classmethod
+    def read(cls, arrays: Mapping[str, Array], problem: SparseRegression) -> _Tree:
+        """Unpack the arrays of a certificate.
+
+        Raises
+        ------
+        Malformed
+        """
+        p = problem.X.shape[1]
+        parent = integers(arrays, "parent", None, -1, np.iinfo(np.int64).max)
+        N = len(parent)
+        if N == 0 or parent[0] != -1 or not (parent[1:] < np.arange(1, N)).all():
+            raise Malformed("parent does not list a tree, each node behind its parent")
+        if (parent[1:] < 0).any():
+            raise Malformed("there are two roots")
+        split = integers(arrays, "variable", N, -1, p - 1)
+        inside = integers(arrays, "inside", N, 0, 1)
+        ptr = integers(arrays, "w_ptr", None, 0, np.iinfo(np.int64).max)
+        if not len(ptr) or ptr[0] != 0 or (np.diff(ptr) < 0).any():
+            raise Malformed("w_ptr does not begin with 0 or decreases")
+        index = integers(arrays, "w_index", int(ptr[-1]), 0, p - 1)
+        value = numbers(arrays, "w_value", (int(ptr[-1]),))
+        dual = integers(arrays, "dual", N, -1, len(ptr) - 2)
+        children = np.full((N, 2), -1)
+        variable = np.full(N, -1)
+        for child in range(1, N):
+            above, place = parent[child], 1 - inside[child]
+            if split[child] < 0 or children[above, place] >= 0:
+                raise Malformed(f"node {child} fixes no variable, or what its sibling fixes")
+            if variable[above] not in (-1, split[child]):
+                raise Malformed(f"the children of node {above} fix different variables")
+            children[above, place], variable[above] = child, split[child]
+        if ((children >= 0).sum(axis=1) == 1).any():
+            raise Malformed("a node has one child: the other side of its split is missing")
+        return cls(children, variable, dual, ptr, index, value)
+
+    def depth_first(self) -> list[int]:
+        """Return the dual vectors in the order in which a depth-first search meets them first."""
+        order: dict[int, None] = {}
+        stack = [0]
+        while stack:
+            node = stack.pop()
+            if self.dual[node] >= 0:
+                order[int(self.dual[node])] = None
+            stack += [int(child) for child in self.children[node, ::-1] if child >= 0]
+        return list(order)
+
+    def vector(self, problem: SparseRegression, dual: int) -> Array:
+        """Return r = y - Xw."""
+        own = slice(self.ptr[dual], self.ptr[dual + 1])
+        return np.asarray(problem.y - problem.X[:, self.index[own]] @ self.value[own])
+
+
+class _Products:
+    """Products of columns with dual vectors, for many of these at once.
+
+    Attributes
+    ----------
+    columns : int array
+        The columns that are left, increasing; shrinks once, after the root.
+    """
+
+    def __init__(self, problem: SparseRegression, tree: _Tree) -> None:
+        self._problem, self._tree = problem, tree
+        self._order = tree.depth_first()
+        self._place = {dual: i for i, dual in enumerate(self._order)}
+        self._held: dict[int, tuple[Array, Array]] = {}
+        self.columns = np.arange(problem.X.shape[1])
+        self._X = problem.X
+
+    def restrict(self, columns: Array) -> None:
+        """Leave out all other columns, where that is a part worth copying."""
+        if 2 * len(columns) < len(self.columns):
+            self.columns, self._X = columns, self._problem.X[:, columns]
+            self._held = {}
+
+    def cost(self) -> float:
+        """Return the multiplications that all vectors take with the columns that are left."""
+        return float(self._X.size) * len(self._order)
+
+    def of(self, dual: int) -> tuple[Array, Array]:
+        """Return r, and the products with :attr:`columns`."""
+        if dual not in self._held:
+            begin = self._place[dual]
+            # The root is met first and alone: what it fixes is left out of all others.
+            count = 1 if begin == 0 else max(1, min(64, _BLOCK // max(1, len(self.columns))))
+            block = self._order[begin : begin + count]
+            R = np.column_stack([self._tree.vector(self._problem, each) for each in block])
+            C = self._X.T @ R
+            self._held = {
+                each: (np.ascontiguousarray(R[:, i]), np.ascontiguousarray(C[:, i]))
+                for i, each in enumerate(block)
+            }
+        return self._held[dual]
+
+
+@dataclass(frozen=True, eq=False)
+class NodeBound:
+    r"""The bound of one node by one dual vector.
+
+    Attributes
+    ----------
+    value : float
+        D(r), rounded down.
+    price : array of shape (f,)
+        :math:`g(x_j'r) - \lambda_0` of the free variables, rounded up.
+    rounding : float
+        What the sum of a few of them may be off by.
+    m : int
+        How many of the free variables a support takes at most.
+    """
+
+    value: float
+    price: Array
+    rounding: float
+    m: int
+
+    @classmethod
+    def at(cls, problem: SparseRegression, r: Array, inside: Products, free: Products) -> NodeBound:
+        """Evaluate D(r).
+
+        Parameters
+        ----------
+        problem : SparseRegression
+        r : array of shape (n,)
+        inside, free : (array, array)
+            Of the columns that are fixed in, and of those that are free: their products with r,
+            and their lengths.
+        """
+        y, m = problem.y, problem.k - len(inside[0])
+        unit = (len(y) + 8) * _UNIT
+        length, size = math.sqrt(float(r @ r)), math.sqrt(float(y @ y))
+        held, price = (
+            _conjugate(problem, np.abs(c) + unit * lengths * length)
+            for c, lengths in (inside, free)
+        )
+        price = price - problem.penalty
+        spent = np.maximum(price, 0.0)
+        if m < len(spent):
+            spent = np.partition(spent, -m - 1)[len(spent) - m :]
+        paid = problem.penalty * len(inside[0])
+        taken = float(held.sum()) + float(spent.sum())
+        rounding = unit * (size * length + length**2) + (problem.k + 8) * _UNIT * (taken + paid)
+        value = float(y @ r) - 0.5 * length**2 + paid - taken - rounding
+        return cls(value, price, rounding, m)
+
+    def fixings(self, target: float) -> tuple[Array, Array]:
+        """Return which free variables are in every support below the target, and which in none.
+
+        Parameters
+        ----------
+        target : float
+
+        Returns
+        -------
+        (bool array, bool array) of the shape of :attr:`price`
+        """
+        f, m = len(self.price), self.m
+        spent = np.maximum(self.price, 0.0)
+        if f <= m:
+            among = np.ones(f, dtype=bool)
+            last, following = 0.0, 0.0
+        else:
+            order = np.argpartition(-spent, m)
+            among = np.zeros(f, dtype=bool)
+            among[order[:m]] = True
+            following = float(spent[~among].max())
+            last = float(spent[among].min()) if m else 0.0
+        room = target - self.value + self.rounding
+        inside = among & (spent - following >= room)
+        outside = ~among & (last - self.price >= room)
+        return inside, outside
+
+
+def _conjugate(problem: SparseRegression, c: Array) -> Array:
+    """Return max over abs(b) <= M of cb - ridge b^2 / 2, for c >= 0."""
+    ridge, M = problem.ridge, problem.limit
+    if ridge == 0.0:
+        return np.asarray(M * c)
+    if math.isinf(M):
+        return np.asarray(c**2 / (2.0 * ridge))
+    return np.where(c <= ridge * M, c**2 / (2.0 * ridge), M * (c - 0.5 * ridge * M))
+
+
+def _prove(problem: SparseRegression, tree: _Tree, bound: float, findings: Findings) -> None:
+    target = bound - SUM * max(abs(bound), 0.5e-3 * float(problem.y @ problem.y))
+    products = _Products(problem, tree)
+    lengths = np.sqrt(problem.squares)
+    # Open nodes: number, variables in, free variables.
+    stack: list[tuple[int, Array, Array]] = [(0, np.zeros(0, dtype=np.int64), products.columns)]
+    proven = 0
+    while stack:
+        node, inside, free = stack.pop()
+        if len(inside) > problem.k:
+            continue
+        best = -math.inf
+        if tree.dual[node] >= 0:
+            r, c = products.of(int(tree.dual[node]))
+            own = ((c[np.searchsorted(products.columns, j)], lengths[j]) for j in (inside, free))
+            found = NodeBound.at(problem, r, *own)
+            best = found.value
+            if best >= target:
+                proven += 1
+                continue
+            held, dropped = found.fixings(target)
+            inside = np.append(inside, free[held])
+            free = free[~held & ~dropped]
+            if len(inside) > problem.k:
+                proven += 1
+                continue
+        if tree.variable[node] < 0:
+            findings.refute(
+                f"nothing proves the bound {bound:.12g} where {len(inside)} of {problem.k} "
+                f"variables are fixed in and {len(free)} are free: {best:.12g} is proven"
+            )
+            return
+        if node == 0:
+            products.restrict(np.union1d(inside, free))
+            if products.cost() > _PRODUCTS:
+                findings.doubt(f"a tree of {len(tree.dual)} nodes is too large to check")
+                return
+        j = int(tree.variable[node])
+        place = int(np.searchsorted(free, j))
+        chosen = place < len(free) and free[place] == j
+        fixed = bool((inside == j).any())
+        without = np.delete(free, place) if chosen else free
+        # A side that contradicts what is fixed already holds no support below the bound.
+        if chosen or not fixed:
+            stack.append((int(tree.children[node, 1]), inside, without))
+        if chosen or fixed:
+            more = np.append(inside, j) if chosen else inside
+            stack.append((int(tree.children[node, 0]), more, without))
+    findings.prove(
+        f"no {problem.k} of {problem.X.shape[1]} columns have an objective value below "
+        f"{bound:.12g}: {len(tree.dual)} nodes, {proven} of them closed by their duals"
+    )
