@@ -32,8 +32,8 @@ own bounds may be that much looser."""
 _ZERO = 1e-14
 """Costs that are left of the quadratic part's, relative to their terms, up to which they are 0."""
 _FAR = 100.0
-"""Minima without constraints that are this far away, relative to the largest cost, are not made the
-origin: differences would cancel."""
+"""Minima without constraints whose value is this far from zero, relative to the largest cost, are
+not made the origin where there are constraints."""
 _SHIFTS = 10
 """Shifts of the matrix that are tried for a factor whose square it exceeds, each four times the
 one before."""
@@ -173,8 +173,8 @@ def _factorised(problem: MISDP) -> tuple[Array, Array, Array]:
     """Return L, h and the costs that are left.
 
     s L L' is below the matrix if that can be, so that nothing need be charged: the rest is then
-    diagonally dominant. A singular matrix is factorised with pivots, up to rounding. Where all
-    variables have bounds, h is zero: it is there to give them some.
+    diagonally dominant. A singular matrix is factorised with pivots, up to rounding. Where h is
+    not zero a cutoff bounds variables, and values of t are small.
 
     Notes
     -----
@@ -192,16 +192,32 @@ def _factorised(problem: MISDP) -> tuple[Array, Array, Array]:
         L[pivots - 1] = np.tril(packed)[:, :rank]
     whole = np.zeros((len(problem.c), L.shape[1]))
     whole[used] = L
-    ends = np.concatenate([problem.lower[used], problem.upper[used]])
     shift = np.linalg.lstsq(L, sign * problem.c[used] / unit, rcond=None)[0]
-    size = max(unit, float(np.abs(problem.c).max()), abs(problem.offset))
-    if np.isfinite(ends).all() or unit * float(shift @ shift) > _FAR * size:
+    if not _origin(problem, used, L, shift, unit):
         return whole, np.zeros(len(shift)), problem.c
     costs = problem.c.copy()
     terms = np.abs(costs[used]) + unit * (np.abs(L) @ np.abs(shift))
     costs[used] -= sign * unit * (L @ shift)
     costs[used[np.abs(costs[used]) <= _ZERO * terms]] = 0.0
     return whole, shift, costs
+
+
+def _origin(problem: MISDP, used: Array, L: Array, shift: Array, unit: float) -> bool:
+    """Return whether the minimum without constraints, -L^-T h, is a good origin.
+
+    It is if nothing but bounds constrains the variables, and it is within them. Where there are
+    other constraints it may be far from what they allow, and differences would cancel.
+    """
+    low, high = problem.lower[used], problem.upper[used]
+    least = -np.linalg.lstsq(L.T, shift, rcond=None)[0]
+    if (least < low).any() or (least > high).any():
+        return False
+    parts = [problem.A, *(part.F for part in (*problem.cones, *problem.blocks))]
+    if not any(abs(F[:, used]).sum() for F in (*parts, *(row.a for row in problem.indicators))):
+        return True
+    size = max(unit, float(np.abs(problem.c).max()), abs(problem.offset))
+    far = unit * float(shift @ shift) > _FAR * size
+    return not far and not np.isfinite(np.concatenate([low, high])).all()
 
 
 def _below(H: Array) -> Array | None:

@@ -103,7 +103,8 @@ def reduced_cost_fixing(
     places = np.flatnonzero(whole)
     for j, column in enumerate(places.tolist()):
         r = float(reduced[column])
-        if abs(r) * (high[column] - low[column]) <= room or not np.isfinite(r):
+        # Without a reduced cost nothing is cut off, however far away the ends are.
+        if not r or not np.isfinite(r) or abs(r) * (high[column] - low[column]) <= room:
             continue
         steps = np.floor(room / abs(r)) + 1.0
         lower, upper = node.lower.copy(), node.upper.copy()

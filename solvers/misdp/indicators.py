@@ -218,7 +218,7 @@ class Indicators:
         ):
             return False
         row, side = row / size, side / size
-        key = np.round(np.append(row, side) / CUT_SAME).astype(np.int64).tobytes()
+        key = (np.round(np.append(row, side) / CUT_SAME) + 0.0).tobytes()
         if key in self._seen:
             return False
         self._seen.add(key)
