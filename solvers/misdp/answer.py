@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate, Limit, Result, Status
@@ -17,12 +16,11 @@ from .bounds import SafeBounds
 from .curves import CurveFinder
 from .merging import Merged
 from .node import IntegerLeaf, IntegerNode
-from .points import IncumbentFinder
 from .propagation import Propagation
 from .rank_one import ranked_blocks
 from .rank_tree import RankTree
 from .search import MISDPSearch
-from .settings import DISPROOF_RECHECKED, RECOMPUTATIONS, UNCHARGED, UNREACHED
+from .settings import DISPROOF_RECHECKED, RECOMPUTATIONS, START_NODES, UNCHARGED, UNREACHED
 from .tree import IntegerTree
 from .unbounded import bends, find_ray, unbounded
 
@@ -41,37 +39,64 @@ def standard(problem: MISDP) -> StandardForm:
     return StandardForm(problem, Propagation(problem).tighten())
 
 
-def start_points(
-    points: IncumbentFinder, control: Control, form: StandardForm, merged: Merged
-) -> None:
-    """Offer the warm start: as it is, and with its integers only.
+def start_points(search: MISDPSearch, form: StandardForm, merged: Merged) -> None:
+    """Offer the warm start: as it is, with its integers only, or repaired.
+
+    A NaN stands for a value that is not known. Where integers are not known, or those that are
+    leave nothing feasible, a few nodes look for a point with the known ones fixed, then with each
+    of them moved by one at most.
 
     Parameters
     ----------
-    points : IncumbentFinder
-        Gets the points.
-    control : Control
-        Its warm start is a Result or an array of shape (n,) for the problem as it was given;
-        another shape is ignored with a note.
+    search : MISDPSearch
+        Its control has the warm start: a Result or an array of shape (n,) for the problem as it was
+        given. Another shape is ignored with a note, and a note says where nothing was found.
     form : StandardForm
     merged : Merged
-        What the points are for: the standard form with its groups merged.
+        What is searched: the standard form with its groups merged.
     """
+    control, points, problem = search.control, search.points, search.problem
     given = control.warm_start.x if isinstance(control.warm_start, Result) else control.warm_start
     if given is None:
         return
     x = np.asarray(given, dtype=float)
-    problem, shape = points.problem, form.given.c.shape
-    if x.shape != shape or not np.isfinite(x).all():
+    shape = form.given.c.shape
+    if x.shape != shape or np.isinf(x).any():
         control.notes.append(
-            f"the warm start has the shape {x.shape}; expected finite values of shape {shape}: "
-            "it was ignored"
+            f"the warm start has the shape {x.shape}; expected numbers of shape {shape}, NaN where "
+            "one is not known: it was ignored"
         )
         return
     x = merged.down(form.down(x))
-    points.offer(x)
-    if not problem.integer.all():
-        points.complete(np.rint(x[problem.integer]))
+    whole = problem.integer
+    if np.isfinite(x).all():
+        points.offer(x)
+    known = np.isfinite(x[whole])
+    if known.all() and not whole.all():
+        points.complete(np.rint(x[whole]))
+    if points.best is not None or not known.any():
+        return
+    for step in (0.0, 1.0):
+        near = _near(search, x, step)
+        if near is not None:
+            points.offer(near)
+            return
+    control.notes.append("the warm start is not feasible, and no point was found near it")
+
+
+def _near(search: MISDPSearch, x: Array, step: float) -> Array | None:
+    """Look for a feasible point with the known integers of x moved by a step at most."""
+    problem, whole = search.problem, search.problem.integer
+    low, high = problem.lower[whole], problem.upper[whole]
+    integers = np.clip(np.rint(x[whole]), low, high)
+    known = np.isfinite(integers)
+    lower, upper = problem.lower.copy(), problem.upper.copy()
+    lower[whole] = np.where(known, np.maximum(low, integers - step), low)
+    upper[whole] = np.where(known, np.minimum(high, integers + step), high)
+    around = problem.with_changes(lower=lower, upper=upper)
+    found = MISDPSearch(around, search.options, search.control)
+    found.tree(found.conic, first=True, reports=False, node_limit=START_NODES).run()
+    return found.points.best
 
 
 def without_optimum(search: MISDPSearch) -> Result | None:

@@ -118,7 +118,7 @@ class SemidefiniteBranchAndBound(Backend):
                 options["solutions_gap"],
             )
             search.points = pool
-        start_points(search.points, control, form, merged)
+        start_points(search, form, merged)
         ended = without_optimum(search)
         if ended is not None:
             return form.answer(merged.answer(ended))

@@ -82,7 +82,7 @@ class OuterApproximationBackend(Backend):
             merged = merge(form.problem)
         control.up = lambda x: form.up(merged.up(x))
         search = MISDPSearch(merged.problem, options, control)
-        start_points(search.points, control, form, merged)
+        start_points(search, form, merged)
         ended = without_optimum(search)
         return form.answer(merged.answer(ended or _Run(search, options).result()))
 

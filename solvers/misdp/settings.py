@@ -170,6 +170,9 @@ nodes."""
 LOCAL_SEARCH_INTEGER = 100
 """The same where all variables are integers, so that a neighbour is a point."""
 
+START_NODES = 30
+"""Nodes that are spent on a point near a warm start that is not feasible."""
+
 # ---- The log
 
 LOG_SECONDS = 2.0

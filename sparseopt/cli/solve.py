@@ -50,6 +50,9 @@ _FILE = click.Path(path_type=Path)
 @click.option("--iteration-limit", type=int, metavar="N", help="Iterations or pivots.")
 @click.option("--threads", type=int, metavar="N", help="Threads of BLAS and the backend.")
 @click.option("--seed", type=int, metavar="N", help="Seed of every random choice [0].")
+@click.option(
+    "--start", type=_FILE, metavar="FILE.json", help="A result whose point the search begins with."
+)
 @settings_option("An option of the backend; may be repeated.")
 @b_bar_option
 @click.option("-o", "--output", type=_FILE, metavar="FILE.json", help="Save the result.")
@@ -69,6 +72,7 @@ def solve(
     backend: str,
     lam: tuple[str, ...],
     sizes: str | None,
+    start: Path | None,
     settings: dict[str, str],
     b_bar: str | None,
     output: Path | None,
@@ -84,6 +88,7 @@ def solve(
     Without --lam and --lam-min a parametric problem is solved for its whole path.
     """
     import sparseopt
+    from sparseopt.io import load_result
 
     asked = {key: value for key, value in question.items() if value is not None}
     if lam:
@@ -103,6 +108,7 @@ def solve(
         stdout_kept_clean(as_json),
     ):
         problem = sparseopt.load(instance, b_bar=b_bar)
+        warm_start = None if start is None else load_result(start)
         style = {} if plot is None else _style(problem, params, plot_x)
         progress.text = "solving"
         result = sparseopt.solve(
@@ -110,6 +116,7 @@ def solve(
             backend=backend,
             params=params,
             options=settings,
+            warm_start=warm_start,
             on_progress=progress.report,
             check=False,
         )
