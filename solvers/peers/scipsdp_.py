@@ -204,6 +204,9 @@ def _read(log: str, solution: Path, problem: MISDP) -> Result:
         raise BackendError(f"scipsdp ended without a status: {last[0]}")
     found, limit = _STATUS.get(status[1], (Status.ERROR, None))
     x = _point(solution, len(problem.c))
+    if x is not None:
+        # SCIP's integers are integral up to its tolerance.
+        x = np.where(problem.integer, np.rint(x), x)
     if found is Status.FEASIBLE and x is None:
         found = Status.NO_SOLUTION
     bound = _figure(log, "Dual Bound")

@@ -38,6 +38,8 @@ def misdp_samples(rng: np.random.Generator) -> FamilySamples:
         Sample("trace", _trace(), {}, 3.0 + 0.25, known_by="the top eigenvalue, plus the constant"),
         Sample("cone", _cone(), {}, math.sqrt(5.0), known_by="the norm of (1, 2)"),
         Sample("rotated", _rotated(), {}, 4.0, known_by="2 squared"),
+        Sample("quadratic", _quadratic(), {}, 2.25, known_by="x = 1, k = 0 or 1"),
+        Sample("indicator", _indicator(), {}, 25.0 / 12.0, known_by="the multipliers of two rows"),
         Sample("no-interior", _without_interior(), {}, 1.0, known_by="x = 1 is forced"),
         Sample(
             "infeasible",
@@ -112,6 +114,29 @@ def _rotated() -> MISDP:
     u = model.variable()
     model.cone([[(u, 1.0)], [], [(k, 1.0)]], constant=[0.0, 0.5, 0.0], rotated=True)
     model.objective((u, 1.0))
+    return model.build()
+
+
+def _quadratic() -> MISDP:
+    """Minimise (x - 1)^2 + (k - 1 / 2)^2 + 2 for an integer k and a free x."""
+    model = MISDPBuilder("min")
+    x = model.variable()
+    k = model.variable(lower=-9.0, upper=9.0, integer=True)
+    model.objective(
+        (x, -2.0), (k, -1.0), offset=3.25, quadratic=[(np.array([x, k]), 2.0 * np.eye(2))]
+    )
+    return model.build()
+
+
+def _indicator() -> MISDP:
+    """Minimise x^2 + y^2 / 2 where x + y >= 3, which costs .1, or x - y = 5 / 2."""
+    model = MISDPBuilder("min")
+    on = model.variables(2, lower=0.0, upper=1.0, integer=True)
+    x = model.variables(2, lower=-4.0, upper=4.0)
+    model.row((on, np.ones(2)), lower=1.0)
+    model.indicator(int(on[0]), (x, np.ones(2)), lower=3.0)
+    model.indicator(int(on[1]), (x, np.array([1.0, -1.0])), lower=2.5, upper=2.5)
+    model.objective((on, np.array([0.1, 0.0])), quadratic=[(x, np.diag([2.0, 1.0]))])
     return model.build()
 
 

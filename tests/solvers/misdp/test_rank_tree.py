@@ -177,3 +177,39 @@ def test_tampered_boxes_are_refuted(proven, name, change):
     problem, result = proven
     other = changed(result, **{name: change(result.certificate.arrays[name])})
     assert sparseopt.check(problem, other).verdict is Verdict.REFUTED
+
+
+def two_directions(matrices):
+    """Minimise the sum of v'Cv + (v_1^4 + v_1^2 v_2^2) / 2 over unit vectors, as matrices vv'.
+
+    Either the first one has v_2^2 <= 0.3, or the last one v'Cv = 0, which saves 0.1.
+    """
+    random = np.random.default_rng(1)
+    B = random.normal(size=(2, 2))
+    C = B + B.T
+    model = MISDPBuilder("min")
+    z = model.variables(2, lower=0.0, upper=1.0, integer=True)
+    Xs = [model.matrix(2, rank_one=True) for _ in range(matrices)]
+    for X in Xs:
+        model.row((X, np.eye(2)), lower=1.0, upper=1.0)
+    model.row((z, np.ones(2)), lower=1.0, upper=1.0)
+    model.indicator(int(z[0]), (Xs[0][1, 1], 1.0), upper=0.3)
+    model.indicator(int(z[1]), (Xs[-1], C), lower=0.0, upper=0.0)
+    curved = [(X[0], np.eye(2)) for X in Xs]
+    model.objective(*((X, C) for X in Xs), (z, np.array([0.0, -0.1])), quadratic=curved)
+    angles = np.linspace(0.0, np.pi, 20_001)
+    v = np.array([np.cos(angles), np.sin(angles)])
+    linear = np.einsum("in,ij,jn->n", v, C, v)
+    values = linear + 0.5 * (v[0] ** 4 + v[0] ** 2 * v[1] ** 2)
+    flat = np.flatnonzero(np.diff(np.sign(linear)))
+    first, last = values[v[1] ** 2 <= 0.3].min(), values[flat].min(initial=np.inf) - 0.1
+    return model.build(), min(first, last) + (matrices - 1) * values.min()
+
+
+@each_engine
+@pytest.mark.parametrize("matrices", [1, pytest.param(2, marks=pytest.mark.thorough)])
+def test_several_matrices_beside_indicators_and_a_quadratic_objective(matrices, backend):
+    problem, best = two_directions(matrices)
+    result = solve(problem, backend, rel_gap=1e-3)
+    assert result.status is Status.OPTIMAL and result.verdict is Verdict.VERIFIED
+    assert abs(result.objective - best) < 1e-3
