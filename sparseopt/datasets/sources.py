@@ -265,6 +265,14 @@ def _hsmm(folder: Path) -> tuple[Array, Array, list[str]]:
     return np.asarray(X).T, np.asarray(cells["Hours"], dtype=float), list(map(str, genes.index))
 
 
+def _rrcov(name: str, folder: Path) -> tuple[Array, Array, list[str]]:
+    """Read a data frame whose first column is the response."""
+    frame = _r_objects(folder / "data" / f"{name}.rda")[name]
+    y = np.asarray(frame.iloc[:, 0])
+    y = y if y.dtype.kind == "f" else y.astype(str)
+    return frame.iloc[:, 1:].to_numpy(float), y, list(map(str, frame.columns[1:]))
+
+
 def _of_scikit_learn(loader: str, target: str, citation: str, **settings: Any) -> _Source:
     read = partial(_scikit_learn, loader, **settings)
     return _Source("sklearn", "scikit-learn", "BSD-3-Clause", citation, target, read)
@@ -324,6 +332,24 @@ _SOURCES = {
     ),
     "coffee": _Source(
         "chemotools", "chemotools", "MIT", "Lopez (2024): chemotools", "origin", _coffee
+    ),
+    "octane": _Source(
+        "rrcov",
+        "r-cran-rrcov",
+        "GPL-3.0-or-later",
+        "Esbensen, Schoenkopf, Midtgaard (1994), by rrcov; samples 25, 26 and 36 to 39 have alcohol",
+        "octane number",
+        partial(_rrcov, "octane"),
+        in_r=True,
+    ),
+    "fruit": _Source(
+        "rrcov",
+        "r-cran-rrcov",
+        "GPL-3.0-or-later",
+        "Greensmith; Hubert, van Driessen (2004), by rrcov",
+        "cultivar",
+        partial(_rrcov, "fruit"),
+        in_r=True,
     ),
     "golub": _Source(
         "multtest",

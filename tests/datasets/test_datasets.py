@@ -22,6 +22,8 @@ SHAPES = {
     "medulloblastoma": (34, 5893),
     "heart": (297, 13),
     "ionosphere": (351, 34),
+    "octane": (39, 226),
+    "fruit": (1096, 256),
     "coffee": (60, 1841),
     "golub": (38, 3051),
     "hsmm": (271, 47192),
