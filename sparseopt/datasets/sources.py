@@ -337,7 +337,7 @@ _SOURCES = {
         "rrcov",
         "r-cran-rrcov",
         "GPL-3.0-or-later",
-        "Esbensen, Schoenkopf, Midtgaard (1994), by rrcov; samples 25, 26 and 36 to 39 have alcohol",
+        "Esbensen et al. (1994), by rrcov; samples 25, 26 and 36 to 39 have alcohol",
         "octane number",
         partial(_rrcov, "octane"),
         in_r=True,

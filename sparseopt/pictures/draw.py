@@ -17,10 +17,12 @@ from sparseopt.pictures.graphs import plot_budgets, plot_graph, plot_roc
 from sparseopt.pictures.selection import plot_criterion, plot_cross_validation, plot_stability
 from sparseopt.pictures.slider import save_page
 from sparseopt.pictures.style import check_picture
+from sparseopt.pictures.subspaces import plot_subspace
 from sparseopt.pictures.two_sample import plot_null, plot_weights
 from sparseopt.pictures.two_sample import plot_witness as draw_witness
 from sparseopt.problems.base import Problem
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.subspace.base import SubspaceProblem
 from sparseopt.result import Result
 from sparseopt.selection.criteria import CriterionResult
 from sparseopt.selection.cross_validation import CVResult
@@ -44,7 +46,8 @@ def plot(
     Parameters
     ----------
     shown : object
-        Of a Result its path is drawn, by the family's picture of that kind of path. Of a graphical
+        Of a Result its path is drawn, by the family's picture of that kind of path; of a subspace
+        the points in it (:func:`~sparseopt.pictures.plot_subspace`). Of a graphical
         model that is not solved yet: its candidate edges.
     ax : matplotlib Axes, optional
         Where to draw. Default: the only axes of a new pyplot figure.
@@ -82,6 +85,8 @@ def _draw(shown: Any, ax: Axes | None = None, **style: Any) -> Any:
 
 @_draw.register(Result)
 def _result(shown: Result, ax: Axes | None = None, **style: Any) -> Axes:
+    if isinstance(shown.problem, SubspaceProblem) and shown.x is not None:
+        return plot_subspace(shown.problem, shown.x, ax, **style)
     if shown.path is None or not len(shown.path):
         raise ParamError(
             f"a picture shows a path, and this result has none (status {shown.status.value})"

@@ -22,6 +22,7 @@ methods = {
     "irls": "least distances",
     "reaper": "its relaxation",
     "tyler": "Tyler's estimator",
+    "outlier-pursuit": "outlier pursuit",
     "pca": "principal components",
 }
 
@@ -59,3 +60,20 @@ ax.legend()
 
 for share, done in zip(shares, proven, strict=True):
     print(f"{share:.0%} in the subspace: {'proven' if done else 'a bound only'}")
+
+# %%
+# Which points are outliers?
+# --------------------------
+# Every picture of a subspace is :func:`sparseopt.plot` of its result: the points
+# in it, their distances, or the angles to another subspace. Here those of
+# principal components to the subspace of least distances.
+
+problem = generators.generate("haystack", inliers=0.6, noise=0.02, seed=4)
+result = sparseopt.solve(problem)
+pca = sparseopt.solve(problem, backend="pca")
+fig, (left, middle, right) = plt.subplots(
+    1, 3, figsize=(11, 3.4), layout="constrained"
+)
+sparseopt.plot(result, left)
+sparseopt.plot(result, middle, show="outliers")
+sparseopt.plot(pca, right, show="angles", to=result)
