@@ -79,14 +79,25 @@ def _solve(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _processor_time() -> float:
-    """Return the seconds of this process and, where the system counts them, of ended children."""
-    children = 0.0
+    """Return the seconds of this process and of its children, those that have ended included.
+
+    Peers work in a child that outlives the solve. Without psutil, or where the system does not
+    count for processes that have ended, only what is known is counted.
+    """
+    seconds = time.process_time()
     with contextlib.suppress(ImportError):
         import resource
 
-        spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-        children = spent.ru_utime + spent.ru_stime
-    return time.process_time() + children
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds += ended.ru_utime + ended.ru_stime
+    with contextlib.suppress(ImportError):
+        import psutil
+
+        for child in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                spent = child.cpu_times()
+                seconds += spent.user + spent.system
+    return seconds
 
 
 def _course(seen: list[Progress]) -> list[list[float | None]]:

@@ -1,4 +1,4 @@
-"""Both ways of counting memory see a process and what it started."""
+"""Memory and processor time are those of a process and what it started."""
 
 import os
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sparseopt.bench.process import _by_proc, _by_psutil, peak_memory
+from sparseopt.bench.solve_one import _processor_time
 
 SIZE = 60_000_000
 BOTH = f"""
@@ -43,3 +44,17 @@ def test_the_most_that_this_process_took_is_known() -> None:
     taken = peak_memory()
     assert taken is not None
     assert 10_000_000 < taken < 1_000_000_000_000
+
+
+def test_processor_time_is_that_of_children_too_before_and_after_their_end() -> None:
+    pytest.importorskip("psutil")
+    pytest.importorskip("resource", reason="this system does not count for ended processes")
+    busy = "import time\nwhile time.process_time() < 0.3: pass\nprint(1, flush=True)\ninput()"
+    before = _processor_time()
+    with subprocess.Popen(
+        [sys.executable, "-c", busy], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert _processor_time() - before >= 0.29
+    assert _processor_time() - before >= 0.29
