@@ -52,6 +52,7 @@ _OWN: Mapping[str, tuple[str, str]] = {
     "mave": ("subspace", "sparseopt.solvers.subspace.local:MinimumAverageVariance"),
     "kdr": ("subspace", "sparseopt.solvers.subspace.local:KernelReduction"),
     "nearest-point": ("private", "sparseopt.solvers.private.nearest_point:NearestPoint"),
+    "highs-qp": ("private", "sparseopt.solvers.private.highs_qp:HighsQP"),
     "cvxpy": ("misdp parametric private", "sparseopt.solvers.cvxpy.backend:Cvxpy"),
     "cvxpy-relaxation": (
         "misdp strs subspace",

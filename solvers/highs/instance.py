@@ -136,7 +136,7 @@ class Instance:
     # ---- the program
 
     def load(self, program: Program) -> None:
-        """Pass a linear program, mixed-integer where it has integers."""
+        """Pass a linear program, mixed-integer where it has integers, or a convex quadratic one."""
         import highspy
 
         matrix = sp.csc_array(program.matrix)
@@ -159,6 +159,18 @@ class Instance:
             matrix.data,
             integer.astype(np.int32),
         )
+        if program.quadratic is not None:
+            lower = sp.csc_array(sp.tril(2.0 * program.quadratic))  # HiGHS halves x'Qx
+            lower.eliminate_zeros()
+            self.call(
+                "passHessian",
+                matrix.shape[1],
+                lower.nnz,
+                int(highspy.HessianFormat.kTriangular),
+                lower.indptr[:-1].astype(np.int32),
+                lower.indices.astype(np.int32),
+                lower.data,
+            )
 
     def change_cost(self, cost: Array) -> None:
         """Change the costs of all columns."""

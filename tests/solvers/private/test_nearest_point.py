@@ -59,23 +59,36 @@ def test_limits_end_the_solve():
     assert sparseopt.solve(problem, time_limit=0.0).limit is Limit.TIME
 
 
+@pytest.mark.parametrize("backend", ["cvxpy", "highs-qp"])
 @pytest.mark.parametrize("seed", range(4))
-def test_cvxpy_finds_the_same_and_its_gradient_proves_it(seed):
-    pytest.importorskip("cvxpy")
+def test_others_find_the_same_and_their_gradient_proves_it(seed, backend):
+    if backend == "cvxpy":
+        pytest.importorskip("cvxpy")
     rng = np.random.default_rng(seed)
     unit = 10.0 ** (3 * seed - 6)
     problem = EmbeddingFit(unit * rng.normal(size=(30, 8)), unit * rng.normal(size=8))
-    result = sparseopt.solve(problem, backend="cvxpy")
+    result = sparseopt.solve(problem, backend=backend)
     assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
     assert result.objective == pytest.approx(sparseopt.solve(problem).objective, rel=1e-9)
     with pytest.raises(sparseopt.UnsupportedProblem, match="use nearest-point"):
-        sparseopt.solve(problem, backend="cvxpy", options={"max_entries": 100.0})
+        sparseopt.solve(problem, backend=backend, options={"max_entries": 100.0})
 
 
+@pytest.mark.parametrize("backend", ["cvxpy", "highs-qp"])
 @pytest.mark.parametrize("Phi", [np.ones((5, 3)), np.repeat(np.eye(3), 4, axis=0), [[1.0, 2.0]]])
-def test_cvxpy_takes_degenerate_atoms(Phi):
-    pytest.importorskip("cvxpy")
+def test_others_take_degenerate_atoms(Phi, backend):
+    if backend == "cvxpy":
+        pytest.importorskip("cvxpy")
     problem = EmbeddingFit(Phi, np.asarray(Phi)[0] + 0.5)
-    result = sparseopt.solve(problem, backend="cvxpy")
+    result = sparseopt.solve(problem, backend=backend)
     assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
     assert result.objective == pytest.approx(sparseopt.solve(problem).objective, rel=1e-9)
+
+
+def test_highs_is_ended_by_its_limits():
+    problem = generators.generate("embedding-fit", atoms=3000, features=200)
+    few = sparseopt.solve(problem, backend="highs-qp", iteration_limit=5)
+    assert (few.status, few.limit) == (Status.FEASIBLE, Limit.ITERATION)
+    assert few.verdict is Verdict.VERIFIED and few.bound < few.objective
+    late = sparseopt.solve(problem, backend="highs-qp", time_limit=0.05)
+    assert (late.status, late.limit) == (Status.NO_SOLUTION, Limit.TIME)
