@@ -58,6 +58,7 @@ def audit(statement: Statement) -> AuditReport:
     try:
         wrong += _features(data)
         wrong += _sensitivity(data)
+        wrong += _records(data)
         delta = _delta(data, float(data["epsilon"]))
         if delta > float(data["delta"]) * (1.0 + _AGREE):
             wrong.append(f"delta is {delta:.6g} at epsilon {data['epsilon']}, not {data['delta']}")
@@ -145,6 +146,20 @@ def _sensitivity(data: Mapping[str, Any]) -> list[str]:
             f"the squared sensitivity is stated as {data['sensitivity_squared']}, at least "
             f"{float(needed):.9g} is needed"
         ]
+    return []
+
+
+def _records(data: Mapping[str, Any]) -> list[str]:
+    """Check that the noise of the mean is that of the sum over the number of records."""
+    records, stated = data["records"], data["noise_of_mean"]
+    if data["neighbours"] == "add-remove":
+        said = records is not None or stated is not None
+        return ["the number of records is protected, and the statement says it"] if said else []
+    if not (type(records) is int and records >= 1):
+        return [f"the number of records is {records!r}"]
+    noise = math.sqrt(data["variance"]) / 2 ** int(data["grid_bits"]) / records
+    if not math.isclose(noise, stated, rel_tol=_AGREE):
+        return [f"{records} records give the mean the noise {noise:.6g}, not {stated:.6g}"]
     return []
 
 

@@ -4,6 +4,9 @@ Nothing is rounded and no logarithm is taken, so no low bits leak. The random nu
 operating system's; in a context :func:`insecure` they are a seeded generator's, for tests, and what
 is made there says so.
 
+How long a draw takes depends on its value: the larger, the more trials. So the operating system's
+draws are made by the thousand at least and those that are returned are picked among them, blindly.
+
 Source: Canonne, Kamath, Steinke: The discrete Gaussian for differential privacy (2020), algorithms
 1 to 3.
 """
@@ -20,6 +23,9 @@ from contextvars import ContextVar
 __all__ = ["discrete_gaussian", "insecure", "is_insecure"]
 
 _Source = Callable[[int], int]
+
+_LEAST_BATCH = 1024
+"""Draws that are made together: one value's rank correlation with the time of all is .01."""
 
 _SEEDED: ContextVar[random.Random | None] = ContextVar("sparseopt_insecure", default=None)
 
@@ -47,7 +53,7 @@ def is_insecure() -> bool:
 def discrete_gaussian(variance: int, count: int) -> list[int]:
     r"""Return independent integers with :math:`P(k) \propto e^{-k^2 / (2 \sigma^2)}`.
 
-    All are drawn before any is returned.
+    All are drawn before any is returned, and with few of them others that are not.
 
     Parameters
     ----------
@@ -57,9 +63,11 @@ def discrete_gaussian(variance: int, count: int) -> list[int]:
         How many.
     """
     seeded = _SEEDED.get()
-    below: _Source = secrets.randbelow if seeded is None else seeded.randrange
     t = math.isqrt(variance) + 1
-    return [_one(variance, t, below) for _ in range(count)]
+    if seeded is not None:
+        return [_one(variance, t, seeded.randrange) for _ in range(count)]
+    drawn = [_one(variance, t, secrets.randbelow) for _ in range(max(count, _LEAST_BATCH))]
+    return drawn if count == len(drawn) else random.SystemRandom().sample(drawn, count)
 
 
 def _one(variance: int, t: int, below: _Source) -> int:

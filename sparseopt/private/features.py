@@ -323,7 +323,8 @@ def as_number(values: Any, column: Number) -> Array:
     middle = (column.low + column.high) / 2.0
     if array.dtype.kind not in "fiub":
         array = np.array([_number(value) for value in array.ravel()], dtype=float)
-    array = array.astype(float)
+    with np.errstate(all="ignore"):  # a longer float overflows to an infinity
+        array = array.astype(float)
     array = np.where(np.isnan(array), middle, array)
     return np.asarray(np.clip(array, column.low, column.high))
 
@@ -331,7 +332,7 @@ def as_number(values: Any, column: Number) -> Array:
 def _number(value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever a value raises would say something of it
         return math.nan
 
 
@@ -351,7 +352,7 @@ def as_category(values: Any, column: Category) -> Array:
 def _position(value: Any, position: Mapping[Any, int]) -> int:
     try:
         return position.get(value, -1)
-    except TypeError:  # a value that cannot be hashed is no level
+    except Exception:  # a value that cannot be hashed or compared is no level
         return -1
 
 

@@ -121,10 +121,10 @@ def release(
     >>> found.statement.epsilon
     1.0
     """
-    columns, label, N = _columns(table, features, label)
     if neighbours not in ("replace-one", "add-remove"):
         raise ParamError(f"neighbours is {neighbours!r}; expected 'replace-one' or 'add-remove'")
     protected = neighbours == "add-remove"
+    columns, label, N = _columns(table, features, label, 0 if protected else 1)
     weight = _COUNT_WEIGHT if protected else Fraction(0)
     dimension = features.dimension + protected
     squared = squared_sensitivity(
@@ -149,6 +149,7 @@ def release(
             "mechanism": "discrete Gaussian",
             "neighbours": neighbours,
             "records": None if protected else N,
+            "noise_of_mean": None if protected else sigma * 2.0**-GRID_BITS / N,
             "map": features.to_dict(),
             "count_weight": float(weight),
             "grid_bits": GRID_BITS,
@@ -202,14 +203,17 @@ def squared_sensitivity(
     return math.ceil((length + rounded) ** 2)
 
 
-def _columns(table: Any, features: FeatureMap, label: Any) -> tuple[dict[str, Array], Any, int]:
-    """Return the columns that the map names, as arrays of one length."""
+def _columns(
+    table: Any, features: FeatureMap, label: Any, least: int
+) -> tuple[dict[str, Array], Any, int]:
+    """Return the columns that the map names, as arrays of one length, at least `least`."""
     found: dict[str, Array] = {}
     for column in features.columns:
         try:
-            values = np.asarray(table[column.name])
+            values = table[column.name]
         except (KeyError, IndexError, TypeError) as error:
             raise ParamError(f"the table has no column {column.name!r}") from error
+        values = _as_column(values)
         if values.ndim != 1:
             raise ParamError(f"column {column.name!r} has shape {values.shape}; expected (N,)")
         found[column.name] = values
@@ -218,13 +222,20 @@ def _columns(table: Any, features: FeatureMap, label: Any) -> tuple[dict[str, Ar
         word = "no label was given" if label is None else "the map has no label"
         raise ParamError(f"{word}; give both, or neither")
     if label is not None:
-        label = np.asarray(label)
+        label = _as_column(label)
         lengths.add(len(label) if label.ndim == 1 else -1)
-    if len(lengths) != 1 or not 1 <= max(lengths) <= _MOST_RECORDS:
+    if len(lengths) != 1 or not least <= max(lengths) <= _MOST_RECORDS:
         raise ParamError(
-            f"columns and label have the lengths {sorted(lengths)}; expected one, >= 1"
+            f"columns and label have the lengths {sorted(lengths)}; expected one, >= {least}"
         )
     return found, label, lengths.pop()
+
+
+def _as_column(values: Any) -> Array:
+    """Return values as an array; a list has one entry for each record, whatever is in it."""
+    if isinstance(values, (list, tuple)):
+        return np.fromiter(values, dtype=object, count=len(values))
+    return np.asarray(values)
 
 
 def _sum(table: Mapping[str, Array], label: Any, features: FeatureMap, N: int) -> list[int]:

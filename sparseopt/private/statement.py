@@ -23,6 +23,7 @@ _FIELDS = frozenset(
         "mechanism",
         "neighbours",
         "records",
+        "noise_of_mean",
         "map",
         "count_weight",
         "grid_bits",
@@ -45,10 +46,12 @@ class Statement:
     ----------
     data : mapping
         As in the JSON file: `neighbours` ("replace-one" or "add-remove"), `records` (the public
-        number of records, None where it is protected), `map` (the features), `count_weight` (of the
-        coordinate that counts records, 0 for none), `grid_bits` (features are multiples of
-        2^-grid_bits), `dimension`, `sensitivity_squared` and `variance` (integers, in squared grid
-        steps), `epsilon`, `delta`, `curve` (pairs epsilon, delta that hold, too), `noise`
+        number of records, None where it is protected), `noise_of_mean` (the standard deviation of
+        each mean feature, None where the number of records is), `map` (the features),
+        `count_weight` (of the coordinate that counts records, 0 for none), `grid_bits` (features
+        are multiples of 2^-grid_bits), `dimension`, `sensitivity_squared` and `variance` (integers,
+        in squared grid steps), `epsilon`, `delta`, `curve` (pairs epsilon, delta that hold, too),
+        `noise`
         ("operating system", or "NOT PRIVATE").
     """
 

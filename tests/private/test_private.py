@@ -1,5 +1,6 @@
 """Private releases: features, sensitivity, noise, statements and their audit, synthetic rows."""
 
+import importlib
 import json
 import math
 from fractions import Fraction
@@ -16,6 +17,8 @@ from sparseopt.cli import main
 from sparseopt.private.gaussian import calibrate, discrete_delta, gaussian_delta
 from sparseopt.private.release import GRID_BITS, _sum, squared_sensitivity
 
+discrete = importlib.import_module("sparseopt.private.discrete_gaussian")
+
 COLUMNS = (
     private.Number("age", 0.0, 100.0, 15.0),
     private.Number("height", 140.0, 210.0),
@@ -27,6 +30,10 @@ MAPS = {
     "sum": private.FeatureMap(COLUMNS, product=(), tolerance=1e-4),
     "both": private.FeatureMap(COLUMNS, label=LABEL, tolerance=1e-4),
 }
+
+
+def stated_of(released):
+    return json.loads(json.dumps(dict(released.statement.data)))
 
 
 def rows(N, seed=0):
@@ -98,12 +105,10 @@ def test_the_calibration_is_that_of_balle_and_wang():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("delta", first(1, [1e-6, 1e-3, 1e-9]))
 def test_delta_is_that_of_dp_accounting(epsilon, delta):
-    accounting = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    accounting = pytest.importorskip("dp_accounting.pld.privacy_loss_mechanism")
     eta = calibrate(epsilon, delta)
-    theirs = accounting.from_gaussian_mechanism(
-        1.0 / eta, value_discretization_interval=1e-4
-    ).get_delta_for_epsilon(epsilon)
-    assert gaussian_delta(eta, epsilon) == pytest.approx(theirs, rel=1e-4)
+    theirs = accounting.GaussianPrivacyLoss(1.0 / eta).get_delta_for_epsilon(epsilon)
+    assert gaussian_delta(eta, epsilon) == pytest.approx(theirs, rel=1e-9)
     assert gaussian_delta(eta, epsilon) <= delta <= gaussian_delta(eta * 1.000001, epsilon)
 
 
@@ -158,6 +163,9 @@ def test_statements_hold(name, neighbours, tmp_path):
     report = private.audit(released.statement)
     assert report.holds, report.messages
     assert report.delta == pytest.approx(1e-6, rel=1e-6)
+    accounting = pytest.importorskip("dp_accounting.pld.privacy_loss_mechanism")
+    loss = accounting.GaussianPrivacyLoss(1.0 / released.statement.eta)
+    assert report.delta == pytest.approx(loss.get_delta_for_epsilon(1.0), rel=1e-6)
     released.statement.save(tmp_path / "s.json")
     again = private.Statement.load(tmp_path / "s.json")
     assert dict(again.data) == json.loads(json.dumps(dict(released.statement.data)))
@@ -170,10 +178,13 @@ def test_statements_hold(name, neighbours, tmp_path):
 def stated():
     table, label = rows(300)
     released = private.release(table, MAPS["both"], epsilon=1.0, delta=1e-6, label=label)
-    return json.loads(json.dumps(dict(released.statement.data)))
+    return stated_of(released)
 
 
 TAMPERED = {
+    "records": lambda d: d.update(records=d["records"] * 2),
+    "no records": lambda d: d.update(records=None),
+    "noise of the mean": lambda d: d.update(noise_of_mean=d["noise_of_mean"] / 2.0),
     "variance": lambda d: d.update(variance=d["variance"] // 2),
     "sensitivity": lambda d: d.update(sensitivity_squared=d["sensitivity_squared"] // 2),
     "both": lambda d: d.update(
@@ -227,7 +238,11 @@ def test_no_value_raises_or_changes_the_noise(seed, recwarn):
     objects = np.array(["x", None, 3, "1e400", (1, 2), b"z", [], {}], dtype=object)
     table = {
         "age": rng.choice(HOSTILE, N) if seed % 2 else objects[rng.integers(0, 8, N)],
-        "height": rng.choice(HOSTILE, N),
+        "height": [
+            rng.choice(HOSTILE, N),
+            [[1.0], {}, "x", (2.0,), 3.0][:N],
+            np.full(N, np.longdouble("1e4000")),
+        ][seed % 3],
         "job": objects[rng.integers(0, 8, N)],
     }
     label = objects[rng.integers(0, 8, N)] if seed % 3 else np.zeros(N, dtype=int)
@@ -240,6 +255,52 @@ def test_no_value_raises_or_changes_the_noise(seed, recwarn):
     assert released.statement.data == plain.statement.data
     assert np.isfinite(released.mean).all()
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
+
+
+class Speaking:
+    """A value that raises whatever is done with it."""
+
+    def __float__(self):
+        raise RuntimeError("secret")
+
+    __hash__ = __eq__ = __float__
+
+
+@pytest.mark.parametrize("value", [Speaking(), [1.0], [[1.0], [2.0]], 10**400, np.ones(3), None])
+def test_a_list_has_one_entry_a_record_whatever_is_in_it(value):
+    columns = (private.Number("x", 0.0, 1.0), private.Category("c", ("a",)))
+    features = private.FeatureMap(columns, label=LABEL)
+    for others in ([], [0.5, 0.5], [value]):
+        values = [value, *others]
+        table = {"x": values, "c": values}
+        released = private.release(table, features, epsilon=1.0, delta=1e-6, label=values)
+        assert private.audit(released.statement).holds
+
+
+def test_no_record_at_all_is_a_neighbour_of_one():
+    none, one = (
+        private.release(
+            {"age": values, "height": values},
+            MAPS["product"],
+            epsilon=1.0,
+            delta=1e-6,
+            neighbours="add-remove",
+        )
+        for values in ([], [150.0])
+    )
+    assert stated_of(none) == stated_of(one)
+    assert none.records >= 1.0 and np.isfinite(none.mean).all()
+
+
+def test_few_draws_are_picked_among_many():
+    # The time of a draw depends on its value, so none is drawn alone.
+    drawn = []
+    with pytest.MonkeyPatch.context() as patch:
+        inner = discrete._one
+        patch.setattr(discrete, "_one", lambda *a: drawn.append(inner(*a)) or drawn[-1])
+        found = private.discrete_gaussian(10**12, 3)
+    assert len(found) == 3 and set(found) < set(drawn) and len(drawn) >= 1000
+    assert found != drawn[:3]
 
 
 def test_seeded_noise_is_stamped():
@@ -347,7 +408,7 @@ def test_bad_settings_are_refused(call, words):
         ({"epsilon": 0.0}, "epsilon"),
         ({"delta": 1.0}, "delta"),
         ({"table": {"age": [], "height": []}}, "lengths"),
-        ({"table": {"age": [[1.0]], "height": [1.0]}}, "shape"),
+        ({"table": {"age": np.ones((1, 1)), "height": [1.0]}}, "shape"),
     ],
 )
 def test_bad_calls_are_refused_before_the_data_count(changes, words):
