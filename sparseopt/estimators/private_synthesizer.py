@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.estimators.private_mean_embedding import PrivateMeanEmbedding
-from sparseopt.private import FeatureMap, synthesise
+from sparseopt.private import FeatureMap, move_atoms, synthesise
 from sparseopt.private.ledger import Ledger
 
 __all__ = ["PrivateSynthesizer"]
@@ -25,6 +25,9 @@ class PrivateSynthesizer(PrivateMeanEmbedding):
         As for :class:`PrivateMeanEmbedding`.
     atoms : int, default 4096
         For each level of the label, about.
+    moves : int, default 0
+        Rounds in which the atoms with weight are moved, a heuristic
+        (:func:`sparseopt.private.move_atoms`).
 
     Attributes
     ----------
@@ -48,6 +51,7 @@ class PrivateSynthesizer(PrivateMeanEmbedding):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **PrivateMeanEmbedding._parameter_constraints,
         "atoms": [Interval(Integral, 1, None, closed="left")],
+        "moves": [Interval(Integral, 0, None, closed="left")],
     }
 
     def __init__(
@@ -58,6 +62,7 @@ class PrivateSynthesizer(PrivateMeanEmbedding):
         delta: float = 1e-6,
         neighbours: str = "replace-one",
         atoms: int = 4096,
+        moves: int = 0,
         ledger: Ledger | None = None,
     ) -> None:
         super().__init__(
@@ -68,6 +73,7 @@ class PrivateSynthesizer(PrivateMeanEmbedding):
             ledger=ledger,
         )
         self.atoms = atoms
+        self.moves = moves
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -81,6 +87,8 @@ class PrivateSynthesizer(PrivateMeanEmbedding):
         """
         super().fit(X, y)
         self.synthesis_ = synthesise(self.embedding_, self.atoms)
+        if self.moves:
+            self.synthesis_ = move_atoms(self.embedding_, self.synthesis_, rounds=self.moves)
         self.verdict_ = str(self.synthesis_.result.verdict)
         return self
 

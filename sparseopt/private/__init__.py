@@ -18,7 +18,7 @@ from sparseopt.private.features import Category, FeatureMap, Number
 from sparseopt.private.ledger import Ledger
 from sparseopt.private.release import PrivateEmbedding, release
 from sparseopt.private.statement import Statement
-from sparseopt.private.synthesis import Synthesis, atoms, embedding_problem, synthesise
+from sparseopt.private.synthesis import Synthesis, atoms, embedding_problem, move_atoms, synthesise
 
 __all__ = [
     "AuditReport",
@@ -34,6 +34,7 @@ __all__ = [
     "discrete_gaussian",
     "embedding_problem",
     "insecure",
+    "move_atoms",
     "release",
     "synthesise",
 ]

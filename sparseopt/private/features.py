@@ -258,11 +258,7 @@ class FeatureMap:
         ----------
         table : mapping of str to array of length N
         """
-        scaled = {
-            c.name: (as_number(table[c.name], c) - (c.low + c.high) / 2.0) / c.scale
-            for c in self.columns
-            if isinstance(c, Number)
-        }
+        scaled = self._scaled(table)
         parts = []
         if self.share:
             names = [c.name for c in self._product_columns]
@@ -284,6 +280,53 @@ class FeatureMap:
         rows = np.vstack(parts).T
         return np.asarray(rows / np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None])
 
+    def slopes(self, table: Mapping[str, Array], target: Array) -> dict[str, Array]:
+        r"""Return how inner products of rows' features with a vector change with each number.
+
+        With :math:`\phi_k' = \sqrt{2 \rho k}\, \phi_{k-1} - \frac{2 \rho}{1 + \rho} x \phi_k` in
+        length scales.
+
+        Parameters
+        ----------
+        table : mapping of str to array of shape (N,)
+        target : array of shape (dimension / levels,)
+
+        Returns
+        -------
+        dict of str to array of shape (N,)
+            For each numeric column the derivative of :math:`\phi(x)'` target.
+        """
+        scaled, share = self._scaled(table), float(self.share or 0.0)
+        found = {name: np.zeros(len(values)) for name, values in scaled.items()}
+        begin = 0
+        if share:
+            names = [c.name for c in self._product_columns]
+            powers = [hermite_features(scaled[name], self.degree + 1) for name in names]
+            begin = len(self._indices)
+            weighted = math.sqrt(share) * target[:begin]
+            for j, name in enumerate(names):
+                terms = _derivatives(scaled[name], powers[j])[self._indices[:, j]]
+                for i in set(range(len(names))) - {j}:
+                    terms *= powers[i][self._indices[:, i]]
+                found[name] += weighted @ terms
+        weight = math.sqrt((1.0 - share) / len(self.columns))
+        for column in self.columns if share != 1.0 else ():
+            count = len(column.levels) if isinstance(column, Category) else self.orders[column.name]
+            if isinstance(column, Number):
+                x = scaled[column.name]
+                terms = _derivatives(x, hermite_features(x, count))
+                found[column.name] += weight * target[begin : begin + count] @ terms
+            begin += count
+        return {c.name: found[c.name] / c.scale for c in self.columns if isinstance(c, Number)}
+
+    def _scaled(self, table: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the numeric columns around the middle of their range, in length scales."""
+        return {
+            c.name: (as_number(table[c.name], c) - (c.low + c.high) / 2.0) / c.scale
+            for c in self.columns
+            if isinstance(c, Number)
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Return what a statement says of the map, ready for JSON."""
         columns = [_column_dict(column, self.orders) for column in self.columns]
@@ -296,6 +339,15 @@ class FeatureMap:
             "tolerance": self.tolerance,
             "dimension": self.dimension,
         }
+
+
+def _derivatives(x: Array, features: Array) -> Array:
+    """Return the derivatives of Hermite features, shape (count, N)."""
+    rho = 1.0 / (1.0 + math.sqrt(2.0))
+    steps = np.sqrt(2.0 * rho * np.arange(1, len(features)))
+    found = -2.0 * rho / (1.0 + rho) * x * features
+    found[1:] += steps[:, None] * features[:-1]
+    return np.asarray(found)
 
 
 def _column_dict(column: Number | Category, orders: Mapping[str, int]) -> dict[str, Any]:
