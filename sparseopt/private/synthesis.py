@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 from scipy.stats import qmc
 
 from sparseopt.api import solve
@@ -94,8 +94,8 @@ def atoms(
     r"""Return public atoms: a grid, a low-discrepancy sequence, or a reduced grid.
 
     The reduced grid has the cells' centres of all tensor grids of
-    :math:`2^{l_1} \times \dots \times 2^{l_p}` cells with :math:`\sum_j l_j \le L`, for the largest L
-    with at most `count` points: of many columns few differ from the middle at a time (Smolyak
+    :math:`2^{l_1} \times \dots \times 2^{l_p}` cells with :math:`\sum_j l_j \le L`, L as large as
+    `count` points allow: of many columns few differ from the middle at a time (Smolyak
     1963).
 
     Parameters
@@ -310,7 +310,7 @@ def _moved(
         x,
         jac=True,
         method="L-BFGS-B",
-        bounds=np.column_stack([-reach, reach]),
+        bounds=Bounds(-reach, reach),
         options={"maxiter": iterations},
     )
     return at(best.x)
