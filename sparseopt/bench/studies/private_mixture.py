@@ -17,19 +17,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from sparseopt.api import solve
+from sparseopt.bench.studies._private_peers import fourier
 from sparseopt.bench.study import Row, Settings, Study, chosen_of
 from sparseopt.bench.tables import TableSpec
 from sparseopt.private import Category, FeatureMap, Number, move_atoms, release, synthesise
-from sparseopt.private.gaussian import calibrate
 from sparseopt.private.release import PrivateEmbedding
-from sparseopt.private.synthesis import Synthesis, atoms
-from sparseopt.problems import EmbeddingFit
+from sparseopt.private.synthesis import Synthesis
 from sparseopt.problems.base import Array
 
 __all__ = ["STUDY"]
@@ -76,33 +75,17 @@ def _do(unit: Settings, folder: Path) -> Iterable[Row]:
     seconds += time.perf_counter() - begun
     yield {"method": "Hermite, moved", **_scores(found, unit["seed"], 0.1), "time": seconds}
     begun = time.perf_counter()
-    found = _fourier(X, y, features, epsilon, rng)
-    seconds = time.perf_counter() - begun
-    yield {"method": "Fourier (DP-MERF)", **_scores(found, unit["seed"]), "time": seconds}
-
-
-def _fourier(
-    X: Array, y: Array, features: FeatureMap, epsilon: float, rng: np.random.Generator
-) -> Synthesis:
-    """Fit the same atoms to a noisy mean of random Fourier features of the same kernel."""
     half = features.dimension // _LEVELS // 2
-    W = rng.normal(size=(2, half)) / _SHAPES[f"{epsilon:g}"][0]
+    W = rng.normal(size=(2, half)) / length
 
-    def embedded(points: Array) -> Array:
-        angles = points @ W
+    def embedded(rows: Mapping[str, Array]) -> Array:
+        angles = np.column_stack([rows["a"], rows["b"]]) @ W
         return np.hstack([np.cos(angles), np.sin(angles)]) / math.sqrt(half)
 
-    means = np.array([embedded(X[y == c]).sum(axis=0) for c in range(_LEVELS)]) / len(y)
-    if math.isfinite(epsilon):
-        sigma = 2.0 / calibrate(epsilon, _DELTA) / len(y)
-        means = means + sigma * rng.normal(size=means.shape)
-    table, label = atoms(features, _ATOMS)
-    points = np.column_stack([table["a"], table["b"]])
-    count = len(points) // _LEVELS
-    Phi = np.vstack([embedded(points[:count]), np.zeros(2 * half)])
-    results = tuple(solve(EmbeddingFit(Phi, mu), rel_gap=1e-4) for mu in means)
-    weights = np.concatenate([np.maximum(0.0, np.asarray(one.x)[:-1]) for one in results])
-    return Synthesis(features, table, label, weights / weights.sum(), results, count**-0.5)
+    asked: dict[str, Any] = {"epsilon": epsilon, "delta": _DELTA, "count": _ATOMS, "rng": rng}
+    found = fourier(features, table, y, embedded, **asked)
+    seconds = time.perf_counter() - begun
+    yield {"method": "Fourier (DP-MERF)", **_scores(found, unit["seed"]), "time": seconds}
 
 
 def _scores(found: Synthesis, seed: int, spread: float = 0.25) -> dict[str, float | str]:
