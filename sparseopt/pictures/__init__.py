@@ -2,6 +2,7 @@
 
 from sparseopt.pictures.draw import plot, plot_witness, save_picture
 from sparseopt.pictures.graphs import plot_graph
+from sparseopt.pictures.private import plot_marginal
 from sparseopt.pictures.slider import to_html
 from sparseopt.pictures.style import check_picture
 from sparseopt.pictures.subspaces import plot_subspace
@@ -12,6 +13,7 @@ __all__ = [
     "plot",
     "plot_graph",
     "plot_subspace",
+    "plot_marginal",
     "plot_weights",
     "plot_witness",
     "save_picture",

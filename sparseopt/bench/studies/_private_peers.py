@@ -106,15 +106,15 @@ def fourier(
     if math.isfinite(epsilon):
         noisy += 2.0 / calibrate(epsilon, delta) / len(label) * rng.normal(size=noisy.shape)
     public, public_label = atoms(features, count)
-    rows = len(next(iter(public.values()))) // len(levels)
-    Phi = embedded({name: values[:rows] for name, values in public.items()})
+    each = len(next(iter(public.values()))) // len(levels)
+    Phi = embedded({name: values[:each] for name, values in public.items()})
     Phi = np.vstack([Phi, np.zeros(Phi.shape[1])])
     results = tuple(solve(EmbeddingFit(Phi, mu), rel_gap=1e-4) for mu in noisy)
     weights = np.concatenate([np.maximum(0.0, np.asarray(one.x)[:-1]) for one in results])
     if not weights.any():
         weights = np.ones(len(weights))
     numbers = sum(isinstance(column, Number) for column in features.columns)
-    spacing = rows ** (-1.0 / max(1, numbers))
+    spacing = each ** (-1.0 / max(1, numbers))
     return Synthesis(features, public, public_label, weights / weights.sum(), results, spacing)
 
 
