@@ -289,7 +289,7 @@ STUDY = Study(
         TableSpec(
             title="Measured, and the goal",
             rows=("promise", "case", "measure", "goal"),
-            columns=(),
+            columns=("value",),
             values=("measured",),
             statistic="max",
         ),
