@@ -369,7 +369,7 @@ class _Search:
     def _proofs(self, nodes: list[tuple[_Node, tuple[Array, Array]]]) -> list[_Proof]:
         """Return what the residuals of nodes prove, by one product with all columns."""
         problem, unit = self.problem, (len(self.problem.y) + 8) * _ROUNDING
-        R = np.column_stack([problem.y - problem.X[:, S] @ b for _, (S, b) in nodes])
+        R = np.column_stack([self.pool.residual(vector) for _, vector in nodes])
         C = self.X.T @ R
         proofs = []
         for i, (node, _) in enumerate(nodes):

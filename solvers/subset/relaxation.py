@@ -89,6 +89,33 @@ def descend(G: Array, c: Array, b: Array, inside: Array, numbers: Array, sweeps:
     return done
 
 
+@descend.in_numpy
+def _(G: Array, c: Array, b: Array, inside: Array, numbers: Array, sweeps: int) -> int:
+    ridge, bound, slope, cap, tolerance = numbers.tolist()
+    squares, held, done = np.diag(G).tolist(), inside.tolist(), 0
+    for _sweep in range(sweeps):
+        largest = 0.0
+        done += 1
+        for j, square in enumerate(squares):
+            q = float(c[j] + square * b[j])
+            a, t = abs(q), 0.0
+            if held[j]:
+                if square + ridge > 0.0:
+                    t = min(bound, a / (square + ridge))
+            elif a > slope:
+                t = (a - slope) / square
+                if t > cap:
+                    t = max(cap, min(bound, a / (square + ridge)))
+            step = (-t if q < 0.0 else t) - float(b[j])
+            if step != 0.0:
+                b[j] = -t if q < 0.0 else t
+                c -= step * G[j]
+                largest = max(largest, step * step * square)
+        if largest <= tolerance:
+            break
+    return done
+
+
 def conjugate(problem: SparseRegression, c: Array) -> Array:
     """Return g(c), the maximum over abs(b) <= M of cb - ridge b^2 / 2.
 
@@ -196,6 +223,8 @@ class Pool:
     columns : int array of shape (P,)
     place : int array of shape (p,)
         Where a column is in the pool, -1 for those outside.
+    rows : array of shape (P, n)
+        The columns themselves.
     G : array of shape (P, P)
     h : array of shape (P,)
         Products with y.
@@ -207,8 +236,11 @@ class Pool:
         self._squares = float(problem.y @ problem.y)
         self.columns = np.zeros(0, dtype=np.int64)
         self.place = np.full(len(h), -1)
+        self.rows = np.zeros((0, len(problem.y)))
         self.G = np.zeros((0, 0))
         self.h = np.zeros(0)
+        # What rows and G are views of: they grow by doubling.
+        self._rows, self._G = self.rows, self.G
         self.sweeps = 0
 
     def add(self, columns: Array) -> None:
@@ -217,15 +249,30 @@ class Pool:
         if not len(new):
             return
         before = len(self.columns)
+        after = before + len(new)
+        if after > len(self._rows):
+            room = max(after, 2 * before)
+            rows, G = np.empty((room, self.rows.shape[1])), np.empty((room, room))
+            rows[:before], G[:before, :before] = self.rows, self.G
+            self._rows, self._G = rows, G
         self.columns = np.append(self.columns, new)
         self.place[new] = np.arange(before, len(self.columns))
-        X = self.problem.X
-        cross = X[:, self.columns].T @ X[:, new]
-        G = np.empty((len(self.columns), len(self.columns)))
-        G[:before, :before] = self.G
-        G[:, before:] = cross
-        G[before:, :before] = cross[:before].T
-        self.G, self.h = G, self._h[self.columns]
+        self._rows[before:after] = self.problem.X[:, new].T
+        self.rows, self.G = self._rows[:after], self._G[:after, :after]
+        self.G[before:] = self.rows[before:] @ self.rows.T
+        self.G[:before, before:] = self.G[before:, :before].T
+        self.h = self._h[self.columns]
+
+    def residual(self, vector: tuple[Array, Array]) -> Array:
+        """Return y - Xw for coefficients of some columns of the pool.
+
+        Parameters
+        ----------
+        vector : (int array, array)
+            Columns of X, and their coefficients.
+        """
+        index, value = vector
+        return np.asarray(self.problem.y - value @ self.rows[self.place[index]])
 
     def relax(
         self, inside: Array, free: Array, b: Array, multiplier: float, target: float
@@ -260,11 +307,12 @@ class Pool:
         best: Relaxed | None = None
         sharpened = 0
         if m == 0 or not free.any():
-            return self._evaluate(inside, free, b, penalty, m)
+            return self._evaluate(inside, free, b, self._gradient(b), penalty, m)
         multiplier = max(multiplier, penalty, lowest)
+        c = self._gradient(b)
         for _ in range(settings.steps):
-            b = self._descend(inside, free, b.copy(), multiplier, tolerance)
-            found = self._evaluate(inside, free, b, multiplier, m)
+            b, c = self._descend(inside, free, b.copy(), c, multiplier, tolerance)
+            found = self._evaluate(inside, free, b, c, multiplier, m)
             if best is None or found.bound > best.bound:
                 best = found
             if best.bound >= target or found.value < target:
@@ -298,13 +346,18 @@ class Pool:
         return (multiplier / cap + 0.5 * ridge * cap, cap) if cap > 0.0 else (0.0, 0.0)
 
     def _descend(
-        self, inside: Array, free: Array, b: Array, multiplier: float, tolerance: float
-    ) -> Array:
+        self,
+        inside: Array,
+        free: Array,
+        b: Array,
+        c: Array,
+        multiplier: float,
+        tolerance: float,
+    ) -> tuple[Array, Array]:
         """Minimise on active sets, which grow until no free column is left outside by mistake."""
         problem, settings = self.problem, self.settings
         slope, cap = self._slope(multiplier)
         numbers = np.array([problem.ridge, problem.limit, slope, cap, tolerance])
-        c = self._gradient(b)
         held = np.zeros(len(b), dtype=bool)
         held[inside] = True
         for _ in range(settings.steps):
@@ -319,21 +372,21 @@ class Pool:
             if sweeps < settings.sweeps and not missed.any():
                 break
         if len(inside):
-            rest = b.copy()
-            rest[inside] = 0.0
-            b[inside] = least_squares(
-                problem, self.G[np.ix_(inside, inside)], self._gradient(rest)[inside]
-            )
-        return b
+            G, before = self.G[inside], b[inside]
+            own = G[:, inside]
+            b[inside] = least_squares(problem, own, c[inside] + own @ before)
+            c = c - (b[inside] - before) @ G
+        return b, c
 
     def _gradient(self, b: Array) -> Array:
         """Return the products of the pool's columns with y - Xb."""
         S = np.flatnonzero(b)
         return np.asarray(self.h - b[S] @ self.G[S])
 
-    def _evaluate(self, inside: Array, free: Array, b: Array, multiplier: float, m: int) -> Relaxed:
+    def _evaluate(
+        self, inside: Array, free: Array, b: Array, c: Array, multiplier: float, m: int
+    ) -> Relaxed:
         problem = self.problem
-        c = self._gradient(b)
         fit = float(b @ self.h)
         rest = max(0.0, self._squares - fit - float(b @ c))
         price = conjugate(problem, c[free]) - problem.penalty

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 import sparseopt
 from sparseopt import Limit, Status, Verdict
 from sparseopt.checking.subset.verifier import NodeBound
+from sparseopt.compiling import Mode, override
 from sparseopt.errors import ProblemError
 from sparseopt.generators import sparse_regression
 from sparseopt.problems import SparseRegression
-from sparseopt.solvers.subset.relaxation import least_squares
+from sparseopt.solvers.subset.relaxation import descend, least_squares
 from sparseopt.testing.subset import best_of_all_supports
 
 
@@ -255,3 +256,19 @@ def test_data_that_make_no_problem_are_named(change, says):
     given = {"X": np.ones((2, 3)), "y": [1.0, 2.0], "k": 2, "ridge": 1.0, **change}
     with pytest.raises(ProblemError, match=says):
         SparseRegression(**given)
+
+
+def test_descent_is_the_same_in_loops_and_in_arrays():
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(9, 7)), rng.normal(size=9)
+    inside = np.arange(7) < 2
+    numbers = np.array([0.1, 0.4, 0.3, 0.2, 0.0])
+    found = []
+    for form in (descend.__wrapped__, descend):
+        c, b = X.T @ y, np.zeros(7)
+        with override(Mode.NEVER):
+            assert 1 < form(X.T @ X, c, b, inside, numbers, 300) <= 300
+        np.testing.assert_allclose(c, X.T @ (y - X @ b), atol=1e-12)
+        found.append(b)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+    assert 0.4 in np.abs(found[0]) and 0.0 in found[0]
