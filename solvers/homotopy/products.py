@@ -16,7 +16,7 @@ from sparseopt.problems.parametric.maps import DenseMap, GramMap, LinearMap
 
 from ..common.compiled import compiled
 from .program import ScaledProgram
-from .settings import SINGLE_HUGE, SINGLE_UNIT
+from .settings import BLOCK_ENTRIES, FACTOR_HUGE, KEPT_ENTRIES, SINGLE_HUGE, SINGLE_UNIT
 
 __all__ = ["RoughProduct", "rough_product"]
 
@@ -56,20 +56,40 @@ class RoughProduct:
 
 
 class _GramProduct(RoughProduct):
-    """Of a Gram matrix X'X: the data, times the data times the vectors."""
+    """Of a Gram matrix X'X: the data, times the data times the vectors.
+
+    A large X is rounded again in each product, a block of columns at a time, and not kept twice.
+    """
 
     by_names = False
 
     def __init__(self, X: Array, row: Array, weight: Array) -> None:
-        left, _, size = _rounded(X, np.ones(len(X)), row)
-        super().__init__(left, size)
-        self.X, self.weight = X, weight
+        self.X, self.row, self.weight = X, row, weight
+        self.kept = None
+        # the factors, powers of two, are applied after rounding where nothing can underflow
+        far = row.max(initial=1.0) > FACTOR_HUGE or row.min(initial=1.0) < 1.0 / FACTOR_HUGE
+        if far or X.size <= KEPT_ENTRIES:
+            self.kept, _, self.size = _rounded(X, np.ones(len(X)), row)
+        else:
+            self.size = np.abs(row) * np.sqrt(np.einsum("ij,ij->j", X, X))
 
     def right(self, names: Array, v: Array) -> Array:
         return np.asarray(self.X[:, names] @ (self.weight[names, None] * v))
 
-    def _left(self, names: Array, where: Array | None) -> Array:
-        return self.left if where is None else self.left[:, where]
+    def times(self, names: Array, right: Array, where: Array | None) -> tuple[Array, Array]:
+        rounded, errors = _single(right, len(right) + 3)
+        if self.kept is not None:
+            left = self.kept if where is None else self.kept[:, where]
+            return left.T @ rounded, errors
+        length = self.X.shape[1] if where is None else len(where)
+        out = np.empty((length, rounded.shape[1]), dtype=np.float32)
+        width = max(1, BLOCK_ENTRIES // len(self.X))
+        for begin in range(0, length, width):
+            part = slice(begin, begin + width)
+            at = part if where is None else where[part]
+            out[part] = self.X[:, at].astype(np.float32).T @ rounded
+        out *= (self.row if where is None else self.row[where]).astype(np.float32)[:, None]
+        return out, errors
 
 
 class _KroneckerProduct(RoughProduct):

@@ -149,7 +149,16 @@ SINGLE_UNIT = 2.0**-24
 SINGLE_HUGE = 1e30
 """Sums of squares up to this fit into single precision with room for a product."""
 
+FACTOR_HUGE = 2.0**40
+"""Factors of columns up to this, and down to its inverse, may be applied after rounding."""
+
 # ---- room
+
+KEPT_ENTRIES = 2**26
+"""Entries of a data matrix up to which a copy in single precision is kept: 256 MB."""
+
+BLOCK_ENTRIES = 2**15
+"""Entries of a block of a larger one that is rounded at once: 128 KB, no fresh pages."""
 
 SEGMENTS = 256
 """Segments recorded between two visits of the driver."""

@@ -14,6 +14,7 @@ from sparseopt.problems import (
     MatrixDantzig,
     QuantileLasso,
 )
+from sparseopt.solvers.homotopy import products
 from sparseopt.solvers.homotopy.candidates import CandidateProgram
 from sparseopt.solvers.homotopy.products import rough_product
 from sparseopt.solvers.homotopy.program import ScaledProgram
@@ -94,3 +95,22 @@ def test_a_look_through_references_finds_what_a_look_at_all_finds(model):
         assert np.allclose(screened.slack, exact.slack, rtol=1e-4, atol=1e-4)
         ends.add((screened.good < count, len(screened.needed) > 0))
     assert (True, True) in ends
+
+
+def test_a_product_with_data_that_are_not_kept_in_single_precision_is_the_same(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 50)) * 10.0 ** rng.integers(-3, 4, size=50)
+    program = ScaledProgram.from_program(DantzigSelector(X, X[:, 0]).canonical())
+    kept = rough_product(program.A, program, True)
+    monkeypatch.setattr(products, "KEPT_ENTRIES", 0)
+    monkeypatch.setattr(products, "BLOCK_ENTRIES", 30 * 7)
+    rounded = rough_product(program.A, program, True)
+    assert kept.kept is not None and rounded.kept is None
+    np.testing.assert_allclose(rounded.size, kept.size, rtol=1e-12)
+    names = np.array([3, 17, 40])
+    right = kept.right(names, rng.normal(size=(3, 4)))
+    for where in (None, np.array([0, 5, 9, 30, 31, 32, 33, 34, 49])):
+        (one, errors), (two, same) = (each.times(names, right, where) for each in (kept, rounded))
+        np.testing.assert_array_equal(errors, same)
+        size = kept.size if where is None else kept.size[where]
+        assert (np.abs(one - two) <= 2.0 * size[:, None] * errors).all()
