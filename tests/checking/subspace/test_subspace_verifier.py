@@ -97,6 +97,18 @@ def test_no_change_of_the_certificate_proves_a_higher_bound(solved, name, make):
         assert verdict(problem, higher) is not Verdict.VERIFIED
 
 
+@pytest.mark.parametrize("times", [1.1, 3.0])
+def test_vectors_longer_than_1_are_shortened(solved, times):
+    """As they are they would prove up to `times` the least sum; cut to length 1, at most that."""
+    problem, result = solved
+    W, n = np.array(result.x)[:, :2], problem.X.shape[1]
+    arrays = {"complement": times * (np.eye(n) - W @ W.T), "shift": problem.X[-1] * 0.0}
+    longer = Certificate("relaxation", arrays, {"floor": 1e-3})
+    claim = result.with_changes(certificate=longer, bound=result.objective * (1.0 + 1e-6))
+    report = sparseopt.check(problem, claim)
+    assert report.verdict is Verdict.REFUTED and report.residuals["bound"] > 0.0
+
+
 def test_a_relaxation_of_nonsense_proves_nothing(solved):
     problem, result = solved
     rng = np.random.default_rng(1)

@@ -109,8 +109,18 @@ def test_the_unit_of_the_data_does_not_matter(backend):
         np.eye(6)[:, :3],
         np.outer(np.arange(6.0), [1.0, 2.0, 3.0]),
         np.vstack([np.ones((5, 3)), [[1e12, 0.0, 0.0]]]),
+        np.column_stack([np.arange(6.0), np.full(6, 3.0), np.arange(6.0) ** 2]),
+        np.repeat([[1.0, 2.0, 3.0], [0.0, 1.0, -1.0], [4.0, 0.0, 1.0]], 2, axis=0),
     ],
-    ids=["zero", "one point", "unit vectors", "a line", "a far point"],
+    ids=[
+        "zero",
+        "one point",
+        "unit vectors",
+        "a line",
+        "a far point",
+        "a constant column",
+        "duplicates",
+    ],
 )
 def test_degenerate_samples(backend, centre, X):
     result = sparseopt.solve(RobustSubspace(X, k=1, centre=centre), backend=backend)
