@@ -26,6 +26,7 @@ from sparseopt.problems import (
     DantzigSelector,
     DifferentialNetwork,
     EmbeddingFit,
+    IndicatorConstraint,
     KernelSelection,
     L0GraphicalModel,
     LADLasso,
@@ -322,3 +323,20 @@ def test_merged_integers(tmp_path):
     ):
         false = Certificate("misdp-leaves", {**arrays, **lie})
         assert verdict(tmp_path, problem, result.with_changes(certificate=false))[0] != "proven"
+
+
+def test_what_it_does_not_cover_of_integer_programs(tmp_path):
+    """Indicators and quadratic objectives are named; of several solutions the best is proven."""
+    plain = MISDP(c=[1.0, -1.0], lower=[0.0, 0.0], upper=[1.0, 3.0], integer=[0, 1])
+    for changes, word in (
+        ({"indicators": [IndicatorConstraint(0, [0.0, 1.0], upper=1.0)]}, "indicator"),
+        ({"Q": np.eye(2)}, "quadratic"),
+    ):
+        problem = plain.with_changes(**changes)
+        result = sparseopt.solve(problem, backend="misdp-bnb")
+        assert result.verdict == "verified"
+        found, why = verdict(tmp_path, problem, result)
+        assert found == "unproven" and word in why
+    result = sparseopt.solve(plain, backend="misdp-bnb", options={"solutions": 3})
+    found, why = verdict(tmp_path, plain, result)
+    assert found == "proven" and "its other solutions are not covered" in why
