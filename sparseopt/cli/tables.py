@@ -130,6 +130,10 @@ def _facts(result: Result) -> Iterable[tuple[str, object]]:
         yield name, _number(result.last_lam, 12)
     if result.x is not None:
         yield "nonzeros", f"{np.count_nonzero(result.x)} of {result.x.size}"
+    if result.pool:
+        values = [_number(solution.objective, 8) for solution in result.pool[:5]]
+        more = ", ..." if len(result.pool) > 5 else ""
+        yield "solutions", f"{len(result.pool)}: {', '.join(filter(None, values))}{more}"
     yield "iterations", result.iterations
     yield "nodes", result.nodes
     times = {"solve": result.solve_time, "build": result.build_time, "check": result.check_time}

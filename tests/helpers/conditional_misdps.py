@@ -34,11 +34,13 @@ def draw_conditional(seed: int) -> MISDP:
     model.row((z, np.ones(q)), lower=float(rng.integers(0, 3)))
     sign = 1.0 if model.build().sense == "min" else -1.0
     G = rng.normal(size=(len(some), len(some) if free else int(rng.integers(0, len(some) + 1))))
+    # With a nearly flat direction and no bounds a proof may take more digits than there are.
+    curved = 0.3 if free else 0.0
     scale = float(10.0 ** rng.integers(-1, 3))
     model.objective(
         (some, rng.normal(size=len(some)) * (scale if free else 1.0)),
         (z, np.round(rng.normal(size=q), 1)),
         offset=float(np.round(rng.normal(), 1)),
-        quadratic=[(some, sign * scale * (G @ G.T))] if G.size else (),
+        quadratic=[(some, sign * scale * (G @ G.T + curved * np.eye(len(G))))] if G.size else (),
     )
     return model.build()
