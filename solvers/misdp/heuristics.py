@@ -85,7 +85,7 @@ class Heuristics:
         """
         if found.x is None or enough():
             return
-        self._local_search(nodes, enough)
+        self._local_search(found, nodes, enough)
         if self._next and nodes >= self._next:
             at_root = self._next == 1
             self._next = 2 * max(nodes, self._every)
@@ -93,9 +93,9 @@ class Heuristics:
                 if enough() or (at_root and self.points.best is not None):
                     return
                 dive(box, found)
-                self._local_search(nodes, enough)
+                self._local_search(found, nodes, enough)
 
-    def _local_search(self, nodes: int, enough: Callable[[], bool]) -> None:
+    def _local_search(self, found: Relaxed, nodes: int, enough: Callable[[], bool]) -> None:
         """Improve a new incumbent by local search, as far as the nodes so far allow."""
         points = self.points
         if points.value >= self._improved or not self._every or enough():
@@ -105,7 +105,7 @@ class Heuristics:
         budget = first + nodes // 2 - self._neighbours_tried
         if budget > 0:
             self._neighbours_tried += local_search(
-                points, self._costs, self.control, budget, enough
+                points, self._costs, self.control, budget, enough, found.start
             )
             self._improved = points.value
 
@@ -173,7 +173,12 @@ class Heuristics:
 
 
 def local_search(
-    points: IncumbentFinder, costs: Array, control: Control, budget: int, enough: Callable[[], bool]
+    points: IncumbentFinder,
+    costs: Array,
+    control: Control,
+    budget: int,
+    enough: Callable[[], bool],
+    start: Array | None = None,
 ) -> int:
     """Move to better neighbours of the incumbent until there is none, or the budget is spent.
 
@@ -187,6 +192,8 @@ def local_search(
         Choices of the integers that may be tried.
     enough : callable
         Whether the incumbent is good enough to stop.
+    start : array, optional
+        What was found of a box, where relaxations may begin.
 
     Returns
     -------
@@ -208,7 +215,7 @@ def local_search(
                 return tried
             tried += 1
             value = points.value
-            points.complete(neighbour)
+            points.complete(neighbour, start=start)
             if points.value < value:
                 moved = not enough()
                 break
