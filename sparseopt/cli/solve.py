@@ -212,7 +212,9 @@ def _save(result: Result, output: Path) -> None:
 
 
 def _style(problem: Problem, params: SolveParams, x: str) -> dict[str, Any]:
-    """Return how the path is drawn; refuse, before any work is done, what has none."""
+    """Return how a path or a subspace is drawn; refuse, before any work is done, what has none."""
+    if problem.family == "subspace":
+        return {}
     family = family_of(problem.family)
     if family is None or not family.pictures:
         raise ParamError(f"--plot draws a path, and there is no picture of one of a {problem.kind}")
@@ -229,7 +231,8 @@ def _style(problem: Problem, params: SolveParams, x: str) -> dict[str, Any]:
 
 
 def _draw(result: Result, plot: Path, *, title: str, **style: Any) -> None:
-    if result.path is None or not len(result.path):
+    points = result.problem is not None and result.problem.family == "subspace"
+    if not (points and result.x is not None) and (result.path is None or not len(result.path)):
         say("warning", f"there is no path to draw: {plot} was not written")
         return
     from sparseopt.pictures import save_picture

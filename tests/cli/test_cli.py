@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from thorough import first
 
 import sparseopt
-from sparseopt import Feature, Limit, Option, Status, registry
+from sparseopt import Feature, Limit, Option, Status, generators, registry
 from sparseopt.backend import Backend
 from sparseopt.cli import main
 from sparseopt.errors import BackendUnavailable
@@ -470,6 +470,14 @@ def test_a_closed_folder_is_found_before_solving(instance, tmp_path):
         assert "permission denied" in refused(run("solve", instance, "-o", tmp_path / "r.json"))
     finally:
         tmp_path.chmod(0o700)
+
+
+def test_a_subspace_is_drawn_by_its_points(tmp_path):
+    pytest.importorskip("matplotlib")
+    problem = generators.generate("corrupted-entries", N=20, n=4, k=1)
+    sparseopt.save(problem, tmp_path / "x.npz")
+    assert run("solve", tmp_path / "x.npz", "--plot", tmp_path / "x.png").exit_code == 0
+    assert (tmp_path / "x.png").stat().st_size > 1000
 
 
 def test_plotting_without_matplotlib_is_refused_before_solving(instance, tmp_path, monkeypatch):
