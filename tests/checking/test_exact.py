@@ -19,6 +19,9 @@ from thorough import first
 
 import sparseopt
 from sparseopt import exact
+from sparseopt.exact.algebra import positive
+from sparseopt.exact.rationals import exact as rational
+from sparseopt.exact.rationals import exacts
 from sparseopt.generators.misdp import truss_topology
 from sparseopt.problems import (
     MISDP,
@@ -217,7 +220,13 @@ def test_unbounded_and_infeasible_claims(tmp_path, seed):
 def test_it_runs_alone(tmp_path):
     problem = sparseopt.load(INSTANCES / "parametric-lp-integer.npz")
     sparseopt.solve(problem, lam=0.5).save(tmp_path / "r.json")
-    command = [sys.executable, "-I", "-S", exact.__file__, INSTANCES / "parametric-lp-integer.npz"]
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        Path(exact.__file__).parent,
+        INSTANCES / "parametric-lp-integer.npz",
+    ]
     done = subprocess.run(
         [*command, tmp_path / "r.json", "--json"], capture_output=True, text=True, check=False
     )
@@ -242,12 +251,12 @@ def test_semidefinite_matrices_are_told_from_others():
     rng = np.random.default_rng(0)
     for size in (1, 2, 5, 12):
         root = rng.normal(size=(size, size))
-        matrix = [exact.exacts(row) for row in (root @ root.T).tolist()]
+        matrix = [exacts(row) for row in (root @ root.T).tolist()]
         least = float(np.linalg.eigvalsh(root @ root.T)[0])
-        assert exact.positive(matrix, exact.exact(1e-9))
+        assert positive(matrix, rational(1e-9))
         for i in range(size):
-            matrix[i][i] -= exact.exact(least + 1e-6)
-        assert not exact.positive(matrix, exact.exact(1e-9))
+            matrix[i][i] -= rational(least + 1e-6)
+        assert not positive(matrix, rational(1e-9))
 
 
 def products():

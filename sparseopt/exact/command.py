@@ -1,0 +1,33 @@
+"""The command: an instance, its result, and whether what it states is proven."""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import argparse
+import json
+import struct
+import zipfile
+
+from .program import check
+from .verdicts import Unproven, Unreadable
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="exact", description=__doc__)
+    parser.add_argument("instance")
+    parser.add_argument("result")
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    try:
+        verdict, why = check(options.instance, options.result, options.seconds)
+    except (Unreadable, OSError, zipfile.BadZipFile, KeyError, ValueError, struct.error) as error:
+        verdict, why = "unreadable", str(error) or type(error).__name__
+    except Unproven as error:
+        verdict, why = "unproven", str(error)
+    if options.json:
+        print(json.dumps({"verdict": verdict, "message": why}))
+    else:
+        print(f"{verdict}: {why}")
+    return {"proven": 0, "refuted": 1, "unreadable": 2, "unproven": 3}[verdict]

@@ -1,0 +1,567 @@
+"""Mixed-integer semidefinite programs: points, leaves, rays, and what multipliers prove."""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from .algebra import positive, rounded, semidefinite, sparse, triangle, unpacked
+from .files import Table
+from .rationals import ONE, ZERO, exact, exacts, root_up
+from .verdicts import CONIC, GAP, OBJECTIVE, Clock, Empty, Refuted, Unproven
+
+
+def check_misdp(header, arrays, result):
+    if "indicators_a" in arrays or "indicators_a.indptr" in arrays:
+        raise Unproven("indicator constraints are not covered")
+    if "Q" in arrays or "Q.indptr" in arrays:
+        raise Unproven("quadratic objectives of mixed-integer programs are not covered")
+    problem = Conic(header, arrays)
+    certificate = result["certificate"]
+    if certificate and (result["status"], certificate["kind"]) == ("unbounded", "ray"):
+        return problem.unbounded(*(exacts(certificate["arrays"][k].values) for k in ("x", "ray")))
+    if certificate is None or certificate["kind"] not in ("misdp-leaves", "rank-one-leaves"):
+        raise Unproven("only leaves are covered, and rays")
+    infeasible = result["status"] == "infeasible"
+    bound, text = None, "infeasible, proven"
+    if not infeasible:
+        value, off = problem.point(exacts(result["x"].values))
+        unit = max(max(map(abs, problem.c)), abs(problem.offset), abs(value))
+        objective, bound = exact(result["objective"]), exact(result["bound"])
+        if abs(objective - value) > Fraction(OBJECTIVE) * unit:
+            raise Refuted(f"the objective is off by {float(objective - value):.3g}")
+        gap = Fraction(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
+        if result["status"] == "optimal" and abs(objective - bound) > max(
+            gap, Fraction(GAP) * unit
+        ):
+            raise Refuted("objective and bound do not meet")
+        text = f"optimal up to the gap stated; x is off by {float(off):.2g} of its units"
+    tables = certificate["arrays"]
+    if "merged_into" in tables or "merged_times" in tables:
+        problem.merge(*(tables[f"merged_{name}"].values for name in ("into", "times")))
+    prove = problem.rank_one if certificate["kind"] == "rank-one-leaves" else problem.leaves
+    prove(tables, bound)
+    return text + ("; its other solutions are not covered" if "pool_x" in tables else "")
+
+
+class Conic:
+    """A MISDP as linear forms: rows, entries of cones, packed entries of matrices."""
+
+    def __init__(self, header, arrays):
+        self.sign = -1 if header["sense"] == "max" else 1
+        self.c = [self.sign * v for v in exacts(arrays["c"].values)]
+        self.offset = self.sign * exact(header["params"].get("offset", 0.0))
+        self.scale = max(*map(abs, self.c), abs(self.offset))
+        n = len(self.c)
+
+        def numbers(name, count, word=None):
+            given = arrays[name].values if name in arrays else [word] * count
+            return [None if v is None or math.isinf(v) else exact(v) for v in given]
+
+        self.integer = (
+            [j for j, v in enumerate(arrays["integer"].values) if v] if "integer" in arrays else []
+        )
+        self.low, self.high = numbers("lower", n), numbers("upper", n)
+        self.forms = sparse(arrays, "A")[0] if "A" in arrays or "A.indptr" in arrays else []
+        self.m = len(self.forms)
+        self.constants = [ZERO] * self.m
+        self.row_low, self.row_high = numbers("row_lower", self.m), numbers("row_upper", self.m)
+        self.cones, self.blocks = [], []
+        for name, constant in (("cones", "cones_g"), ("blocks", "blocks_F0")):
+            if constant not in arrays:
+                continue
+            flags = arrays["cones_rotated" if name == "cones" else "blocks_rank_one"].values
+            begin = len(self.forms)
+            self.forms += sparse(arrays, f"{name}_F")[0]
+            self.constants += exacts(arrays[constant].values)
+            for size, flag in zip(arrays[f"{name}_size"].values, flags, strict=True):
+                length = size if name == "cones" else size * (size + 1) // 2
+                part = (range(begin, begin + length), size, flag)
+                (self.cones if name == "cones" else self.blocks).append(part)
+                begin += length
+
+    def values(self, x):
+        return [
+            sum((a * x[j] for j, a in form.items()), g)
+            for form, g in zip(self.forms, self.constants, strict=True)
+        ]
+
+    def unit(self, places):
+        """The least of the largest coefficients of the continuous variables, and the constant."""
+        tops = {}
+        for i in places:
+            for j, a in self.forms[i].items():
+                if j not in self.integer:
+                    tops[j] = max(tops.get(j, ZERO), abs(a))
+        unit = min(tops.values(), default=Fraction(1e-5))
+        constant = max((abs(self.constants[i]) for i in places), default=ZERO)
+        return min(unit, constant) if constant else unit
+
+    def point(self, x):
+        """The objective of x with its integers rounded, and its violation in units."""
+        worst = ZERO
+        for j in self.integer:
+            if abs(x[j] - round(x[j])) > CONIC:
+                raise Refuted(f"x[{j}] is no integer")
+            x[j] = Fraction(round(x[j]))
+        h = self.values(x)
+        for value, low, high, unit in [
+            *zip(x, self.low, self.high, [ONE] * len(x), strict=True),
+            *((h[i], self.row_low[i], self.row_high[i], self.row_unit(i)) for i in range(self.m)),
+        ]:
+            off = max(
+                low - value if low is not None else ZERO, value - high if high is not None else ZERO
+            )
+            worst = max(worst, off / unit)
+        for places, _, rotated in self.cones:
+            u, unit = [h[i] for i in places], self.unit(places)
+            tail = sum(v * v for v in u[2 if rotated else 1 :])
+            lift = Fraction(CONIC) * unit
+            if rotated:
+                good = min(u[0], u[1]) + lift >= 0 and 2 * (u[0] + lift) * (u[1] + lift) >= tail
+            else:
+                good = u[0] + lift >= 0 and (u[0] + lift) ** 2 >= tail
+            worst = max(worst, ZERO if good else ONE)
+        for places, size, _ in self.blocks:
+            good = positive(
+                unpacked([h[i] for i in places], size), Fraction(CONIC) * self.unit(places)
+            )
+            worst = max(worst, ZERO if good else ONE)
+        for places, size, flag in self.blocks:
+            if flag:
+                # what is left of a matrix of rank one beside its largest column
+                M = unpacked([h[i] for i in places], size)
+                top = max(M, key=lambda row: max(map(abs, row)))
+                k = M.index(top)
+                if top[k] <= 0:
+                    worst = max(worst, max(map(abs, top)) / self.unit(places))
+                    continue
+                rest = max(
+                    abs(M[i][j] - M[i][k] * M[k][j] / top[k])
+                    for i in range(size)
+                    for j in range(size)
+                )
+                worst = max(worst, rest / max(top[k], self.unit(places)))
+        if worst > CONIC:
+            raise Refuted(f"x is infeasible: off by {float(worst):.3g} of a unit")
+        value = sum(a * b for a, b in zip(self.c, x, strict=True)) + self.offset
+        return self.sign * value, worst
+
+    def unbounded(self, x, ray):
+        """From a feasible point a direction improves the objective, and leaves no constraint."""
+        self.point(x)
+        step = sum(a * b for a, b in zip(self.c, ray, strict=True))
+        if step >= 0:
+            raise Refuted("the ray does not improve the objective")
+        moves = [sum((a * ray[j] for j, a in form.items()), ZERO) for form in self.forms]
+        rows = zip(moves, self.row_low, self.row_high, strict=False)
+        for v, low, high in [*zip(ray, self.low, self.high, strict=True), *rows]:
+            if (v < 0 and low is not None) or (v > 0 and high is not None):
+                raise Unproven("the ray leaves a row or a bound, if only by rounding")
+        # Some multiple of a rational step moves integers to integers.
+        for places, _, rotated in self.cones:
+            u = [moves[i] for i in places]
+            heads, tail = (u[:2], u[2:]) if rotated else (u[:1], u[1:])
+            product = 2 * u[0] * u[1] if rotated else u[0] ** 2
+            if min(heads) < 0 or product < sum(v * v for v in tail):
+                raise Unproven("the ray leaves a cone, if only by rounding")
+        for places, size, _ in self.blocks:
+            if not semidefinite(unpacked([moves[i] for i in places], size)):
+                raise Unproven("the ray leaves a semidefinite cone, if only by rounding")
+        return f"unbounded: a feasible point and a ray that improves by {-float(step):.6g} a step"
+
+    def row_unit(self, i):
+        ends_ = [abs(e) for e in (self.row_low[i], self.row_high[i]) if e]
+        return min([self.unit([i]), *ends_])
+
+    def merge(self, into, times):
+        """Put Y = sum t_j x_j in the place of integers whose columns are exactly t_j times one."""
+        whole, groups = self.integer, {}
+        if len(into) != len(whole) or len(times) != len(whole):
+            raise Refuted("merged_into or merged_times has another length")
+        for k, (to, t) in enumerate(zip(into, times, strict=True)):
+            if not 0 <= to < len(whole) or into[to] != to or t < 1 or times[to] != 1:
+                raise Refuted("merged_into and merged_times do not name groups")
+            groups.setdefault(to, []).append((whole[k], Fraction(t)))
+        for to, members in groups.items():
+            if len(members) < 2:
+                continue
+            first, of = whole[to], dict(members)
+            if any(self.c[j] != t * self.c[first] for j, t in members):
+                raise Unproven("the costs of merged variables are no exact multiples")
+            if any(self.low[j] is None or self.high[j] is None for j in of):
+                raise Unproven("a merged variable has no bounds")
+            low = {j: Fraction(math.ceil(self.low[j])) for j in of}
+            room = sum(t * (math.floor(self.high[j]) - low[j]) for j, t in members)
+            for i, form in enumerate(self.forms):
+                same = all(form.get(j, ZERO) == t * form.get(first, ZERO) for j, t in members)
+                if not same and i >= self.m:
+                    raise Unproven("the columns of merged variables are no exact multiples")
+                end = self.row_high[i] if i < self.m else None
+                if end is not None and form.keys() == of.keys() and min(form.values()) > 0:
+                    left = end - sum(a * low[j] for j, a in form.items())
+                    room = min(room, max(left, ZERO) * max(of[j] / a for j, a in form.items()))
+                if not same:
+                    self.forms[i], self.row_low[i], self.row_high[i] = {}, None, None
+                for j in of.keys() - {first}:
+                    self.forms[i].pop(j, None)
+            for j in of.keys() - {first}:
+                self.low[j] = self.high[j] = self.c[j] = ZERO
+            self.low[first] = sum(t * low[j] for j, t in members)
+            self.high[first] = self.low[first] + math.floor(room)
+        self.integer = [j for k, j in enumerate(whole) if into[k] == k]
+
+    def leaves(self, arrays, bound):
+        count = arrays["lower"].shape[0]
+        width = {"rows": self.m, "cones": sum(len(p) for p, *_ in self.cones)}
+        width["psd"] = len(self.forms) - sum(width.values())
+        table = {
+            name: arrays[name].rows() if name in arrays else [[]] * count
+            for name in ("lower", "upper", *width)
+        }
+        step, margin = self.step(), Fraction(GAP) * max(self.scale, abs(bound or ZERO))
+        target = cutoff = None
+        if bound is not None:
+            target, cutoff = self.sign * bound - self.offset - margin, bound
+            if step:
+                # The next better objective that a point may have.
+                costs = step * (math.ceil(target / step) - 1)
+                cutoff = self.sign * (costs + self.offset)
+        whole_low, whole_high = self.tighten(list(self.low), list(self.high), cutoff)
+        if whole_low is None:
+            return
+        boxes = [list(zip(table["lower"][k], table["upper"][k], strict=True)) for k in range(count)]
+        region = [(whole_low[j], whole_high[j]) for j in self.integer]
+        region = [
+            (-math.inf if a is None else math.ceil(a), math.inf if b is None else math.floor(b))
+            for a, b in region
+        ]
+        if not boxes_cover(boxes, region):
+            raise Unproven("the leaves do not cover all integers that are left here")
+        farkas = arrays["infeasible"].values if "infeasible" in arrays else [bound is None] * count
+        for k in range(count):
+            low, high = list(whole_low), list(whole_high)
+            for j, (a, b) in zip(self.integer, boxes[k], strict=True):
+                low[j] = (
+                    low[j]
+                    if math.isinf(a)
+                    else exact(a)
+                    if low[j] is None
+                    else max(low[j], exact(a))
+                )
+                high[j] = (
+                    high[j]
+                    if math.isinf(b)
+                    else exact(b)
+                    if high[j] is None
+                    else min(high[j], exact(b))
+                )
+            dual = exacts([v for name in width for v in table[name][k]])
+            for attempt in (False, True):
+                if attempt:
+                    low, high = self.tighten(low, high, cutoff)
+                    if low is None:
+                        break
+                found = self.bound(dual, low, high, bool(farkas[k]))
+                if found is not None and step and not farkas[k]:
+                    found = step * math.ceil(found / step)
+                if found is not None and (found > 0 if farkas[k] else found >= target):
+                    break
+            else:
+                if found is None:
+                    raise Unproven(f"leaf {k}: a variable has no bound that this program derives")
+                goal = float(ZERO if farkas[k] else target)
+                raise Unproven(f"leaf {k} proves {float(found):.12g} only, not {goal:.12g}")
+
+    def step(self):
+        """What all costs are multiples of, if all are on integers; else 0."""
+        costs = [(j, v) for j, v in enumerate(self.c) if v]
+        if not costs or any(j not in self.integer for j, _ in costs):
+            return ZERO
+        common = math.lcm(*(v.denominator for _, v in costs))
+        return Fraction(math.gcd(*(abs(int(v * common)) for _, v in costs)), common)
+
+    def rank_one(self, arrays, bound):
+        """A tree of boxes over the entries of the matrices of rank one, leaves in each."""
+        low, high = self.tighten(list(self.low), list(self.high), bound, 10**10)
+        if low is None:
+            return
+        places, pairs = [], []
+        for own, size, flag in self.blocks:
+            if flag and size > 1:
+                at = dict(
+                    zip(triangle(size), range(len(places), len(places) + len(own)), strict=True)
+                )
+                places += own
+                pairs += [(at[i, j], at[i, i], at[j, j]) for i, j in at if i != j]
+        diagonal = {i for _, *both in pairs for i in both}
+        root = []
+        for e, i in enumerate(places):
+            top = self.most(i, low, high)
+            under = self.most(i, high, low)
+            if e in diagonal:
+                under = max(under, ZERO) if under is not None else ZERO
+            root.append((under, top))
+        begin = self.shrink(root, pairs)
+        if begin is None:
+            return
+        stated = [
+            (None if math.isinf(a) else exact(a), None if math.isinf(b) else exact(b))
+            for a, b in zip(arrays["root_lower"].values, arrays["root_upper"].values, strict=True)
+        ]
+        for (a, b), (c, d) in zip(stated, begin, strict=True):
+            # rounded roots of the engine may cut by some last bits: those are given back
+            if (a is not None and (c is None or c < a - abs(a) / 10**9)) or (
+                b is not None and (d is None or d > b + abs(b) / 10**9)
+            ):
+                raise Unproven("the boxes leave out entries that this program cannot exclude")
+        entry, value, children = (arrays[k] for k in ("entry", "value", "children"))
+        names = ("lower", "upper", "rows", "cones", "psd", "infeasible")
+        open_ = [(0, begin)]
+        while open_:
+            Clock.check()
+            node, box = open_.pop()
+            e = entry.values[node]
+            if e < 0:
+                box = self.shrink(box, pairs)
+                if box is not None:
+                    mine = [k for k, o in enumerate(arrays["owner"].values) if o == node]
+                    part = {}
+                    for name in names:
+                        if name in arrays and len(arrays[name].shape) == 1:
+                            part[name] = Table((len(mine),), [arrays[name].values[k] for k in mine])
+                        elif name in arrays:
+                            kept = [v for k in mine for v in arrays[name].rows()[k]]
+                            part[name] = Table((len(mine), arrays[name].shape[1]), kept)
+                    self.relaxed(places, pairs, box).leaves(part, bound)
+                continue
+            cut, (a, b) = exact(value.values[node]), box[e]
+            one, two = children.rows()[node]
+            if min(one, two) <= node:
+                raise Refuted("children come before their parents")
+            below, above = list(box), list(box)
+            below[e] = (a, cut if b is None else min(b, cut))
+            above[e] = (cut if a is None else max(a, cut), b)
+            open_ += [(one, below), (two, above)]
+
+    def shrink(self, box, pairs):
+        """Bounds that X_ij^2 = X_ii X_jj implies; None where the box is empty."""
+        box = list(box)
+        for _ in range(4):
+            for k, i, j in pairs:
+                (a, b), (c, d), (e, f) = box[k], box[i], box[j]
+                c, e = max(c or ZERO, ZERO), max(e or ZERO, ZERO)
+                if d is not None and f is not None:
+                    top = root_up(max(d, ZERO) * max(f, ZERO))
+                    a, b = -top if a is None else max(a, -top), top if b is None else min(b, top)
+                if c and e:
+                    least = c * e / root_up(c * e)  # not above the root
+                    a = max(a, least) if a is not None and a >= 0 else a
+                    b = min(b, -least) if b is not None and b <= 0 else b
+                box[k] = (a, b)
+                least = max(a if a is not None else ZERO, -b if b is not None else ZERO, ZERO) ** 2
+                most = None if a is None or b is None else max(b, -a, ZERO) ** 2
+                for one, two in ((i, j), (j, i)):
+                    (c, d), (e, f) = box[one], box[two]
+                    c = max(c or ZERO, least / f if least and f is not None and f > 0 else ZERO)
+                    if e is not None and e > 0 and most is not None:
+                        d = most / e if d is None else min(d, most / e)
+                    box[one] = (c, d)
+            # outwards to some bits more than a float has, so that fractions stay short
+            box = [(rounded(a, -1), rounded(b, 1)) for a, b in box]
+            if any(a is not None and b is not None and a > b for a, b in box):
+                return None
+        return box
+
+    def relaxed(self, places, pairs, box):
+        """The problem with rows for a box in place of the ranks.
+
+        E_i X_jj + E_j X_ii - E_i E_j <= (l + u) X_ij - l u for E = both ends of the diagonals.
+        """
+        other = object.__new__(Conic)
+        other.__dict__ |= self.__dict__
+        entries = [(self.forms[i], self.constants[i]) for i in places]
+        rows = [
+            (form, None if a is None else a - g, None if b is None else b - g)
+            for (form, g), (a, b) in zip(entries, box, strict=True)
+        ]
+        for side in (0, 1):
+            for k, i, j in pairs:
+                (l, u), one, two = box[k], box[i][side], box[j][side]
+                form, top = {}, None
+                if None not in (l, u, one, two):
+                    top = one * two - l * u
+                    for at, factor in ((j, one), (i, two), (k, -(l + u))):
+                        top -= factor * entries[at][1]
+                        for v, a in entries[at][0].items():
+                            form[v] = form.get(v, ZERO) + factor * a
+                rows.append(({v: a for v, a in form.items() if a}, None, top))
+        m, count = self.m, len(rows)
+        other.m = m + count
+        other.forms = [*self.forms[:m], *(r for r, _, _ in rows), *self.forms[m:]]
+        other.constants = [*self.constants[:m], *[ZERO] * count, *self.constants[m:]]
+        other.row_low = [*self.row_low, *(a for _, a, _ in rows)]
+        other.row_high = [*self.row_high, *(b for _, _, b in rows)]
+        for name in ("cones", "blocks"):
+            parts = [
+                (range(p.start + count, p.stop + count), *rest) for p, *rest in getattr(self, name)
+            ]
+            setattr(other, name, parts)
+        return other
+
+    def bound(self, dual, low, high, farkas):
+        """What multipliers of any quality prove on a box: moved into their cones, and charged."""
+        dual = list(dual)
+        constant = ZERO
+        for i in range(self.m):
+            end = self.row_low[i] if dual[i] > 0 else self.row_high[i]
+            if end is None:
+                dual[i] = ZERO
+            else:
+                constant += dual[i] * end
+        for places, _, rotated in self.cones:
+            z = [dual[i] for i in places]
+            if rotated:
+                tail = root_up((z[0] - z[1]) ** 2 + 2 * sum(v * v for v in z[2:]))
+                lift = max(tail - z[0] - z[1], ZERO) / 2
+                dual[places[1]] += lift
+            else:
+                lift = max(root_up(sum(v * v for v in z[1:])) - z[0], ZERO)
+            dual[places[0]] += lift
+        weight = {}
+        for places, size, _ in self.blocks:
+            entries = [dual[i] for i in places]
+            shift = max(map(abs, entries), default=ZERO) / 10**15
+            while shift and not positive(unpacked(entries, size), shift):
+                shift *= 10
+            for i, (a, b) in zip(places, triangle(size), strict=True):
+                dual[i] += shift if a == b else ZERO
+                weight[i] = 1 if a == b else 2
+        r = [ZERO] * len(self.c) if farkas else list(self.c)
+        for i, form in enumerate(self.forms):
+            v = dual[i] * weight.get(i, 1)
+            if v:
+                constant -= v * self.constants[i]
+                for j, a in form.items():
+                    r[j] -= v * a
+        for rj, a, b in zip(r, low, high, strict=True):
+            end = a if rj > 0 else b
+            if rj and end is None:
+                return None
+            constant += rj * end if rj else ZERO
+        return constant
+
+    def tighten(self, low, high, bound, steps=1000):
+        """Bounds that rows, the cutoff, diagonals and two-by-two minors imply; None if empty."""
+        forms = [
+            (form, g, a, b)
+            for form, g, a, b in zip(
+                self.forms, self.constants, self.row_low, self.row_high, strict=False
+            )
+        ]
+        if bound is not None:
+            forms.append(
+                (
+                    {j: a for j, a in enumerate(self.c) if a},
+                    ZERO,
+                    None,
+                    self.sign * bound - self.offset,
+                )
+            )
+        entries, minors = {}, []
+        for places, size, _ in self.blocks:
+            diagonal = {a: i for i, (a, b) in zip(places, triangle(size), strict=True) if a == b}
+            for i, (a, b) in zip(places, triangle(size), strict=True):
+                entries[i] = [ZERO if a == b else None, None]
+                if a != b:
+                    minors.append((i, diagonal[a], diagonal[b]))
+        for places, _, rotated in self.cones:
+            for k, i in enumerate(places):
+                entries[i] = [ZERO if k < (2 if rotated else 1) else None, None]
+        for _ in range(12):
+            changed = False
+            for i, two, three in minors:
+                tops = [self.most(k, low, high) for k in (two, three)]
+                if None not in tops:
+                    top = root_up(max(tops[0], ZERO) * max(tops[1], ZERO))
+                    entries[i] = [-top, top]
+            some = [(self.forms[i], self.constants[i], *ends_) for i, ends_ in entries.items()]
+            for form, g, a, b in [*forms, *some]:
+                try:
+                    if a is not None:
+                        changed |= propagate(
+                            {j: -v for j, v in form.items()}, g - a, low, high, steps
+                        )
+                    if b is not None:
+                        changed |= propagate(form, b - g, low, high, steps)
+                except Empty:
+                    return None, None
+            for j in self.integer:
+                low[j] = low[j] if low[j] is None else Fraction(math.ceil(low[j]))
+                high[j] = high[j] if high[j] is None else Fraction(math.floor(high[j]))
+            if any(
+                a is not None and b is not None and a > b for a, b in zip(low, high, strict=True)
+            ):
+                return None, None
+            if not changed:
+                break
+        return low, high
+
+    def most(self, i, low, high):
+        total = self.constants[i]
+        for j, a in self.forms[i].items():
+            end = high[j] if a > 0 else low[j]
+            if end is None:
+                return None
+            total += a * end
+        return total
+
+
+def propagate(form, top, low, high, steps=1000):
+    """Bounds of each variable by a'x <= top, rounded outwards to floats; whether one moved."""
+    ends_ = {j: low[j] if a > 0 else high[j] for j, a in form.items()}
+    open_ = [j for j, end in ends_.items() if end is None]
+    if len(open_) > 1:
+        return False
+    least = sum((a * ends_[j] for j, a in form.items() if ends_[j] is not None), ZERO)
+    changed = False
+    if not open_ and least > top:
+        raise Empty
+    for j, a in form.items():
+        if open_ and j != open_[0]:
+            continue
+        end = (top - least + (ZERO if open_ else a * ends_[j])) / a
+        end = Fraction(math.nextafter(float(end), math.inf if a > 0 else -math.inf))
+        side, better = (
+            (high, lambda new, old: new < old) if a > 0 else (low, lambda new, old: new > old)
+        )
+        if side[j] is None or (
+            better(end, side[j]) and abs(end - side[j]) > max(abs(end), ONE) / steps
+        ):
+            side[j] = end
+            changed = True
+    return changed
+
+
+def boxes_cover(boxes, region):
+    """Whether boxes hold all integer points of a region: cut where a box ends, and look again."""
+    Clock.check()
+    if any(a > b for a, b in region):
+        return True
+    boxes = [
+        box
+        for box in boxes
+        if all(c <= b and d >= a for (a, b), (c, d) in zip(region, box, strict=True))
+    ]
+    for box in boxes:
+        if all(c <= a and d >= b for (a, b), (c, d) in zip(region, box, strict=True)):
+            return True
+    for j, (a, b) in enumerate(region):
+        for c, d in (box[j] for box in boxes):
+            for cut in ([d] if a <= d < b else []) + ([c - 1] if a < c <= b else []):
+                left, right = list(region), list(region)
+                left[j], right[j] = (a, cut), (cut + 1, b)
+                return boxes_cover(boxes, left) and boxes_cover(boxes, right)
+    return False

@@ -1,0 +1,262 @@
+"""What a parametric result states: points, segments of a path, its end."""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from .programs import Point, programs
+from .rationals import ONE, ZERO, exact, exacts
+from .statements import dense_row, same
+from .verdicts import FEASIBLE, GAP, OBJECTIVE, Refuted, Unproven
+
+
+def check_parametric(header, arrays, result):
+    status, path, certificate = result["status"], result["path"], result["certificate"]
+    lam, parts = result["params"].get("lam"), programs(header, arrays)
+    if status in ("infeasible", "unbounded"):
+        if certificate and lam is None and "low" in certificate["arrays"] and len(parts) == 1:
+            end = exact(result["params"].get("lam_min") or 0.0)
+            return unbounded_range(parts[0], end, certificate["arrays"])
+        if len(parts) > 1 or not isinstance(lam, int | float) or certificate is None:
+            raise Unproven("a claim that there is no optimum is covered for a single lam")
+        return no_optimum(parts[0], exact(lam), status, certificate["arrays"])
+    if status != "optimal" and path is None:
+        raise Unproven(f"the status {status} is not covered without a path")
+    report = Report(result["params"].get("rel_gap", 1e-6))
+    if path is None:
+        if len(parts) > 1:
+            stacked(parts, result, exact(lam), report)
+        else:
+            nu = certificate and certificate["arrays"].get("nu")
+            if not nu:
+                raise Unproven("there are no multipliers")
+            x = exacts(result["x"].values)
+            if result["duals"]:
+                same(result["duals"]["rows"].values, exacts(nu.values), "the multipliers")
+            report.at(
+                parts[0], exact(lam), x, exacts(nu.values), result["objective"], result["bound"]
+            )
+    elif path["kind"] == "grid":
+        if len(parts) > 1:
+            raise Unproven("grids of problems that fall apart into columns are not covered")
+        knots = path["knots"].values
+        if knots != sorted(set(lam or ()), reverse=True)[: len(knots)] or len(knots) < len(
+            set(lam)
+        ):
+            raise Unproven("the grid does not have all values that were asked")
+        for k, at in enumerate(knots):
+            theta, nu = (exacts(path[name].rows()[k]) for name in ("theta", "nu"))
+            report.at(
+                parts[0], exact(at), theta, nu, path["values"].values[k], path["bounds"].values[k]
+            )
+        same(result["x"].values, exacts(path["theta"].rows()[-1]), "x")
+        same([result["objective"]], exacts(path["values"].values[-1:]), "the objective")
+        same([result["bound"]], exacts(path["bounds"].values[-1:]), "the bound")
+        if result["duals"]:
+            same(result["duals"]["rows"].values, exacts(path["nu"].rows()[-1]), "the multipliers")
+        if path["stopped_by"] != "grid":
+            raise Refuted(f"the grid is whole, and does not end by {path['stopped_by']!r}")
+    else:
+        if path["kind"] == "quantiles":
+            raise Unproven("paths over the levels of quantile regression are not covered")
+        several = path["columns"] if path["kind"] == "columnwise" else [path]
+        if len(several) != len(parts):
+            raise Refuted("the path has not one part for each column")
+        for program, part in zip(parts, several, strict=True):
+            segments(program, part, report)
+        check_end(several, parts, result, report)
+    return report.message()
+
+
+def check_end(several, parts, result, report):
+    """Where and why a path ends, and that the result states its end."""
+    path, params = result["path"], result["params"]
+    end = max(part["low"].values[-1] for part in several)
+    count, reason = len(several[0]["low"].values), path["stopped_by"]
+    if params.get("lam") is not None or any(part["low"].values[-1] > end for part in several):
+        raise Refuted("single values of lam were asked, or the columns end apart")
+    if reason == "lam_min":
+        good = end == (params.get("lam_min") or 0.0)
+    elif reason == "max_knots":
+        good = params.get("max_knots") in (
+            count,
+            count + math.isfinite(several[0]["high"].values[0]),
+        )
+    elif reason in ("infeasible_below", "unbounded_below", "max_nonzeros"):
+        raise Unproven(f"proven from lam = {end:.9g} on, but not why the path ends ({reason})")
+    else:
+        good = result["status"] == "feasible" and reason == result["limit"]
+    if not good:
+        raise Refuted(f"the path ends at {end:.9g}, not by {reason!r}")
+    x, nu, total, size = [], [], ZERO, ZERO
+    for part, program in zip(several, parts, strict=True):
+        lows = part["low"].values
+        s = max(k for k, low in enumerate(lows) if k == 0 or lows[k - 1] > end)
+        step = exact(end) - exact(lows[s])
+        a, b, c = exacts(part["objective"].rows()[s])
+        total += a + step * (b + step * c)
+        size = max(size, abs(total), Fraction(1e-5 * Point(program, exact(end)).objective_unit()))
+        for out, name, length in ((x, "theta", program.phi), (nu, "nu", program.psi)):
+            value, rate = (
+                exacts(dense_row(part[name], s, word, len(length))) for word in ("value", "rate")
+            )
+            out += [v + step * w for v, w in zip(value, rate, strict=True)]
+    same(result["x"].values, x, "x")
+    if result["duals"]:
+        same(result["duals"]["rows"].values, nu, "the multipliers")
+    for name, allowed in (("objective", 0), ("bound", report.rel_gap)):
+        if abs(exact(result[name]) - total) > max(Fraction(OBJECTIVE), allowed) * size:
+            raise Refuted(f"the {name} is not that of the path's end")
+
+
+class Report:
+    """The worst margins of all points that were checked."""
+
+    def __init__(self, rel_gap):
+        self.rel_gap, self.count, self.notes = Fraction(rel_gap), 0, []
+        self.worst = {"outside the constraints": 0.0, "objective": 0.0, "gap": 0.0}
+
+    def note(self, name, margin, allowed, text):
+        self.worst[name] = max(self.worst[name], float(margin))
+        if not margin <= allowed:
+            raise Refuted(f"{text} by {float(margin):.3g}")
+
+    def at(self, program, lam, theta, nu, objective, bound, stated=None):
+        """Prove one lam: theta is feasible, its value is the one stated, and none is better."""
+        point = Point(program, lam)
+        value, off = point.primal(theta)
+        here = f"at lam = {float(lam):.9g}"
+        self.count += 1
+        self.note("outside the constraints", off, FEASIBLE, f"{here} the point is infeasible")
+        size = max(abs(value), Fraction(1e-5 * point.objective_unit()))
+        objective = exact(objective) * program.sign if stated is None else stated
+        error = abs(objective - value)
+        self.note("objective", error, Fraction(OBJECTIVE) * size, f"{here} the objective is off")
+        allowed = max(self.rel_gap * abs(value), Fraction(GAP) * size)
+        proven, charge = point.dual(nu, value, allowed) or (value - 2 * allowed, 2 * allowed)
+        if value - proven - charge <= allowed < value - proven:
+            raise Unproven(f"{here} multipliers near the stated ones prove nothing exactly")
+        self.note("gap", value - proven, allowed, f"{here} the multipliers leave a gap")
+        if bound is not None:
+            if abs(exact(bound) * program.sign - value) > allowed:
+                raise Refuted(f"{here} objective and bound do not meet")
+            beyond = exact(bound) * program.sign - proven
+            self.note("gap", beyond, Fraction(GAP) * size, f"{here} the bound is not proven: off")
+
+    def message(self):
+        worst = ", ".join(f"{name} {value:.2g}" for name, value in self.worst.items())
+        return "; ".join([f"optimal, proven at {self.count} places; margins: {worst}", *self.notes])
+
+
+def segments(program, path, report):
+    """Prove a path at both ends of each segment, and in the middle where kinks and slopes move.
+
+    Feasible sets and slopes are affine on a segment; where only one of the two moves the gap is a
+    convex function of lam, so what holds at the ends holds between them. A part of 1e-9 of each
+    segment at its ends is left out.
+    """
+    low, high, objective = path["low"].values, path["high"].values, path["objective"].rows()
+    p, m = len(program.phi), len(program.psi)
+    if any(a != b for a, b in zip(low, high[1:], strict=False)) or low != sorted(low, reverse=True):
+        raise Refuted("the segments do not meet")
+    for s, (begin, end) in enumerate(zip(low, high, strict=True)):
+        theta, nu = (
+            [exacts(dense_row(path[name], s, part, length)) for part in ("value", "rate")]
+            for name, length in (("theta", p), ("nu", m))
+        )
+        quadratic = [program.sign * c for c in exacts(objective[s])]
+        length = exact(end) - exact(begin) if math.isfinite(end) else max(exact(begin), ONE)
+        # Knots are rounded: next to them one basis alone is optimal, and its kernel exact.
+        inside = length / 2**30
+        places = [inside, length - inside, *([length / 2] if all(program.moves) else [])]
+        for step in places:
+            report.at(
+                program,
+                exact(begin) + step,
+                *([a + step * b for a, b in zip(*pair, strict=True)] for pair in (theta, nu)),
+                None,
+                None,
+                stated=quadratic[0] + step * (quadratic[1] + step * quadratic[2]),
+            )
+    if math.isfinite(high[0]):
+        report.notes.append(f"what is above lam = {high[0]:.6g} is not covered")
+    else:
+        report.notes.append(f"the largest lam checked is {2 * low[0] or 1.0:.6g}")
+
+
+def stacked(parts, result, lam, report):
+    """A point of a problem that falls apart: each column by itself, its share of the objective."""
+    x, nu = exacts(result["x"].values), exacts(result["certificate"]["arrays"]["nu"].values)
+    total, p, m = ZERO, len(parts[0].phi), len(parts[0].psi)
+    for k, part in enumerate(parts):
+        theta = x[k * p : (k + 1) * p]
+        value, _ = Point(part, lam).primal(theta)
+        report.at(part, lam, theta, nu[k * m : (k + 1) * m], None, None, stated=value)
+        total += value
+    if abs(total - exact(result["objective"])) > Fraction(OBJECTIVE) * max(total, ONE / 10**9):
+        raise Refuted("the objective is not that of x")
+
+
+def no_optimum(program, lam, status, arrays):
+    """A Farkas proof or a ray, its signs as they stand."""
+    point, total = Point(program, lam), ZERO
+    if status == "infeasible":
+        nu = exacts(arrays["nu"].values)
+        prices = [-a for a in program.A.transposed(nu)]
+        for (kinks, slopes), v in zip([*point.phi, *point.psi], [*prices, *nu], strict=True):
+            if v and slopes[-1 if v > 0 else 0] is not None:
+                raise Unproven("a multiplier points to an open side, if only by rounding")
+            total += v * kinks[-1 if v > 0 else 0]
+    else:
+        _, off = point.primal(exacts(arrays["x"].values))
+        if off > FEASIBLE:
+            raise Refuted("the ray starts at an infeasible point")
+        ray = exacts(arrays["ray"].values)
+        for (_, slopes), w in zip(
+            [*point.phi, *point.psi], [*ray, *program.A.times(ray)], strict=True
+        ):
+            slope = slopes[-1 if w > 0 else 0]
+            if w and slope is None:
+                raise Unproven("the ray leaves a constraint, if only by rounding")
+            total += w * slope if w else ZERO
+    if total >= 0:
+        raise Refuted(f"the evidence does not prove the problem {status}")
+    return f"{status} at lam = {float(lam):.9g}, proven"
+
+
+def unbounded_range(program, end, arrays):
+    """Directions that improve the objective at all lam, from points that are affine in lam."""
+    low, points, rates = exacts(arrays["low"].values), arrays["x"].rows(), arrays["x_rate"].rows()
+    if low != sorted(set(low), reverse=True) or low[-1:] != [end] or len(points) != len(low):
+        raise Refuted("the points do not cover the range")
+    costs = []
+    for name in ("ray", "ray_above"):
+        if name in arrays:
+            ray = exacts(arrays[name].values)
+            w = [*ray, *program.A.times(ray)]
+            slopes = [
+                f.slopes[-1 if v > 0 else 0] if v else (ZERO, ZERO)
+                for f, v in zip([*program.phi, *program.psi], w, strict=True)
+            ]
+            if None in slopes:
+                raise Unproven("the ray leaves a constraint, if only by rounding")
+            costs.append([sum(s[k] * v for s, v in zip(slopes, w, strict=True)) for k in (0, 1)])
+    (a, b), (c, d) = costs[0], costs[-1]
+    # one direction for all lam, or two that both improve somewhere between
+    middle = max(end, -(a / b + c / d) / 2) if len(costs) > 1 and b > 0 > d else end
+    if a + b * end >= 0 or a + b * middle >= 0 or c + d * middle >= 0 or d > 0:
+        raise Refuted("the directions do not improve the objective at all lam")
+    for k, (x, rate) in enumerate(zip(map(exacts, points), map(exacts, rates), strict=True)):
+        for lam in low[max(k - 1, 0) : k + 1]:
+            theta = [v + (lam - low[k]) * r for v, r in zip(x, rate, strict=True)]
+            if Point(program, lam).primal(theta)[1] > FEASIBLE:
+                raise Refuted("the ray starts at an infeasible point")
+    moves = exacts(rates[0])
+    for f, v in zip([*program.phi, *program.psi], [*moves, *program.A.times(moves)], strict=True):
+        below, above = f.slopes[0] is None, f.slopes[-1] is None
+        if (below and v < f.kinks[0][1]) or (above and v > f.kinks[-1][1]):
+            raise Unproven("the points leave a constraint for large lam, if only by rounding")
+    return f"unbounded at all lam >= {float(end):.9g}, proven"

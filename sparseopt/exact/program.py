@@ -1,0 +1,87 @@
+"""The verdict on a result, and why."""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+
+from .budgets import check_budget
+from .components import check_component
+from .embeddings import check_embedding
+from .files import fingerprint, read_instance, read_result
+from .misdp import check_misdp
+from .parametric import check_parametric
+from .spheres import check_sphere
+from .subsets import check_subset
+from .subspaces import check_robust
+from .verdicts import Clock, Refuted, Unproven, Unreadable
+
+CHECKS = {
+    "strs": check_sphere,
+    "strs-path": check_sphere,
+    "kernel-selection": check_sphere,
+    "sparse-component": check_component,
+    "sparse-regression": check_subset,
+    "budget-tables": check_budget,
+    "l0-graphical-model": check_budget,
+    "misdp": check_misdp,
+    "robust-subspace": check_robust,
+    "embedding-fit": check_embedding,
+}
+
+
+def check(instance: str | Path, result: str | Path, seconds: float = 600.0) -> tuple[str, str]:
+    """Return a verdict, "proven", "refuted" or "unproven", and why.
+
+    Parameters
+    ----------
+    instance : path
+        Of an instance, ``.npz``.
+    result : path
+        Of its result, ``.json``.
+    seconds : float, default 600
+        Of processor time, after which the verdict is "unproven".
+
+    Raises
+    ------
+    Unreadable, OSError, ValueError, KeyError
+        When a file is not what it should be, or the result belongs to another instance.
+    """
+    Clock.end = time.process_time() + seconds
+    header, arrays = read_instance(instance)
+    claimed = read_result(result)
+    if claimed["instance"] != fingerprint(header, arrays):
+        raise Unreadable("the result belongs to another instance")
+    try:
+        if claimed["status"] not in ("optimal", "feasible", "infeasible", "unbounded"):
+            raise Unproven(f"the status {claimed['status']} claims nothing that is covered")
+        solved = claimed["status"] in ("optimal", "feasible")
+        if solved and None in (claimed["x"], claimed["objective"], claimed["bound"]):
+            raise Refuted("a point, its objective and its bound belong to this status")
+        parametric = header["kind"] not in CHECKS
+        if set(claimed["duals"]) - ({"rows"} if parametric else set()):
+            raise Unproven("there are multipliers that are not covered")
+        if not solved and (claimed["x"], claimed["path"]) != (None, None):
+            raise Refuted("a point or a path does not belong to this status")
+        return "proven", CHECKS.get(header["kind"], check_parametric)(header, arrays, claimed)
+    except Refuted as error:
+        return "refuted", str(error)
+    except Unproven as error:
+        return "unproven", str(error)
+    except (
+        IndexError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        ZeroDivisionError,
+    ) as error:
+        return "refuted", f"the evidence is malformed ({type(error).__name__}: {error})"
+    except ValueError as error:
+        return "refuted", f"the evidence is malformed ({error})"
+    finally:
+        Clock.end = math.inf

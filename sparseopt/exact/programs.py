@@ -1,0 +1,398 @@
+"""Parametric problems as sums of convex piecewise-linear functions of theta and of A theta."""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from .algebra import Matrix, dense, gram, solve, sparse, transpose
+from .rationals import ONE, ZERO, exact, exacts
+from .verdicts import Unproven
+
+
+class Function:
+    """Kinks and slopes as pairs (constant, rate); a slope None is infinite. Zero at kink 0."""
+
+    def __init__(self, kinks, slopes):
+        self.kinks, self.slopes = kinks, slopes
+
+    def at(self, lam):
+        kinks = [a + lam * b if b else a for a, b in self.kinks]
+        slopes = [None if s is None else s[0] + lam * s[1] if s[1] else s[0] for s in self.slopes]
+        return kinks, slopes
+
+
+def ratio(off, unit):
+    return float(off) / unit if unit else math.inf
+
+
+def value_at(piece, z):
+    """f(z), and how far z is outside the domain; what is outside counts as at its end."""
+    kinks, slopes = piece
+    inside = max(z, kinks[0]) if slopes[0] is None else z
+    inside = min(inside, kinks[-1]) if slopes[-1] is None else inside
+    total = ZERO
+    if inside < kinks[0]:
+        total = slopes[0] * (inside - kinks[0])
+    for k, begin in enumerate(kinks):
+        end = kinks[k + 1] if k + 1 < len(kinks) else inside
+        step = min(max(inside, begin), max(end, begin)) - begin
+        if step > 0:
+            total += slopes[k + 1] * step
+    return total, abs(z - inside)
+
+
+def conjugate(piece, v):
+    """The largest v z - f(z), for v between the outer slopes."""
+    kinks, slopes = piece
+    best, total = v * kinks[0], ZERO
+    for k in range(1, len(kinks)):
+        total += slopes[k] * (kinks[k] - kinks[k - 1])
+        best = max(best, v * kinks[k] - total)
+    return best
+
+
+def constant(*values):
+    return [(exact(v) if not isinstance(v, Fraction) else v, ZERO) for v in values]
+
+
+def absolute(weight):
+    return Function(constant(0), constant(-weight, weight))
+
+
+def lam_absolute(weight):
+    return Function(constant(0), [(ZERO, -weight), (ZERO, weight)])
+
+
+def within(functions, arrays, power):
+    """Functions with the one kink 0 on their bounds, and the constant that 0 at first kinks costs.
+
+    The offset multiplies lam ** power.
+    """
+    out, offset = list(functions), [ZERO, ZERO, ZERO]
+    ends = arrays["bounds"].rows() if "bounds" in arrays else ([], [])
+    for j, (low, high) in enumerate(zip(*ends, strict=True)):
+        left, right = functions[j].slopes
+        kinks, slopes = [(ZERO, ZERO)], []
+        if low < 0 and math.isfinite(low):
+            kinks.insert(0, (exact(low), ZERO))
+            offset[power] += left[power] * exact(low)
+        slopes += [None] * math.isfinite(low) + [left] * (low < 0)
+        if high > 0 and math.isfinite(high):
+            kinks.append((exact(high), ZERO))
+        if low == 0 and high == 0:
+            kinks.append((ZERO, ZERO))
+        slopes += [right] * (high > 0 or low == 0) + [None] * math.isfinite(high)
+        out[j] = Function(kinks, slopes)
+    return out, offset
+
+
+def band(center, radius):
+    return Function([(center, -radius), (center, radius)], [None, (ZERO, ZERO), None])
+
+
+class Program:
+    """min sum phi_j(theta_j) + sum psi_i((A theta)_i) + offset; the sign is -1 for a maximum."""
+
+    def __init__(self, A, phi, psi, offset=(0, 0, 0), sign=1):
+        self.A, self.phi, self.psi, self.sign = A, phi, psi, sign
+        self.offset = [Fraction(o) for o in offset]
+        both = [*phi, *psi]
+        self.moves = (
+            any(b for f in both for _, b in f.kinks),
+            any(s is not None and s[1] for f in both for s in f.slopes),
+        )
+
+
+def programs(header, arrays):
+    """The general form of a parametric instance; one for each column where it falls apart."""
+    kind, params = header["kind"], header["params"]
+
+    def weights(name, count):
+        return exacts(arrays[name].values) if name in arrays else [ONE] * count
+
+    if kind == "piecewise-linear-program":
+        rows, p = sparse(arrays, "A")
+        parts = []
+        for name in ("phi", "psi"):
+            get = lambda part, name=name: arrays[f"{name}_{part}"].values  # noqa: E731
+            ptr, found = get("ptr"), []
+            for i in range(len(ptr) - 1):
+                kinks = range(ptr[i], ptr[i + 1])
+                slopes = range(ptr[i] + i, ptr[i + 1] + i + 1)
+                found.append(
+                    Function(
+                        [(exact(get("kink")[k]), exact(get("kink_rate")[k])) for k in kinks],
+                        [
+                            (exact(get("slope")[k]), exact(get("slope_rate")[k]))
+                            if math.isfinite(get("slope")[k])
+                            else None
+                            for k in slopes
+                        ],
+                    )
+                )
+            parts.append(found)
+        return [Program(Matrix(rows, p), *parts, exacts(arrays["offset"].values))]
+    if kind == "parametric-lp":
+        rows, n = sparse(arrays, "A")
+        b, b_bar, c, c_bar = (exacts(arrays[k].values) for k in ("b", "b_bar", "c", "c_bar"))
+        phi = [Function(constant(0), [None, (-s, -r)]) for s, r in zip(c, c_bar, strict=True)]
+        flat = (ZERO, ZERO)
+        if params["form"] == "inequality":
+            psi = [Function([t], [flat, None]) for t in zip(b, b_bar, strict=True)]
+        else:
+            psi = [Function([t, t], [None, flat, None]) for t in zip(b, b_bar, strict=True)]
+        return [Program(Matrix(rows, n), phi, psi, sign=-1)]
+    if kind in ("lad-lasso", "quantile-lasso", "l1-svm"):
+        y, rows = exacts(arrays["y"].values), dense(arrays["X"])
+        d, count = arrays["X"].shape[1], weights("sample_weights", len(rows))
+        w = weights("weights", d)
+        if params.get("fit_intercept", kind == "l1-svm"):
+            w = [*w, ZERO]
+            rows = [{**row, d: ONE} for row in rows]
+        if kind == "l1-svm":
+            rows = [{j: a * t for j, a in row.items()} for row, t in zip(rows, y, strict=True)]
+            psi = [Function(constant(1), constant(-k, 0)) for k in count]
+        else:
+            tau = exact(params["tau"]) if kind == "quantile-lasso" else Fraction(1, 2)
+            scale = 2 if kind == "lad-lasso" else 1
+            psi = [
+                Function(constant(t), constant(-scale * k * tau, scale * k * (1 - tau)))
+                for t, k in zip(y, count, strict=True)
+            ]
+        phi, offset = within([lam_absolute(a) for a in w], arrays, 1)
+        return [Program(Matrix(rows, len(w)), phi, psi, offset)]
+    if kind in ("dantzig-selector", "compressed-sensing"):
+        y, rows, d = exacts(arrays["y"].values), dense(arrays["X"]), arrays["X"].shape[1]
+        if kind == "dantzig-selector":
+            count = weights("sample_weights", len(rows))
+            divisor = sum(count) if params.get("scale") == "n" else ONE
+            counted = [k * t for k, t in zip(count, y, strict=True)]
+            A = Matrix(rows, d)
+            y, sums, total = A.transposed(counted), A.transposed(count), sum(count)
+            rows = gram(rows, d, divisor, count)
+            if params.get("fit_intercept"):
+                # The products of the centred data.
+                level = sum(counted) / total
+                y = [a - s * level for a, s in zip(y, sums, strict=True)]
+                parts = [s / (divisor * total) for s in sums]
+                rows = [
+                    {j: row.get(j, ZERO) - s * parts[j] for j in range(d)}
+                    for row, s in zip(rows, sums, strict=True)
+                ]
+            y = [a / divisor for a in y]
+        w, r = weights("weights", d), weights("row_weights", len(rows))
+        return [l1_program(rows, d, y, w, r, arrays)]
+    if kind in ("lpd", "clime"):
+        rows, d = sparse(arrays, "S")
+        w, r = weights("weights", d), weights("row_weights", d)
+        if kind == "lpd":
+            return [l1_program(rows, d, exacts(arrays["delta"].values), w, r)]
+        return [l1_program(rows, d, [Fraction(i == k) for i in range(d)], w, r) for k in range(d)]
+    if kind in ("matrix-dantzig", "differential-network"):
+        if kind == "matrix-dantzig":
+            left, right = transpose(arrays["Z"].rows()), arrays["X"].rows()
+            center = [exacts(row) for row in arrays["Y"].rows()]
+        else:
+            left, right = arrays["S_Y"].rows(), arrays["S_X"].rows()
+            sign = 1 if params["sign"] == "y-x" else -1
+            center = [
+                [sign * (exact(a) - exact(b)) for a, b in zip(*pair, strict=True)]
+                for pair in zip(right, left, strict=True)
+            ]
+        width = len(left[0]) * len(right[0])
+        if len(left) * len(right) * width > 4_000_000:
+            raise Unproven("too large: a Kronecker product of more than 4 million entries")
+        rows = [
+            {
+                j2 * len(right[0]) + j1: Fraction(a) * Fraction(b)
+                for j2, a in enumerate(l)
+                for j1, b in enumerate(r)
+                if a and b
+            }
+            for l in left
+            for r in right
+        ]
+        w, r = (
+            exacts(v for row in transpose(arrays[name].rows()) for v in row)
+            if name in arrays
+            else [ONE] * length
+            for name, length in (("weights", width), ("row_weights", len(rows)))
+        )
+        return [l1_program(rows, width, [v for row in transpose(center) for v in row], w, r)]
+    raise Unproven(f"instances of the kind {kind!r} are not covered")
+
+
+def l1_program(rows, width, center, w, r, arrays=()):
+    psi = [band(c, k) for c, k in zip(center, r, strict=True)]
+    phi, offset = within([absolute(a) for a in w], arrays, 0)
+    return Program(Matrix(rows, width), phi, psi, offset)
+
+
+class Point:
+    """One lam: the functions there, their units, and what theta and nu prove."""
+
+    def __init__(self, program, lam):
+        self.program, self.lam = program, lam
+        self.phi = [f.at(lam) for f in program.phi]
+        self.psi = [f.at(lam) for f in program.psi]
+        o = program.offset
+        self.offset = o[0] + lam * (o[1] + lam * o[2])
+        self.kinks = [float(max(map(abs, k))) for k, _ in self.psi]
+        self.units = self._units()
+
+    def _units(self):
+        """For rows and variables: the size that the data lead one to expect."""
+        A, scale = self.program.A, float(self.program.A.scale)
+        own = [float(max(map(abs, k))) for k, _ in self.phi]
+        typical = list(own)
+        for i, row in enumerate(A.rows):
+            for j, a in row:
+                typical[j] = max(typical[j], self.kinks[i] * scale / abs(a))
+        rows = [
+            kink + max((abs(a) / scale * typical[j] for j, a in row), default=0.0)
+            for kink, row in zip(self.kinks, A.rows, strict=True)
+        ]
+        return typical, rows
+
+    def primal(self, theta):
+        """P(theta), with the largest violation in units of the terms, which units limit."""
+        A = self.program.A
+        z, total, worst = A.times(theta), self.offset, 0.0
+        scale, sizes = float(A.scale), [abs(float(t)) for t in theta]
+        largest = max(sizes, default=0.0)
+        for j, (piece, t) in enumerate(zip(self.phi, theta, strict=True)):
+            value, off = value_at(piece, t)
+            total += value
+            if off:
+                limit = min(largest, self.units[0][j]) or largest
+                worst = max(worst, ratio(off, limit + float(max(map(abs, piece[0])))))
+        for i, (piece, t) in enumerate(zip(self.psi, z, strict=True)):
+            value, off = value_at(piece, t)
+            total += value
+            if off:
+                terms = sum(abs(a) / scale * sizes[j] for j, a in A.rows[i])
+                worst = max(worst, ratio(off, min(terms, self.units[1][i]) + self.kinks[i]))
+        return total, worst
+
+    def objective_unit(self):
+        best = 0.0
+        for pieces, units in ((self.phi, self.units[0]), (self.psi, self.units[1])):
+            for (_, slopes), unit in zip(pieces, units, strict=True):
+                best = max([best, *(abs(float(s)) * unit for s in slopes if s is not None)])
+        return best
+
+    def dual(self, nu, value, allowed):
+        """Return a lower bound of P by multipliers near nu, and what of it is a charge.
+
+        What is outside the slopes is charged by :meth:`_loss`, or put to their ends exactly.
+        """
+        given = nu
+        nu = [clip(v, *ends(piece)) for v, piece in zip(nu, self.psi, strict=True)]
+        steepest = max((abs(s) for f in self.phi for s in f[1] if s is not None), default=ZERO)
+        entry = max((abs(a) for row in self.program.A.rows for _, a in row), default=1)
+        near = max(map(abs, given), default=ZERO) + steepest * self.program.A.scale / entry
+        near /= 10**8
+        put, best = set(), None
+        for _ in range(6):
+            v = self._prices(nu)
+            out = self._outside(v)
+            loss = self._loss(out, value) if out else ZERO
+            if any(abs(a - b) > near for a, b in zip(given, nu, strict=True)):
+                break
+            if loss is not None:
+                pairs = [*zip(self.phi, v, strict=True), *zip(self.psi, nu, strict=True)]
+                conj = sum((conjugate(f, clip(a, *ends(f))) for f, a in pairs), ZERO)
+                found = self.offset - conj - loss
+                best = max(best, (found, loss)) if best else (found, loss)
+                if loss <= allowed / 2:
+                    break
+            # Those whose cost is too large, or has no bound, are put to the ends of their slopes.
+            costly = {j for j in out if (self._loss({j: out[j]}, value) or ONE) * 1000 > allowed}
+            if costly <= put:
+                break
+            put |= costly
+            nu = self._put(nu, sorted(put), v)
+            if nu is None:
+                break
+        return best
+
+    def _prices(self, nu):
+        return [-a for a in self.program.A.transposed(nu)]
+
+    def _outside(self, v):
+        """How far multipliers of variables are outside their slopes."""
+        found = {}
+        for j, (a, piece) in enumerate(zip(v, self.phi, strict=True)):
+            low, high = ends(piece)
+            off = max(
+                low - a if low is not None else ZERO, a - high if high is not None else ZERO, ZERO
+            )
+            if off:
+                found[j] = off
+        return found
+
+    def _loss(self, out, value):
+        """What multipliers outside may cost: all costs together are within the objective."""
+        least = ZERO
+        for piece in [*self.phi, *self.psi]:
+            low, high = ends(piece)
+            if (low is not None and low > 0) or (high is not None and high < 0):
+                return None
+            least -= conjugate(piece, ZERO)
+        rate = kinks = ZERO
+        for j, off in out.items():
+            low, high = ends(self.phi[j])
+            both = [abs(s) for s in (low, high) if s is not None]
+            steep = min(both, default=ZERO)
+            if steep == 0:
+                return None
+            rate = max(rate, off / steep)
+            kinks += steep * max(map(abs, self.phi[j][0]))
+        return rate * (max(value - self.offset - least, ZERO) + kinks)
+
+    def _inside_rows(self, nu):
+        found = []
+        size = max(map(abs, nu), default=ZERO)
+        for i, (a, piece) in enumerate(zip(nu, self.psi, strict=True)):
+            low, high = ends(piece)
+            margin = size / 2**40
+            if (low is None or a - low > margin) and (high is None or high - a > margin):
+                found.append(i)
+        return found
+
+    def _put(self, nu, columns, v):
+        """Multipliers near nu whose prices of some variables are at their slopes exactly."""
+        rows = self._inside_rows(nu)
+        place = {i: k for k, i in enumerate(rows)}
+        if not columns or len(columns) > 80 or len(rows) > 2000:
+            return None
+        equations, targets = [], []
+        for j in columns:
+            low, high = ends(self.phi[j])
+            equations.append(
+                {place[i]: a for i, a in self.program.A.column(j).items() if i in place}
+            )
+            end = min((s for s in (low, high) if s is not None), key=lambda s: abs(s - v[j]))
+            targets.append(v[j] - end)
+        step = solve(equations, targets, len(rows))
+        if step is None:
+            return None
+        nu = list(nu)
+        for i, s in zip(rows, step, strict=True):
+            low, high = ends(self.psi[i])
+            nu[i] += s
+            if (low is not None and nu[i] < low) or (high is not None and nu[i] > high):
+                return None
+        return nu
+
+
+def ends(piece):
+    return piece[1][0], piece[1][-1]
+
+
+def clip(value, low, high):
+    value = value if low is None else max(value, low)
+    return value if high is None else min(value, high)

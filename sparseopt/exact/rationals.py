@@ -1,0 +1,40 @@
+"""Numbers of files as the rational numbers that they are."""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+
+from .verdicts import Refuted
+
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+DIGITS = Context(prec=45, Emin=-(10**9), Emax=10**9)
+
+
+def exact(value):
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise Refuted(f"{value!r} is stated where a finite number belongs")
+    return Fraction(value)
+
+
+def exacts(values):
+    return [exact(value) for value in values]
+
+
+def decimal(value):
+    return DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def root_up(value):
+    """A rational that is at least the root of a nonnegative one."""
+    if value <= 0:
+        return ZERO
+    scale = 2 ** max(
+        0, 2 * (70 - (value.numerator.bit_length() - value.denominator.bit_length()) // 2)
+    )
+    return Fraction(math.isqrt(value.numerator * scale // value.denominator) + 1, math.isqrt(scale))

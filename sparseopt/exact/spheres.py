@@ -1,0 +1,203 @@
+"""Sparse trust-region subproblems, and kernel selection."""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+from .algebra import largest, positive
+from .kernels import kernel_terms
+from .rationals import ZERO, exact, exacts
+from .statements import dense_row, same
+from .verdicts import GAP, OBJECTIVE, Refuted, Unproven
+
+BY_NORMS = -2  # in place of the pair of a leaf
+
+
+def check_sphere(header, arrays, result):
+    if header["kind"] == "kernel-selection":
+        A, a = kernel_terms(header["params"], arrays)
+    else:
+        A = [exacts(row) for row in arrays["A"].rows()]
+        a = exacts(arrays["a"].values) if "a" in arrays else [ZERO] * len(A)
+    size = result["params"].get("size")
+    size = size if size is not None else header["params"].get("d", header["params"].get("d_max"))
+    certificate, path = result["certificate"], result["path"]
+    if certificate is None:
+        raise Unproven("there is no certificate")
+    arrays = {name: table.values for name, table in certificate["arrays"].items()}
+    if path is None:
+        x = exacts(result["x"].values)
+        if len(x) != len(A):
+            raise Refuted("x has another length")
+        sphere_size(
+            A, a, size, x, exact(result["objective"]), exact(result["bound"]), arrays, result
+        )
+        return f"optimal up to the gap stated, for {size} nonzeros"
+    sizes = path["sizes"].values
+    if sizes != list(range(1, len(sizes) + 1)) or len(sizes) != size:
+        raise Unproven("the sizes are not all that were asked")
+    if path["stopped_by"] != "d_max":
+        raise Refuted("all sizes are there, and another end is stated")
+    for name in ("objective", "bound"):
+        same([result[name]], exacts(path[name].values[-1:]), f"the {name}")
+    for k, d in enumerate(sizes):
+        own = {
+            name.removesuffix(f"_{d}"): v for name, v in arrays.items() if name.endswith(f"_{d}")
+        }
+        x = exacts(dense_row(path["points"], k, "value", len(A)))
+        numbers = (exact(path[name].values[k]) for name in ("objective", "bound"))
+        sphere_size(A, a, d, x, *numbers, own, result)
+    same(result["x"].values, exacts(dense_row(path["points"], -1, "value", len(A))), "x")
+    return f"optimal up to the gaps stated, for {len(sizes)} sizes"
+
+
+def sphere_size(A, a, d, x, objective, bound, arrays, result):
+    """One size: the point, the gap, a cover of all supports by leaves, and a bound on each."""
+    unit = max(max(abs(v) for row in A for v in row), max(map(abs, a)), abs(bound))
+    sphere_point(A, a, d, x, objective, bound, unit, result)
+    sphere_leaves(A, a, d, bound, arrays, unit)
+
+
+def sphere_point(A, a, d, x, objective, bound, unit, result):
+    """The length, the nonzeros and the value of a point, and the gap."""
+    on = [i for i, v in enumerate(x) if v]
+    square = sum(x[i] * x[i] for i in on)
+    if len(on) > d or abs(square - 1) > 2e-8:
+        raise Refuted(
+            f"x has {len(on)} nonzeros, and a length off 1 by {float(square - 1) / 2:.3g}"
+        )
+    quadratic = sum(x[i] * sum(A[i][j] * x[j] for j in on) for i in on) / square
+    linear = sum(a[i] * x[i] for i in on)
+    value = quadratic + linear / Fraction(math.sqrt(square))
+    if abs(value - objective) > Fraction(OBJECTIVE) * unit * len(A):
+        raise Refuted(f"the objective is off by {float(value - objective):.3g}")
+    gap = Fraction(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
+    if result["status"] == "optimal" and bound - objective > max(gap, Fraction(GAP) * unit):
+        raise Refuted("objective and bound do not meet")
+
+
+def sphere_leaves(A, a, d, bound, arrays, unit):
+    """A cover of all supports of size d by leaves, and the bound on each."""
+    leaves = []
+    for k, mu in enumerate(arrays["mu"]):
+        fixed = {}
+        for name, word in (("in", True), ("out", False)):
+            ptr = arrays[f"{name}_ptr"]
+            fixed |= {i: word for i in arrays[f"{name}_index"][ptr[k] : ptr[k + 1]]}
+        inside = sum(fixed.values())
+        if inside <= d and len(A) - (len(fixed) - inside) >= d:
+            if inside == d:
+                fixed = {i: fixed.get(i, False) for i in range(len(A))}
+            elif len(fixed) - inside == len(A) - d:
+                fixed = {i: fixed.get(i, True) for i in range(len(A))}
+            leaves.append((fixed, exact(mu), arrays["pair"][k] if "pair" in arrays else -1))
+    if not covered([set(fixed.items()) for fixed, _, _ in leaves], d, len(A), 0, 0):
+        raise Refuted("the leaves do not hold all supports")
+    pool = row_pairs(arrays) if "pair_ptr" in arrays else []
+    for fixed, mu, pair in leaves:
+        F = [i for i in range(len(A)) if fixed.get(i, True)]
+        if pair == BY_NORMS:
+            U = bound + Fraction(GAP) * unit
+            if any(a) or U < 0 or squares_at_most(A, F, [i for i in F if i in fixed], d) > U * U:
+                raise Refuted(f"norms on a leaf do not prove the bound {float(bound):.12g}")
+            continue
+        corner, line, block = bound - mu, [a[i] for i in F], [[A[i][j] for j in F] for i in F]
+        if pool and pair >= 0:
+            place, l, L = pool[pair]
+            at = [place[i] for i in F]
+            line = [v - l[k] for v, k in zip(line, at, strict=True)]
+            block = [
+                [v - (L[r][c] + L[c][r]) / 2 for v, c in zip(row, at, strict=True)]
+                for row, r in zip(block, at, strict=True)
+            ]
+            corner -= rows_at_most(
+                [l[k] for k in at], [[L[r][c] for c in at] for r in at], F, fixed, d
+            )
+        N = [[corner, *(-v / 2 for v in line)]]
+        for k, row in enumerate(block):
+            N.append([-line[k] / 2, *(mu * (k == c) - v for c, v in enumerate(row))])
+        if not positive(N, Fraction(GAP) * unit):
+            raise Refuted(f"a leaf does not prove the bound {float(bound):.12g} for {d} nonzeros")
+
+
+def covered(leaves, d, D, inside, outside):
+    """Whether leaves (sets of fixed variables) of a search tree hold every support."""
+    if inside > d or D - outside < d or any(not leaf for leaf in leaves):
+        return True
+    if not leaves:
+        return False
+    common = set.intersection(*({i for i, _ in leaf} for leaf in leaves))
+    if not common:
+        raise Unproven("the leaves are not those of a tree that branches on one variable at a time")
+    i = min(common)
+    return all(
+        covered(
+            [leaf - {(i, w)} for leaf in leaves if (i, w) in leaf],
+            d,
+            D,
+            inside + w,
+            outside + (not w),
+        )
+        for w in (True, False)
+    )
+
+
+def row_pairs(arrays):
+    pool, at = [], 0
+    for begin, end in pairwise(arrays["pair_ptr"]):
+        own, n = arrays["pair_index"][begin:end], end - begin
+        L = exacts(arrays["pair_L"][at : at + n * n])
+        place = {i: k for k, i in enumerate(own)}
+        pool.append(
+            (place, exacts(arrays["pair_l"][begin:end]), [L[k * n : k * n + n] for k in range(n)])
+        )
+        at += n * n
+    return pool
+
+
+def squares_at_most(A, F, inside, d):
+    """A bound of the sum of the squared entries on any support of d variables of a leaf."""
+    free, rows = [i for i in F if i not in inside], []
+    for i in free:
+        others = largest([A[i][j] ** 2 for j in free if j != i], d - len(inside) - 1)
+        rows.append(A[i][i] ** 2 + 2 * sum(A[i][j] ** 2 for j in inside) + others)
+    among = sum(A[i][j] ** 2 for i in inside for j in inside)
+    return among + largest(rows, d - len(inside))
+
+
+def rows_at_most(l, L, F, fixed, d):
+    """A bound of what the row multipliers take away, summed over any support of the leaf.
+
+    Row i is at most mu + l^2 / 4 mu / (mu^2 - L_ii mu - r^2 / 4) for every mu beyond the root of
+    the denominator; a good mu is guessed.
+    """
+    free = [k for k, i in enumerate(F) if i not in fixed]
+    bounds, left = [], d - (len(F) - len(free))
+    for k in range(len(F)):
+        squares = sorted((L[k][c] ** 2 for c in free if c != k), reverse=True)
+        own = left - (k in free)
+        r = sum(squares[: max(own, 0)], ZERO) + sum(
+            L[k][c] ** 2 for c in range(len(F)) if c != k and c not in free
+        )
+        b, diagonal, radius = float(l[k]) ** 2 / 4.0, float(L[k][k]), float(r)
+        both = math.sqrt(diagonal * diagonal + radius)
+        least = radius / (2.0 * (both - diagonal)) if diagonal < 0.0 else (diagonal + both) / 2.0
+        unit = max(abs(least), math.sqrt(b), 1e-300)
+        low, high = 1e-13 * unit, 8.0 * unit
+        for _ in range(60 if b else 0):
+            one, two = low + (high - low) * 0.382, low + (high - low) * 0.618
+            f = [least + s + b * (least + s) / (s * (s + both)) for s in (one, two)]
+            low, high = (low, two) if f[0] < f[1] else (one, high)
+        mu = Fraction(least + (low + high) / 2.0 if b else least + 1e-13 * unit)
+        more = Fraction(1e-13 * unit)
+        while (
+            (rest := mu * mu - L[k][k] * mu - r / 4) < 0 or (l[k] and rest == 0) or 2 * mu < L[k][k]
+        ):
+            mu, more = mu + more, 2 * more
+        bounds.append(max(mu + (l[k] ** 2 / 4 * mu / rest if l[k] else ZERO), ZERO))
+    chosen = sorted((bounds[k] for k in free), reverse=True)[:left]
+    return sum((bounds[k] for k in range(len(F)) if k not in free), ZERO) + sum(chosen, ZERO)
