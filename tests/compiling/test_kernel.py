@@ -292,7 +292,7 @@ def test_ctrl_c_ends_a_wait_at_once(work: Path) -> None:
     process = start(work, code, SPARSEOPT_COMPILE="now")
     assert process.stdout is not None
     process.stdout.readline()
-    time.sleep(1.0)
+    time.sleep(0.4)
     before = spent(process.pid)
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)

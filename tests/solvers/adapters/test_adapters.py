@@ -208,7 +208,7 @@ def test_ctrl_c_keeps_incumbent_and_bound(solver):
     code = f"""
 import os, signal, sys, threading
 import numpy as np, sparseopt
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path[:0] = {[str(Path(__file__).parent), str(Path(first.__code__.co_filename).parent)]!r}
 from test_adapters import hard_strs
 sparseopt.solve(sparseopt.problems.STRS(A=np.diag([1.0, 2.0]), d=1), backend={solver!r})
 for delay in (0.7, 4.0):
