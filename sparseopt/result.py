@@ -99,7 +99,8 @@ class Solution(NamedTuple):
     x : array of shape (n,)
     objective : float
     among_best : bool
-        Whether no point of other integers outside the pool is better, as the certificate proves.
+        Whether no point of other integers outside the pool is better by more than the gap that was
+        asked for, as the certificate proves.
     """
 
     x: Array
@@ -243,9 +244,12 @@ class Result(Card):
             return ()
         sign = -1.0 if getattr(self.problem, "sense", "min") == "max" else 1.0
         end = sign * float(arrays["pool_bound"][0])
+        least, share = self.params.abs_gap, max(self.params.rel_gap, 1e-9)
         return tuple(
-            Solution(x, float(value), sign * float(value) <= end + 1e-9 * abs(float(value)))
-            for x, value in zip(arrays["pool_x"], arrays["pool_objective"], strict=True)
+            Solution(x, value, sign * value <= end + max(least, share * abs(value)))
+            for x, value in zip(
+                arrays["pool_x"], np.asarray(arrays["pool_objective"]).tolist(), strict=True
+            )
         )
 
     def residuals(self) -> dict[str, float]:
