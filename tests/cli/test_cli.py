@@ -834,6 +834,7 @@ def on_a_terminal(instance: Path, *args: object, **environment: str) -> str:
     return seen.decode()
 
 
+@pytest.mark.thorough
 def test_progress_on_a_terminal(instance):
     shown = on_a_terminal(instance)
     assert "solving: waiting (50%)" in shown

@@ -110,7 +110,7 @@ class Vandal(BruteForce):
         (Loose, ["random/gap", "random/status"]),
         (Long, ["random/feasible"]),
         (Chatty, ["quiet"]),
-        (Deaf, ["time-limit", "interrupt"]),
+        pytest.param(Deaf, ["time-limit", "interrupt"], marks=pytest.mark.thorough),
         (Fickle, ["deterministic"]),
         (Tolerant, ["unknown-option"]),
         (Greedy, ["unsupported"]),

@@ -31,6 +31,7 @@ _TRIES = 3
 # Behaviours of an outside solver that are tried without --thorough, beside every eighth sample;
 # of our engines all are, and every second sample.
 _SOON = {"unknown-option", "unsupported", "invalid", "quiet", "unchanged"}
+_PROGRESS = {"homotopy", "strs-bnb", "misdp-bnb"}
 
 
 def _cases() -> Iterator[object]:
@@ -42,6 +43,8 @@ def _cases() -> Iterator[object]:
                 waits = _outside(name) and case.name.rpartition("/")[2] not in _SOON
                 if case.solve is not None:
                     waits, samples = samples % (8 if _outside(name) else 2) > 0, samples + 1
+                if case.name.endswith("/progress"):  # half a second each
+                    waits = name not in _PROGRESS
                 yield pytest.param(
                     name,
                     case,
