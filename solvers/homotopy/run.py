@@ -246,11 +246,13 @@ class HomotopySolve:
     def _precisely(self, start: Start, end: float, outcome: Ending) -> Ending:
         """Walk the path again in 106 bits, where digits were lost; return the better outcome."""
         lost = outcome.doubt > LOST or outcome.reason == "slow_progress"
+        doubtful = outcome.doubt > DOUBTFUL
         for part in self.recorder.parts:
             whole = np.array([0, len(part)])
             off = mismatch(self.canonical, self.program, part, whole)
-            lost = lost or bool((off > MISMATCH).any())
-        if start.basis is None or not (lost or outcome.doubt > DOUBTFUL):
+            lost = lost or bool((off > 10.0 * MISMATCH).any())
+            doubtful = doubtful or bool((off > MISMATCH).any())
+        if start.basis is None or not (lost or doubtful):
             return outcome
         # a walk that lost its way may have pivoted much more than there is to do
         likely = min(outcome.pivots, 4 * (self.recorder.count + self.program.n))

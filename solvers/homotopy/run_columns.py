@@ -165,10 +165,11 @@ def _precisely(
     for part, (_, ended, segments) in enumerate(walked):
         lost = (ended.doubt > LOST) | (ended.reason == core.STALLED) & (ended.pivots > 0)
         ptr = np.concatenate([[0], ended.ends])
+        off = np.zeros(len(lost))
         if (np.diff(ptr) > 0).all():
-            lost |= mismatch(one, program, segments, ptr) > MISMATCH
-        for_certain |= bool(lost.any())
-        lost |= ended.doubt > DOUBTFUL
+            off = mismatch(one, program, segments, ptr)
+        for_certain |= bool((lost | (off > 10.0 * MISMATCH)).any())
+        lost |= (ended.doubt > DOUBTFUL) | (off > MISMATCH)
         doubtful += [(part, int(column)) for column in np.flatnonzero(lost)]
     counts = [np.diff(ended.ends, prepend=0) for _, ended, _ in walked]
     pivots = sum(

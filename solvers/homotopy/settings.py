@@ -188,7 +188,8 @@ LOST = 1e8
 """The sign from which on half of the digits are gone: worth all of the seconds below."""
 
 MISMATCH = 1e-10
-"""Difference of an objective and its costs, relative, from which on it is, too."""
+"""Difference of an objective and its costs, relative, from which on it is, too; from ten times
+this on digits are lost for certain."""
 
 PRECISE_SECONDS = 10.0
 """Estimated time up to which it is where digits were lost; beyond, the path is kept."""
