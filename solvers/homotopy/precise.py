@@ -133,7 +133,17 @@ class Walked:
 
 
 def exact_matrix(program: ScaledProgram) -> DoubleDouble:
-    """Return the scaled matrix of a program in 106 bits, shape (m, p)."""
+    """Return the scaled matrix of a program in 106 bits.
+
+    Parameters
+    ----------
+    program : ScaledProgram
+        With m rows and p variables.
+
+    Returns
+    -------
+    DoubleDouble of shape (m, p)
+    """
     m, p = program.n - program.p, program.p
     block = exact_block(program.A, np.arange(m), np.arange(p))
     factor = program.row[:, None] * program.column

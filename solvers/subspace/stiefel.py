@@ -64,7 +64,17 @@ class SubspaceSearch(Backend):
 
 
 def polar(A: Array) -> tuple[Array, Array]:
-    """Return the orthonormal factor of A (n, k), and the inverse of (A'A)^(1/2)."""
+    """Return the orthonormal factor of a matrix, and the inverse of (A'A)^(1/2).
+
+    Parameters
+    ----------
+    A : array of shape (n, k)
+        Of rank k.
+
+    Returns
+    -------
+    arrays of shapes (n, k) and (k, k)
+    """
     U, sizes, V = np.linalg.svd(A, full_matrices=False)
     return U @ V, (V.T / sizes) @ V
 

@@ -35,7 +35,7 @@ def heart(folder: Path) -> tuple[Array, Array, list[str]]:
 
     Returns
     -------
-    X, y, names
+    X, y, names : arrays of shapes (297, 13) and (297,), list of 13
         y is "1" where a diameter is narrowed by more than half, else "0".
     """
     names, rows = _table(folder / "datasets" / "heart_disease.tab")
@@ -58,7 +58,7 @@ def ionosphere(folder: Path) -> tuple[Array, Array, list[str]]:
 
     Returns
     -------
-    X, y, names
+    X, y, names : arrays of shapes (351, p) and (351,), list of p
         y is "g" for good, "b" for bad returns.
     """
     names, rows = _table(folder / "tests" / "datasets" / "ionosphere.tab")
