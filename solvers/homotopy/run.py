@@ -32,7 +32,7 @@ from .products import rough_product
 from .program import ScaledProgram
 from .recorder import Recorder, assemble, mismatch
 from .run_columns import solve_columns
-from .settings import DOUBTFUL, LOST, MISMATCH
+from .settings import DOUBTFUL, LOST, LOST_MISMATCH, MISMATCH
 from .start import Start, crash, make_optimal, optimal_from, top_basis
 from .state import State
 
@@ -250,7 +250,7 @@ class HomotopySolve:
         for part in self.recorder.parts:
             whole = np.array([0, len(part)])
             off = mismatch(self.canonical, self.program, part, whole)
-            lost = lost or bool((off > 10.0 * MISMATCH).any())
+            lost = lost or bool((off > LOST_MISMATCH).any())
             doubtful = doubtful or bool((off > MISMATCH).any())
         if start.basis is None or not (lost or doubtful):
             return outcome

@@ -29,6 +29,7 @@ from .settings import (
     COLUMN_SEGMENTS,
     DOUBTFUL,
     LOST,
+    LOST_MISMATCH,
     MISMATCH,
     NO_RULE,
     RAY_NOISE,
@@ -168,7 +169,7 @@ def _precisely(
         off = np.zeros(len(lost))
         if (np.diff(ptr) > 0).all():
             off = mismatch(one, program, segments, ptr)
-        for_certain |= bool((lost | (off > 10.0 * MISMATCH)).any())
+        for_certain |= bool((lost | (off > LOST_MISMATCH)).any())
         lost |= (ended.doubt > DOUBTFUL) | (off > MISMATCH)
         doubtful += [(part, int(column)) for column in np.flatnonzero(lost)]
     counts = [np.diff(ended.ends, prepend=0) for _, ended, _ in walked]

@@ -188,8 +188,10 @@ LOST = 1e8
 """The sign from which on half of the digits are gone: worth all of the seconds below."""
 
 MISMATCH = 1e-10
-"""Difference of an objective and its costs, relative, from which on it is, too; from ten times
-this on digits are lost for certain."""
+"""Difference of an objective and its costs, relative, from which on it is, too."""
+
+LOST_MISMATCH = 1e-9
+"""The difference from which on digits are lost for certain: the checker would refute it."""
 
 PRECISE_SECONDS = 10.0
 """Estimated time up to which it is where digits were lost; beyond, the path is kept."""
