@@ -230,6 +230,7 @@ class Kernel:
         function = self._linked.get(tuple(map(kind_of, arguments)))
         if function is None:
             self._run = self._job = None
+            self._look_again = 0.0
             return self._choose(arguments)
         return function(*arguments)
 

@@ -14,6 +14,9 @@ from sparseopt.installed import resolve
 
 __all__ = ["describe", "describe_type", "kind_of", "numba_types"]
 
+_OWNED = 0x4
+"""NumPy's flag of an array that owns its numbers (NPY_ARRAY_OWNDATA)."""
+
 
 def describe(value: Any) -> Any:
     """Return the type of an argument as JSON.
@@ -61,7 +64,8 @@ def kind_of(value: Any) -> Any:
         Values of the same kind have the same description; the reverse need not hold.
     """
     if isinstance(value, np.ndarray):
-        return value.dtype, value.ndim, value.flags.num
+        # Whether it owns its numbers or is a view of others is the same to machine code.
+        return value.dtype, value.ndim, value.flags.num & ~_OWNED
     if isinstance(value, tuple):
         return (type(value), *map(kind_of, value))
     return type(value)

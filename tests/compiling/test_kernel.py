@@ -15,7 +15,7 @@ import pytest
 from thorough import first
 
 from sparseopt.compiling import Mode, loader, mode, override
-from sparseopt.compiling.signature import describe, describe_type, numba_types
+from sparseopt.compiling.signature import describe, describe_type, kind_of, numba_types
 from sparseopt.errors import ParamError
 
 KERNELS = '''
@@ -357,6 +357,16 @@ def test_types_are_found_without_numba_as_numba_finds_them() -> None:
         describe("text")
     with pytest.raises(TypeError):
         describe_type(typeof("text"))
+
+
+def test_views_are_of_the_kind_of_arrays_with_numbers_of_their_own() -> None:
+    own = np.zeros(3)
+    fixed = own[:2]
+    fixed.setflags(write=False)
+    assert kind_of(own[:2]) == kind_of(own) == kind_of(np.zeros(0))
+    assert kind_of(Two(own[1:], 1)) == kind_of(Two(own, 2))
+    others = fixed, np.zeros(6)[::2], np.zeros(3, dtype=int), np.zeros((1, 3)), 1.0
+    assert len({kind_of(value) for value in (own, *others)}) == 6
 
 
 def test_warm_up_refuses_what_it_does_not_know_and_loads_the_rest() -> None:
