@@ -446,7 +446,10 @@ def test_a_time_limit_leaves_the_path_so_far(large, in_time):
 def test_a_time_limit_leaves_the_grid_so_far(large):
     problem, top = large
     grid = (top * np.geomspace(1.1, 0.005, 12)).tolist()
-    result = solve(problem, lam=grid, time_limit=1.0)
+    for seconds in (1.0, 4.0, 16.0):
+        result = solve(problem, lam=grid, time_limit=seconds)
+        if result.status is not Status.NO_SOLUTION:  # which takes a busy machine longer
+            break
     assert result.status is Status.FEASIBLE
     assert result.limit is Limit.TIME
     assert result.path.knots.tolist() == grid[: len(result.path.knots)]
@@ -462,15 +465,21 @@ def test_ctrl_c_ends_with_what_is_known(large, question, in_time):
         "grid": {"lam": (top * np.geomspace(1.1, 0.005, 12)).tolist()},
     }[question]
 
-    def interrupted():
-        timer = interrupt_after(1.0)
-        result = solve(problem, **asked)
-        timer.join()
-        return result
+    expected = Status.NO_SOLUTION if question == "single" else Status.FEASIBLE
 
-    result = in_time(3.0, interrupted)
-    assert result.limit is Limit.INTERRUPTED
-    assert result.status is (Status.NO_SOLUTION if question == "single" else Status.FEASIBLE)
+    for delay in (1.0, 4.0, 16.0):
+
+        def interrupted(delay=delay):
+            timer = interrupt_after(delay)
+            result = solve(problem, **asked)
+            timer.join()
+            return result
+
+        result = in_time(delay + 2.0, interrupted)
+        assert result.limit is Limit.INTERRUPTED
+        if result.status is expected:  # a busy machine takes longer to know anything
+            break
+    assert result.status is expected
 
 
 def test_a_matrix_that_is_too_large_is_refused_with_advice(large):
