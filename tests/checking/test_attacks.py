@@ -133,6 +133,8 @@ CASES = {
     "kernels": (kernels, {}),
     "misdp": (misdp, {}),
 }
+ALIKE = ("dantzig point", "dantzig path", "dantzig knots", "lad path", "ising graph", "strs path")
+"""Others of their family are attacked in the same ways."""
 
 
 @cache
@@ -144,7 +146,9 @@ def solved(name, seed=0):
     return problem, result
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.thorough] if n in ALIKE else []) for n in CASES]
+)
 def test_no_lie_is_verified(name):
     problem, result = solved(name)
     _, other = solved(name, 1)

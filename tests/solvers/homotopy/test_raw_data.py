@@ -18,7 +18,7 @@ SLOW = {("clime", "offset", 12)}
 
 
 @pytest.mark.parametrize("seed", first(1, range(6, 14)))
-@pytest.mark.parametrize("kind", first(5, raw_data.KINDS))
+@pytest.mark.parametrize("kind", first(3, raw_data.KINDS))
 @pytest.mark.parametrize("model", raw_data.MODELS)
 def test_paths_of_raw_data_are_verified(model, kind, seed):
     problem, columns = raw_data.case(model, kind, seed)

@@ -52,7 +52,7 @@ def test_smooth_features_are_fitted_to_the_last_digit():
 
 
 def test_limits_end_the_solve():
-    problem = generators.generate("embedding-fit", atoms=3000, features=200)
+    problem = generators.generate("embedding-fit", atoms=1500, features=100)
     few = sparseopt.solve(problem, options={"iterations": 3})
     assert (few.status, few.limit) == (Status.FEASIBLE, Limit.ITERATION)
     assert few.verdict is Verdict.VERIFIED and few.bound < few.objective
@@ -86,7 +86,7 @@ def test_others_take_degenerate_atoms(Phi, backend):
 
 
 def test_highs_is_ended_by_its_limits():
-    problem = generators.generate("embedding-fit", atoms=3000, features=200)
+    problem = generators.generate("embedding-fit", atoms=1500, features=100)
     few = sparseopt.solve(problem, backend="highs-qp", iteration_limit=5)
     assert (few.status, few.limit) == (Status.FEASIBLE, Limit.ITERATION)
     assert few.verdict is Verdict.VERIFIED and few.bound < few.objective
