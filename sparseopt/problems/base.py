@@ -468,6 +468,10 @@ def _is_mapped(array: Array) -> bool:
 
 
 def _check_finite(field: str, array: Array) -> None:
+    with np.errstate(all="ignore"):
+        # one pass without a second array of this size; a sum that overflows is looked at again
+        if np.isfinite(array.sum()):
+            return
     finite = np.isfinite(array)
     if not finite.all():
         where = tuple(int(i) for i in np.argwhere(~finite)[0])

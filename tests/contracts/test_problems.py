@@ -346,6 +346,16 @@ def test_read_only_arrays_and_mapped_files_are_shared(tmp_path):
         assert mapped.flags.writeable is (mode == "r+")
 
 
+def test_a_read_only_view_of_what_can_be_written_is_copied():
+    base = np.eye(4)
+    view = base[:2, :2]
+    view.flags.writeable = False
+    problem = DantzigSelector(X=view, y=ONE)
+    base[0, 0] = 7.0
+    assert problem.X[0, 0] == 1.0
+    assert not np.shares_memory(problem.X, base)
+
+
 def test_one_copy_is_made_and_no_more():
     X = np.ones((1000, 500))
     y = np.ones(1000)
