@@ -8,6 +8,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
+from ..common.compiled import compiled
 from .program import ScaledProgram
 from .state import SingularKernel
 
@@ -32,20 +33,51 @@ def limits(program: ScaledProgram, codes: Array) -> tuple[Array, Array]:
     low, high : arrays of shape (2, n)
         Constants, and rates in lam; infinite where there is no limit.
     """
-    n = program.n
+    codes = codes.astype(np.int64)
+    low, high = _limits(codes, program.kink_ptr, program.slope_ptr, program.kinks, program.slopes)
+    return low, high
+
+
+@compiled
+def _limits(
+    codes: Array, kink_ptr: Array, slope_ptr: Array, kinks: Array, slopes: Array
+) -> tuple[Array, Array]:
+    n = len(codes)
+    low, high = np.zeros((2, n)), np.zeros((2, n))
+    for i in range(n):
+        index = codes[i] // 2
+        low[0, i], high[0, i] = -np.inf, np.inf
+        if codes[i] % 2 == 1:
+            at = slope_ptr[i] + index
+            low[0, i], low[1, i] = slopes[0, at], slopes[1, at]
+            high[0, i], high[1, i] = slopes[0, at + 1], slopes[1, at + 1]
+            continue
+        at = kink_ptr[i] + index
+        if at < kink_ptr[i + 1]:
+            high[0, i], high[1, i] = kinks[0, at], kinks[1, at]
+        if index > 0:
+            low[0, i], low[1, i] = kinks[0, at - 1], kinks[1, at - 1]
+    return low, high
+
+
+@_limits.in_numpy
+def _(
+    codes: Array, kink_ptr: Array, slope_ptr: Array, kinks: Array, slopes: Array
+) -> tuple[Array, Array]:
+    n = len(codes)
     low, high = np.zeros((2, n)), np.zeros((2, n))
     low[0], high[0] = -np.inf, np.inf
-    index = codes.astype(np.int64) // 2
+    index = codes // 2
     kinked = np.flatnonzero(codes % 2 == 1)
-    slope = program.slope_ptr[kinked] + index[kinked]
-    low[:, kinked] = program.slopes[:2, slope]
-    high[:, kinked] = program.slopes[:2, slope + 1]
+    slope = slope_ptr[kinked] + index[kinked]
+    low[:, kinked] = slopes[:2, slope]
+    high[:, kinked] = slopes[:2, slope + 1]
     on = np.flatnonzero(codes % 2 == 0)
-    over = program.kink_ptr[on] + index[on]
-    above = over < program.kink_ptr[on + 1]
-    high[:, on[above]] = program.kinks[:2, over[above]]
+    over = kink_ptr[on] + index[on]
+    above = over < kink_ptr[on + 1]
+    high[:, on[above]] = kinks[:2, over[above]]
     under = index[on] > 0
-    low[:, on[under]] = program.kinks[:2, over[under] - 1]
+    low[:, on[under]] = kinks[:2, over[under] - 1]
     return low, high
 
 
@@ -122,6 +154,23 @@ class AffineBasis:
             for part in (slice(p), slice(p, None))
         )
         return of_variables, of_rows
+
+    @cached_property
+    def fixed(self) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """What does not vanish of variables at kinks, and of the multipliers of rows on pieces.
+
+        For each the coordinates, shape (k,), and their constants and rates, shape (2, k).
+        """
+        on_piece, p = self.codes % 2 == 0, self.program.p
+        found = []
+        for index, values in (
+            (np.flatnonzero(~on_piece[:p]), self.kinks),
+            (p + np.flatnonzero(on_piece[p:]), self.slopes),
+        ):
+            of_index = values(index)
+            moved = of_index.any(axis=0)
+            found.append((index[moved], of_index[:, moved]))
+        return found[0], found[1]
 
     def theta(self) -> Array:
         """Return the scaled coefficients, constant and rate, shape (2, p)."""

@@ -41,14 +41,15 @@ class ScaledProgram:
         kink_ptr = np.concatenate([phi.ptr, phi.ptr[-1] + psi.ptr[1:]])
         slope_ptr = kink_ptr + np.arange(len(kink_ptr))
         factor = np.concatenate([1.0 / column, row])
-        of_kink = np.repeat(factor, np.diff(kink_ptr))
-        of_slope = np.repeat(factor, np.diff(slope_ptr))
-        kinks = np.zeros((3, len(of_kink)))
-        kinks[0] = np.concatenate([phi.kink, psi.kink]) * of_kink
-        kinks[1] = np.concatenate([phi.kink_rate, psi.kink_rate]) * of_kink
-        slopes = np.zeros((3, len(of_slope)))
-        slopes[0] = np.concatenate([phi.slope, psi.slope]) / of_slope
-        slopes[1] = np.concatenate([phi.slope_rate, psi.slope_rate]) / of_slope
+        kinks, slopes = np.zeros((3, kink_ptr[-1])), np.zeros((3, slope_ptr[-1]))
+        cut = len(phi.kink)
+        kinks[0, :cut], kinks[0, cut:] = phi.kink, psi.kink
+        kinks[1, :cut], kinks[1, cut:] = phi.kink_rate, psi.kink_rate
+        kinks[:2] *= np.repeat(factor, np.diff(kink_ptr))
+        cut = len(phi.slope)
+        slopes[0, :cut], slopes[0, cut:] = phi.slope, psi.slope
+        slopes[1, :cut], slopes[1, cut:] = phi.slope_rate, psi.slope_rate
+        slopes[:2] /= np.repeat(factor, np.diff(slope_ptr))
         return cls(program.A, row, column, kink_ptr, slope_ptr, kinks, slopes)
 
     @property

@@ -19,7 +19,7 @@ from .program import ScaledProgram
 from .settings import NO_RULE, TINY
 from .state import Entries, SegmentRecords
 
-__all__ = ["Changes", "Recorder", "assemble", "mismatch"]
+__all__ = ["Changes", "Recorder", "assemble", "mismatch", "norm_weights"]
 
 Changes = list[tuple[Array, Array]]
 """Coordinates and their new codes, in the order of the changes."""
@@ -130,12 +130,8 @@ def _joined(changes: Changes) -> tuple[Array, Array]:
     return kept, code[::-1][where]
 
 
-def mismatch(
-    canonical: PiecewiseLinearProgram, program: ScaledProgram, part: SegmentRecords, ptr: Array
-) -> Array:
-    """Return by how much recorded objectives differ from the costs of their coefficients.
-
-    Digits that values have lost, and no pivot has noticed, show here.
+def norm_weights(canonical: PiecewiseLinearProgram, program: ScaledProgram) -> Array | None:
+    """Return the weights of the costs where they are a weighted l1 norm, else None.
 
     Parameters
     ----------
@@ -143,6 +139,33 @@ def mismatch(
         Of one path.
     program : ScaledProgram
         The same in the engine's units.
+
+    Returns
+    -------
+    array of shape (p,), or None
+    """
+    weight, opposite = (
+        program.slopes[:2, 1 : 2 * program.p : 2],
+        program.slopes[:2, : 2 * program.p : 2],
+    )
+    norm = len(canonical.phi.kink) == program.p and np.array_equal(weight, -opposite)
+    norm = norm and np.isfinite(weight[0]).all() and not weight[1].any()
+    slope = canonical.psi.slope
+    costly = (slope[np.isfinite(slope)] != 0.0).any() or canonical.psi.slope_rate.any()
+    if not norm or costly or not _objective_from_multipliers(canonical):
+        return None
+    return np.asarray(weight[0])
+
+
+def mismatch(weight: Array, part: SegmentRecords, ptr: Array) -> Array:
+    """Return by how much recorded objectives differ from the costs of their coefficients.
+
+    Digits that values have lost, and no pivot has noticed, show here.
+
+    Parameters
+    ----------
+    weight : array of shape (p,)
+        The :func:`norm_weights` of their program.
     part : SegmentRecords
         Of paths one after another, in the engine's units.
     ptr : int array of shape (q + 1,)
@@ -152,20 +175,10 @@ def mismatch(
     -------
     array of shape (q,)
         The largest difference at a lower end, relative to the sum of the absolute costs, or to
-        1e-12 of the path's largest. 0 where the costs are not a weighted l1 norm.
+        1e-12 of the path's largest.
     """
-    rows = np.where(np.isinf(canonical.psi.slope), 0.0, canonical.psi.slope)
-    weight, opposite = (
-        program.slopes[:2, 1 : 2 * program.p : 2],
-        program.slopes[:2, : 2 * program.p : 2],
-    )
-    norm = len(canonical.phi.kink) == program.p and np.array_equal(weight, -opposite)
-    norm = norm and np.isfinite(weight[0]).all() and not weight[1].any()
-    costly = rows.any() or canonical.psi.slope_rate.any()
-    if not norm or costly or not _objective_from_multipliers(canonical):
-        return np.zeros(len(ptr) - 1)
     theta = part.theta
-    costs = np.append(weight[0][theta.index] * np.abs(theta.value), 0.0)
+    costs = np.append(weight[theta.index] * np.abs(theta.value), 0.0)
     size = np.where(np.diff(theta.ptr) > 0, np.add.reduceat(costs, theta.ptr[:-1]), 0.0)
     off = np.abs(size - part.objective[:, 0])
     least = np.repeat(1e-12 * np.maximum.reduceat(size, ptr[:-1]), np.diff(ptr))

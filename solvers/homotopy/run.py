@@ -30,7 +30,7 @@ from .precise import (
 )
 from .products import rough_product
 from .program import ScaledProgram
-from .recorder import Recorder, assemble, mismatch
+from .recorder import Recorder, assemble, mismatch, norm_weights
 from .run_columns import solve_columns
 from .settings import DOUBTFUL, LOST, LOST_MISMATCH, MISMATCH
 from .start import Start, crash, make_optimal, optimal_from, top_basis
@@ -247,9 +247,11 @@ class HomotopySolve:
         """Walk the path again in 106 bits, where digits were lost; return the better outcome."""
         lost = outcome.doubt > LOST or outcome.reason == "slow_progress"
         doubtful = outcome.doubt > DOUBTFUL
+        weight = norm_weights(self.canonical, self.program)
         for part in self.recorder.parts:
-            whole = np.array([0, len(part)])
-            off = mismatch(self.canonical, self.program, part, whole)
+            if weight is None:
+                break
+            off = mismatch(weight, part, np.array([0, len(part)]))
             lost = lost or bool((off > LOST_MISMATCH).any())
             doubtful = doubtful or bool((off > MISMATCH).any())
         if start.basis is None or not (lost or doubtful):

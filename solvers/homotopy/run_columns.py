@@ -23,7 +23,7 @@ from .basis import AffineBasis
 from .columns import Column, FirstBasis, follow_columns, scale
 from .precise import ILL_CONDITIONED, affordable, exact_matrix, follow_precisely
 from .program import ScaledProgram
-from .recorder import mismatch
+from .recorder import mismatch, norm_weights
 from .settings import (
     COLUMN_ENTRIES,
     COLUMN_SEGMENTS,
@@ -161,14 +161,14 @@ def _precisely(
         control.progress("following the columns in 106 bits")
         return None if limit is None else limit.value
 
-    one = problem.column(0).canonical()
+    weight = norm_weights(problem.column(0).canonical(), program)
     doubtful, for_certain = [], False
     for part, (_, ended, segments) in enumerate(walked):
         lost = (ended.doubt > LOST) | (ended.reason == core.STALLED) & (ended.pivots > 0)
         ptr = np.concatenate([[0], ended.ends])
         off = np.zeros(len(lost))
-        if (np.diff(ptr) > 0).all():
-            off = mismatch(one, program, segments, ptr)
+        if weight is not None and (np.diff(ptr) > 0).all():
+            off = mismatch(weight, segments, ptr)
         for_certain |= bool((lost | (off > LOST_MISMATCH)).any())
         lost |= (ended.doubt > DOUBTFUL) | (off > MISMATCH)
         doubtful += [(part, int(column)) for column in np.flatnonzero(lost)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
@@ -76,12 +77,12 @@ class Pieces:
         length = n if n is not None else np.broadcast(*(np.atleast_1d(c) for c in columns)).size
 
         def stack(parts: Sequence[Array | float] | None, count: int) -> Array:
-            if parts is None:
-                return np.zeros(length * count)
-            if len(parts) != count:
+            if parts is not None and len(parts) != count:
                 raise ProblemError(f"expected {count} entries for each function, got {len(parts)}")
-            wide = [np.broadcast_to(np.asarray(part, float), (length,)) for part in parts]
-            return np.stack(wide, axis=1).ravel()
+            table = np.zeros((length, count))
+            for k, part in enumerate(parts or ()):
+                table[:, k] = part
+            return table.reshape(-1)
 
         q = len(kinks)
         return cls(
@@ -170,7 +171,7 @@ class Pieces:
         """Number of kinks of each function, shape (n,)."""
         return np.diff(self.ptr)
 
-    @property
+    @cached_property
     def slope_ptr(self) -> Array:
         """Start of each function's slopes, shape (n + 1,)."""
         return self.ptr + np.arange(len(self.ptr))
