@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
@@ -18,8 +17,8 @@ from sparseopt.problems.base import Array
 
 from .basis import AffineBasis
 from .products import RoughProduct
-from .screen import Ends, Limits, Points, ended, first_products, scan, screened
-from .settings import EXACT_PRODUCTS, RESTING_TOLERANCE
+from .screen import Ends, Limits, Points, Screening, ended, scan, screen_pieces
+from .settings import EXACT_PRODUCTS, LOOK_ENTRIES, RESTING_TOLERANCE
 from .state import SegmentRecords
 from .tableau import DenseProgram
 
@@ -74,22 +73,18 @@ class CandidateProgram:
         """Compute what the resting coordinates add to rows and take from multipliers, (n, 2)."""
         program, p = self.program, self.program.p
         self.offset = np.zeros((program.n, 2))
-        rest = np.flatnonzero(self.resting)
-        index = self.codes[rest].astype(np.int64) // 2
-        variable = rest < p
-        j = rest[variable]
-        theta = program.kinks[:2, program.kink_ptr[j] + index[variable]]
-        moved = (theta[0] != 0.0) | (theta[1] != 0.0)
-        self.theta_rest = (j[moved], theta[:, moved].T)
-        if moved.any():
+        (j, theta), (i, nu) = (
+            (index[resting], values[:, resting])
+            for index, values in self.origin.fixed
+            for resting in (self.resting[index],)
+        )
+        self.theta_rest = (j, theta.T)
+        if len(j):
             self.offset[p:] = program.times(*self.theta_rest)
-        i = rest[~variable]
-        nu = program.slopes[:2, program.slope_ptr[i] + index[~variable]]
-        moved = (nu[0] != 0.0) | (nu[1] != 0.0)
-        self.nu_rest = (i[moved] - p, nu[:, moved].T)
-        if moved.any():
+        self.nu_rest = (i - p, nu.T)
+        if len(i):
             self.offset[:p] = -program.transpose_times(*self.nu_rest)
-            self.objective_rest = self._objective(i[moved], index[~variable][moved], nu[:, moved].T)
+            self.objective_rest = self._objective(i, self.codes[i] // 2, nu.T)
 
     def _objective(self, rows: Array, piece: Array, nu: Array) -> Array:
         """Return -sum_i nu_i t_i over resting rows on pieces as a quadratic in lam, shape (3,)."""
@@ -131,17 +126,18 @@ class CandidateProgram:
         first = np.full(n, 2 * len(segments.low), dtype=np.int64)
         slack = np.full(n, np.inf)
         sides = [_ValuesAtEnds(self, segments, False), _ValuesAtEnds(self, segments, True)]
-        starts: list[tuple[Array, Array] | None] = [None, None]
-        of_dual, of_primal = (side.product for side in sides)
-        if of_dual is not None and of_dual is of_primal and not of_dual.by_names:
+        for side in sides:
+            side.screen(slack[side.part])
+        screened = [side.screening for side in sides if side.screening is not None]
+        products = [side.product for side in screened]
+        if len(products) == 2 and products[0] is products[1] and not products[0].by_names:
             # reading the matrix takes longer than multiplying it with a few vectors
-            starts = [
-                *first_products(
-                    of_dual, [(side.points, side.first_round.references) for side in sides]
-                )
-            ]
-        for side, start in zip(sides, starts, strict=True):
-            side.look(first[side.part], slack[side.part], start)
+            screen_pieces(products[0], screened, None)
+            screened = [side for side in screened if side.advance()]
+        for one in screened:
+            one.finish()
+        for side in sides:
+            side.look(first[side.part], slack[side.part])
         count = len(segments.low)
         earliest = int(first.min(initial=2 * count))
         good = earliest // 2
@@ -152,8 +148,7 @@ class CandidateProgram:
 class _ValuesAtEnds:
     """The variables, or the rows (`primal`), and their values at the ends of all segments.
 
-    `part` are the coordinates among all n, and `product` multiplies in single precision; it is None
-    where exact products are cheap. `points`, `rates` and the rounds then do not exist.
+    `part` are the coordinates among all n; `screening` is None where exact products are cheap.
     """
 
     def __init__(
@@ -173,38 +168,43 @@ class _ValuesAtEnds:
         )
         many = len(self.resting) * self.ends.low.size >= candidates.few
         self.product = candidates.rough(primal) if many else None
-        if self.product is not None:
-            self.rates = self.limits.rates()
-            moving = bool(self.rates[self.resting].any())
-            self.points = Points(self.ends, self.product, segments, moving)
-            room = self.limits.room(self.points.lam[[0, -1]])
-            parts = (part[self.resting] for part in (self.product.size, self.rates, room))
-            self.rounds = self.points.rounds(*parts)
-            self.first_round = next(self.rounds)
+        self.screening: Screening | None = None
 
-    def look(self, first: Array, slack: Array, start: tuple[Array, Array] | None) -> None:
-        """Fill in `first` and `slack`; `start` is known of the products with the references."""
-        program, ends = self.program, self.ends
+    def screen(self, slack: Array) -> None:
+        """Prepare the screening, which fills in `slack`, where exact products are not cheap."""
         if self.product is None:
+            return
+        rates = self.limits.rates()
+        moving = bool(rates[self.resting].any())
+        points = Points(self.ends, self.product, self.segments, moving)
+        self.screening = Screening(points, self.product, self.limits, rates, self.resting, slack)
+
+    def look(self, first: Array, slack: Array) -> None:
+        """Fill in `first` and `slack` of the coordinates that no screening has cleared."""
+        program, ends = self.program, self.ends
+        if self.screening is None:
             multiply = program.times if self.primal else program.transpose_times
             at_low, at_high = ends.products(lambda v: multiply(ends.names, v))
             self._scan(at_low, at_high, slice(None), self.resting, 0.0, first, slack)
             return
-        where, largest = screened(
-            self.points, chain([self.first_round], self.rounds), self.product, self.limits,
-            self.rates, self.resting, slack, start,
-        )  # fmt: skip
-        if len(where) == 0:
-            return
+        where, largest = self.screening.where, self.screening.largest
+        first_near, slack_near = first[where], slack[where]
+        length = max(1, LOOK_ENTRIES // max(1, sum(ends.low.shape)))
+        for begin in range(0, len(where), length):
+            part = slice(begin, begin + length)
+            self._look_near(where[part], largest, first_near[part], slack_near[part])
+        first[where], slack[where] = first_near, slack_near
+
+    def _look_near(self, where: Array, largest: float, first: Array, slack: Array) -> None:
+        """Scan exact products of the coordinates `where`, few enough to hold their matrix."""
+        program, ends = self.program, self.ends
         if self.primal:
             block = program.block(where, ends.names)
         else:
             block = program.block(ends.names, where).T
         at_low, at_high = ends.products(lambda v: block @ v)
         every = np.ones(len(where), dtype=bool)
-        first_near, slack_near = first[where], slack[where]
-        self._scan(at_low, at_high, where, every, largest, first_near, slack_near)
-        first[where], slack[where] = first_near, slack_near
+        self._scan(at_low, at_high, where, every, largest, first, slack)
 
     def _scan(
         self,

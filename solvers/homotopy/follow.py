@@ -137,14 +137,18 @@ class _Walk:
         self.drawn = 0
         self.progress = 0
         self.seconds_each = 0.0
-        self.longest = int(np.clip(LOOK_ENTRIES // program.n, 4, BATCH_AT_MOST))
-        self.batch = min(BATCH, self.longest)
         self.interval = REFRESH_AFTER
         self.refined = False
         self.centre = 0.0
         self.retaken = 0
         self.pending: Changes = []
         self._products: dict[bool, RoughProduct | None] = {}
+        self.longest = int(np.clip(LOOK_ENTRIES // program.n, 4, BATCH_AT_MOST))
+        if self.longest < BATCH_AT_MOST:
+            products = [self._rough(primal) for primal in (False, True)]
+            if all(product is not None and product.in_pieces for product in products):
+                self.longest = BATCH_AT_MOST
+        self.batch = min(BATCH, self.longest)
         self.origin = basis
         self.choice = Choice(program, self.origin, lam)
         self._settle()

@@ -6,6 +6,7 @@ Those that come near are looked at again in double precision.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import singledispatch
 
 import numpy as np
@@ -16,7 +17,14 @@ from sparseopt.problems.parametric.maps import DenseMap, GramMap, LinearMap
 
 from ..common.compiled import compiled
 from .program import ScaledProgram
-from .settings import BLOCK_ENTRIES, FACTOR_HUGE, KEPT_ENTRIES, SINGLE_HUGE, SINGLE_UNIT
+from .settings import (
+    BLOCK_ENTRIES,
+    FACTOR_HUGE,
+    KEPT_ENTRIES,
+    PIECE_ENTRIES,
+    SINGLE_HUGE,
+    SINGLE_UNIT,
+)
 
 __all__ = ["RoughProduct", "rough_product"]
 
@@ -35,6 +43,9 @@ class RoughProduct:
     by_names = True
     """Whether the rows of the kept matrix that are used depend on the names of the vectors."""
 
+    in_pieces = True
+    """Whether a piece of a product takes no more memory than itself."""
+
     def __init__(self, left: Array, size: Array) -> None:
         self.left, self.size = left, size
 
@@ -48,11 +59,27 @@ class RoughProduct:
         Entry (i, s) is right up to ``size[i] * errors[s]``; errors are infinite where numbers do
         not fit into single precision.
         """
-        rounded, errors = _single(right, len(right) + 3)
-        return self._left(names, where).T @ rounded, errors
+        parts = [(piece, errors) for _, piece, errors in self.pieces(names, right, where)]
+        return np.concatenate([piece for piece, _ in parts]), parts[0][1]
 
-    def _left(self, names: Array, where: Array | None) -> Array:
-        return self.left[names] if where is None else self.left[np.ix_(names, where)]
+    def pieces(
+        self, names: Array, right: Array, where: Array | None
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield :meth:`times` in pieces: which rows of it, those rows, and the errors."""
+        rounded, errors = _single(right, len(right) + 4)
+        length = len(self.size) if where is None else len(where)
+        multiply = self._by_part(names, rounded, where)
+        rows = max(1, PIECE_ENTRIES // max(1, rounded.shape[1]))
+        for begin in range(0, max(length, 1), rows):
+            part = slice(begin, min(begin + rows, length))
+            yield part, multiply(part), errors
+
+    def _by_part(
+        self, names: Array, rounded: Array, where: Array | None
+    ) -> Callable[[slice], Array]:
+        """Return a function that returns some rows of the product."""
+        left = self.left[names] if where is None else self.left[np.ix_(names, where)]
+        return lambda part: np.asarray(left[:, part].T @ rounded)
 
 
 class _GramProduct(RoughProduct):
@@ -63,7 +90,8 @@ class _GramProduct(RoughProduct):
 
     by_names = False
 
-    def __init__(self, X: Array, row: Array, weight: Array) -> None:
+    def __init__(self, A: GramMap, row: Array, weight: Array) -> None:
+        X = A.X
         self.X, self.row, self.weight = X, row, weight
         self.kept = None
         # the factors, powers of two, are applied after rounding where nothing can underflow
@@ -71,43 +99,58 @@ class _GramProduct(RoughProduct):
         if far or X.size <= KEPT_ENTRIES:
             self.kept, _, self.size = _rounded(X, np.ones(len(X)), row)
         else:
-            self.size = np.abs(row) * np.sqrt(np.einsum("ij,ij->j", X, X))
+            self.size = np.abs(row) * A.norms * np.sqrt(A.divisor)
 
     def right(self, names: Array, v: Array) -> Array:
         return np.asarray(self.X[:, names] @ (self.weight[names, None] * v))
 
-    def times(self, names: Array, right: Array, where: Array | None) -> tuple[Array, Array]:
-        rounded, errors = _single(right, len(right) + 3)
+    def _by_part(
+        self, names: Array, rounded: Array, where: Array | None
+    ) -> Callable[[slice], Array]:
         if self.kept is not None:
             left = self.kept if where is None else self.kept[:, where]
-            return left.T @ rounded, errors
-        length = self.X.shape[1] if where is None else len(where)
-        out = np.empty((length, rounded.shape[1]), dtype=np.float32)
+            return lambda part: np.asarray(left[:, part].T @ rounded)
+        factor = self.row.astype(np.float32)
         width = max(1, BLOCK_ENTRIES // len(self.X))
-        for begin in range(0, length, width):
-            part = slice(begin, begin + width)
-            at = part if where is None else where[part]
-            out[part] = self.X[:, at].astype(np.float32).T @ rounded
-        out *= (self.row if where is None else self.row[where]).astype(np.float32)[:, None]
-        return out, errors
+
+        def multiply(part: slice) -> Array:
+            out = np.empty((part.stop - part.start, rounded.shape[1]), np.float32)
+            for begin in range(0, len(out), width):
+                piece = out[begin : begin + width]
+                block = slice(part.start + begin, part.start + begin + len(piece))
+                at = block if where is None else where[block]
+                np.matmul(self.X[:, at].astype(np.float32).T, rounded, out=piece)
+                piece *= factor[at][:, None]
+            return out
+
+        return multiply
 
 
 class _KroneckerProduct(RoughProduct):
     """Of a Kronecker product: by its two factors, scaled and in single precision."""
+
+    in_pieces = False
 
     def __init__(self, left: Array, right: Array) -> None:
         """Take the factors of the matrix that vectors are multiplied with."""
         self.size = np.kron(*(np.sqrt(np.einsum("ij,ij->i", part, part)) for part in (left, right)))
         self.factors = left.astype(np.float32), right.astype(np.float32)
 
-    def times(self, names: Array, right: Array, where: Array | None) -> tuple[Array, Array]:
-        rounded, errors = _single(right, len(right) + 4)
+    def _by_part(
+        self, names: Array, rounded: Array, where: Array | None
+    ) -> Callable[[slice], Array]:
         if where is None:
-            return thin_product(*self.factors, names, rounded), errors
+            whole = thin_product(*self.factors, names, rounded)
+            return lambda part: whole[part]
         (outer, inner), (_, p1) = self.factors, self.factors[1].shape
         i2, i1 = np.divmod(where, len(inner))
         j2, j1 = np.divmod(names, p1)
-        return (outer[np.ix_(i2, j2)] * inner[np.ix_(i1, j1)]) @ rounded, errors
+
+        def multiply(part: slice) -> Array:
+            left = outer[np.ix_(i2[part], j2)] * inner[np.ix_(i1[part], j1)]
+            return np.asarray(left @ rounded)
+
+        return multiply
 
 
 def _single(vectors: Array, terms: int) -> tuple[Array, Array]:
@@ -161,7 +204,7 @@ def _(A: KroneckerMap, program: ScaledProgram, primal: bool) -> RoughProduct:
 
 @rough_product.register
 def _(A: GramMap, program: ScaledProgram, primal: bool) -> RoughProduct:
-    return _GramProduct(A.X, program.row, program.column / A.divisor)
+    return _GramProduct(A, program.row, program.column / A.divisor)
 
 
 @compiled

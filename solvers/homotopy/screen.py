@@ -12,7 +12,7 @@ in single precision; those that are left are screened with more references.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,10 +22,10 @@ from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
 from .products import RoughProduct
-from .settings import EXACT_PRODUCTS, FAR, SAME_POINT, STRIDES
+from .settings import EXACT_PRODUCTS, FAR, SAME_POINT, SAMPLE, STRIDES
 from .state import Entries, SegmentRecords
 
-__all__ = ["Ends", "Limits", "Points", "Round", "ended", "first_products", "scan", "screened"]
+__all__ = ["Ends", "Limits", "Points", "Round", "Screening", "ended", "scan", "screen_pieces"]
 
 
 # ---- the ends of the segments
@@ -264,19 +264,35 @@ class Limits(NamedTuple):
     low: Array
     high: Array
 
-    def room(self, lam: Array) -> Array:
-        """Return the largest slack that a coordinate can have between two lam, shape (k,)."""
-        widths = (self.high[0] + t * self.high[1] - self.low[0] - t * self.low[1] for t in lam)
+    def room(self, lam: Array, some: Array) -> Array:
+        """Return the largest slack that some coordinates can have between two lam."""
+        low, high = self.low[:, some], self.high[:, some]
+        widths = (high[0] + t * high[1] - low[0] - t * low[1] for t in lam)
         return np.asarray(0.5 * np.maximum(*widths))
 
     def rates(self) -> Array:
         """Return how fast the nearer limit may move against the value with lam, shape (k,)."""
-        moves = np.zeros(len(self.value))
-        for limit in (self.low, self.high):
-            finite = np.isfinite(limit[0])
-            move = np.abs(limit[1] - self.value[:, 1])
-            moves = np.maximum(moves, np.where(finite, move, 0.0))
-        return moves
+        return np.asarray(_rates(np.ascontiguousarray(self.value), self.low, self.high))
+
+
+@compiled
+def _rates(value: Array, low: Array, high: Array) -> Array:
+    rates = np.zeros(len(value))
+    for i in range(len(value)):
+        if np.isfinite(low[0, i]):
+            rates[i] = abs(low[1, i] - value[i, 1])
+        if np.isfinite(high[0, i]):
+            rates[i] = max(rates[i], abs(high[1, i] - value[i, 1]))
+    return rates
+
+
+@_rates.in_numpy
+def _(value: Array, low: Array, high: Array) -> Array:
+    moves = (
+        np.where(np.isfinite(limit[0]), np.abs(limit[1] - value[:, 1]), 0.0)
+        for limit in (low, high)
+    )
+    return np.asarray(np.maximum(*moves))
 
 
 class Round(NamedTuple):
@@ -335,13 +351,13 @@ class Points:
         self.by_lam = True
 
     def rounds(self, size: Array, rates: Array, room: Array) -> Iterator[Round]:
-        """Yield the rounds that may clear half of the coordinates; in the last one all points are.
+        """Yield the rounds that may clear half of some coordinates; in the last one all points are.
 
         Parameters
         ----------
         size, rates, room : arrays of shape (k,)
             The norms that the vectors are multiplied with, :meth:`Limits.rates`, and
-            :meth:`Limits.room`.
+            :meth:`Limits.room` of these coordinates.
         """
         last = len(self.lam) - 1
         for stride in STRIDES:
@@ -379,51 +395,12 @@ class Points:
         )
 
 
-def first_products(
-    product: RoughProduct, sets: Sequence[tuple[Points, Array]]
-) -> list[tuple[Array, Array]]:
-    """Return the products with some references of several points, by one pass over the matrix.
-
-    For each of the sets, what :meth:`RoughProduct.times` returns for all rows.
-
-    Parameters
-    ----------
-    product : RoughProduct
-    sets : sequence of (Points, int array)
-        With the same names; and the references.
-
-    Returns
-    -------
-    list of (array of shape (length, references), array of shape (references,))
-    """
-    parts = [points.vectors[:, references] for points, references in sets]
-    product_of_all, errors = product.times(sets[0][0].names, np.hstack(parts), None)
-    cuts = np.cumsum([part.shape[1] for part in parts])[:-1]
-    return [
-        (np.ascontiguousarray(one), error)
-        for one, error in zip(
-            np.split(product_of_all, cuts, axis=1), np.split(errors, cuts), strict=True
-        )
-    ]
-
-
-def screened(
-    points: Points,
-    rounds: Iterable[Round],
-    product: RoughProduct,
-    limits: Limits,
-    rates: Array,
-    resting: Array,
-    slack: Array,
-    start: tuple[Array, Array] | None = None,
-) -> tuple[Array, float]:
-    """Return the resting coordinates that may be violated at a point, and the largest product.
+class Screening:
+    """The screening of the resting coordinates of one side, round after round.
 
     Parameters
     ----------
     points : Points
-    rounds : iterable of Round
-        Those of :meth:`Points.rounds`.
     product : RoughProduct
     limits : Limits
         Of all k coordinates.
@@ -432,41 +409,121 @@ def screened(
     resting : bool array of shape (k,)
     slack : array of shape (k,)
         Gets each resting coordinate's slack at the last point, relative to its range.
-    start : tuple, optional
-        The product with the first references and its errors, where they are known.
+
+    Attributes
+    ----------
+    where : int array
+        The resting coordinates that may be violated at a point.
+    largest : float
+        The largest product with the first references.
     """
-    where = np.flatnonzero(resting)
-    value = np.ascontiguousarray(limits.value)
-    largest, first = 0.0, True
-    for references, distance, shift in rounds:
-        whole = start is not None or 2 * len(where) > len(resting)
-        rough, error = start or product.times(
-            points.names, points.vectors[:, references], None if whole else where
-        )
-        start = None
-        if first:
-            largest = float(max(rough.max(initial=0.0), -rough.min(initial=0.0)))
+
+    def __init__(
+        self,
+        points: Points,
+        product: RoughProduct,
+        limits: Limits,
+        rates: Array,
+        resting: Array,
+        slack: Array,
+    ) -> None:
+        self.points, self.product, self.limits, self.slack = points, product, limits, slack
+        self.value = np.ascontiguousarray(limits.value)
+        self.where = np.flatnonzero(resting)
+        self.count = len(resting)
+        self.largest, self.first = 0.0, True
+        self.rates = rates
+        some = self.where[:: max(1, len(self.where) // SAMPLE)]
+        room = limits.room(points.lam[[0, -1]], some)
+        self._rounds = points.rounds(product.size[some], self.rates[some], room)
+        self._round = next(self._rounds)
+
+    @property
+    def vectors(self) -> Array:
+        """The references of this round."""
+        return self.points.vectors[:, self._round.references]
+
+    def finish(self) -> None:
+        """Make the rounds that are left, this one included, each with a product of its own."""
+        while True:
+            whole = self.first or 2 * len(self.where) > self.count
+            screen_pieces(self.product, [self], None if whole else self.where)
+            if not self.advance():
+                return
+
+    def advance(self) -> bool:
+        """Go on to the next round; return whether there is one and it is worth it."""
+        if len(self.where) * self.points.vectors.size <= EXACT_PRODUCTS:
+            return False
+        following = next(self._rounds, None)
+        if following is None:
+            return False
+        self._round = following
+        return True
+
+    def clear(self, part: slice, whole: bool, rough: Array, column: int, error: Array) -> Array:
+        """Return those of some coordinates that their products do not clear.
+
+        Parameters
+        ----------
+        part : slice
+            Among all coordinates (`whole`), or among `where`.
+        whole : bool
+        rough : array
+            The products of the coordinates in `part`, those of this side from `column` on.
+        column : int
+        error : array of shape (references,)
+        """
+        references, distance, shift = self._round
+        begin, end = part.start, part.stop
+        if whole:
+            begin, end = np.searchsorted(self.where, [begin, end])
+        where = self.where[begin:end]
+        if self.first:
+            mine = rough[:, column : column + len(references)]
+            self.largest = max(
+                self.largest, float(mine.max(initial=0.0)), -float(mine.min(initial=0.0))
+            )
         suspect = np.zeros(len(where), dtype=bool)
         _screen(
-            rough, limits.sign, value, limits.low, limits.high, where, whole,
-            points.lam[references], product.size, rates, error, distance, shift,
-            suspect, slack, first,
+            rough, column, part.start if whole else -1, self.limits.sign, self.value,
+            self.limits.low, self.limits.high, where, self.points.lam[references],
+            self.product.size, self.rates, error, distance, shift, suspect, self.slack, self.first,
         )  # fmt: skip
-        where, first = where[suspect], False
-        if len(where) * points.vectors.size <= EXACT_PRODUCTS:
-            break
-    return where, largest
+        return where[suspect]
+
+
+def screen_pieces(product: RoughProduct, sides: Sequence[Screening], where: Array | None) -> None:
+    """Make a round of several sides, whose names are the same, by one pass over the matrix.
+
+    Parameters
+    ----------
+    product : RoughProduct
+    sides : sequence of Screening
+    where : int array, optional
+        The coordinates to multiply, those of the only side; default all.
+    """
+    vectors = [side.vectors for side in sides]
+    cuts = np.cumsum([0, *(part.shape[1] for part in vectors)])
+    left: list[list[Array]] = [[] for _ in sides]
+    for part, rough, errors in product.pieces(sides[0].points.names, np.hstack(vectors), where):
+        for k, side in enumerate(sides):
+            error = errors[cuts[k] : cuts[k + 1]]
+            left[k].append(side.clear(part, where is None, rough, int(cuts[k]), error))
+    for side, suspects in zip(sides, left, strict=True):
+        side.where, side.first = np.concatenate(suspects), False
 
 
 @compiled
 def _screen(
     products: Array,
+    column: int,
+    start: int,
     sign: float,
     offset: Array,
     low: Array,
     high: Array,
     where: Array,
-    whole: bool,
     lam: Array,
     size: Array,
     rates: Array,
@@ -479,18 +536,19 @@ def _screen(
 ) -> None:
     """Mark the coordinates `where` that the products with the references do not clear.
 
-    The products are those of all coordinates (`whole`), or of the marked ones only.
+    Row 0 of the products is that of coordinate `start`, or where that is negative of the first one
+    in `where`; the first reference's are in `column`.
     """
     count = len(lam)
     for at in range(len(where)):
         i = where[at]
-        row = products[i if whole else at]
+        row = i - start if start >= 0 else at
         o0, o1 = offset[i, 0], offset[i, 1]
         l0, l1, h0, h1 = low[0, i], low[1, i], high[0, i], high[1, i]
         before = np.inf
         clear = True
         for s in range(count):
-            value = sign * row[s] + o0 + lam[s] * o1
+            value = sign * products[row, column + s] + o0 + lam[s] * o1
             gap = min(value - l0 - lam[s] * l1, h0 + lam[s] * h1 - value) - size[i] * error[s]
             if s > 0:
                 room = size[i] * distance[s - 1] + rates[i] * shift[s - 1]
@@ -502,5 +560,5 @@ def _screen(
         suspect[at] = not clear
         if first:
             end = lam[count - 1]
-            value = sign * row[count - 1] + o0 + end * o1
+            value = sign * products[row, column + count - 1] + o0 + end * o1
             slack[i] = relative_slack(value, l0 + end * l1, h0 + end * h1)

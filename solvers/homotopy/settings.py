@@ -125,7 +125,8 @@ BATCH, BATCH_AT_MOST = 64, 192
 """Pivots between two checks of the resting coordinates, at first and at most."""
 
 LOOK_ENTRIES = 30_000_000
-"""Numbers that a look may hold for either end of the segments: 240 MB."""
+"""Numbers that a look may hold for either end of the segments: 240 MB. Products that are made and
+screened in pieces hold none."""
 
 RESTING_TOLERANCE = 2e-12
 """Violation of a limit by a resting coordinate that is allowed, relative: two :data:`TIE`."""
@@ -135,6 +136,9 @@ EXACT_PRODUCTS = 2_000_000
 
 STRIDES = (32, 8, 1)
 """Points of the path from one reference to the next, in each round of the screening."""
+
+SAMPLE = 4096
+"""Resting coordinates that tell whether a round may clear half of all."""
 
 SAME_POINT = 1e-13
 """The solution at a segment's upper end is the one at the lower end of the segment above up to
@@ -159,6 +163,9 @@ KEPT_ENTRIES = 2**26
 
 BLOCK_ENTRIES = 2**15
 """Entries of a block of a larger one that is rounded at once: 128 KB, no fresh pages."""
+
+PIECE_ENTRIES = 2**19
+"""Entries of a rough product that are screened at once: 2 MB, which stay in the cache."""
 
 SEGMENTS = 256
 """Segments recorded between two visits of the driver."""

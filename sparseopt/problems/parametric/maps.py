@@ -290,10 +290,10 @@ class GramMap(LinearMap):
 
     def quick_factors(self, rows: Array, u: Array) -> tuple[Array, Array]:
         # |x_i|'|x_j| <= |x_i| |x_j| by Cauchy-Schwarz
-        return (u @ self._norms[rows])[:, None], self._norms[None]
+        return (u @ self.norms[rows])[:, None], self.norms[None]
 
     @cached_property
-    def _norms(self) -> Array:
+    def norms(self) -> Array:
         """Euclidean norms of the columns of X, divided by the root of the divisor."""
         return np.asarray(np.sqrt(np.einsum("ij,ij->j", self.X, self.X) / self.divisor))
 
@@ -326,7 +326,7 @@ class GramMap(LinearMap):
         return self.rows_times_by_part(rows, u)
 
     def scales(self) -> tuple[Array, Array]:
-        factor = _power_of_two(self._norms)
+        factor = _power_of_two(self.norms)
         return factor, factor
 
     def as_array(self) -> Array:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+import sparseopt
 from sparseopt.problems import (
     LPD,
     CompressedSensing,
@@ -114,3 +117,22 @@ def test_a_product_with_data_that_are_not_kept_in_single_precision_is_the_same(m
         np.testing.assert_array_equal(errors, same)
         size = kept.size if where is None else kept.size[where]
         assert (np.abs(one - two) <= 2.0 * size[:, None] * errors).all()
+
+
+def test_a_mapped_matrix_is_never_held_in_memory(monkeypatch, tmp_path):
+    monkeypatch.setattr(products, "KEPT_ENTRIES", 0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 3000))
+    y = X[:, :5].sum(axis=1) + rng.normal(size=1000)
+    np.save(tmp_path / "X.npy", X)
+    held = DantzigSelector(X, y)
+    expected = sparseopt.solve(held, max_knots=30, check=False).path
+    tracemalloc.start()
+    try:
+        mapped = DantzigSelector(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+        path = sparseopt.solve(mapped, max_knots=30, check=False).path
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(path.knots, expected.knots, rtol=1e-12)
+    assert most < 0.45 * X.nbytes
