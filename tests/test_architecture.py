@@ -20,7 +20,7 @@ PACKAGE = Path(sparseopt.__file__).parent
 
 LAYERS = (
     ("errors", "exact", "startup"),
-    ("installed", "blas"),
+    ("installed", "blas", "workers"),
     ("compiling",),
     ("cards", "families", "params", "verbs"),
     ("problems",),
@@ -30,7 +30,16 @@ LAYERS = (
     ("backend", "checking", "io"),
     ("registry", "generators", "solvers"),
     ("api",),
-    ("datasets", "selection", "two_sample", "modelling", "private", "testing", "warming"),
+    (
+        "datasets",
+        "path_store",
+        "selection",
+        "two_sample",
+        "modelling",
+        "private",
+        "testing",
+        "warming",
+    ),
     ("estimators",),
     ("pictures",),
     ("bench", "cvxpy"),

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.compiling import prepare
-from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Limit
+from sparseopt.workers import surviving
 
 from .settings import NODES_PER_RANGE, RANGES_PER_JOB
 
@@ -125,6 +123,8 @@ def _node_tables(problem: L0GraphicalModel, control: Control, threads: int) -> N
 def _pooled(problem: L0GraphicalModel, control: Control, jobs: int, engine: str) -> NodeTables:
     """Search all nodes in ranges; each worker gets the columns that its range needs.
 
+    A worker that is killed costs its range, see :func:`sparseopt.workers.surviving`.
+
     Parameters
     ----------
     problem : L0GraphicalModel
@@ -139,10 +139,6 @@ def _pooled(problem: L0GraphicalModel, control: Control, jobs: int, engine: str)
     ParamError
         When joblib is not installed or has no such backend.
     """
-    try:
-        from joblib import Parallel, delayed
-    except ImportError:
-        raise ParamError("jobs > 1 needs joblib: pip install 'sparseopt[bench]'") from None
     d, ptr = problem.X.shape[1], problem.candidates.ptr
     lengths = problem.candidates.sizes + 1
     start = np.concatenate([[0], np.cumsum(lengths)])
@@ -153,54 +149,35 @@ def _pooled(problem: L0GraphicalModel, control: Control, jobs: int, engine: str)
     step = min(NODES_PER_RANGE, math.ceil(d / (RANGES_PER_JOB * jobs)))
     ranges = [(first, min(first + step, d)) for first in range(0, d, step)]
 
-    def tasks() -> Iterator[Any]:
-        for first, last in ranges:
-            if control.limit() is not None:
-                return
-            index = problem.candidates.index[ptr[first] : ptr[last]]
-            columns = np.union1d(index, np.arange(first, last))
-            yield delayed(_search_range)(
-                np.asarray(problem.X[:, columns]),
-                np.searchsorted(columns, np.arange(first, last)),
-                ptr[first : last + 1] - ptr[first],
-                np.searchsorted(columns, index),
-                problem.loss,
-                problem.ridge,
-                control.remaining,
-            )
+    def task(k: int) -> tuple[Any, ...] | None:
+        if control.limit() is not None:
+            return None
+        first, last = ranges[k]
+        index = problem.candidates.index[ptr[first] : ptr[last]]
+        columns = np.union1d(index, np.arange(first, last))
+        return (
+            np.asarray(problem.X[:, columns]),
+            np.searchsorted(columns, np.arange(first, last)),
+            ptr[first : last + 1] - ptr[first],
+            np.searchsorted(columns, index),
+            problem.loss,
+            problem.ridge,
+            control.remaining,
+        )
 
-    chosen: dict[str, Any] = {"backend": engine} if engine else {}
-    try:
-        Parallel(n_jobs=jobs, **chosen)
-    except ValueError as error:
-        raise ParamError(f"joblib has no backend {engine!r}: {error}") from None
-    visited = 0
-    answers = _answers(tasks(), jobs, chosen)
-    for (first, last), found in zip(ranges, answers, strict=False):
+    visited, nodes = 0, 0
+    for k, found in surviving(_search_range, task, range(len(ranges)), jobs, engine):
+        first, last = ranges[k]
         here = slice(int(start[first]), int(start[last]))
         loss[here], mask[here], separated[here] = found[0], found[1], found[2]
         done[first:last] = found[3]
         visited += found[4]
-        control.progress("tables", fraction=last / d)
+        nodes += last - first
+        control.progress("tables", fraction=nodes / d)
     limit = None if done.all() else control.limit()
     from .gaussian import NodeTables
 
     return NodeTables(loss, mask, separated, done, limit, visited)
-
-
-def _answers(tasks: Iterator[Any], jobs: int, chosen: dict[str, Any]) -> Iterator[Any]:
-    """Yield what the tasks return; few of them, and so few ranges' columns, are made at a time."""
-    from joblib import Parallel
-
-    try:
-        run = Parallel(n_jobs=jobs, return_as="generator", **chosen)
-    except ValueError:
-        # Ray's workers answer all at once.
-        run = Parallel(n_jobs=jobs, **chosen)
-        while wave := list(islice(tasks, jobs)):
-            yield from run(wave)
-        return
-    yield from run(tasks)
 
 
 def _search_range(

@@ -190,7 +190,8 @@ def programs(header, arrays):
         w, r = weights("weights", d), weights("row_weights", d)
         if kind == "lpd":
             return [l1_program(rows, d, exacts(arrays["delta"].values), w, r)]
-        return [l1_program(rows, d, [Fraction(i == k) for i in range(d)], w, r) for k in range(d)]
+        only = arrays["only"].values if "only" in arrays else range(d)
+        return [l1_program(rows, d, [Fraction(i == k) for i in range(d)], w, r) for k in only]
     if kind in ("matrix-dantzig", "differential-network"):
         if kind == "matrix-dantzig":
             left, right = transpose(arrays["Z"].rows()), arrays["X"].rows()

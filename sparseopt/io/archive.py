@@ -32,7 +32,9 @@ _CHUNK = 2**24
 # ---- writing
 
 
-def write_archive(stream: BinaryIO, arrays: Mapping[str, Array]) -> None:
+def write_archive(
+    stream: BinaryIO, arrays: Mapping[str, Array], *, compressed: bool = True
+) -> None:
     """Write arrays in the order given; the bytes depend on nothing but them (and zlib's version).
 
     Parameters
@@ -41,6 +43,8 @@ def write_archive(stream: BinaryIO, arrays: Mapping[str, Array]) -> None:
         Open for writing, and seekable.
     arrays : mapping of str to array
         Plain numbers or truth values, by the names of their entries.
+    compressed : bool, default True
+        Numbers without a pattern take fifty times as long to compress as to write.
 
     Raises
     ------
@@ -56,7 +60,7 @@ def write_archive(stream: BinaryIO, arrays: Mapping[str, Array]) -> None:
         total += array.nbytes
     if total > MAX_BYTES:
         raise ProblemError(f"the arrays hold {total} bytes; a file may hold {MAX_BYTES}")
-    _write_members(stream, arrays, zipfile.ZIP_DEFLATED)
+    _write_members(stream, arrays, zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED)
     if total > expansion_limit(stream.tell()):
         # Nearly constant arrays: the reader would take so small a file for a zip bomb.
         stream.seek(0)

@@ -12,6 +12,7 @@ from sparseopt.problems.base import Array, as_matrix, as_vector, freeze
 
 __all__ = [
     "as_bounds",
+    "as_choice",
     "as_names",
     "as_symmetric",
     "as_weight_matrix",
@@ -22,6 +23,8 @@ __all__ = [
 
 _ASYMMETRY = 1e-10
 """Largest asymmetry, relative to the largest entry, that is taken for rounding."""
+_TILE = 256
+"""Rows and columns of a tile: 512 KB."""
 _FARTHEST = 1e20
 """Finite bounds beyond this are taken for a mistyped infinity: they would cost all digits."""
 
@@ -126,6 +129,37 @@ def as_bounds(value: object, length: int) -> Array | None:
     return freeze(np.stack(ends) + 0.0, [])
 
 
+def as_choice(field: str, value: object, length: int) -> Array:
+    """Return some of the indices 0 to length - 1, different ones, in the order given.
+
+    Parameters
+    ----------
+    field : str
+        The name of the field, for messages.
+    value : sequence of int
+    length : int
+
+    Returns
+    -------
+    int64 array of shape (k,), k >= 1
+
+    Raises
+    ------
+    ProblemError
+        When it is empty, holds something else, or one index twice.
+    """
+    given = np.asarray(value)
+    if given.ndim != 1 or len(given) == 0 or given.dtype.kind not in "iu":
+        raise ProblemError(f"{field} is {value!r:.80}; expected one or more whole numbers", field)
+    chosen = given.astype(np.int64)
+    wrong = chosen[(chosen < 0) | (chosen >= length)]
+    if len(wrong):
+        raise ProblemError(f"{field} has {wrong[0]}; expected 0 to {length - 1}", field)
+    if len(np.unique(chosen)) < len(chosen):
+        raise ProblemError(f"{field} names an index twice", field)
+    return freeze(chosen, value)
+
+
 def as_symmetric(field: str, value: object) -> Array:
     """Return a symmetric matrix; an asymmetry of rounding is averaged away.
 
@@ -148,10 +182,10 @@ def as_symmetric(field: str, value: object) -> Array:
     matrix = as_matrix(field, value)
     if matrix.shape[0] != matrix.shape[1]:
         raise ProblemError(f"{field} has shape {matrix.shape}; expected a square matrix", field)
+    if _is_symmetric(matrix):
+        return np.asarray(matrix)
     difference = np.abs(matrix - matrix.T)
     worst = float(difference.max())
-    if worst == 0.0:
-        return np.asarray(matrix)
     if worst > _ASYMMETRY * float(np.abs(matrix).max()):
         i, j = (int(k) for k in np.unravel_index(int(difference.argmax()), matrix.shape))
         raise ProblemError(
@@ -163,6 +197,16 @@ def as_symmetric(field: str, value: object) -> Array:
     mean = matrix / 2.0 + matrix.T / 2.0
     mean.flags.writeable = False
     return np.asarray(mean)
+
+
+def _is_symmetric(matrix: Array) -> bool:
+    """Compare square tiles, which both fit into a processor's cache."""
+    cuts = range(0, len(matrix), _TILE)
+    return all(
+        np.array_equal(matrix[i : i + _TILE, j : j + _TILE], matrix[j : j + _TILE, i : i + _TILE].T)
+        for i in cuts
+        for j in cuts[: i // _TILE + 1]
+    )
 
 
 def as_names(given: object, length: int) -> list[str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,10 @@ from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array, Problem
 from sparseopt.registry import get_backend
 from sparseopt.result import Limit, Result
+from sparseopt.workers import in_workers
 
 __all__ = [
     "exact_path",
-    "in_workers",
     "nonzero_entries",
     "path_result",
     "rounded_off",
@@ -66,40 +66,6 @@ def solve_path(
             f"{what} has no path: {result.backend} says {result.status.value} ({result.raw_status})"
         )
     return result
-
-
-def in_workers(
-    function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_jobs: int = 1
-) -> Iterator[Any]:
-    """Yield ``function(*task)`` for each task, in order.
-
-    Parameters
-    ----------
-    function : callable
-        Of a module, so that another process finds it.
-    tasks : iterable of tuple
-    n_jobs : int, default 1
-        How many at a time, as joblib counts: -1 is one for each processor. joblib's backends apply,
-        Dask's among them; 1 needs no joblib.
-
-    Raises
-    ------
-    ParamError
-        When `n_jobs` is 0, or joblib is missing.
-    """
-    if n_jobs == 1:
-        for task in tasks:
-            yield function(*task)
-        return
-    if n_jobs == 0:
-        raise ParamError("n_jobs is 0; expected 1 or more, or -1 for all processors")
-    try:
-        from joblib import Parallel, delayed
-    except ImportError as error:
-        raise ParamError("n_jobs needs joblib: pip install joblib") from error
-    yield from Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(function)(*task) for task in tasks
-    )
 
 
 def solve_paths(

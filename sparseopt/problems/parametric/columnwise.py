@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Self
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.problem import ParametricProblem
@@ -29,3 +31,13 @@ class ColumnwiseProblem(ParametricProblem):
     @abstractmethod
     def row_kinks(self) -> Array:
         """Return the constants of the rows' kinks of each column, shape (columns, kinks)."""
+
+    @abstractmethod
+    def part(self, columns: Sequence[int] | Array) -> Self:
+        """Return the problem of some of the columns, different ones, in this order.
+
+        Raises
+        ------
+        ProblemError
+            When a column is named twice, or does not exist.
+        """

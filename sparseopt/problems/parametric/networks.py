@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import ClassVar, Literal, Self
 
@@ -11,7 +13,14 @@ import numpy as np
 
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array
-from sparseopt.problems.fields import as_names, as_symmetric, as_weight_matrix, as_weights, names_in
+from sparseopt.problems.fields import (
+    as_choice,
+    as_names,
+    as_symmetric,
+    as_weight_matrix,
+    as_weights,
+    names_in,
+)
 from sparseopt.problems.parametric.classification import LPD
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.problems.parametric.covariance import covariance, samples
@@ -54,6 +63,9 @@ class CLIME(ConstrainedL1, ColumnwiseProblem):
         The :math:`r_i \ge 0` of the constraints, default 1, the same in all columns.
     names : list of d str, optional
         Names of the variables, for tables and plots.
+    only : sequence of int, optional
+        The columns of Omega that are asked for, different ones. Default: all d. Omega is then of
+        shape (d, k), as a solution, the constraints and the objective are those of these k columns.
 
     Notes
     -----
@@ -84,6 +96,7 @@ class CLIME(ConstrainedL1, ColumnwiseProblem):
     weights: Array | None = None
     row_weights: Array | None = None
     names: Sequence[str] | None = None
+    only: Array | None = None
 
     kind: ClassVar[str] = "clime"
 
@@ -124,63 +137,94 @@ class CLIME(ConstrainedL1, ColumnwiseProblem):
         self._set("weights", as_weights("weights", self.weights, d))
         self._set("row_weights", as_weights("row_weights", self.row_weights, d))
         self._set("names", as_names(self.names, d))
+        if self.only is not None:
+            self._set("only", as_choice("only", self.only, d))
 
     def validate(self) -> None:
         """Nothing is left to check: the arrays were checked on the way in."""
 
     @property
     def size(self) -> Mapping[str, int]:
-        return {"d": len(self.S)}
+        d = len(self.S)
+        return {"d": d} if self.only is None else {"d": d, "columns": len(self.only)}
 
     @property
     def coefficient_names(self) -> list[str]:
         names = column_names(self.names, len(self.S))
-        return entry_names(names, names)
+        return entry_names(names, [names[j] for j in self._chosen])
 
     @property
     def columns(self) -> int:
-        return len(self.S)
+        return len(self._chosen)
+
+    @property
+    def _chosen(self) -> Array:
+        return np.arange(len(self.S)) if self.only is None else self.only
 
     def column(self, i: int) -> LPD:
-        """Return the problem (2.14) of column `i` by itself.
+        """Return the problem (2.14) of column `i` by itself, of those asked for.
 
         Raises
         ------
         ParamError
             When there is no such column.
         """
-        d = len(self.S)
-        if isinstance(i, bool) or not isinstance(i, Integral) or not 0 <= i < d:
-            raise ParamError(f"column {i!r} is none of the {d} columns, 0 to {d - 1}")
-        return LPD(self.S, np.eye(1, d, int(i))[0], self.weights, self.row_weights, self.names)
+        count = self.columns
+        if isinstance(i, bool) or not isinstance(i, Integral) or not 0 <= i < count:
+            raise ParamError(f"column {i!r} is none of the {count} columns, 0 to {count - 1}")
+        one = copy(self._any_column)
+        one._set("delta", self._units(1, int(i))[0])
+        return one
+
+    @cached_property
+    def _any_column(self) -> LPD:
+        """A column's problem; to check S again for each of them would take as long as the rest."""
+        return LPD(self.S, self._units(1)[0], self.weights, self.row_weights, self.names)
+
+    def part(self, columns: Sequence[int] | Array) -> Self:
+        return self.with_changes(only=self._chosen[as_choice("columns", columns, self.columns)])
 
     def row_kinks(self) -> Array:
-        return np.repeat(np.eye(len(self.S)), 2, axis=1)
+        return np.repeat(self._units(self.columns), 2, axis=1)
+
+    def _units(self, count: int, first: int = 0) -> Array:
+        """Return the unit vectors of some columns that are asked for, shape (count, d)."""
+        units = np.zeros((count, len(self.S)))
+        units[np.arange(count), self._chosen[first : first + count]] = 1.0
+        return units
 
     @property
     def matrix_map(self) -> RepeatedMap:
-        """The matrix S, d times along the diagonal."""
-        return RepeatedMap(SymmetricMap(self.S), len(self.S))
+        """The matrix S, once for each column along the diagonal."""
+        return RepeatedMap(SymmetricMap(self.S), self.columns)
 
     @property
     def center(self) -> Array:
-        """The columns of the identity, shape (d^2,)."""
-        return np.eye(len(self.S)).ravel()
+        """The columns of the identity that are asked for, shape (d k,)."""
+        return self._units(self.columns).ravel()
 
     @property
     def penalty_weights(self) -> Array:
-        return np.tile(ones_or(self.weights, len(self.S)), len(self.S))
+        return np.tile(ones_or(self.weights, len(self.S)), self.columns)
 
     @property
     def band_weights(self) -> Array:
-        return np.tile(ones_or(self.row_weights, len(self.S)), len(self.S))
+        return np.tile(ones_or(self.row_weights, len(self.S)), self.columns)
 
     def matrix(self, x: Array) -> Array:
-        """Return the matrix Omega of a solution vec(Omega), shape (d, d)."""
-        return as_columns(x, len(self.S), len(self.S))
+        """Return the matrix Omega of a solution vec(Omega), shape (d, k)."""
+        return as_columns(x, len(self.S), self.columns)
 
     def symmetrised(self, x: Array) -> Array:
-        """Return the symmetric estimate: of opposite entries the smaller in absolute value."""
+        """Return the symmetric estimate: of opposite entries the smaller in absolute value.
+
+        Raises
+        ------
+        ParamError
+            When not all columns are asked for.
+        """
+        if self.only is not None and not np.array_equal(self.only, np.arange(len(self.S))):
+            raise ParamError("the symmetric estimate needs all columns; this problem has `only`")
         return _smaller_of_pairs(self.matrix(x))
 
 

@@ -23,7 +23,8 @@ from sparseopt.selection.graphs.choice import (
     graph_path,
     graph_result,
 )
-from sparseopt.selection.solving import in_workers, settled
+from sparseopt.selection.solving import settled
+from sparseopt.workers import in_workers
 
 if TYPE_CHECKING:
     import pandas as pd

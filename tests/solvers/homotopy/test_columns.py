@@ -40,6 +40,25 @@ def test_every_column_is_that_of_its_own_problem(question):
             assert path.at(inside) == pytest.approx(alone.at(lam), rel=1e-8, abs=1e-9)
 
 
+def test_some_columns_are_those_of_the_whole():
+    problem = CLIME(covariance())
+    whole, some = solve(problem, lam_min=0.2), solve(problem.part([7, 0, 4]), lam_min=0.2)
+    assert some.verdict is Verdict.VERIFIED
+    assert some.x.reshape(3, -1) == pytest.approx(problem.matrix(whole.x).T[[7, 0, 4]], abs=1e-12)
+    again = problem.part([7, 0, 4]).part([2])
+    assert again.only.tolist() == [4]
+    one = sparseopt.solve(again, backend="highs", lam=0.2)
+    assert one.objective == pytest.approx(some.path.columns[2].objective_at(0.2))
+    with pytest.raises(sparseopt.ParamError, match="needs all columns"):
+        again.symmetrised(one.x)
+
+
+@pytest.mark.parametrize("only", [[1, 1], [], [12], [-1], [0.5], [[1]], "a", [True]])
+def test_only_has_to_name_columns(only):
+    with pytest.raises(sparseopt.ProblemError, match="only"):
+        CLIME(covariance(), only=only)
+
+
 def test_the_whole_is_one_program_too():
     """The path's value is that of the canonical form, solved as one linear program."""
     problem = CLIME(covariance(6))
