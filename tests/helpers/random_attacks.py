@@ -3,7 +3,8 @@
     PYTHONPATH=tests/helpers python tests/helpers/random_attacks.py --count 10000 --exact
 
 Beside the lies about true results (:mod:`attacks`) these are made to be believed: coefficients
-near rounding, coordinates that cancel, fixed charges, leaves that overlap or miss.
+near rounding, coordinates that cancel, fixed charges, leaves that overlap or miss, and segments of
+paths (:mod:`segment_attacks`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from attacks import lies
+from segment_attacks import forgeries
 from small_misdps import draw
 
 import sparseopt
@@ -251,6 +253,8 @@ def campaign(
                 attack(_kind_of(name), problem, lie, read=not name.startswith("path.nu"))
                 if time.monotonic() > end:
                     break
+            for kind, lie in forgeries(problem, result, rng):
+                attack(kind, problem, lie, read=not kind.endswith("(multipliers)"))
             if isinstance(problem, STRS):
                 for kind, lie in leaves(problem, result, rng):
                     attack(kind, problem, lie)

@@ -267,7 +267,8 @@ def examine(
     On its piece a coordinate has z between the kinks, and v is the slope; at a kink z is there, and
     v between the slopes. This must hold at both ends of a segment, or on the way to infinity. A
     violation counts relative to :math:`|x| + |limit|` and lam times their rates; for entries of
-    products, also to the sum of their absolute terms.
+    products, also to the sum of their absolute terms. Where x must be equal to its limit, so must
+    its rate be, or else a result could choose rates that hide whatever it likes.
 
     Parameters
     ----------
@@ -335,7 +336,7 @@ def examine(
                             amount, beyond = under_top, over_top
                         if beyond > amount or math.isinf(low):
                             amount, limit, moves = beyond, high + lam * high_rate, high_rate
-                        if amount <= 0.0:
+                        if amount <= 0.0 and not math.isnan(beyond):
                             continue
                         size = abs(limit) + abs(value) + here * (abs(moves) + abs(rate))
                         ratio = amount / size if size > 0.0 else math.inf
@@ -343,11 +344,21 @@ def examine(
                             size += _product_terms(part, sizes, s, row_of[i], here)
                             ratio = amount / size if size > 0.0 else math.inf
                         if not ratio <= worst:
-                            worst = ratio
+                            worst = ratio if not math.isnan(ratio) else math.inf
                     if not worst <= CLEAR:
                         sums[s, DIRTY] = 1.0
                     if not worst <= sums[s, PRIMAL + side]:
                         sums[s, PRIMAL + side] = worst
+                # Terms count with their rates, so that a rate must be that of its equation.
+                if rate != low_rate and codes[i] & 1 != side and not endless:
+                    amount = top * abs(rate - low_rate)
+                    size = abs(low + lam * low_rate) + abs(value)
+                    size += top * (abs(low_rate) + abs(rate))
+                    if not amount <= CLEAR * size:
+                        if side != own and row_of[i] >= 0:
+                            size += _product_terms(part, sizes, s, row_of[i], top)
+                        if not amount <= CLEAR * size:
+                            sums[s, DIRTY] = 1.0
                 if endless and (
                     (low > -math.inf and low_rate - rate > CLEAR * (abs(low_rate) + abs(rate)))
                     or (high < math.inf and rate - high_rate > CLEAR * (abs(high_rate) + abs(rate)))
@@ -448,6 +459,16 @@ def _examine_arrays(
                 endless & finite & (sign * (moves - rate) > CLEAR * (np.abs(moves) + np.abs(rate)))
             )
             sums[falling.any(axis=1), DIRTY] = 1.0
+        limit, moves = lines[at, 4 * side], lines[at, 4 * side + 1]
+        segment, i = np.nonzero((rate != moves) & (block & 1 != side) & ~endless)
+        reach, given, wanted = (lam + step)[segment, 0], rate[segment, i], moves[segment, i]
+        size = np.abs(limit[segment, i] + lam[segment, 0] * wanted) + np.abs(value[segment, i])
+        size += reach * (np.abs(wanted) + np.abs(given))
+        if side != own:
+            kernel = np.flatnonzero(row_of[i] >= 0)
+            terms = sizes[0, segment[kernel]] + reach[kernel, None] * sizes[1, segment[kernel]]
+            size[kernel] += (part[row_of[i[kernel]]] * terms).sum(axis=1)
+        sums[segment[~(reach * np.abs(given - wanted) <= CLEAR * size)], DIRTY] = 1.0
     segment, i = np.nonzero(lines[at, 11])
     slots, here = at[segment, i], range_[0][segment]
     a, b, c = lines[slots, 8:11].T

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import random_models
+from segment_attacks import forgeries, steep_rates
 
 from sparseopt import check, generators, solve
 from sparseopt.checking.parametric import segments, stated
@@ -88,6 +90,20 @@ def test_a_changed_number_is_not_proven(name, part, proven):
         forged = replace(path, **{part: replace(rows, **{field: numbers})})
         assert check(problem, result.with_changes(path=forged)).verdict is not Verdict.VERIFIED
         assert proven.pop() < before
+
+
+@pytest.mark.parametrize("mode", [Mode.NOW, Mode.NEVER])
+@pytest.mark.parametrize(
+    ("model", "seed"), [("dantzig-selector", 3), ("dantzig-selector", 17), ("lpd", 5)]
+)
+def test_steep_rates_do_not_hide_a_false_segment(model, seed, mode):
+    problem = random_models.case(model, seed)
+    result = solve(problem)
+    rng, steep = np.random.default_rng(0), {"steep rates": steep_rates}
+    with override(mode):
+        forged = [lie for _ in range(20) for _, lie in forgeries(problem, result, rng, steep)]
+        assert len(forged) >= 20
+        assert all(check(problem, lie).verdict is not Verdict.VERIFIED for lie in forged)
 
 
 def _changes(rng, rows, columns, steps):
