@@ -154,9 +154,10 @@ class Report:
 def segments(program, path, report):
     """Prove a path at both ends of each segment, and in the middle where kinks and slopes move.
 
-    Feasible sets and slopes are affine on a segment; where only one of the two moves the gap is a
-    convex function of lam, so what holds at the ends holds between them. A part of 1e-9 of each
-    segment at its ends is left out.
+    Feasible sets and slopes are affine on a segment. Where kinks move and nu does not, or slopes
+    move and theta does not, the gap is a convex function of lam, so what holds at the ends holds
+    between them; where all may move it is a quadratic, if nothing passes a kink or a slope. A part
+    of 1e-9 of each segment at its ends is left out.
     """
     low, high, objective = path["low"].values, path["high"].values, path["objective"].rows()
     p, m = len(program.phi), len(program.psi)
@@ -172,6 +173,14 @@ def segments(program, path, report):
         # Knots are rounded: next to them one basis alone is optimal, and its kernel exact.
         inside = length / 2**30
         places = [inside, length - inside, *([length / 2] if all(program.moves) else [])]
+        lams = [exact(begin) + step for step in places[:2]]
+        if all(program.moves):
+            passing(program, lams, *(ends_of(pair, places) for pair in (theta, nu)))
+        elif any(program.moves):
+            values, rates = nu if program.moves[0] else theta
+            if length * max(map(abs, rates)) > Fraction(GAP) * max(map(abs, values)):
+                name = "multipliers move" if program.moves[0] else "point moves"
+                raise Unproven(f"between lam = {begin:.9g} and {end:.9g} the {name}")
         for step in places:
             report.at(
                 program,
@@ -185,6 +194,27 @@ def segments(program, path, report):
         report.notes.append(f"what is above lam = {high[0]:.6g} is not covered")
     else:
         report.notes.append(f"the largest lam checked is {2 * low[0] or 1.0:.6g}")
+
+
+def ends_of(pair, places):
+    return [[a + step * b for a, b in zip(*pair, strict=True)] for step in places[:2]]
+
+
+def passing(program, lams, theta, nu):
+    """Find coordinates that pass an inner kink, or a slope that is not the first or last."""
+    units = Point(program, sum(lams) / 2).units
+    z = [[*x, *program.A.times(x)] for x in theta]
+    v = [[*(-a for a in program.A.transposed(x)), *x] for x in nu]
+    functions = zip([*program.phi, *program.psi], [*units[0], *units[1]], strict=True)
+    for i, (f, unit) in enumerate(functions):
+        bends = zip(f.kinks, f.slopes[:-1], f.slopes[1:], strict=True)
+        kinks = [line for line, left, right in bends if None not in (left, right)]
+        for x, lines, least in ((z, kinks, Fraction(unit)), (v, f.slopes[1:-1], ZERO)):
+            for a, b in lines:
+                one, two = (x[k][i] - a - lam * b for k, lam in enumerate(lams))
+                size = max(abs(x[0][i]), abs(x[1][i]), abs(a), least)
+                if one * two < 0 and min(abs(one), abs(two)) > Fraction(GAP) * size:
+                    raise Unproven(f"coordinate {i} passes a kink or a slope between knots")
 
 
 def stacked(parts, result, lam, report):

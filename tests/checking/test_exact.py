@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from attacks import lies
 from random_models import BOUNDED, case
+from segment_attacks import forgeries, merged
 from small_misdps import draw
 from test_attacks import CASES, solved
 from thorough import first
@@ -24,6 +25,7 @@ from sparseopt.exact.rationals import exact as rational
 from sparseopt.exact.rationals import exacts
 from sparseopt.generators.misdp import truss_topology
 from sparseopt.problems import (
+    CLIME,
     MISDP,
     Candidates,
     DantzigSelector,
@@ -207,6 +209,18 @@ def test_no_lie_is_proven(tmp_path, name):
             proven.append(attack)
     assert proven == []
     assert count > 20
+
+
+def test_segments_that_are_right_at_both_ends_only_are_not_proven(tmp_path):
+    rng, found = np.random.default_rng(1), []
+    for _ in range(3):
+        problem = CLIME(np.cov(rng.normal(size=(20, 3)), rowvar=False))
+        result = sparseopt.solve(problem, lam_min=0.05)
+        for _ in range(8):
+            for _, lie in forgeries(problem, result, rng, {"merged": merged}):
+                found.append(verdict(tmp_path, problem, lie)[0])
+    assert len(found) > 10
+    assert "proven" not in found
 
 
 @pytest.mark.parametrize("seed", range(3))
