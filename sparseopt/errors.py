@@ -9,6 +9,7 @@ __all__ = [
     "BackendError",
     "BackendNotFound",
     "BackendUnavailable",
+    "DataUnavailable",
     "LicenseError",
     "ParamError",
     "ProblemError",
@@ -51,6 +52,10 @@ class BackendUnavailable(BackendNotFound):
 
 class LicenseError(BackendUnavailable):
     """The backend's licence is missing, has expired, or does not cover a problem of this size."""
+
+
+class DataUnavailable(SparseOptError, LookupError):
+    """The package that ships a data set is not installed; the message has the command."""
 
 
 class UnsupportedProblem(SparseOptError):

@@ -84,7 +84,7 @@ def _answered(
     """Make the instance, solve it, judge the answer; return what the record says of it."""
     notify("prepares")
     facts, trouble = _prepared(job, folder, work, stop)
-    solved: dict[str, Any] = {"ended": "raised", "error": "ParamError", "message": trouble}
+    solved: dict[str, Any] = trouble
     evaluation: dict[str, Any] = {}
     log = ""
     if facts is not None:
@@ -176,8 +176,8 @@ def _identity(job: Job, facts: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _prepared(
     job: Job, folder: Path, work: Path, stop: threading.Event | None
-) -> tuple[dict[str, Any] | None, str]:
-    """Return the facts of the instance, made at the first need; or None and why not."""
+) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Return the facts of the instance, made at the first need; or None and the failure."""
     instances = folder / "instances"
     instances.mkdir(exist_ok=True)
     target = instances / f"{job.instance_key}.npz"
@@ -194,7 +194,12 @@ def _prepared(
             made = inner / "facts.json"
             if not made.is_file():
                 last = ended.log.strip().rpartition("\n")[2] or ended.message
-                return None, f"the instance cannot be made: {last}"
+                trouble = {"ended": "raised", "error": "ParamError", "message": last}
+                told = inner / "failure.json"
+                if told.is_file():
+                    trouble = json.loads(told.read_text(encoding="utf-8"))
+                trouble["message"] = f"the instance cannot be made: {trouble['message']}"
+                return None, trouble
             made.replace(known)
         facts: dict[str, Any] = json.loads(known.read_text(encoding="utf-8"))
     if job.instance["generator"] is None:
@@ -202,7 +207,7 @@ def _prepared(
         facts["path"] = job.instance["file"]
     else:
         facts["path"] = str(target.resolve())
-    return facts, ""
+    return facts, {}
 
 
 def _lock_of(name: str) -> threading.Lock:

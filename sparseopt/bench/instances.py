@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparseopt import generators
-from sparseopt.bench.process import announce, begin, leave
-from sparseopt.errors import ParamError
+from sparseopt.bench.process import announce, begin, failure, leave
+from sparseopt.errors import ParamError, SparseOptError
 from sparseopt.problems.base import Array
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "component_files",
     "component_matrix",
+    "dataset_problem",
     "design_problem",
     "design_settings",
     "facts_of",
@@ -56,10 +57,12 @@ _SELECTION: Mapping[str, Any] = {
 _DATA = ("wine", "diabetes", "breast-cancer", "digits")
 _RANDOM = "random-components"
 _COMPONENTS = "components"
+_DATASET = "dataset"
 _OWN: Mapping[str, Mapping[str, Any]] = {
     TWO_SAMPLES: _SELECTION,
     _COMPONENTS: {"data": "pitprops", "d": 5},
     _RANDOM: {"kind": "wishart", "D": 100, "d": 5},
+    _DATASET: {"data": "diabetes", "model": "dantzig", "d": 5},
 }
 """Designs that only suites need, with their settings.
 
@@ -68,7 +71,8 @@ sparse-pca of SPARSEOPT_EXTRA_DATA. random-components: by `kind`, "wishart" (the
 normal observations of independent variables), "goe" (a symmetric normal matrix), "spiked-4" and
 "spiked-2" (the covariance of D/2 normal observations with a component of ten equal loadings of that
 variance beside noise of the variance 1), "factors" (twelve factors with random loadings on a
-seventh of D variables, 452 observations).
+seventh of D variables, 452 observations). dataset: a model of data of an installed package, see
+:func:`dataset_problem`.
 """
 _CASES = {
     "mean-shift": "mean-shift",
@@ -131,11 +135,64 @@ def design_problem(name: str, seed: int, chosen: Mapping[str, Any]) -> Problem:
         return STRS.from_covariance(component_matrix(str(full["data"])), int(full["d"]))
     if name == _RANDOM:
         return _random_component(str(full["kind"]), int(full["D"]), int(full["d"]), seed)
+    if name == _DATASET:
+        return dataset_problem(str(full["data"]), str(full["model"]), int(full["d"]))
     if name != TWO_SAMPLES:
         return generators.generate(name, seed=seed, **chosen)
     draw = two_sample_draw(name, seed, chosen)
     assert draw is not None
     return STRS.from_two_samples(draw.x, draw.y, d=int(full["d"]), lam=full["lam"])
+
+
+def dataset_problem(name: str, model: str, d: int) -> Problem:
+    """Return a model of a data set, whose columns are standardised and not constant.
+
+    Parameters
+    ----------
+    name : str
+        Of :func:`sparseopt.datasets.load`.
+    model : {"dantzig", "lad", "svm", "component", "graph"}
+        A regression of the target, with an intercept; the classifier, with an intercept; the
+        component of d variables of the correlations; the Gaussian graph of all columns, each with
+        the d others as candidates that it is correlated with most. Classes become 1 for the largest
+        one, -1 for the others.
+    d : int
+        Of components and graphs.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    ParamError
+        When the data or the model are unknown, or the target has several columns.
+    DataUnavailable
+        When the package with the data is not installed.
+    """
+    from sparseopt import datasets, problems
+
+    data = datasets.load(name)
+    X = data.X[:, np.ptp(data.X, axis=0) > 0.0]
+    if model == "component":
+        wide = X.shape[1] > X.shape[0]
+        return (problems.SparseComponent if wide else problems.STRS).from_data(X, d)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    if model == "graph":
+        return problems.L0GraphicalModel(X, problems.Candidates.correlated(X, d))
+    y = data.y
+    if model == "svm" or y.dtype.kind in "US":
+        classes, counts = np.unique(y, return_counts=True)
+        y = np.where(y == classes[counts.argmax()], 1.0, -1.0)
+    if model not in ("dantzig", "lad", "svm") or y.ndim != 1:
+        raise ParamError(
+            f"model is {model!r}; expected component or graph, or for a target of one column "
+            "dantzig, lad or svm"
+        )
+    if model == "svm":
+        return problems.L1SVM(X, y)
+    kind = problems.DantzigSelector if model == "dantzig" else problems.LADLasso
+    return kind(X, y, fit_intercept=True)
 
 
 def component_files() -> dict[str, Path]:
@@ -321,16 +378,21 @@ def words(name: str, seed: int, chosen: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-_KNOTS, _END = "knots:", "end:"
+_KNOTS, _END, _SHARE = "knots:", "end:", "share:"
 
 
 def main() -> None:
-    """Read ``spec.json`` in the folder given, and leave ``facts.json`` there."""
+    """Read ``spec.json`` in the folder given, and leave the facts or the failure there."""
     folder = Path(sys.argv[1])
     spec = begin(folder)
     target = Path(spec["target"])
     announce("solve")
-    leave(folder / "facts.json", facts_of(spec["instance"], target))
+    try:
+        facts = facts_of(spec["instance"], target)
+    except SparseOptError as error:
+        leave(folder / "failure.json", failure(error))
+        raise
+    leave(folder / "facts.json", facts)
 
 
 def facts_of(instance: Mapping[str, Any], target: Path) -> dict[str, Any]:
@@ -377,7 +439,7 @@ def facts_of(instance: Mapping[str, Any], target: Path) -> dict[str, Any]:
 
 
 def _value(word: str, known: Mapping[str, float], problem: Problem) -> Any:
-    """Return the value of a word, or of "knots:", "end:" or "separated" with one."""
+    """Return the value of a word, also of "knots:", "end:" or "share:" with a number."""
     from sparseopt.api import solve
 
     def knots(**question: Any) -> list[float]:
@@ -390,6 +452,8 @@ def _value(word: str, known: Mapping[str, float], problem: Problem) -> Any:
         return knots(lam_min=_value(word.removeprefix(_KNOTS), known, problem))
     if word.startswith(_END):
         return knots(max_nonzeros=int(_value(word.removeprefix(_END), known, problem)))[-1]
+    if word.startswith(_SHARE):
+        return float(word.removeprefix(_SHARE)) * knots(max_knots=1)[0]
     if word == "separated":
         return min(lam for lam in knots(lam_min=0.0) if lam > 0.0) / 2.0
     if word in known:

@@ -103,7 +103,7 @@ def classify(
 
 
 def _raised(error: str, message: str) -> tuple[SolveOutcome, str]:
-    if error in ("unavailable", "ModuleNotFoundError"):
+    if error in ("unavailable", "ModuleNotFoundError", "DataUnavailable"):
         return SolveOutcome.UNAVAILABLE, message
     # A vendor's term, in whichever exception it comes.
     if error in ("BackendUnavailable", "BackendError") and "licen" in message.lower():

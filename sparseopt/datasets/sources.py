@@ -16,7 +16,7 @@ import numpy as np
 
 from sparseopt.cards import Card
 from sparseopt.datasets.orange import heart, ionosphere
-from sparseopt.errors import ParamError, SparseOptError
+from sparseopt.errors import DataUnavailable, ParamError, SparseOptError
 from sparseopt.problems.base import Array
 
 if TYPE_CHECKING:
@@ -153,14 +153,16 @@ def load(name: str) -> Dataset:
     ------
     ParamError
         When there is no such data set.
+    DataUnavailable
+        When its package is not installed; the message has the command that installs it.
     SparseOptError
-        When its package is not installed, or has no such file; the message names the package.
+        When the package has no such file.
     """
     if name not in _SOURCES:
         raise ParamError(f"there is no data set {name!r}; there are: {', '.join(_SOURCES)}")
     source = _SOURCES[name]
     if source.missing is not None:
-        raise SparseOptError(f"{name} comes with {source.missing}")
+        raise DataUnavailable(f"{name} comes with {source.missing}")
     folder = source.folder()
     assert folder is not None
     try:

@@ -16,33 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sparseopt.api import solve
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
+from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.selection.rules import select
 
-__all__ = ["GaussianGraphL0", "GraphL0", "IsingGraphL0", "strongest"]
-
-
-def strongest(X: Array, count: int) -> Array:
-    """Return for each column the others that it is correlated with most, as truth values.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Without constant columns.
-    count : int
-        How many for each column; all where there are fewer.
-
-    Returns
-    -------
-    bool array of shape (d, d)
-        Row j has those of column j.
-    """
-    size = np.abs(np.atleast_2d(np.corrcoef(X.T)))
-    np.fill_diagonal(size, -1.0)
-    mask = np.zeros(size.shape, dtype=bool)
-    order = np.argsort(-size, axis=1, kind="stable")[:, : min(count, len(size) - 1)]
-    np.put_along_axis(mask, order, True, axis=1)
-    return mask
+__all__ = ["GaussianGraphL0", "GraphL0", "IsingGraphL0"]
 
 
 class GraphL0(BaseEstimator):  # type: ignore[misc]
@@ -138,10 +116,12 @@ class GraphL0(BaseEstimator):  # type: ignore[misc]
         data = data[:, self._kept]
         if isinstance(self.candidates, Integral):
             # A Gaussian node needs more observations than candidates.
-            mask = strongest(data, min(int(self.candidates), len(data) - 2))
+            most = min(int(self.candidates), len(data) - 2, data.shape[1] - 1)
+            allowed = Candidates.correlated(data, most)
         else:
             mask = np.asarray(self.candidates, dtype=bool)[np.ix_(self._kept, self._kept)]
-        problem = L0GraphicalModel(data, mask, loss=self._loss, ridge=float(self.ridge))
+            allowed = Candidates.from_mask(mask)
+        problem = L0GraphicalModel(data, allowed, loss=self._loss, ridge=float(self.ridge))
         asked = SolveParams(time_limit=self.time_limit)
         self.result_ = solve(problem, backend=self.backend, params=asked).raise_for_status()
         self.path_: Any = self.result_.path

@@ -87,3 +87,18 @@ def test_a_backend_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
     assert len(expand(suite)) == 2
     outcomes = [r["outcome"] for r in run(plan_run(suite, tmp_path / "run"), parallel=2)]
     assert outcomes == ["unavailable", "unsupported"]
+
+
+def test_data_that_are_not_installed_leave_no_failure(tmp_path: Path) -> None:
+    from sparseopt import datasets
+
+    missing = sorted(set(datasets.names()) - set(datasets.available()))
+    if not missing:
+        pytest.skip("every package with data is installed")
+    path = tmp_path / "real.toml"
+    path.write_text(
+        '[suite]\nname = "real"\n[[instances]]\ngenerator = "dataset"\n'
+        f'settings = {{ data = "{missing[0]}" }}\n[[backends]]\nname = "homotopy"\n'
+    )
+    (record,) = run(plan_run(read_suite(path), tmp_path / "run"))
+    assert record["outcome"] == "unavailable" and "install" in record["message"]

@@ -3,8 +3,11 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import sparseopt
+from sparseopt.bench.instances import component_reference, design_problem, facts_of
 from sparseopt.bench.jobs import JobSelection, expand
 from sparseopt.bench.suite import find_suite, read_suite, suite_files
 from sparseopt.errors import ParamError
@@ -96,7 +99,6 @@ def test_words_of_paths_are_values_of_lam(tmp_path: Path) -> None:
 def test_components_come_from_the_repository_and_from_public_matrices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sparseopt.bench.instances import component_reference, design_problem
 
     monkeypatch.delenv("SPARSEOPT_EXTRA_DATA", raising=False)
     problem = design_problem("components", 0, {"data": "pitprops", "d": 3})
@@ -179,6 +181,36 @@ def test_every_shipped_suite_is_valid(name: str) -> None:
     assert suite.name == name
     assert suite.title
     assert expand(suite, JobSelection(max_seeds=1))
+
+
+def test_models_of_data_sets() -> None:
+    from sklearn.datasets import load_breast_cancer, load_wine
+
+    kinds = {"dantzig": "dantzig-selector", "lad": "lad-lasso", "svm": "l1-svm"}
+    Z = load_breast_cancer().data
+    Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
+    for model, kind in kinds.items():
+        problem = design_problem("dataset", 0, {"data": "breast-cancer", "model": model})
+        assert problem.kind == kind and problem.fit_intercept
+        np.testing.assert_allclose(problem.X, Z, atol=1e-12)
+        # The largest class is that of the benign tumours, which scikit-learn calls 1.
+        assert problem.y.tolist() == (2.0 * load_breast_cancer().target - 1.0).tolist()
+    component = design_problem("dataset", 0, {"data": "wine", "model": "component", "d": 4})
+    np.testing.assert_allclose(component.A, np.corrcoef(load_wine().data.T), atol=1e-12)
+    graph = design_problem("dataset", 0, {"data": "digits", "model": "graph", "d": 4})
+    # Three pixels of the digits are always empty.
+    assert graph.X.shape == (1797, 61) and graph.candidates.sizes.tolist() == [4] * 61
+    for data, model in (("diabetes", "ridge"), ("linnerud", "lad")):
+        with pytest.raises(ParamError, match="dantzig, lad or svm"):
+            design_problem("dataset", 0, {"data": data, "model": model})
+
+
+def test_a_share_of_the_first_lam(tmp_path: Path) -> None:
+    chosen = {"data": "diabetes", "model": "lad"}
+    asked = {"generator": "dataset", "settings": chosen, "seed": 0, "name": "diabetes"}
+    facts = facts_of({**asked, "words": ["share:0.1"]}, tmp_path / "it.npz")
+    first = sparseopt.solve(sparseopt.load(tmp_path / "it.npz")).path.knots[0]
+    assert facts["words"]["share:0.1"] == pytest.approx(first / 10.0, rel=1e-12)
 
 
 def test_the_suites_of_the_papers_are_there() -> None:

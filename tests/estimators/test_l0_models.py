@@ -19,7 +19,6 @@ from sparseopt.estimators import (
     TwoSampleSelector,
     TwoSampleTest,
 )
-from sparseopt.estimators.graph_l0 import strongest
 from sparseopt.two_sample import two_sample_test
 
 DIABETES = load_diabetes(as_frame=True, scaled=False)
@@ -93,9 +92,8 @@ def test_a_graph_is_the_librarys(cls, loss):
     X = WINE.data.to_numpy()
     model = cls(candidates=4).fit(WINE.data)
     data = X - X.mean(axis=0) if loss == "gaussian" else np.where(X.mean(axis=0) < X, 1.0, -1.0)
-    mask = strongest(data, 4)
-    assert mask.sum(axis=1).tolist() == [4] * 13 and not mask.diagonal().any()
-    problem = sparseopt.problems.L0GraphicalModel(data, mask, loss=loss)
+    candidates = sparseopt.problems.Candidates.correlated(data, 4)
+    problem = sparseopt.problems.L0GraphicalModel(data, candidates, loss=loss)
     own = sparseopt.select(problem, "ebic")
     assert model.budget_ == own.budget
     assert (model.graph_ != own.graph("or")).nnz == 0

@@ -225,6 +225,26 @@ class Candidates:
         return cls(np.arange(d + 1, dtype=np.int64) * width, index.reshape(-1))
 
     @classmethod
+    def correlated(cls, X: Array, k: int) -> Self:
+        """Let the k other columns with the largest absolute correlations be the candidates of each.
+
+        Of equal correlations those of the columns with the smaller numbers are taken.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Without constant columns.
+        k : int
+            From 1 to d - 1.
+        """
+        d = X.shape[1]
+        _count("k", k, 1, d - 1)
+        size = np.abs(np.corrcoef(X.T))
+        np.fill_diagonal(size, -1.0)
+        chosen = np.sort(np.argsort(-size, axis=1, kind="stable")[:, :k], axis=1)
+        return cls(np.arange(d + 1, dtype=np.int64) * k, chosen.reshape(-1))
+
+    @classmethod
     def _from_pairs(cls, rows: Array, columns: Array, d: int, coordinates: Any) -> Self:
         order = np.lexsort((columns, rows))
         ptr = np.searchsorted(rows[order], np.arange(d + 1)).astype(np.int64)

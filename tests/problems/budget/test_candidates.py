@@ -101,3 +101,16 @@ def test_a_window_is_shifted_at_the_ends_and_always_has_its_width():
 def test_what_makes_no_sense_is_refused_with_a_reason(make, message):
     with pytest.raises(ProblemError, match=message):
         make()
+
+
+def test_the_most_correlated_columns() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 6)) @ np.random.default_rng(1).normal(size=(6, 6))
+    candidates = Candidates.correlated(X, 3)
+    for j in range(6):
+        size = [abs(np.corrcoef(X[:, j], X[:, k])[0, 1]) for k in range(6)]
+        others = sorted((k for k in range(6) if k != j), key=lambda k: -size[k])
+        assert candidates.of(j).tolist() == sorted(others[:3])
+    copies = np.repeat(X[:, :1], 4, axis=1)
+    assert listed(Candidates.correlated(copies, 2)) == [[1, 2], [0, 2], [0, 1], [0, 1]]
+    with pytest.raises(ProblemError, match="k is 6"):
+        Candidates.correlated(X, 6)
