@@ -16,6 +16,7 @@ multipliers change with the parameter: nothing else is stored for a segment.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -23,8 +24,10 @@ from scipy.optimize import linprog
 
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+from sparseopt.result import Result, Status
 
-__all__ = ["quantile_path"]
+__all__ = ["quantile_path", "solve_quantiles"]
 
 _OFFSET = 1e-11
 """Size of the random offsets that decide ties, relative to the responses, and to the terms of Z'w:
@@ -85,6 +88,51 @@ def quantile_path(
         )
     except np.linalg.LinAlgError:
         return None
+
+
+def solve_quantiles(
+    problem: PiecewiseLinearProgram, time_limit: float | None = None
+) -> Result | None:
+    """Follow the levels of a quantile regression without a penalty.
+
+    Parameters
+    ----------
+    problem : PiecewiseLinearProgram
+        Whose parameter is the odds of the level: min sum_i w_i (r_i)+ + odds w_i (-r_i)+ with
+        r = A theta - y.
+    time_limit : float, optional
+        In seconds.
+
+    Returns
+    -------
+    Result or None
+        Unchecked; None as in :func:`quantile_path`.
+    """
+    counts = problem.psi.slope[1::2]
+    rows = counts > 0.0
+    begin = time.perf_counter()
+    path = quantile_path(
+        problem.A.as_array()[rows],
+        problem.psi.kink[rows],
+        counts[rows],
+        problem.coefficient_names,
+        stop=lambda: time_limit is not None and time.perf_counter() - begin > time_limit,
+    )
+    if path is None:
+        return None
+    return Result(
+        status=Status.OPTIMAL,
+        raw_status=path.stopped_by,
+        path=path,
+        x=path.theta[0],
+        objective=problem.objective(path.theta[0], 0.0),
+        bound=0.0,
+        solve_time=time.perf_counter() - begin,
+        iterations=len(path.leaving),
+        backend="homotopy",
+        problem=problem,
+        kind=problem.kind,
+    )
 
 
 def _start(design: Array, y: Array, total: Array) -> Array | None:

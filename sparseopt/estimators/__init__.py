@@ -36,7 +36,8 @@ from sparseopt.estimators.sparse_lda import SparseLDA
 from sparseopt.estimators.sparse_pca import SparsePCA
 from sparseopt.estimators.stability_selector import StabilitySelector
 from sparseopt.estimators.sufficient_subspace import SufficientSubspace
-from sparseopt.estimators.two_sample import TwoSampleSelector, TwoSampleTest
+from sparseopt.estimators.two_sample_selector import TwoSampleSelector
+from sparseopt.estimators.two_sample_test import TwoSampleTest
 
 __all__ = [
     "CLIME",

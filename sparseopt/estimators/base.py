@@ -51,6 +51,7 @@ except ImportError:  # scikit-learn before 1.9
 
 __all__ = [
     "BinaryClassifier",
+    "NeedsTarget",
     "PathEstimator",
     "PathRegressor",
     "TwoClasses",
@@ -119,12 +120,20 @@ class _SparseData:
         return tags
 
 
-class TwoClasses(_SparseData):
+class NeedsTarget:
+    """A mixin of the estimators without a prediction that need y."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.required = True
+        return tags
+
+
+class TwoClasses(NeedsTarget, _SparseData):
     """A mixin of the estimators whose target has two classes."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
@@ -215,6 +224,11 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.backend = backend
         self.time_limit = time_limit
         self.n_jobs = n_jobs
+
+    @classmethod
+    def _constraints(cls, *names: str) -> dict[str, Any]:
+        """Return the constraints of some of the common parameters, for estimators without all."""
+        return {name: cls._parameter_constraints[name] for name in names}
 
     @abstractmethod
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
@@ -327,10 +341,14 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.path_: Any = self.result_.path
 
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
-        """Choose lam by the rule, unless it is given."""
-        if self.lam is not None:
+        """Set the fitted attributes at `lam`, or where the rule finds it."""
+        if self.lam is None:
+            self._place(*self._chosen(X, y, groups))
+        else:
             self._place(float(self.lam), "above")
-            return
+
+    def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
+        """Return the rule's lam, and the side of it on which the solution is."""
         details: dict[str, Any] = {}
         by = self.rule or self._default_rule
         if by in ("cv", "1se"):
@@ -354,7 +372,7 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 "mean_test_error": chosen.errors,
                 "std_test_error": chosen.standard_errors,
             }
-        self._place(chosen.lam, chosen.side)
+        return chosen.lam, chosen.side
 
     def _folds(self, X: Array, y: Array, groups: Any) -> list[Any]:
         splitter = check_cv(self.cv, y, classifier=is_classifier(self))

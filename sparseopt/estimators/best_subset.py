@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import copy
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sparseopt.api import solve
-from sparseopt.params import SolveParams
+from sparseopt.estimators.budget import BudgetEstimator
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
-from sparseopt.selection.rules import select
 
 __all__ = ["BestSubset"]
 
@@ -23,7 +18,7 @@ _EXACT = 1e-14
 """A loss of this size, relative to that of no variables, is rounding."""
 
 
-class BestSubset(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class BestSubset(RegressorMixin, BudgetEstimator):  # type: ignore[misc]
     r"""Least squares with the best k variables, for every k at once, proven.
 
     .. math:: \min_{\theta, \beta} \|y - X\theta - \beta\|_2^2 \quad\text{subject to}\quad
@@ -63,13 +58,11 @@ class BestSubset(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     (['sex', 'bmi', 'bp', 's3', 's5'], 'verified')
     """
 
+    _budget = "size"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "size": [Interval(Integral, 0, None, closed="left"), None],
-        "rule": [StrOptions({"ebic", "bic", "aic", "cv"})],
-        "ridge": [Interval(Real, 0, None, closed="left")],
+        **BudgetEstimator._parameter_constraints,
+        "size": BudgetEstimator._count,
         "fit_intercept": ["boolean"],
-        "backend": [str, HasMethods("solve")],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
     }
 
     def __init__(
@@ -119,11 +112,8 @@ class BestSubset(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         mask = np.zeros((len(kept), len(kept)), dtype=bool)
         mask[0, 1:] = True
         problem = L0GraphicalModel(data[:, kept], mask, scaling="rss", ridge=float(self.ridge))
-        asked = SolveParams(time_limit=self.time_limit)
-        self.result_ = solve(problem, backend=self.backend, params=asked).raise_for_status()
-        path: Any = self.result_.path
-        self.path_ = path
-        self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
+        self._follow(problem)
+        path = self.path_
         others = float((data[:, kept[1:]] ** 2).sum()) / n
         self.rss_ = n * (path.objective - others)
         self.supports_ = [self._kept[path.selected(int(k))] for k in path.budgets]
@@ -133,35 +123,15 @@ class BestSubset(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         elif len(exact):
             self._place(int(exact[0]))
         else:
-            self.selection_ = select(problem, self.rule, result=self.result_)
-            self._place(self.selection_.budget)
+            self._place(self._selected())
         return self
 
-    def _place(self, size: int) -> None:
-        self.size_ = size
+    def _place(self, budget: int) -> None:
+        self.size_ = budget
         self.coef_ = np.zeros(self.n_features_in_)
-        self.coef_[self._kept] = self.path_.at(size)
+        self.coef_[self._kept] = self.path_.at(budget)
         centre, level = self._means
         self.intercept_ = float(level - centre @ self.coef_)
-
-    def at(self, size: int) -> Self:
-        """Return the estimator as fitted with another size, read off the path.
-
-        Parameters
-        ----------
-        size : int
-
-        Returns
-        -------
-        estimator
-            A fitted copy; this one stays as it is.
-        """
-        check_is_fitted(self)
-        other = copy.copy(self)
-        other.__dict__.pop("selection_", None)
-        other.size = int(size)
-        other._place(int(size))
-        return other
 
     def predict(self, X: Any) -> Array:
         """Return X coef_ + intercept_, shape (n,)."""

@@ -60,10 +60,7 @@ class CLIME(PathEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "rule": [StrOptions({"aic", "bic", "ebic", "theory"}), None],
-        **{
-            name: PathEstimator._parameter_constraints[name]
-            for name in ("lam", "standardize", "backend", "time_limit")
-        },
+        **PathEstimator._constraints("lam", "standardize", "backend", "time_limit"),
     }
     fit_intercept = True
     refit = False

@@ -54,10 +54,9 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
     (4, 4)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        name: PathEstimator._parameter_constraints[name]
-        for name in ("lam", "standardize", "backend", "time_limit")
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = PathEstimator._constraints(
+        "lam", "standardize", "backend", "time_limit"
+    )
     fit_intercept = True
     refit = False
 

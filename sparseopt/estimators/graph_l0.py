@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import copy
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
 
-from sparseopt.api import solve
-from sparseopt.params import SolveParams
+from sparseopt.estimators.budget import BudgetEstimator
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
-from sparseopt.selection.rules import select
 
 __all__ = ["GaussianGraphL0", "GraphL0", "IsingGraphL0"]
 
 
-class GraphL0(BaseEstimator):  # type: ignore[misc]
+class GraphL0(BudgetEstimator):
     """Graphs whose nodes choose the best neighbours under one budget, for every budget at once.
 
     See :class:`~sparseopt.problems.L0GraphicalModel`. This is the base of the two models.
@@ -56,13 +53,10 @@ class GraphL0(BaseEstimator):  # type: ignore[misc]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "budget": [Interval(Integral, 0, None, closed="left"), None],
-        "rule": [StrOptions({"ebic", "bic", "aic", "cv"})],
+        **BudgetEstimator._parameter_constraints,
+        "budget": BudgetEstimator._count,
         "candidates": [Interval(Integral, 1, 60, closed="both"), "array-like"],
         "edges": [StrOptions({"and", "or"})],
-        "ridge": [Interval(Real, 0, None, closed="left")],
-        "backend": [str, HasMethods("solve")],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
     }
     _loss: ClassVar[Any]
@@ -122,15 +116,11 @@ class GraphL0(BaseEstimator):  # type: ignore[misc]
             mask = np.asarray(self.candidates, dtype=bool)[np.ix_(self._kept, self._kept)]
             allowed = Candidates.from_mask(mask)
         problem = L0GraphicalModel(data, allowed, loss=self._loss, ridge=float(self.ridge))
-        asked = SolveParams(time_limit=self.time_limit)
-        self.result_ = solve(problem, backend=self.backend, params=asked).raise_for_status()
-        self.path_: Any = self.result_.path
-        self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
+        self._follow(problem)
         budget = self.budget
         if budget is None:
             jobs = {"n_jobs": effective_n_jobs(self.n_jobs)} if self.rule == "cv" else {}
-            self.selection_ = select(problem, self.rule, result=self.result_, **jobs)
-            budget = self.selection_.budget
+            budget = self._selected(**jobs)
         self._place(int(budget))
         return self
 
@@ -147,25 +137,6 @@ class GraphL0(BaseEstimator):  # type: ignore[misc]
         found, d = sp.coo_array(matrix), self.n_features_in_
         where = (self._kept[found.row], self._kept[found.col])
         return sp.csr_array((found.data, where), shape=(d, d))
-
-    def at(self, budget: int) -> Self:
-        """Return the estimator as fitted with another budget, read off the path.
-
-        Parameters
-        ----------
-        budget : int
-
-        Returns
-        -------
-        estimator
-            A fitted copy; this one stays as it is.
-        """
-        check_is_fitted(self)
-        other = copy.copy(self)
-        other.__dict__.pop("selection_", None)
-        other.budget = int(budget)
-        other._place(int(budget))
-        return other
 
 
 class GaussianGraphL0(GraphL0):

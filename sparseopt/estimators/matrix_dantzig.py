@@ -47,10 +47,9 @@ class MatrixDantzig(MultiOutputMixin, RegressorMixin, PathEstimator):  # type: i
     (3, 3)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        name: PathEstimator._parameter_constraints[name]
-        for name in ("lam", "fit_intercept", "standardize", "backend", "time_limit")
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = PathEstimator._constraints(
+        "lam", "fit_intercept", "standardize", "backend", "time_limit"
+    )
     refit = False
 
     def __init__(
@@ -105,7 +104,7 @@ class MatrixDantzig(MultiOutputMixin, RegressorMixin, PathEstimator):  # type: i
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         return matrix_dantzig.MatrixDantzig(X=X.T @ X, Z=np.eye(y.shape[1]), Y=X.T @ y)
 
-    def _choose(self, X: Array, y: Array, groups: Any) -> None:
+    def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
         problem, n = self.result_.problem, len(X)
 
         def bic(lam: float) -> float:
@@ -113,8 +112,7 @@ class MatrixDantzig(MultiOutputMixin, RegressorMixin, PathEstimator):  # type: i
             rss = np.maximum(((y - X @ B) ** 2).mean(axis=0), np.finfo(float).tiny)
             return float(n * np.log(rss).sum() + np.log(n) * np.count_nonzero(B))
 
-        best = float(self.lam) if self.lam is not None else min(self.path_.knots, key=bic)
-        self._place(float(best), "above")
+        return float(min(self.path_.knots, key=bic)), "above"
 
     def _unpack(self, x: Array) -> None:
         (centre, level), (units, scale) = self._means, self._units

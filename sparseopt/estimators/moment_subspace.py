@@ -8,11 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
 from sparseopt import problems
-from sparseopt.estimators.base import spread
-from sparseopt.estimators.robust_subspace import SubspaceTransformer
+from sparseopt.estimators.transformers import SubspaceTransformer
 from sparseopt.problems.base import Array
 from sparseopt.problems.subspace.distributions import pairs
 
@@ -87,12 +85,8 @@ class MomentSubspace(SubspaceTransformer):
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the subspace of points X, shape (n, d); y is ignored."""
-        X = validate_data(
-            self, X, dtype=np.float64, order="C", ensure_min_samples=2, ensure_min_features=2
-        )
-        self.mean_ = X.mean(axis=0)
-        self.scale_ = spread(X, np.ones(len(X)), True) if self.standardize else np.ones(X.shape[1])
-        points = (X - self.mean_) / self.scale_
+        X = self._points(X)
+        points = self._standardised(X)
         weights = np.asarray(self.weights, dtype=float)
         self.eigenvalues_ = _profile(points, weights)
         k = self.n_components

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -11,17 +10,16 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from sparseopt.api import check, solve
+from sparseopt.api import solve, with_verdict
 from sparseopt.errors import ParamError
-from sparseopt.estimators.base import PathRegressor
-from sparseopt.params import SolveParams
+from sparseopt.estimators.base import PathRegressor, with_intercept
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.l1 import ones_or
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
-from sparseopt.result import Result, Status, Verdict, relative_gap
-from sparseopt.solvers.homotopy.quantiles import quantile_path
+from sparseopt.result import Verdict, relative_gap
+from sparseopt.solvers.homotopy.quantiles import solve_quantiles
 
 __all__ = ["QuantileProcess"]
 
@@ -76,10 +74,7 @@ class QuantileProcess(PathRegressor):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "quantile": [Interval(Real, 0, 1, closed="neither")],
         "lam": [Interval(Real, 0, None, closed="left")],
-        **{
-            name: PathRegressor._parameter_constraints[name]
-            for name in ("fit_intercept", "standardize", "backend", "time_limit")
-        },
+        **PathRegressor._constraints("fit_intercept", "standardize", "backend", "time_limit"),
     }
     refit = False
 
@@ -103,8 +98,7 @@ class QuantileProcess(PathRegressor):
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         price = float(self.lam) * self._scales(X, counts)
         if self.fit_intercept:
-            X, price = np.column_stack([X, np.ones(len(X))]), np.append(price, 0.0)
-            names = None if names is None else [*names, "intercept"]
+            X, price, names = with_intercept(X, price, names)
         times = ones_or(counts, len(y))
         # All is divided by 1 - tau = 1 / (1 + odds).
         phi = Pieces.uniform([0.0], [-price, price], slope_rates=[-price, price], n=len(price))
@@ -112,80 +106,34 @@ class QuantileProcess(PathRegressor):
         return PiecewiseLinearProgram(X, phi, psi, names=names)
 
     def _follow(self, problem: Any, end: float | None = None) -> None:
-        found = self._over_levels(problem) if self.lam == 0.0 else None
+        found = solve_quantiles(problem, self.time_limit) if self.lam == 0.0 else None
         if found is not None:
-            self.result_, self.path_ = found, found.path
-            return
-        asked = SolveParams(time_limit=self.time_limit)
-        self.result_ = solve(problem, backend=self.backend, params=asked).raise_for_status()
-        self.path_ = self.result_.path
-
-    def _over_levels(self, problem: Any) -> Result | None:
-        """Return the verified path over the levels; None where it takes the general engine."""
-        counts = problem.psi.slope[1::2]
-        rows = counts > 0.0
-        begin, limit = time.perf_counter(), self.time_limit
-        path = quantile_path(
-            problem.A.as_array()[rows],
-            problem.psi.kink[rows],
-            counts[rows],
-            problem.coefficient_names,
-            stop=lambda: limit is not None and time.perf_counter() - begin > limit,
-        )
-        if path is None:
-            return None
-        solved = time.perf_counter()
-        result = Result(
-            status=Status.OPTIMAL,
-            raw_status=path.stopped_by,
-            path=path,
-            x=path.theta[0],
-            objective=problem.objective(path.theta[0], 0.0),
-            bound=0.0,
-            solve_time=solved - begin,
-            iterations=len(path.leaving),
-            backend="homotopy",
-            problem=problem,
-            kind=problem.kind,
-        )
-        report = check(problem, result)
-        if report.verdict is not Verdict.VERIFIED:
-            return None
-        return result.with_changes(
-            verdict=report.verdict,
-            check_messages=report.messages,
-            check_time=time.perf_counter() - solved,
-        )
+            found = with_verdict(problem, found)
+        if found is None or found.verdict is not Verdict.VERIFIED:
+            found = solve(problem, backend=self.backend, time_limit=self.time_limit)
+        self.result_ = found.raise_for_status()
+        self.path_ = found.path
 
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
-        if isinstance(self.path_, QuantilePath):
-            self.quantiles_ = self.path_.knots
-            self._read_off(float(self.quantile))
-            return
-        odds = self.path_.knots[::-1]
-        self.quantiles_ = odds[odds > 0.0] / (1.0 + odds[odds > 0.0])
-        self._read_off(float(self.quantile))
+        self.quantiles_ = self.path_.knots
+        if not isinstance(self.path_, QuantilePath):
+            odds = self.path_.knots[self.path_.knots > 0.0][::-1]
+            self.quantiles_ = odds / (1.0 + odds)
+        self._place_level(float(self.quantile))
 
-    def _read_off(self, quantile: float) -> None:
-        if isinstance(self.path_, QuantilePath):
-            self._place_level(self.path_, quantile)
-            return
-        self._place(quantile / (1.0 - quantile), "above")
-        self.lam_ = float(self.lam)
-        self.objective_, self.bound_ = (
-            (1.0 - quantile) * value for value in (self.objective_, self.bound_)
-        )
-
-    def _place_level(self, path: QuantilePath, quantile: float) -> None:
+    def _place_level(self, quantile: float) -> None:
         """Set the fitted attributes to the solution at a level."""
+        path = self.path_
+        if isinstance(path, QuantilePath):
+            self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
+            self.objective_, self.bound_ = path.objective_at(quantile), path.bound_at(quantile)
+            self.gap_ = relative_gap(self.objective_, self.bound_, self.result_.problem.value_unit)
+            self._unpack(path.at(quantile))
+        else:
+            self._place(quantile / (1.0 - quantile), "above")
+            self.objective_ *= 1.0 - quantile
+            self.bound_ *= 1.0 - quantile
         self.lam_ = float(self.lam)
-        self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
-        self.objective_ = path.objective_at(quantile)
-        nu = path.dual_at(quantile)
-        nu = np.clip(nu, (quantile - 1.0) * path.counts, quantile * path.counts)
-        self.bound_ = float(path.y @ nu)
-        self.gap_ = relative_gap(self.objective_, self.bound_, self.result_.problem.value_unit)
-        self._unpack(path.at(quantile))
 
     def at(self, quantile: float) -> Self:
         """Return the estimator as fitted at another level, read off the path: nothing is solved.
@@ -205,7 +153,7 @@ class QuantileProcess(PathRegressor):
             raise ParamError(f"quantile is {quantile!r}; expected a level between 0 and 1")
         other = copy.copy(self)
         other.quantile = float(quantile)
-        other._read_off(float(quantile))
+        other._place_level(float(quantile))
         return other
 
     def predict_quantiles(self, X: Any, quantiles: Any) -> Array:

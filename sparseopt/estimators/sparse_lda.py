@@ -13,7 +13,7 @@ from sparseopt.estimators.base import BinaryClassifier, PathEstimator, spread
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.classification import LPD
-from sparseopt.selection.curve import Curve, aligned
+from sparseopt.selection.curve import mean_curve
 from sparseopt.selection.losses import MISCLASSIFICATION
 from sparseopt.selection.path_loss import path_loss
 from sparseopt.selection.solving import solve_paths
@@ -75,10 +75,7 @@ class SparseLDA(BinaryClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "rule": [StrOptions({"cv"}), None],
-        **{
-            name: PathEstimator._parameter_constraints[name]
-            for name in ("lam", "cv", "standardize", "backend", "time_limit", "n_jobs")
-        },
+        **PathEstimator._constraints("lam", "cv", "standardize", "backend", "time_limit", "n_jobs"),
     }
     fit_intercept = True
     refit = False
@@ -118,32 +115,26 @@ class SparseLDA(BinaryClassifier):
         if self.lam is None and _end(self.path_) > self.path_.low[-1]:
             super()._follow(problem, _end(self.path_))
 
-    def _choose(self, X: Array, y: Array, groups: Any) -> None:
-        if self.lam is not None:
-            self._place(float(self.lam), "above")
-            return
-        curves, origin, ends = [], self._origin, [_end(self.path_)]
-        folds = self._folds(X, y, groups)
+    def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
+        folds, whole, origin = self._folds(X, y, groups), self.path_, self._origin
+        times = np.ones(len(y)) if self._counts is None else self._counts
         centres: list[Array] = []
 
         def tasks() -> Iterator[tuple[Any, str, dict[str, Any]]]:
             for train, _ in folds:
-                counts = None if self._counts is None else self._counts[train]
-                problem = self._pose(X[train], y[train], counts)
+                problem = self._pose(X[train], y[train], times[train])
                 centres.append(self._origin[0])
                 yield problem, "a fold", {}
 
+        curves, end = [], _end(whole)
         paths = solve_paths(tasks(), self.backend, None, effective_n_jobs(self.n_jobs))
         for k, path in enumerate(paths):
             test = folds[k][1]
-            ends.append(_end(path))
-            weights = 1.0 if self._counts is None else self._counts[test]
-            design = X[test] - centres[k]
-            curves.append(path_loss(path, design, y[test], MISCLASSIFICATION, weights))
+            end = max(end, _end(path))
+            rows = X[test] - centres[k]
+            curves.append(path_loss(path, rows, y[test], MISCLASSIFICATION, times[test]))
         self._origin = origin
-        parts = aligned(curves, max(ends), np.inf, also=float(self.path_.knots[0]))
-        total = np.sum([part.coefficients for part in parts], axis=0)
-        size = len(y) if self._counts is None else self._counts.sum()
-        self.curve_ = Curve(parts[0].low, np.inf, total / size)
+        sizes = [float(times[test].sum()) for _, test in folds]
+        _, self.curve_ = mean_curve(curves, sizes, whole, end)
         best = self.curve_.minimum()
-        self._place(best.lam, best.side)
+        return best.lam, best.side

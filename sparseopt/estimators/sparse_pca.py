@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    _fit_context,
-)
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
 
 from sparseopt.api import solve
-from sparseopt.estimators.base import spread
-from sparseopt.params import SolveParams
+from sparseopt.estimators.transformers import ComponentsTransformer
 from sparseopt.problems.base import Array
+from sparseopt.problems.component.deflation import deflated, variances
 from sparseopt.problems.component.problem import SparseComponent
 from sparseopt.problems.strs.problem import STRS
 
@@ -28,7 +23,7 @@ _MANY = 1000
 """Features beyond which S is not formed: variables are eliminated from X itself."""
 
 
-class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SparsePCA(ComponentsTransformer):
     r"""Components of at most k variables each that explain as much variance as such ones can.
 
     .. math:: \max_v v'Sv \quad\text{subject to}\quad \|v\|_2 = 1,\; \|v\|_0 \le k
@@ -78,12 +73,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        **ComponentsTransformer._parameter_constraints,
         "n_nonzeros": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "deflation": [StrOptions({"projection", "schur", "orthogonal"})],
         "standardize": ["boolean"],
-        "backend": [str, HasMethods("solve")],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
     }
 
     def __init__(
@@ -120,66 +113,30 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         n, d = X.shape
         if self.n_components > d:
             raise ValueError(f"n_components={self.n_components} is above n_features={d}")
-        self.mean_ = X.mean(axis=0)
-        self.scale_ = spread(X, np.ones(n), True) if self.standardize else np.ones(d)
-        Z = np.where(np.ptp(X, axis=0) > 0.0, (X - self.mean_) / self.scale_, 0.0)
+        Z = np.where(np.ptp(X, axis=0) > 0.0, self._standardised(X), 0.0)
         Z /= np.sqrt(n if self.standardize else n - 1)
         sizes = np.broadcast_to(self.n_nonzeros, (self.n_components,))
         self.results_: list[Any] = []
         vectors: list[Array] = []
         left = Z
         for size in sizes:
-            asked = SolveParams(time_limit=self.time_limit)
             k = min(int(size), d)
             many = d > _MANY
             problem = SparseComponent(X=left, d=k) if many else STRS(A=left.T @ left, d=k)
-            result = solve(problem, backend=self.backend, params=asked).raise_for_status()
+            result = solve(problem, backend=self.backend, time_limit=self.time_limit)
+            result.raise_for_status()
             v = np.asarray(result.x)
             v = v * np.sign(v[np.abs(v).argmax()])
             self.results_.append(result)
-            left = self._deflated(left, v, vectors)
+            left = deflated(left, v, vectors, self.deflation)
             vectors.append(v)
         self.components_ = np.array(vectors)
         self.verdict_ = [str(result.verdict) for result in self.results_]
         self.status_ = [str(result.status) for result in self.results_]
         self.bound_ = np.array([result.bound for result in self.results_], dtype=float)
         self.gap_ = np.array([result.gap for result in self.results_], dtype=float)
-        self._explain(Z)
-        return self
-
-    def _deflated(self, Z: Array, v: Array, before: list[Array]) -> Array:
-        """Return the data without what v explains: S = Z'Z is deflated with them."""
-        if self.deflation == "schur":
-            image = Z @ v
-            length = float(np.linalg.norm(image))
-            if length == 0.0:
-                return Z
-            image /= length
-            return np.asarray(Z - np.outer(image, image @ Z))
-        if self.deflation == "orthogonal" and before:
-            Q = np.linalg.qr(np.array(before).T)[0]
-            rest = v - Q @ (Q.T @ v)
-            norm = float(np.linalg.norm(rest))
-            v = rest / norm if norm > 1e-12 else np.zeros_like(v)
-        return np.asarray(Z - np.outer(Z @ v, v))
-
-    def _explain(self, Z: Array) -> None:
-        scores = Z @ self.components_.T
-        self.explained_variance_ = np.einsum("ij,ij->j", scores, scores)
-        adjusted = np.zeros(scores.shape[1])
-        root = np.diag(np.linalg.qr(scores)[1])
-        adjusted[: len(root)] = root**2
-        self.adjusted_variance_ = adjusted
+        self.explained_variance_, self.adjusted_variance_ = variances(Z, self.components_)
         total = float(np.einsum("ij,ij->", Z, Z)) or 1.0
         self.explained_variance_ratio_ = self.explained_variance_ / total
         self.adjusted_variance_ratio_ = self.adjusted_variance_ / total
-
-    def transform(self, X: Any) -> Array:
-        """Return the scores (X - mean_) / scale_ components_', shape (n, n_components)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return np.asarray((X - self.mean_) / self.scale_ @ self.components_.T)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
+        return self

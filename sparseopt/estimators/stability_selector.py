@@ -12,6 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
+from sparseopt.estimators.base import NeedsTarget
 from sparseopt.estimators.lad_lasso import LADLasso
 from sparseopt.problems.base import Array
 from sparseopt.selection.stability import stability_selection
@@ -19,7 +20,7 @@ from sparseopt.selection.stability import stability_selection
 __all__ = ["StabilitySelector"]
 
 
-class StabilitySelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class StabilitySelector(NeedsTarget, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Stability selection over exact paths, as a transformer that keeps the stable variables.
 
     Parameters
@@ -121,6 +122,5 @@ class StabilitySelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags

@@ -120,6 +120,11 @@ class QuantilePath(PathResult):
             raise ParamError(f"the path's basis at the level {value:g} is singular") from error
         return nu
 
+    def bound_at(self, value: float) -> float:
+        """Return y'nu at a level, with the multipliers within their bounds."""
+        nu = np.clip(self.dual_at(value), (value - 1.0) * self.counts, value * self.counts)
+        return float(self.y @ nu)
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each segment: its levels and coefficients (needs pandas)."""
         import pandas as pd

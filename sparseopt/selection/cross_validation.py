@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sparseopt.backend import Backend, Progress
-from sparseopt.errors import ParamError, SparseOptError
-from sparseopt.paths.parametric import ParametricPath
+from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Result
 from sparseopt.selection.choice import Selection
-from sparseopt.selection.curve import Curve, aligned
+from sparseopt.selection.curve import Curve, mean_curve
 from sparseopt.selection.folds import Fold, make_folds
 from sparseopt.selection.losses import Loss, named_loss
 from sparseopt.selection.path_loss import path_loss
@@ -240,7 +239,9 @@ def cross_validate(
         if path.stopped_by != "lam_min":
             notes.append(f"the path of fold {k} ends at {totals[-1].end:g}: {path.stopped_by}")
     sizes = [float(weights[test].sum()) for _, test in pairs]
-    curves, mean = _mean(totals, sizes, exact_path(whole), lam_min)
+    parts, mean = mean_curve(totals, sizes, exact_path(whole), lam_min)
+    shares = zip(parts, sizes, strict=True)
+    curves = [Curve(part.low, mean.top, part.coefficients / size) for part, size in shares]
     best = mean.minimum()
     outcome = CVResult(
         by="cv",
@@ -274,27 +275,6 @@ def _tell(
     if on_progress is not None:
         seconds = time.perf_counter() - begin
         on_progress(Progress(seconds, f"fold {done + 1} of {count}", done / count))
-
-
-def _mean(
-    totals: Sequence[Curve], sizes: Sequence[float], whole: ParametricPath, lam_min: float | None
-) -> tuple[list[Curve], Curve]:
-    """Return each fold's mean error and the mean error of all, over the range they share."""
-    end = max(float(whole.low[-1]), lam_min or 0.0, *(curve.end for curve in totals))
-    top = min(float(whole.high[0]), *(curve.top for curve in totals))
-    if end > top:
-        raise SparseOptError(
-            f"the paths of the folds have no lam in common: one ends at {end:g}, above {top:g}, "
-            "where another begins"
-        )
-    # Above its first knot the whole data's model is the null model, as those of the folds.
-    parts = aligned(totals, end, top, also=float(whole.knots[0]))
-    total = np.sum([part.coefficients for part in parts], axis=0)
-    mean = Curve(parts[0].low, top, total / sum(sizes))
-    return [
-        Curve(part.low, top, part.coefficients / size)
-        for part, size in zip(parts, sizes, strict=True)
-    ], mean
 
 
 def _within_one_error(outcome: CVResult) -> CVResult:

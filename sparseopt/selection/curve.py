@@ -9,10 +9,11 @@ from typing import Literal, Self
 
 import numpy as np
 
-from sparseopt.errors import ParamError
+from sparseopt.errors import ParamError, SparseOptError
+from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 
-__all__ = ["Curve", "Minimum", "aligned", "lowest"]
+__all__ = ["Curve", "Minimum", "aligned", "lowest", "mean_curve"]
 
 _ABOVE = 0.05
 _TIE = 1e-12
@@ -222,3 +223,43 @@ def _roots(a: float, b: float, c: float) -> list[float]:
         return [-c / b]
     q = -0.5 * (b + math.copysign(math.sqrt(max(b * b - 4.0 * a * c, 0.0)), b))
     return [q / a] if q == 0.0 else [q / a, c / q]
+
+
+def mean_curve(
+    totals: Sequence[Curve], sizes: Sequence[float], whole: ParametricPath, lam_min: float | None
+) -> tuple[list[Curve], Curve]:
+    """Return the mean error of all folds, over the range that they share with the whole data.
+
+    Parameters
+    ----------
+    totals : sequence of Curve
+        The error of each fold's test part, summed over its observations.
+    sizes : sequence of float
+        The weight of each test part.
+    whole : ParametricPath
+        Of all observations.
+    lam_min : float, optional
+        Where the range ends, unless it ends above.
+
+    Returns
+    -------
+    parts : list of Curve
+        `totals` over that range, with the breakpoints of all.
+    mean : Curve
+
+    Raises
+    ------
+    SparseOptError
+        When the paths have no lam in common.
+    """
+    end = max(float(whole.low[-1]), lam_min or 0.0, *(curve.end for curve in totals))
+    top = min(float(whole.high[0]), *(curve.top for curve in totals))
+    if end > top:
+        raise SparseOptError(
+            f"the paths of the folds have no lam in common: one ends at {end:g}, above {top:g}, "
+            "where another begins"
+        )
+    # Above its first knot the whole data's model is the null model, as those of the folds.
+    parts = aligned(totals, end, top, also=float(whole.knots[0]))
+    total = np.sum([part.coefficients for part in parts], axis=0)
+    return parts, Curve(parts[0].low, top, total / sum(sizes))

@@ -184,25 +184,24 @@ def test_every_shipped_suite_is_valid(name: str) -> None:
 
 
 def test_models_of_data_sets() -> None:
-    from sklearn.datasets import load_breast_cancer, load_wine
-
+    data = pytest.importorskip("sklearn.datasets", reason="needs scikit-learn")
     kinds = {"dantzig": "dantzig-selector", "lad": "lad-lasso", "svm": "l1-svm"}
-    Z = load_breast_cancer().data
+    Z = data.load_breast_cancer().data
     Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
     for model, kind in kinds.items():
         problem = design_problem("dataset", 0, {"data": "breast-cancer", "model": model})
         assert problem.kind == kind and problem.fit_intercept
         np.testing.assert_allclose(problem.X, Z, atol=1e-12)
         # The largest class is that of the benign tumours, which scikit-learn calls 1.
-        assert problem.y.tolist() == (2.0 * load_breast_cancer().target - 1.0).tolist()
+        assert problem.y.tolist() == (2.0 * data.load_breast_cancer().target - 1.0).tolist()
     component = design_problem("dataset", 0, {"data": "wine", "model": "component", "d": 4})
-    np.testing.assert_allclose(component.A, np.corrcoef(load_wine().data.T), atol=1e-12)
+    np.testing.assert_allclose(component.A, np.corrcoef(data.load_wine().data.T), atol=1e-12)
     graph = design_problem("dataset", 0, {"data": "digits", "model": "graph", "d": 4})
     # Three pixels of the digits are always empty.
     assert graph.X.shape == (1797, 61) and graph.candidates.sizes.tolist() == [4] * 61
-    for data, model in (("diabetes", "ridge"), ("linnerud", "lad")):
+    for name, model in (("diabetes", "ridge"), ("linnerud", "lad")):
         with pytest.raises(ParamError, match="dantzig, lad or svm"):
-            design_problem("dataset", 0, {"data": data, "model": model})
+            design_problem("dataset", 0, {"data": name, "model": model})
 
 
 def test_a_share_of_the_first_lam(tmp_path: Path) -> None:

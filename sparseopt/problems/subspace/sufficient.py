@@ -138,6 +138,39 @@ class SufficientReduction(SubspaceProblem):
         Y = self.targets
         return float(self.ridge * np.vdot(Y, cho_solve(cho_factor(K, lower=True), Y)))
 
+    def unexplained(self, x: Array, X: Array, y: Array) -> float:
+        """Return the squared error of the regression at other points, over their variance.
+
+        Parameters
+        ----------
+        x : array of shape (n, k)
+            A basis: the regression is that of this problem on its coordinates.
+        X : array of shape (M, n)
+        y : array of shape (M,)
+
+        Returns
+        -------
+        float
+            0 where all of y is predicted; above 1 where its mean would be closer. Of a
+            classification, for the indicators of the classes.
+        """
+        from scipy.spatial.distance import cdist
+
+        assert self.bandwidth is not None
+        Y, truth = self.y[:, None], np.asarray(y)[:, None]
+        if self.task == "classification":
+            classes = np.unique(self.y)
+            Y, truth = 1.0 * (classes == Y), 1.0 * (classes == truth)
+        W = self.basis(x) / self.bandwidth
+        Z, others = self.X @ W, X @ W
+        K, across = (np.exp(-cdist(each, Z, "sqeuclidean") / 2.0) for each in (Z, others))
+        means, middle = K.mean(axis=0), Y.mean(axis=0)
+        centred = K - means - means[:, None] + means.mean()
+        centred[np.diag_indices_from(centred)] += len(K) * self.ridge
+        error = truth - middle - (across - means) @ np.linalg.solve(centred, Y - middle)
+        spread = float(np.sum((truth - truth.mean(axis=0)) ** 2))
+        return float(np.sum(error**2)) / max(spread, np.finfo(float).tiny)
+
     def objective_scale(self, x: Array, lam: float | None = None) -> float:
         """Return 1: what is explained is a difference from it."""
         return 1.0

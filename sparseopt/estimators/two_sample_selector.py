@@ -1,4 +1,4 @@
-"""Two samples: the variables that differ, and whether they do."""
+"""The variables in which two samples differ."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from sparseopt.api import with_verdict
 from sparseopt.estimators.base import TwoClasses
 from sparseopt.problems.base import Array
-from sparseopt.two_sample.procedure import two_sample_test
 from sparseopt.two_sample.selecting import Method, automatic_lam, choose
 
-__all__ = ["TwoSampleSelector", "TwoSampleTest"]
+__all__ = ["TwoSampleSelector"]
 
 
 class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -119,83 +118,3 @@ class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: igno
     def _get_support_mask(self) -> Array:
         check_is_fitted(self)
         return np.asarray(self.support_)
-
-
-class TwoSampleTest(TwoSampleSelector):
-    """Whether two classes differ: selection on one part of the data, permutations on the other.
-
-    The parameters of :class:`TwoSampleSelector`, with "none" as a `selection` (all variables, and
-    every observation is tested), and
-
-    Parameters
-    ----------
-    alpha : float, default 0.05
-    n_permutations : int, default 999
-    split : float, default 0.5
-        The share of each class that the selection gets.
-
-    Attributes
-    ----------
-    pvalue_, statistic_ : float
-    reject_ : bool
-    test_ : sparseopt.two_sample.TwoSampleTest
-    weights_, support_, classes_, n_features_in_, feature_names_in_
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sparseopt.estimators import TwoSampleTest
-    >>> data = load_iris(as_frame=True)
-    >>> two = data.target > 0
-    >>> TwoSampleTest(n_variables=2).fit(data.data[two], data.target[two]).pvalue_
-    0.001
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TwoSampleSelector._parameter_constraints,
-        "selection": [StrOptions({"strs", "quadratic", "gaussian", "none"})],
-        "alpha": [Interval(Real, 0, 1, closed="neither")],
-        "n_permutations": [Interval(Integral, 1, None, closed="left")],
-        "split": [Interval(Real, 0, 1, closed="neither")],
-    }
-
-    def __init__(
-        self,
-        *,
-        n_variables: int = 3,
-        selection: str = "strs",
-        alpha: float = 0.05,
-        n_permutations: int = 999,
-        split: float = 0.5,
-        backend: Any = "auto",
-        time_limit: float | None = 60.0,
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(
-            n_variables=n_variables,
-            selection=selection,
-            backend=backend,
-            time_limit=time_limit,
-            random_state=random_state,
-        )
-        self.alpha = alpha
-        self.n_permutations = n_permutations
-        self.split = split
-
-    def _select(self, one: Array, two: Array) -> None:
-        names = getattr(self, "feature_names_in_", None)
-        self.test_ = two_sample_test(
-            one,
-            two,
-            self.selection,
-            d=min(int(self.n_variables), one.shape[1]),
-            alpha=float(self.alpha),
-            n_permutations=int(self.n_permutations),
-            split=float(self.split),
-            seed=int(self.random_state),
-            names=None if names is None else list(names),
-            backend=self.backend,
-            time_limit=self.time_limit,
-        )
-        self.weights_, self.reject_ = self.test_.z, self.test_.reject
-        self.pvalue_, self.statistic_ = self.test_.p_value, self.test_.statistic
