@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -102,6 +103,37 @@ def test_a_graph_is_the_librarys(cls, loss):
     np.testing.assert_allclose(
         model.at(6).coef_.toarray(), cls(candidates=4, budget=6).fit(X).coef_.toarray(), atol=1e-9
     )
+
+
+def test_graphs_of_every_budget_are_those_of_all_neighbourhoods():
+    X = WINE.data.to_numpy()[:, :4]
+    centred, spins = X - X.mean(axis=0), np.where(X.mean(axis=0) < X, 1.0, -1.0)
+    others = [[k for k in range(4) if k != j] for j in range(4)]
+
+    def share(j, S):
+        rest = centred[:, j] - centred[:, S] @ np.linalg.lstsq(centred[:, S], centred[:, j])[0]
+        return rest @ rest / (centred[:, j] @ centred[:, j])
+
+    def logistic(j, S):
+        if not S:
+            return 1.0
+        peer = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, max_iter=1000)
+        logits = spins[:, j] * peer.fit(spins[:, S], spins[:, j]).decision_function(spins[:, S])
+        return np.logaddexp(0.0, -logits).mean() / np.log(2.0)
+
+    for cls, loss in ((GaussianGraphL0, share), (IsingGraphL0, logistic)):
+        best = np.array([0.0] + [np.inf] * 12)
+        for j in range(4):
+            tables = [min(loss(j, list(S)) for S in combinations(others[j], k)) for k in range(4)]
+            best = np.array(
+                [
+                    min(best[K - k] + tables[k] if k <= K else np.inf for k in range(4))
+                    for K in range(13)
+                ]
+            )
+        model = cls(candidates=3, budget=0).fit(X)
+        found = np.array([model.at(K).objective_ for K in range(13)])
+        np.testing.assert_allclose(found, np.minimum.accumulate(best), rtol=1e-8)
 
 
 def test_a_constant_column_has_no_neighbours():

@@ -110,6 +110,21 @@ def test_sparse_lda_is_the_linear_program(lam):
     assert model.decision_function(middle[None])[0] == pytest.approx(0.0, abs=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("model", "X", "y", "fitted"),
+    [
+        (DifferentialNetwork(lam=0.1), IRIS.data[50:], IRIS.target[50:], "difference_"),
+        (MatrixDantzig(lam=0.5), *load_linnerud(return_X_y=True), "coef_"),
+        (SparseLDA(lam=0.05), CANCER[:, :7], MALIGN, "coef_"),
+    ],
+)
+def test_at_another_lam_is_a_fresh_fit(model, X, y, fitted):
+    lam = 4.0 * model.lam
+    other, fresh = model.fit(X, y).at(lam), clone(model).set_params(lam=lam).fit(X, y)
+    np.testing.assert_allclose(getattr(other, fitted), getattr(fresh, fitted), rtol=1e-9, atol=1e-9)
+    assert other.objective_ == pytest.approx(fresh.objective_, rel=1e-10)
+
+
 @pytest.mark.thorough
 def test_sparse_lda_compares_all_lam():
     X = CANCER[:, ::2]

@@ -8,9 +8,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import QuantileRegressor
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
 from sparseopt import estimators
 from sparseopt.estimators import (
@@ -51,6 +52,15 @@ def test_the_solution_changes_at_its_levels_alone():
     assert (
         predicted.shape == (60, 3) and (predicted.mean(axis=0)[1:] > predicted.mean(0)[:-1]).all()
     )
+
+
+@pytest.mark.parametrize("lam", [0.0, 20.0])
+def test_another_level_is_a_fresh_fit(lam):
+    process = QuantileProcess(lam=lam).fit(X[:80, :3], Y[:80])
+    other, fresh = process.at(0.83), QuantileProcess(lam=lam, quantile=0.83).fit(X[:80, :3], Y[:80])
+    np.testing.assert_allclose(other.coef_, fresh.coef_, rtol=1e-12)
+    assert other.objective_ == pytest.approx(fresh.objective_, rel=1e-12)
+    assert other.bound_ == pytest.approx(other.objective_, rel=1e-9)
 
 
 def test_weights_of_the_process_are_rows():
@@ -113,6 +123,49 @@ def test_l1_svc_is_the_linear_program(lam):
     assert model.classes_.tolist() == ["benign", "malign"]
     assert model.coef_.shape == (1, d) and model.intercept_.shape == (1,)
     np.testing.assert_allclose(model.at(2 * lam).coef_, L1SVC(lam=2 * lam).fit(rows, y).coef_)
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0])
+def test_l1_svc_in_the_units_of_linear_svc_is_as_good(C):
+    # Where |theta_j| is divided by that of LinearSVC, the subgradients of both penalties agree.
+    rows, y = load_breast_cancer(return_X_y=True)
+    rows, y = rows[:150, :6], y[:150]
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    plain = {"fit_intercept": False}
+    peer = LinearSVC(C=C, loss="hinge", tol=1e-12, max_iter=10**6, **plain).fit(rows, y)
+    signs, size = np.where(y == 1, 1.0, -1.0), np.abs(peer.coef_[0])
+    value = np.maximum(1.0 - signs * peer.decision_function(rows), 0.0).sum() + size @ size / C
+    model = L1SVC(lam=1.0 / C, standardize=False, **plain).fit(rows / size, y)
+    assert model.objective_ == pytest.approx(value, rel=1e-8)
+    assert model.bound_ == pytest.approx(value, rel=1e-8)
+
+
+def test_the_limits_of_l1_svc():
+    data, y = load_breast_cancer(return_X_y=True)
+    rows, y, signs = data[:150, :3], y[:150], np.where(y[:150] == 1, 1.0, -1.0)
+    # From some lam on only the larger class is seen; at 0 nothing is but the loss.
+    large = L1SVC(lam=1e9).fit(rows, y)
+    assert not large.coef_.any() and large.objective_ == 2.0 * min(
+        (signs > 0).sum(), (signs < 0).sum()
+    )
+    margin = signs[:, None] * np.hstack([rows, np.ones((150, 1))])
+    free = [(None, None)] * 4 + [(0, None)] * 150
+    cost = np.append(np.zeros(4), np.ones(150))
+    least = linprog(cost, A_ub=-np.hstack([margin, np.eye(150)]), b_ub=-np.ones(150), bounds=free)
+    assert L1SVC(lam=0.0).fit(rows, y).objective_ == pytest.approx(least.fun, rel=1e-8)
+    # Separable classes: the largest margin in the norm of the largest coordinate.
+    iris = load_iris()
+    rows, signs = iris.data[:100], np.where(iris.target[:100] == 1, 1.0, -1.0)
+    model = L1SVC(lam=1e-6, standardize=False).fit(rows, signs)
+    margin = signs[:, None] * np.hstack([rows, -rows, np.ones((100, 1))])
+    widest = linprog(
+        np.append(np.ones(8), 0.0),
+        A_ub=-margin,
+        b_ub=-np.ones(100),
+        bounds=[(0, None)] * 8 + [(None, None)],
+    )
+    assert np.abs(model.coef_).sum() == pytest.approx(widest.fun, rel=1e-8)
+    assert model.score(rows, signs) == 1.0
 
 
 def test_stability_selection_is_the_librarys():
