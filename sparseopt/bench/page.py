@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from sparseopt.bench.records import read_records, write_summary
@@ -152,8 +152,18 @@ def rewritten(page: Path) -> str:
             lines = _sections(report)["Environment"].splitlines()
             machines |= dict.fromkeys(line for line in lines if line.startswith("- "))
     if machines and f"<!-- begin {_MACHINE} -->" in text:
-        text = replaced(text, _MACHINE, "\n".join(machines))
+        text = replaced(text, _MACHINE, "\n".join(_merged(machines)))
     return text
+
+
+def _merged(machines: Iterable[str]) -> list[str]:
+    """Return descriptions of machines; those that differ in the commit alone as one with all."""
+    commits: dict[str, list[str]] = {}
+    for line in machines:
+        version = re.search(r"\(\S+\)(?=; numpy)", line)
+        commit = version.group() if version else ""
+        commits.setdefault(line.replace(commit, "()", 1), []).append(commit.strip("()"))
+    return [line.replace("()", f"({', '.join(found)})", 1) for line, found in commits.items()]
 
 
 def _folder(name: str, commands: Sequence[Sequence[str]]) -> Path:
