@@ -10,16 +10,15 @@ from fractions import Fraction
 from .algebra import positive, rounded, semidefinite, sparse, triangle, unpacked
 from .files import Table
 from .rationals import ONE, ZERO, exact, exacts, root_up
+from .standard import Conditions, standardise
 from .verdicts import CONIC, GAP, OBJECTIVE, Clock, Empty, Refuted, Unproven
 
 
 def check_misdp(header, arrays, result):
-    if "indicators_a" in arrays or "indicators_a.indptr" in arrays:
-        raise Unproven("indicator constraints are not covered")
-    if "Q" in arrays or "Q.indptr" in arrays:
-        raise Unproven("quadratic objectives of mixed-integer programs are not covered")
     problem = Conic(header, arrays)
     certificate = result["certificate"]
+    if problem.extra and certificate and certificate["kind"] != "misdp-leaves":
+        raise Unproven("of problems with indicators or a quadratic objective leaves are covered")
     if certificate and (result["status"], certificate["kind"]) == ("unbounded", "ray"):
         return problem.unbounded(*(exacts(certificate["arrays"][k].values) for k in ("x", "ray")))
     if certificate is None or certificate["kind"] not in ("misdp-leaves", "rank-one-leaves"):
@@ -28,7 +27,7 @@ def check_misdp(header, arrays, result):
     bound, text = None, "infeasible, proven"
     if not infeasible:
         value, off = problem.point(exacts(result["x"].values))
-        unit = max(max(map(abs, problem.c)), abs(problem.offset), abs(value))
+        unit = max(problem.scale, abs(value))
         objective, bound = exact(result["objective"]), exact(result["bound"])
         if abs(objective - value) > Fraction(OBJECTIVE) * unit:
             raise Refuted(f"the objective is off by {float(objective - value):.3g}")
@@ -39,6 +38,8 @@ def check_misdp(header, arrays, result):
             raise Refuted("objective and bound do not meet")
         text = f"optimal up to the gap stated; x is off by {float(off):.2g} of its units"
     tables = certificate["arrays"]
+    if problem.extra:
+        standardise(problem, tables)
     if "merged_into" in tables or "merged_times" in tables:
         problem.merge(*(tables[f"merged_{name}"].values for name in ("into", "times")))
     prove = problem.rank_one if certificate["kind"] == "rank-one-leaves" else problem.leaves
@@ -53,7 +54,8 @@ class Conic:
         self.sign = -1 if header["sense"] == "max" else 1
         self.c = [self.sign * v for v in exacts(arrays["c"].values)]
         self.offset = self.sign * exact(header["params"].get("offset", 0.0))
-        self.scale = max(*map(abs, self.c), abs(self.offset))
+        self.extra, self.charge, self.conditional = Conditions(arrays, self.sign), ZERO, []
+        self.scale = max(*map(abs, self.c), abs(self.offset), self.extra.steepest)
         n = len(self.c)
 
         def numbers(name, count, word=None):
@@ -82,6 +84,14 @@ class Conic:
                 (self.cones if name == "cones" else self.blocks).append(part)
                 begin += length
 
+    def insert(self, at, forms, constants):
+        """Put forms in front of the place `at`, which cones and blocks behind it give way to."""
+        self.forms[at:at], self.constants[at:at] = forms, constants
+        for parts in (self.cones, self.blocks):
+            for k, (places, *rest) in enumerate(parts):
+                step = len(forms) if places.start >= at else 0
+                parts[k] = (range(places.start + step, places.stop + step), *rest)
+
     def values(self, x):
         return [
             sum((a * x[j] for j, a in form.items()), g)
@@ -90,14 +100,17 @@ class Conic:
 
     def unit(self, places):
         """The least of the largest coefficients of the continuous variables, and the constant."""
+        constant = max((abs(self.constants[i]) for i in places), default=ZERO)
+        return self.unit_of([self.forms[i] for i in places], constant)
+
+    def unit_of(self, forms, *ends):
         tops = {}
-        for i in places:
-            for j, a in self.forms[i].items():
+        for form in forms:
+            for j, a in form.items():
                 if j not in self.integer:
                     tops[j] = max(tops.get(j, ZERO), abs(a))
         unit = min(tops.values(), default=Fraction(1e-5))
-        constant = max((abs(self.constants[i]) for i in places), default=ZERO)
-        return min(unit, constant) if constant else unit
+        return min([unit, *(abs(end) for end in ends if end)])
 
     def point(self, x):
         """The objective of x with its integers rounded, and its violation in units."""
@@ -109,7 +122,13 @@ class Conic:
         h = self.values(x)
         for value, low, high, unit in [
             *zip(x, self.low, self.high, [ONE] * len(x), strict=True),
-            *((h[i], self.row_low[i], self.row_high[i], self.row_unit(i)) for i in range(self.m)),
+            *(
+                (sum((a * x[j] for j, a in form.items()), ZERO), *ends, self.unit_of([form], *ends))
+                for form, *ends in [
+                    *zip(self.forms[: self.m], self.row_low, self.row_high, strict=True),
+                    *self.extra.held(x),
+                ]
+            ),
         ]:
             off = max(
                 low - value if low is not None else ZERO, value - high if high is not None else ZERO
@@ -147,7 +166,7 @@ class Conic:
         if worst > CONIC:
             raise Refuted(f"x is infeasible: off by {float(worst):.3g} of a unit")
         value = sum(a * b for a, b in zip(self.c, x, strict=True)) + self.offset
-        return self.sign * value, worst
+        return self.sign * (value + self.extra.value(x)), worst
 
     def unbounded(self, x, ray):
         """From a feasible point a direction improves the objective, and leaves no constraint."""
@@ -171,10 +190,6 @@ class Conic:
             if not semidefinite(unpacked([moves[i] for i in places], size)):
                 raise Unproven("the ray leaves a semidefinite cone, if only by rounding")
         return f"unbounded: a feasible point and a ray that improves by {-float(step):.6g} a step"
-
-    def row_unit(self, i):
-        ends_ = [abs(e) for e in (self.row_low[i], self.row_high[i]) if e]
-        return min([self.unit([i]), *ends_])
 
     def merge(self, into, times):
         """Put Y = sum t_j x_j in the place of integers whose columns are exactly t_j times one."""
@@ -265,8 +280,8 @@ class Conic:
                     if low is None:
                         break
                 found = self.bound(dual, low, high, bool(farkas[k]))
-                if found is not None and step and not farkas[k]:
-                    found = step * math.ceil(found / step)
+                if found is not None and not farkas[k]:
+                    found = step * math.ceil(found / step) if step else found - self.charge
                 if found is not None and (found > 0 if farkas[k] else found >= target):
                     break
             else:
@@ -454,7 +469,7 @@ class Conic:
         return constant
 
     def tighten(self, low, high, bound, steps=1000):
-        """Bounds that rows, the cutoff, diagonals and two-by-two minors imply; None if empty."""
+        """Bounds that rows, the cutoff, cones and two-by-two minors imply; None if empty."""
         forms = [
             (form, g, a, b)
             for form, g, a, b in zip(
@@ -467,7 +482,7 @@ class Conic:
                     {j: a for j, a in enumerate(self.c) if a},
                     ZERO,
                     None,
-                    self.sign * bound - self.offset,
+                    self.sign * bound - self.offset + self.charge,
                 )
             )
         entries, minors = {}, []
@@ -476,16 +491,19 @@ class Conic:
             for i, (a, b) in zip(places, triangle(size), strict=True):
                 entries[i] = [ZERO if a == b else None, None]
                 if a != b:
-                    minors.append((i, diagonal[a], diagonal[b]))
+                    minors.append((i, diagonal[a], diagonal[b], 1))
         for places, _, rotated in self.cones:
+            heads = 2 if rotated else 1
             for k, i in enumerate(places):
-                entries[i] = [ZERO if k < (2 if rotated else 1) else None, None]
+                entries[i] = [ZERO if k < heads else None, None]
+                if k >= heads:
+                    minors.append((i, places[0], places[heads - 1], heads))
         for _ in range(12):
             changed = False
-            for i, two, three in minors:
+            for i, two, three, factor in minors:
                 tops = [self.most(k, low, high) for k in (two, three)]
                 if None not in tops:
-                    top = root_up(max(tops[0], ZERO) * max(tops[1], ZERO))
+                    top = root_up(factor * max(tops[0], ZERO) * max(tops[1], ZERO))
                     entries[i] = [-top, top]
             some = [(self.forms[i], self.constants[i], *ends_) for i, ends_ in entries.items()]
             for form, g, a, b in [*forms, *some]:
@@ -501,6 +519,9 @@ class Conic:
             for j in self.integer:
                 low[j] = low[j] if low[j] is None else Fraction(math.ceil(low[j]))
                 high[j] = high[j] if high[j] is None else Fraction(math.floor(high[j]))
+            for binary, column in self.conditional:
+                high[column] = ZERO if low[binary] == 1 else high[column]
+                high[binary] = ZERO if low[column] > 0 else high[binary]
             if any(
                 a is not None and b is not None and a > b for a, b in zip(low, high, strict=True)
             ):

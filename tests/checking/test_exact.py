@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attacks import lies
+from conditional_misdps import draw_conditional
 from random_models import BOUNDED, case
 from segment_attacks import forgeries, merged
 from small_misdps import draw
@@ -31,7 +32,6 @@ from sparseopt.problems import (
     DantzigSelector,
     DifferentialNetwork,
     EmbeddingFit,
-    IndicatorConstraint,
     KernelSelection,
     L0GraphicalModel,
     LADLasso,
@@ -195,20 +195,9 @@ def test_an_eliminated_intercept_is_proven(tmp_path, scale):
 @pytest.mark.parametrize("name", first(3, ("tables", "lp point", "strs", *CASES, *OTHERS)))
 def test_no_lie_is_proven(tmp_path, name):
     problem, result = solved(name) if name in CASES else answered(name)
-    proven, count = [], 0
-    for attack, lie in lies(problem, result):
-        # Those are not covered, as the program says.
-        if attack.startswith(("a trace", "names")):
-            continue
-        try:
-            found, _ = verdict(tmp_path, problem, lie)
-        except (TypeError, ValueError, KeyError, exact.Unreadable):
-            continue
-        count += 1
-        if found == "proven":
-            proven.append(attack)
-    assert proven == []
-    assert count > 20
+    found = {attack: judged(tmp_path) for attack, judged in _readable(problem, result)}
+    assert [attack for attack, word in found.items() if word == "proven"] == []
+    assert sum(word != "unreadable" for word in found.values()) > 20
 
 
 def test_segments_that_are_right_at_both_ends_only_are_not_proven(tmp_path):
@@ -348,18 +337,46 @@ def test_merged_integers(tmp_path):
         assert verdict(tmp_path, problem, result.with_changes(certificate=false))[0] != "proven"
 
 
-def test_what_it_does_not_cover_of_integer_programs(tmp_path):
-    """Indicators and quadratic objectives are named; of several solutions the best is proven."""
+def test_other_solutions_of_integer_programs_are_not_covered(tmp_path):
     plain = MISDP(c=[1.0, -1.0], lower=[0.0, 0.0], upper=[1.0, 3.0], integer=[0, 1])
-    for changes, word in (
-        ({"indicators": [IndicatorConstraint(0, [0.0, 1.0], upper=1.0)]}, "indicator"),
-        ({"Q": np.eye(2)}, "quadratic"),
-    ):
-        problem = plain.with_changes(**changes)
-        result = sparseopt.solve(problem, backend="misdp-bnb")
-        assert result.verdict == "verified"
-        found, why = verdict(tmp_path, problem, result)
-        assert found == "unproven" and word in why
     result = sparseopt.solve(plain, backend="misdp-bnb", options={"solutions": 3})
     found, why = verdict(tmp_path, plain, result)
     assert found == "proven" and "its other solutions are not covered" in why
+
+
+@pytest.mark.parametrize("seed", first(3, range(1, 12)))
+def test_indicators_and_quadratic_objectives(tmp_path, seed):
+    problem = draw_conditional(seed)
+    result = sparseopt.solve(problem, backend="misdp-bnb")
+    found, why = verdict(tmp_path, problem, result)
+    # What nothing bounds but rules that it does not have is left.
+    assert found == ("unproven" if seed == 3 else "proven"), why
+    if result.status is not Status.OPTIMAL:
+        return
+    believed = [name for name, lie in _readable(problem, result) if lie(tmp_path) == "proven"]
+    assert believed == []
+
+
+@pytest.mark.parametrize("seed", first(2, range(12)))
+def test_points_that_break_an_indicator_are_refuted(tmp_path, seed):
+    problem = draw_conditional(seed)
+    free = problem.with_changes(indicators=())
+    result = sparseopt.solve(free, backend="misdp-bnb")
+    if result.x is None or problem.residuals(result.x)["indicators"] < 1e-3:
+        pytest.skip("the best point without the indicators satisfies them")
+    lie = replace(result, problem=problem, fingerprint=problem.fingerprint())
+    assert verdict(tmp_path, problem, lie)[0] == "refuted"
+
+
+def _readable(problem, result):
+    """Yield lies that are covered, as functions that give the verdict."""
+    for name, lie in lies(problem, result):
+        if not name.startswith(("a trace", "names")):
+
+            def judged(folder, lie=lie):
+                try:
+                    return verdict(folder, problem, lie)[0]
+                except (TypeError, ValueError, KeyError, exact.Unreadable):
+                    return "unreadable"
+
+            yield name, judged
