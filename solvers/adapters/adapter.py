@@ -46,7 +46,9 @@ class Adapter(Backend):
     reach: ClassVar[float] = np.inf
     vendor: ClassVar[str] = ""
     factorises = True
-    families: ClassVar[frozenset[str]] = frozenset({"parametric", "budget", "misdp", "strs"})
+    families: ClassVar[frozenset[str]] = frozenset(
+        {"parametric", "budget", "misdp", "strs", "subset"}
+    )
     features: ClassVar[frozenset[Feature]] = frozenset(
         {
             Feature.EXACT,

@@ -57,7 +57,7 @@ class Mosek(Adapter):
     requires: ClassVar[tuple[str, ...]] = ("mosek",)
     extra: ClassVar[str | None] = "mosek"
     semidefinite: ClassVar[bool] = True
-    families: ClassVar[frozenset[str]] = Adapter.families - {"strs"}
+    families: ClassVar[frozenset[str]] = Adapter.families - {"strs", "subset"}
 
     def license_status(self) -> str:
         """Return whether there is a licence."""

@@ -46,8 +46,8 @@ def subset_samples(rng: np.random.Generator) -> FamilySamples:
     ):
         best = best_of_all_supports(each)
         samples.append(Sample(name, each, {}, best, known_by="all supports"))
-    X = rng.normal(size=(40, 300))
-    large = SparseRegression(X, rng.normal(size=40), k=12, ridge=0.5)
+    X = rng.normal(size=(40, 90))
+    large = SparseRegression(X, rng.normal(size=40), k=10, ridge=0.5)
     return FamilySamples(
         samples=tuple(samples), large=(Sample("large", large),), invalid=_without_ridge
     )
