@@ -20,12 +20,14 @@ from sparseopt.checking.evidence import Malformed, same_numbers
 from sparseopt.checking.parametric.point import feasibility_doubt, primal_point
 from sparseopt.checking.parametric.precise import PreciseMatrix
 from sparseopt.checking.parametric.segments import OF_X, verify_segments
+from sparseopt.checking.parametric.tables import CodeTables
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, OBJECTIVE
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
+from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result
 
@@ -72,11 +74,12 @@ def verify_columns(
     one = problem.column(0)
     common, row_kinks = one.canonical(), problem.row_kinks()
     matrix = PreciseMatrix(common.A)
+    tables = CodeTables(Pieces.concatenate(common.phi, common.psi))
     for i, (column, part) in enumerate(zip(path.columns, parts, strict=True)):
         inner = Findings()
         own = replace(common, psi=replace(common.psi, kink=row_kinks[i]))
         of_column = _of_column(result, column)
-        verify_segments(one, own, of_column, part, inner, matrix, doubtful)
+        verify_segments(one, own, of_column, part, inner, matrix, doubtful, tables)
         findings.adopt(inner, f"column {i}")
         if findings.refuted:
             return

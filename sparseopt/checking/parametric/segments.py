@@ -59,6 +59,7 @@ def verify_segments(
     findings: Findings,
     exact: PreciseMatrix | None = None,
     doubtful_end: bool | None = None,
+    tables: CodeTables | None = None,
 ) -> None:
     """Verify a path and all that the result states about it.
 
@@ -83,6 +84,8 @@ def verify_segments(
     doubtful_end : bool, optional
         Whether the point at the end is to be proven in 106 bits. Default: where it seems to be
         infeasible by rounding; its kernel is solved anew in any case.
+    tables : CodeTables, optional
+        Those of a program that differs in the constants of a few kinks. They are changed.
 
     Raises
     ------
@@ -93,7 +96,10 @@ def verify_segments(
         return
     findings.cover("path", "duals")
     pieces = Pieces.concatenate(program.phi, program.psi)
-    tables = CodeTables(pieces)
+    if tables is None:
+        tables = CodeTables(pieces)
+    else:
+        tables.move(pieces)
     layout = read_layout(certificate, tables.last_codes)
     stored = read_path(program, result.path)
     if not (np.array_equal(layout.low, stored.low) and np.array_equal(layout.high, stored.high)):

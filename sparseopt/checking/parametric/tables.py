@@ -113,6 +113,7 @@ class CodeTables:
     """
 
     def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
         n, counts = len(pieces), pieces.counts
         self.last_codes = 2 * counts
         self.start = 2 * pieces.ptr[:-1] + np.arange(n)
@@ -138,6 +139,25 @@ class CodeTables:
         self.kink_size = _line_size(pieces.kink, pieces.kink_rate)
         self.slope_size = _line_size(pieces.slope, pieces.slope_rate)
         self.active = np.any([*(part != 0.0 for part in parts), *(self.value != 0.0)], axis=0)
+
+    def move(self, pieces: Pieces) -> None:
+        """Become the tables of functions whose kinks have other constants, a few of them."""
+        before, self._pieces = self._pieces, pieces
+        moved = np.flatnonzero(pieces.kink != before.kink)
+        if len(moved) == 0:
+            return
+        owners = np.unique(np.searchsorted(pieces.ptr, moved, side="right") - 1)
+        few = CodeTables(pieces.part(owners))
+        counts = few.last_codes + 1
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        slots = np.repeat(self.start[owners], counts) + within
+        for name in ("z_low", "z_high", "kink"):
+            getattr(self, name).constant[slots] = getattr(few, name).constant
+        self.value[:, slots] = few.value
+        self.active[slots] = few.active
+        if "lines" in self.__dict__:
+            self.lines[slots] = few.lines
+        self.kink_size = _line_size(pieces.kink, pieces.kink_rate)
 
     @cached_property
     def lines(self) -> Array:

@@ -8,7 +8,7 @@ is written once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -143,10 +143,17 @@ class DenseMap(LinearMap):
         return self.matrix.T @ u
 
     def abs_matvec(self, v: Array) -> Array:
-        return np.abs(self.matrix) @ v
+        return np.concatenate([np.abs(part) @ v for _, part in self._rows()])
 
     def abs_rmatvec(self, u: Array) -> Array:
-        return np.abs(self.matrix).T @ u
+        return np.asarray(sum(np.abs(part).T @ u[here] for here, part in self._rows()))
+
+    def _rows(self) -> Iterator[tuple[slice, Array]]:
+        """Yield a few rows at a time: what is computed of them stays in a processor's cache."""
+        step = max(1, _BLOCK // max(1, self.shape[1]))
+        for begin in range(0, max(1, self.shape[0]), step):
+            here = slice(begin, begin + step)
+            yield here, self.matrix[here]
 
     def block(self, rows: Array, columns: Array) -> Array:
         return np.asarray(self.matrix[rows].take(columns, axis=1))
@@ -166,8 +173,12 @@ class DenseMap(LinearMap):
         )
 
     def _largest(self, axis: int, weight: Array) -> Array:
-        weighted = np.abs(self.matrix) * (weight if axis == 1 else weight[:, None])
-        return np.asarray(weighted.max(axis=axis))
+        if axis == 1:
+            return np.concatenate([(np.abs(part) * weight).max(axis=1) for _, part in self._rows()])
+        largest = np.zeros(self.shape[1])
+        for here, part in self._rows():
+            np.maximum(largest, (np.abs(part) * weight[here, None]).max(axis=0), out=largest)
+        return largest
 
     def as_array(self) -> Array:
         return self.matrix

@@ -164,6 +164,23 @@ class Pieces:
             slope_rate=np.concatenate([part.slope_rate for part in parts]),
         )
 
+    def part(self, functions: Array) -> Pieces:
+        """Return some of the functions, in this order."""
+        counts = self.counts[functions]
+        ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        within = np.arange(ptr[-1]) - np.repeat(ptr[:-1], counts)
+        kinks = np.repeat(self.ptr[functions], counts) + within
+        slope_ptr = ptr + np.arange(len(ptr))
+        within = np.arange(slope_ptr[-1]) - np.repeat(slope_ptr[:-1], counts + 1)
+        slopes = np.repeat(self.slope_ptr[functions], counts + 1) + within
+        return Pieces(
+            ptr=ptr,
+            kink=self.kink[kinks],
+            kink_rate=self.kink_rate[kinks],
+            slope=self.slope[slopes],
+            slope_rate=self.slope_rate[slopes],
+        )
+
     # ---- values
 
     @property

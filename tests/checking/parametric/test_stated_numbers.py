@@ -10,8 +10,10 @@ from segment_attacks import forgeries, steep_rates
 from sparseopt import check, generators, solve
 from sparseopt.checking.parametric import segments, stated
 from sparseopt.checking.parametric.stated_loops import condition_numbers, examine
+from sparseopt.checking.parametric.tables import CodeTables
 from sparseopt.compiling.kernel import override
 from sparseopt.compiling.mode import Mode
+from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.result import Verdict
 
 _SMALL = {
@@ -144,3 +146,24 @@ def test_a_singular_kernel_has_no_condition_number():
         with override(mode):
             found = condition_numbers(B, there.copy(), np.zeros(2, np.int64), none, none)
         assert found[0] < 1e-15
+
+
+def test_tables_that_move_are_those_of_the_other_functions():
+    problem = generators.generate("clime", seed=1, d=5)
+    tables = CodeTables(_pieces(problem.column(0)))
+    for i, used in ((3, False), (1, True), (0, True)):
+        expected = CodeTables(_pieces(problem.column(i)))
+        tables.move(_pieces(problem.column(i)))
+        if used:
+            np.testing.assert_array_equal(tables.lines, expected.lines)
+        for name in ("z_low", "z_high", "kink", "v_low", "slope"):
+            one, two = getattr(tables, name), getattr(expected, name)
+            np.testing.assert_array_equal([one.constant, one.rate], [two.constant, two.rate])
+        np.testing.assert_array_equal(tables.value, expected.value)
+        np.testing.assert_array_equal(tables.active, expected.active)
+        assert (tables.kink_size, tables.slope_size) == (expected.kink_size, expected.slope_size)
+
+
+def _pieces(problem):
+    program = problem.canonical()
+    return Pieces.concatenate(program.phi, program.psi)
