@@ -7,6 +7,7 @@ A piece is there as a whole or not at all, so that a run that was killed goes on
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparseopt.api import check as run_check
 from sparseopt.api import solve
+from sparseopt.checking.parametric.columns import check_columns
 from sparseopt.checking.report import CheckReport, Findings
 from sparseopt.errors import BackendError, ParamError, ProblemError
 from sparseopt.installed import Deferred
@@ -174,11 +175,19 @@ def _follow(
     part: ColumnwiseProblem, store: PathStore, k: int, params: SolveParams, check: bool
 ) -> bytes:
     """Follow the columns of a block, and return the piece's content."""
-    result = solve(part, backend="homotopy", params=params, check=check)
+    result = solve(part, backend="homotopy", params=params, check=False)
     path = result.path
     if not isinstance(path, ColumnwisePath) or not isinstance(path.columns, StackedPaths):
         raise BackendError(
             f"columns {store.blocks[k]} have no paths: {result.status.value} ({result.raw_status})"
+        )
+    if check:
+        begin = time.perf_counter()
+        report = check_columns(part, result)
+        result = result.with_changes(
+            verdict=report.verdict,
+            check_messages=report.messages,
+            check_time=time.perf_counter() - begin,
         )
     return packed(result, store.piece(k))
 
@@ -189,8 +198,7 @@ def _judge(part: ColumnwiseProblem, store: PathStore, k: int) -> CheckReport:
         result = store.result(k)
     except ProblemError as error:
         return CheckReport(Verdict.REFUTED, messages=(str(error),))
-    report: CheckReport = run_check(part, result)
-    return report
+    return check_columns(part, result)
 
 
 def _begun(

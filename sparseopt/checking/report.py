@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from sparseopt.result import Verdict
+import numpy as np
 
-__all__ = ["CheckReport", "Findings"]
+from sparseopt.blas import blas_threads
+from sparseopt.result import Result, Verdict
+
+__all__ = ["CheckReport", "Findings", "reported"]
 
 _MANY = 20
 """Refutations that are written out; the rest are counted."""
@@ -145,3 +148,29 @@ class Findings:
             residuals=dict(self._residuals),
             messages=(*shown, *self._doubts, *self._proofs, *rest),
         )
+
+
+def reported(result: Result, judge: Callable[[Findings], None]) -> CheckReport:
+    """Return what a judge finds about a result.
+
+    Evidence is untrusted input. Verifiers check it with care, and whatever still goes wrong while
+    they read it is the evidence's fault.
+
+    Parameters
+    ----------
+    result : Result
+        BLAS computes with its ``params.threads`` threads, one where none are given.
+    judge : callable
+        Writes what it finds into the :class:`Findings` that it is called with.
+
+    Returns
+    -------
+    CheckReport
+    """
+    findings = Findings()
+    try:
+        with np.errstate(all="ignore"), blas_threads(result.params.threads or 1):
+            judge(findings)
+    except Exception as error:
+        findings.refute(f"the evidence cannot be read: {type(error).__name__}: {error}")
+    return findings.report()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from sparseopt.blas import blas_threads
 from sparseopt.checking.claims import check_claims
-from sparseopt.checking.report import CheckReport, Findings
+from sparseopt.checking.report import CheckReport, Findings, reported
 from sparseopt.checking.verifiers import verifier_of
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Problem
@@ -55,15 +52,7 @@ def check(problem: Problem, result: Result) -> CheckReport:
     'verified'
     """
     _identify(problem, result)
-    findings = Findings()
-    # Evidence is untrusted input. Verifiers check it with care, and whatever still goes wrong
-    # while reading it is the evidence's fault.
-    try:
-        with np.errstate(all="ignore"), blas_threads(result.params.threads or 1):
-            _judge(problem, result, findings)
-    except Exception as error:
-        findings.refute(f"the evidence cannot be read: {type(error).__name__}: {error}")
-    return findings.report()
+    return reported(result, lambda findings: _judge(problem, result, findings))
 
 
 def _judge(problem: Problem, result: Result, findings: Findings) -> None:

@@ -34,6 +34,7 @@ from sparseopt.estimators.quantile_process import QuantileProcess
 from sparseopt.estimators.robust_subspace import RobustSubspace
 from sparseopt.estimators.sparse_lda import SparseLDA
 from sparseopt.estimators.sparse_pca import SparsePCA
+from sparseopt.estimators.sparse_regression import NeighbourhoodGraph, SparseRegression
 from sparseopt.estimators.stability_selector import StabilitySelector
 from sparseopt.estimators.sufficient_subspace import SufficientSubspace
 from sparseopt.estimators.two_sample_selector import TwoSampleSelector
@@ -56,6 +57,7 @@ __all__ = [
     "LADLassoCV",
     "MatrixDantzig",
     "MomentSubspace",
+    "NeighbourhoodGraph",
     "PathDisplay",
     "PrivateMeanEmbedding",
     "PrivateSynthesizer",
@@ -65,6 +67,7 @@ __all__ = [
     "RobustSubspace",
     "SparseLDA",
     "SparsePCA",
+    "SparseRegression",
     "StabilitySelector",
     "SufficientSubspace",
     "TwoSampleSelector",

@@ -21,7 +21,7 @@ from sparseopt.checking.parametric.point import feasibility_doubt, primal_point
 from sparseopt.checking.parametric.precise import PreciseMatrix
 from sparseopt.checking.parametric.segments import OF_X, verify_segments
 from sparseopt.checking.parametric.tables import CodeTables
-from sparseopt.checking.report import Findings
+from sparseopt.checking.report import CheckReport, Findings, reported
 from sparseopt.checking.tolerances import COPY, OBJECTIVE
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import ParametricPath
@@ -29,9 +29,40 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
-from sparseopt.result import Certificate, Result
+from sparseopt.result import Certificate, Result, Status
 
-__all__ = ["verify_columns"]
+__all__ = ["check_columns", "verify_columns"]
+
+
+def check_columns(problem: ColumnwiseProblem, result: Result) -> CheckReport:
+    """Verify the exact paths of columns, without the point at their common end.
+
+    That point, its objective and its multipliers follow from the paths. Where they were computed
+    from these, their products with the whole matrix would prove nothing new.
+
+    Parameters
+    ----------
+    problem : ColumnwiseProblem
+    result : Result
+        With a ColumnwisePath; hostile input.
+
+    Returns
+    -------
+    CheckReport
+    """
+
+    def judge(findings: Findings) -> None:
+        path, certificate = result.path, result.certificate
+        if not isinstance(path, ColumnwisePath) or certificate is None:
+            findings.doubt("there are no paths with a certificate")
+        elif result.status not in (Status.OPTIMAL, Status.FEASIBLE):
+            findings.doubt(f"the status {result.status.value} claims nothing that could be proven")
+        elif list(path.columns[0].names) != problem.column(0).coefficient_names:
+            findings.refute("the path's names are not those of the problem's coefficients")
+        else:
+            _verify_paths(problem, result, certificate, False, findings)
+
+    return reported(result, judge)
 
 
 def verify_columns(
@@ -66,28 +97,65 @@ def verify_columns(
     if len(path.columns) != problem.columns:
         findings.refute(f"there are {len(path.columns)} paths for {problem.columns} columns")
         return
-    try:
-        parts = _parts(certificate, problem.columns)
-    except (KeyError, IndexError, ValueError) as error:
-        raise Malformed(f"columnwise: {error}") from error
-    exact, doubtful = True, _doubtful(program, path)
-    one = problem.column(0)
-    common, row_kinks = one.canonical(), problem.row_kinks()
-    matrix = PreciseMatrix(common.A)
-    tables = CodeTables(Pieces.concatenate(common.phi, common.psi))
-    for i, (column, part) in enumerate(zip(path.columns, parts, strict=True)):
-        inner = Findings()
-        own = replace(common, psi=replace(common.psi, kink=row_kinks[i]))
-        of_column = _of_column(result, column)
-        verify_segments(one, own, of_column, part, inner, matrix, doubtful, tables)
-        findings.adopt(inner, f"column {i}")
-        if findings.refuted:
-            return
-        exact = exact and all(inner.settles(about) for about in OF_X)
+    exact = _verify_paths(problem, result, certificate, _doubtful(program, path), findings)
+    if findings.refuted:
+        return
     if exact:
         for about in OF_X:
             findings.settle(about)
     _check_end(problem, path, result, findings)
+
+
+def _verify_paths(
+    problem: ColumnwiseProblem,
+    result: Result,
+    certificate: Certificate,
+    doubtful_end: bool,
+    findings: Findings,
+) -> bool:
+    """Verify the path of every column, and nothing else that the result states.
+
+    Parameters
+    ----------
+    problem : ColumnwiseProblem
+    result : Result
+        With a ColumnwisePath of as many columns.
+    certificate : Certificate
+        Of the result.
+    doubtful_end : bool
+        Whether the points at the ends are to be proven in 106 bits.
+    findings : Findings
+        Gets what was found.
+
+    Returns
+    -------
+    bool
+        Whether doubts about the rounding of the point at the end are settled.
+
+    Raises
+    ------
+    Malformed
+    """
+    try:
+        parts = _parts(certificate, problem.columns)
+    except (KeyError, IndexError, ValueError) as error:
+        raise Malformed(f"columnwise: {error}") from error
+    assert isinstance(result.path, ColumnwisePath)
+    exact = True
+    one = problem.column(0)
+    common, row_kinks = one.canonical(), problem.row_kinks()
+    matrix = PreciseMatrix(common.A)
+    tables = CodeTables(Pieces.concatenate(common.phi, common.psi))
+    for i, (column, part) in enumerate(zip(result.path.columns, parts, strict=True)):
+        inner = Findings()
+        own = replace(common, psi=replace(common.psi, kink=row_kinks[i]))
+        of_column = _of_column(result, column)
+        verify_segments(one, own, of_column, part, inner, matrix, doubtful_end, tables)
+        findings.adopt(inner, f"column {i}")
+        if findings.refuted:
+            return False
+        exact = exact and all(inner.settles(about) for about in OF_X)
+    return exact
 
 
 def _doubtful(program: PiecewiseLinearProgram, path: ColumnwisePath) -> bool:
