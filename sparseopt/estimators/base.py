@@ -446,6 +446,8 @@ class PathRegressor(_SparseData, RegressorMixin, PathEstimator):  # type: ignore
 class BinaryClassifier(TwoClasses, ClassifierMixin, PathEstimator):  # type: ignore[misc]
     """A sparse linear classifier of two classes, the second of which is the positive one."""
 
+    _default_rule: ClassVar[str] = "cv"
+
     def _read(self, X: Any, y: Any) -> tuple[Array, Array]:
         X, place = self._read_classes(X, y)
         return X, 2.0 * place - 1.0

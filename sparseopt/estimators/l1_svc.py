@@ -41,7 +41,6 @@ class L1SVC(BinaryClassifier):
     (True, 'verified')
     """
 
-    _default_rule: ClassVar[str] = "cv"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **PathEstimator._parameter_constraints,
         "rule": [StrOptions({"cv", "1se", "theory"}), None],

@@ -39,9 +39,13 @@ _ANSWERED = {Status.OPTIMAL, Status.CONVERGED}
 
 
 class _Alien(STRS):
-    """A problem of a family that no backend declares; it has no kind of its own, and no files."""
+    """A problem of a family and of a kind that no backend takes; it has no files."""
 
     family = "conformance"
+
+
+_Alien.kind = "conformance"
+"""Set here, since a kind in the class's body would be one that files may have."""
 
 
 def behaviour_cases(

@@ -384,3 +384,13 @@ def test_vertices_agree_with_the_problems_own_values():
         for lam in (sample.end, (sample.end + sample.top) / 2.0, 1.1 * sample.top):
             by_vertices = vertex_optimum(sample.problem, lam)
             assert sample.optimum(lam) == pytest.approx(by_vertices, rel=1e-9, abs=1e-9)
+
+
+class ByKind(BruteForce):
+    def supports(self, problem):
+        return problem.kind == "strs", "it takes the sparse trust-region subproblem only"
+
+
+def test_a_backend_may_go_by_the_kind_of_a_problem():
+    (case,) = (case for case in conformance_cases(ByKind()) if case.name == "strs/unsupported")
+    case.check()
