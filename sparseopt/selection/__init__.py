@@ -9,6 +9,7 @@ from sparseopt.selection.choice import Selection
 from sparseopt.selection.criteria import CriterionResult, information_criterion
 from sparseopt.selection.cross_validation import CVResult, cross_validate
 from sparseopt.selection.curve import Curve
+from sparseopt.selection.dimension import dimension_errors
 from sparseopt.selection.graphs.choice import GraphSelection
 from sparseopt.selection.graphs.criteria import graph_criterion
 from sparseopt.selection.graphs.cross_validation import GraphCVResult, graph_cross_validate
@@ -38,6 +39,7 @@ __all__ = [
     "TheoryResult",
     "check_loss",
     "cross_validate",
+    "dimension_errors",
     "error_bound",
     "graph_criterion",
     "graph_cross_validate",
