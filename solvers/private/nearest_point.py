@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,11 +16,21 @@ from sparseopt.problems.private.embedding_fit import EmbeddingFit
 from sparseopt.result import Limit, Result
 
 from .answer import as_result, closed
+from .interior_point import interior_point
 
 __all__ = ["NearestPoint"]
 
 _DEPENDENT = 1e-13
 """Distance of an atom from the span of the others, relative to its length, that counts as none."""
+
+_MANY = 100
+"""Steps after which a fit with as many features has a large support, which the interior finds."""
+
+_HEAVY = 1e-4
+"""Weight, relative to the largest, from which an atom of the interior point is taken."""
+
+_INDEPENDENT = 1e-9
+"""Pivot of a weighted atom, relative to the largest, from which it is taken."""
 
 _PATIENCE = 5
 """Steps in a row without a lower value after which rounding errors end the solve."""
@@ -34,6 +44,8 @@ class NearestPoint(Backend):
     the way to it ends where the first weight becomes zero, and that atom leaves. The Frank-Wolfe
     gap :math:`2 \max_i r'(\Phi'a - \phi_i)` bounds how far the objective is from the optimum.
 
+    After 100 steps of a large fit the heavy atoms of an interior point are tried as a better set.
+
     Source: Wolfe: Finding the nearest point in a polytope, Mathematical Programming 11 (1976).
     """
 
@@ -44,7 +56,7 @@ class NearestPoint(Backend):
         {Feature.EXACT, Feature.DUAL_BOUND, Feature.CERTIFICATE}
     )
     options: ClassVar[Mapping[str, Option]] = {
-        "iterations": Option(int, 100_000, "atoms that enter at most", low=1)
+        "iterations": Option(int, 100_000, "interior steps and entering atoms at most", low=1)
     }
 
     def _solve(
@@ -52,8 +64,10 @@ class NearestPoint(Backend):
     ) -> Result:
         assert isinstance(problem, EmbeddingFit)
         Phi, mu = problem.Phi, problem.mu
-        hull = _Hull(problem, int(np.argmin(np.sum((Phi - mu) ** 2, axis=1))))
+        nearest = int(np.argmin(np.sum((Phi - mu) ** 2, axis=1)))
+        hull = _Hull(problem, [nearest], np.ones(1))
         best, least, since, steps, limit = hull.distribution(), math.inf, 0, 0, None
+        large = min(len(Phi) / 2, len(mu)) >= _MANY
         while limit is None:
             r = hull.weights @ Phi[hull.atoms] - mu
             at = Phi @ r
@@ -70,10 +84,35 @@ class NearestPoint(Backend):
                 limit = Limit.ITERATION
                 break
             limit = control.limit()
+            if large and steps == _MANY:
+                large = False
+                other, taken = _inside(problem, control, options["iterations"] - steps)
+                steps += taken
+                if problem.objective(other.distribution()) < value:
+                    hull = other
+                    continue
             steps += 1
             if not hull.add(entering):
                 break
         return as_result(problem, params, best, steps, limit or Limit.SLOW_PROGRESS)
+
+
+def _inside(problem: EmbeddingFit, control: Control, steps: int) -> tuple[_Hull, int]:
+    """Return the best point near an interior one, of independent atoms, and the steps taken."""
+    a, taken = interior_point(problem, control, steps)
+    heavy = np.argsort(-a)[: len(problem.mu) + 1]
+    heavy = heavy[a[heavy] > _HEAVY * a[heavy[0]]]
+    R, order = qr(_columns(problem, heavy) * a[heavy], mode="r", pivoting=True)
+    pivots = np.abs(R.diagonal())
+    atoms = heavy[order[: len(pivots)][pivots > _INDEPENDENT * pivots[0]]]
+    return _Hull(problem, atoms.tolist(), a[atoms] / a[atoms].sum()), taken
+
+
+def _columns(problem: EmbeddingFit, atoms: Sequence[int] | Array) -> Array:
+    """Return the matrix [c 1; (Phi_S - mu)'], c the unit of length, shape (d + 1, len(atoms))."""
+    unit = math.sqrt(problem.largest_term) or 1.0
+    away = problem.Phi[atoms] - problem.mu
+    return np.vstack([np.full(len(atoms), unit), away.T])
 
 
 class _Hull:
@@ -89,11 +128,11 @@ class _Hull:
         Positive, adding up to 1.
     """
 
-    def __init__(self, problem: EmbeddingFit, first: int) -> None:
+    def __init__(self, problem: EmbeddingFit, atoms: list[int], weights: Array) -> None:
         self._problem = problem
-        self._unit = math.sqrt(problem.largest_term) or 1.0
-        self.atoms, self.weights = [first], np.ones(1)
-        self._Q, self._R = qr(self._column(first)[:, None], mode="economic")
+        self.atoms, self.weights = atoms, weights
+        self._Q, self._R = qr(_columns(problem, atoms), mode="economic")
+        self._descend()
 
     def distribution(self) -> Array:
         """Return the weights of all atoms, shape (n,)."""
@@ -108,7 +147,7 @@ class _Hull:
         ----------
         atom : int
         """
-        column = self._column(atom)
+        column = _columns(self._problem, [atom])[:, 0]
         if len(self.atoms) >= len(column):
             return False
         Q, R = qr_insert(self._Q, self._R, column, len(self.atoms), which="col")
@@ -117,12 +156,17 @@ class _Hull:
         self.atoms.append(atom)
         self._set(Q, R)
         self.weights = np.append(self.weights, 0.0)
+        self._descend()
+        return True
+
+    def _descend(self) -> None:
+        """Move to the best point of the hull of atoms, some of which leave."""
         while True:
             affine = self._affine_minimum()
             leaving = np.flatnonzero(affine <= 0.0)
             if not len(leaving):
                 self.weights = affine
-                return True
+                return
             slope = np.maximum((self.weights - affine)[leaving], np.finfo(float).tiny)
             ratios = self.weights[leaving] / slope
             step = min(1.0, float(ratios.min()))
@@ -133,9 +177,6 @@ class _Hull:
         """Keep the economic factors: a square Q makes SciPy return the full ones."""
         count = len(self.atoms)
         self._Q, self._R = np.ascontiguousarray(Q[:, :count]), np.ascontiguousarray(R[:count])
-
-    def _column(self, atom: int) -> Array:
-        return np.append(self._unit, self._problem.Phi[atom] - self._problem.mu)
 
     def _affine_minimum(self) -> Array:
         """Return weights, adding up to 1, of the least affine combination of the atoms."""

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import nnls
 
 import sparseopt
-from sparseopt import Limit, Status, Verdict, generators
+from sparseopt import Limit, Status, Verdict, generators, private
 from sparseopt.problems import EmbeddingFit
 
 
@@ -49,6 +49,29 @@ def test_smooth_features_are_fitted_to_the_last_digit():
     problem = EmbeddingFit(Phi, Phi[::7].mean(axis=0) + 1e-4)
     result = sparseopt.solve(problem, rel_gap=1e-8)
     assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+
+
+def test_a_large_support_is_found_from_the_interior():
+    rng = np.random.default_rng(0)
+    names = [f"x{j}" for j in range(15)]
+    features = private.FeatureMap(tuple(private.Number(name, -1.0, 1.0) for name in names))
+    Phi = features.rows(private.atoms(features, 1024)[0])
+    mu = Phi.T @ rng.dirichlet(np.full(1024, 0.3)) + 2e-5 * rng.normal(size=195)
+    result = sparseopt.solve(EmbeddingFit(Phi, mu), rel_gap=1e-6)
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert np.count_nonzero(result.x) > 150
+    assert result.iterations < 200  # atom by atom 681
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_interior_point_that_is_worse_is_left(seed):
+    # The target is inside the hull, where weights are not unique.
+    rng = np.random.default_rng(seed)
+    Phi = rng.normal(size=(400, 120))
+    problem = EmbeddingFit(Phi, Phi[:120].mean(axis=0) + 0.02 * rng.normal(size=120))
+    result = sparseopt.solve(problem, rel_gap=1e-8)
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.objective < 1e-15 * problem.largest_term
 
 
 def test_limits_end_the_solve():
