@@ -15,7 +15,12 @@ the certificates of both, and the values must agree to CONIC_ERROR.
 
 For each robust subspace: irls; the checker must verify its certificate.
 
+For each subspace of least l1 distances: the best of l1-alternating from its own starts and from
+three random ones, where the checker must find no regression that gains; not proven.
+
 For each other subspace: the best of five starts of stiefel, which must be stationary; not proven.
+
+For each fit to an embedding: (1) nearest-point, (2) highs-qp; the checker must verify both.
 
 For each size of sparse components and each selection of variables: strs-bnb, to a gap of 1e-9; the
 checker must verify its certificate. Where there are at most 20,000 supports, all are enumerated.
@@ -34,7 +39,9 @@ from sparseopt.io.solu import KnownValue, write_solu
 from sparseopt.problems import (
     MISDP,
     STRS,
+    EmbeddingFit,
     L0GraphicalModel,
+    L1Subspace,
     ParametricProblem,
     Problem,
     RobustSubspace,
@@ -78,6 +85,10 @@ def prove(problem: Problem, lams: tuple[float | None, ...]) -> dict[float | None
         return {None: prove_selection(problem)}
     if isinstance(problem, RobustSubspace):
         return {None: prove_subspace(problem)}
+    if isinstance(problem, EmbeddingFit):
+        return {None: prove_fit(problem)}
+    if isinstance(problem, L1Subspace):
+        return {None: alternate(problem)}
     if isinstance(problem, SubspaceProblem):
         return {None: search_subspace(problem)}
     given = tuple(lam for lam in lams if lam is not None)
@@ -133,6 +144,33 @@ def search_subspace(problem: SubspaceProblem) -> float:
     if result.objective is None or not slope <= make.CONIC_ERROR:
         raise Unproven(f"stiefel: {result.status}, the slope is {slope}")
     return result.objective
+
+
+def alternate(problem: L1Subspace) -> float:
+    """Return the least value that alternating regressions find from several starts."""
+    rng = np.random.default_rng(0)
+    draws = [rng.standard_normal((problem.X.shape[1], problem.k)) for _ in range(3)]
+    found = []
+    for start in (None, *draws):
+        result = sparseopt.solve(problem, backend="l1-alternating", warm_start=start)
+        gain = sparseopt.check(problem, result).residuals["stationarity"]
+        if result.objective is None or not gain <= make.CONIC_ERROR:
+            raise Unproven(f"l1-alternating: {result.status}, a regression gains {gain}")
+        found.append(result.objective)
+    return min(found)
+
+
+def prove_fit(problem: EmbeddingFit) -> float:
+    """Return the least squared distance, which both methods prove by its gradient."""
+    found = []
+    for backend in ("nearest-point", "highs-qp"):
+        result = sparseopt.solve(problem, backend=backend, rel_gap=make.RELATIVE_ERROR)
+        if result.status != "optimal" or result.verdict != "verified" or result.objective is None:
+            raise Unproven(f"{backend}: {result.status}, {result.check_messages}")
+        found.append(result.objective)
+    if abs(found[0] - found[1]) > make.RELATIVE_ERROR * max(found):
+        raise Unproven(f"{found[0]} and {found[1]}")
+    return found[0]
 
 
 def prove_parametric(problem: ParametricProblem, lams: tuple[float, ...]) -> dict[float, float]:

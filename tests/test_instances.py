@@ -58,7 +58,8 @@ def test_every_file_loads_and_says_where_it_comes_from(path: Path) -> None:
     assert header["license"]
     assert header["citation"]
     family = problem.family
-    count = 1 if family == "subspace" or header["kind"] in ("misdp", "strs") else 5
+    single = family in ("subspace", "private") or header["kind"] in ("misdp", "strs")
+    count = 1 if single else 5
     searched = family == "subspace" and header["kind"] != "robust-subspace"
     expected = ["best known" if searched else "optimal"] * count
     assert [entry["status"] for entry in header["reference"]] == expected
