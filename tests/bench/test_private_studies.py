@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from sparseopt.bench.studies import _private_peers as peers
-from sparseopt.bench.studies import private_classifiers, private_kernel, private_promises
+from sparseopt.bench.studies import (
+    private_classifiers,
+    private_kernel,
+    private_mixture,
+    private_promises,
+)
 
 SMALL = {"draws": 400}
 
@@ -46,6 +51,18 @@ def test_a_sampler_of_another_width_is_found(monkeypatch):
         )
         complaints = [row for row in rows_of("sampler", "1000", draws=50_000) if "complaint" in row]
         assert (not complaints) is kept
+
+
+@pytest.mark.thorough
+def test_the_mixture_is_drawn(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    from matplotlib.image import imread
+
+    monkeypatch.setattr(private_mixture, "_ATOMS", 144)
+    unit = {"epsilon": "picture", "seed": 0, "records": 2500}
+    assert list(private_mixture.STUDY.do(unit, tmp_path)) == []
+    panels = np.split(imread(tmp_path / "private-mixture.png")[:, :, :3], 4, axis=1)
+    assert all(1.0 - panel.mean() > 0.01 for panel in panels)
 
 
 def test_rho_gives_epsilon_and_delta():

@@ -26,6 +26,7 @@ import numpy as np
 from sparseopt.bench.studies._private_peers import fourier
 from sparseopt.bench.study import Row, Settings, Study, chosen_of
 from sparseopt.bench.tables import TableSpec
+from sparseopt.pictures.style import palette
 from sparseopt.private import Category, FeatureMap, Number, move_atoms, release, synthesise
 from sparseopt.private.release import PrivateEmbedding
 from sparseopt.private.synthesis import Synthesis
@@ -41,32 +42,32 @@ _SHAPES = {"inf": (0.8, 1e-3), "1": (0.8, 1e-2), "0.1": (0.8, 1e-1)}
 """Length scale and tolerance for each epsilon: the less is allowed, the fewer features."""
 _COARSE = 12 * 12
 """Atoms that are moved."""
+_PICTURED = 5000
+"""Points of each panel of the picture."""
 
 
 def _units(settings: Settings) -> Iterable[Settings]:
-    """Yield the budgets and repetitions."""
+    """Yield the budgets and repetitions, and the picture."""
     for epsilon in chosen_of(settings["epsilon"], tuple(_SHAPES), "epsilon"):
         for seed in range(settings["seeds"]):
             yield {"epsilon": epsilon, "seed": seed, "records": settings["records"]}
+    if settings["picture"]:
+        yield {"epsilon": "picture", "seed": 0, "records": settings["records"]}
 
 
 def _do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Release, fit and draw, with both kinds of features."""
+    """Release, fit and draw, with both kinds of features; or draw a picture."""
     rng = np.random.default_rng(unit["seed"])
     which = np.repeat(np.arange(25), unit["records"] // 25)
     X, y = _MEANS[which] + _SIGMA * rng.normal(size=(len(which), 2)), _LABELS[which]
-    epsilon, (length, tolerance) = float(unit["epsilon"]), _SHAPES[unit["epsilon"]]
-    columns = tuple(Number(name, _LOW, _HIGH, length) for name in "ab")
-    label = Category("y", tuple(range(_LEVELS)))
-    features = FeatureMap(columns, label=label, tolerance=tolerance)
+    if unit["epsilon"] == "picture":
+        _draw(X, y, folder / "private-mixture.png")
+        return
+    epsilon, length = float(unit["epsilon"]), _SHAPES[unit["epsilon"]][0]
     yield {"method": "records", "nll": float(_nll(X, y).mean())}
-    table, begun = {"a": X[:, 0], "b": X[:, 1]}, time.perf_counter()
-    if math.isinf(epsilon):
-        each = [features.rows({name: v[y == c] for name, v in table.items()}) for c in range(5)]
-        mean = np.concatenate([rows.sum(axis=0) for rows in each]) / len(y)
-        released = PrivateEmbedding(features, mean, len(y), 0.0, None)  # type: ignore[arg-type]
-    else:
-        released = release(table, features, epsilon=epsilon, delta=_DELTA, label=y)
+    begun = time.perf_counter()
+    released = _released(X, y, unit["epsilon"])
+    features = released.map
     found = synthesise(released, _ATOMS, rel_gap=1e-4)
     seconds = time.perf_counter() - begun
     yield {"method": "Hermite", **_scores(found, unit["seed"]), "time": seconds}
@@ -83,9 +84,48 @@ def _do(unit: Settings, folder: Path) -> Iterable[Row]:
         return np.hstack([np.cos(angles), np.sin(angles)]) / math.sqrt(half)
 
     asked: dict[str, Any] = {"epsilon": epsilon, "delta": _DELTA, "count": _ATOMS, "rng": rng}
-    found = fourier(features, table, y, embedded, **asked)
+    found = fourier(features, _table(X), y, embedded, **asked)
     seconds = time.perf_counter() - begun
     yield {"method": "Fourier (DP-MERF)", **_scores(found, unit["seed"]), "time": seconds}
+
+
+def _released(X: Array, y: Array, budget: str) -> PrivateEmbedding:
+    """Release the records' mean embedding; for "inf" it is the mean itself."""
+    epsilon, (length, tolerance) = float(budget), _SHAPES[budget]
+    columns = tuple(Number(name, _LOW, _HIGH, length) for name in "ab")
+    label = Category("y", tuple(range(_LEVELS)))
+    features = FeatureMap(columns, label=label, tolerance=tolerance)
+    if not math.isinf(epsilon):
+        return release(_table(X), features, epsilon=epsilon, delta=_DELTA, label=y)
+    sums = [features.rows(_table(X[y == level])).sum(axis=0) for level in range(_LEVELS)]
+    mean = np.concatenate(sums) / len(y)
+    return PrivateEmbedding(features, mean, len(y), 0.0, None)  # type: ignore[arg-type]
+
+
+def _table(X: Array) -> dict[str, Array]:
+    return {"a": X[:, 0], "b": X[:, 1]}
+
+
+def _draw(X: Array, y: Array, file: Path) -> None:
+    """Draw records, and as many synthetic rows of each budget."""
+    from matplotlib.figure import Figure
+
+    some = np.random.default_rng(0).permutation(len(X))[:_PICTURED]
+    drawn = {"records": (X[some], y[some])}
+    for budget in _SHAPES:
+        found = synthesise(_released(X, y, budget), _ATOMS, rel_gap=1e-4)
+        table, label = found.sample(_PICTURED, spread=0.25)
+        assert label is not None
+        name = "no noise" if budget == "inf" else f"epsilon = {budget}"
+        drawn[name] = np.column_stack([table["a"], table["b"]]), label
+    figure = Figure(figsize=(12, 3.4), dpi=100, layout="constrained")
+    every = figure.subplots(1, len(drawn), sharex=True, sharey=True)
+    for ax, (name, (points, levels)) in zip(every, drawn.items(), strict=True):
+        colours = np.array(palette(ax).series[:_LEVELS])
+        ax.scatter(*points.T, s=2.0, c=colours[levels], linewidths=0.0)
+        ax.set_title(name)
+        ax.set_aspect("equal")
+    figure.savefig(file)
 
 
 def _scores(found: Synthesis, seed: int, spread: float = 0.25) -> dict[str, float | str]:
@@ -109,7 +149,7 @@ STUDY = Study(
     title="Synthetic data from one private release: a mixture in the plane",
     description="Negative log-likelihood of draws; (epsilon, 1e-5)-differentially private, "
     "neighbours replace one record.",
-    settings={"epsilon": tuple(_SHAPES), "seeds": 10, "records": 90_000},
+    settings={"epsilon": tuple(_SHAPES), "seeds": 10, "records": 90_000, "picture": True},
     units=_units,
     do=_do,
     tables=(
