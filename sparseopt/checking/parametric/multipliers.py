@@ -26,6 +26,7 @@ from sparseopt.checking.parametric.reach import (
     charge_of,
     common_bounds,
     exactly_inside,
+    pushed_inside,
 )
 from sparseopt.checking.parametric.units import Units
 from sparseopt.checking.tolerances import NOISE, SEGMENT, SUMMATION
@@ -47,6 +48,8 @@ class _Open:
     lam: float
     nu: Array
     needed: Array
+    enough: float = np.inf
+    """What they may cost, at a finite lam."""
 
 
 class PathMultipliers:
@@ -246,7 +249,7 @@ class PathMultipliers:
         charges = charge_of(self._program, self._pieces, lam, value, nu, excess, enough, known)
         if charges.sum() > enough:
             needed = charges[: self._program.A.shape[1]] > enough / len(charges)
-            self._open.append(_Open(segment, lam, nu, needed))
+            self._open.append(_Open(segment, lam, nu, needed, enough))
 
     def _endless(self, segment: int, v: Array, nu: Array) -> None:
         """Look at the rates of multipliers and slopes on the way to infinity."""
@@ -269,6 +272,9 @@ class PathMultipliers:
 
     def _settled(self, each: _Open, budget: Budget) -> bool:
         p = self._program.A.shape[1]
+        given = self._program, self._pieces, each.lam, each.nu, each.needed
+        if pushed_inside(*given, each.enough, budget):
+            return True
         for segment in (each.segment, each.segment - 1, each.segment + 1):
             if not 0 <= segment < len(self._layout):
                 continue
@@ -277,16 +283,7 @@ class PathMultipliers:
             # Rows of a degenerate kernel may be at an end of their slopes, and stay there. Resting
             # variables may be at an end of theirs, too.
             for free, equations in product((rows, None), (each.needed & columns, each.needed)):
-                found = exactly_inside(
-                    self._program,
-                    self._pieces,
-                    each.lam,
-                    each.nu,
-                    each.needed,
-                    equations,
-                    budget,
-                    free,
-                )
+                found = exactly_inside(*given, equations, budget, free)
                 if found is not None:
                     return True
         return False

@@ -30,7 +30,13 @@ from sparseopt.problems.parametric.maps import DenseMap, LinearMap, SparseMap, S
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
-__all__ = ["bounds_of_variables", "charge_of", "common_bounds", "exactly_inside"]
+__all__ = [
+    "bounds_of_variables",
+    "charge_of",
+    "common_bounds",
+    "exactly_inside",
+    "pushed_inside",
+]
 
 _AWAY = 1.0 + 1e-9
 """Bounds are moved outwards by this factor, which covers the rounding errors of their sums."""
@@ -387,19 +393,7 @@ def exactly_inside(
         The multipliers, rounded; None where there are none, or finding them takes too long.
     """
     m, p = program.A.shape
-    endless = not np.isfinite(lam)
-    step = Fraction(1) if endless else Fraction(float(lam))
-
-    def slope(at: int) -> Fraction | None:
-        value, rate = float(pieces.slope[at]), Fraction(float(pieces.slope_rate[at]))
-        if not np.isfinite(value):
-            return None
-        return rate if endless else Fraction(value) + step * rate
-
-    ends = [
-        (slope(a), slope(b - 1))
-        for a, b in zip(pieces.slope_ptr[:-1].tolist(), pieces.slope_ptr[1:].tolist(), strict=True)
-    ]
+    ends = [_exact_slopes(pieces, at, lam) for at in range(p + m)]
     exact = fractions_of(nu)
     unknown = []
     margin = Fraction((_NEAR if free is not None else _ULP) * float(np.abs(nu).max(initial=0.0)))
@@ -439,18 +433,113 @@ def exactly_inside(
         return None
     size = max((abs(value) for value in exact), default=Fraction(0))
     for i, value in zip(unknown, found[0], strict=True):
-        low, high = ends[p + i]
-        if (low is not None and value < low) or (high is not None and value > high):
+        if _clipped(value, ends[p + i]) != value:
             return None
         if abs(value - exact[i]) > size * Fraction(SEGMENT):
             return None
         exact[i] = value
     for j, column in zip(places.tolist(), columns, strict=True):
         v = -sum((a * exact[i] for i, a in column.items()), Fraction(0))
-        low, high = ends[j]
-        if (low is not None and v < low) or (high is not None and v > high):
+        if _clipped(v, ends[j]) != v:
             return None
     return np.array([float(value) for value in exact])
+
+
+def pushed_inside(
+    program: PiecewiseLinearProgram,
+    pieces: Pieces,
+    lam: float,
+    nu: Array,
+    needed: Array,
+    enough: float,
+    budget: Budget,
+) -> bool:
+    r"""Return whether multipliers that are moved inwards a little are within the outer slopes.
+
+    Where the exact multipliers of a basis are outside by what the data are rounded by, others that
+    prove no less up to rounding errors may be inside. They are moved by a part of
+    :data:`~sparseopt.checking.tolerances.SEGMENT` of the largest, and looked at exactly.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    pieces : Pieces
+        Its functions phi and psi.
+    lam : float
+        Infinite for the rates of nu and of the slopes.
+    nu : array of shape (m,)
+    needed : bool array of shape (p,)
+        The variables that may be outside.
+    enough : float
+        How much less the moved multipliers may prove, beside SEGMENT of its terms.
+    budget : Budget
+    """
+    p = program.A.shape[1]
+    left, right = _outer_slopes(pieces, lam)
+    nu = np.clip(nu, left[p:], right[p:])
+    before = np.concatenate([-program.A.rmatvec(nu), nu])
+    with np.errstate(invalid="ignore"):
+        slack = np.minimum(before - left, right - before)
+        sizes = [np.where(np.isinf(end), 0.0, np.abs(end)) for end in (left, right)]
+        columns = np.flatnonzero(needed | (slack <= SEGMENT * sum(sizes))[:p])
+        sign = np.where((before - left < right - before)[columns], 1.0, -1.0)
+    step = None
+    if len(columns) <= _LINES:
+        step = _inward(program, nu, left[p:], right[p:], columns, sign)
+    if step is None:
+        return False
+    moves = np.abs(np.concatenate([program.A.rmatvec(step), step]))
+    part = SEGMENT / _STEP
+    for kink in (pieces.kink, pieces.kink_rate) if np.isinf(lam) else (pieces.kinks_at(lam),):
+        farthest = np.maximum.reduceat(np.abs(kink), pieces.ptr[:-1])
+        lost, terms = float(farthest @ moves), float(farthest @ np.abs(before))
+        if lost > 0.0:
+            part = min(part, min(enough, SEGMENT * terms) / lost)
+    nu = np.clip(nu + 0.25 * part * step, left[p:], right[p:])
+    after = np.concatenate([-program.A.rmatvec(nu), nu])
+    error = np.zeros(len(after))
+    error[:p] = rounding_errors(program.A.abs_rmatvec(np.abs(nu)) + (sizes[0] + sizes[1])[:p])
+    unsure = np.flatnonzero((after - error < left)[:p] | (after + error > right)[:p])
+    rows = np.flatnonzero(nu)
+    block = entries(program.A, rows, unsure, budget)
+    if block is None:
+        return False
+    exact = [_clipped(Fraction(nu[i]), _exact_slopes(pieces, p + i, lam)) for i in rows.tolist()]
+    for k, j in enumerate(unsure.tolist()):
+        entry = (row[k] * a for row, a in zip(block, exact, strict=True) if k in row)
+        value = -sum(entry, Fraction(0))
+        if _clipped(value, _exact_slopes(pieces, j, lam)) != value:
+            return False
+    return True
+
+
+def _exact_slopes(pieces: Pieces, at: int, lam: float) -> list[Fraction | None]:
+    """Return the first and last slope of a coordinate, None where it has none; rates at inf."""
+    ends: list[Fraction | None] = []
+    for k in (int(pieces.slope_ptr[at]), int(pieces.slope_ptr[at + 1]) - 1):
+        value, rate = float(pieces.slope[k]), Fraction(float(pieces.slope_rate[k]))
+        if not np.isfinite(value):
+            ends.append(None)
+        else:
+            ends.append(Fraction(value) + Fraction(lam) * rate if np.isfinite(lam) else rate)
+    return ends
+
+
+def _clipped(value: Fraction, ends: list[Fraction | None]) -> Fraction:
+    low, high = ends
+    value = value if low is None else max(value, low)
+    return value if high is None else min(value, high)
+
+
+def _outer_slopes(pieces: Pieces, lam: float) -> tuple[Array, Array]:
+    """Return the first and the last slope of each coordinate, or their rates where lam is inf."""
+    if np.isfinite(lam):
+        return pieces.slope_range(lam)
+    ends = []
+    for at, sign in ((pieces.slope_ptr[:-1], -1.0), (pieces.slope_ptr[1:] - 1, 1.0)):
+        finite = np.isfinite(pieces.slope[at])
+        ends.append(np.where(finite, pieces.slope_rate[at], sign * np.inf))
+    return ends[0], ends[1]
 
 
 def _entries_are_cheap(A: LinearMap) -> bool:
