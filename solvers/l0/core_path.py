@@ -35,7 +35,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_in_place
+from ..common.compiled import compiled_in_place, compiled_inside
 from .hull import Hull
 from .settings import FREE
 
@@ -206,7 +206,7 @@ def spend(
     return MORE
 
 
-@compiled_in_place
+@compiled_inside
 def _close_gap(core: Core, hull: Hull, values: Array, ptr: Array, inside: int, free: float) -> int:
     """Let nodes enter until (2) is the smallest for t = 1, ..., `inside`; DONE, ROOMS or SUMS."""
     state = core.state
@@ -238,7 +238,7 @@ def _close_gap(core: Core, hull: Hull, values: Array, ptr: Array, inside: int, f
     return SUMS if state[CUT] == 1 else DONE
 
 
-@compiled_in_place
+@compiled_inside
 def _enter(core: Core, values: Array, ptr: Array, j: int, lam: float, cap: float) -> None:
     """Let node j into the core, with deviations below the price `cap`: (3), in O(H D)."""
     price, new, state, H = core.price, core.spare, core.state, len(core.price) // 2
@@ -275,7 +275,7 @@ def _enter(core: Core, values: Array, ptr: Array, j: int, lam: float, cap: float
     state[LOW], state[HIGH] = new_low, new_high
 
 
-@compiled_in_place
+@compiled_inside
 def _cheapest(core: Core, t: int, lam: float) -> tuple[float, int]:
     """Return the smallest (2) for at most t units, and the sum of deviations that attains it."""
     H = len(core.price) // 2
@@ -287,7 +287,7 @@ def _cheapest(core: Core, t: int, lam: float) -> tuple[float, int]:
     return best, at
 
 
-@compiled_in_place
+@compiled_inside
 def _deviate(
     core: Core, hull: Hull, values: Array, ptr: Array, answer: BudgetAnswers, t: int, free: float
 ) -> None:
@@ -312,7 +312,7 @@ def _deviate(
     answer.ptr[K + t + 1] = state[WRITTEN]
 
 
-@compiled_in_place
+@compiled_inside
 def _take(core: Core, hull: Hull, answer: BudgetAnswers) -> None:
     """Write the answer at the segment's end, where the dual has no gap."""
     e, K = core.state[SEGMENT], core.state[SPENT]
@@ -326,7 +326,7 @@ def _take(core: Core, hull: Hull, answer: BudgetAnswers) -> None:
     answer.ptr[end + 1] = core.state[WRITTEN]
 
 
-@compiled_in_place
+@compiled_inside
 def _change(core: Core, answer: BudgetAnswers, node: int, count: int) -> None:
     """Write one change."""
     at = core.state[WRITTEN]
@@ -334,7 +334,7 @@ def _change(core: Core, answer: BudgetAnswers, node: int, count: int) -> None:
     core.state[WRITTEN] = at + 1
 
 
-@compiled_in_place
+@compiled_inside
 def _undo(core: Core, answer: BudgetAnswers) -> None:
     """Write the old counts of what deviated at the last budget."""
     for a in range(core.state[PAST]):
@@ -342,7 +342,7 @@ def _undo(core: Core, answer: BudgetAnswers) -> None:
     core.state[PAST] = 0
 
 
-@compiled_in_place
+@compiled_inside
 def _forget(core: Core) -> None:
     """Let the nodes of an attempt that is given up enter again."""
     for a in range(core.state[ENTERED]):

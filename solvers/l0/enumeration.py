@@ -22,7 +22,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_in_place
+from ..common.compiled import compiled_in_place, compiled_inside
 from .blocks import BlockData, product
 from .leaps_and_bounds import Tables
 from .settings import LANES, NOT_ENUMERATED
@@ -132,7 +132,7 @@ def enumerate_block(space: LaneSpace, block: BlockData, todo: Array, tables: Tab
     return left
 
 
-@compiled_in_place
+@compiled_inside
 def _most_candidates(ptr: Array, todo: Array, begin: int, end: int) -> int:
     """Return the largest number of candidates of some nodes.
 
@@ -144,7 +144,7 @@ def _most_candidates(ptr: Array, todo: Array, begin: int, end: int) -> int:
     return most
 
 
-@compiled_in_place
+@compiled_inside
 def _load_lane(space: LaneSpace, lane: int, D: int, block: BlockData, b: int) -> None:
     """Fill in the correlations of the b-th node, zeros beyond its candidates; O(n d^2).
 
@@ -173,13 +173,13 @@ def _load_lane(space: LaneSpace, lane: int, D: int, block: BlockData, b: int) ->
     M[entry, lane] = 1.0
 
 
-@compiled_in_place
+@compiled_inside
 def _first_entry(u: int) -> int:
     """Return where the triangle of level u starts: after those of 0, ..., u - 1."""
     return u * (u + 1) * (u + 2) // 6
 
 
-@compiled_in_place
+@compiled_inside
 def _enumerate(space: LaneSpace, D: int) -> None:
     """Find the best subset of every size of the nodes whose products are at level D; O(4 2^D).
 

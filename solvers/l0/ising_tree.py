@@ -30,7 +30,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_in_place
+from ..common.compiled import compiled_in_place, compiled_inside
 from .elementary import entropy, exp_minus
 from .settings import (
     FLAT_SLOPE,
@@ -203,7 +203,7 @@ def pursue(space: IsingSpace, ridge: float, quota: int) -> Any:
     return state[TOP] < 0 and state[GROWN] == d
 
 
-@compiled_in_place
+@compiled_inside
 def _count(members: int) -> int:
     """Return the number of members."""
     count = 0
@@ -213,7 +213,7 @@ def _count(members: int) -> int:
     return count
 
 
-@compiled_in_place
+@compiled_inside
 def _list(members: int, chosen: Array) -> int:
     """List the members; return their number."""
     k = 0
@@ -224,7 +224,7 @@ def _list(members: int, chosen: Array) -> int:
     return k
 
 
-@compiled_in_place
+@compiled_inside
 def _separates(margin: Array) -> bool:
     """Return whether a margin is so large that coefficients go to infinity."""
     most = 0.0
@@ -238,7 +238,7 @@ def _(margin: Array) -> bool:
     return bool(np.abs(margin).max() > SEPARATING_MARGIN)
 
 
-@compiled_in_place
+@compiled_inside
 def _most_missed(space: IsingSpace, ridge: float) -> int:
     """Return the candidate whose coefficient alone gains most by a Newton step; O(n d)."""
     d, n = space.Z.shape
@@ -268,7 +268,7 @@ def _(space: IsingSpace, ridge: float) -> int:
     return int(gain.argmax())
 
 
-@compiled_in_place
+@compiled_inside
 def _newton(space: IsingSpace, k: int, ridge: float) -> Any:
     """Take damped Newton steps from the last row of beta; return the loss, and if it is smallest.
 
@@ -319,7 +319,7 @@ def _newton(space: IsingSpace, k: int, ridge: float) -> Any:
     return loss, False
 
 
-@compiled_in_place
+@compiled_inside
 def _loss(
     Z: Array, sample: Array, bits: Array, chosen: Array, beta: Array, k: int, ridge: float
 ) -> Any:
@@ -367,7 +367,7 @@ def _(
     return float(total / Z.shape[1] + ridge * (b @ b))
 
 
-@compiled_in_place
+@compiled_inside
 def _factor(Z: Array, sample: Array, chosen: Array, H: Array, k: int, ridge: float) -> None:
     """Put the Cholesky factor of Z'WZ / n + 2 rho I, the Hessian, below H's diagonal; O(n k^2)."""
     weight, product, n = sample[WEIGHT], sample[POINT], Z.shape[1]
@@ -410,7 +410,7 @@ def _(Z: Array, sample: Array, chosen: Array, H: Array, k: int, ridge: float) ->
         row[a] = np.sqrt(value) if value > NO_CURVATURE * full and full > TINY else _NO_STEP
 
 
-@compiled_in_place
+@compiled_inside
 def _solve(H: Array, k: int, right: Array) -> None:
     """Replace the right-hand side by the Newton step; O(k^2)."""
     for a in range(k):
@@ -423,7 +423,7 @@ def _solve(H: Array, k: int, right: Array) -> None:
         right[a] /= H[a, a]
 
 
-@compiled_in_place
+@compiled_inside
 def _slope(
     Z: Array, chance: Array, chosen: Array, beta: Array, k: int, ridge: float, out: Array
 ) -> None:
@@ -445,7 +445,7 @@ def _(
     out[:k] = Z[members] @ chance / Z.shape[1] - 2.0 * ridge * beta[members]
 
 
-@compiled_in_place
+@compiled_inside
 def _unstepped(
     Z: Array, weight: Array, chosen: Array, H: Array, k: int, slope: Array, step: Array
 ) -> float:
@@ -477,7 +477,7 @@ def _(Z: Array, weight: Array, chosen: Array, H: Array, k: int, slope: Array, st
     return float(np.abs(left).max(initial=0.0))
 
 
-@compiled_in_place
+@compiled_inside
 def _bounds(space: IsingSpace, k: int, ridge: float, loss: float) -> None:
     """Bound the loss without each of the k chosen members of the current fit; O(n k^2)."""
     Z, sample, chosen, H = space.Z, space.sample, space.chosen, space.H
@@ -546,7 +546,7 @@ def _(space: IsingSpace, k: int, ridge: float, loss: float) -> None:
         low[l] = max(loss, bound)
 
 
-@compiled_in_place
+@compiled_inside
 def _push(space: IsingSpace, u: int, k: int, members: int, top: int, parent: int) -> None:
     """Put the current set on the stack unless none of its subsets can be better; O(k u).
 

@@ -39,7 +39,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_in_place
+from ..common.compiled import compiled_in_place, compiled_inside
 from .blocks import BlockData, product
 from .settings import DEPENDENT, TIE, TIE_OF_NULL
 
@@ -204,7 +204,7 @@ def search_block(
             progress[BEGUN] = 0
 
 
-@compiled_in_place
+@compiled_inside
 def _load(space: SearchSpace, block: BlockData, b: int) -> Any:
     """Fill in the correlations of the b-th node; return its squared norm; O(n d^2)."""
     first, d, own = block.ptr[b], block.ptr[b + 1] - block.ptr[b], block.own[b]
@@ -223,7 +223,7 @@ def _load(space: SearchSpace, block: BlockData, b: int) -> Any:
     return yy
 
 
-@compiled_in_place
+@compiled_inside
 def _drop_copies(space: SearchSpace, d: int) -> int:
     """Keep one candidate of each direction, and restart; return how many are kept."""
     R, c, kept = space.R, space.c, space.kept
@@ -247,7 +247,7 @@ def _drop_copies(space: SearchSpace, d: int) -> int:
     return m
 
 
-@compiled_in_place
+@compiled_inside
 def _finish(space: SearchSpace, d: int) -> None:
     """Turn the bits into those of candidates, and let a size use fewer."""
     kept, best, mask, m = space.kept, space.best, space.mask, space.state[KEPT]
@@ -263,7 +263,7 @@ def _finish(space: SearchSpace, d: int) -> None:
         best[k] = max(best[k], 0.0)
 
 
-@compiled_in_place
+@compiled_inside
 def _sweep(S: Array, g: Array, m: int, k: int) -> Any:
     """Sweep candidate k in or, if it is in, out: (1); return what this takes off the residuals.
 
@@ -284,7 +284,7 @@ def _sweep(S: Array, g: Array, m: int, k: int) -> Any:
     return gain
 
 
-@compiled_in_place
+@compiled_inside
 def _forward(space: SearchSpace, m: int) -> bool:
     """Find first subsets by forward selection; O(m^3).
 
@@ -317,7 +317,7 @@ def _forward(space: SearchSpace, m: int) -> bool:
     return True
 
 
-@compiled_in_place
+@compiled_inside
 def _backward(space: SearchSpace, m: int) -> None:
     """Improve the first subsets by backward elimination, after :func:`_forward`; O(m^3)."""
     S, g, best = space.matrix, space.beta[m], space.best
@@ -336,20 +336,20 @@ def _backward(space: SearchSpace, m: int) -> None:
             best[k], space.mask[k] = rss, chosen
 
 
-@compiled_in_place
+@compiled_inside
 def _set_floor(space: SearchSpace, rss: float) -> None:
     """Note the residual sum of squares of all candidates, and what is a tie."""
     space.floor[RSS] = max(rss, 0.0)
     space.floor[TIES] = TIE * space.floor[RSS] + TIE_OF_NULL
 
 
-@compiled_in_place
+@compiled_inside
 def _offset(u: int) -> int:
     """Where the matrix of level u starts: after those of 1, ..., u - 1."""
     return (u - 1) * u * (2 * u - 1) // 6
 
 
-@compiled_in_place
+@compiled_inside
 def _rank(order: Array, cost: Array, w: int) -> None:
     """Let `order` sort the first w costs, the largest first.
 
@@ -367,7 +367,7 @@ def _rank(order: Array, cost: Array, w: int) -> None:
         order[rank] = i
 
 
-@compiled_in_place
+@compiled_inside
 def _plant_drop(space: SearchSpace, m: int) -> None:
     """Put the root of the drop tree on the stack."""
     V, beta, order, cost = space.R, space.c, space.order, space.spare[0]
@@ -385,7 +385,7 @@ def _plant_drop(space: SearchSpace, m: int) -> None:
     space.state[TOP], space.level[STACK, 0] = 0, m
 
 
-@compiled_in_place
+@compiled_inside
 def _pursue_drop(space: SearchSpace, quota: int) -> None:
     """Go on with the drop tree for at most `quota` nodes."""
     best, mask, matrix, order, state = (
@@ -464,7 +464,7 @@ def _pursue_drop(space: SearchSpace, quota: int) -> None:
     state[VISITED] += visited
 
 
-@compiled_in_place
+@compiled_inside
 def _plant_add(space: SearchSpace, m: int) -> None:
     """Put the root of the add tree on the stack."""
     base = _offset(m)
@@ -482,7 +482,7 @@ def _plant_add(space: SearchSpace, m: int) -> None:
     space.state[TOP], space.state[ADDS], space.level[STACK, 0] = 0, 1, m
 
 
-@compiled_in_place
+@compiled_inside
 def _pursue_add(space: SearchSpace, quota: int) -> None:
     """Go on with the add tree for at most `quota` nodes."""
     best, mask, matrix, state = space.best, space.mask, space.matrix, space.state

@@ -17,7 +17,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled, compiled_in_place
+from ..common.compiled import compiled, compiled_inside
 from .settings import NO_DIGITS, TIE
 
 __all__ = ["improve"]
@@ -87,7 +87,7 @@ def improve(columns: Array, best: Array, mask: Array, work: float) -> Any:
     return True
 
 
-@compiled_in_place
+@compiled_inside
 def _take(here: Array, i: int, out: Array) -> bool:
     """Project column i out of those after it; False where there is nothing left of it."""
     length = _squared(here[i])
@@ -103,7 +103,7 @@ def _take(here: Array, i: int, out: Array) -> bool:
     return True
 
 
-@compiled_in_place
+@compiled_inside
 def _squared(x: Array) -> float:
     total = 0.0
     for k in range(len(x)):
@@ -111,7 +111,7 @@ def _squared(x: Array) -> float:
     return total
 
 
-@compiled_in_place
+@compiled_inside
 def _copy(rows: Array, first: int, out: Array) -> None:
     """Copy the rows from `first` on."""
     for i in range(first, len(rows)):

@@ -169,9 +169,13 @@ class FormCache:
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the compiled form for a signature, where there is a place for it."""
+        """Keep the compiled form for a signature, where there is a place for it.
+
+        What only compiled functions call is machine code in theirs alone.
+        """
         kept = store()
-        if kept is not None and self.prefix and not _is_bound_to_process(data):
+        part = "no_cpython_wrapper" in self._options
+        if kept is not None and self.prefix and not part and not _is_bound_to_process(data):
             processor = " ".join(map(str, data.codegen.magic_tuple()))
             name = self._name(_words(sig), _processors(processor)[0])
             try:

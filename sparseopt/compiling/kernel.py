@@ -160,9 +160,12 @@ class Kernel:
         """The function as numba knows it."""
         import numba
 
+        from .parts import KernelCompiler
+
         with _lock:
             announce_symbols()
-            dispatcher: Any = numba.njit(**self.targetoptions)(self.py_func)
+            options = {"pipeline_class": KernelCompiler, **self.targetoptions}
+            dispatcher: Any = numba.njit(**options)(self.py_func)
             dispatcher._cache = self.cache
             return dispatcher
 
