@@ -11,6 +11,7 @@ from .program import ScaledProgram
 from .settings import (
     ALL_CANDIDATES,
     COORDINATES_PER_SPARE,
+    FIRST_SPARE,
     NEAR_LIMIT,
     SPARE,
     SPARE_AT_MOST,
@@ -28,7 +29,7 @@ class Choice:
         m, p = program.n - program.p, program.p
         every_row, every_column = np.arange(m), np.arange(p)
         self.spare = min(SPARE + p // COORDINATES_PER_SPARE, SPARE_AT_MOST)
-        count = 2 * len(basis.C) + self.spare
+        count = 2 * len(basis.C) + FIRST_SPARE * self.spare
         falls = _event_lam(basis, lam)
         rows = every_row if m <= ALL_CANDIDATES else np.union1d(basis.R, _best(falls[p:], count))
         if p <= ALL_CANDIDATES:

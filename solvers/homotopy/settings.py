@@ -115,6 +115,9 @@ SPARE, SPARE_AT_MOST = 40, 100
 COORDINATES_PER_SPARE = 25
 """Coordinates to one spare candidate more."""
 
+FIRST_SPARE = 2
+"""Times that many to begin with, when little is known of what comes near its limits."""
+
 NEAR_LIMIT = 0.01
 """A resting coordinate whose slack falls below this part of its range becomes a candidate."""
 

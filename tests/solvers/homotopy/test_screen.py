@@ -126,11 +126,11 @@ def test_a_mapped_matrix_is_never_held_in_memory(monkeypatch, tmp_path):
     y = X[:, :5].sum(axis=1) + rng.normal(size=1000)
     np.save(tmp_path / "X.npy", X)
     held = DantzigSelector(X, y)
-    expected = sparseopt.solve(held, max_knots=30, check=False).path
+    expected = sparseopt.solve(held, max_knots=10, check=False).path
     tracemalloc.start()
     try:
         mapped = DantzigSelector(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
-        path = sparseopt.solve(mapped, max_knots=30, check=False).path
+        path = sparseopt.solve(mapped, max_knots=10, check=False).path
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
