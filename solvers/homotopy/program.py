@@ -71,6 +71,19 @@ class ScaledProgram:
         block *= self.column[columns]
         return block
 
+    def whole(self) -> Array:
+        """Return the scaled A, dense and an array of its own."""
+        entries = self.A.as_array()
+        matrix: Array
+        if isinstance(entries, np.ndarray):
+            matrix = np.array(entries, order="C")
+        else:
+            matrix = entries.toarray()
+        for factor in (self.row[:, None], self.column):
+            if (factor != 1.0).any():
+                matrix *= factor
+        return matrix
+
     def times(self, columns: Array, v: Array) -> Array:
         """Return the scaled A[:, columns] v, for v of shape (k,) or (k, q)."""
         weight = self.column[columns]

@@ -78,11 +78,13 @@ def solve_columns(
         program = ScaledProgram.from_program(problem.column(0).canonical())
         first = crash(program)
         m, p = program.n - program.p, program.p
-        matrix = np.ascontiguousarray(program.block(np.arange(m), np.arange(p)))
-        transposed = np.ascontiguousarray(matrix.T)
-        if np.array_equal(matrix, transposed):
-            # one array stays in the processor's cache where two would not
-            transposed = matrix
+        matrix = program.whole()
+        transposed = matrix
+        if not (program.A.symmetric and np.array_equal(program.row, program.column)):
+            transposed = np.ascontiguousarray(matrix.T)
+            if np.array_equal(matrix, transposed):
+                # one array stays in the processor's cache where two would not
+                transposed = matrix
         of_rows = program.kink_ptr[p]
         kinks = np.repeat(program.kinks[:1], problem.columns, axis=0)
         factor = np.repeat(program.row, np.diff(program.kink_ptr[p:]))
