@@ -52,10 +52,11 @@ class ReweightedSubspace(Distances):
     ) -> Result:
         assert isinstance(problem, RobustSubspace)
         limit, best = options["iterations"], _Best(problem, control)
-        best.take(*reweight(problem, principal(problem, np.ones(len(problem.X))), control, limit))
+        span = Span(problem)  # where iterations cost less
+        start = principal(span.problem, np.ones(len(problem.X)))
+        flat, steps = reweight(span.problem, start, control, limit)
+        best.take(span.lift(flat), steps)
         if control.limit() is None and not best.proven():
-            # What follows takes hundreds of iterations, which are cheap in the span of the points.
-            span = Span(problem)
             flat, steps = reweight(span.problem, _spherical(span.problem), control, limit)
             best.take(span.lift(flat), steps)
             if options["bound_iterations"] > 0 and control.limit() is None and not best.proven():
