@@ -229,7 +229,8 @@ class ConicBounding:
         program = self.form.program(*box, costs=costs, margin=margin, start=start)
         if not len(program.q):
             return self._settled(box, program.fixed)
-        idle = self._idle(box, program)
+        # With other costs it is known already.
+        idle = None if costs is not None else self._idle(box, program)
         if idle is not None:
             return idle
         self.solves += 1

@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp.cones import SemidefiniteBlock, pack_symmetric
+from sparseopt.problems.misdp.cones import pack_symmetric, triangle_weights, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
 
 from .settings import RANK_STARTS, RANK_STEPS, RANK_WEIGHTS, RANK_ZERO
@@ -22,7 +23,7 @@ from .settings import RANK_STARTS, RANK_STEPS, RANK_WEIGHTS, RANK_ZERO
 if TYPE_CHECKING:
     from .bounding import Box, ConicBounding
 
-__all__ = ["lower_rank", "ranked_blocks", "second_eigenvalue"]
+__all__ = ["lower_rank", "ranked_blocks"]
 
 
 def ranked_blocks(problem: MISDP) -> list[int]:
@@ -38,21 +39,6 @@ def ranked_blocks(problem: MISDP) -> list[int]:
         Without the blocks of order 1.
     """
     return [k for k, block in enumerate(problem.blocks) if block.rank_one and block.size > 1]
-
-
-def second_eigenvalue(matrix: Array) -> float:
-    """Return the second largest eigenvalue, relative to the largest entry or 1.
-
-    Parameters
-    ----------
-    matrix : array of shape (s, s)
-        Symmetric, s >= 2.
-
-    Returns
-    -------
-    float
-    """
-    return float(np.linalg.eigvalsh(matrix)[-2]) / max(1.0, float(np.abs(matrix).max()))
 
 
 def lower_rank(
@@ -77,8 +63,9 @@ def lower_rank(
         Nothing in the box costs less: a point at this value ends the search.
     control : Control
     """
-    blocks = [problem.blocks[k] for k in ranked_blocks(problem)]
-    if _missed(blocks, x) <= RANK_ZERO:
+    blocks = _RankedBlocks(problem)
+    missed, leading = blocks.leading(x)
+    if missed <= RANK_ZERO:
         return x
     costs = conic.form.costs
     scale = max(float(np.abs(costs).max()), 1e-12)
@@ -86,10 +73,7 @@ def lower_rank(
     best: Array | None = None
     for weight in RANK_WEIGHTS:
         for start in range(RANK_STARTS):
-            vectors = [
-                _leading(block.matrix(x)) if start == 0 else random.normal(size=block.size)
-                for block in blocks
-            ]
+            vectors = [random.normal(size=size) for size in blocks.sizes] if start else leading
             found = _convex_concave(blocks, conic, weight * costs / scale, box, vectors, control)
             if found is not None and (best is None or costs @ found < costs @ best):
                 best = found
@@ -102,8 +86,44 @@ def lower_rank(
     return best
 
 
+class _RankedBlocks:
+    """The matrices that must have rank one, below each other.
+
+    Parameters
+    ----------
+    problem : MISDP
+    """
+
+    def __init__(self, problem: MISDP) -> None:
+        blocks = [problem.blocks[k] for k in ranked_blocks(problem)]
+        self.sizes = [block.size for block in blocks]
+        self._ends = np.cumsum([block.dimension for block in blocks])[:-1]
+        self._F = sp.csr_array(sp.vstack([block.F for block in blocks], format="csr"))
+        self._F0 = np.concatenate([block.F0 for block in blocks])
+        self._adjoint = sp.csr_array(self._F.T)
+
+    def leading(self, x: Array) -> tuple[float, list[Array]]:
+        """Return the largest second eigenvalue, relative, and the leading eigenvectors."""
+        packed = np.split(self._F @ x + self._F0, self._ends)
+        missed, vectors = 0.0, []
+        for part, size in zip(packed, self.sizes, strict=True):
+            matrix = unpack_symmetric(part, size)
+            values, columns = np.linalg.eigh(matrix)
+            missed = max(missed, float(values[-2]) / max(1.0, float(np.abs(matrix).max())))
+            vectors.append(columns[:, -1])
+        return missed, vectors
+
+    def penalty(self, vectors: list[Array]) -> Array:
+        """Return the costs of the sum of <I - vv', M(x)> over all matrices, v of any length."""
+        parts = []
+        for v, size in zip(vectors, self.sizes, strict=True):
+            beside = np.eye(size) - np.outer(v, v) / (v @ v)
+            parts.append(triangle_weights(size) * pack_symmetric(beside))
+        return np.asarray(self._adjoint @ np.concatenate(parts))
+
+
 def _convex_concave(
-    blocks: list[SemidefiniteBlock],
+    blocks: _RankedBlocks,
     conic: ConicBounding,
     costs: Array,
     box: Box,
@@ -124,26 +144,13 @@ def _convex_concave(
     for _ in range(RANK_STEPS):
         if control.limit() is not None:
             return None
-        penalty = np.zeros(len(costs))
-        for block, v in zip(blocks, vectors, strict=True):
-            unit = v / np.linalg.norm(v)
-            penalty += block.adjoint(pack_symmetric(np.eye(block.size) - np.outer(unit, unit)))
-        x = conic.relax(box, np.inf, costs=costs + penalty).x
+        x = conic.relax(box, np.inf, costs=costs + blocks.penalty(vectors)).x
         if x is None:
             return None
-        now = _missed(blocks, x)
+        now, vectors = blocks.leading(x)
         if now <= RANK_ZERO:
             return x
         if now > 0.99 * last:
             return None
         last = now
-        vectors = [_leading(block.matrix(x)) for block in blocks]
     return None
-
-
-def _missed(blocks: list[SemidefiniteBlock], x: Array) -> float:
-    return max(second_eigenvalue(block.matrix(x)) for block in blocks)
-
-
-def _leading(matrix: Array) -> Array:
-    return np.asarray(np.linalg.eigh(matrix)[1][:, -1])
