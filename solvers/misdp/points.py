@@ -151,13 +151,19 @@ class Residuals:
             for part in (*problem.cones, *problem.blocks)
         ]
         self._rows = _ByIntegers(problem.A, self._whole, np.zeros(problem.A.shape[0]))
+        self._absolute_rows = abs(problem.A)
         self._conditional = [(row, abs(row.a)) for row in problem.indicators]
 
     def largest(self, x: Array) -> float:
-        """Return the largest residual; ranks and rows of integers are on their own scale."""
+        """Return the largest residual; ranks and rows of integers are on their own scale.
+
+        Matrices are left out where the rest is beyond repair.
+        """
         problem = self._problem
         outside = np.maximum(np.maximum(problem.lower - x, x - problem.upper), 0.0)
         found = [float((outside / np.maximum(1.0, np.abs(x))).max()), self._of_rows(x)]
+        if max(found) > POINT_NEAR:
+            return max(found)
         for part, split in zip((*problem.cones, *problem.blocks), self._parts, strict=True):
             value, fixed, size = split.evaluate(x)
             scale = float(np.maximum(size, np.abs(fixed)).max()) or 1.0
@@ -186,7 +192,7 @@ class Residuals:
         scale = np.maximum(size, np.abs(end - fixed))
         only = ~self._rows.moving
         if only.any():
-            terms = abs(problem.A) @ np.abs(x) + np.abs(end)
+            terms = self._absolute_rows @ np.abs(x) + np.abs(end)
             scale = np.where(only, terms * (INTEGER_ROW / POINT_ALLOWED), scale)
         return float(np.max(missed / np.where(scale > 0.0, scale, 1.0)))
 
@@ -198,14 +204,16 @@ class _ByIntegers:
         self._whole, self._constant = whole, constant
         self._integer, self._rest = sp.csr_array(F[:, whole]), sp.csr_array(F[:, ~whole])
         self._absolute = abs(self._rest)
-        empty = not self._rest.nnz
-        largest = np.zeros(F.shape[0]) if empty else self._absolute.max(axis=1).toarray()
+        self._empty = not self._rest.nnz
+        largest = np.zeros(F.shape[0]) if self._empty else self._absolute.max(axis=1).toarray()
         self._largest = np.reshape(largest, -1)
         self.moving = self._largest > 0.0
 
     def evaluate(self, x: Array) -> tuple[Array, Array, Array]:
         """Return the value, its part that is fixed, and the size of the terms of the rest."""
         fixed = self._integer @ x[self._whole] + self._constant
+        if self._empty:
+            return fixed, fixed, self._largest
         rest = x[~self._whole]
         size = np.maximum(self._absolute @ np.abs(rest), self._largest)
         return self._rest @ rest + fixed, fixed, size
