@@ -253,13 +253,15 @@ def condition(X: Array) -> float:
 # ---- what becomes of them
 
 OUTCOMES = ("verified", "short", "unproven", "no_solution", "slow", "refuted", "failed")
-"""`short`: verified, but the path ends where precision does; `slow`: not done in 10 seconds."""
+"""`short`: verified, but the path ends where precision does; `slow`: not done in time."""
 
 
-def outcome(problem: ParametricProblem, backend: str = "homotopy") -> tuple[str, str]:
+def outcome(
+    problem: ParametricProblem, backend: str = "homotopy", seconds: float = 10.0
+) -> tuple[str, str]:
     """Solve for the whole path and check it; return the outcome and what explains it."""
     try:
-        result = sparseopt.solve(problem, backend=backend, time_limit=10.0, threads=1)
+        result = sparseopt.solve(problem, backend=backend, time_limit=seconds, threads=1)
     except Exception as error:
         return "failed", f"{type(error).__name__}: {error}"
     why = "; ".join(result.check_messages)
