@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, CancelledError
 from itertools import islice
 from typing import Any
 
@@ -53,8 +53,9 @@ def surviving(
 ) -> Iterator[tuple[int, Any]]:
     """Yield ``k, function(*arguments(k))`` for each k that is wanted, as they end.
 
-    A worker that is killed costs what it was doing, which is done again: by Dask itself elsewhere,
-    and with joblib's processes here, which then all end, by new ones.
+    A worker that is killed costs what it was doing, which is done again: by Dask itself elsewhere
+    (and by us, where Dask cancels answers), and with joblib's processes, which then all end, by new
+    ones.
 
     Parameters
     ----------
@@ -93,7 +94,8 @@ def surviving(
                 done.add(k)
                 yield k, answer
             return
-        except BrokenExecutor as error:
+        except (BrokenExecutor, CancelledError) as error:
+            # Dask cancels an answer that its worker held while it was killed.
             losses = 1 if done else losses + 1
             left = [k for k in left if k not in done]
             if losses > _LOSSES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from concurrent.futures import CancelledError
 
 import pytest
 
@@ -23,6 +24,22 @@ def test_errors_of_a_task_are_its_own():
         list(surviving(divmod, lambda k: (1, k), range(3), 2, "threading"))
     with pytest.raises(ParamError, match="n_jobs is 0"):
         list(surviving(pow, lambda k: (k, 2), range(3), 0))
+
+
+def test_what_dask_cancels_is_done_again():
+    pytest.importorskip("joblib", reason="several workers need joblib")
+    lost = []
+
+    def once(k):
+        if k == 1 and not lost:
+            lost.append(k)
+            raise CancelledError
+        return k * k
+
+    assert dict(surviving(once, lambda k: (k,), range(4), 2, "threading")) == {
+        k: k * k for k in range(4)
+    }
+    assert lost == [1]
 
 
 @pytest.mark.thorough

@@ -285,6 +285,33 @@ def _left_inverse(
     return (sizes, epsilon) if epsilon < 0.5 else None
 
 
+def _bound_by_rows(
+    program: PiecewiseLinearProgram, low: Array, high: Array, largest: Array
+) -> Array:
+    r"""Return a bound of the one variable that has none, such as an intercept, in two products.
+
+    Row i says that :math:`a_{ij} z_j` is between the ends of :math:`z_{p+i}`, up to
+    :math:`\sum_{k \ne j} |a_{ik} z_k|`.
+    """
+    p = program.A.shape[1]
+    out = np.full(len(largest), np.inf)
+    (open_,) = np.isinf(largest[:p]).nonzero()
+    if len(open_) != 1 or not _entries_are_cheap(program.A):
+        return out
+    unit = np.zeros(p)
+    unit[open_] = 1.0
+    a = program.A.matvec(unit)
+    others = program.A.abs_matvec(np.where(unit == 1.0, 0.0, largest[:p])) * _AWAY
+    slack = _AWAY - 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        under = (low[p:] - slack * np.abs(low[p:]) - others) / a
+        over = (high[p:] + slack * np.abs(high[p:]) + others) / a
+    least = np.where(a > 0.0, under, np.where(a < 0.0, over, -np.inf)).max(initial=-np.inf)
+    most = np.where(a > 0.0, over, np.where(a < 0.0, under, np.inf)).min(initial=np.inf)
+    out[open_] = max(abs(least), abs(most)) * _AWAY
+    return out
+
+
 def _implied_bounds(
     program: PiecewiseLinearProgram, low: Array, high: Array, largest: Array
 ) -> Array:
@@ -334,7 +361,10 @@ def common_bounds(
         low = np.minimum(low, np.maximum(domain[0], own[0]))
         high = np.maximum(high, np.minimum(domain[1], own[1]))
     largest = np.maximum(np.abs(low), np.abs(high)) * _AWAY
-    return np.asarray(np.minimum(largest, _implied_bounds(program, low, high, largest)))
+    found = _bound_by_rows(program, low, high, largest)
+    if np.isinf(found).all():
+        found = _implied_bounds(program, low, high, largest)
+    return np.asarray(np.minimum(largest, found))
 
 
 def _no_worse(pieces: Pieces, lam: float, value: float) -> tuple[Array, Array, Array, float | None]:
