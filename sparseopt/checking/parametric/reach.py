@@ -117,7 +117,7 @@ def charge_of(
         if found.sum() <= enough:
             return found
     interior = partial(_bounds_by_interior, pieces, lam, value, nu, charged)
-    for bounds in (_bounds_by_left_inverse, interior, _implied_bounds):
+    for bounds in (_bound_by_rows, _bounds_by_left_inverse, interior, _implied_bounds):
         largest = np.minimum(largest, bounds(program, low, high, largest))
         found = np.minimum(found, charges())
         if found.sum() <= enough:
