@@ -117,7 +117,8 @@ def charge_of(
         if found.sum() <= enough:
             return found
     interior = partial(_bounds_by_interior, pieces, lam, value, nu, charged)
-    for bounds in (_bound_by_rows, _bounds_by_left_inverse, interior, _implied_bounds):
+    rows = partial(_bound_by_rows, slope, _together(pieces, lam, slope, room))
+    for bounds in (rows, _bounds_by_left_inverse, interior, _implied_bounds):
         largest = np.minimum(largest, bounds(program, low, high, largest))
         found = np.minimum(found, charges())
         if found.sum() <= enough:
@@ -286,22 +287,33 @@ def _left_inverse(
 
 
 def _bound_by_rows(
-    program: PiecewiseLinearProgram, low: Array, high: Array, largest: Array
+    slope: Array,
+    together: float,
+    program: PiecewiseLinearProgram,
+    low: Array,
+    high: Array,
+    largest: Array,
 ) -> Array:
-    r"""Return a bound of the one variable that has none, such as an intercept, in two products.
+    r"""Return a bound of the one variable that has none, such as an intercept.
 
     Row i says that :math:`a_{ij} z_j` is between the ends of :math:`z_{p+i}`, up to
-    :math:`\sum_{k \ne j} |a_{ik} z_k|`.
+
+    .. math:: \sum_{k \ne j} |a_{ik} z_k| \le \max_{k \ne j} \frac{|a_{ik}|}{s_k} \, r
+              \quad\text{where}\quad \sum_k s_k |z_k| \le r.
+
+    `slope` is s, of shape (p + m,), and `together` is r.
     """
     p = program.A.shape[1]
     out = np.full(len(largest), np.inf)
     (open_,) = np.isinf(largest[:p]).nonzero()
-    if len(open_) != 1 or not _entries_are_cheap(program.A):
+    priced = np.where(np.isinf(largest[:p]), np.inf, slope[:p])
+    regular = len(open_) == 1 and np.isfinite(together) and (priced > 0.0).all()
+    if not regular or not _entries_are_cheap(program.A):
         return out
     unit = np.zeros(p)
     unit[open_] = 1.0
     a = program.A.matvec(unit)
-    others = program.A.abs_matvec(np.where(unit == 1.0, 0.0, largest[:p])) * _AWAY
+    others = _row_maxima(program.A, 1.0 / priced) * together * _AWAY
     slack = _AWAY - 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
         under = (low[p:] - slack * np.abs(low[p:]) - others) / a
@@ -356,12 +368,15 @@ def common_bounds(
     array of shape (p + m,)
     """
     low, high = np.full(len(pieces), np.inf), np.full(len(pieces), -np.inf)
+    least, together = np.full(len(pieces), np.inf), 0.0
     for lam, value in zip(lams, values, strict=True):
-        domain, own = pieces.domain(lam), _no_worse(pieces, lam, value)
-        low = np.minimum(low, np.maximum(domain[0], own[0]))
-        high = np.maximum(high, np.minimum(domain[1], own[1]))
+        domain, (below, above, slope, room) = pieces.domain(lam), _no_worse(pieces, lam, value)
+        low = np.minimum(low, np.maximum(domain[0], below))
+        high = np.maximum(high, np.minimum(domain[1], above))
+        least = np.minimum(least, slope)
+        together = max(together, _together(pieces, lam, slope, room))
     largest = np.maximum(np.abs(low), np.abs(high)) * _AWAY
-    found = _bound_by_rows(program, low, high, largest)
+    found = _bound_by_rows(least, together, program, low, high, largest)
     if np.isinf(found).all():
         found = _implied_bounds(program, low, high, largest)
     return np.asarray(np.minimum(largest, found))
@@ -386,6 +401,18 @@ def _no_worse(pieces: Pieces, lam: float, value: float) -> tuple[Array, Array, A
         below = np.where(left < 0.0, first - room / -left, -unbounded)
         above = np.where(right > 0.0, last + room / right, unbounded)
     return below, above, np.minimum(-left, right), room
+
+
+def _together(pieces: Pieces, lam: float, slope: Array, room: float | None) -> float:
+    """Return a bound of the sum of s |z| where z is no worse than a value that leaves `room`.
+
+    The costs beyond the outer kinks are within the room: sum s |z - t| <= room.
+    """
+    if room is None:
+        return np.inf
+    kinks = np.maximum.reduceat(np.abs(pieces.kinks_at(lam)), pieces.ptr[:-1])
+    inside = slope > 0.0
+    return (room + float(slope[inside] @ kinks[inside])) * _AWAY
 
 
 def exactly_inside(
@@ -570,6 +597,16 @@ def _outer_slopes(pieces: Pieces, lam: float) -> tuple[Array, Array]:
         finite = np.isfinite(pieces.slope[at])
         ends.append(np.where(finite, pieces.slope_rate[at], sign * np.inf))
     return ends[0], ends[1]
+
+
+def _row_maxima(A: LinearMap, weight: Array) -> Array:
+    """Return max_k |a_ik| w_k of each row of a matrix whose entries are cheap, shape (m,)."""
+    if isinstance(A, StackedMap):
+        return np.concatenate([_row_maxima(part, weight) for part in A.parts])
+    entries = A.as_array()
+    if not isinstance(entries, np.ndarray):
+        return np.asarray(abs(entries).multiply(weight).max(axis=1).toarray()).ravel()
+    return np.array([(np.abs(row) * weight).max(initial=0.0) for row in entries])
 
 
 def _entries_are_cheap(A: LinearMap) -> bool:
