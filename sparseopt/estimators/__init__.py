@@ -27,6 +27,7 @@ from sparseopt.estimators.l1_svc import L1SVC
 from sparseopt.estimators.lad_lasso import LADLasso, LADLassoCV
 from sparseopt.estimators.matrix_dantzig import MatrixDantzig
 from sparseopt.estimators.moment_subspace import MomentSubspace
+from sparseopt.estimators.neighbourhood_graph import NeighbourhoodGraph
 from sparseopt.estimators.private_mean_embedding import PrivateMeanEmbedding
 from sparseopt.estimators.private_synthesizer import PrivateSynthesizer
 from sparseopt.estimators.quantile_lasso import QuantileLasso, QuantileLassoCV
@@ -34,7 +35,7 @@ from sparseopt.estimators.quantile_process import QuantileProcess
 from sparseopt.estimators.robust_subspace import RobustSubspace
 from sparseopt.estimators.sparse_lda import SparseLDA
 from sparseopt.estimators.sparse_pca import SparsePCA
-from sparseopt.estimators.sparse_regression import NeighbourhoodGraph, SparseRegression
+from sparseopt.estimators.sparse_regression import SparseRegression
 from sparseopt.estimators.stability_selector import StabilitySelector
 from sparseopt.estimators.sufficient_subspace import SufficientSubspace
 from sparseopt.estimators.two_sample_selector import TwoSampleSelector

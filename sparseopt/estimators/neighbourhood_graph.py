@@ -1,0 +1,175 @@
+"""Each column regressed on the best few of all others, as a graph."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import validate_data
+
+from sparseopt.estimators.sparse_regression import (
+    CONSTRAINTS,
+    best_columns,
+    numbers_of,
+    unit_columns,
+)
+from sparseopt.problems.base import Array
+from sparseopt.result import Verdict
+from sparseopt.workers import surviving
+
+__all__ = ["NeighbourhoodGraph"]
+
+_NODES = 8
+"""Columns that a worker takes at a time."""
+
+
+class NeighbourhoodGraph(BaseEstimator):  # type: ignore[misc]
+    """A graph whose nodes have the best few of all other columns as neighbours, each proven.
+
+    Every column is regressed on all others as by :class:`~sparseopt.estimators.SparseRegression`,
+    without a list of candidates. Where a list of up to 60 candidates will do,
+    :class:`~sparseopt.estimators.GaussianGraphL0` needs no ridge, and shares one budget among the
+    nodes.
+
+    Parameters
+    ----------
+    k : int, default 5
+        Neighbours of a node at most.
+    ridge, bound, penalty
+        As for :class:`~sparseopt.estimators.SparseRegression`. A `penalty` lets nodes have fewer
+        than k neighbours; without one every node has k.
+    edges : {"or", "and"}, default "or"
+        Whether one end of an edge must choose the other, or both.
+    backend
+        As for :class:`~sparseopt.estimators.LADLasso`.
+    time_limit : float, optional
+        Seconds for each node.
+    n_jobs : int, optional
+        Nodes are searched by so many of joblib's workers, which may be killed; Dask's inside
+        ``joblib.parallel_config("dask")``.
+
+    Attributes
+    ----------
+    graph_ : sparse bool array of shape (d, d), symmetric
+    coef_ : sparse array of shape (d, d)
+        Row j has the coefficients of column j's neighbours, for the columns as given.
+    objective_, bound_, gap_ : arrays of shape (d,)
+        Of each node, in units of its sum of squares; a column that is constant has 0.
+    verdict_ : str
+        "verified" where every node is proven as the best, or "unproven".
+    n_features_in_, feature_names_in_
+
+    References
+    ----------
+    Meinshausen, Buehlmann (2006), Annals of Statistics 34: neighbourhoods, by the lasso.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sparseopt.estimators import NeighbourhoodGraph
+    >>> model = NeighbourhoodGraph(k=2, edges="and").fit(load_wine().data)
+    >>> model.graph_.nnz // 2, model.verdict_
+    (7, 'verified')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **CONSTRAINTS,
+        "edges": [StrOptions({"and", "or"})],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        k: int = 5,
+        ridge: float = 0.1,
+        bound: float | None = None,
+        penalty: float = 0.0,
+        edges: str = "or",
+        backend: Any = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.k = k
+        self.ridge = ridge
+        self.bound = bound
+        self.penalty = penalty
+        self.edges = edges
+        self.backend = backend
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the best neighbours of every column.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(
+            self, X, dtype=np.float64, order="C", ensure_min_samples=2, ensure_min_features=2
+        )
+        d = X.shape[1]
+        units, lengths = unit_columns(X, X.mean(axis=0))
+        vary = np.flatnonzero(lengths > 0.0)
+        if len(vary) < 2:
+            raise ValueError("fewer than two columns of X vary: there is no graph")
+        units = np.ascontiguousarray(units[:, vary])
+        units.flags.writeable = False
+        asked = self.k, self.ridge, self.bound, self.penalty
+        numbers, verified = np.zeros((3, d)), True
+        coefficients = sp.lil_array((d, d))
+        parts = range(0, len(vary), _NODES)
+        found = surviving(
+            _neighbours,
+            lambda part: (
+                units,
+                parts[part],
+                min(parts[part] + _NODES, len(vary)),
+                asked,
+                self.backend,
+                self.time_limit,
+            ),
+            range(len(parts)),
+            effective_n_jobs(self.n_jobs),
+        )
+        for part, nodes in found:
+            for node, (names, values, of_node, verdict) in enumerate(nodes, parts[part]):
+                j, others = vary[node], vary[names]
+                coefficients[j, others] = values * lengths[j] / lengths[others]
+                numbers[:, j] = of_node
+                verified &= verdict == Verdict.VERIFIED
+        self.coef_ = sp.csr_array(coefficients)
+        self.objective_, self.bound_, self.gap_ = numbers
+        self.verdict_ = "verified" if verified else "unproven"
+        chosen: Any = self.coef_.astype(bool)
+        either = chosen + chosen.T if self.edges == "or" else chosen.multiply(chosen.T)
+        self.graph_ = sp.csr_array(either, dtype=bool)
+        return self
+
+
+def _neighbours(
+    X: Array, first: int, last: int, asked: tuple[Any, ...], backend: Any, time_limit: Any
+) -> list[tuple[Array, Array, tuple[float, float, float], Verdict | None]]:
+    """Return the neighbours of some columns, their coefficients, the numbers and the verdicts."""
+    found = []
+    for j in range(first, last):
+        others = np.delete(np.arange(X.shape[1]), j)
+        rest = X[:, others]
+        rest.flags.writeable = False
+        result = best_columns(rest, X[:, j], asked, backend, time_limit)
+        x = np.asarray(result.x)
+        chosen = np.flatnonzero(x)
+        found.append((others[chosen], x[chosen], numbers_of(result), result.verdict))
+    return found
