@@ -94,7 +94,12 @@ def spread(X: Array, counts: Array, centred: bool) -> Array:
 
 
 def as_dense(X: Any) -> Array:
-    """Return validated data as a dense array; the problems hold no other."""
+    """Return validated data as a dense array; the problems hold no other.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    """
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
 
 

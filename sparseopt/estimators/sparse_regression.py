@@ -186,7 +186,17 @@ def best_columns(
 
 
 def numbers_of(result: Result) -> tuple[float, float, float]:
-    """Return the objective, the bound and the relative gap of a result."""
+    """Return the objective, the bound and the relative gap of a result.
+
+    Parameters
+    ----------
+    result : Result
+        With a point.
+
+    Returns
+    -------
+    float, float, float
+    """
     assert result.objective is not None
     assert result.bound is not None
     gap = relative_gap(result.objective, result.bound) or 0.0

@@ -357,13 +357,12 @@ def test_indicators_and_quadratic_objectives(tmp_path, seed):
     assert believed == []
 
 
-@pytest.mark.parametrize("seed", first(2, range(12)))
+@pytest.mark.parametrize("seed", first(2, [0, 1, 3, 5, 6, 7, 8, 9, 10, 13, 14, 15]))
 def test_points_that_break_an_indicator_are_refuted(tmp_path, seed):
     problem = draw_conditional(seed)
     free = problem.with_changes(indicators=())
     result = sparseopt.solve(free, backend="misdp-bnb")
-    if result.x is None or problem.residuals(result.x)["indicators"] < 1e-3:
-        pytest.skip("the best point without the indicators satisfies them")
+    assert problem.residuals(result.x)["indicators"] >= 1e-3
     lie = replace(result, problem=problem, fingerprint=problem.fingerprint())
     assert verdict(tmp_path, problem, lie)[0] == "refuted"
 
