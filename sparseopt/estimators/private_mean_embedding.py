@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.private import FeatureMap, release
+from sparseopt.private.features import as_table
 from sparseopt.private.ledger import Ledger
 from sparseopt.problems.base import Array
 
@@ -20,12 +21,15 @@ __all__ = ["PrivateMeanEmbedding"]
 class PrivateMeanEmbedding(BaseEstimator):  # type: ignore[misc]
     """Release the mean embedding of a table once.
 
-    There is no `random_state`: the noise is the operating system's. What `features` says (bounds,
-    levels, length scales) must be known without a look at the data.
+    There is no `random_state`: the noise is the operating system's. What `features` or `bounds` and
+    `classes` say must be known without a look at the data.
 
     Parameters
     ----------
-    features : FeatureMap
+    features : FeatureMap, optional
+    bounds, classes : optional
+        In place of `features`: what each column and the label may hold, as for
+        :meth:`sparseopt.private.FeatureMap.from_bounds`.
     epsilon : float, default 1
     delta : float, default 1e-6
     neighbours : {"replace-one", "add-remove"}
@@ -48,16 +52,16 @@ class PrivateMeanEmbedding(BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from sparseopt import private
     >>> from sparseopt.estimators import PrivateMeanEmbedding
-    >>> features = private.FeatureMap([private.Number("age", 0, 100)])
-    >>> model = PrivateMeanEmbedding(features=features, delta=1e-3)
-    >>> model.fit({"age": np.array([23.0, 41.0, 57.0])}).mean_.shape == (features.dimension,)
-    True
+    >>> model = PrivateMeanEmbedding(bounds={"age": (0, 100)}, delta=1e-3)
+    >>> model.fit({"age": np.array([23.0, 41.0, 57.0])}).statement_.delta
+    0.001
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "features": [FeatureMap],
+        "features": [FeatureMap, None],
+        "bounds": [dict, "array-like", None],
+        "classes": ["array-like", None],
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "neighbours": [StrOptions({"replace-one", "add-remove"})],
@@ -68,12 +72,16 @@ class PrivateMeanEmbedding(BaseEstimator):  # type: ignore[misc]
         self,
         *,
         features: FeatureMap | None = None,
+        bounds: Any = None,
+        classes: Any = None,
         epsilon: float = 1.0,
         delta: float = 1e-6,
         neighbours: str = "replace-one",
         ledger: Ledger | None = None,
     ) -> None:
         self.features = features
+        self.bounds = bounds
+        self.classes = classes
         self.epsilon = epsilon
         self.delta = delta
         self.neighbours = neighbours
@@ -85,17 +93,18 @@ class PrivateMeanEmbedding(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : data frame or mapping of str to array of shape (N,)
+        X : data frame, mapping of str to array of shape (N,), or array of shape (N, columns)
         y : array_like of shape (N,), optional
             The label, where the features have one.
         """
-        assert self.features is not None  # validated
         self.embedding_ = release(
             X,
-            self.features,
+            None if y is None else np.asarray(y),
+            features=self.features,
+            bounds=self.bounds,
+            classes=self.classes,
             epsilon=self.epsilon,
             delta=self.delta,
-            label=None if y is None else np.asarray(y),
             neighbours=self.neighbours,
             ledger=self.ledger,
         )
@@ -116,7 +125,8 @@ class PrivateMeanEmbedding(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         features = self.embedding_.map
-        table = {column.name: np.asarray(X[column.name]) for column in features.columns}
+        columns = as_table(X, features)
+        table = {column.name: np.asarray(columns[column.name]) for column in features.columns}
         return np.asarray(
             features.features(table, None if y is None else np.asarray(y)) @ self.mean_
         )

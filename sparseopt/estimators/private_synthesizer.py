@@ -21,7 +21,7 @@ class PrivateSynthesizer(PrivateMeanEmbedding):
 
     Parameters
     ----------
-    features, epsilon, delta, neighbours, ledger
+    features, bounds, classes, epsilon, delta, neighbours, ledger
         As for :class:`PrivateMeanEmbedding`.
     atoms : int, default 4096
         For each level of the label, about.
@@ -39,10 +39,8 @@ class PrivateSynthesizer(PrivateMeanEmbedding):
     Examples
     --------
     >>> import numpy as np
-    >>> from sparseopt import private
     >>> from sparseopt.estimators import PrivateSynthesizer
-    >>> features = private.FeatureMap([private.Number("age", 0, 100)])
-    >>> model = PrivateSynthesizer(features=features, delta=1e-3, atoms=64)
+    >>> model = PrivateSynthesizer(bounds={"age": (0, 100)}, delta=1e-3, atoms=64)
     >>> rows, _ = model.fit({"age": np.array([23.0, 41.0, 57.0])}).sample(5)
     >>> len(rows["age"])
     5
@@ -58,6 +56,8 @@ class PrivateSynthesizer(PrivateMeanEmbedding):
         self,
         *,
         features: FeatureMap | None = None,
+        bounds: Any = None,
+        classes: Any = None,
         epsilon: float = 1.0,
         delta: float = 1e-6,
         neighbours: str = "replace-one",
@@ -67,6 +67,8 @@ class PrivateSynthesizer(PrivateMeanEmbedding):
     ) -> None:
         super().__init__(
             features=features,
+            bounds=bounds,
+            classes=classes,
             epsilon=epsilon,
             delta=delta,
             neighbours=neighbours,
@@ -81,7 +83,7 @@ class PrivateSynthesizer(PrivateMeanEmbedding):
 
         Parameters
         ----------
-        X : data frame or mapping of str to array of shape (N,)
+        X : data frame, mapping of str to array of shape (N,), or array of shape (N, columns)
         y : array_like of shape (N,), optional
             The label, where the features have one.
         """

@@ -4,7 +4,7 @@
 >>> from sparseopt import private
 >>> people = {"age": np.array([23.0, 41.0, 57.0, 38.0])}
 >>> features = private.FeatureMap([private.Number("age", 0, 100)])
->>> released = private.release(people, features, epsilon=1.0, delta=1e-3)
+>>> released = private.release(people, features=features, epsilon=1.0, delta=1e-3)
 >>> private.audit(released.statement).holds
 True
 >>> table, _ = private.synthesise(released, 64).sample(10)

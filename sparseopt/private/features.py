@@ -22,6 +22,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.statistics.hermite import features as hermite_features
 from sparseopt.problems.twosample.statistics.hermite import order as hermite_order
 
-__all__ = ["Category", "FeatureMap", "Number", "as_category", "as_number"]
+__all__ = ["Category", "FeatureMap", "Number", "as_category", "as_number", "as_table"]
 
 _LARGEST_ORDER = 500
 _LARGEST_DIMENSION = 1_000_000
@@ -158,6 +159,41 @@ class FeatureMap:
                 f"the map has {self.dimension} features; expected at most {_LARGEST_DIMENSION}: "
                 "take fewer product columns, longer length scales or a larger tolerance"
             )
+
+    @classmethod
+    def from_bounds(cls, bounds: Any, classes: Any = None) -> FeatureMap:
+        """Return the map of columns that are given by what each may hold.
+
+        Parameters
+        ----------
+        bounds : mapping of str to (low, high) or list, or sequence of (low, high)
+            A tuple of two numbers bounds a numeric column, a list has the levels of a category. A
+            sequence is for the columns of a matrix, which are called x0, x1 and so on.
+        classes : sequence of str or int, optional
+            The levels of the label.
+
+        Raises
+        ------
+        ParamError
+            When an entry is neither a pair of bounds nor a list of levels.
+
+        Examples
+        --------
+        >>> age, smokes = FeatureMap.from_bounds({"age": (0, 100), "smokes": ["no", "yes"]}).columns
+        >>> age
+        Number(name='age', low=0, high=100, length=20.0)
+        >>> smokes
+        Category(name='smokes', levels=('no', 'yes'))
+        """
+        if not isinstance(bounds, Mapping):
+            pairs = np.asarray(bounds, dtype=float)
+            if pairs.ndim != 2 or pairs.shape[1] != 2:
+                raise ParamError(
+                    f"bounds has shape {pairs.shape}; expected (columns, 2), or a mapping of names"
+                )
+            bounds = {f"x{j}": tuple(pair) for j, pair in enumerate(pairs.tolist())}
+        label = None if classes is None else Category("label", tuple(classes))
+        return cls(tuple(_column(name, given) for name, given in bounds.items()), label=label)
 
     @cached_property
     def orders(self) -> Mapping[str, int]:
@@ -341,6 +377,17 @@ class FeatureMap:
         }
 
 
+def _column(name: str, given: Any) -> Number | Category:
+    if isinstance(given, tuple) and len(given) == 2 and all(isinstance(v, Real) for v in given):
+        return Number(name, *given)
+    if isinstance(given, list):
+        return Category(name, tuple(given))
+    raise ParamError(
+        f"column {name!r}: the bounds are {given!r:.80}; expected a tuple (low, high), or a list "
+        "of the levels of a category"
+    )
+
+
 def _derivatives(x: Array, features: Array) -> Array:
     """Return the derivatives of Hermite features, shape (count, N)."""
     rho = 1.0 / (1.0 + math.sqrt(2.0))
@@ -360,6 +407,28 @@ def _column_dict(column: Number | Category, orders: Mapping[str, int]) -> dict[s
         "length": column.scale,
         "order": orders[column.name],
     }
+
+
+def as_table(X: Any, features: FeatureMap) -> Any:
+    """Return what has the columns by name: X itself, or those of a matrix as x0, x1 and so on.
+
+    Parameters
+    ----------
+    X : mapping of str to array of shape (N,), data frame, or array of shape (N, columns)
+    features : FeatureMap
+
+    Raises
+    ------
+    ParamError
+        When a matrix has another number of columns than the map.
+    """
+    if not isinstance(X, np.ndarray) or X.ndim != 2:
+        return X
+    if X.shape[1] != len(features.columns):
+        raise ParamError(
+            f"X has {X.shape[1]} columns; expected the {len(features.columns)} of the map"
+        )
+    return {f"x{j}": values for j, values in enumerate(X.T)}
 
 
 def as_number(values: Any, column: Number) -> Array:

@@ -30,7 +30,7 @@ import numpy as np
 
 from sparseopt.errors import ParamError
 from sparseopt.private.discrete_gaussian import discrete_gaussian, is_insecure
-from sparseopt.private.features import FeatureMap, as_category
+from sparseopt.private.features import FeatureMap, as_category, as_table
 from sparseopt.private.gaussian import calibrate, discrete_delta
 from sparseopt.private.ledger import Ledger
 from sparseopt.private.statement import FORMAT, VERSION, Statement
@@ -74,12 +74,14 @@ class PrivateEmbedding:
 
 
 def release(
-    table: Mapping[str, Any],
-    features: FeatureMap,
+    X: Any,
+    y: Any = None,
     *,
     epsilon: float,
     delta: float,
-    label: Any = None,
+    features: FeatureMap | None = None,
+    bounds: Any = None,
+    classes: Any = None,
     neighbours: str = "replace-one",
     ledger: Ledger | None = None,
 ) -> PrivateEmbedding:
@@ -87,14 +89,18 @@ def release(
 
     Parameters
     ----------
-    table : mapping of str to array of shape (N,), or data frame
-        The columns of `features` by name; others are not looked at.
-    features : FeatureMap
-        Public: nothing in it may have been read off the data.
+    X : mapping of str to array of shape (N,), data frame, or array of shape (N, columns)
+        The columns of the map by name; others are not looked at. The columns of an array are called
+        x0, x1 and so on, and all must be in the map.
+    y : array of shape (N,), optional
+        The label, where the map has one.
     epsilon, delta : float
         What is to hold. Keep delta well below 1 / N.
-    label : array of shape (N,), optional
-        Where the map has a label.
+    features : FeatureMap, optional
+        Public: nothing in it may have been read off the data.
+    bounds, classes : optional
+        In place of `features`, for its defaults: what each column and the label may hold, see
+        :meth:`FeatureMap.from_bounds`. Public as well.
     neighbours : {"replace-one", "add-remove"}
         Data sets that must be alike. With "replace-one" N is public; with "add-remove" it is
         protected, too, and released with noise.
@@ -115,16 +121,16 @@ def release(
     --------
     >>> import numpy as np
     >>> from sparseopt import private
-    >>> columns = [private.Number("age", 0, 100)]
     >>> table = {"age": np.array([23.0, 41.0, 57.0, 38.0])}
-    >>> found = private.release(table, private.FeatureMap(columns), epsilon=1.0, delta=1e-3)
+    >>> found = private.release(table, epsilon=1.0, delta=1e-3, bounds={"age": (0, 100)})
     >>> found.statement.epsilon
     1.0
     """
     if neighbours not in ("replace-one", "add-remove"):
         raise ParamError(f"neighbours is {neighbours!r}; expected 'replace-one' or 'add-remove'")
     protected = neighbours == "add-remove"
-    columns, label, N = _columns(table, features, label, 0 if protected else 1)
+    features = _map(features, bounds, classes)
+    columns, label, N = _columns(X, features, y, 0 if protected else 1)
     weight = _COUNT_WEIGHT if protected else Fraction(0)
     dimension = features.dimension + protected
     squared = squared_sensitivity(
@@ -178,6 +184,15 @@ def release(
     return PrivateEmbedding(features, mean, records, sigma * step / records, statement)
 
 
+def _map(features: FeatureMap | None, bounds: Any, classes: Any) -> FeatureMap:
+    if (features is None) == (bounds is None) or (features is not None and classes is not None):
+        raise ParamError(
+            "expected either features, or bounds (and the classes of y): what the columns may hold "
+            "must be known without looking at the data"
+        )
+    return FeatureMap.from_bounds(bounds, classes) if features is None else features
+
+
 def squared_sensitivity(
     dimension: int, tolerance: float, grid_bits: int, neighbours: str, count_weight: Fraction
 ) -> int:
@@ -207,6 +222,7 @@ def _columns(
     table: Any, features: FeatureMap, label: Any, least: int
 ) -> tuple[dict[str, Array], Any, int]:
     """Return the columns that the map names, as arrays of one length, at least `least`."""
+    table = as_table(table, features)
     found: dict[str, Array] = {}
     for column in features.columns:
         try:
@@ -219,8 +235,8 @@ def _columns(
         found[column.name] = values
     lengths = {len(values) for values in found.values()}
     if (label is None) != (features.label is None):
-        word = "no label was given" if label is None else "the map has no label"
-        raise ParamError(f"{word}; give both, or neither")
+        word = "y was not given" if label is None else "the map has no label"
+        raise ParamError(f"{word}; give both y and the classes of the label, or neither")
     if label is not None:
         label = _as_column(label)
         lengths.add(len(label) if label.ndim == 1 else -1)

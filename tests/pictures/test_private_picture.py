@@ -21,7 +21,7 @@ def made():
     columns = (private.Number("x", -4.0, 4.0, 0.8), private.Category("c", ("u", "v")))
     features = private.FeatureMap(columns, label=private.Category("y", (0, 1)))
     with private.insecure(1):
-        released = private.release(table, features, epsilon=1.0, delta=1e-6, label=label)
+        released = private.release(table, features=features, epsilon=1.0, delta=1e-6, y=label)
     return table, released, private.synthesise(released, 256)
 
 

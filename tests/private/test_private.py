@@ -153,10 +153,10 @@ def test_statements_hold(name, neighbours, tmp_path):
     table, label = rows(300)
     released = private.release(
         table,
-        features,
+        features=features,
         epsilon=1.0,
         delta=1e-6,
-        label=label if features.label else None,
+        y=label if features.label else None,
         neighbours=neighbours,
     )
     assert released.mean.shape == (features.dimension,)
@@ -177,7 +177,7 @@ def test_statements_hold(name, neighbours, tmp_path):
 @pytest.fixture(scope="module")
 def stated():
     table, label = rows(300)
-    released = private.release(table, MAPS["both"], epsilon=1.0, delta=1e-6, label=label)
+    released = private.release(table, features=MAPS["both"], epsilon=1.0, delta=1e-6, y=label)
     return stated_of(released)
 
 
@@ -247,10 +247,15 @@ def test_no_value_raises_or_changes_the_noise(seed, recwarn):
     }
     label = objects[rng.integers(0, 8, N)] if seed % 3 else np.zeros(N, dtype=int)
     released = private.release(
-        table, features, epsilon=1.0, delta=1e-6, label=label, neighbours="replace-one"
+        table, features=features, epsilon=1.0, delta=1e-6, y=label, neighbours="replace-one"
     )
     plain = private.release(
-        rows(N)[0], features, epsilon=1.0, delta=1e-6, label=rows(N)[1], neighbours="replace-one"
+        rows(N)[0],
+        features=features,
+        epsilon=1.0,
+        delta=1e-6,
+        y=rows(N)[1],
+        neighbours="replace-one",
     )
     assert released.statement.data == plain.statement.data
     assert np.isfinite(released.mean).all()
@@ -273,7 +278,7 @@ def test_a_list_has_one_entry_a_record_whatever_is_in_it(value):
     for others in ([], [0.5, 0.5], [value]):
         values = [value, *others]
         table = {"x": values, "c": values}
-        released = private.release(table, features, epsilon=1.0, delta=1e-6, label=values)
+        released = private.release(table, features=features, epsilon=1.0, delta=1e-6, y=values)
         assert private.audit(released.statement).holds
 
 
@@ -281,7 +286,7 @@ def test_no_record_at_all_is_a_neighbour_of_one():
     none, one = (
         private.release(
             {"age": values, "height": values},
-            MAPS["product"],
+            features=MAPS["product"],
             epsilon=1.0,
             delta=1e-6,
             neighbours="add-remove",
@@ -308,13 +313,13 @@ def test_seeded_noise_is_stamped():
     means = []
     for _ in range(2):
         with private.insecure(7):
-            released = private.release(table, MAPS["product"], epsilon=1.0, delta=1e-3)
+            released = private.release(table, features=MAPS["product"], epsilon=1.0, delta=1e-3)
         means.append(released.mean)
     np.testing.assert_array_equal(*means)
     assert not released.statement.private
     assert str(released.statement).startswith("NOT PRIVATE")
     assert not private.audit(released.statement).holds
-    free = private.release(table, MAPS["product"], epsilon=1.0, delta=1e-3)
+    free = private.release(table, features=MAPS["product"], epsilon=1.0, delta=1e-3)
     assert free.statement.private and (free.mean != means[0]).any()
 
 
@@ -322,12 +327,12 @@ def test_a_ledger_adds_up_and_refuses():
     table, _ = rows(50)
     ledger = private.Ledger(epsilon=1.0, delta=1e-5)
     half = {"epsilon": 0.5, "delta": 1e-6, "ledger": ledger}
-    private.release(table, MAPS["product"], **half)
+    private.release(table, features=MAPS["product"], **half)
     assert 0.0 < ledger.spent < 1e-5
     before = ledger.spent
     while len(ledger.statements) < 20:
         try:
-            private.release(table, MAPS["product"], **half)
+            private.release(table, features=MAPS["product"], **half)
         except ParamError as error:
             assert "budget" in str(error)
             break
@@ -339,9 +344,11 @@ def test_a_ledger_adds_up_and_refuses():
 
 def test_the_exact_budget_is_enough_for_one_release():
     ledger = private.Ledger(epsilon=1.0, delta=1e-5)
-    private.release(rows(9)[0], MAPS["product"], epsilon=1.0, delta=1e-5, ledger=ledger)
+    private.release(rows(9)[0], features=MAPS["product"], epsilon=1.0, delta=1e-5, ledger=ledger)
     with pytest.raises(ParamError, match="budget"):
-        private.release(rows(9)[0], MAPS["product"], epsilon=1.0, delta=1e-5, ledger=ledger)
+        private.release(
+            rows(9)[0], features=MAPS["product"], epsilon=1.0, delta=1e-5, ledger=ledger
+        )
 
 
 def test_synthetic_rows_have_the_distribution_of_the_data():
@@ -351,7 +358,7 @@ def test_synthetic_rows_have_the_distribution_of_the_data():
     table = {"x": np.clip(rng.normal(np.where(label, 2.0, -2.0), 0.7), -5, 5)}
     features = private.FeatureMap([private.Number("x", -5.0, 5.0, 0.7)], label=LABEL)
     with private.insecure(5):
-        released = private.release(table, features, epsilon=1.0, delta=1e-6, label=label)
+        released = private.release(table, features=features, epsilon=1.0, delta=1e-6, y=label)
     found = private.synthesise(released, 128)
     assert found.result.verdict == "verified"
     synthetic, levels = found.sample(N, seed=1)
@@ -363,7 +370,7 @@ def test_synthetic_rows_have_the_distribution_of_the_data():
 
 def test_categories_and_many_columns():
     table, label = rows(2000)
-    released = private.release(table, MAPS["both"], epsilon=3.0, delta=1e-6, label=label)
+    released = private.release(table, features=MAPS["both"], epsilon=3.0, delta=1e-6, y=label)
     atoms, levels = private.atoms(MAPS["both"], 200)
     assert set(atoms) == {"age", "height", "job"} and set(levels) == {0, 1}
     problem = private.embedding_problem(released, atoms, levels)
@@ -403,7 +410,7 @@ def test_bad_settings_are_refused(call, words):
     [
         ({"table": {"age": [1.0]}}, "no column 'height'"),
         ({"table": {"age": [1.0], "height": [1.0, 2.0]}}, "lengths"),
-        ({"label": [0]}, "the map has no label"),
+        ({"y": [0]}, "the map has no label"),
         ({"neighbours": "swap"}, "replace-one"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"delta": 1.0}, "delta"),
@@ -419,12 +426,47 @@ def test_bad_calls_are_refused_before_the_data_count(changes, words):
         **changes,
     }
     with pytest.raises(ParamError, match=words):
-        private.release(settings.pop("table"), MAPS["product"], **settings)
+        private.release(settings.pop("table"), features=MAPS["product"], **settings)
+
+
+def test_bounds_stand_for_the_map_of_features_with_its_defaults():
+    X, y = np.array([[1.0, 5.0], [2.0, 6.0]]), ["a", "b"]
+    asked = {"epsilon": 1.0, "delta": 1e-6}
+    columns = [private.Number("x0", 0.0, 3.0), private.Number("x1", 4.0, 9.0)]
+    features = private.FeatureMap(columns, label=private.Category("label", ("a", "b")))
+    for bounds in ([(0, 3), (4, 9)], {"x0": (0, 3), "x1": (4, 9)}):
+        with private.insecure(1):
+            short = private.release(X, y, bounds=bounds, classes=["a", "b"], **asked)
+        with private.insecure(1):
+            long = private.release({"x0": X[:, 0], "x1": X[:, 1]}, y, features=features, **asked)
+        assert np.array_equal(short.mean, long.mean)
+        assert short.statement.data["map"] == long.statement.data["map"]
+    mixed = private.FeatureMap.from_bounds({"age": (0, 9), "job": ["x", "y", "z"]})
+    assert mixed.columns[1] == private.Category("job", ("x", "y", "z"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "either features, or bounds"),
+        ({"bounds": [(0, 1)], "features": MAPS["product"]}, "either features, or bounds"),
+        ({"features": MAPS["product"], "classes": [0, 1]}, "either features, or bounds"),
+        ({"bounds": [(0, 1)]}, "X has 2 columns; expected the 1"),
+        ({"bounds": [0, 1]}, "shape"),
+        ({"bounds": {"x0": ("no", "yes")}}, "a tuple"),
+        ({"bounds": {"x0": 3}}, "a tuple"),
+        ({"bounds": [(0, 1)] * 2, "y": [0, 1]}, "no label"),
+        ({"bounds": [(0, 1)] * 2, "classes": [0, 1]}, "y was not given"),
+    ],
+)
+def test_bounds_that_say_too_little_or_too_much_are_refused(changes, words):
+    with pytest.raises(ParamError, match=words):
+        private.release(np.zeros((2, 2)), **{"epsilon": 1.0, "delta": 1e-6, **changes})
 
 
 def test_a_large_delta_warns():
     with pytest.warns(UserWarning, match="one whole record"):
-        private.release(rows(20)[0], MAPS["product"], epsilon=1.0, delta=0.06)
+        private.release(rows(20)[0], features=MAPS["product"], epsilon=1.0, delta=0.06)
 
 
 def test_levels_are_fitted_apart_and_keep_their_shares():
@@ -434,7 +476,7 @@ def test_levels_are_fitted_apart_and_keep_their_shares():
     label = np.where(rng.random(4000) < 0.3, "a", "b")
     x = np.where(label == "a", 0.25, 0.75) + 0.05 * rng.normal(size=4000)
     with private.insecure(3):
-        released = private.release({"x": x}, features, epsilon=20.0, delta=1e-6, label=label)
+        released = private.release({"x": x}, features=features, epsilon=20.0, delta=1e-6, y=label)
     found = private.synthesise(released, 32)
     assert [result.verdict for result in found.results] == ["verified"] * 2
     share = found.weights[found.label == "a"].sum()

@@ -25,7 +25,7 @@ def released_of(features, N=3000):
     table = {"a": a, "b": 3.0 + a + rng.normal(size=N), "c": rng.choice(["x", "y"], N)}
     with private.insecure(1):
         label = label if features.label else None
-        return private.release(table, features, epsilon=5.0, delta=1e-6, label=label)
+        return private.release(table, features=features, epsilon=5.0, delta=1e-6, y=label)
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -69,7 +69,7 @@ def test_atoms_of_a_coarse_grid_find_the_clusters():
     features = private.FeatureMap([private.Number("x", 0.0, 1.0, 0.2)], tolerance=1e-9)
     table = {"x": np.repeat([0.21, 0.68], [400_000, 600_000])}
     with private.insecure(4):
-        released = private.release(table, features, epsilon=50.0, delta=1e-7)
+        released = private.release(table, features=features, epsilon=50.0, delta=1e-7)
     found = private.move_atoms(released, private.synthesise(released, 9), rounds=20)
     near = np.abs(np.subtract.outer(found.table["x"], [0.21, 0.68])).min(axis=1)
     assert found.weights @ near < 0.02
@@ -78,7 +78,7 @@ def test_atoms_of_a_coarse_grid_find_the_clusters():
 
 def test_categories_alone_do_not_move():
     features = private.FeatureMap([private.Category("c", (0, 1))])
-    released = private.release({"c": [0, 1]}, features, epsilon=1.0, delta=1e-3)
+    released = private.release({"c": [0, 1]}, features=features, epsilon=1.0, delta=1e-3)
     with pytest.raises(ParamError, match="nothing to move"):
         private.move_atoms(released, private.synthesise(released, 4))
 
@@ -89,10 +89,10 @@ def test_a_level_without_records_stays():
     with private.insecure(3):
         released = private.release(
             {"a": rng.normal(size=500)},
-            features,
+            features=features,
             epsilon=40.0,
             delta=1e-4,
-            label=np.zeros(500, dtype=int),
+            y=np.zeros(500, dtype=int),
         )
     moved = private.move_atoms(released, private.synthesise(released, 16))
     assert moved.weights[moved.label == 0].sum() > 0.95

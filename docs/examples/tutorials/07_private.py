@@ -23,7 +23,7 @@ columns = [  # bounds that a botanist knows, not the data's
     private.Number("petal width (cm)", 0.0, 3.0, length=0.4),
 ]
 features = private.FeatureMap(columns)
-released = private.release(iris.data, features, epsilon=5.0, delta=1e-4)
+released = private.release(iris.data, features=features, epsilon=5.0, delta=1e-4)
 print(fill(str(released.statement), 80))
 
 # %%

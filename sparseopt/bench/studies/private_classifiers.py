@@ -110,9 +110,9 @@ def _real(split: _Split, epsilon: float, rng: np.random.Generator, seed: int) ->
 
 
 def _hermite(split: _Split, epsilon: float, rng: np.random.Generator, seed: int) -> _Made:
-    asked: dict[str, Any] = {"epsilon": epsilon, "delta": _DELTA, "label": split.label}
+    asked: dict[str, Any] = {"epsilon": epsilon, "delta": _DELTA, "y": split.label}
     with insecure(seed):
-        released = release(split.table, split.features, **asked)
+        released = release(split.table, features=split.features, **asked)
     table, label = synthesise(released, _ATOMS, rel_gap=1e-4).sample(len(split.label), seed)
     assert label is not None
     return _rows(table, split), label

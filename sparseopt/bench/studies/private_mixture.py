@@ -96,7 +96,7 @@ def _released(X: Array, y: Array, budget: str) -> PrivateEmbedding:
     label = Category("y", tuple(range(_LEVELS)))
     features = FeatureMap(columns, label=label, tolerance=tolerance)
     if not math.isinf(epsilon):
-        return release(_table(X), features, epsilon=epsilon, delta=_DELTA, label=y)
+        return release(_table(X), features=features, epsilon=epsilon, delta=_DELTA, y=y)
     sums = [features.rows(_table(X[y == level])).sum(axis=0) for level in range(_LEVELS)]
     mean = np.concatenate(sums) / len(y)
     return PrivateEmbedding(features, mean, len(y), 0.0, None)  # type: ignore[arg-type]

@@ -91,7 +91,10 @@ def _release(unit: Settings) -> _Measured:
     def projected(values: list[int], seed: int) -> Array:
         table = {"c": np.array(values)}
         with insecure(seed):
-            means = [release(table, _TWO, epsilon=epsilon, delta=delta).mean for _ in range(draws)]
+            means = [
+                release(table, features=_TWO, epsilon=epsilon, delta=delta).mean
+                for _ in range(draws)
+            ]
         return np.array([mean[1] - mean[0] for mean in means])
 
     return _told_apart(projected([0, 0], 1), projected([0, 1], 2), epsilon, delta)
@@ -100,7 +103,7 @@ def _release(unit: Settings) -> _Measured:
 def _noise(unit: Settings) -> _Measured:
     """Tell the noise of a statement from the same noise, moved by its sensitivity."""
     epsilon, delta = float(unit["case"]), 1e-5
-    stated = release({"c": np.zeros(2)}, _TWO, epsilon=epsilon, delta=delta).statement.data
+    stated = release({"c": np.zeros(2)}, features=_TWO, epsilon=epsilon, delta=delta).statement.data
     shift = math.sqrt(stated["sensitivity_squared"])
     first, second = (
         np.array(discrete_gaussian(stated["variance"], unit["draws"]), dtype=float)
@@ -186,13 +189,13 @@ def _hostile(unit: Settings) -> _Measured:
         warnings.simplefilter("always")
         for N in range(1, 5):
             table = {"a": np.ones(N), "b": np.ones(N), "c": ["u"] * N}
-            plain[N] = release(table, features, label=[0] * N, **asked).statement.data
+            plain[N] = release(table, features=features, y=[0] * N, **asked).statement.data
         for _ in range(count):
             N = int(rng.integers(1, 5))
             columns = [[_HOSTILE[k] for k in rng.integers(0, len(_HOSTILE), N)] for _ in range(4)]
             table = dict(zip("abc", columns[:3], strict=True))
             try:
-                found = release(table, features, label=columns[3], **asked)
+                found = release(table, features=features, y=columns[3], **asked)
             except Exception:
                 raised += 1
                 continue
@@ -255,7 +258,7 @@ def _size(unit: Settings) -> _Measured:
     table = {f"x{j}": rng.uniform(-1.0, 1.0, N) for j in range(50)}
     features = FeatureMap(tuple(Number(name, -1.0, 1.0) for name in table))
     given, begun = peak_memory(), time.process_time()
-    released = release(table, features, epsilon=1.0, delta=1e-8)
+    released = release(table, features=features, epsilon=1.0, delta=1e-8)
     yield "seconds of a release", time.process_time() - begun, "<=", 60.0
     yield "bytes, with the table", float(peak_memory() or 0), "<=", 2e9
     yield "bytes of table and libraries", float(given or 0), "<=", 2e9
