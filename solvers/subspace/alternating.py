@@ -79,7 +79,7 @@ def _starts(problem: L1Subspace, control: Control) -> list[Array]:
         x = np.array(getattr(warm, "x", warm), dtype=float)
         x[:, : problem.k] = np.linalg.qr(problem.basis(x))[0]
         return [x]
-    euclidean = RobustSubspace(problem.X, problem.k, problem.centre)
+    euclidean = RobustSubspace(problem.X, problem.k, centre=problem.centre)
     components = principal(euclidean, np.ones(len(problem.X)))
     median = reweight(euclidean, components, control, _EUCLIDEAN)[0]
     return [flat.answer(euclidean) for flat in (components, median)]

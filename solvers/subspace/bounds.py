@@ -239,7 +239,7 @@ class Span:
                 return
         self._axes = axes
         X = np.vstack([(block @ axes) * problem.unit for _, block in problem.blocks()])
-        self.problem = RobustSubspace(X, problem.k, problem.centre)
+        self.problem = RobustSubspace(X, problem.k, centre=problem.centre)
 
     def lift(self, flat: Flat) -> Flat:
         """Return a subspace in the coordinates of the whole problem."""

@@ -37,7 +37,7 @@ class PrincipalComponents(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         if isinstance(problem, L1Subspace):
-            squared = RobustSubspace(problem.X, problem.k, problem.centre)
+            squared = RobustSubspace(problem.X, problem.k, centre=problem.centre)
             x = principal(squared, np.ones(len(problem.X))).answer(squared)
             return answer(problem, x, control, iterations=1)
         if not isinstance(problem, RobustSubspace):

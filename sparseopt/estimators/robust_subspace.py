@@ -80,8 +80,7 @@ class RobustSubspace(SubspaceTransformer):
         """Find the subspace of points X, shape (n, d); y is ignored."""
         X = self._points(X)
         k, centre = int(self.n_components), "estimate" if self.fit_centre else None
-        kind = problems.RobustSubspace if self.norm == "l2" else problems.L1Subspace
-        problem = kind(X, k=k, centre=centre)
+        problem = problems.RobustSubspace(X, k=k, norm=self.norm, centre=centre)
         W = self._solved(problem)
         self.mean_ = W[:, k].copy() if self.fit_centre else np.zeros(X.shape[1])
         self._adopt(W[:, :k], X - self.mean_)

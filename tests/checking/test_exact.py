@@ -80,7 +80,7 @@ def outliers(seed, centre=None):
     rng = np.random.default_rng(2 * seed)
     plane = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 5))
     points = np.vstack([plane, 3.0 * rng.normal(size=(6, 5))])
-    return RobustSubspace(points + (centre is not None), 2, centre)
+    return RobustSubspace(points + (centre is not None), 2, centre=centre)
 
 
 def atoms(seed):

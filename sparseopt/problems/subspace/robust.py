@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array
 from sparseopt.problems.subspace.base import CentredSubspace
+from sparseopt.problems.subspace.entrywise import L1Subspace
 
 __all__ = ["RobustSubspace"]
 
@@ -41,13 +43,16 @@ class RobustSubspace(CentredSubspace):
         N points with n coordinates, one in each row, in any unit common to all coordinates.
     k : int
         Dimension of the subspace, 1 <= k < n; there is no default. At least k + 1 points.
+    norm : {"l2", "l1"}, default "l2"
+        Of the distances. "l1" makes an :class:`L1Subspace` of the other arguments.
     centre : {None, "estimate"}, default None
         None: a linear subspace, c = 0. "estimate": an affine one, and c is part of the answer.
 
     Raises
     ------
     ProblemError
-        When X is not a finite matrix, k is out of range, or there are too few points.
+        When X is not a finite matrix, k is out of range, there are too few points, or norm or
+        centre is another word.
 
     References
     ----------
@@ -66,9 +71,23 @@ class RobustSubspace(CentredSubspace):
 
     X: Array
     k: int = 0
+    norm: InitVar[str] = "l2"
     centre: str | None = None
 
     kind: ClassVar[str] = "robust-subspace"
+
+    def __new__(cls, *args: Any, **fields: Any) -> Any:
+        """Leave the l1 norm to the problem that has it, as `pathlib.Path` does with systems."""
+        if len(args) > 2:
+            fields["norm"] = args[2]
+        if fields.pop("norm", "l2") != "l1":
+            return super().__new__(cls)
+        return L1Subspace(*args[:2], *args[3:], **fields)
+
+    def __post_init__(self, norm: str) -> None:
+        if norm != "l2":
+            raise ProblemError(f"norm is {norm!r}; expected 'l2' or 'l1'", "norm")
+        super().__post_init__()
 
     @cached_property
     def origin(self) -> Array:

@@ -1,12 +1,15 @@
 """The subspace of least absolute deviations: regressions, values, and what is refused."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 import sparseopt
 from sparseopt import ProblemError, io
-from sparseopt.problems import L1Subspace, LADLasso
+from sparseopt.problems import L1Subspace, LADLasso, RobustSubspace
 from sparseopt.problems.subspace.entrywise import least_absolute
 
 
@@ -80,6 +83,24 @@ def test_the_value_is_a_regression_for_each_point(centre, unit):
     turned = x.copy()
     turned[:, :2] = W @ np.linalg.qr(rng.normal(size=(2, 2)))[0]
     assert problem.objective(turned) == pytest.approx(problem.objective(x), rel=1e-9)
+
+
+@pytest.mark.parametrize("centre", [None, "estimate"])
+def test_the_norm_of_a_robust_subspace_chooses_the_problem(centre):
+    X = np.random.default_rng(2).normal(size=(9, 4))
+    plain = L1Subspace(X, k=2, centre=centre)
+    for problem in (
+        RobustSubspace(X, 2, "l1", centre),
+        RobustSubspace(X, k=2, centre=centre, norm="l1"),
+    ):
+        for same in (problem, copy.deepcopy(problem), pickle.loads(pickle.dumps(problem))):
+            assert type(same) is L1Subspace
+            assert same.fingerprint() == plain.fingerprint()
+    euclidean = RobustSubspace(X, 2, norm="l2", centre=centre)
+    assert euclidean.fingerprint() == RobustSubspace(X, 2, centre=centre).fingerprint()
+    assert pickle.loads(pickle.dumps(euclidean)).fingerprint() == euclidean.fingerprint()
+    with pytest.raises(ProblemError, match="'l2' or 'l1'"):
+        RobustSubspace(X, 2, norm="l3")
 
 
 def test_files_hold_the_problem(tmp_path):

@@ -56,8 +56,10 @@ def test_points_in_a_span_have_the_bound_of_their_coordinates_there(backend, cen
     rng = np.random.default_rng(7)
     points = rng.normal(size=(80, 6)) * [3.0, 2.0, 1.0, 1.0, 0.5, 0.5] + (centre is not None)
     axes = np.linalg.qr(rng.normal(size=(30, 6)))[0]
-    small = sparseopt.solve(RobustSubspace(points, 2, centre), backend=backend)
-    large = sparseopt.solve(RobustSubspace(1e3 * points @ axes.T, 2, centre), backend=backend)
+    small = sparseopt.solve(RobustSubspace(points, 2, centre=centre), backend=backend)
+    large = sparseopt.solve(
+        RobustSubspace(1e3 * points @ axes.T, 2, centre=centre), backend=backend
+    )
     assert large.status is small.status is Status.CONVERGED
     assert large.verdict is Verdict.VERIFIED and large.certificate.kind == "relaxation"
     assert large.objective == pytest.approx(1e3 * small.objective, rel=1e-9)
