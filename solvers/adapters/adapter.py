@@ -18,8 +18,6 @@ from ..common.outcome import Answer, Request
 from ..common.program import Program
 from .formulations import FORMULATIONS, Formulation
 
-__all__ = ["Adapter", "named_values"]
-
 
 class Adapter(Backend):
     """An outside solver of mathematical programs.

@@ -28,8 +28,6 @@ from ..common.served import needs
 from ..common.watch import watched
 from .adapter import Adapter
 
-__all__ = ["Copt"]
-
 STATUS_MAP: Mapping[str, tuple[Outcome, Limit | None]] = {
     "OPTIMAL": (Outcome.OPTIMAL, None),
     "INFEASIBLE": (Outcome.INFEASIBLE, None),

@@ -18,8 +18,6 @@ from ..common.program import Program
 from ..common.watch import watched
 from .adapter import Adapter
 
-__all__ = ["Gurobi"]
-
 STATUS_MAP: Mapping[str, tuple[Outcome, Limit | None]] = {
     "OPTIMAL": (Outcome.OPTIMAL, None),
     "INFEASIBLE": (Outcome.INFEASIBLE, None),

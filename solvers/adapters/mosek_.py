@@ -24,8 +24,6 @@ from ..common.program import Program
 from ..common.watch import watched
 from .adapter import Adapter
 
-__all__ = ["Mosek", "environment", "licence_error", "translate"]
-
 STATUS_MAP: Mapping[str, Outcome] = {
     "optimal": Outcome.OPTIMAL,
     "integer_optimal": Outcome.OPTIMAL,

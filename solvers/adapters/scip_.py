@@ -19,8 +19,6 @@ from ..common.program import Program
 from ..common.watch import Late, look, watched
 from .adapter import Adapter
 
-__all__ = ["Scip"]
-
 STATUS_MAP: Mapping[str, tuple[Outcome, Limit | None]] = {
     "optimal": (Outcome.OPTIMAL, None),
     "gaplimit": (Outcome.OPTIMAL, None),

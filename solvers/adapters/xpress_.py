@@ -20,8 +20,6 @@ from ..common.program import Program, QuadraticRow
 from ..common.watch import watched
 from .adapter import Adapter
 
-__all__ = ["Xpress"]
-
 STATUS_MAP: Mapping[str, tuple[Outcome, Limit | None]] = {
     "COMPLETED OPTIMAL": (Outcome.OPTIMAL, None),
     "COMPLETED INFEASIBLE": (Outcome.INFEASIBLE, None),

@@ -7,9 +7,6 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-__all__ = ["BestFirst"]
-
-
 N = TypeVar("N")
 
 

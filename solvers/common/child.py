@@ -32,8 +32,6 @@ from sparseopt.result import Limit
 
 from .served import LOG, MARK, R_LOOP, needed
 
-__all__ = ["PYTHON", "Child", "PythonChild", "R", "RChild", "r_package"]
-
 _LOOK = 0.02
 """Seconds between two checks of the clock."""
 

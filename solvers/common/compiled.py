@@ -7,8 +7,6 @@ from typing import Any
 
 from sparseopt.compiling import Kernel
 
-__all__ = ["compiled", "compiled_in_place", "compiled_inside", "compiled_into"]
-
 
 def compiled(function: Callable[..., Any]) -> Kernel:
     """Let a function run compiled.

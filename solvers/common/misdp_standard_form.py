@@ -23,8 +23,6 @@ from sparseopt.proofs.misdp_standard_form import (
 )
 from sparseopt.result import Result
 
-__all__ = ["StandardForm", "endless_indicators"]
-
 _EPS = float(np.finfo(float).eps)
 _OUT = 1e-9
 """Values of an indicator's row are moved outwards by this part of their terms, for the checker's

@@ -10,8 +10,6 @@ from typing import Any
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
-__all__ = ["Answer", "Outcome", "Request", "Run", "Spent"]
-
 
 class Outcome(StrEnum):
     """What one run of a solver says."""

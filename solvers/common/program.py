@@ -12,8 +12,6 @@ from sparseopt.problems.base import Array
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["Cone", "PSDBlock", "Program", "QuadraticRow"]
-
 
 @dataclass(frozen=True, eq=False)
 class QuadraticRow:

@@ -18,8 +18,6 @@ from sparseopt.problems import LinearMap, ParametricProblem, Pieces, PiecewiseLi
 from sparseopt.problems.base import Array
 from sparseopt.result import Certificate
 
-__all__ = ["affine_solution", "path_from_codes"]
-
 _SNAP = 1e-11
 """A coefficient this close to the kink that it meets is on it; relative to the largest terms."""
 

@@ -14,8 +14,6 @@ from typing import Any, TextIO, TypeVar
 
 import numpy as np
 
-__all__ = ["LOG", "MARK", "R_LOOP", "needed", "needs", "serve"]
-
 MARK = "@sparseopt "
 """What the lines of the protocol begin with; all else that a child prints is ignored."""
 LOG = "log.txt"

@@ -26,17 +26,6 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.result import Result
 
-__all__ = [
-    "Incumbent",
-    "SphereMaximum",
-    "first_incumbent",
-    "maximise_on_sphere",
-    "maximise_on_spheres",
-    "refit",
-    "swap",
-    "truncations",
-]
-
 _ROOT_STEPS = 100
 """A guard only: Newton's method on the secular equation takes 4 to 10 steps."""
 _CHUNK = 200_000

@@ -17,8 +17,6 @@ from collections.abc import Callable
 from sparseopt.backend import Control
 from sparseopt.result import Limit
 
-__all__ = ["Late", "look", "watched"]
-
 _FIRST, _LOOK = 0.001, 0.02
 """Seconds between the first checks of the clock, when solvers set up, and between later ones."""
 _SETTING_UP = 100

@@ -25,8 +25,6 @@ from ..common.program import Program
 from ..private.answer import as_result, polished
 from .conic import OPTIONS, CvxpyConic
 
-__all__ = ["Cvxpy"]
-
 _LARGEST_BASIS = 4_000_000
 """Entries of the largest matrix that a basis is looked for in."""
 _TINY = 1e-14

@@ -25,8 +25,6 @@ from ..misdp.conic import NodeProgram
 from ..misdp.relaxation import Raw
 from .job import solve_conic
 
-__all__ = ["OPTIONS", "STATUS_MAP", "CvxpyConic"]
-
 STATUS_MAP: Mapping[str, Outcome] = {
     "optimal": Outcome.OPTIMAL,
     "optimal_inaccurate": Outcome.OPTIMAL,

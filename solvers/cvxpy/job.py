@@ -21,8 +21,6 @@ from sparseopt.problems.misdp.cones import triangle
 
 from ..common.served import needs
 
-__all__ = ["solve_conic"]
-
 
 @needs("cvxpy")
 def solve_conic(

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..misdp.bounding import ConicBounding, Relaxed
     from ..misdp.points import IncumbentFinder
 
-__all__ = ["CvxpyRelaxation", "relax"]
-
 
 LARGEST_PROJECTION = 2_000_000
 """Entries of the largest conic program of a robust subspace that is handed over."""

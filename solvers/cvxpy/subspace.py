@@ -18,8 +18,6 @@ from ..subspace.bounds import ProjectionRelaxation, inlier_proof
 from ..subspace.weighted import as_result
 from .conic import CvxpyConic
 
-__all__ = ["relax_projection"]
-
 _FLOORS = tuple(10.0**-k for k in range(1, 13))
 """Smoothings of the dual vectors, relative to the mean distance; the best bound counts."""
 

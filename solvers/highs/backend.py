@@ -26,8 +26,6 @@ from ..lp.layout import Bounds
 from .instance import Instance
 from .path import Ranging
 
-__all__ = ["Highs"]
-
 
 class Highs(Adapter):
     """The simplex method of HiGHS, with its basis solved again to full accuracy.

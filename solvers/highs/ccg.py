@@ -21,8 +21,6 @@ from ..lp.basis import Solution
 from ..lp.proof import Ended, LPProof
 from .ccg_loop import Generation, Guess
 
-__all__ = ["HighsCCG"]
-
 
 class HighsCCG(Backend):
     """HiGHS on the columns and rows that matter, found by pricing.

@@ -32,8 +32,6 @@ from .ccg_master import Pair, RestrictedMaster
 from .ccg_rest import Rest, first_working_set, largest
 from .instance import DUAL, PRIMAL, Instance
 
-__all__ = ["Generation", "Guess"]
-
 _GROWTH = 0.25
 """A round adds at most this share of what is in, or the option `batch` where that is more."""
 

@@ -13,8 +13,6 @@ from ..lp.layout import Bounds, LPLayout
 from .ccg_rest import Rest
 from .instance import Instance
 
-__all__ = ["Pair", "RestrictedMaster"]
-
 _EQUAL = 1e-9
 """A multiplier this close to a slope, in the data's scale, is that slope."""
 

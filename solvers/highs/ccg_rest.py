@@ -11,8 +11,6 @@ from sparseopt.problems.parametric.pieces import Pieces
 
 from ..lp.layout import Bounds, LPLayout
 
-__all__ = ["Rest", "first_working_set", "largest"]
-
 
 @dataclass(frozen=True)
 class Rest:

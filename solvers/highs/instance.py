@@ -20,8 +20,6 @@ from sparseopt.result import Limit
 from ..common.outcome import Answer, Outcome, Run, Spent
 from ..common.program import Program
 
-__all__ = ["DUAL", "PRIMAL", "STATUS_MAP", "Instance"]
-
 DUAL, PRIMAL = 1, 4
 """HiGHS' numbers of its two simplex methods, for the option simplex_strategy."""
 

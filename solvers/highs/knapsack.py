@@ -23,8 +23,6 @@ from ..common.served import needs
 from ..l0.budget_backend import BudgetBackend
 from .instance import Instance
 
-__all__ = ["HighsKnapsack", "solve_once"]
-
 _WATCHED = 10_000
 """Entries from which each program runs in a child process: HiGHS 1.15.1 looks at no clock for
 minutes in one program of 400,000, and can only be ended with its process."""

@@ -23,8 +23,6 @@ from ..lp.answer import Engine
 from ..lp.basis import ACCEPT, Basis
 from ..lp.proof import Ended, LPProof
 
-__all__ = ["Ranging"]
-
 _TRIES = 12
 """Values of lam that are tried in one gap before the path ends early."""
 _TOP_TRIES = 400

@@ -17,8 +17,6 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from ..common.compiled import compiled_in_place
 from .settings import BLOCK_ENTRIES, BLOCK_NODES, BLOCK_PRODUCTS, NOT_ENUMERATED
 
-__all__ = ["BlockData", "block_data", "node_blocks", "product", "solve_block"]
-
 
 class BlockData(NamedTuple):
     """What the compiled loops need of a block of B nodes.

@@ -20,8 +20,6 @@ from sparseopt.result import Certificate, Result, Status
 from .model_tables import ModelTables, model_tables
 from .settings import MOST_CANDIDATES
 
-__all__ = ["BudgetBackend"]
-
 
 class BudgetBackend(Backend):
     """A backend for tables, and by their tables for models.

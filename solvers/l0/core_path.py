@@ -39,18 +39,6 @@ from ..common.compiled import compiled_in_place, compiled_inside
 from .hull import Hull
 from .settings import FREE
 
-__all__ = [
-    "CHANGES",
-    "DONE",
-    "MORE",
-    "ROOMS",
-    "SUMS",
-    "BudgetAnswers",
-    "Core",
-    "core_memory",
-    "spend",
-]
-
 DONE, MORE, CHANGES, ROOMS, SUMS = range(5)
 """What :func:`spend` returns: finished; to be called again; or what needs more room before that:
 the changes, the nodes of a core, or the width of its sums."""

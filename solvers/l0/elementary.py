@@ -15,8 +15,6 @@ from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled_in_place
 
-__all__ = ["entropy", "exp_minus"]
-
 _LOG2 = math.log(2.0)
 _PER_LOG2 = 1.0 / _LOG2
 _HALF = math.sqrt(0.5)

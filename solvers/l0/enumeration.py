@@ -27,8 +27,6 @@ from .blocks import BlockData, product
 from .leaps_and_bounds import Tables
 from .settings import LANES, NOT_ENUMERATED
 
-__all__ = ["LaneSpace", "enumerate_block", "lane_space"]
-
 AT, SIZE, STACK, MEMBERS = range(4)
 """Rows of ``LaneSpace.level``: the candidate of a level to be added next, the size of its sets, the
 stack of levels, and the members as bits."""

@@ -35,8 +35,6 @@ from .core_path import (
 from .hull import BudgetDual, Hull, steepest_first
 from .settings import FIRST_ROOMS, FIRST_SUMS, SEGMENTS_PER_CALL
 
-__all__ = ["ExactPath", "exact_path", "warm_up"]
-
 
 @dataclass(frozen=True, eq=False)
 class ExactPath:

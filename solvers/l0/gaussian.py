@@ -29,15 +29,6 @@ from .settings import (
     WIDEST_LANE,
 )
 
-__all__ = [
-    "NodeTables",
-    "gaussian_point",
-    "gaussian_tables",
-    "in_threads",
-    "least_squares",
-    "warm_up",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class NodeTables:

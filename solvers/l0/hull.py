@@ -22,8 +22,6 @@ from sparseopt.problems.budget.tables import BudgetTables
 
 from ..common.compiled import compiled
 
-__all__ = ["BudgetDual", "Hull", "hull_segments", "solve_dual", "steepest_first", "warm_up"]
-
 
 class Hull(NamedTuple):
     """The decreasing hull segments of all tables, node by node or the steepest first.

@@ -14,8 +14,6 @@ from .gaussian import NodeTables, in_threads
 from .ising_tree import FITS, ising_space, pursue
 from .settings import FITS_PER_CALL
 
-__all__ = ["ising_tables", "warm_up"]
-
 
 def ising_tables(problem: L0GraphicalModel, control: Control, threads: int) -> NodeTables:
     """Search all nodes, each of which has at most 62 candidates.

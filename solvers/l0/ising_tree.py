@@ -48,8 +48,6 @@ from .settings import (
     TINY,
 )
 
-__all__ = ["FITS", "IsingSpace", "ising_space", "pursue"]
-
 MEMBERS, AT, STACK = range(3)
 """Rows of ``IsingSpace.level``: a level's set, the member to be dropped next, and the stack."""
 

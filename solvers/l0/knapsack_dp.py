@@ -19,8 +19,6 @@ from sparseopt.result import Certificate, Limit, Result, Status
 from .budget_backend import BudgetBackend
 from .settings import SPENDING_ROUNDING
 
-__all__ = ["KnapsackDP"]
-
 
 class KnapsackDP(BudgetBackend):
     r"""The multiple-choice knapsack for all budgets at once.

@@ -13,8 +13,6 @@ from sparseopt.result import Certificate, Result, Status
 
 from .budget_backend import BudgetBackend
 
-__all__ = ["L0Tables"]
-
 
 class L0Tables(BudgetBackend):
     """Our own engine for budgets: every K at once, exactly.

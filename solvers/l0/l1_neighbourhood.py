@@ -21,8 +21,6 @@ from sparseopt.result import Result, Status
 
 from .settings import MOST_CANDIDATES
 
-__all__ = ["L1Neighbourhood"]
-
 
 class L1Neighbourhood(Backend):
     r"""Neighbourhood selection by the lasso, all nodes with one penalty.

@@ -43,8 +43,6 @@ from ..common.compiled import compiled_in_place, compiled_inside
 from .blocks import BlockData, product
 from .settings import DEPENDENT, TIE, TIE_OF_NULL
 
-__all__ = ["SearchSpace", "Tables", "search_block", "search_space"]
-
 SIZE, AT, STACK, MEMBERS = range(4)
 """Rows of ``SearchSpace.level``: a level's number of members, the member to be dropped (or added)
 next, the stack of levels, and the members as bits."""

@@ -27,8 +27,6 @@ from .settings import NODES_PER_RANGE, RANGES_PER_JOB
 if TYPE_CHECKING:
     from .gaussian import NodeTables
 
-__all__ = ["ModelTables", "model_tables"]
-
 
 @dataclass(frozen=True, eq=False)
 class ModelTables:

@@ -20,8 +20,6 @@ from sparseopt.problems.base import Array
 from ..common.compiled import compiled, compiled_inside
 from .settings import NO_DIGITS, TIE
 
-__all__ = ["improve"]
-
 
 @compiled
 def improve(columns: Array, best: Array, mask: Array, work: float) -> Any:

@@ -19,8 +19,6 @@ from sparseopt.result import Certificate, Limit, Result, Status
 from .budget_backend import BudgetBackend
 from .settings import SHORTEST_INTERVAL, SPENDING_ROUNDING
 
-__all__ = ["Spica"]
-
 _XI = (np.sqrt(5.0) - 1.0) / 2.0
 """The golden ratio's inverse: by what an interval shrinks."""
 

@@ -17,8 +17,6 @@ from ..common.outcome import Outcome, Spent
 from .basis import Solution
 from .proof import Ended
 
-__all__ = ["Engine", "evidence", "grid", "single", "without_optimum"]
-
 _NO_OPTIMUM = (Outcome.INFEASIBLE, Outcome.UNBOUNDED, Outcome.UNDECIDED)
 
 

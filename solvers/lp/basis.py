@@ -15,8 +15,6 @@ from ..common.outcome import Outcome
 from ..common.segments import affine_solution
 from .layout import Scaling
 
-__all__ = ["ACCEPT", "Basis", "Solution", "optimal_basis"]
-
 ACCEPT = 1e-9
 """Largest violation, in the data's scale, of a pair that is taken from a basis."""
 

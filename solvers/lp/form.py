@@ -14,8 +14,6 @@ from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
 from .layout import Bounds, LPLayout
 
-__all__ = ["LPForm"]
-
 
 def _entries(A: LinearMap) -> tuple[bool, float]:
     """Choose between the entries of A and, for a Gram matrix X'X, those of X; count them."""

@@ -25,8 +25,6 @@ from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
 from ..common.program import Program
 
-__all__ = ["Bounds", "Cut", "LPLayout", "Scaling"]
-
 
 @dataclass(frozen=True)
 class Scaling:

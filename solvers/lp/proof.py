@@ -18,8 +18,6 @@ from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from ..common.outcome import Outcome
 from .basis import Solution
 
-__all__ = ["Ended", "LPProof", "disprove", "farkas_proof", "phase_one", "ray_proof", "recession"]
-
 _ROUNDING = 1e-9
 """Relative size of what is taken for zero."""
 

@@ -16,8 +16,6 @@ from ..common.child import PYTHON
 from . import jobs
 from .supports import SupportsBackend, augmented
 
-__all__ = ["Abess"]
-
 
 class Abess(SupportsBackend):
     """Neighbours of every size for each node by abess: linear or logistic regression.

@@ -16,8 +16,6 @@ from ..common.child import PYTHON
 from . import jobs
 from .supports import SupportsBackend, augmented
 
-__all__ = ["SklearnGraphicalLasso"]
-
 _MOST = 1000
 
 

@@ -12,8 +12,6 @@ from sparseopt.problems.base import Array
 
 from ..common.served import needs
 
-__all__ = ["abess", "glasso", "lars", "pyprimal", "quant_reg", "quantile_regressor"]
-
 Arrays = dict[str, Any]
 
 

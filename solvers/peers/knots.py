@@ -13,8 +13,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.l1 import PenalisedL1
 from sparseopt.problems.parametric.problem import ParametricProblem
 
-__all__ = ["Knots", "constrained", "cut", "norm_bounded", "penalised"]
-
 _SAME = 1e-12
 """Knots closer than this, relative to the first, are one."""
 

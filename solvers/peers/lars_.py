@@ -14,8 +14,6 @@ from ..common.child import PYTHON
 from . import jobs
 from .supports import SupportsBackend, augmented
 
-__all__ = ["SklearnLars"]
-
 
 class SklearnLars(SupportsBackend):
     """Neighbourhood selection: the supports on each node's lasso path, fitted by least squares.

@@ -17,8 +17,6 @@ from sparseopt.result import Limit, Result
 from ..common.child import R, r_package
 from .supports import SupportsBackend, augmented
 
-__all__ = ["Leaps"]
-
 _MOST = 50
 _SOURCE = r"""
 best_subsets <- function(X, y, ptr, index) {

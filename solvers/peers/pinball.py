@@ -12,8 +12,6 @@ import numpy as np
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.parametric.regression import LADLasso, QuantileLasso
 
-__all__ = ["Pinball"]
-
 
 @dataclass(frozen=True, eq=False)
 class Pinball:

@@ -14,8 +14,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.problem import ParametricProblem
 from sparseopt.result import Certificate, Limit, Result, Status
 
-__all__ = ["Point", "answer"]
-
 
 @dataclass(frozen=True)
 class Point:

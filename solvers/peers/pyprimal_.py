@@ -27,8 +27,6 @@ from . import jobs
 from .knots import Knots, constrained, cut, norm_bounded, penalised
 from .points import Point, answer
 
-__all__ = ["PyPrimal"]
-
 _KINDS = (DantzigSelector, CompressedSensing, LADLasso, QuantileLasso, L1SVM)
 
 

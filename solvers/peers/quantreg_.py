@@ -18,8 +18,6 @@ from ..common.child import R, r_package
 from .pinball import Pinball
 from .points import Point, answer
 
-__all__ = ["Quantreg"]
-
 _SOURCE = r"""
 quantile_lasso <- function(X, y, tau, cost, eps) {
   if (ncol(X) == 1) {

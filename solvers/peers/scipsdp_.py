@@ -26,8 +26,6 @@ from sparseopt.problems.misdp.cones import SemidefiniteBlock
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Limit, Result, Status
 
-__all__ = ["ScipSdp"]
-
 VARIABLE = "SPARSEOPT_SCIPSDP"
 """Holds the path of the program where it is not on the PATH."""
 _LOOK = 0.02

@@ -18,8 +18,6 @@ from . import jobs
 from .pinball import Pinball
 from .points import Point, answer
 
-__all__ = ["SklearnQuantile"]
-
 
 class SklearnQuantile(Backend):
     r"""LAD- and quantile lasso by scikit-learn's linear program, which HiGHS solves.

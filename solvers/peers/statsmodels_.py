@@ -17,8 +17,6 @@ from . import jobs
 from .pinball import Pinball
 from .points import Point, answer
 
-__all__ = ["StatsmodelsQuantReg"]
-
 
 class StatsmodelsQuantReg(Backend):
     """LAD and quantile regression by iteratively reweighted least squares; lam = 0 only.

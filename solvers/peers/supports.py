@@ -20,8 +20,6 @@ from sparseopt.result import Limit
 from ..l0.l0_tables import L0Tables
 from ..l0.model_tables import ModelTables
 
-__all__ = ["SupportsBackend", "augmented"]
-
 
 class SupportsBackend(L0Tables):
     """A peer that returns sets of neighbours; the losses and the budget are ours.

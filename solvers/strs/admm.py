@@ -25,8 +25,6 @@ from .settings import FIRST_CHANGE, FIRST_PENALTY, LEAST_CHANGE, SMALLEST_VALUE,
 if TYPE_CHECKING:
     from .multipliers import Multipliers
 
-__all__ = ["SphereRelaxation"]
-
 
 class SphereRelaxation(Backend):
     r"""Solve the relaxation (20) of Wang, Dey and Xie with the perspective rows; bound and round.

@@ -27,8 +27,6 @@ from sparseopt.problems.base import Array
 from ..common.compiled import compiled
 from .settings import NO_SHARE, ROOT_STEPS
 
-__all__ = ["project_rows"]
-
 
 class Row(NamedTuple):
     """A row of X that is projected.

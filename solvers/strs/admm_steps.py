@@ -23,8 +23,6 @@ from .admm_rows import project_rows
 from .settings import OVER_RELAXATION
 from .spectrum import copy_into, gram, smoothed_maximum
 
-__all__ = ["Iterates", "Relaxation", "iterate"]
-
 
 class Relaxation(NamedTuple):
     """The data, scaled to entries of at most 1 or so; `border`: whether there is a linear term."""

@@ -8,8 +8,6 @@ from sparseopt.problems.base import Array
 
 from .settings import REGULARISATION
 
-__all__ = ["Anderson"]
-
 
 class Anderson:
     r"""Extrapolate from the last pairs (point, image) of a map to where its residual would vanish.

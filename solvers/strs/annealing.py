@@ -22,8 +22,6 @@ from .bnb import SphereBranchAndBound
 from .gaussian_cover import cover
 from .settings import PROOF
 
-__all__ = ["AnnealedSelection"]
-
 
 class AnnealedSelection(Backend):
     """Annealing chains from several starts, each move the solution of a subproblem (14).

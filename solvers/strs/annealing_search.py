@@ -27,8 +27,6 @@ from sparseopt.problems.twosample.statistics.pairs import Objective
 from ..common.spheres import maximise_on_sphere
 from .settings import CLIMB_GAIN, CLIMB_STEPS, NEGLIGIBLE_WEIGHTS, SAME_VALUE, SHORTEST_MOVE
 
-__all__ = ["Annealing", "Schedule", "Subproblem", "sparsest"]
-
 Subproblem = Callable[[Array, Array, Array], Array]
 """Called with A, a and the present point; returns a good point of the subproblem."""
 

@@ -24,8 +24,6 @@ from .settings import PROVEN_GAP
 if TYPE_CHECKING:
     from .multipliers import Multipliers
 
-__all__ = ["Solved", "SphereBranchAndBound", "solve_exactly"]
-
 _DEFAULT_GAP = SolveParams().rel_gap
 
 

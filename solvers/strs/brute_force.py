@@ -20,8 +20,6 @@ from ..common.spheres import maximise_on_sphere, maximise_on_spheres
 from .leaves import pack_leaves
 from .settings import ENTRIES_PER_CHECK
 
-__all__ = ["BruteForce"]
-
 
 class BruteForce(Backend):
     r"""Solve the trust-region subproblem on every support of size d.

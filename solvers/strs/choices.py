@@ -14,8 +14,6 @@ from sparseopt.problems.base import Array
 from ..common.compiled import compiled
 from .settings import ROOT_STEPS
 
-__all__ = ["choose", "choose_each", "sum_of_largest"]
-
 
 @compiled
 def choose(v: Array, k: int, epsilon: float, nu: float, s: Array) -> tuple[float, float, float]:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ..common.program import Program
 from .settings import SOLVER_MARGIN
 
-__all__ = ["ConvexIntegerProgram"]
-
 
 class ConvexIntegerProgram(Backend):
     r"""Bound the problem by the program (22) of Wang, Dey and Xie, with lambda_0 chosen better.

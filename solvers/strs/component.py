@@ -22,8 +22,6 @@ from .bnb import SphereBranchAndBound, solve_exactly
 from .elimination import Outside, Products, ascend, sums_of_largest
 from .settings import SMALLEST_GAP, EliminationSettings
 
-__all__ = ["ComponentBranchAndBound"]
-
 _BOUND_MARGIN = 2e-9
 """Of the largest square: twice what the checker adds to a bound of the kernel."""
 

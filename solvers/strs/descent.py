@@ -37,8 +37,6 @@ from .settings import (
 )
 from .spectrum import copy_into
 
-__all__ = ["Descent", "RowMinimum", "warm_up"]
-
 _EVALUATIONS, _VALUE, _BEST, _STORED, _SLOW = range(5)
 """Places in :attr:`Iterate.numbers`."""
 

@@ -27,8 +27,6 @@ from sparseopt.problems.base import Array
 from ..common.spheres import Incumbent
 from .settings import EliminationSettings
 
-__all__ = ["Outside", "Products", "ascend", "sums_of_largest"]
-
 
 def sums_of_largest(values: Array, d: int) -> Array:
     """Return the sums of the 0, ..., d largest of nonnegative values; of all where there are fewer.

@@ -12,8 +12,6 @@ from sparseopt.problems.base import Array
 from ..common.best_first import BestFirst
 from .multipliers import Multipliers, Norms
 
-__all__ = ["Frontier", "Leaf", "Node"]
-
 
 @dataclass(frozen=True, eq=False)
 class Leaf:

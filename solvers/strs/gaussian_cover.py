@@ -11,8 +11,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
 from sparseopt.proofs.gaussian_selection import SelectionBounds, bisected, corners
 
-__all__ = ["cover"]
-
 
 def cover(
     problem: KernelSelection,

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from .frontier import Leaf
     from .multipliers import Multipliers
 
-__all__ = ["certificate_of", "pack_leaves", "pack_pairs"]
-
 _BY_NORMS = -2
 """In place of the number of a pair."""
 

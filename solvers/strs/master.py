@@ -19,8 +19,6 @@ from ..common.outcome import Outcome
 from ..common.program import Program
 from .settings import MASTER_TOLERANCE, SCIP_TOLERANCE
 
-__all__ = ["HighsMaster", "STRSMaster", "ScipMaster"]
-
 
 class STRSMaster(Protocol):
     """What the outer approximation asks of its master.

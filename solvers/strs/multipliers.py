@@ -24,8 +24,6 @@ from ..common.spheres import maximise_on_sphere
 from .row_bound import row_terms
 from .settings import ROUNDING
 
-__all__ = ["NORMS", "Multipliers", "NormBound", "Norms", "ProvenBound"]
-
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:

@@ -17,8 +17,6 @@ from ..common.spheres import first_incumbent
 from .leaves import certificate_of
 from .scaling import Scaled
 
-__all__ = ["SphereOuterApproximation"]
-
 
 class SphereOuterApproximation(Backend):
     r"""Algorithm 3 of Wang, Dey and Xie, with cuts in closed form and its stopping test mended.

@@ -19,8 +19,6 @@ from .settings import SMALLEST_UNIT
 from .support_cuts import exact_pairs
 from .tree import SupportTree
 
-__all__ = ["Cuts", "MasterSearch"]
-
 
 @dataclass
 class _Inner(Control):

@@ -39,8 +39,6 @@ from ..common.compiled import compiled
 from .choices import choose, choose_each, sum_of_largest
 from .spectrum import gram, smoothed_maximum
 
-__all__ = ["NodeData", "RelaxedSupport", "Smoothing", "evaluate", "row_terms"]
-
 
 class NodeData(NamedTuple):
     """The problem on the n candidates of a node.

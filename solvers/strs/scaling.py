@@ -13,8 +13,6 @@ from sparseopt.result import Limit, Status, relative_gap
 from ..common.spheres import Incumbent
 from .settings import SMALLEST_GAP
 
-__all__ = ["Scaled", "status_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Scaled:

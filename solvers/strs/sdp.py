@@ -11,8 +11,6 @@ from sparseopt.problems.misdp.builder import MISDPBuilder
 from ..common.watch import look
 from ..misdp.bounds import ConicMultipliers
 
-__all__ = ["StrongRelaxation"]
-
 
 class StrongRelaxation:
     r"""The relaxation (20) with the perspective rows.

@@ -10,46 +10,6 @@ from dataclasses import dataclass
 
 from sparseopt.problems.base import Array
 
-__all__ = [
-    "ARMIJO",
-    "BACKTRACKS",
-    "CLIMB_GAIN",
-    "CLIMB_STEPS",
-    "CURVATURE",
-    "ENTRIES_PER_CHECK",
-    "FEW_EIGENPAIRS",
-    "FIRST_CHANGE",
-    "FIRST_PENALTY",
-    "KEPT_EIGENVALUES",
-    "LAPACK_BLOCK",
-    "LEAST_CHANGE",
-    "LITTLE_GAIN",
-    "MASTER_TOLERANCE",
-    "NEGLIGIBLE_WEIGHTS",
-    "NO_SHARE",
-    "OVER_RELAXATION",
-    "PAIRS",
-    "PAIR_NUMBERS",
-    "PROOF",
-    "PROVEN_GAP",
-    "REGULARISATION",
-    "RESTING_STEPS",
-    "ROOT_STEPS",
-    "ROUNDING",
-    "SAME_VALUE",
-    "SCIP_TOLERANCE",
-    "SHORTEST_MOVE",
-    "SLICE",
-    "SMALLEST_GAP",
-    "SMALLEST_UNIT",
-    "SMALLEST_VALUE",
-    "SOLVER_MARGIN",
-    "TINY",
-    "WORK_PER_CHECK",
-    "EliminationSettings",
-    "SupportTreeSettings",
-]
-
 # ---- gaps and rounding
 
 PROOF = 50_000_000

@@ -21,9 +21,6 @@ from sparseopt.problems.base import Array
 from ..common.compiled import compiled
 from .settings import FEW_EIGENPAIRS, LAPACK_BLOCK
 
-__all__ = ["copy_into", "gram", "smoothed_maximum"]
-
-
 _dsyrk = External("blas", "dsyrk", 10)
 _dsytrd = External("lapack", "dsytrd", 10)
 _dstemr = External("lapack", "dstemr", 21)

@@ -25,8 +25,6 @@ from sparseopt.problems.base import Array
 from ..common.spheres import maximise_on_sphere
 from .settings import KEPT_EIGENVALUES
 
-__all__ = ["exact_pairs"]
-
 
 def exact_pairs(A: Array, a: Array, support: Array) -> list[Array]:
     """Return points (w, l, L by rows) of the row bound that are exact on a support.

@@ -19,8 +19,6 @@ from .multipliers import NORMS, Multipliers, NormBound, ProvenBound
 from .scaling import Scaled
 from .settings import TINY, SupportTreeSettings
 
-__all__ = ["SupportTree"]
-
 
 @dataclass(eq=False)
 class SupportTree:

@@ -17,8 +17,6 @@ from ..common.spheres import maximise_on_sphere, refit, swap, truncations
 from .leaves import pack_leaves
 from .scaling import status_of
 
-__all__ = ["Truncation"]
-
 
 class Truncation(Backend):
     """Refit the truncated columns of A and the truncated dense maximiser, then swap variables.

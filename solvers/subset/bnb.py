@@ -21,8 +21,6 @@ from .incumbent import Incumbent
 from .relaxation import Pool, Relaxed, conjugate, sum_of_largest
 from .settings import PROVEN_GAP, SMALLEST_GAP, SubsetSettings
 
-__all__ = ["SubsetBranchAndBound"]
-
 _DEFAULT_GAP = SolveParams().rel_gap
 _ROUNDING = 2.0**-52
 """Twice the error of one operation: the checker's bounds of rounding are the same."""

@@ -20,8 +20,6 @@ from sparseopt.problems.subset.problem import SparseRegression
 from .relaxation import least_squares
 from .settings import SubsetSettings
 
-__all__ = ["Incumbent"]
-
 _DEPENDENT = 1e-10
 """Part of a squared column that is left of it beside others, below which it adds nothing."""
 

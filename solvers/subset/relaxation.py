@@ -33,8 +33,6 @@ from sparseopt.problems.subset.problem import SparseRegression
 from ..common.compiled import compiled_in_place
 from .settings import SubsetSettings
 
-__all__ = ["Pool", "Relaxed", "conjugate", "least_squares", "sum_of_largest", "warm_up"]
-
 RIDGE, BOUND, SLOPE, CAP, TOLERANCE = range(5)
 """Places in the numbers of :func:`descend`."""
 _SETTLED = 1e-17

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["PROVEN_GAP", "SMALLEST_GAP", "SubsetSettings"]
-
 PROVEN_GAP = 1e-9
 """Relative gap that is proven where no wider one than the default of SolveParams is asked."""
 SMALLEST_GAP = 1e-13

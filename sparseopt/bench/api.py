@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from sparseopt.backend import Backend
 
-__all__ = ["compare"]
-
 
 def compare(
     problems: Problem | Iterable[Problem] | Mapping[str, Problem],

@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["environment"]
-
 _PACKAGES = (
     "numpy",
     "scipy",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sparseopt.problems.base import Problem
     from sparseopt.result import Result
 
-__all__ = ["contradictions", "evaluation", "worse"]
-
 TOLERANCE = 1e-6
 """Relative to max(value_unit, |reference|): what counts as worse than a reference."""
 

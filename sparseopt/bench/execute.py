@@ -20,8 +20,6 @@ from sparseopt.bench.process import ProcessEnd, Watch, launch
 from sparseopt.bench.records import SolveOutcome, classify
 from sparseopt.bench.study import Unit
 
-__all__ = ["Stopped", "execute"]
-
 _PACKAGE = "sparseopt.bench"
 _JUDGE_MEMORY = 16 * 10**9
 _LOGGED = (SolveOutcome.CRASH, SolveOutcome.HANG, SolveOutcome.FAILED)

@@ -7,8 +7,6 @@ from typing import Any, NoReturn
 
 from sparseopt.errors import ParamError
 
-__all__ = ["Table"]
-
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 

@@ -25,23 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-__all__ = [
-    "COLOURS",
-    "MARKERS",
-    "Figure",
-    "ScalingFigure",
-    "drawn",
-    "profile",
-    "progress",
-    "read_figure",
-    "read_scaling",
-    "roc_curves",
-    "scaling",
-    "standalone",
-    "style_of",
-    "suite_figure",
-]
-
 KINDS = ("line", "box", "bar", "roc")
 
 

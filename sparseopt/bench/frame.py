@@ -13,8 +13,6 @@ from sparseopt.bench.records import SolveOutcome
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["frame", "settled", "unit_frame"]
-
 _PLAIN = (
     "key",
     "kind",

@@ -29,19 +29,6 @@ if TYPE_CHECKING:
     from sparseopt.generators import GraphSample, TwoSampleDraw
     from sparseopt.problems.base import Problem
 
-__all__ = [
-    "component_files",
-    "component_matrix",
-    "dataset_problem",
-    "design_problem",
-    "design_settings",
-    "facts_of",
-    "graph_truth",
-    "resolved",
-    "two_sample_draw",
-    "words",
-]
-
 TWO_SAMPLES = "two-sample-selection"
 _SELECTION: Mapping[str, Any] = {
     "case": "mean-shift",

@@ -15,8 +15,6 @@ from sparseopt.bench.instances import design_settings
 from sparseopt.bench.suite import UNSET, BackendEntry, InstanceEntry, Setting, Suite
 from sparseopt.errors import ParamError
 
-__all__ = ["Job", "JobSelection", "expand", "file_digest"]
-
 
 @dataclass(frozen=True)
 class Job:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sparseopt.problems.base import Problem
     from sparseopt.result import Result
 
-__all__ = ["METRICS", "measure"]
-
 _PERMUTATIONS = 200
 _LEVEL = 0.05
 _TEST_SEED = 1_000_003

@@ -26,8 +26,6 @@ from sparseopt.bench.study import find_study, studies
 from sparseopt.bench.suite import find_suite, read_suite
 from sparseopt.errors import ParamError
 
-__all__ = ["commands_of", "parts", "replaced", "rewritten", "write_page"]
-
 _MACHINE = "machine"
 _PART = re.compile(r"<!-- begin (\S+) -->\n(.*?)<!-- end \1 -->\n", re.DOTALL)
 

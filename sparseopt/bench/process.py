@@ -19,20 +19,6 @@ from typing import Any
 
 from sparseopt.compiling import MODE_VARIABLE, Mode
 
-__all__ = [
-    "PARENT",
-    "PIPE",
-    "ProcessEnd",
-    "Watch",
-    "announce",
-    "begin",
-    "current_memory",
-    "failure",
-    "launch",
-    "leave",
-    "peak_memory",
-]
-
 _EVERY = 0.05
 _SAVING = 300.0
 """Seconds to write an answer down, after the solve."""

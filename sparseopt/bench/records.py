@@ -14,8 +14,6 @@ from typing import Any, Self
 
 from sparseopt.errors import ParamError
 
-__all__ = ["RecordFile", "SolveOutcome", "classify", "content", "read_records", "write_summary"]
-
 
 class SolveOutcome(StrEnum):
     """How one solve of a benchmark ended; exactly one of these."""

@@ -16,8 +16,6 @@ from sparseopt.bench.stats import Ratio, median_ratio
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Change", "Comparison", "compare_runs"]
-
 _QUESTION = ("lam", "lam_min", "max_knots", "max_nonzeros", "budget", "size")
 """The parameters that say what is asked; the others say how precisely, and how long it may take."""
 

@@ -28,16 +28,6 @@ if TYPE_CHECKING:
 
     from sparseopt.bench.figures import Figure
 
-__all__ = [
-    "BackendSummary",
-    "FamilySummary",
-    "families",
-    "markdown_report",
-    "problems_of",
-    "troubles",
-    "write_report",
-]
-
 
 @dataclass(frozen=True)
 class BackendSummary:

@@ -28,18 +28,6 @@ from sparseopt.bench.study import Study, Unit
 from sparseopt.bench.suite import Suite
 from sparseopt.errors import ParamError
 
-__all__ = [
-    "ENGINES",
-    "RECORDS",
-    "Done",
-    "RunPlan",
-    "RunProgress",
-    "distributed",
-    "local",
-    "plan_run",
-    "run",
-]
-
 ENGINES = ("local", "loky", "dask", "ray")
 _ROUNDS = 5
 """How often jobs are given out again after workers were lost."""

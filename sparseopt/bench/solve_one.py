@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sparseopt.params import SolveParams
     from sparseopt.problems.base import Problem
 
-__all__ = ["main"]
-
 _COURSE = 200
 _BRIEF = 0.1
 """Seconds of the warm-up where the instance itself has to serve."""

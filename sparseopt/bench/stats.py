@@ -14,16 +14,6 @@ from sparseopt.problems.base import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "PowerLaw",
-    "Ratio",
-    "by_problem",
-    "median_ratio",
-    "performance_profile",
-    "power_law",
-    "shifted_geometric_mean",
-]
-
 _LEVEL = 0.95
 """Confidence of all intervals."""
 _WIDEST = 1.0

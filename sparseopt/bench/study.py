@@ -24,18 +24,6 @@ from sparseopt.bench.process import announce, begin, failure, leave, peak_memory
 from sparseopt.bench.tables import TableSpec
 from sparseopt.errors import ParamError
 
-__all__ = [
-    "Row",
-    "Settings",
-    "Study",
-    "Unit",
-    "blocks",
-    "chosen_of",
-    "find_study",
-    "median_time",
-    "studies",
-]
-
 _ROOT = Path(__file__).resolve().parents[2]
 
 Settings = Mapping[str, Any]

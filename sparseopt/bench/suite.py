@@ -16,18 +16,6 @@ from sparseopt.bench.tables import TableSpec, read_table
 from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 
-__all__ = [
-    "UNSET",
-    "BackendEntry",
-    "InstanceEntry",
-    "Setting",
-    "SolveLimits",
-    "Suite",
-    "find_suite",
-    "read_suite",
-    "suite_files",
-]
-
 T = TypeVar("T")
 UNSET = "unset"
 """A parameter's value that takes away what a wider table has set."""

@@ -13,8 +13,6 @@ from sparseopt.bench.wording import name_of, number_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TIMES", "Cell", "FilledTable", "PaperRow", "TableSpec", "laid_out", "read_table"]
-
 STATISTICS = ("mean-se", "mean-sd", "mean", "median", "max", "min", "sum", "total", "count")
 
 

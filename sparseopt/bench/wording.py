@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-__all__ = ["bytes_text", "count_text", "name_of", "number_text", "seconds_text"]
-
-
 NAMES: Mapping[str, str] = {
     "time": "time (s)",
     "cpu_time": "processor time (s)",

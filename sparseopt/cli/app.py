@@ -17,8 +17,6 @@ from sparseopt.cli.solve import solve
 from sparseopt.cli.two_sample import two_sample
 from sparseopt.cli.warming import warm_up
 
-__all__ = ["main"]
-
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sparseopt.bench.study import Study, Unit
     from sparseopt.bench.suite import Suite
 
-__all__ = ["bench"]
-
 _ROOT = "bench-runs"
 _FOLDER = click.Path(path_type=Path)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from sparseopt.bench.run import RunPlan, RunProgress
 
-__all__ = ["run_live"]
-
 _EVERY = 0.25
 _STYLES = {"ok": "green", "wrong": "bold red", "crash": "red", "hang": "red", "memory": "red"}
 

@@ -18,8 +18,6 @@ from sparseopt.errors import ParamError, ProblemError
 if TYPE_CHECKING:
     from sparseopt import Problem
 
-__all__ = ["backends", "check", "info"]
-
 _FILE = click.Path(path_type=Path)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 

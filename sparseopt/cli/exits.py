@@ -14,8 +14,6 @@ import click
 
 from sparseopt import errors
 
-__all__ = ["Application", "ExitCode", "explain", "printable", "say"]
-
 _DEBUG = "SPARSEOPT_DEBUG"
 
 

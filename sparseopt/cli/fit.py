@@ -13,8 +13,6 @@ from sparseopt.cli.progress import ProgressLine
 from sparseopt.cli.raw_table import read_raw
 from sparseopt.errors import BackendUnavailable, ParamError
 
-__all__ = ["fit"]
-
 _FILE = click.Path(path_type=Path)
 _MODELS = {
     "dantzig": "DantzigSelector",

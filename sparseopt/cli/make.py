@@ -12,8 +12,6 @@ from sparseopt.cli.progress import ProgressLine
 from sparseopt.cli.settings import b_bar_option, settings_option
 from sparseopt.errors import ParamError
 
-__all__ = ["convert", "generate"]
-
 _FILE = click.Path(path_type=Path)
 _FACTS = ("name", "generator", "reference", "license", "citation")
 

@@ -17,8 +17,6 @@ from sparseopt.errors import ParamError
 if TYPE_CHECKING:
     from sparseopt import Problem
 
-__all__ = ["check_target", "headline", "print_json", "stdout_kept_clean"]
-
 _CAPITALS = {"clime", "lad", "lp", "lpd", "misdp", "strs", "svm"}
 
 

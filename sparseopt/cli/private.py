@@ -10,8 +10,6 @@ import click
 from sparseopt.cli.exits import ExitCode
 from sparseopt.cli.outputs import print_json
 
-__all__ = ["private"]
-
 
 @click.group("private", short_help="Audit the statement of a private release.")
 def private() -> None:

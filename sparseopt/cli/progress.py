@@ -13,8 +13,6 @@ from sparseopt.cli.exits import printable
 if TYPE_CHECKING:
     from sparseopt import Progress
 
-__all__ = ["ProgressLine"]
-
 _DELAY = 1.0
 _EVERY = 0.2
 

@@ -11,8 +11,6 @@ from sparseopt.errors import BackendUnavailable, ParamError, ProblemError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["read_raw"]
-
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": r"\s+"}
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Chosen = Selection | StabilityResult | GraphSelection | GraphStabilityResult
 
-__all__ = ["select"]
-
 _FILE = click.Path(path_type=Path)
 _RULES = ("cv", "aic", "bic", "ebic", "theory", "stability")
 _TAKES = {

@@ -9,8 +9,6 @@ import click
 
 from sparseopt.errors import ParamError
 
-__all__ = ["b_bar_option", "settings_option"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

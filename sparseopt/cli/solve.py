@@ -19,8 +19,6 @@ from sparseopt.families import family_of
 if TYPE_CHECKING:
     from sparseopt import Problem, Result, SolveParams
 
-__all__ = ["solve"]
-
 _FILE = click.Path(path_type=Path)
 
 

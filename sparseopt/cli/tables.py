@@ -17,8 +17,6 @@ from sparseopt.cli.exits import printable
 if TYPE_CHECKING:
     from sparseopt import BackendInfo, PathResult, Problem, Result
 
-__all__ = ["print_backends", "print_facts", "print_result", "print_table"]
-
 _ROWS, _SIZES = 12, 40
 _WIDE = 160
 """Columns where nobody looks at a terminal: lines in a log or a pipe need no folding at 80."""

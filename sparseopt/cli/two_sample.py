@@ -16,8 +16,6 @@ from sparseopt.errors import ParamError
 if TYPE_CHECKING:
     from sparseopt.two_sample import TwoSampleTest
 
-__all__ = ["two_sample"]
-
 _FILE = click.Path(path_type=Path)
 _SELECTIONS = ("strs", "quadratic", "gaussian", "sparse-logistic", "none")
 _KERNELS = ("linear", "quadratic", "gaussian")

@@ -14,8 +14,6 @@ from sparseopt.cli.exits import ExitCode
 from sparseopt.cli.progress import ProgressLine
 from sparseopt.errors import ParamError
 
-__all__ = ["warm_up"]
-
 
 @click.command("warm-up", short_help="Compile the engines, so that nobody waits for it later.")
 @click.argument("kinds", nargs=-1, metavar="[KIND]...")

@@ -9,8 +9,6 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-__all__ = ["heart", "ionosphere"]
-
 _CODES = {
     "female": "0",
     "male": "1",

@@ -22,8 +22,6 @@ from sparseopt.problems.base import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Dataset", "available", "load", "names"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset(Card):

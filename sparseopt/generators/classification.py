@@ -18,8 +18,6 @@ from sparseopt.generators.draws import (
 from sparseopt.problems import L1SVM, LPD
 from sparseopt.problems.base import Array
 
-__all__ = ["l1_svm", "lpd", "two_classes"]
-
 
 def two_classes(
     *,

@@ -10,8 +10,6 @@ from sparseopt.errors import ParamError
 from sparseopt.generators.draws import require_at_most, require_positive, require_share, stream
 from sparseopt.problems import SparseComponent
 
-__all__ = ["expression_modules", "spiked_covariance"]
-
 
 def spiked_covariance(
     *, seed: int = 0, n: int = 200, D: int = 1000, d: int = 10, theta: float = 4.0

@@ -12,23 +12,6 @@ from sparseopt.backend import Option
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array
 
-__all__ = [
-    "Noise",
-    "Normals",
-    "choice",
-    "normals",
-    "positive_part",
-    "product",
-    "require_at_most",
-    "require_positive",
-    "require_share",
-    "response",
-    "scaled_columns",
-    "stream",
-    "support",
-    "valid_seed",
-]
-
 Noise = Literal["normal", "t2"]
 Normals = Callable[[Any], Array]
 

@@ -8,8 +8,6 @@ from sparseopt.errors import ParamError
 from sparseopt.generators.draws import require_positive, stream
 from sparseopt.problems import EmbeddingFit
 
-__all__ = ["embedding_fit"]
-
 
 def embedding_fit(
     atoms: int = 200, features: int = 30, noise: float = 0.01, seed: int = 0

@@ -26,18 +26,6 @@ from sparseopt.errors import ParamError
 from sparseopt.generators.draws import require_positive, stream
 from sparseopt.problems import Candidates, L0GraphicalModel
 
-__all__ = [
-    "GraphSample",
-    "band_graph",
-    "block_graph",
-    "graph_sample",
-    "ising_lattice",
-    "ising_lattice_sample",
-    "scale_free_graph",
-    "sensor_field",
-    "sensor_field_sample",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class GraphSample:

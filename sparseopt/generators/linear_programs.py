@@ -17,8 +17,6 @@ from sparseopt.generators.draws import (
 from sparseopt.problems import ParametricLP, Pieces, PiecewiseLinearProgram
 from sparseopt.problems.base import Array
 
-__all__ = ["parametric_lp", "piecewise_linear"]
-
 
 def parametric_lp(
     *,

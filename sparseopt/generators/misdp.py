@@ -21,20 +21,6 @@ from sparseopt.problems import MISDP, STRS, MISDPBuilder
 from sparseopt.problems.base import Array
 from sparseopt.problems.strs.semidefinite import strs_as_misdp
 
-__all__ = [
-    "cardinality_least_squares",
-    "clustering",
-    "k_partitioning",
-    "max_cut",
-    "network_design",
-    "optimal_design",
-    "restricted_isometry",
-    "sensor_placement",
-    "sparse_directions",
-    "strs_misdp",
-    "truss_topology",
-]
-
 
 def strs_misdp(
     *,

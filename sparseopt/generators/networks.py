@@ -12,8 +12,6 @@ from sparseopt.generators.draws import require_positive, require_share, stream
 from sparseopt.problems import CLIME, DifferentialNetwork
 from sparseopt.problems.base import Array
 
-__all__ = ["clime", "differential_network_44", "gaussian_chain", "networks_44"]
-
 
 def gaussian_chain(*, seed: int = 0, n: int = 200, d: int = 100, neighbour: float = 0.4) -> Array:
     r"""Return n observations of a Gaussian chain: precision 1 on the diagonal, `neighbour` beside.

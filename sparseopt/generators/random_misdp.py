@@ -9,8 +9,6 @@ from sparseopt.generators.draws import choice, require_positive, stream
 from sparseopt.problems import MISDP, MISDPBuilder
 from sparseopt.problems.base import Array
 
-__all__ = ["random_misdp"]
-
 
 def random_misdp(
     *,

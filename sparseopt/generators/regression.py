@@ -20,18 +20,6 @@ from sparseopt.generators.draws import (
 from sparseopt.problems import CompressedSensing, DantzigSelector, LADLasso, QuantileLasso
 from sparseopt.problems.base import Array
 
-__all__ = [
-    "compressed_sensing",
-    "dantzig_41",
-    "dantzig_43",
-    "lad_41",
-    "lad_43",
-    "quantile_43",
-    "regression_41",
-    "regression_43",
-    "stopping_value",
-]
-
 
 def stopping_value(
     n: int,

@@ -10,8 +10,6 @@ from sparseopt.errors import ParamError
 from sparseopt.generators.draws import choice, product, require_at_most, require_positive, stream
 from sparseopt.problems import SparseRegression
 
-__all__ = ["sparse_regression"]
-
 
 def sparse_regression(
     *,

@@ -17,16 +17,6 @@ from sparseopt.problems import (
 )
 from sparseopt.problems.base import Array
 
-__all__ = [
-    "bent_curve",
-    "corrupted_entries",
-    "haystack",
-    "index_model",
-    "outlier_columns",
-    "skewed_directions",
-    "two_directions",
-]
-
 _OUTLIERS = ("independent", "repeated")
 _CURVES: dict[str, Callable[[Array], Array]] = {
     "parabola": lambda x: 0.4 * x**2,

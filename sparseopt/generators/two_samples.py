@@ -16,16 +16,6 @@ from sparseopt.generators.draws import require_at_most, require_positive, stream
 from sparseopt.problems import STRS, KernelSelection
 from sparseopt.problems.base import Array
 
-__all__ = [
-    "TwoSampleDraw",
-    "covariance_shift",
-    "gaussian_laplace",
-    "gaussian_mixture",
-    "kernel_selection",
-    "mean_shift",
-    "two_samples",
-]
-
 _CASES = ("mean-shift", "covariance-shift", "laplace", "mixture")
 _TAU = {"mean-shift": 1.0, "covariance-shift": 2.0, "laplace": 0.8, "mixture": 2.0}
 

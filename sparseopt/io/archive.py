@@ -17,8 +17,6 @@ from sparseopt.errors import ProblemError
 from sparseopt.io.files import MAX_BYTES, expansion_limit, open_read
 from sparseopt.problems.base import Array
 
-__all__ = ["Archive", "open_archive", "read_npy", "write_archive"]
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _MAX_MEMBERS = 10_000
 _DTYPES = frozenset(

@@ -11,8 +11,6 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array
 
-__all__ = ["DTYPES", "collect", "decode_array", "encode_array", "fill"]
-
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "float32", "float64")
 _WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _MOST_DIMENSIONS = 8

@@ -12,8 +12,6 @@ from sparseopt.errors import ProblemError
 from sparseopt.io.arrays import decode_array
 from sparseopt.problems.base import Array
 
-__all__ = ["Fields"]
-
 
 class Fields:
     """The fields of one JSON object; every error names the field by its full path.

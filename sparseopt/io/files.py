@@ -12,16 +12,6 @@ from typing import BinaryIO
 
 from sparseopt.errors import ProblemError
 
-__all__ = [
-    "FLOOR_BYTES",
-    "LARGEST_RATIO",
-    "MAX_BYTES",
-    "expansion_limit",
-    "naming",
-    "open_read",
-    "replacing",
-]
-
 MAX_BYTES = 8 * 2**30
 """No file may hold more than this, uncompressed."""
 LARGEST_RATIO = 200

@@ -10,8 +10,6 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems import Problem
 from sparseopt.problems.base import problem_class
 
-__all__ = ["FACTS", "FORMAT", "VERSION", "checked_facts", "checked_header", "checked_version"]
-
 FORMAT = "sparseopt-instance"
 VERSION = 1
 FACTS = ("name", "generator", "reference", "license", "citation")

@@ -17,8 +17,6 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems import MISDP
 from sparseopt.problems.base import Array
 
-__all__ = ["OneSided", "assembled", "row_types", "split_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class OneSided:

@@ -17,16 +17,6 @@ from sparseopt.io.text import read_text, write_text
 from sparseopt.problems import MISDP, Problem
 from sparseopt.problems.base import Array
 
-__all__ = [
-    "HeaderComment",
-    "Parsed",
-    "TextFormat",
-    "header_lines",
-    "largest_count",
-    "matrix_sizes_complaint",
-    "refuse_repeated",
-]
-
 _LARGEST = 2_000_000
 """Variables, blocks or rows that any file may state ..."""
 _PER_LINE = 10

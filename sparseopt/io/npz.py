@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["build_problem", "read_npz", "read_npz_header", "write_npz"]
-
 _HEADER = "__header__"
 _MAX_HEADER = 2**26
 _PARTS = ("data", "indices", "indptr", "shape")

@@ -26,8 +26,6 @@ from sparseopt.paths.parametric import SparseRows
 from sparseopt.problems.base import Array
 from sparseopt.result import Certificate, Limit, Result, Status, Verdict
 
-__all__ = ["packed", "read_piece"]
-
 FORMAT, VERSION = "sparseopt-columns", 1
 _HEADER = "__header__"
 _MAX_HEADER = 2**26

@@ -24,8 +24,6 @@ from os import PathLike
 from sparseopt.errors import ProblemError
 from sparseopt.io.files import open_read, replacing
 
-__all__ = ["KnownValue", "read_solu", "write_solu"]
-
 _VALUED = ("opt", "best", "bound")
 _WORDS = (*_VALUED, "inf", "unbd", "unkn")
 _MAX_BYTES = 2**26

@@ -9,8 +9,6 @@ from typing import Any
 
 from sparseopt.errors import ProblemError
 
-__all__ = ["dumps", "loads_object"]
-
 
 def dumps(value: Any, *, ascii_only: bool = False) -> str:
     """Return compact JSON; the same text each time, floats by their shortest exact form.

@@ -12,8 +12,6 @@ from os import PathLike, fspath
 from sparseopt.errors import ProblemError
 from sparseopt.io.files import expansion_limit, open_read, replacing
 
-__all__ = ["Lines", "numbered", "read_text", "write_text"]
-
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 

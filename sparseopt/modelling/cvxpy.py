@@ -31,8 +31,6 @@ from sparseopt.problems.misdp import problem as misdp
 from sparseopt.problems.misdp.cones import triangle
 from sparseopt.result import Result, Status
 
-__all__ = ["MISDP", "from_cvxpy", "to_cvxpy"]
-
 _CONES = (Zero, NonNeg, SOC, PSD)
 _ASIDE = ("max_knots", "max_nonzeros", "lam", "lam_min", "budget", "verbose")
 """Parameters of other questions, and one that CVXPY passes by itself."""

@@ -18,8 +18,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import SecondOrderCone, SemidefiniteBlock, triangle
 from sparseopt.problems.misdp.problem import MISDP
 
-__all__ = ["StandardForm"]
-
 
 @dataclass(frozen=True, eq=False)
 class StandardForm:

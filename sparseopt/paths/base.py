@@ -12,8 +12,6 @@ from sparseopt.problems.base import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PathResult"]
-
 
 class PathResult(Card, ABC):
     """Solutions for a range of a parameter.

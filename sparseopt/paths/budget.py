@@ -12,8 +12,6 @@ from sparseopt.paths.integer import IntegerPath
 from sparseopt.problems.base import Array
 from sparseopt.verbs import borrows
 
-__all__ = ["BudgetPath", "CountChanges"]
-
 
 @dataclass(frozen=True, eq=False)
 class CountChanges:

@@ -16,8 +16,6 @@ from sparseopt.verbs import borrows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ColumnwisePath", "StackedPaths"]
-
 
 @borrows
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["GraphPath", "Rule"]
-
 Rule = Literal["and", "or"]
 
 

@@ -14,8 +14,6 @@ from sparseopt.problems.base import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["IntegerPath"]
-
 
 class IntegerPath(PathResult):
     """A path with an answer and a bound for each of some whole numbers, and none between them.

@@ -29,8 +29,6 @@ from sparseopt.verbs import borrows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["L1BoundPath"]
-
 _EXPECTED = "the whole path of this problem, sparseopt.solve(problem).path"
 
 

@@ -15,8 +15,6 @@ from sparseopt.problems.base import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["QuantilePath"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuantilePath(PathResult):

@@ -14,8 +14,6 @@ from sparseopt.verbs import borrows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SupportPath"]
-
 
 @borrows
 @dataclass(frozen=True, eq=False, repr=False)

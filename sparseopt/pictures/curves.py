@@ -13,15 +13,6 @@ from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import GridPath, ParametricPath
 from sparseopt.problems.base import Array
 
-__all__ = [
-    "Curves",
-    "Scale",
-    "column_curves",
-    "exact_curves",
-    "fitting_scale",
-    "grid_curves",
-]
-
 Scale = Literal["lam", "log", "l1norm"]
 
 _NO_LOG = "lam = 0 has no place on a logarithmic axis; choose x='lam'"

@@ -35,8 +35,6 @@ from sparseopt.two_sample.result import TwoSampleTest
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot", "plot_witness", "save_picture"]
-
 
 def plot(
     shown: Any, ax: Axes | None = None, *, file: str | PathLike[str] | None = None, **style: Any

@@ -18,8 +18,6 @@ from sparseopt.selection.graphs.roc import ROC
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_budgets", "plot_graph", "plot_roc"]
-
 
 def plot_roc(
     curves: Mapping[str, ROC | tuple[Array, Array]], ax: Axes | None = None, limit: float = 1.0

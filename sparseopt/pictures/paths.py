@@ -28,8 +28,6 @@ from sparseopt.problems.base import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_columns", "plot_integers", "plot_l1_bound", "plot_levels", "plot_path"]
-
 _INTEGERS = {"budget": "budget K", "size": "nonzeros d"}
 _MARKED = 40
 """A path over at most so many integers gets a marker for each."""

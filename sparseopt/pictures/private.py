@@ -16,8 +16,6 @@ from sparseopt.problems.base import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_marginal"]
-
 _GRID, _OTHERS = 60, 64
 
 

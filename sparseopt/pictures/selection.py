@@ -17,8 +17,6 @@ from sparseopt.selection.stability import StabilityResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_criterion", "plot_cross_validation", "plot_stability"]
-
 _SQUEEZED = 0.1
 _BEYOND = 0.05
 """A logarithmic axis ends at this fraction of the choice, or at the end of the path."""

@@ -17,8 +17,6 @@ from sparseopt.paths.parametric import ParametricPath, SparseRows
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.result import Result
 
-__all__ = ["save_page", "to_html"]
-
 
 def to_html(shown: Any, title: str = "") -> str:
     """Return a path as one self-contained page: no file beside it, nothing from the network.

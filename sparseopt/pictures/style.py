@@ -13,8 +13,6 @@ from sparseopt.errors import BackendUnavailable, ParamError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Palette", "axes", "check_picture", "palette", "require_matplotlib"]
-
 
 @dataclass(frozen=True)
 class Palette:

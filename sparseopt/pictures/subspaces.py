@@ -17,8 +17,6 @@ from sparseopt.problems.subspace.sufficient import SufficientReduction
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_subspace"]
-
 _VIEWS = ("projection", "outliers", "angles")
 _FAR = 3.0
 """Points farther off than this times the median distance are marked."""

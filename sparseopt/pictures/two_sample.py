@@ -13,8 +13,6 @@ from sparseopt.two_sample.result import TwoSampleTest
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_null", "plot_weights", "plot_witness"]
-
 _GRID = 60
 
 

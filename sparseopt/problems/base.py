@@ -26,19 +26,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = [
-    "Array",
-    "Problem",
-    "as_matrix",
-    "as_vector",
-    "freeze",
-    "freeze_csr",
-    "is_sparse",
-    "problem_class",
-    "problem_kinds",
-    "unmasked",
-]
-
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _OURS = "_sparseopt_frozen"

@@ -10,17 +10,6 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector, freeze
 
-__all__ = [
-    "as_bounds",
-    "as_choice",
-    "as_names",
-    "as_symmetric",
-    "as_weight_matrix",
-    "as_weights",
-    "check_flag",
-    "names_in",
-]
-
 _ASYMMETRY = 1e-10
 """Largest asymmetry, relative to the largest entry, that is taken for rounding."""
 _TILE = 256

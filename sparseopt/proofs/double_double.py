@@ -28,8 +28,6 @@ from sparseopt.problems.parametric.kronecker import KroneckerMap, RepeatedMap
 from sparseopt.problems.parametric.maps import GramMap, LinearMap, StackedMap
 from sparseopt.proofs.double_double_loops import add_product, reduce_rows
 
-__all__ = ["EPSILON", "DoubleDouble", "Singular", "System", "exact_block", "product"]
-
 EPSILON = 2.0**-104
 """Relative rounding error of one operation, at most."""
 

@@ -13,8 +13,6 @@ import numpy as np
 from sparseopt.compiling import Kernel
 from sparseopt.problems.base import Array
 
-__all__ = ["add_product", "reduce_rows"]
-
 _SPLIT = 2.0**27 + 1.0
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["SelectionBounds", "bisected", "corners"]
-
 _NUMBERS = 1 << 20
 """Exponentials of one point that are held at once: 8 MB for each of a few arrays."""
 _EPSILON = float(np.finfo(float).eps)

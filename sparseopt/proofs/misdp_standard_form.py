@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["StandardNumbers", "curvature_unit", "is_standard", "standard_problem"]
-
 _EPS = float(np.finfo(float).eps)
 
 

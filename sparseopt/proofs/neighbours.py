@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 else:
     special = Deferred("scipy.special")
 
-__all__ = ["logistic_fits", "refit", "support_losses"]
-
 _ENTRIES = 1 << 22
 """Entries of X that are gathered at once."""
 _NARROW = 1e-6

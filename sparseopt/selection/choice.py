@@ -17,8 +17,6 @@ from sparseopt.result import Result
 from sparseopt.selection.refitting import refit
 from sparseopt.selection.solving import rounded_off
 
-__all__ = ["Selection", "coefficients_at"]
-
 
 def coefficients_at(path: PathResult, lam: float, side: Side) -> Array:
     """Return the solution at lam with exact zeros where rounding left something else.

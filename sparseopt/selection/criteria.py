@@ -24,8 +24,6 @@ from sparseopt.verbs import borrows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CriterionResult", "information_criterion"]
-
 _STEP = 1e-6
 """How far from the end of a piece a minimum is taken that is not attained there."""
 

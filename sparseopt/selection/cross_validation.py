@@ -26,8 +26,6 @@ from sparseopt.verbs import borrows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CVResult", "cross_validate"]
-
 Rule = Literal["min", "1se"]
 
 

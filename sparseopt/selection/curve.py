@@ -13,8 +13,6 @@ from sparseopt.errors import ParamError, SparseOptError
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 
-__all__ = ["Curve", "Minimum", "aligned", "lowest", "mean_curve"]
-
 _ABOVE = 0.05
 _TIE = 1e-12
 """Values closer than this, relative to the smallest one, are equal up to rounding."""

@@ -13,8 +13,6 @@ from sparseopt.backend import Backend
 from sparseopt.problems.base import Array
 from sparseopt.problems.subspace.sufficient import SufficientReduction
 
-__all__ = ["dimension_errors"]
-
 
 def dimension_errors(
     problem: SufficientReduction,

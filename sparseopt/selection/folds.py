@@ -10,8 +10,6 @@ import numpy as np
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array
 
-__all__ = ["Fold", "make_folds"]
-
 Fold = tuple[Array, Array]
 """Indices of the training part and of the test part."""
 

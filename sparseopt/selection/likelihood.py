@@ -12,8 +12,6 @@ from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.selection.samples import counts, penalised, traits
 
-__all__ = ["Criterion", "Formula", "formula_of"]
-
 Criterion = Literal["aic", "bic", "ebic"]
 
 _NOISE = 1e-14

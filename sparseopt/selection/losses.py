@@ -10,8 +10,6 @@ import numpy as np
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array
 
-__all__ = ["ABSOLUTE", "HINGE", "MISCLASSIFICATION", "SQUARED", "Loss", "check_loss", "named_loss"]
-
 
 @dataclass(frozen=True)
 class Loss:

@@ -19,8 +19,6 @@ from sparseopt.selection.choice import Selection
 from sparseopt.selection.likelihood import Criterion
 from sparseopt.selection.solving import path_result, rounded_off
 
-__all__ = ["NetworkResult", "network_criterion"]
-
 _LOOKS = 2000
 
 

@@ -10,8 +10,6 @@ from sparseopt.problems.base import Array
 from sparseopt.selection.curve import Curve
 from sparseopt.selection.losses import Loss
 
-__all__ = ["path_loss"]
-
 _CELLS = 1 << 18
 """Predictors that are held at once: segments times observations."""
 

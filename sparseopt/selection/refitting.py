@@ -10,8 +10,6 @@ from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.selection.samples import counts, penalised, predicted, take_columns, traits
 
-__all__ = ["refit"]
-
 
 def refit(problem: Problem, support: Any) -> Array:
     r"""Minimise the model's loss over the coefficients in `support` alone, without a penalty.

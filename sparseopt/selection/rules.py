@@ -25,8 +25,6 @@ from sparseopt.selection.solving import exact_path, path_result
 from sparseopt.selection.stability import StabilityResult, stability_selection
 from sparseopt.selection.theory import noise_level, theoretical_lam
 
-__all__ = ["TheoryResult", "select", "select_by_theory", "select_parametric"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TheoryResult(Selection):

@@ -12,8 +12,6 @@ from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.selection.solving import nonzero_entries
 
-__all__ = ["Runs"]
-
 
 @dataclass(frozen=True, eq=False)
 class Runs:

@@ -12,18 +12,6 @@ from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.selection.losses import ABSOLUTE, HINGE, SQUARED, Loss, check_loss
 
-__all__ = [
-    "Traits",
-    "counts",
-    "design",
-    "lam_growth",
-    "penalised",
-    "predicted",
-    "take_columns",
-    "take_rows",
-    "traits",
-]
-
 
 @dataclass(frozen=True)
 class Traits:

@@ -17,17 +17,6 @@ from sparseopt.registry import get_backend
 from sparseopt.result import Limit, Result
 from sparseopt.workers import in_workers
 
-__all__ = [
-    "exact_path",
-    "nonzero_entries",
-    "path_result",
-    "rounded_off",
-    "settled",
-    "solve_path",
-    "solve_paths",
-    "ties",
-]
-
 _TIES = "where several coefficients are optimal, the vertex that the path's basis has there counts"
 
 

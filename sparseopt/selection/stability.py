@@ -25,8 +25,6 @@ from sparseopt.verbs import borrows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["StabilityResult", "error_bound", "stability_selection"]
-
 Bound = Literal["unimodal", "general"]
 
 

@@ -18,8 +18,6 @@ from sparseopt.selection.losses import SQUARED
 from sparseopt.selection.path_loss import path_loss
 from sparseopt.selection.samples import counts, penalised, predicted
 
-__all__ = ["TheoreticalLam", "noise_level", "theoretical_lam"]
-
 _DRAWS = 2000
 _CELLS = 1 << 22
 

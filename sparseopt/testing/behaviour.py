@@ -26,8 +26,6 @@ from sparseopt.testing.cases import Check, ConformanceCase, require
 from sparseopt.testing.clock import own_time
 from sparseopt.testing.samples import FamilySamples, Sample, close, same_array
 
-__all__ = ["behaviour_cases"]
-
 _GRACE = 0.5
 """Seconds by which a solve may exceed its time limit."""
 _LIMIT = 0.05

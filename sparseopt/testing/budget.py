@@ -20,8 +20,6 @@ from sparseopt.result import Status
 from sparseopt.testing.cases import require
 from sparseopt.testing.samples import AnswerCheck, CheckedAnswer, FamilySamples, Sample, close
 
-__all__ = ["budget_samples"]
-
 
 def budget_samples(rng: np.random.Generator) -> FamilySamples:
     """Return tables settled by all choices, and graphical models settled by all supports.

@@ -9,8 +9,6 @@ from fnmatch import fnmatchcase
 
 from sparseopt.errors import BackendUnavailable, ParamError
 
-__all__ = ["Check", "ConformanceCase", "ConformanceOutcome", "NotMet", "require", "select"]
-
 
 class NotMet(AssertionError):
     """A backend does not do what a case asserts."""

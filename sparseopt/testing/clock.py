@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-__all__ = ["own_time"]
-
 _SCHEDULER = Path("/proc/thread-self/schedstat")
 """Nanoseconds that Linux let this thread run, and that it kept it waiting for a processor."""
 

@@ -10,8 +10,6 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.component.problem import SparseComponent
 from sparseopt.testing.samples import FamilySamples, Sample
 
-__all__ = ["component_samples", "longest_image"]
-
 
 def component_samples(rng: np.random.Generator) -> FamilySamples:
     """Return closed forms, and random problems settled by enumeration.

@@ -17,8 +17,6 @@ from sparseopt.result import Status
 from sparseopt.testing.samples import FamilySamples, Sample
 from sparseopt.testing.strs import best_by_supports
 
-__all__ = ["misdp_samples"]
-
 _OFF = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 

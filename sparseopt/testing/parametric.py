@@ -27,8 +27,6 @@ from sparseopt.testing.samples import (
     close,
 )
 
-__all__ = ["parametric_samples"]
-
 _REL_GAP = 1e-6
 """The default of SolveParams.rel_gap, which the suite asks for."""
 _BELOW = {"infeasible_below": Status.INFEASIBLE, "unbounded_below": Status.UNBOUNDED}

@@ -19,8 +19,6 @@ from sparseopt.problems.parametric.problem import (
 )
 from sparseopt.problems.parametric.regression import DantzigSelector, LADLasso
 
-__all__ = ["PathSample", "path_samples", "short_samples", "vertex_optimum"]
-
 _FEASIBLE = 1e-9
 """Violation of a vertex that counts as rounding, relative to the kinks."""
 

@@ -8,8 +8,6 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.private.embedding_fit import EmbeddingFit
 from sparseopt.testing.samples import FamilySamples, Sample
 
-__all__ = ["private_samples"]
-
 
 def private_samples(rng: np.random.Generator) -> FamilySamples:
     """Return projections onto the simplex, a target inside and one outside, and a large fit.

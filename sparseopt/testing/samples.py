@@ -18,17 +18,6 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Result, Status, Verdict
 from sparseopt.testing.cases import Check, ConformanceCase, NotMet, require
 
-__all__ = [
-    "FEASIBILITY",
-    "AnswerCheck",
-    "CheckedAnswer",
-    "FamilySamples",
-    "Sample",
-    "answer_case",
-    "close",
-    "same_array",
-]
-
 FEASIBILITY = 1e-7
 """Largest violation of a constraint, relative to the sample's scale. It is the same for all
 backends: one that cannot meet it declares RELAXATION or HEURISTIC instead of EXACT."""

@@ -14,8 +14,6 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.strs.problem import STRS, STRSPath
 from sparseopt.testing.samples import FamilySamples, Sample
 
-__all__ = ["best_by_supports", "strs_samples"]
-
 
 def strs_samples(rng: np.random.Generator) -> FamilySamples:
     """Return closed forms, hard cases, and random problems settled by enumeration.

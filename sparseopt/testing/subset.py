@@ -12,8 +12,6 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.subset.problem import SparseRegression
 from sparseopt.testing.samples import FamilySamples, Sample
 
-__all__ = ["best_of_all_supports", "subset_samples"]
-
 
 def subset_samples(rng: np.random.Generator) -> FamilySamples:
     """Return closed forms, and random problems settled by enumeration.

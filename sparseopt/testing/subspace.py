@@ -13,8 +13,6 @@ from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.problems.subspace.sufficient import SufficientReduction
 from sparseopt.testing.samples import FamilySamples, Sample
 
-__all__ = ["subspace_samples"]
-
 _ANGLES = 721
 
 

@@ -17,8 +17,6 @@ from sparseopt.testing.behaviour import behaviour_cases
 from sparseopt.testing.cases import ConformanceCase, ConformanceOutcome, select
 from sparseopt.testing.samples import FamilySamples, answer_case
 
-__all__ = ["conformance_cases", "run_conformance"]
-
 
 def conformance_cases(
     backend: Backend,

@@ -12,8 +12,6 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
 from sparseopt.testing.samples import FamilySamples, Sample
 
-__all__ = ["twosample_samples"]
-
 _ANGLES = 60
 
 

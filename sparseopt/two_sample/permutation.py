@@ -17,15 +17,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.statistics.linear import blocks
 from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 
-__all__ = [
-    "FeatureStatistic",
-    "GramStatistic",
-    "KernelStatistic",
-    "ScoreStatistic",
-    "Statistic",
-    "permutation_test",
-]
-
 _CHUNK = 1 << 23
 """Numbers that the permutations of one product may take."""
 _ROUNDING = 1e-12

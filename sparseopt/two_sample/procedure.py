@@ -22,8 +22,6 @@ from sparseopt.two_sample.samples import FEWEST, as_samples
 from sparseopt.two_sample.selecting import Chosen, Method, automatic_lam, choose
 from sparseopt.two_sample.tuning import Candidate, tune
 
-__all__ = ["two_sample_test"]
-
 _GRID = (0.0, 1.0, 4.0, 16.0)
 """Multiples of the automatic lam that "cv" compares."""
 _TEST = 2

@@ -9,8 +9,6 @@ import numpy as np
 
 from sparseopt.errors import ParamError
 
-__all__ = ["false_discovery_proportion", "non_discovery_proportion"]
-
 
 def false_discovery_proportion(selected: Iterable[int], truth: Iterable[int]) -> float:
     """Return the share of the selected variables that are not true; 0 where none is selected.

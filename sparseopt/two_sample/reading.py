@@ -12,8 +12,6 @@ from sparseopt.errors import ProblemError
 from sparseopt.io.archive import read_npy
 from sparseopt.problems.base import Array, as_matrix
 
-__all__ = ["read_sample"]
-
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": None}
 
 

@@ -15,8 +15,6 @@ from sparseopt.two_sample.selecting import Chosen
 from sparseopt.two_sample.tuning import Candidate
 from sparseopt.verbs import borrows
 
-__all__ = ["TwoSampleTest"]
-
 _SHOWN = 10
 
 

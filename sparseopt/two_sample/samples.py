@@ -12,8 +12,6 @@ from sparseopt.problems.base import Array, as_matrix
 from sparseopt.problems.fields import as_names
 from sparseopt.problems.twosample.statistics.two_samples import require_scale
 
-__all__ = ["FEWEST", "as_samples", "require_same_names"]
-
 FEWEST = 4
 """The fewest observations of each sample that a selection takes."""
 _SHOWN = 10

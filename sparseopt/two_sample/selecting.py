@@ -28,8 +28,6 @@ from sparseopt.two_sample.permutation import (
 )
 from sparseopt.two_sample.sparse_logistic import sparse_logistic
 
-__all__ = ["SELECTIONS", "Chosen", "Method", "automatic_lam", "choose"]
-
 SELECTIONS = ("strs", "quadratic", "gaussian", "kernel", "sparse-logistic", "none")
 
 _KERNELS = {"strs": "linear", "quadratic": "quadratic", "gaussian": "gaussian"}

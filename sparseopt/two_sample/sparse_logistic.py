@@ -11,8 +11,6 @@ import numpy as np
 from sparseopt.errors import BackendUnavailable
 from sparseopt.problems.base import Array
 
-__all__ = ["sparse_logistic"]
-
 _BISECTIONS = 25
 
 

@@ -11,8 +11,6 @@ from sparseopt.problems.base import Array
 from sparseopt.two_sample.permutation import permutation_test
 from sparseopt.two_sample.selecting import Method, automatic_lam, choose
 
-__all__ = ["Candidate", "tune"]
-
 
 @dataclass(frozen=True)
 class Candidate:

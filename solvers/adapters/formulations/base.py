@@ -16,8 +16,6 @@ from sparseopt.result import Limit, Result, Status
 from ...common.outcome import Answer, Outcome
 from ...common.program import Program
 
-__all__ = ["GAP", "Formulation", "Solver", "result_of", "warm_point"]
-
 ROUNDING = 1e-7
 """By how much a bound may exclude a point that the solver allows some violation."""
 GAP = 0.5

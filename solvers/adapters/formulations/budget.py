@@ -20,8 +20,6 @@ from sparseopt.result import Result
 from ...common.program import Program
 from .base import GAP, Formulation, Solver, result_of, warm_point
 
-__all__ = ["TABLES", "knapsack_program"]
-
 
 def solve_tables(
     problem: BudgetTables, solver: Solver, options: Mapping[str, Any], control: Control

@@ -35,8 +35,6 @@ from sparseopt.result import Result
 from ...common.program import Program
 from .base import GAP, Formulation, Solver, result_of, warm_point
 
-__all__ = ["MODELS", "NodeForm", "model_program", "node_forms"]
-
 _DEPENDENT = 1e-6
 """Smallest eigenvalue of a node's candidates, scaled to unit length, that is taken."""
 

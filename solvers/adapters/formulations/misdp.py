@@ -19,8 +19,6 @@ from ...common.outcome import Answer, Outcome
 from ...common.program import Cone, Program, PSDBlock
 from .base import GAP, Formulation, Solver, result_of, warm_point
 
-__all__ = ["CONIC", "conic_program"]
-
 _NO_OPTIMUM: Mapping[Outcome, Status] = {
     Outcome.INFEASIBLE: Status.INFEASIBLE,
     Outcome.UNBOUNDED: Status.UNBOUNDED,

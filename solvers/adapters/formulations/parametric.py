@@ -20,8 +20,6 @@ from ...lp.layout import Bounds
 from ...lp.proof import Ended, disprove
 from .base import Formulation, Solver
 
-__all__ = ["PARAMETRIC", "LPEngine"]
-
 _INSIDE = 1e-7
 """Distance from its bounds, in the data's scale, from which on a value is taken for basic."""
 

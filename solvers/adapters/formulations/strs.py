@@ -29,8 +29,6 @@ from ...common.program import Program, QuadraticRow
 from ...common.spheres import refit
 from .base import GAP, Formulation, Solver, result_of, warm_point
 
-__all__ = ["SPHERE", "sphere_program", "whole_sphere_program"]
-
 
 def solve_strs(
     problem: STRS, solver: Solver, options: Mapping[str, Any], control: Control

@@ -33,8 +33,6 @@ from sparseopt.result import Result
 from ...common.program import Program
 from .base import GAP, Formulation, Solver, result_of, warm_point
 
-__all__ = ["SUPPORTS"]
-
 _REGULAR = 1e-8
 """Smallest eigenvalue of G, relative to the largest, from which its inverse is used."""
 

@@ -22,8 +22,6 @@ from sparseopt.private.synthesis import atoms
 from sparseopt.problems import EmbeddingFit
 from sparseopt.problems.base import Array
 
-__all__ = ["Codes", "fourier", "fourier_features", "marginals", "zcdp"]
-
 Codes = Mapping[str, Array]
 """A table of small integers, by column."""
 

@@ -8,8 +8,6 @@ from typing import Any
 from sparseopt.problems.base import Array
 from sparseopt.two_sample import two_sample_test
 
-__all__ = ["CASES", "SECONDS", "SELECTED", "WAYS", "Test", "full", "options", "selected"]
-
 CASES = ("mean-shift", "covariance-shift", "laplace", "mixture")
 """Cases (I) to (IV) of Wang, Dey and Xie."""
 SELECTED = ("strs", "quadratic", "gaussian", "sparse-logistic")

@@ -28,8 +28,6 @@ from sparseopt.bench.study import Row, Settings, Study
 from sparseopt.bench.tables import TableSpec
 from sparseopt.compiling import CACHE_VARIABLE, MODE_VARIABLE
 
-__all__ = ["ENGINES", "STUDY", "compile_seconds"]
-
 ENGINES = ("parametric", "budget", "strs", "misdp")
 """Families whose engines are compiled."""
 

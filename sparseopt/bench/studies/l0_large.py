@@ -18,8 +18,6 @@ from sparseopt.generators import graph_sample, sensor_field_sample
 from sparseopt.params import SolveParams
 from sparseopt.problems import BudgetTables, Candidates, L0GraphicalModel
 
-__all__ = ["STUDY"]
-
 _ROWS = ("sensor", "budgets", "budgets-dp", "million")
 
 

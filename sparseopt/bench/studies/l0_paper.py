@@ -35,8 +35,6 @@ from sparseopt.selection import graph_cross_validate
 from sparseopt.selection.folds import make_folds
 from sparseopt.selection.graphs.roc import roc
 
-__all__ = ["STUDY"]
-
 _RHOS = (0.3, 0.5, 0.7)
 _CANDIDATES = {"scale-free": 12, "block": 20, "band": 10}
 """Of each node, by design."""

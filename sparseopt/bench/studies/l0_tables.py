@@ -20,8 +20,6 @@ from sparseopt.params import SolveParams
 from sparseopt.problems import Candidates, L0GraphicalModel
 from sparseopt.problems.base import Array
 
-__all__ = ["STUDY"]
-
 _ROWS: dict[str, tuple[int, float, dict[str, int]]] = {
     "tables-10": (5000, 0.010, {"leaps": 200, "abess": 20, "lars": 50, "mip": 2}),
     "tables-16": (500, 0.2, {"leaps": 50}),

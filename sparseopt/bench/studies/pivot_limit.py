@@ -19,8 +19,6 @@ from sparseopt.bench.study import Row, Settings, Study, chosen_of, median_time
 from sparseopt.bench.tables import TableSpec
 from sparseopt.blas import blas_threads
 
-__all__ = ["STUDY"]
-
 _PROBLEMS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "dantzig-1000": ("dantzig-4.3", {"n": 200, "d": 1_000, "density": 0.02}, {"max_knots": 100}),
     "dantzig-10000": ("dantzig-4.3", {"n": 200, "d": 10_000, "density": 0.002}, {"max_knots": 100}),

@@ -34,8 +34,6 @@ from sparseopt.private import Category, FeatureMap, Number, insecure, release, s
 from sparseopt.problems.base import Array
 from sparseopt.two_sample import two_sample_test
 
-__all__ = ["STUDY"]
-
 _DELTA, _ATOMS, _BINS, _TESTED = 1e-5, 512, 8, 200
 _DATA = ("iris", "wine", "breast-cancer", "digits", "default", "caravan")
 _EPSILONS = (1.0, 0.3, 0.1)

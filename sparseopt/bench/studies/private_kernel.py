@@ -17,8 +17,6 @@ from sparseopt.bench.study import Row, Settings, Study, blocks
 from sparseopt.bench.tables import TableSpec
 from sparseopt.problems.twosample.statistics.hermite import features as hermite_features
 
-__all__ = ["STUDY"]
-
 _HERMITE = (1, 2, 3, 5, 10, 20, 40)
 _FOURIER = (2, 10, 20, 50, 100, 200, 500)
 

@@ -32,8 +32,6 @@ from sparseopt.private.release import PrivateEmbedding
 from sparseopt.private.synthesis import Synthesis
 from sparseopt.problems.base import Array
 
-__all__ = ["STUDY"]
-
 _SIGMA, _LEVELS, _DELTA, _ATOMS, _DRAWN = 0.2, 5, 1e-5, 57 * 57, 20_000
 _MEANS = np.array([(i, j) for i in range(5) for j in range(5)], dtype=float)
 _LABELS = np.array([(i + 2 * j) % _LEVELS for i in range(5) for j in range(5)])

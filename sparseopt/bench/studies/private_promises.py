@@ -50,8 +50,6 @@ from sparseopt.private.gaussian import gaussian_delta
 from sparseopt.private.release import GRID_BITS, squared_sensitivity
 from sparseopt.problems.base import Array
 
-__all__ = ["STUDY"]
-
 _TWO = FeatureMap((Category("c", (0, 1)),), tolerance=1e-9)
 _LABEL = Category("y", (0, 1))
 _NUMBERS = (Number("a", 0.0, 100.0, 15.0), Number("b", 140.0, 210.0))

@@ -13,8 +13,6 @@ from sparseopt.bench.study import Row, Settings, Study, chosen_of, median_time
 from sparseopt.bench.tables import TableSpec
 from sparseopt.blas import blas_threads
 
-__all__ = ["STUDY"]
-
 _SIZES = {"n=1000, p=10": (1_000, 10, 50), "n=10000, p=20": (10_000, 20, 0)}
 """Observations, columns, and how many single levels the peer is asked for."""
 

@@ -17,8 +17,6 @@ from sparseopt.problems import DantzigSelector
 from sparseopt.selection import cross_validate, information_criterion, stability_selection
 from sparseopt.selection import training as training_module
 
-__all__ = ["STUDY"]
-
 _DATA = ("200 x 500", "200 x 5000", "200 x 1000", "20000 x 50", "20000 x 200", "2000 x 50")
 
 

@@ -26,8 +26,6 @@ from sparseopt.bench.tables import TableSpec
 from sparseopt.problems import STRS
 from sparseopt.problems.base import Array
 
-__all__ = ["STUDY"]
-
 _GRID, _MOST = 20, 120
 _LARGEST = 20
 """The largest d of matrices with more than 30 variables."""

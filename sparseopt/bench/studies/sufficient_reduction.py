@@ -22,8 +22,6 @@ from sparseopt.bench.tables import PaperRow, TableSpec
 from sparseopt.problems import SufficientReduction
 from sparseopt.problems.base import Array
 
-__all__ = ["STUDY"]
-
 _DATA: Mapping[str, tuple[str, str, int, int]] = {
     "breast": ("breast-cancer", "classification", 8, 65),
     "diabetes": ("diabetes", "regression", 10, 37),

@@ -14,8 +14,6 @@ from sparseopt.bench.tables import TableSpec
 from sparseopt.problems.base import Array
 from sparseopt.problems.strs.problem import STRS
 
-__all__ = ["STUDY"]
-
 
 def _do(unit: Settings, folder: Path) -> Iterable[Row]:
     """Time both, in processor seconds of one thread, and compare what they return."""

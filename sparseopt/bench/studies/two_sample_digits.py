@@ -13,8 +13,6 @@ from sparseopt.bench.tables import TableSpec
 from sparseopt.problems.base import Array
 from sparseopt.two_sample import two_sample_test
 
-__all__ = ["STUDY"]
-
 _PAIRS = ((0, 6), (8, 9), (3, 8), (7, 9))
 
 

@@ -17,8 +17,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.two_sample import two_sample_test
 
-__all__ = ["STUDY"]
-
 _SHARES = (0.0, 1 / 32, 1 / 16, 1 / 8, 1 / 2)
 """Values of lam, as shares of MMD^2 / variance."""
 _FRESH = 10_000

@@ -12,8 +12,6 @@ from sparseopt.bench.study import Row, Settings, Study, blocks, chosen_of
 from sparseopt.bench.tables import TableSpec
 from sparseopt.two_sample import two_sample_test
 
-__all__ = ["STUDY"]
-
 _WAYS = {**WAYS, "none": ("none", {})}
 
 

@@ -15,8 +15,6 @@ from sparseopt.bench.study import Row, Settings, Study, chosen_of
 from sparseopt.bench.tables import TableSpec
 from sparseopt.problems.strs.problem import STRS
 
-__all__ = ["STUDY"]
-
 _LAM = {"mean-shift": 0.8, "covariance-shift": 0.7, "laplace": 0.6, "mixture": 0.5}
 _SIZES = {20: 5, 40: 10, 60: 6, 80: 8, 100: 10}
 """d by D, as in the paper's table 1."""

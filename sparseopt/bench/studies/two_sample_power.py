@@ -11,8 +11,6 @@ from sparseopt.bench.studies._two_sample import CASES, WAYS, Test, full, selecte
 from sparseopt.bench.study import Row, Settings, Study, blocks, chosen_of
 from sparseopt.bench.tables import TableSpec
 
-__all__ = ["STUDY"]
-
 _FULL = ("linear", "quadratic", "gaussian")
 _SLOW = ("quadratic", "gaussian")
 """Selections that take long get half of the trials."""

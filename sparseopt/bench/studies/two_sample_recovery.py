@@ -17,8 +17,6 @@ from sparseopt.two_sample import (
     two_sample_test,
 )
 
-__all__ = ["STUDY"]
-
 _DRAWS: dict[str, dict[str, Any]] = {
     "mean-shift": {"tau": 2.0, "n": 200},
     "covariance-shift": {"n": 150},

@@ -24,8 +24,6 @@ from sparseopt.problems import STRS
 from sparseopt.problems.strs.semidefinite import strs_as_misdp
 from sparseopt.result import Result, Status, Verdict
 
-__all__ = ["STUDY"]
-
 _ENGINES: dict[str, tuple[str, dict[str, object]]] = {
     "misdp-bnb": ("misdp-bnb", {}),
     "misdp-oa": ("misdp-oa", {}),

@@ -15,8 +15,6 @@ from pathlib import Path
 from sparseopt.bench.study import Row, Settings, Study, blocks, chosen_of
 from sparseopt.bench.tables import TableSpec
 
-__all__ = ["STUDY"]
-
 _MODELS = (
     "quantile-lasso",
     "compressed-sensing",

@@ -9,8 +9,6 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-__all__ = ["MARK", "WIDTHS", "CbfModel", "Coordinates"]
-
 MARK = "# sparseopt-cbf "
 """Begins each comment line with sparseopt's JSON header."""
 

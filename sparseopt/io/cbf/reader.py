@@ -17,8 +17,6 @@ from sparseopt.io.misdp_text import (
 from sparseopt.io.text import Lines, numbered
 from sparseopt.problems.base import Array
 
-__all__ = ["CBF_VERSION", "parse_cbf"]
-
 CBF_VERSION = 4
 """The newest version that is read."""
 

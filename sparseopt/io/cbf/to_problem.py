@@ -12,8 +12,6 @@ from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle
 
-__all__ = ["misdp_of"]
-
 
 def misdp_of(model: CbfModel) -> MISDP:
     """Return the problem: scalar variables first, then the entries of the matrix variables.

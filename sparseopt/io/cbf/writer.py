@@ -16,8 +16,6 @@ from sparseopt.problems import MISDP
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import matrix_variable, triangle, triangle_weights
 
-__all__ = ["format_cbf"]
-
 _VERSION = 2
 """What is written needs no newer one."""
 

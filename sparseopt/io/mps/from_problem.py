@@ -19,8 +19,6 @@ from sparseopt.problems import ParametricLP, ParametricProblem, PiecewiseLinearP
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.linear_program import as_parametric_lp
 
-__all__ = ["model_of"]
-
 
 def model_of(problem: ParametricProblem) -> MpsModel:
     """Return the problem as an MPS model, as it is or through :func:`as_parametric_lp`.

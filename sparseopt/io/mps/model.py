@@ -9,8 +9,6 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-__all__ = ["MpsModel", "default_names"]
-
 
 @dataclass(frozen=True, eq=False)
 class MpsModel:

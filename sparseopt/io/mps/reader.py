@@ -19,8 +19,6 @@ from sparseopt.io.header import checked_version
 from sparseopt.io.mps.model import MpsModel
 from sparseopt.io.strict_json import loads_object
 
-__all__ = ["MARK", "MPS_VERSION", "parse_mps"]
-
 MARK = "* sparseopt-mps "
 """Begins the comment line with sparseopt's JSON header."""
 MPS_VERSION = 1

@@ -13,8 +13,6 @@ from sparseopt.io.mps.model import MpsModel, default_names
 from sparseopt.problems import ParametricLP, Pieces, PiecewiseLinearProgram
 from sparseopt.problems.base import Array
 
-__all__ = ["is_parametric_lp", "problem_of"]
-
 _LARGEST_DENSE = 2**27
 
 

@@ -10,8 +10,6 @@ from sparseopt.io.mps.model import MpsModel
 from sparseopt.io.mps.reader import MARK
 from sparseopt.io.strict_json import dumps
 
-__all__ = ["format_mps", "writable"]
-
 
 def writable(name: str) -> bool:
     """Return whether free MPS can hold a name: no blanks, and no sign of a comment or marker.

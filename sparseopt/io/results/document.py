@@ -16,8 +16,6 @@ from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
 from sparseopt.result import Certificate, Limit, Result, Status, Verdict
 
-__all__ = ["FORMAT", "VERSION", "decode_result", "result_tree"]
-
 FORMAT = "sparseopt-result"
 VERSION = 1
 

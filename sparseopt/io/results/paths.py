@@ -25,8 +25,6 @@ from sparseopt.paths.supports import SupportPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.candidates import Candidates
 
-__all__ = ["PathFormat", "decode_path", "encode_path", "path_schemas"]
-
 _LARGEST = 2**62
 _LONGEST = 10**9
 

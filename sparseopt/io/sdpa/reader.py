@@ -20,8 +20,6 @@ from sparseopt.io.misdp_text import (
 from sparseopt.io.text import Lines, numbered
 from sparseopt.problems.base import Array
 
-__all__ = ["MARK", "SdpaModel", "parse_sdpa"]
-
 MARK = "* sparseopt-sdpa "
 """Begins each comment line with sparseopt's JSON header."""
 

@@ -14,8 +14,6 @@ from sparseopt.io.sdpa.reader import MARK
 from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.misdp.cones import triangle
 
-__all__ = ["format_sdpa"]
-
 
 def format_sdpa(problem: MISDP, facts: Mapping[str, Any]) -> str:
     """Return the text of the problem; the same text each time.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["Candidates"]
-
 
 @dataclass(frozen=True, eq=False)
 class Candidates:

@@ -10,8 +10,6 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, unmasked
 
-__all__ = ["ColumnBlocks"]
-
 
 class ColumnBlocks:
     """Blocks of columns side by side, of which only what is asked for is read.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["L0GraphicalModel", "Loss", "Scaling"]
-
 Loss = Literal["gaussian", "ising"]
 Scaling = Literal["standardised", "rss", "nlogrss"]
 

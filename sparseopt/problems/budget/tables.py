@@ -12,8 +12,6 @@ import numpy as np
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array, Problem, as_vector
 
-__all__ = ["BudgetProblem", "BudgetTables"]
-
 
 class BudgetProblem(Problem):
     """A problem with a field `budget`, the largest K of interest, and a `total` to be spent."""

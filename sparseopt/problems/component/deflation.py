@@ -14,8 +14,6 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-__all__ = ["deflated", "variances"]
-
 
 def deflated(Z: Array, v: Array, before: Sequence[Array], way: str) -> Array:
     """Return the data without what a component explains: S = Z'Z is deflated with them.

@@ -13,8 +13,6 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
 from sparseopt.problems.strs.problem import STRS, standardised
 
-__all__ = ["SparseComponent"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseComponent(Problem):

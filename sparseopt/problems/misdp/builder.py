@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["MISDPBuilder"]
-
 Term = tuple[Any, Any]
 """Variables, and a coefficient for each of them."""
 

@@ -24,18 +24,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = [
-    "SecondOrderCone",
-    "SemidefiniteBlock",
-    "as_sparse",
-    "matrix_variable",
-    "pack_symmetric",
-    "triangle",
-    "triangle_weights",
-    "unpack_symmetric",
-    "without_negative_zero",
-]
-
 
 @lru_cache(maxsize=256)
 def triangle(size: int) -> tuple[Array, Array]:

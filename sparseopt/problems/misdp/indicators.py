@@ -12,8 +12,6 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems.base import is_sparse
 from sparseopt.problems.misdp.cones import as_sparse
 
-__all__ = ["IndicatorConstraint"]
-
 
 @dataclass(frozen=True, eq=False)
 class IndicatorConstraint:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["MISDP", "IndicatorConstraint", "SecondOrderCone", "SemidefiniteBlock"]
-
 _CURVED = 1e-10
 """Eigenvalues of Q of the wrong sign up to this, relative to its largest entry, are rounding."""
 

@@ -12,8 +12,6 @@ from sparseopt.problems.fields import as_names
 from sparseopt.problems.misdp.cones import SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.misdp.indicators import IndicatorConstraint
 
-__all__ = ["unstack_blocks", "unstack_cones", "unstack_indicators"]
-
 
 def unstack_cones(stack: list[Any] | None) -> list[SecondOrderCone]:
     """Return the cones of (F, g, sizes, rotated), stacked one below the other.

@@ -16,8 +16,6 @@ from sparseopt.problems.parametric.l1 import ConstrainedL1, PenalisedL1, column_
 from sparseopt.problems.parametric.maps import SymmetricMap
 from sparseopt.problems.parametric.pieces import Pieces
 
-__all__ = ["L1SVM", "LPD"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LPD(ConstrainedL1):

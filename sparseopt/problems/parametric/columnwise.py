@@ -9,8 +9,6 @@ from typing import Self
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.problem import ParametricProblem
 
-__all__ = ["ColumnwiseProblem"]
-
 
 class ColumnwiseProblem(ParametricProblem):
     """A parametric problem that falls apart into columns.

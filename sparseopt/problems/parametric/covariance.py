@@ -9,8 +9,6 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix
 
-__all__ = ["covariance", "pooled_covariance", "samples"]
-
 
 def samples(field: str, value: object, columns: int | None = None) -> Array:
     """Return a matrix of observations, one in each row.

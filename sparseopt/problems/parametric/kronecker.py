@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["KroneckerMap", "RepeatedMap", "thin_product"]
-
 
 class KroneckerMap(LinearMap):
     r"""The product :math:`L \otimes R` of two dense matrices, never formed.

@@ -15,15 +15,6 @@ from sparseopt.problems.parametric.maps import DenseMap, LinearMap
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 
-__all__ = [
-    "ConstrainedL1",
-    "L1Problem",
-    "PenalisedL1",
-    "check_counted",
-    "column_names",
-    "ones_or",
-]
-
 
 def ones_or(weights: Array | None, shape: int | tuple[int, ...]) -> Array:
     """Return the weights, or ones where none are given.

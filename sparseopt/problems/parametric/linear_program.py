@@ -12,8 +12,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import ParametricLP, PiecewiseLinearProgram
 
-__all__ = ["as_parametric_lp"]
-
 
 def as_parametric_lp(program: PiecewiseLinearProgram) -> ParametricLP:
     r"""Write the general form as a linear program in inequality form.

@@ -25,16 +25,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = [
-    "DenseMap",
-    "GramMap",
-    "LinearMap",
-    "SparseMap",
-    "StackedMap",
-    "SymmetricMap",
-    "as_linear_map",
-]
-
 
 class LinearMap(ABC):
     """A real m x p matrix A given by its products.

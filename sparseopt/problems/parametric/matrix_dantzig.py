@@ -13,8 +13,6 @@ from sparseopt.problems.parametric.kronecker import KroneckerMap
 from sparseopt.problems.parametric.l1 import ConstrainedL1, ones_or
 from sparseopt.problems.parametric.maps import DenseMap
 
-__all__ = ["MatrixDantzig", "as_columns", "entry_names"]
-
 
 def as_columns(theta: Array, rows: int, columns: int) -> Array:
     """Return the matrix whose columns, one below the other, are theta.

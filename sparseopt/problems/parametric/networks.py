@@ -29,8 +29,6 @@ from sparseopt.problems.parametric.l1 import ConstrainedL1, column_names, ones_o
 from sparseopt.problems.parametric.maps import SymmetricMap
 from sparseopt.problems.parametric.matrix_dantzig import as_columns, entry_names
 
-__all__ = ["CLIME", "DifferentialNetwork"]
-
 
 def _smaller_of_pairs(matrix: Array) -> Array:
     """Return the symmetric matrix of the smaller of each two opposite entries, by absolute value.

@@ -11,8 +11,6 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, freeze, unmasked
 
-__all__ = ["Pieces"]
-
 
 @dataclass(frozen=True, eq=False)
 class Pieces:

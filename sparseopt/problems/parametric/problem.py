@@ -18,8 +18,6 @@ from sparseopt.problems.parametric.pieces import Pieces
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["ParametricLP", "ParametricProblem", "PiecewiseLinearProgram"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParametricProblem(Problem):

@@ -25,8 +25,6 @@ from sparseopt.problems.parametric.pieces import Pieces
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["CompressedSensing", "DantzigSelector", "LADLasso", "QuantileLasso"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DantzigSelector(ConstrainedL1):

@@ -20,8 +20,6 @@ from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 if TYPE_CHECKING:
     from sparseopt.params import SolveParams
 
-__all__ = ["STRS", "STRSPath", "SphereProblem", "standardised"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SphereProblem(Problem):

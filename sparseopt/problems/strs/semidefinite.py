@@ -12,8 +12,6 @@ from sparseopt.problems.misdp.builder import MISDPBuilder
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.problems.strs.problem import STRS
 
-__all__ = ["strs_as_misdp"]
-
 
 def strs_as_misdp(problem: STRS, formulation: Literal["weak", "strong"] = "strong") -> MISDP:
     r"""Return a MISDP with the same optimal value.

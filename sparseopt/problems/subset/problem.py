@@ -13,8 +13,6 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
 
-__all__ = ["SparseRegression"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseRegression(Problem):

@@ -11,8 +11,6 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix
 
-__all__ = ["CentredSubspace", "SubspaceProblem"]
-
 _CENTRES = (None, "estimate")
 
 

@@ -21,8 +21,6 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_vector
 from sparseopt.problems.subspace.base import SubspaceProblem
 
-__all__ = ["DistributionSubspace", "MMDSubspace", "MomentSubspace", "pairs"]
-
 _ENTRIES = 1 << 20
 """Pairs of points that are looked at together: 8 MB."""
 _ORDERS = 8

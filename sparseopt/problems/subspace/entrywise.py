@@ -11,8 +11,6 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.subspace.base import CentredSubspace
 
-__all__ = ["L1Subspace", "least_absolute"]
-
 _OFFSET = 1e-12
 """Size of the random offsets that decide ties, relative to the largest response: above rounding."""
 _OPTIMAL = 1e-9

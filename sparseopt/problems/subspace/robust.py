@@ -15,8 +15,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.subspace.base import CentredSubspace
 from sparseopt.problems.subspace.entrywise import L1Subspace
 
-__all__ = ["RobustSubspace"]
-
 _ENTRIES = 1 << 20
 """Entries of a block of rows: 8 MB, so that a large sample needs no second copy of itself."""
 

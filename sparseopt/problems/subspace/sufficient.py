@@ -14,8 +14,6 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_vector
 from sparseopt.problems.subspace.base import SubspaceProblem
 
-__all__ = ["SufficientReduction"]
-
 _TASKS = ("regression", "classification")
 _CLASSES = 100
 """Distinct labels at most: more are a sign that a regression is meant."""

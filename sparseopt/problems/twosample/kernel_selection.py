@@ -16,8 +16,6 @@ from sparseopt.problems.twosample.statistics.linear import linear_terms
 from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 from sparseopt.problems.twosample.statistics.user_kernels import PREFIX, UserKernel
 
-__all__ = ["KernelSelection"]
-
 _SAME = 1e-9
 """Relative difference of the values of a user's kernel from those that a file holds."""
 

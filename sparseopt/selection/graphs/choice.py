@@ -22,8 +22,6 @@ from sparseopt.verbs import borrows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GraphSelection", "graph_model", "graph_path", "graph_result"]
-
 
 @borrows
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

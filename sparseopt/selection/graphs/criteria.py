@@ -17,8 +17,6 @@ from sparseopt.proofs.neighbours import support_losses
 from sparseopt.result import Result
 from sparseopt.selection.graphs.choice import GraphSelection, graph_model, graph_result
 
-__all__ = ["graph_criterion"]
-
 
 def graph_criterion(
     problem: Problem,

@@ -29,8 +29,6 @@ from sparseopt.workers import in_workers
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GraphCVResult", "graph_cross_validate"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class GraphCVResult(GraphSelection):

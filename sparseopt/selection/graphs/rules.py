@@ -12,8 +12,6 @@ from sparseopt.selection.graphs.criteria import graph_criterion
 from sparseopt.selection.graphs.cross_validation import graph_cross_validate
 from sparseopt.selection.graphs.stability import GraphStabilityResult, graph_stability
 
-__all__ = ["select_graph"]
-
 
 def select_graph(
     problem: Problem, by: str = "ebic", *, result: Result | None = None, **options: Any

@@ -25,8 +25,6 @@ from sparseopt.verbs import borrows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GraphStabilityResult", "graph_stability"]
-
 
 @borrows
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -15,8 +15,6 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-__all__ = ["features", "order"]
-
 _FARTHEST = 30.0
 """Bandwidths from the centre beyond which the first features come near underflow."""
 

@@ -10,14 +10,6 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.statistics.hermite import features, order
 
-__all__ = [
-    "automatic_lam",
-    "blocks",
-    "linear_terms",
-    "scalar_features",
-    "share_of_variance",
-]
-
 _AUTOMATIC = 1.0 / 16.0
 """Part of MMD^2 / variance that the automatic lam is; docs/two-sample.md says why."""
 _NO_VARIANCE = 1e-24

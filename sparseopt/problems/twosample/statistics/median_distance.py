@@ -8,8 +8,6 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-__all__ = ["median_distance", "ranked"]
-
 _BITS = 44
 """Bits of a number in double precision that are not counted by."""
 

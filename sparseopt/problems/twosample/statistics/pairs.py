@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["Design", "Objective", "PairObjective"]
-
 _CHUNK = 1 << 21
 """Numbers that a block of pairs may take."""
 _KEPT = 1 << 25

@@ -22,8 +22,6 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.statistics.pairs import PairObjective
 
-__all__ = ["QuadraticObjective"]
-
 _LARGEST = 1 << 24
 """Numbers that the tables may take: 128 MB. Beyond, every call goes over the pairs."""
 

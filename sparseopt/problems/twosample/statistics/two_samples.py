@@ -38,8 +38,6 @@ from sparseopt.problems.twosample.statistics.quadratic import QuadraticObjective
 from sparseopt.problems.twosample.statistics.user import UserObjective
 from sparseopt.problems.twosample.statistics.user_kernels import PREFIX, UserKernel, user_kernel
 
-__all__ = ["Kernel", "TwoSample", "require_scale"]
-
 Kernel = Literal["linear", "quadratic", "gaussian"]
 
 _FEWEST = 4

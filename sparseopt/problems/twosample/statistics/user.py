@@ -10,8 +10,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.statistics.pairs import Design
 from sparseopt.problems.twosample.statistics.user_kernels import UserKernel
 
-__all__ = ["UserObjective"]
-
 
 class UserObjective:
     """The objective of a user's kernel; derivatives by its formula or by central differences.

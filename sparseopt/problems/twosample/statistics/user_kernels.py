@@ -26,8 +26,6 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array
 
-__all__ = ["KernelFunction", "UserKernel", "WeightedKernel", "register_kernel", "user_kernel"]
-
 PREFIX = "user:"
 """Marks the name of a user's kernel in files."""
 
