@@ -149,11 +149,31 @@ _AT_FIRST_USE = {
     "warm_up": "sparseopt.warming:warm_up",
 }
 
+_MODULES = (
+    "bench",
+    "cvxpy",
+    "datasets",
+    "estimators",
+    "generators",
+    "io",
+    "modelling",
+    "path_store",
+    "pictures",
+    "private",
+    "selection",
+    "testing",
+    "two_sample",
+)
+
 
 def __getattr__(name: str) -> Any:
     """Import what few programs need at its first use."""
     if name in _AT_FIRST_USE:
         return resolve(_AT_FIRST_USE[name])
-    if name in ("cvxpy", "datasets", "estimators"):
+    if name in _MODULES:
         return import_module(f"sparseopt.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_MODULES})

@@ -161,8 +161,8 @@ def solve(
     result = engine.solve(problem, asked, options, warm_start, on_progress, cancel)
     auto = backend == "auto"
     stuck = auto and result.limit is Limit.SLOW_PROGRESS and result.x is None
-    if notes:
-        result = result.with_changes(notes=(*notes, *result.notes))
+    notes = (*notes, *result.notes, *problem.remarks())
+    result = result.with_changes(notes=notes)
     if check:
         result = with_verdict(problem, result)
         stuck |= auto and result.verdict is Verdict.REFUTED and asked.lam is not None

@@ -89,6 +89,10 @@ class Problem(ABC):
         sizes = (v.size for v in values if isinstance(v, np.ndarray) or is_sparse(v))
         return max(map(int, sizes), default=0)
 
+    def remarks(self) -> tuple[str, ...]:
+        """Return what a person should know of the data, and what to do; notes of a result."""
+        return ()
+
     def asked(self, params: SolveParams) -> Any:
         """Return what `params` ask about the parameter: a value, several, or None for all."""
         return None if self.parameter is None else getattr(params, self.parameter, None)

@@ -14,6 +14,7 @@ from sparseopt.problems.fields import as_bounds, as_names, as_weights, check_fla
 from sparseopt.problems.parametric.maps import DenseMap, LinearMap
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
+from sparseopt.problems.remarks import regression_remarks
 
 
 def ones_or(weights: Array | None, shape: int | tuple[int, ...]) -> Array:
@@ -155,6 +156,11 @@ class PenalisedL1(L1Problem):
         """Check `fit_intercept`; the arrays were checked on the way in."""
         check_flag("fit_intercept", self.fit_intercept)
         check_counted(self.sample_weights)
+
+    def remarks(self) -> tuple[str, ...]:
+        return regression_remarks(
+            self.X, self.y, self.fit_intercept, self.weights is not None, self.names
+        )
 
     @property
     def size(self) -> Mapping[str, int]:

@@ -28,6 +28,7 @@ from sparseopt.problems.parametric.kronecker import KroneckerMap, RepeatedMap
 from sparseopt.problems.parametric.l1 import ConstrainedL1, column_names, ones_or
 from sparseopt.problems.parametric.maps import SymmetricMap
 from sparseopt.problems.parametric.matrix_dantzig import as_columns, entry_names
+from sparseopt.problems.remarks import variance_remarks
 
 
 def _smaller_of_pairs(matrix: Array) -> Array:
@@ -140,6 +141,11 @@ class CLIME(ConstrainedL1, ColumnwiseProblem):
 
     def validate(self) -> None:
         """Nothing is left to check: the arrays were checked on the way in."""
+
+    def remarks(self) -> tuple[str, ...]:
+        if self.weights is not None or self.row_weights is not None:
+            return ()
+        return variance_remarks(self.S, self.names, "Take the correlation matrix, or give weights")
 
     @property
     def size(self) -> Mapping[str, int]:

@@ -21,6 +21,7 @@ from sparseopt.problems.parametric.l1 import (
 )
 from sparseopt.problems.parametric.maps import DenseMap, GramMap
 from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.remarks import regression_remarks
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -101,6 +102,10 @@ class DantzigSelector(ConstrainedL1):
             raise ProblemError(f"scale is {self.scale!r}; expected 'none' or 'n'", "scale")
         check_flag("fit_intercept", self.fit_intercept)
         check_counted(self.sample_weights)
+
+    def remarks(self) -> tuple[str, ...]:
+        weighted = self.weights is not None or self.row_weights is not None
+        return regression_remarks(self.X, self.y, self.fit_intercept, weighted, self.names)
 
     def payload(self) -> tuple[dict[str, Any], dict[str, Array | sp.csr_array]]:
         values, arrays = super().payload()

@@ -12,6 +12,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
+from sparseopt.problems.remarks import centring_remarks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,6 +89,9 @@ class SparseRegression(Problem):
             if isinstance(value, bool) or not isinstance(value, Real):
                 raise ProblemError(f"{name} is {value!r}; expected a number", name)
             self._set(name, float(value))
+
+    def remarks(self) -> tuple[str, ...]:
+        return centring_remarks(self.X, self.y, None, "Centre the columns and y for one")
 
     def validate(self) -> None:
         """Check the ranges of the numbers, and of squares."""

@@ -1,0 +1,144 @@
+"""What a person should know of data before trusting a sparse model of them: offsets and units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+
+__all__ = ["centring_remarks", "regression_remarks", "variance_remarks"]
+
+_FEWEST = 10
+"""Fewer observations say too little of a mean."""
+_ROWS, _COLUMNS = 10_000, 1_000
+"""At most about so many rows and columns are looked at, evenly spaced."""
+_OFF_RESPONSE, _OFF_COLUMN = 1.0, 3.0
+"""Means beyond this many standard deviations are remarked on."""
+_RATIO = 100.0
+"""Columns whose lengths differ by more are remarked on."""
+
+
+def regression_remarks(
+    X: Array,
+    y: Array,
+    intercept: bool,
+    weighted: bool,
+    names: Sequence[str] | None,
+) -> tuple[str, ...]:
+    """Return what is to be said of the data of a regression that may have an intercept.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    intercept, weighted : bool
+        Whether there are an intercept, and weights in the penalty.
+    names : sequence of d str, optional
+    """
+    found: tuple[str, ...] = ()
+    if not intercept:
+        found = centring_remarks(X, y, names, "Give fit_intercept=True")
+    if weighted:
+        return found
+    return found + _scaling_remarks(X, intercept, names, "Scale the columns, or give weights")
+
+
+def centring_remarks(X: Array, y: Array, names: Sequence[str] | None, cure: str) -> tuple[str, ...]:
+    """Return what is to be said of a model without an intercept: nothing where one is a column.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    names : sequence of d str, optional
+    cure : str
+        What to do.
+    """
+    if len(X) < _FEWEST:
+        return ()
+    columns, means, spreads = _moments(X)
+    if (np.abs(means) > 1e6 * spreads).any():
+        return ()
+    found = []
+    _, (level,), (spread,) = _moments(y[:, None])
+    if abs(level) > _OFF_RESPONSE * spread:
+        found.append(f"y (mean {level:.3g}, standard deviation {spread:.3g})")
+    off = np.abs(means) > _OFF_COLUMN * spreads
+    if off.any():
+        worst = int((np.abs(means) / np.where(spreads > 0.0, spreads, 1.0)).argmax())
+        found.append(
+            f"{int(off.sum())} of {len(off)} columns, most of all {_name(names, columns[worst])} "
+            f"(mean {means[worst]:.3g}, standard deviation {spreads[worst]:.3g})"
+        )
+    if not found:
+        return ()
+    return (f"not centred, and there is no intercept: {' and '.join(found)}. {cure}",)
+
+
+def _scaling_remarks(
+    X: Array, intercept: bool, names: Sequence[str] | None, cure: str
+) -> tuple[str, ...]:
+    """Return what is to be said where the lengths of columns differ by a factor above 100.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    intercept : bool
+        Whether lengths are those of centred columns.
+    names : sequence of d str, optional
+    cure : str
+        What to do.
+    """
+    if len(X) < _FEWEST:
+        return ()
+    columns, means, spreads = _moments(X)
+    lengths = spreads if intercept else np.hypot(means, spreads)
+    return _differ("the lengths of columns", columns, lengths, names, cure)
+
+
+def variance_remarks(S: Array, names: Sequence[str] | None, cure: str) -> tuple[str, ...]:
+    """Return what is to be said where standard deviations differ by a factor above 100.
+
+    Parameters
+    ----------
+    S : array of shape (d, d)
+        A covariance matrix.
+    names : sequence of d str, optional
+    cure : str
+        What to do.
+    """
+    deviations = np.sqrt(np.maximum(np.diagonal(S), 0.0))
+    return _differ("standard deviations", np.arange(len(S)), deviations, names, cure)
+
+
+def _differ(
+    what: str, columns: Array, lengths: Array, names: Sequence[str] | None, cure: str
+) -> tuple[str, ...]:
+    there = np.flatnonzero(lengths > 1e-12 * lengths.max(initial=0.0))
+    if not len(there):
+        return ()
+    least, most = there[lengths[there].argmin()], there[lengths[there].argmax()]
+    if lengths[most] <= _RATIO * lengths[least]:
+        return ()
+    return (
+        f"{what} differ by a factor of {lengths[most] / lengths[least]:.2g} (from "
+        f"{_name(names, columns[least])} to {_name(names, columns[most])}), and the penalty takes "
+        f"all coefficients alike. {cure}",
+    )
+
+
+def _moments(X: Array) -> tuple[Array, Array, Array]:
+    """Return which columns were looked at, their means and their standard deviations."""
+    n, d = X.shape
+    columns = np.arange(0, d, -(-d // _COLUMNS))
+    part = X[:: -(-n // _ROWS), :: -(-d // _COLUMNS)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = part.mean(axis=0)
+        spreads = part.std(axis=0)
+    return columns, means, np.where(np.isfinite(spreads), spreads, np.inf)
+
+
+def _name(names: Sequence[str] | None, column: int) -> str:
+    return repr(f"x{column}" if names is None else str(names[column]))

@@ -1,0 +1,71 @@
+"""Notes about data that nobody centred or scaled."""
+
+import re
+
+import numpy as np
+import pytest
+
+import sparseopt
+from sparseopt.problems import (
+    CLIME,
+    L1SVM,
+    DantzigSelector,
+    LADLasso,
+    QuantileLasso,
+    SparseRegression,
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 4))
+Y = X @ [1.0, 2.0, 0.0, 0.0] + RNG.normal(size=60)
+LABELS = np.sign(Y)
+UNITS = X * [1e-3, 1.0, 1.0, 1e3]
+
+FINE = {
+    "dantzig": DantzigSelector(X, Y),
+    "lad": LADLasso(X, Y),
+    "few rows": LADLasso(X[:9] + 50.0, Y[:9]),
+    "intercept": LADLasso(X + 50.0, Y + 50.0, fit_intercept=True),
+    "a column of ones": QuantileLasso(np.column_stack([X, np.ones(60)]), Y + 50.0, tau=0.5),
+    "weights": DantzigSelector(UNITS, Y, weights=[1e-3, 1.0, 1.0, 1e3]),
+    "svm": L1SVM(X, LABELS),
+    "clime": CLIME(np.cov(X.T)),
+    "subset": SparseRegression(X, Y, k=1, ridge=1.0),
+}
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_nothing_is_said_of_ordinary_data(name):
+    assert FINE[name].remarks() == ()
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (LADLasso(X, Y + 50.0), r"no intercept: y \(mean 50.*Give fit_intercept=True"),
+        (
+            DantzigSelector(X + np.array([0.0, 0.0, 9.0, 50.0]), Y, names=list("abcd")),
+            "2 of 4.*'d'",
+        ),
+        (QuantileLasso(X + 1e9, Y, tau=0.3, fit_intercept=True), None),
+        (DantzigSelector(UNITS, Y), r"e\+06 \(from 'x0' to 'x3'\).*Scale"),
+        (LADLasso(UNITS + 7.0 * UNITS.std(axis=0), Y, fit_intercept=True), r"e\+06"),
+        (L1SVM(UNITS, LABELS), "Scale"),
+        (CLIME(np.cov(UNITS.T), names=list("abcd")), "from 'a' to 'd'.*correlation"),
+        (SparseRegression(X, Y + 50.0, k=1, ridge=1.0), "Centre the columns and y"),
+    ],
+)
+def test_offsets_and_units_are_remarked_on(problem, words):
+    remarks = problem.remarks()
+    assert len(remarks) == (words is not None)
+    if words is not None:
+        assert re.search(words, remarks[0])
+
+
+def test_a_result_has_the_remarks_and_a_wide_matrix_is_looked_at_in_parts():
+    wide = np.random.default_rng(1).normal(size=(12, 5001)) + 40.0
+    problem = LADLasso(wide, wide[:, 0] - 40.0)
+    (remark,) = problem.remarks()
+    assert "834 of 834" in remark
+    result = sparseopt.solve(problem, lam=1e6)
+    assert result.notes[-1] == remark
