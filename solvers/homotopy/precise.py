@@ -7,7 +7,6 @@ of ten variables; paths are walked so where double precision was seen to fail (s
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,10 +38,10 @@ from .state import Entries, SegmentRecords, SingularKernel
 __all__ = [
     "ILL_CONDITIONED",
     "Walked",
-    "affordable",
     "beyond_precision",
     "exact_matrix",
     "follow_precisely",
+    "pivots_allowed",
 ]
 
 
@@ -85,26 +84,28 @@ def beyond_precision(program: PiecewiseLinearProgram, path: ParametricPath) -> f
     return None
 
 
-def affordable(program: ScaledProgram, pivots: int, lost: bool, paths: int = 1) -> bool:
-    """Return whether paths with so many pivots in all can be walked in a tolerable time.
+def pivots_allowed(program: ScaledProgram, lost: bool) -> int:
+    """Return how many pivots in 106 bits take a tolerable time, by the program's size alone.
+
+    A clock, or the pivots of a walk in double precision, would let the verdict depend on the
+    machine's speed, or on rounding.
 
     Parameters
     ----------
     program : ScaledProgram
-    pivots : int
     lost : bool
         Whether digits were lost for certain, or may have been.
-    paths : int, default 1
 
     Returns
     -------
-    bool
+    int
+        At least 1.
     """
     m, p = program.n - program.p, program.p
     k = min(m, p)
     each = 3e-3 + 4e-7 * m * p + 1e-9 * k**3  # seconds a pivot, as measured for k from 10 to 200
     seconds = PRECISE_SECONDS if lost else PRECISE_SECONDS_IN_DOUBT
-    return (pivots + paths) * each <= seconds
+    return max(1, int(seconds / each))
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,8 @@ class Walked:
     codes: Array
     pivots: int
     ray: Array | None = None
+    unfinished: bool = False
+    """Whether it made all pivots allowed before its end."""
 
     def replaces(self, reason: str, lam: float) -> bool:
         """Return whether it is better than a walk in double precision that ended so at `lam`.
@@ -160,6 +163,7 @@ def follow_precisely(
     rng: np.random.Generator,
     top: float,
     stop: Callable[[], str | None],
+    max_pivots: int,
     max_segments: int = NO_RULE,
     max_nonzeros: int | None = None,
 ) -> Walked:
@@ -179,6 +183,8 @@ def follow_precisely(
         Upper end of the first segment.
     stop : callable
         Asked at every pivot; a reason ends the path where it is.
+    max_pivots : int
+        After so many it is given up as "slow_progress".
     max_segments, max_nonzeros : int, optional
         The rules of the user.
 
@@ -188,17 +194,17 @@ def follow_precisely(
         Its reason is one of :class:`~sparseopt.solvers.homotopy.follow.Ending`.
     """
     walk = _PreciseWalk(program, matrix, codes, lam, end, rng, top, max_segments, max_nonzeros)
-    patience = time.process_time() + 2.0 * PRECISE_SECONDS
     while True:
+        unfinished = walk.pivots >= max_pivots
         try:
-            late = "slow_progress" if time.process_time() > patience else None
-            reason = stop() or late or walk.step()
+            reason = stop() or ("slow_progress" if unfinished else walk.step())
         except (Singular, SingularKernel):
             reason = "slow_progress"
         if reason in _FAILURES and walk.ends_early():
             reason = "end"
         if reason is not None:
-            return Walked(walk.segments(), reason, walk.codes, walk.pivots, walk.ray)
+            unfinished &= reason == "slow_progress"
+            return Walked(walk.segments(), reason, walk.codes, walk.pivots, walk.ray, unfinished)
 
 
 class _Values:

@@ -23,10 +23,10 @@ from .candidates import CandidateProgram
 from .follow import Ending, follow
 from .precise import (
     ILL_CONDITIONED,
-    affordable,
     beyond_precision,
     exact_matrix,
     follow_precisely,
+    pivots_allowed,
 )
 from .products import rough_product
 from .program import ScaledProgram
@@ -256,11 +256,11 @@ class HomotopySolve:
             doubtful = doubtful or bool((off > MISMATCH).any())
         if start.basis is None or not (lost or doubtful):
             return outcome
-        # a walk that lost its way may have pivoted much more than there is to do
-        likely = min(outcome.pivots, 4 * (self.recorder.count + self.program.n))
-        walk_again = affordable(self.program, likely, lost)
-        self.control.notes.append(ILL_CONDITIONED[walk_again])
+        # a walk that lost its way may have pivoted much more often than it recorded segments
+        allowed = pivots_allowed(self.program, lost)
+        walk_again = self.recorder.count <= allowed
         if not walk_again:
+            self.control.notes.append(ILL_CONDITIONED[False])
             return outcome
         walked = follow_precisely(
             self.program,
@@ -268,14 +268,17 @@ class HomotopySolve:
             start.basis.codes,
             start.lam,
             end,
-            rng=self.rng,
+            rng=np.random.default_rng(self.params.seed),
             top=start.top,
             stop=self._stop,
+            max_pivots=allowed,
             max_segments=self.recorder.max_segments,
             max_nonzeros=self.recorder.max_nonzeros,
         )
         self.pivots += walked.pivots
-        if not walked.replaces(outcome.reason, outcome.lam):
+        given_up = walked.unfinished and not lost
+        self.control.notes.append(ILL_CONDITIONED[not given_up])
+        if given_up or not walked.replaces(outcome.reason, outcome.lam):
             return outcome
         self.recorder.replace(start.basis.codes, walked.segments)
         lam = float(walked.segments.low[-1]) if len(walked.segments) else start.top

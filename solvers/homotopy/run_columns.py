@@ -21,7 +21,7 @@ from sparseopt.result import Certificate, Limit, Result, Status
 from . import core
 from .basis import AffineBasis
 from .columns import Column, FirstBasis, follow_columns, scale
-from .precise import ILL_CONDITIONED, affordable, exact_matrix, follow_precisely
+from .precise import ILL_CONDITIONED, exact_matrix, follow_precisely, pivots_allowed
 from .program import ScaledProgram
 from .recorder import mismatch, norm_weights
 from .settings import (
@@ -174,14 +174,11 @@ def _precisely(
         for_certain |= bool((lost | (off > LOST_MISMATCH)).any())
         lost |= (ended.doubt > DOUBTFUL) | (off > MISMATCH)
         doubtful += [(part, int(column)) for column in np.flatnonzero(lost)]
-    counts = [np.diff(ended.ends, prepend=0) for _, ended, _ in walked]
-    pivots = sum(
-        min(int(walked[part][1].pivots[column]), 4 * (int(counts[part][column]) + program.n))
-        for part, column in doubtful
-    )
     if not doubtful:
         return walked
-    walk_again = affordable(program, pivots, for_certain, len(doubtful))
+    counts = [np.diff(ended.ends, prepend=0) for _, ended, _ in walked]
+    allowed = pivots_allowed(program, for_certain)
+    walk_again = sum(int(counts[part][column]) for part, column in doubtful) <= allowed
     control.notes.append(ILL_CONDITIONED[walk_again])
     if not walk_again:
         return walked
@@ -204,9 +201,11 @@ def _precisely(
             rng=np.random.default_rng(params.seed + begin + column),
             top=np.inf,
             stop=stop,
+            max_pivots=allowed,
             max_segments=params.max_knots or NO_RULE,
             max_nonzeros=params.max_nonzeros,
         )
+        allowed -= found.pivots + 1
         if found.reason == Limit.TIME.value and ended.ends[column]:
             # a part that is right is better than a whole that may be wrong
             first = int(ended.ends[column - 1]) if column else 0
@@ -214,7 +213,8 @@ def _precisely(
             again[part, column] = kept
             ended.reason[column] = core.PAUSED
             continue
-        if found.reason not in codes_of or not found.replaces(reason, last):
+        given_up = found.unfinished and not for_certain
+        if given_up or found.reason not in codes_of or not found.replaces(reason, last):
             continue
         again[part, column] = found.segments
         ended.reason[column] = codes_of[found.reason]

@@ -8,8 +8,10 @@ from thorough import first
 
 import sparseopt
 from sparseopt import generators
+from sparseopt.compiling import Mode, override
 from sparseopt.problems import CLIME, LPD, DantzigSelector
 from sparseopt.result import Status, Verdict
+from sparseopt.solvers.homotopy import run
 
 REGULAR = 1e10
 """Condition number of columns, in units of their own, up to which a path is to be verified."""
@@ -89,3 +91,28 @@ def test_a_walk_of_many_pivots_that_lost_digits_is_walked_again():
     result = sparseopt.solve(problem)
     assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
     assert any("106 bits" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("mode", [Mode.NOW, pytest.param(Mode.NEVER, marks=pytest.mark.thorough)])
+def test_what_is_walked_again_does_not_depend_on_how_often_a_rough_walk_pivots(mode):
+    """The rough walk makes 379 pivots or, compiled, 384; the precise one makes 113."""
+    problem = generators.generate("differential-network-4.4", seed=4135, n=30, d=5, sparsity=0.2)
+    with override(mode):
+        result = sparseopt.solve(problem)
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
+    assert len(result.path) == 114
+
+
+def test_a_path_in_doubt_that_takes_too_many_pivots_is_kept_as_it_was(monkeypatch):
+    """A part of the path in 106 bits does not take the place of a whole."""
+    problem = generators.generate("differential-network-4.4", seed=4135, n=30, d=5, sparsity=0.2)
+    whole = run.follow_precisely
+    monkeypatch.setattr(
+        run,
+        "follow_precisely",
+        lambda *args, **options: whole(*args, **options | {"max_pivots": 5}),
+    )
+    result = sparseopt.solve(problem, check=False)
+    assert result.status is Status.OPTIMAL
+    assert result.path.low[-1] == 0.0
+    assert any("digits may be lost" in note for note in result.notes)
