@@ -257,6 +257,7 @@ class Conic:
             raise Unproven("the leaves do not cover all integers that are left here")
         farkas = arrays["infeasible"].values if "infeasible" in arrays else [bound is None] * count
         for k in range(count):
+            Clock.check()
             low, high = list(whole_low), list(whole_high)
             for j, (a, b) in zip(self.integer, boxes[k], strict=True):
                 low[j] = (

@@ -10,7 +10,8 @@ a bound on that is a bound on this, if
 - the column of each x_j is t_j times that of the first one, as floating-point numbers are
   multiplied, in the costs, the cones and the matrices. Rows where it is not are left out;
 - Y has bounds that follow from those of the members, and from rows a'x <= b that have a > 0 on the
-  members and no other entry: :math:`Y - t'l \le \max_j (t_j / a_j) (b - a'l)`.
+  members and no other entry: :math:`Y - t'l \le \max_j (t_j / a_j) (b - a'l)`. Where it has no
+  largest value the multiples must be exact: no bound could be charged with their rounding.
 
 That each value of Y is reached is not proven: what is only feasible for the merged problem makes a
 bound worse, never false.
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,6 +90,12 @@ def merged_problem(problem: MISDP, arrays: Mapping[str, Array]) -> MISDP:
         own = (entries == len(members)) & (rows > 0.0).all(axis=1)
         longest = _longest(rows[own], problem.row_upper[own], t, low, high)
         upper[whole[first]] = t @ low + longest
+        held = [fixed[:, members].toarray(), rows[~left_out]]
+        if np.isinf(longest) and not all(_exact_multiples(part, t) for part in held):
+            raise Malformed(
+                f"variable {int(members[0])} merged with others has no largest value, and their "
+                "columns are multiples up to rounding only"
+            )
     rest = sp.csr_array(sp.diags_array(np.where(left_out, 0.0, 1.0)) @ A)
     return MISDP(
         c=problem.c[kept],
@@ -109,6 +117,16 @@ def _integers(arrays: Mapping[str, Array], name: str, length: int) -> Array:
     if array.dtype.kind not in "iu" or array.shape != (length,):
         raise Malformed(f"{name} must hold one integer for each of the {length} integer variables")
     return array.astype(np.int64)
+
+
+def _exact_multiples(columns: Array, times: Array) -> bool:
+    """Return whether all columns are multiples of the one that stays, without rounding."""
+    first = columns[:, int(np.argmin(times))]
+    return all(
+        Fraction(entry) == Fraction(t) * Fraction(own)
+        for column, t in zip(columns.T.tolist(), times.tolist(), strict=True)
+        for entry, own in zip(column, first.tolist(), strict=True)
+    )
 
 
 def _longest(rows: Array, ends: Array, t: Array, low: Array, high: Array) -> float:

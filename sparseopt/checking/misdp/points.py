@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["check_point", "semidefinite_margin"]
+__all__ = ["check_point", "second_eigenvalue_margin", "semidefinite_margin"]
 
 _EPS = float(np.finfo(float).eps)
 _DATA = 1e-12
@@ -113,6 +113,26 @@ def semidefinite_margin(
     """
     constant = part.g if isinstance(part, SecondOrderCone) else part.F0
     return CONIC * _unit(part.F, problem.integer, x, constant)
+
+
+def second_eigenvalue_margin(problem: MISDP, block: SemidefiniteBlock, x: Array) -> float:
+    """Return up to which size a second eigenvalue is zero where a matrix must have rank one.
+
+    Parameters
+    ----------
+    problem : MISDP
+    block : SemidefiniteBlock
+        With a size of at least 2.
+    x : array of shape (n,)
+
+    Returns
+    -------
+    float
+        In the units of the matrix.
+    """
+    first = max(0.0, float(np.linalg.eigvalsh(block.matrix(x))[-1]))
+    noise = _RANK_NOISE * _unit(block.F, problem.integer, x, block.F0)
+    return max(RANK_ONE * first, noise)
 
 
 class _Judge:
@@ -249,10 +269,8 @@ def _judge_block(
         np.array(CONIC * max(unit, float(np.abs(matrix).max()))),
     )
     if block.rank_one and block.size > 1:
-        own = np.linalg.eigvalsh(block.matrix(x))
-        second, first = max(0.0, float(own[-2])), max(0.0, float(own[-1]))
-        noise = _RANK_NOISE * _unit(block.F, problem.integer, x, block.F0)
-        held = max(RANK_ONE * first, noise)
+        second = max(0.0, float(np.linalg.eigvalsh(block.matrix(x))[-2]))
+        held = second_eigenvalue_margin(problem, block, x)
         judge.compare(f"rank_one: {name}", second, 0.0, np.array(held), np.array(held))
 
 

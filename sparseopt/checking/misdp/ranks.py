@@ -223,6 +223,10 @@ def _leaves(
         raise Malformed("entry, value and children do not describe a tree")
     if children.dtype.kind not in "iu" or not np.isfinite(value).all():
         raise Malformed("value holds numbers that are not finite, or children none that are whole")
+    born = children[entry >= 0].ravel()
+    # A node that several others share would be looked at as often as there are ways to it.
+    if len(np.unique(born)) < len(born):
+        raise Malformed("a node is the child of two others")
     open_ = [(0, low, high)]
     while open_:
         node, low, high = open_.pop()

@@ -12,9 +12,10 @@ their constants,
   .. math:: \begin{pmatrix} M(x) & B \\ B' & M'(b) \end{pmatrix} \succeq 0, \qquad
             M'(r) - B - B' \succeq 0,
 
-  for :math:`Q(s) = (I, s I) (\cdot) (I, s I)' + s (M'(r) - B - B')`. M(x) may be semidefinite up to
-  the tolerance of points. A second-order cone is the matrix
-  :math:`((u_0, w'), (w, u_0 I))` here, a rotated one :math:`((2 u_0, w'), (w, u_1 I))`.
+  for :math:`Q(s) = (I, s I) (\cdot) (I, s I)' + s (M'(r) - B - B')`. An M(x) that is
+  semidefinite up to the tolerance of points proves nothing: what it lacks on its diagonal may be
+  what lets the curve out, as of :math:`((0, x), (x, y))`, where x = 0. A second-order cone is the
+  matrix :math:`((u_0, w'), (w, u_0 I))` here, a rotated one :math:`((2 u_0, w'), (w, u_1 I))`.
 
 Where the objective is quadratic no direction may change Q x.
 """
@@ -27,7 +28,11 @@ from fractions import Fraction
 import numpy as np
 
 from sparseopt.checking.evidence import Malformed
-from sparseopt.checking.misdp.points import check_point, semidefinite_margin
+from sparseopt.checking.misdp.points import (
+    check_point,
+    second_eigenvalue_margin,
+    semidefinite_margin,
+)
 from sparseopt.checking.misdp.rational import (
     Sign,
     images,
@@ -38,7 +43,6 @@ from sparseopt.checking.misdp.rational import (
 )
 from sparseopt.checking.misdp.standard_form import along_rays
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import RANK_ONE
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import SecondOrderCone
 from sparseopt.problems.misdp.problem import MISDP
@@ -130,11 +134,12 @@ def _check_ray(problem: MISDP, x: Array, ray: Array, findings: Findings) -> None
         decided = semidefinite(packed_matrix(entries, block.size))
         _conclude(decided, "the ray", f"matrix {k}", findings)
         if block.rank_one and block.size > 1 and not findings.refuted:
-            _check_rank(block.matrix(x), entries, k, findings)
+            allowed = second_eigenvalue_margin(problem, block, x)
+            _check_rank(block.matrix(x), entries, allowed, k, findings)
 
 
-def _check_rank(at: Array, entries: Array, k: int, findings: Findings) -> None:
-    """Check that M(x) + s M'(r) keeps rank one for all s."""
+def _check_rank(at: Array, entries: Array, allowed: float, k: int, findings: Findings) -> None:
+    """Check that M(x) + s M'(r) keeps rank one for all s, as far as M(x) has it."""
     slope = packed_matrix(entries, len(at))
     if not (slope != 0).any():
         return
@@ -146,7 +151,7 @@ def _check_rank(at: Array, entries: Array, k: int, findings: Findings) -> None:
     _, vectors = np.linalg.eigh(slope.astype(float))
     rest = vectors[:, :-1].T @ at @ vectors[:, :-1]
     # The second eigenvalue of a sum with a matrix of rank one in v is at most the largest beside v.
-    if np.linalg.eigvalsh(rest)[-1] > RANK_ONE * max(1.0, float(np.abs(at).max())):
+    if np.linalg.eigvalsh(rest)[-1] > allowed:
         findings.refute(f"the ray leaves the matrices of rank one in matrix {k}")
 
 
@@ -195,10 +200,13 @@ def _check_curve(
         s = len(at)
         B = rationals(cross[begin : begin + s * s].reshape(s, s))
         begin += s * s
-        at = at + np.diag([Fraction(semidefinite_margin(problem, part, x))] * s)
-        whole = np.block([[at, B], [B.T, last]])
+        decided = semidefinite(np.block([[at, B], [B.T, last]]))
+        if decided is Sign.FAILS:
+            at = at + np.diag([Fraction(semidefinite_margin(problem, part, x))] * s)
+            if semidefinite(np.block([[at, B], [B.T, last]])) is Sign.HOLDS:
+                decided = Sign.NEARLY
         name = f"constraint {k} of cones and matrices"
-        _conclude(semidefinite(whole), "the curve", name, findings)
+        _conclude(decided, "the curve", name, findings)
         _conclude(semidefinite(slope - B - B.T), "the curve", f"{name} by its slope", findings)
 
 

@@ -274,6 +274,32 @@ def test_a_ray_out_of_a_matrix_or_cone_by_rounding(miss: float) -> None:
     assert verdict(turned, unbounded([0.0, 0.0, 0.0], [1.0, 2.0, 2.0 + miss])) != "verified"
 
 
+@pytest.mark.parametrize("rotated", [None, True])
+@pytest.mark.parametrize("bend", [1e6, 2e7, 1e15])
+def test_the_tolerance_of_a_point_lets_no_curve_out(bend: float, rotated: bool | None) -> None:
+    """[[0, x], [x, y]] and x^2 <= 2 * 0 * y force x = 0; with 1e-7 on the diagonal x may grow."""
+    part = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    kind = {"blocks": [SemidefiniteBlock(part)]}
+    if rotated:
+        kind = {"cones": [SecondOrderCone(part[[0, 2, 1]], rotated=True)]}
+    problem = MISDP(c=[1.0, 0.0], sense="max", **kind)
+    arrays = {"x": np.zeros(2), "ray": np.array([1.0, 0.0]), "bend": np.array([0.0, bend])}
+    arrays["cross"] = np.array([0.0, 1.0, 0.0, 0.0])
+    claim = Result(status=Status.UNBOUNDED, certificate=Certificate("curve", arrays))
+    assert verdict(problem, claim) != "verified"
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-6, 1e-8, 1e-12])
+def test_a_ray_out_of_rank_one_in_small_units(size: float) -> None:
+    """The rank of [[x, 0], [0, s]] is one for x = 0 alone, in whatever units s is small."""
+    block = SemidefiniteBlock([[1.0], [0.0], [0.0]], [0.0, 0.0, size], rank_one=True)
+    problem = MISDP(c=[1.0], blocks=[block], sense="max")
+    assert verdict(problem, unbounded([0.0], [1.0])) == "refuted"
+    along = SemidefiniteBlock([[1.0], [0.0], [0.0]], [size, 0.0, 0.0], rank_one=True)
+    problem = problem.with_changes(blocks=[along])
+    assert verdict(problem, unbounded([0.0], [1.0])) == "verified"
+
+
 @pytest.mark.parametrize("slope", [1e-8, 1e-9, 1e-12])
 def test_a_small_reduced_cost_of_an_unbounded_variable_counts(slope: float) -> None:
     """x >= 1 and slope x <= 1.5e8 slope is feasible; a combination of the rows leaves slope x."""
@@ -400,6 +426,29 @@ def test_merged_variables_prove_what_is_true() -> None:
 def test_false_multiples_prove_nothing(into: Any, times: Any) -> None:
     false = merged(two_sizes(), into, times, [(-np.inf, 1), (2, np.inf)], [0.0, 1.0], 2.0)
     assert verdict(two_sizes(), false) != "verified"
+
+
+@pytest.mark.parametrize("cost", [1.3, 1.25])
+def test_rounded_multiples_of_an_unbounded_variable_prove_nothing(cost: float) -> None:
+    """199 * 1.3 is rounded down, so that x1 = 1, x2 = 199 is a ray, where nothing is charged.
+
+    Of 1.25 the multiple is exact, and the least cost is 0.
+    """
+    problem = MISDP(
+        c=[cost, 199.0 * cost, -cost],
+        A=[[1.0, 199.0, -1.0]],
+        row_lower=[0.0],
+        row_upper=[0.0],
+        lower=[0.0] * 3,
+        integer=[0, 1, 2],
+    )
+    claim = optimal(problem, [0.0, 0.0, 0.0], rows=[cost])
+    assert claim.certificate is not None
+    arrays = dict(claim.certificate.arrays)
+    arrays |= {"lower": np.full((1, 2), -np.inf), "upper": np.full((1, 2), np.inf)}
+    arrays |= {"merged_into": np.array([0, 0, 2]), "merged_times": np.array([1, 199, 1])}
+    claim = claim.with_changes(certificate=Certificate("misdp-leaves", arrays))
+    assert verdict(problem, claim) == ("verified" if cost == 1.25 else "refuted")
 
 
 def test_columns_that_are_nearly_multiples_are_not_merged() -> None:
@@ -568,3 +617,35 @@ def test_a_factor_that_is_not_the_objective(name: str, change: float | None) -> 
     # Nor does a bound that is better than the optimum pass.
     better = result.with_changes(bound=result.bound + 1e-4)
     assert verdict(problem, better) != "verified"
+
+
+# ---- evidence that would keep the checker busy
+
+
+@pytest.mark.parametrize("depth", [4, 60])
+def test_boxes_that_share_their_children_are_no_tree(depth: int) -> None:
+    """Sixty nodes, each of which is both children of the one before: 2^60 ways to the last."""
+    block = SemidefiniteBlock(np.eye(3), rank_one=True)
+    problem = MISDP(c=[1.0, 0.0, 1.0], lower=[0.0, -1.0, 0.0], upper=[1.0] * 3, blocks=[block])
+    one = leaf(problem).arrays
+    below = np.arange(1, depth + 1)
+    arrays = {
+        "root_lower": np.full(3, -10.0),
+        "root_upper": np.full(3, 10.0),
+        "entry": np.append(np.zeros(depth, dtype=int), -1),
+        "value": np.full(depth + 1, 0.5),
+        "children": np.append(np.column_stack([below, below]), [[-1, -1]], axis=0),
+        "owner": np.array([depth]),
+        **{name: one[name] for name in ("lower", "upper", "psd", "infeasible")},
+        "rows": np.zeros((1, 5)),
+    }
+    result = Result(
+        status=Status.OPTIMAL,
+        x=np.zeros(3),
+        objective=0.0,
+        bound=0.0,
+        certificate=Certificate("rank-one-leaves", arrays),
+    )
+    report = check(problem, result)
+    assert report.verdict == "refuted"
+    assert "child of two" in report.messages[0]
