@@ -12,7 +12,7 @@ from .algebra import largest, positive
 from .kernels import kernel_terms
 from .rationals import ZERO, exact, exacts
 from .statements import dense_row, same
-from .verdicts import GAP, OBJECTIVE, Refuted, Unproven
+from .verdicts import GAP, OBJECTIVE, Clock, Refuted, Unproven
 
 BY_NORMS = -2  # in place of the pair of a leaf
 
@@ -99,6 +99,7 @@ def sphere_leaves(A, a, d, bound, arrays, unit):
         raise Refuted("the leaves do not hold all supports")
     pool = row_pairs(arrays) if "pair_ptr" in arrays else []
     for fixed, mu, pair in leaves:
+        Clock.check()
         F = [i for i in range(len(A)) if fixed.get(i, True)]
         if pair == BY_NORMS:
             U = bound + Fraction(GAP) * unit
@@ -126,6 +127,7 @@ def sphere_leaves(A, a, d, bound, arrays, unit):
 
 def covered(leaves, d, D, inside, outside):
     """Whether leaves (sets of fixed variables) of a search tree hold every support."""
+    Clock.check()
     if inside > d or D - outside < d or any(not leaf for leaf in leaves):
         return True
     if not leaves:

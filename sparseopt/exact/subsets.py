@@ -7,7 +7,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from .rationals import ZERO, exact, exacts
-from .verdicts import GAP, OBJECTIVE, SUBSET_WORK, Refuted, Unproven
+from .verdicts import GAP, OBJECTIVE, SUBSET_WORK, Clock, Refuted, Unproven
 
 
 def check_subset(header, arrays, result):
@@ -44,6 +44,7 @@ def check_subset(header, arrays, result):
         raise Unproven(f"too large: {vectors} dual vectors for {p} columns")
     stack, leaves = [(0, [], list(range(p)))], 0
     while stack:
+        Clock.check()
         node, inside, free = stack.pop()
         if len(inside) > k:
             continue

@@ -51,6 +51,8 @@ __all__ = ["NodeBound", "verify"]
 _KIND = "subset-tree"
 _PRODUCTS = 3e12
 """Multiplications beyond which the certificate is not read: some minutes."""
+_PRICE = 100.0
+"""What one free variable of a node costs, in multiplications: some ten passes over its price."""
 _BLOCK = 16_000_000
 """Products with dual vectors that are held at once: 128 MB."""
 _UNIT = float(np.finfo(float).eps)
@@ -193,6 +195,9 @@ class _Products:
     ----------
     columns : int array
         The columns that are left, increasing; shrinks once, after the root.
+    spent : float
+        Multiplications so far: vectors that are met in another order than the tree's are multiplied
+        again and again.
     """
 
     def __init__(self, problem: SparseRegression, tree: _Tree) -> None:
@@ -201,6 +206,7 @@ class _Products:
         self._place = {dual: i for i, dual in enumerate(self._order)}
         self._held: dict[int, tuple[Array, Array]] = {}
         self.columns = np.arange(problem.X.shape[1])
+        self.spent = 0.0
         self._X = problem.X
 
     def restrict(self, columns: Array) -> None:
@@ -222,6 +228,7 @@ class _Products:
             block = self._order[begin : begin + count]
             R = np.column_stack([self._tree.vector(self._problem, each) for each in block])
             C = self._X.T @ R
+            self.spent += float(self._X.size) * len(block)
             self._held = {
                 each: (np.ascontiguousarray(R[:, i]), np.ascontiguousarray(C[:, i]))
                 for i, each in enumerate(block)
@@ -328,6 +335,10 @@ def _prove(problem: SparseRegression, tree: _Tree, bound: float, findings: Findi
         node, inside, free = stack.pop()
         if len(inside) > problem.k:
             continue
+        products.spent += _PRICE * len(free)
+        if products.spent > _PRODUCTS:
+            findings.doubt(f"a tree of {len(tree.dual)} nodes takes too many products to check")
+            return
         best = -math.inf
         if tree.dual[node] >= 0:
             r, c = products.of(int(tree.dual[node]))
