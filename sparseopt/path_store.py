@@ -363,6 +363,12 @@ class PathStore:
         if problem.fingerprint() != self.header["instance"]:
             findings.refute("the paths are those of another problem")
             return findings.report()
+        if self.header["columns"] != problem.columns:
+            findings.refute(
+                f"the store says that there are {self.header['columns']} columns, the problem has "
+                f"{problem.columns}"
+            )
+            return findings.report()
         there = [k for k in range(len(self.blocks)) if self.file(k).exists()]
         missing = self.header["columns"] - sum(last - first for first, last in self.present)
         if missing:

@@ -147,6 +147,21 @@ def test_a_damaged_header_is_named(tmp_path, change):
         PathStore(tmp_path)
 
 
+def test_a_header_that_leaves_out_columns_is_refuted(tmp_path):
+    import json
+
+    store = store_of(tmp_path)
+    file = store.folder / "store.json"
+    header = json.loads(file.read_text())
+    step = header["block"]
+    file.write_text(json.dumps(header | {"columns": step}))
+    for name in sorted(store.folder.glob("columns-*"))[1:]:
+        name.unlink()
+    report = PathStore(tmp_path).check(problem())
+    assert report.verdict is Verdict.REFUTED
+    assert "the problem has 30" in report.messages[0]
+
+
 def test_threads_of_joblib_do_the_same(tmp_path):
     pytest.importorskip("joblib", reason="several workers need joblib")
     store = store_of(tmp_path, n_jobs=2, joblib="threading")
