@@ -33,6 +33,7 @@ def check_claims(problem: Problem, result: Result, findings: Findings) -> None:
       gap that was asked for.
     - INFEASIBLE and UNBOUNDED come without a path and without numbers that contradict them.
     - Nothing in the trace is better than the bound.
+    - Times and counts are possible.
 
     Parameters
     ----------
@@ -48,6 +49,7 @@ def check_claims(problem: Problem, result: Result, findings: Findings) -> None:
     _check_numbers(problem, result, evaluation, findings)
     _check_other_claims(problem, result, findings)
     _check_trace(problem, result, evaluation, findings)
+    _check_counts(result, findings)
     if result.x is None and result.status in _POINT - {Status.IMPRECISE}:
         findings.refute(f"the status is {result.status.value}, but there is no point x")
     if evaluation is None:
@@ -207,6 +209,14 @@ def _check_trace(
                 )
                 return
     findings.leave_out("trace")
+
+
+def _check_counts(result: Result, findings: Findings) -> None:
+    """Refute times and counts that cannot be; whether they are those of the run nobody knows."""
+    for name in ("build_time", "solve_time", "check_time", "iterations", "nodes"):
+        value = getattr(result, name)
+        if value is not None and not 0 <= value < math.inf:
+            findings.refute(f"{name} is {value}")
 
 
 def _point(result: Result, findings: Findings) -> Array | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from functools import cache
 
@@ -10,6 +11,7 @@ import pytest
 from attacks import damages, lies
 from brute_force import smallest_losses
 from brute_paths import Basis, path_result
+from segment_attacks import Editor, restated
 from small_misdps import draw
 from thorough import first
 
@@ -520,3 +522,53 @@ def test_multipliers_whose_bound_overflows_prove_nothing(question, huge):
         lie = result.with_changes(certificate=Certificate("dual", {"nu": nu}), duals={"rows": nu})
     with np.errstate(all="ignore"):
         assert check(problem, lie).verdict is not Verdict.VERIFIED
+
+
+# ---- Why a path ends.
+
+
+def cut(result, problem, count, middle=False, **params):
+    """The first segments of a path, the last cut in its middle, and another question."""
+    editor = Editor(problem.canonical(), problem.canonical_sign)
+    segments = editor.read(result.path, result.certificate)[:count]
+    if middle:
+        last = segments[-1]
+        segments[-1] = last.part(0.5 * (last.low + last.high), last.high)
+    path, certificate = editor.write(result.path, result.certificate, segments)
+    path = replace(path, stopped_by=next(iter(params)))
+    return restated(result, path, certificate).with_changes(params=SolveParams(**params))
+
+
+def test_a_path_ends_at_a_knot():
+    """By a number of knots, or of nonzeros, no path ends in the middle of a segment."""
+    rng = np.random.default_rng(1)
+    problem = DantzigSelector(rng.normal(size=(12, 5)), rng.normal(size=12))
+    result = sparseopt.solve(problem)
+    assert len(result.path) >= 4
+    for params in ({"max_knots": 3}, {"max_nonzeros": 3}):
+        assert believed(problem, cut(result, problem, 3, **params))
+        assert not believed(problem, cut(result, problem, 3, middle=True, **params))
+    report = check(problem, cut(result, problem, 3, max_nonzeros=3))
+    assert any("does not cover the result's reason to end" in text for text in report.messages)
+
+
+def test_a_segment_in_parts_has_no_more_knots():
+    rng = np.random.default_rng(1)
+    problem = DantzigSelector(rng.normal(size=(12, 5)), rng.normal(size=12))
+    result = sparseopt.solve(problem)
+    editor = Editor(problem.canonical(), problem.canonical_sign)
+    first, second = editor.read(result.path, result.certificate)[:2]
+    ends = np.linspace(second.high, second.low, 4)
+    parts = [second.part(low, high) for high, low in itertools.pairwise(ends)]
+    path, certificate = editor.write(result.path, result.certificate, [first, *parts])
+    claim = restated(result, replace(path, stopped_by="max_knots"), certificate)
+    assert not believed(problem, claim.with_changes(params=SolveParams(max_knots=4)))
+
+
+@pytest.mark.parametrize("name", ["build_time", "solve_time", "check_time", "iterations", "nodes"])
+def test_times_and_counts_are_possible(name):
+    problem = DantzigSelector(np.eye(2), [3.0, 1.0])
+    result = sparseopt.solve(problem, lam=1.0)
+    assert believed(problem, result.with_changes(**{name: 3}))
+    for value in (-1, np.nan, np.inf):
+        assert not believed(problem, result.with_changes(**{name: value}))

@@ -175,7 +175,7 @@ def _forge(problem: Any, result: Result, attack: Attack, rng: Rng) -> tuple[str,
     if isinstance(path, ParametricPath):
         editor = Editor(problem.canonical(), problem.canonical_sign)
         made = _edited(editor, path, certificate, attack, rng)
-        return None if made is None else (made[0], _restated(result, *made[1:]))
+        return None if made is None else (made[0], restated(result, *made[1:]))
     assert isinstance(path, ColumnwisePath)
     at = int(rng.integers(len(path.columns)))
     one = problem.column(at)
@@ -266,7 +266,7 @@ def falsehood(editor: Editor, each: Segment, true: list[Segment]) -> str | None:
     return "multipliers" if bound < best - enough else None
 
 
-def _restated(result: Result, path: ParametricPath, certificate: Certificate) -> Result:
+def restated(result: Result, path: ParametricPath, certificate: Certificate) -> Result:
     """Return the result with another path, and its end as the answer."""
     m, p = path.shape
     last = len(path.low) - 1

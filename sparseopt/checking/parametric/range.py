@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from sparseopt.checking.parametric.layout import StoredPath
+from sparseopt.checking.parametric.point import dual_point, primal_point
 from sparseopt.checking.parametric.rays import prove_end
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import COPY
+from sparseopt.checking.tolerances import COPY, SEGMENT
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result, Status
 
@@ -29,8 +30,9 @@ def check_range(
     stopped_by              what must hold
     ======================  ==================================================================
     lam_min                 the path ends at ``params.lam_min``, or at 0 where none was given
-    max_knots               it has that number of knots
-    max_nonzeros            no segment (but the first) has more nonzeros in its middle
+    max_knots               it has that number of knots, its end among them
+    max_nonzeros            no segment (but the first) has more nonzeros in its middle; it ends at
+                            a knot. That the next segment has more is not part of the verdict
     infeasible_below,       ``farkas`` or ``ray`` proves that there is no optimum below
     unbounded_below
     the result's limit      the status is FEASIBLE
@@ -68,9 +70,9 @@ def check_range(
         if proven is None:
             findings.doubt(f"nothing proves that the problem ends at lam = {end:g} ({reason})")
     elif reason == "max_knots":
-        _check_knots(result, path, findings)
+        _check_knots(program, result, path, findings)
     elif reason == "max_nonzeros":
-        _check_nonzeros(result, path, findings)
+        _check_nonzeros(program, result, path, findings)
     elif reason == "lam_min":
         if end != wanted:
             findings.refute(
@@ -116,15 +118,58 @@ def _check_top(
         findings.doubt(f"nothing proves that there is no optimum above lam = {top:g}")
 
 
-def _check_knots(result: Result, path: StoredPath, findings: Findings) -> None:
+def _check_knots(
+    program: PiecewiseLinearProgram, result: Result, path: StoredPath, findings: Findings
+) -> None:
     asked = result.params.max_knots
     count = len(path.low)
     # A path that does not begin at infinity has one more knot, its beginning.
     if asked not in (count, count + int(np.isfinite(path.high[0]))):
         findings.refute(f"the path ends by max_knots after {count} knots; asked was {asked}")
+        return
+    smooth = [float(path.low[s]) for s in range(count - 1) if _one_line(path, s)]
+    if smooth:
+        findings.doubt(f"lam = {smooth[0]:g} is no knot: the segments above and below are one")
+    _check_last_knot(program, path, findings)
 
 
-def _check_nonzeros(result: Result, path: StoredPath, findings: Findings) -> None:
+def _one_line(path: StoredPath, segment: int) -> bool:
+    """Return whether a segment and the next one are parts of one."""
+    here = np.array([segment, segment + 1])
+    step = float(path.low[segment] - path.low[segment + 1])
+    for rows in (path.theta, path.nu):
+        value, rate = rows.dense(here)
+        size = (np.abs(value[1]) + step * np.abs(rate[1])).max(initial=0.0)
+        if (np.abs(value[0] - value[1] - step * rate[1]) > SEGMENT * size).any():
+            return False
+        if step > 0.0 and (np.abs(rate[0] - rate[1]) > SEGMENT * np.abs(rate).max()).any():
+            return False
+    return True
+
+
+def _check_last_knot(program: PiecewiseLinearProgram, path: StoredPath, findings: Findings) -> None:
+    """Doubt an end by a rule below which the last segment goes on."""
+    last = np.array([len(path.low) - 1])
+    end = float(path.low[-1])
+    lam = end - min(float(path.lengths(last)[0]), end)
+    if lam == end:
+        return
+    theta, nu = (
+        value[0] + (lam - end) * rate[0]
+        for value, rate in (rows.dense(last) for rows in (path.theta, path.nu))
+    )
+    point, dual = primal_point(program, theta), dual_point(program, nu)
+    if max(point.violation(lam)[0], dual.violation(lam)[0]) > SEGMENT:
+        return
+    f, conjugate = point.pieces.value(point.z, lam), dual.pieces.conjugate(dual.v, lam)
+    terms = float(np.abs(f).sum() + np.abs(conjugate).sum() + np.abs(point.z * dual.v).sum())
+    if float(f.sum() + conjugate.sum()) <= SEGMENT * terms:
+        findings.doubt(f"the path ends at lam = {end:g}, which is no knot: it goes on below")
+
+
+def _check_nonzeros(
+    program: PiecewiseLinearProgram, result: Result, path: StoredPath, findings: Findings
+) -> None:
     asked = result.params.max_nonzeros
     if asked is None:
         findings.refute("the path ends by max_nonzeros, which was not asked for")
@@ -143,3 +188,6 @@ def _check_nonzeros(result: Result, path: StoredPath, findings: Findings) -> Non
         findings.refute(
             f"segment {s} has {count[s]} nonzero coefficients; at most {asked} were asked for"
         )
+        return
+    _check_last_knot(program, path, findings)
+    findings.leave_out("reason to end, max_nonzeros: the next segment is not stated")
