@@ -17,10 +17,10 @@ Source: Vinaroz and others: Hermite polynomial features for private data generat
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -36,6 +36,8 @@ __all__ = ["Category", "FeatureMap", "Number", "as_category", "as_number", "as_t
 
 _LARGEST_ORDER = 500
 _LARGEST_DIMENSION = 1_000_000
+_LEAST_TOLERANCE = 1e-12
+_TRUNCATIONS = ("auto", "total-degree", "tensor")
 _ROWS = 4096
 """Rows that are embedded at a time."""
 
@@ -59,15 +61,20 @@ class Number:
     length: float | None = None
 
     def __post_init__(self) -> None:
-        if not -math.inf < self.low < self.high < math.inf:
+        where = f"column {_named(self.name)!r}"
+        low, high = as_real(f"{where}: low", self.low), as_real(f"{where}: high", self.high)
+        if not (low < high and math.isfinite(high - low) and math.isfinite(high + low)):
             raise ParamError(
-                f"column {self.name!r}: low is {self.low} and high is {self.high}; expected finite "
-                "bounds, low < high, that are known without looking at the data"
+                f"{where}: low is {low} and high is {high}; expected finite bounds, low < high, "
+                "that are known without looking at the data"
             )
-        if self.length is None:
-            object.__setattr__(self, "length", (self.high - self.low) / 5.0)
-        if not 0.0 < self.scale < math.inf:
-            raise ParamError(f"column {self.name!r}: length is {self.length}; expected > 0")
+        length = (high - low) / 5.0
+        if self.length is not None:
+            length = as_real(f"{where}: length", self.length)
+        if not (0.0 < length < math.inf and math.isfinite((high - low) / length)):
+            raise ParamError(f"{where}: length is {length}; expected > 0, next to the bounds")
+        for name, value in (("low", low), ("high", high), ("length", length)):
+            object.__setattr__(self, name, value)
 
     @property
     def scale(self) -> float:
@@ -87,7 +94,7 @@ class Category:
     Parameters
     ----------
     name : str
-    levels : tuple of str or int
+    levels : sequence of str, int, float, bool or None
         All that there can be; another value in the data has no features at all.
     """
 
@@ -95,11 +102,16 @@ class Category:
     levels: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", tuple(self.levels))
-        if not self.levels or len(set(self.levels)) < len(self.levels):
-            raise ParamError(
-                f"column {self.name!r}: levels are {self.levels!r:.80}; expected different ones"
-            )
+        where = f"column {_named(self.name)!r}: levels are {self.levels!r:.80}; expected"
+        given: Any = self.levels
+        if isinstance(given, str) or not np.iterable(given):
+            raise ParamError(f"{where} a sequence of levels")
+        levels = tuple(v.item() if isinstance(v, np.generic) else v for v in given)
+        if not all(v is None or (isinstance(v, (str, int, float)) and v == v) for v in levels):
+            raise ParamError(f"{where} strings, numbers, booleans or None, which a file can hold")
+        if not levels or len(set(levels)) < len(levels):
+            raise ParamError(f"{where} different ones")
+        object.__setattr__(self, "levels", levels)
 
 
 @dataclass(frozen=True)
@@ -118,7 +130,11 @@ class FeatureMap:
         The product kernel's weight w. Default: 1 where all columns are in the product, 0 where none
         is, else 1/2.
     tolerance : float, default 1e-3
-        Largest error of a kernel value by truncation; the orders follow from it.
+        Largest error of a kernel value by truncation, at least 1e-12; the orders follow from it.
+    truncation : {"auto", "total-degree", "tensor"}
+        Which products of features the product kernel has: those up to a total degree, or those up
+        to a degree in each column, which are fewer where one column is much wider than the others
+        in length scales. "auto": what takes fewer features.
 
     Raises
     ------
@@ -132,9 +148,18 @@ class FeatureMap:
     product: tuple[str, ...] | None = None
     share: float | None = None
     tolerance: float = 1e-3
+    truncation: str = "auto"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
+        columns: tuple[Any, ...] = (self.columns,)
+        if np.iterable(self.columns):
+            columns = tuple(self.columns)
+        if not all(isinstance(column, (Number, Category)) for column in columns):
+            raise ParamError(f"columns are {columns!r:.80}; expected Numbers and Categories")
+        object.__setattr__(self, "columns", columns)
+        label: Any = self.label
+        if not isinstance(label, (Category, type(None))):
+            raise ParamError(f"label is {self.label!r:.80}; expected a Category")
         names = [column.name for column in self.columns]
         if not names or len(set(names)) < len(names):
             raise ParamError(f"the columns are {names}; expected at least one, no name twice")
@@ -142,18 +167,31 @@ class FeatureMap:
         product = self.product
         if product is None:
             product = numeric if len(numeric) <= 2 else ()
-        object.__setattr__(self, "product", tuple(product))
-        unknown = [name for name in self.product or () if name not in numeric]
-        if unknown:
-            raise ParamError(f"product has {unknown}; expected numeric columns of {list(numeric)}")
+        product = tuple(product)
+        object.__setattr__(self, "product", product)
+        unknown = [name for name in product if name not in numeric]
+        if unknown or len(set(product)) < len(product):
+            raise ParamError(
+                f"product is {product!r:.80}; expected numeric columns of {list(numeric)}, none "
+                "twice"
+            )
         share = self.share
         if share is None:
             share = 0.0 if not self.product else 1.0 if len(self.product) == len(names) else 0.5
-        object.__setattr__(self, "share", float(share))
+        share = as_real("share", share)
+        object.__setattr__(self, "share", share)
         if not 0.0 <= share <= 1.0 or (share > 0.0) > bool(self.product):
             raise ParamError(f"share is {share}; expected 0 to 1, and 0 without product columns")
-        if not 0.0 < self.tolerance < 1.0:
-            raise ParamError(f"tolerance is {self.tolerance}; expected a number between 0 and 1")
+        object.__setattr__(self, "tolerance", as_real("tolerance", self.tolerance))
+        if not _LEAST_TOLERANCE <= self.tolerance < 1.0:
+            raise ParamError(
+                f"tolerance is {self.tolerance}; expected a number from {_LEAST_TOLERANCE:g} to "
+                "below 1"
+            )
+        if self.truncation not in _TRUNCATIONS:
+            raise ParamError(
+                f"truncation is {self.truncation!r}; expected one of {', '.join(_TRUNCATIONS)}"
+            )
         if self.dimension > _LARGEST_DIMENSION:
             raise ParamError(
                 f"the map has {self.dimension} features; expected at most {_LARGEST_DIMENSION}: "
@@ -181,7 +219,7 @@ class FeatureMap:
         --------
         >>> age, smokes = FeatureMap.from_bounds({"age": (0, 100), "smokes": ["no", "yes"]}).columns
         >>> age
-        Number(name='age', low=0, high=100, length=20.0)
+        Number(name='age', low=0.0, high=100.0, length=20.0)
         >>> smokes
         Category(name='smokes', levels=('no', 'yes'))
         """
@@ -201,13 +239,7 @@ class FeatureMap:
         found = {}
         for column in self.columns:
             if isinstance(column, Number):
-                count = hermite_order(column.radius, self.tolerance, _LARGEST_ORDER)
-                if count is None:
-                    raise ParamError(
-                        f"column {column.name!r} is {2.0 * column.radius:.3g} length scales wide: "
-                        f"that takes more than {_LARGEST_ORDER} features; take a longer one"
-                    )
-                found[column.name] = count
+                found[column.name] = _order(column, self.tolerance)
         return found
 
     @cached_property
@@ -228,32 +260,49 @@ class FeatureMap:
             moment += 2.0 * column.radius**2 * (rho * t / (1.0 + rho * t) - rho / (1.0 + rho))
         return max(0, math.ceil(float(np.min((moment - math.log(self.tolerance)) / np.log(t)))) - 1)
 
+    @cached_property
+    def degrees(self) -> tuple[int, ...] | None:
+        """Largest degree of each product column in a tensor truncation; None in one by degree.
+
+        With the tolerance divided among the p columns: a multi-index is left out where one of its
+        entries is.
+        """
+        columns = self._product_columns
+        if not self.share or self.truncation == "total-degree":
+            return None
+        if self.truncation == "auto" and len(columns) == 1:
+            return None
+        found = tuple(_order(c, self.tolerance / len(columns)) - 1 for c in columns)
+        if self.truncation == "tensor" or _tensor_count(found) < self._total_count:
+            return found
+        return None
+
     @property
     def _product_columns(self) -> list[Number]:
-        wanted = self.product or ()
-        return [c for c in self.columns if isinstance(c, Number) and c.name in wanted]
+        numbers = {c.name: c for c in self.columns if isinstance(c, Number)}
+        return [numbers[name] for name in self.product or ()]
+
+    @property
+    def _total_count(self) -> int:
+        p = len(self._product_columns)
+        return math.comb(self.degree + p, p)
+
+    @property
+    def _product_count(self) -> int:
+        return self._total_count if self.degrees is None else _tensor_count(self.degrees)
 
     @cached_property
     def _indices(self) -> Array:
         """The multi-indices of the product, shape (count, columns)."""
+        if self.degrees is not None:
+            return np.indices([d + 1 for d in self.degrees]).reshape(len(self.degrees), -1).T
         p = len(self._product_columns)
-        count = math.comb(self.degree + p, p)
-        if count > _LARGEST_DIMENSION:
-            raise ParamError(f"the product has {count} features; expected fewer columns")
-        return np.array(
-            [
-                k
-                for k in itertools.product(range(self.degree + 1), repeat=p)
-                if sum(k) <= self.degree
-            ],
-            dtype=np.int64,
-        )
+        return np.array(list(_up_to_degree(p, self.degree)), dtype=np.int64)
 
     @cached_property
     def dimension(self) -> int:
         """Number of features of a row."""
-        p = len(self._product_columns)
-        rows = math.comb(self.degree + p, p) if self.share else 0
+        rows = self._product_count if self.share else 0
         if self.share != 1.0:
             rows += sum(self.orders.values())
             rows += sum(len(c.levels) for c in self.columns if isinstance(c, Category))
@@ -298,7 +347,7 @@ class FeatureMap:
         parts = []
         if self.share:
             names = [c.name for c in self._product_columns]
-            powers = [hermite_features(scaled[name], self.degree + 1) for name in names]
+            powers = self._powers(scaled, names)
             product = math.sqrt(self.share) * powers[0][self._indices[:, 0]]
             for j in range(1, len(names)):
                 product *= powers[j][self._indices[:, j]]
@@ -337,7 +386,7 @@ class FeatureMap:
         begin = 0
         if share:
             names = [c.name for c in self._product_columns]
-            powers = [hermite_features(scaled[name], self.degree + 1) for name in names]
+            powers = self._powers(scaled, names)
             begin = len(self._indices)
             weighted = math.sqrt(share) * target[:begin]
             for j, name in enumerate(names):
@@ -355,6 +404,11 @@ class FeatureMap:
             begin += count
         return {c.name: found[c.name] / c.scale for c in self.columns if isinstance(c, Number)}
 
+    def _powers(self, scaled: Mapping[str, Array], names: Sequence[str]) -> list[Array]:
+        """Return the features of each product column, as many as its largest degree needs."""
+        largest = self.degrees or [self.degree] * len(names)
+        return [hermite_features(scaled[n], d + 1) for n, d in zip(names, largest, strict=True)]
+
     def _scaled(self, table: Mapping[str, Array]) -> dict[str, Array]:
         """Return the numeric columns around the middle of their range, in length scales."""
         return {
@@ -370,7 +424,7 @@ class FeatureMap:
             "columns": columns,
             "label": None if self.label is None else list(self.label.levels),
             "product": list(self.product or ()),
-            "degree": self.degree,
+            "degree": self.degree if self.degrees is None else list(self.degrees),
             "share": self.share,
             "tolerance": self.tolerance,
             "dimension": self.dimension,
@@ -431,6 +485,60 @@ def as_table(X: Any, features: FeatureMap) -> Any:
     return {f"x{j}": values for j, values in enumerate(X.T)}
 
 
+def _order(column: Number, tolerance: float) -> int:
+    """Return how many features keep the kernel of a column within a tolerance."""
+    count = hermite_order(column.radius, tolerance, _LARGEST_ORDER)
+    if count is None:
+        raise ParamError(
+            f"column {column.name!r} is {2.0 * column.radius:.3g} length scales wide: that takes "
+            f"more than {_LARGEST_ORDER} features; take a longer one"
+        )
+    return count
+
+
+def _tensor_count(degrees: Sequence[int]) -> int:
+    return math.prod(degree + 1 for degree in degrees)
+
+
+def _up_to_degree(p: int, degree: int) -> Iterator[tuple[int, ...]]:
+    """Yield the multi-indices of p entries up to a total degree, the last entry first."""
+    for first in range(degree + 1):
+        if p == 1:
+            yield (first,)
+        else:
+            for rest in _up_to_degree(p - 1, degree - first):
+                yield (first, *rest)
+
+
+def _named(name: Any) -> Any:
+    """Return the name of a column, a string or an integer, or refuse it."""
+    if isinstance(name, bool) or not isinstance(name, (str, int)):
+        raise ParamError(f"a column is named {name!r:.80}; expected a string or an integer")
+    return name
+
+
+def as_real(name: str, value: Any) -> float:
+    """Return a public setting as a float.
+
+    Parameters
+    ----------
+    name : str
+        For the error.
+    value : number
+
+    Raises
+    ------
+    ParamError
+        When it is none.
+    """
+    if isinstance(value, Real):
+        try:
+            return float(value)
+        except OverflowError:
+            pass
+    raise ParamError(f"{name} is {value!r:.80}; expected a number")
+
+
 def as_number(values: Any, column: Number) -> Array:
     """Return values within the column's bounds; whatever is no number is the middle.
 
@@ -451,8 +559,11 @@ def as_number(values: Any, column: Number) -> Array:
 
 
 def _number(value: Any) -> float:
+    known = isinstance(value, (Real, str, Decimal, np.bool_))  # the others may warn
     try:
-        return float(value)
+        return float(value) if known else math.nan
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
     except Exception:  # whatever a value raises would say something of it
         return math.nan
 
@@ -471,6 +582,8 @@ def as_category(values: Any, column: Category) -> Array:
 
 
 def _position(value: Any, position: Mapping[Any, int]) -> int:
+    if not isinstance(value, (Real, str, np.bool_, type(None))):
+        return -1
     try:
         return position.get(value, -1)
     except Exception:  # a value that cannot be hashed or compared is no level

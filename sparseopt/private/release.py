@@ -30,7 +30,7 @@ import numpy as np
 
 from sparseopt.errors import ParamError
 from sparseopt.private.discrete_gaussian import discrete_gaussian, is_insecure
-from sparseopt.private.features import FeatureMap, as_category, as_table
+from sparseopt.private.features import FeatureMap, as_category, as_real, as_table
 from sparseopt.private.gaussian import calibrate, discrete_delta
 from sparseopt.private.ledger import Ledger
 from sparseopt.private.statement import FORMAT, VERSION, Statement
@@ -128,9 +128,14 @@ def release(
     """
     if neighbours not in ("replace-one", "add-remove"):
         raise ParamError(f"neighbours is {neighbours!r}; expected 'replace-one' or 'add-remove'")
+    if not isinstance(features, (FeatureMap, type(None))):
+        raise ParamError(f"features is {features!r:.80}; expected a FeatureMap")
+    if not isinstance(ledger, (Ledger, type(None))):
+        raise ParamError(f"ledger is {ledger!r:.80}; expected a Ledger")
+    epsilon, delta = as_real("epsilon", epsilon), as_real("delta", delta)
     protected = neighbours == "add-remove"
     features = _map(features, bounds, classes)
-    columns, label, N = _columns(X, features, y, 0 if protected else 1)
+    columns, label, N = _columns(X, features, y, protected)
     weight = _COUNT_WEIGHT if protected else Fraction(0)
     dimension = features.dimension + protected
     squared = squared_sensitivity(
@@ -162,8 +167,8 @@ def release(
             "dimension": dimension,
             "sensitivity_squared": squared,
             "variance": variance,
-            "epsilon": float(epsilon),
-            "delta": float(delta),
+            "epsilon": epsilon,
+            "delta": delta,
             "curve": [
                 [each, discrete_delta(math.sqrt(squared / variance), each, sigma, dimension)]
                 for each in _CURVE
@@ -219,39 +224,44 @@ def squared_sensitivity(
 
 
 def _columns(
-    table: Any, features: FeatureMap, label: Any, least: int
+    table: Any, features: FeatureMap, label: Any, protected: bool
 ) -> tuple[dict[str, Array], Any, int]:
-    """Return the columns that the map names, as arrays of one length, at least `least`."""
+    """Return the columns that the map names, as arrays of one length, which errors may not tell."""
+    if (label is None) != (features.label is None):
+        word = "y was not given" if label is None else "the map has no label"
+        raise ParamError(f"{word}; give both y and the classes of the label, or neither")
     table = as_table(table, features)
     found: dict[str, Array] = {}
     for column in features.columns:
         try:
             values = table[column.name]
-        except (KeyError, IndexError, TypeError) as error:
+        except (KeyError, IndexError, TypeError, ValueError) as error:
             raise ParamError(f"the table has no column {column.name!r}") from error
-        values = _as_column(values)
-        if values.ndim != 1:
-            raise ParamError(f"column {column.name!r} has shape {values.shape}; expected (N,)")
-        found[column.name] = values
-    lengths = {len(values) for values in found.values()}
-    if (label is None) != (features.label is None):
-        word = "y was not given" if label is None else "the map has no label"
-        raise ParamError(f"{word}; give both y and the classes of the label, or neither")
-    if label is not None:
-        label = _as_column(label)
-        lengths.add(len(label) if label.ndim == 1 else -1)
-    if len(lengths) != 1 or not least <= max(lengths) <= _MOST_RECORDS:
+        found[column.name] = _as_column(f"column {column.name!r}", values)
+    label = None if label is None else _as_column("the label", label)
+    lengths = {len(values) for values in (*found.values(), *([] if label is None else [label]))}
+    if len(lengths) > 1:
+        told = "" if protected else f" {sorted(lengths)}"
+        raise ParamError(f"columns and label have different lengths{told}; expected one")
+    N = lengths.pop()
+    if not (protected or N) or N > _MOST_RECORDS:
         raise ParamError(
-            f"columns and label have the lengths {sorted(lengths)}; expected one, >= {least}"
+            f"there are {'too many' if N else 'no'} records; expected at most 2^30, and at least "
+            "one where their number is public"
         )
-    return found, label, lengths.pop()
+    return found, label, N
 
 
-def _as_column(values: Any) -> Array:
+def _as_column(name: str, values: Any) -> Array:
     """Return values as an array; a list has one entry for each record, whatever is in it."""
     if isinstance(values, (list, tuple)):
         return np.fromiter(values, dtype=object, count=len(values))
-    return np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(object), None)
+    found = np.asarray(values)
+    if found.ndim != 1:
+        raise ParamError(f"{name} has {found.ndim} dimensions; expected one, an entry a record")
+    return found
 
 
 def _sum(table: Mapping[str, Array], label: Any, features: FeatureMap, N: int) -> list[int]:

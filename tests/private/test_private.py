@@ -3,9 +3,11 @@
 import importlib
 import json
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from scipy import stats
@@ -206,7 +208,51 @@ TAMPERED = {
     "mechanism": lambda d: d.update(mechanism="Laplace"),
     "nonsense": lambda d: d.update(variance="much"),
     "zero": lambda d: d.update(variance=0),
+    "hardly any noise": lambda d: less_noise(d, 10**6),
+    "no noise": lambda d: less_noise(d, 10**18),
+    "noise that is coarse on a grid of ones": lambda d: d.update(
+        grid_bits=1, variance=200_000, sensitivity_squared=9_000
+    ),
+    "delta is no number": lambda d: d.update(delta=math.nan),
+    "epsilon is no number": lambda d: d.update(epsilon=math.nan),
+    "epsilon is infinite": lambda d: d.update(epsilon=math.inf),
+    "a huge epsilon": lambda d: d.update(epsilon=10**400),
+    "the curve has no number": lambda d: d["curve"][0].__setitem__(1, math.nan),
+    "a huge grid": lambda d: d.update(grid_bits=10**12),
+    "a huge order": lambda d: d["map"]["columns"][0].update(order=10**12),
+    "a huge degree": lambda d: d["map"].update(degree=10**12),
+    "a huge sensitivity": lambda d: d.update(sensitivity_squared=1e300),
+    "no product": lambda d: d["map"].update(product=[]),
+    "a product with itself": lambda d: d["map"].update(product=["age", "age"]),
+    "degrees of others": lambda d: d["map"].update(degree=[5]),
+    "one level twice": lambda d: d["map"].update(label=[1, 1.0]),
+    "one name twice": lambda d: d["map"]["columns"][0].update(name="height"),
+    "a map that is a list": lambda d: d.update(map=[]),
+    "too many records": lambda d: d.update(
+        noise_of_mean=d["noise_of_mean"] * d["records"] / 2**40, records=2**40
+    ),
+    "a negative weight of the count": lambda d: d.update(count_weight=-1.0),
 }
+
+
+def less_noise(d, factor):
+    d.update(variance=d["variance"] // factor, curve=[])
+    d.update(noise_of_mean=math.sqrt(d["variance"]) * 2.0**-32 / d["records"])
+
+
+def test_the_audit_looks_inside_the_ranges():
+    # With degrees 0 and 1 more is left out in the middle of the range than at its ends.
+    features = private.FeatureMap([private.Number("x", -0.5, 0.5, 1.0)], tolerance=0.08)
+    released = private.release({"x": [0.0]}, features=features, epsilon=1.0, delta=1e-3)
+    changed = stated_of(released)
+    phi = features.features({"x": np.array([0.0, 0.5])})[:, :2]
+    middle, end = 1.0 - (phi**2).sum(axis=1)
+    assert end < 0.0725 < middle
+    changed["map"].update(degree=1, dimension=2, tolerance=0.0725)
+    changed["map"]["columns"][0]["order"] = 2
+    changed["dimension"] = 2
+    report = private.audit(private.Statement(changed))
+    assert not report.holds and "leave out" in " ".join(report.messages)
 
 
 @pytest.mark.parametrize("name", TAMPERED)
@@ -225,6 +271,49 @@ def test_files_that_are_no_statement(text, tmp_path):
     (tmp_path / "s.json").write_text(text)
     with pytest.raises(ParamError, match="statement"):
         private.Statement.load(tmp_path / "s.json")
+
+
+@pytest.mark.parametrize("truncation", ["total-degree", "tensor", "auto"])
+@pytest.mark.parametrize("widths", [(1.0, 40.0), (3.0, 3.0), (2.0, 5.0, 0.5), (4.0,)])
+def test_both_truncations_keep_the_kernel(truncation, widths):
+    rng = np.random.default_rng(0)
+    columns = [private.Number(str(j), 0.0, width, 1.0) for j, width in enumerate(widths)]
+    features = private.FeatureMap(columns, product=map_names(columns), truncation=truncation)
+    table = {c.name: rng.uniform(c.low, c.high, 50) for c in columns}
+    phi = features.features(table)
+    assert phi.shape == (50, features.dimension)
+    assert np.abs(phi @ phi.T - kernel(features, table, None)).max() <= 1.01e-3
+    released = private.release(table, features=features, epsilon=1.0, delta=1e-3)
+    report = private.audit(private.Statement(stated_of(released)))
+    assert report.holds, report.messages
+
+
+def map_names(columns):
+    return tuple(column.name for column in columns)
+
+
+def test_the_smaller_truncation_is_taken():
+    def dimension(widths, truncation):
+        columns = [private.Number(str(j), 0.0, width, 1.0) for j, width in enumerate(widths)]
+        return private.FeatureMap(
+            columns, product=map_names(columns), truncation=truncation
+        ).dimension
+
+    for widths in [(1.0, 40.0), (5.0, 5.0)]:
+        total, tensor, auto = (
+            dimension(widths, kind) for kind in ("total-degree", "tensor", "auto")
+        )
+        assert auto == min(total, tensor)
+    assert dimension((1.0, 40.0), "tensor") < 0.2 * dimension((1.0, 40.0), "total-degree")
+    assert dimension((5.0, 5.0), "total-degree") < dimension((5.0, 5.0), "tensor")
+
+
+def test_many_product_columns_are_counted_one_by_one():
+    # 45,000 multi-indices of 10^8 tuples: those above the degree must not be looked at.
+    columns = [private.Number(str(j), 0.0, 1.0, 4.0) for j in range(8)]
+    features = private.FeatureMap(columns, product=map_names(columns), tolerance=1e-2)
+    assert features.degree >= 6
+    assert features.features({c.name: np.zeros(1) for c in columns}).shape[1] > 1000
 
 
 HOSTILE = [np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0]
@@ -282,6 +371,68 @@ def test_a_list_has_one_entry_a_record_whatever_is_in_it(value):
         assert private.audit(released.statement).holds
 
 
+@pytest.mark.parametrize(
+    "value",
+    [np.complex128(1j), np.array([0.5]), np.ma.masked, np.datetime64("2020"), Decimal("sNaN")],
+    ids=repr,
+)
+def test_no_value_warns(value, recwarn):
+    values = np.empty(3, dtype=object)
+    values[:] = [0.5, value, 0.5]
+    columns = (private.Number("x", 0.0, 1.0), private.Category("c", ("a",)))
+    private.release(
+        {"x": values, "c": values}, features=private.FeatureMap(columns), epsilon=1.0, delta=1e-3
+    )
+    assert not list(recwarn)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.array([10**400, -(10**400), 0.25], dtype=object), [1.0, 0.0, 0.25]),
+        (np.array([Fraction(10**400), Decimal("-1e400"), "1e999"], dtype=object), [1, 0, 1]),
+        (pd.Series([None, 0.25, pd.NA], dtype="object"), [0.5, 0.25, 0.5]),
+        (pd.array([1, None, 0], dtype="Int64"), [1.0, 0.5, 0.0]),
+        (np.ma.masked_array([0.9, 0.25, 0.1], [True, False, False]), [0.5, 0.25, 0.1]),
+    ],
+)
+def test_values_are_moved_into_the_bounds(values, expected):
+    columns = (private.Number("x", 0.0, 1.0),)
+    features = private.FeatureMap(columns, tolerance=1e-6)
+    with private.insecure(1):
+        ours = private.release({"x": values}, features=features, epsilon=50.0, delta=0.1)
+    with private.insecure(1):
+        theirs = private.release(
+            {"x": np.array(expected)}, features=features, epsilon=50.0, delta=0.1
+        )
+    np.testing.assert_array_equal(ours.mean, theirs.mean)
+
+
+def test_a_protected_number_of_records_is_in_no_error():
+    table = {"age": np.zeros(7654), "height": np.zeros(7653)}
+    settings = {"epsilon": 1.0, "delta": 1e-6}
+    with pytest.raises(ParamError, match="different lengths") as caught:
+        private.release(table, features=MAPS["product"], neighbours="add-remove", **settings)
+    assert "765" not in str(caught.value)
+    with pytest.raises(ParamError, match=r"\[7653, 7654\]"):
+        private.release(table, features=MAPS["product"], **settings)
+
+
+def test_public_settings_of_numpy_can_be_saved(tmp_path):
+    columns = [
+        private.Number("x", np.float32(0.0), np.int64(2), np.float32(0.5)),
+        private.Category("c", np.array([3, 4])),
+    ]
+    features = private.FeatureMap(columns, product=("x",), tolerance=np.float32(1e-2))
+    released = private.release(
+        {"x": [1.0], "c": [4]}, features=features, epsilon=np.float32(1.0), delta=1e-3
+    )
+    released.statement.save(tmp_path / "s.json")
+    again = private.Statement.load(tmp_path / "s.json")
+    assert again.data["map"]["columns"][1]["levels"] == [3, 4]
+    assert private.audit(again).holds
+
+
 def test_no_record_at_all_is_a_neighbour_of_one():
     none, one = (
         private.release(
@@ -323,34 +474,6 @@ def test_seeded_noise_is_stamped():
     assert free.statement.private and (free.mean != means[0]).any()
 
 
-def test_a_ledger_adds_up_and_refuses():
-    table, _ = rows(50)
-    ledger = private.Ledger(epsilon=1.0, delta=1e-5)
-    half = {"epsilon": 0.5, "delta": 1e-6, "ledger": ledger}
-    private.release(table, features=MAPS["product"], **half)
-    assert 0.0 < ledger.spent < 1e-5
-    before = ledger.spent
-    while len(ledger.statements) < 20:
-        try:
-            private.release(table, features=MAPS["product"], **half)
-        except ParamError as error:
-            assert "budget" in str(error)
-            break
-    assert 1 <= len(ledger.statements) < 20 and before <= ledger.spent <= 1e-5
-    etas = [statement.eta for statement in ledger.statements]
-    total = gaussian_delta(math.hypot(*etas), 1.0)
-    assert ledger.spent == pytest.approx(total)
-
-
-def test_the_exact_budget_is_enough_for_one_release():
-    ledger = private.Ledger(epsilon=1.0, delta=1e-5)
-    private.release(rows(9)[0], features=MAPS["product"], epsilon=1.0, delta=1e-5, ledger=ledger)
-    with pytest.raises(ParamError, match="budget"):
-        private.release(
-            rows(9)[0], features=MAPS["product"], epsilon=1.0, delta=1e-5, ledger=ledger
-        )
-
-
 def test_synthetic_rows_have_the_distribution_of_the_data():
     rng = np.random.default_rng(3)
     N = 20_000
@@ -386,6 +509,22 @@ def test_categories_and_many_columns():
         (lambda: private.Number("x", 1.0, 1.0), "low < high"),
         (lambda: private.Number("x", 0.0, math.inf), "finite bounds"),
         (lambda: private.Number("x", 0.0, 1.0, -1.0), "expected > 0"),
+        (lambda: private.Number("x", "0", 1.0), "low is '0'; expected a number"),
+        (lambda: private.Number("x", None, 1.0), "low is None; expected a number"),
+        (lambda: private.Number("x", 0.0, 10**400), "expected a number"),
+        (lambda: private.Number("x", 1.6e308, 1.7e308), "finite bounds"),
+        (lambda: private.Number("x", -1e308, 1e308, 1e308), "finite bounds"),
+        (lambda: private.Number(("a", "b"), 0.0, 1.0), "expected a string or an integer"),
+        (lambda: private.Category("x", "ab"), "a sequence"),
+        (lambda: private.Category("x", 5), "a sequence"),
+        (lambda: private.Category("x", ([1],)), "which a file can hold"),
+        (lambda: private.Category("x", (math.nan, 1)), "which a file can hold"),
+        (lambda: private.FeatureMap(["x"]), "Numbers and Categories"),
+        (lambda: private.FeatureMap(COLUMNS, label=("a", "b")), "expected a Category"),
+        (lambda: private.FeatureMap(COLUMNS, product=("age", "age")), "none twice"),
+        (lambda: private.FeatureMap(COLUMNS, share="half"), "share is 'half'"),
+        (lambda: private.FeatureMap(COLUMNS, tolerance=1e-15), "tolerance"),
+        (lambda: private.FeatureMap(COLUMNS, truncation="some"), "truncation is 'some'"),
         (lambda: private.Category("x", ("a", "a")), "different"),
         (lambda: private.FeatureMap([]), "at least one"),
         (lambda: private.FeatureMap(COLUMNS, product=("job",)), "numeric columns"),
@@ -394,7 +533,6 @@ def test_categories_and_many_columns():
             lambda: private.FeatureMap([private.Number("x", 0.0, 1.0, 1e-4)], product=()),
             "length scales wide",
         ),
-        (lambda: private.Ledger(0.0, 0.5), "budget"),
         (lambda: calibrate(-1.0, 0.1), "epsilon"),
         (lambda: calibrate(1.0, 0.0), "delta"),
         (lambda: discrete_delta(1.0, 1.0, 3.0, 1), "finer grid"),
@@ -414,8 +552,12 @@ def test_bad_settings_are_refused(call, words):
         ({"neighbours": "swap"}, "replace-one"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"delta": 1.0}, "delta"),
-        ({"table": {"age": [], "height": []}}, "lengths"),
-        ({"table": {"age": np.ones((1, 1)), "height": [1.0]}}, "shape"),
+        ({"table": {"age": [], "height": []}}, "no records"),
+        ({"table": {"age": np.ones((1, 1)), "height": [1.0]}}, "2 dimensions"),
+        ({"epsilon": "1"}, "epsilon is '1'; expected a number"),
+        ({"delta": None}, "delta is None; expected a number"),
+        ({"features": "age"}, "expected a FeatureMap"),
+        ({"ledger": 1.0}, "expected a Ledger"),
     ],
 )
 def test_bad_calls_are_refused_before_the_data_count(changes, words):
@@ -426,7 +568,7 @@ def test_bad_calls_are_refused_before_the_data_count(changes, words):
         **changes,
     }
     with pytest.raises(ParamError, match=words):
-        private.release(settings.pop("table"), features=MAPS["product"], **settings)
+        private.release(settings.pop("table"), **{"features": MAPS["product"], **settings})
 
 
 def test_bounds_stand_for_the_map_of_features_with_its_defaults():
