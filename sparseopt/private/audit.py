@@ -318,7 +318,7 @@ def _delta(facts: Mapping[str, Any], epsilon: float) -> float:
     The ratio of its probabilities to those of rounded continuous noise is within
     :math:`e^{\pm\tau}` up to `_TAIL` standard deviations, see :mod:`sparseopt.private.gaussian`.
     """
-    variance, d = facts["variance"], facts["dimension"]
+    variance, d = int(facts["variance"]), int(facts["dimension"])
     eta = math.sqrt(facts["sensitivity_squared"] / variance)
     tau = 1.01 * d * ((_TAIL + eta) ** 2 + 1.0) / (24.0 * variance)
     if tau > 1.0:

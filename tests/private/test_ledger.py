@@ -1,0 +1,207 @@
+"""A budget that several releases share: composition, copies, threads, processes and crashes."""
+
+import copy
+import json
+import math
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sparseopt import ParamError, private
+from sparseopt.estimators import PrivateMeanEmbedding
+from sparseopt.private.gaussian import gaussian_delta
+
+FEATURES = private.FeatureMap([private.Number("x", 0.0, 1.0)], tolerance=1e-2)
+TABLE = {"x": np.linspace(0.0, 1.0, 20)}
+HALF = {"epsilon": 0.5, "delta": 1e-6}
+"""A release: four of them are within (1, 1e-5)."""
+
+
+def release(ledger, **changes):
+    return private.release(TABLE, **{**HALF, "features": FEATURES, "ledger": ledger, **changes})
+
+
+ONE = release(None).statement
+
+
+def fill(ledger):
+    """Release until the budget is spent, and return how often that was possible."""
+    for count in range(100):
+        try:
+            ledger.add(ONE)
+        except ParamError as error:
+            assert "budget" in str(error)
+            return count
+    raise AssertionError("the budget is never spent")
+
+
+@pytest.fixture(scope="module")
+def most():
+    return fill(private.Ledger(1.0, 1e-5))
+
+
+@pytest.fixture(params=["memory", "file"])
+def ledger(request, tmp_path):
+    path = tmp_path / "ledger.jsonl" if request.param == "file" else None
+    return private.Ledger(epsilon=1.0, delta=1e-5, path=path)
+
+
+def test_releases_add_up_and_are_refused(ledger, most):
+    assert ledger.spent == 0.0
+    release(ledger)
+    before = ledger.spent
+    assert 0.0 < before < 1e-5
+    assert fill(ledger) == most - 1 and most >= 2
+    assert len(ledger.statements) == most and before < ledger.spent <= 1e-5
+    total = gaussian_delta(math.hypot(*[statement.eta for statement in ledger.statements]), 1.0)
+    assert ledger.spent == pytest.approx(total)
+
+
+def test_the_exact_budget_is_enough_for_one_release(ledger):
+    release(ledger, epsilon=1.0, delta=1e-5)
+    with pytest.raises(ParamError, match="budget"):
+        release(ledger)
+
+
+def test_losses_for_other_neighbours_do_not_add_up(ledger):
+    release(ledger)
+    with pytest.raises(ParamError, match="do not add up"):
+        release(ledger, neighbours="add-remove")
+    assert len(ledger.statements) == 1
+
+
+def test_only_statements_that_hold_are_entered(ledger):
+    data = json.loads(json.dumps(dict(ONE.data)))
+    for changes in ({"sensitivity_squared": 1}, {"variance": -5}, {"variance": "much"}):
+        with pytest.raises(ParamError, match="does not hold"):
+            ledger.add(private.Statement({**data, **changes}))
+    with private.insecure(1), pytest.raises(ParamError, match="NOT PRIVATE"):
+        release(ledger)
+    assert ledger.statements == ()
+
+
+def test_a_copy_is_the_same_budget(ledger, most):
+    model = PrivateMeanEmbedding(features=FEATURES, ledger=ledger, **HALF)
+    for each in (ledger, copy.copy(ledger), copy.deepcopy(ledger), clone(model).ledger):
+        each.add(ONE)
+        if len(ledger.statements) == most:
+            break
+    assert fill(clone(model).ledger) == most - len(ledger.statements) == 0
+
+
+def test_threads_share_a_budget(ledger, most):
+    def attempt(_):
+        try:
+            ledger.add(ONE)
+        except ParamError:
+            return 0
+        return 1
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(attempt, range(4 * most))) == most
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(ledger.statements) == most
+
+
+def test_without_a_file_a_budget_stays_in_its_process():
+    ledger = private.Ledger(1.0, 1e-5)
+    with pytest.raises(TypeError, match="give it a path"):
+        pickle.dumps(ledger)
+    if not hasattr(os, "fork"):
+        return
+    reader, writer = multiprocessing.Pipe(duplex=False)
+
+    def child():
+        try:
+            release(ledger)
+            writer.send("released")
+        except ParamError as error:
+            writer.send(str(error))
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    process.join()
+    assert "give it a path" in reader.recv()
+
+
+def test_processes_share_a_file(tmp_path, most):
+    ledger = private.Ledger(1.0, 1e-5, tmp_path / "l.jsonl")
+    release(ledger)
+    again = pickle.loads(pickle.dumps(ledger))
+    assert [dict(one.data) for one in again.statements] == [
+        json.loads(json.dumps(dict(one.data))) for one in ledger.statements
+    ]
+    assert fill(again) == most - 1 and fill(ledger) == 0
+
+
+DIES = """
+import os, sys
+import numpy as np
+from sparseopt import private
+from sparseopt.private import release as module
+
+def dies(*args):
+    os._exit(9)
+
+sys.modules["sparseopt.private.release"]._sum = dies
+features = private.FeatureMap([private.Number("x", 0.0, 1.0)], tolerance=1e-2)
+ledger = private.Ledger(1.0, 1e-5, sys.argv[1])
+private.release({"x": [0.5]}, features=features, epsilon=0.5, delta=1e-6, ledger=ledger)
+"""
+
+
+def test_a_crash_wastes_budget_but_hides_no_release(tmp_path, most):
+    path = tmp_path / "l.jsonl"
+    assert subprocess.run([sys.executable, "-c", DIES, str(path)], check=False).returncode == 9
+    ledger = private.Ledger(1.0, 1e-5, path)
+    assert len(ledger.statements) == 1
+    # A line that was not finished: its release waits for the disk, so there was none.
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole.splitlines()[1][:100])
+    assert len(ledger.statements) == 1
+    assert fill(private.Ledger(1.0, 1e-5, path)) == most - 1
+    assert len(ledger.statements) == most
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda lines: ["nonsense"],
+        lambda lines: [lines[0].replace("1e-05", "0.1"), *lines[1:]],
+        lambda lines: [lines[0], lines[1].replace('"sensitivity_squared": ', '"x": 1, "y": ')],
+        lambda lines: [lines[0], "[]"],
+        lambda lines: lines[:1],
+    ],
+)
+def test_a_file_that_was_changed_is_refused(changed, tmp_path):
+    path = tmp_path / "l.jsonl"
+    ledger = private.Ledger(1.0, 1e-5, path)
+    release(ledger)
+    path.write_text("".join(f"{line}\n" for line in changed(path.read_text().splitlines())))
+    with pytest.raises(ParamError, match="no ledger of this budget"):
+        release(ledger)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"epsilon": 0.0}, "budget"),
+        ({"delta": math.nan}, "budget"),
+        ({"epsilon": "1"}, "expected a number"),
+        ({"path": "."}, "cannot be used"),
+    ],
+)
+def test_bad_budgets_are_refused(settings, words):
+    with pytest.raises(ParamError, match=words):
+        private.Ledger(**{"epsilon": 1.0, "delta": 1e-5, **settings})
