@@ -113,7 +113,9 @@ class IncumbentFinder:
             return
         x = found.x
         if self._ranked:
-            low = lower_rank(self.problem, self._conic, x, box, found.bound, self._control)
+            low = lower_rank(
+                self.problem, self._conic, x, box, found.bound, self.value, self._control
+            )
             if low is None:
                 return
             self.offer(low)

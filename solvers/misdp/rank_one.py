@@ -47,6 +47,7 @@ def lower_rank(
     x: Array,
     box: Box,
     bound: float,
+    value: float,
     control: Control,
 ) -> Array | None:
     """Return a point of rank one in the box, cheap if possible; None where none is found.
@@ -61,12 +62,17 @@ def lower_rank(
         Integers fixed.
     bound : float
         Nothing in the box costs less: a point at this value ends the search.
+    value : float
+        Costs of the incumbent; where it is that good, there is no search.
     control : Control
     """
     blocks = _RankedBlocks(problem)
     missed, leading = blocks.leading(x)
     if missed <= RANK_ZERO:
         return x
+    enough = bound + 1e-6 * max(1.0, abs(bound))
+    if value <= enough:
+        return None
     costs = conic.form.costs
     scale = max(float(np.abs(costs).max()), 1e-12)
     random = np.random.default_rng(control.params.seed)
@@ -79,7 +85,7 @@ def lower_rank(
                 best = found
             if control.limit() is not None:
                 return best
-            if best is not None and costs @ best <= bound + 1e-6 * max(1.0, abs(bound)):
+            if best is not None and costs @ best <= enough:
                 return best
         if best is not None:
             return best
