@@ -86,7 +86,8 @@ class WeakDuality:
             parts.append(sp.csr_array(sp.diags_array(weight) @ block.F))
             constants.append(weight * block.F0)
         self._F = sp.csc_array(sp.vstack(parts, format="csc"))
-        self._absolute = abs(self._F)
+        self._adjoint = sp.csr_array(self._F.T)
+        self._absolute_adjoint = abs(self._adjoint)
         self._g = np.concatenate(constants)
         self._rounding = _EPS * (np.diff(self._F.indptr) + 8.0)
         self._exact_left = _EXACT
@@ -194,8 +195,8 @@ class WeakDuality:
 
     def _reduced_costs(self, costs: Array, dual: Array) -> tuple[Array, Array, Array]:
         """Return r, a bound of its rounding errors, and the sums of its absolute terms."""
-        terms = np.abs(costs) + np.abs(dual) @ self._absolute
-        return costs - dual @ self._F, self._rounding * terms, terms
+        terms = np.abs(costs) + self._absolute_adjoint @ np.abs(dual)
+        return costs - self._adjoint @ dual, self._rounding * terms, terms
 
     def _charges(
         self, r: Array, error: Array, terms: Array, lower: Array, upper: Array

@@ -257,10 +257,11 @@ def _definite_forms(linear: sp.csr_array, block: SemidefiniteBlock, n: int) -> l
     counts = np.asarray((abs(linear[:, diagonal]) > 0.0).sum(axis=1)).ravel()
     found = []
     for form in np.flatnonzero(counts == block.size).tolist():
-        row = linear[[form]]
-        at = place[row.indices]
+        here = slice(linear.indptr[form], linear.indptr[form + 1])
+        indices, data = linear.indices[here], linear.data[here]
+        at = place[indices]
         entries = np.zeros(len(columns))
-        entries[at[at >= 0]] = row.data[at >= 0]
+        entries[at[at >= 0]] = data[at >= 0]
         matrix = unpack_symmetric(np.where(i == j, entries, entries / 2.0), block.size)
         values = np.linalg.eigvalsh(matrix)
         error = 8.0 * block.size * _EPS * float(np.abs(values).max())
@@ -268,7 +269,7 @@ def _definite_forms(linear: sp.csr_array, block: SemidefiniteBlock, n: int) -> l
         least = float(min(sign * values[0], sign * values[-1])) - error
         if least > 0.0:
             others = sp.csr_array(
-                (sign * row.data[at < 0], row.indices[at < 0], [0, int((at < 0).sum())]),
+                (sign * data[at < 0], indices[at < 0], [0, int((at < 0).sum())]),
                 shape=(1, n),
             )
             found.append(_Definite(form, sign, least, diagonal, others))
