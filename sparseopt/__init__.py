@@ -1,8 +1,9 @@
 """Sparse statistical optimization: exact engines, interchangeable backends, checked answers."""
 
-from sparseopt.startup import leave_on_ctrl_c, restore
+from sparseopt.startup import defer_numpy_tools, leave_on_ctrl_c, restore
 
 _handler = leave_on_ctrl_c()
+defer_numpy_tools()
 
 import logging  # noqa: E402
 from importlib import import_module  # noqa: E402

@@ -873,6 +873,21 @@ def test_the_version_is_told_without_heavy_imports():
     assert done.returncode == 0, done.stderr
 
 
+def test_numpy_s_tools_are_left_out_until_they_are_asked_for():
+    code = (
+        "import sys; sys.orig_argv = ['python', '-m', 'sparseopt']\n"
+        "import sparseopt, scipy.sparse, numpy\n"
+        "tools = {'numpy.f2py.crackfortran', 'unittest'} & set(sys.modules)\n"
+        "assert not tools, tools\n"
+        "numpy.testing.assert_array_equal([1.0], [1.0])\n"
+        "assert 'unittest' in sys.modules and callable(numpy.f2py.get_include)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a process cannot press Ctrl-C for itself there")
 @pytest.mark.parametrize("module", ["numpy", "click"])
 @pytest.mark.parametrize("way", ["script", "module"])
