@@ -14,11 +14,12 @@ from typing import Protocol
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.twosample.statistics.linear import blocks
 from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 
-_CHUNK = 1 << 23
-"""Numbers that the permutations of one product may take."""
+_CHUNK = 1 << 24
+"""Numbers that the orders of one pass may take."""
+_ROWS = 512
+"""Rows of a Gram matrix that are held."""
 _ROUNDING = 1e-12
 """A permutation whose value is smaller by rounding only counts as equal."""
 
@@ -105,14 +106,17 @@ class KernelStatistic:
         """Return the squared MMD of each order, in one pass over half of the kernel's values."""
         N, marks = self.size, _marks(orders, self.n)
         xx, sums, diagonal = np.zeros(len(orders)), np.zeros(N), np.empty(N)
-        for rows in blocks(N, N):
-            K = self.samples.gram(self.z, self.pooled[rows], self.pooled[rows.start :])
-            count, here, later = len(K), marks[:, rows], marks[:, rows.start + len(K) :]
-            own, rest = K[:, :count], K[:, count:]
+        for begin in range(0, N, _ROWS):
+            rows = slice(begin, min(begin + _ROWS, N))
+            K = self.samples.gram(self.z, self.pooled[rows], self.pooled[begin:])
+            own, rest = K[:, : len(K)], K[:, len(K) :]
             diagonal[rows] = np.diagonal(own)
             sums[rows] += K.sum(axis=1)
-            sums[rows.start + count :] += rest.sum(axis=0)
-            xx += np.einsum("bi,bi->b", here @ own + 2.0 * (later @ rest.T), here)
+            sums[rows.stop :] += rest.sum(axis=0)
+            own *= 0.5
+            product = marks[:, begin:] @ K.T
+            product *= marks[:, rows]
+            xx += 2.0 * product.sum(axis=1)
         matched = self.samples.matched(self.z, self.pooled, orders, self.n)
         return _squared_mmd(marks, self.n, xx, sums, diagonal, matched)
 
@@ -218,7 +222,7 @@ def permutation_test(
         B, at least 1.
     rng : numpy Generator
     """
-    pooled = np.arange(statistic.size)
+    pooled = np.arange(statistic.size, dtype=np.int32)
     step = max(1, _CHUNK // statistic.size)
     found = []
     for begin in range(0, permutations, step):

@@ -148,6 +148,20 @@ def test_the_median_of_squares_is_found_without_holding_them(digits, monkeypatch
         assert both.bandwidth[0] == pytest.approx(median, rel=1e-9)
 
 
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+def test_the_median_of_squares_is_found_in_one_pass_or_two(shift, monkeypatch):
+    statistics = "sparseopt.problems.twosample.statistics.two_samples"
+    monkeypatch.setattr(f"{statistics}._PILOT", 20)
+    monkeypatch.setattr(f"{statistics}._TILE", 16)
+    rng = np.random.default_rng(0)
+    # with a shift the pilot sees nothing but observations that are far from the others
+    pooled = rng.normal(size=(90, 3))
+    pooled[:: -(-90 // 20)] += shift
+    found = TwoSample.of(pooled[:40], pooled[40:], "gaussian", dense=True).bandwidth[0]
+    squares = np.sum((pooled[:, None] - pooled) ** 2, axis=2)
+    assert found == pytest.approx(np.median(squares), rel=1e-9)
+
+
 @pytest.mark.parametrize("digits", [0, 1, 12])
 def test_the_median_of_many_distances(digits):
     rng = np.random.default_rng(digits)

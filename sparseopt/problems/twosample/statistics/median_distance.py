@@ -65,11 +65,16 @@ def median_distance(x: Array, y: Array, *, nonzero: bool = False) -> float:
     return float(distances[at].mean())
 
 
-def ranked(parts: Callable[[], Iterable[Array]], ranks: list[int]) -> list[float]:
+def ranked(
+    parts: Callable[[], Iterable[Array]],
+    ranks: list[int],
+    likely: tuple[float, float] = (0.0, np.inf),
+) -> list[float]:
     """Return order statistics of nonnegative numbers that come in parts, without holding them all.
 
     The first bits of a number, its exponent and 8 of its fraction, are counted in one pass; the
-    numbers that share those of the ranks are sorted after a second one.
+    numbers that share those of the ranks are sorted after a second one. One pass is enough where
+    one knows about where they are.
 
     Parameters
     ----------
@@ -77,11 +82,23 @@ def ranked(parts: Callable[[], Iterable[Array]], ranks: list[int]) -> list[float
         Yields the arrays, the same each time.
     ranks : list of int
         Increasing, from 0.
+    likely : (float, float), optional
+        A range that probably has them, and few others.
 
     Returns
     -------
     list of float
     """
+    if likely != (0.0, np.inf):
+        low, high = likely
+        below, kept = 0, []
+        for part in parts():
+            under = part < low
+            below += int(np.count_nonzero(under))
+            kept.append(part[~under & (part <= high)])
+        if below <= ranks[0] and ranks[-1] < below + sum(map(len, kept)):
+            places = [rank - below for rank in ranks]
+            return [float(x) for x in np.partition(np.concatenate(kept), places)[places]]
     counts = np.zeros(1 << (64 - _BITS), dtype=np.int64)
     for part in parts():
         counts += np.bincount(part.view(np.int64) >> _BITS, minlength=len(counts))

@@ -44,6 +44,10 @@ _FEWEST = 4
 _NEAR = 64.0
 """Halves of squared distances from the centre, in bandwidths, up to which differences of squares
 lose no more than the Gaussian kernel's last 2 of 16 digits."""
+_TILE = 256
+"""Rows and columns of a matrix that several operations pass over while it is in the cache."""
+_PILOT, _LIKELY = 2048, 0.04
+"""Observations whose distances show about where the median of all is, to this part of them."""
 _SMALLEST, _LARGEST = 1e-100, 1e100
 """Between these the squares of distances neither vanish nor overflow."""
 
@@ -198,10 +202,14 @@ class TwoSample:
             a, b = (u[:, S] - centre) * scale, (v[:, S] - centre) * scale
             left, right = (0.5 * (part**2).sum(axis=1) for part in (a, b))
             near = max(left.max(), right.max()) <= _NEAR
+        if self.kernel == "gaussian" and near:
+            for rows, columns in _tiles(len(u), len(v)):
+                half = np.matmul(a[rows], b[columns].T)
+                half -= left[rows, None]
+                half -= right[columns]
+                np.exp(np.minimum(half, 0.0, out=half), out=K[rows, columns])
+            return K
         for rows in blocks(len(u), len(v)):
-            if self.kernel == "gaussian" and near:
-                K[rows] = np.exp(np.minimum(a[rows] @ b.T - left[rows, None] - right, 0.0))
-                continue
             total = np.zeros_like(K[rows])
             for s in S:
                 term = np.subtract.outer(u[rows, s], v[:, s])
@@ -239,17 +247,17 @@ class TwoSample:
         """
         if 2 * n != len(pooled) or isinstance(self.kernel, UserKernel):
             return np.zeros(len(orders))
+        used = np.flatnonzero(z)
+        if self.kernel == "gaussian":
+            scaled = pooled[:, used] * (z[used] / np.sqrt(2.0 * self.bandwidth[used]))
+            apart = (scaled[order[:n]] - scaled[order[n:]] for order in orders)
+            return np.array([np.exp(-np.einsum("is,is->i", d, d)).sum() for d in apart])
         K = np.zeros((len(orders), n))
-        for s in np.flatnonzero(z):
+        for s in used:
             column = pooled[:, s]
             square = (column[orders[:, :n]] - column[orders[:, n:]]) ** 2
-            if self.kernel == "gaussian":
-                K += square * (z[s] ** 2 / (-2.0 * self.bandwidth[s]))
-            else:
-                K += z[s] * np.exp(square / (-2.0 * self.bandwidth[s]))
-        if self.kernel == "linear":
-            return np.asarray(K.sum(axis=1))
-        return np.asarray((np.exp(K) if self.kernel == "gaussian" else (K + self.c) ** 2).sum(1))
+            K += z[s] * np.exp(square / (-2.0 * self.bandwidth[s]))
+        return np.asarray((K if self.kernel == "linear" else (K + self.c) ** 2).sum(axis=1))
 
     def features(self, z: Array, u: Array) -> tuple[Array, Array] | None:
         r"""Return features of the linear kernel and their weights, :math:`K = \Phi W \Phi'`.
@@ -333,27 +341,54 @@ def _column_medians(x: Array, y: Array) -> Array:
 def _spread(x: Array, y: Array, dense: bool) -> float:
     """Return how large a squared distance is: with weights of 1 if dense, else of norm 1."""
     if dense:
-        return _median_square(x, y)
+        return _median_square(x)
     medians = _column_medians(x, y)
     return float(np.median(medians[medians > 0.0])) if medians.any() else 1.0
 
 
-def _median_square(x: Array, y: Array) -> float:
-    """Return the median of the squared distances between observations of x and y."""
-    norms = (y**2).sum(axis=1)
+def _tiles(rows: int, columns: int) -> Iterator[tuple[slice, slice]]:
+    """Cut a matrix into tiles."""
+    for i in range(0, rows, _TILE):
+        for j in range(0, columns, _TILE):
+            yield slice(i, min(i + _TILE, rows)), slice(j, min(j + _TILE, columns))
+
+
+def _median_square(u: Array) -> float:
+    """Return the median squared distance of all pairs of observations, each with itself, too.
+
+    Where it is 0, that of the pairs that differ.
+    """
+    N, squared = len(u), (u**2).sum(axis=1)
 
     def squares() -> Iterator[Array]:
-        for rows in blocks(len(x), len(y)):
-            found = (x[rows] ** 2).sum(axis=1)[:, None] + norms - 2.0 * (x[rows] @ y.T)
-            yield np.maximum(found, 0.0).ravel()
+        """Yield the distances of each observation to later ones, which stand for both orders."""
+        for rows, columns in _tiles(N, N):
+            if columns.stop <= rows.start:
+                continue
+            found = u[rows] @ (-2.0 * u[columns].T)
+            found += squared[columns]
+            found += squared[rows, None]
+            np.maximum(found, 0.0, out=found)
+            if columns.start < rows.stop:
+                later = np.arange(N)[columns] > np.arange(N)[rows, None]
+                found = np.where(later, found, np.inf)
+            yield found.ravel()
 
-    zeros = sum(int((part == 0.0).sum()) for part in squares())
-    pairs = len(x) * len(y)
+    likely = (0.0, np.inf)
+    if N > _PILOT:
+        few = u[:: -(-N // _PILOT)]
+        lengths = (few**2).sum(axis=1)
+        found = (lengths[:, None] + lengths - 2.0 * (few @ few.T)).ravel()
+        places = [int((0.5 + side * _LIKELY) * len(found)) for side in (-1, 1)]
+        likely = tuple(np.maximum(np.partition(found, places)[places], 0.0))
+    pairs = N * N
+    ranks = [(middle - N) // 2 for middle in ((pairs - 1) // 2, pairs // 2)]
+    median = float(np.mean(ranked(squares, ranks, likely)))
+    if median > 0.0:
+        return median
+    zeros = N + 2 * sum(int((part == 0.0).sum()) for part in squares())
     if zeros == pairs:
         return 1.0
-    # The median of all, or of what is not 0.
-    if (pairs - 1) // 2 < zeros <= pairs // 2:
-        return ranked(squares, [pairs // 2])[0] / 2.0
-    skipped = zeros if pairs // 2 < zeros else 0
-    middle = [skipped + (pairs - skipped - 1) // 2, skipped + (pairs - skipped) // 2]
-    return float(np.mean(ranked(squares, middle)))
+    left = pairs - zeros
+    ranks = [(zeros + middle - N) // 2 for middle in ((left - 1) // 2, left // 2)]
+    return float(np.mean(ranked(squares, ranks)))
