@@ -14,6 +14,19 @@ from sparseopt.problems.parametric.maps import DenseMap
 __all__ = ["ScaledProgram"]
 
 
+_SHARED = 2**23
+"""Entries from which on a matrix is not copied: compiled loops take it, which do not change it."""
+
+
+class _Memory:
+    """The memory of an array, of which numpy makes one that is not marked as read-only."""
+
+    def __init__(self, array: Array) -> None:
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+        self._owner = array
+
+
 @dataclass(frozen=True, eq=False)
 class ScaledProgram:
     r"""The program in the scaled variables theta / column and rows r * row.
@@ -72,16 +85,21 @@ class ScaledProgram:
         return block
 
     def whole(self) -> Array:
-        """Return the scaled A, dense and an array of its own."""
+        """Return the scaled A, dense and not to be changed: a large one may be the problem's own.
+
+        Compiled loops take it as an array that could be changed, as any other.
+        """
         entries = self.A.as_array()
+        factors = [factor for factor in (self.row[:, None], self.column) if (factor != 1.0).any()]
         matrix: Array
-        if isinstance(entries, np.ndarray):
+        if not isinstance(entries, np.ndarray):
+            matrix = entries.toarray()
+        elif factors or not entries.flags.c_contiguous or entries.size < _SHARED:
             matrix = np.array(entries, order="C")
         else:
-            matrix = entries.toarray()
-        for factor in (self.row[:, None], self.column):
-            if (factor != 1.0).any():
-                matrix *= factor
+            return np.asarray(_Memory(entries))
+        for factor in factors:
+            matrix *= factor
         return matrix
 
     def times(self, columns: Array, v: Array) -> Array:

@@ -12,7 +12,6 @@ Each column is proven by itself, as the path of its own problem (:mod:`.segments
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -148,7 +147,7 @@ def _verify_paths(
     tables = CodeTables(Pieces.concatenate(common.phi, common.psi))
     for i, (column, part) in enumerate(zip(result.path.columns, parts, strict=True)):
         inner = Findings()
-        own = replace(common, psi=replace(common.psi, kink=row_kinks[i]))
+        own = common.with_row_kinks(row_kinks[i])
         of_column = _of_column(result, column)
         verify_segments(one, own, of_column, part, inner, matrix, doubtful_end, tables)
         findings.adopt(inner, f"column {i}")

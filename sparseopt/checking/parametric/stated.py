@@ -37,6 +37,7 @@ from sparseopt.checking.parametric.stated_loops import (
     SUMS,
     TERMS,
     VALUE,
+    at_rest,
     condition_numbers,
     examine,
 )
@@ -130,14 +131,11 @@ class _Side:
         wanted = slice(None) if len(coordinates) == self._rows.length else place >= 0
         return self._spread(wanted, place[wanted], len(coordinates))
 
-    def part(self, part: slice) -> Array:
-        """Return those of a range of coordinates."""
-        width = part.stop - part.start
-        if width == self._rows.length:
-            return self._spread(slice(None), self._at, width)
+    def part(self, part: slice, place: Array, count: int) -> Array:
+        """Return those of a range of coordinates, at the places of these, shape (2, q, count)."""
         order, ordered = self._sorted
         wanted = order[slice(*np.searchsorted(ordered, (part.start, part.stop)))]
-        return self._spread(wanted, self._at[wanted] - part.start, width)
+        return self._spread(wanted, place[self._at[wanted]], count)
 
     @cached_property
     def _sorted(self) -> tuple[Array, Array]:
@@ -253,9 +251,10 @@ class _Chunk:
         largest = np.abs(nu[0]) + self.finite_length[:, None] * np.abs(nu[1])
         alpha, beta = A.quick_factors(self.nu.used, largest)
         error = multipliers.error(largest)
-        changes = self.ptr, self.changed, self.to
+        rounding = (error[:, None] * alpha).max(axis=0)
         range_ = np.stack([self.low, self.length])
         count = len(self.low)
+        place = np.full(p + m, -1)
         for own, offset, length, stated, product, part, others in (
             (
                 0,
@@ -276,35 +275,54 @@ class _Chunk:
                 np.abs(self.theta.of(self.columns)),
             ),
         ):
+            idle = self.local[offset : offset + length] < 0
+            idle[stated.used] = False
             width = max(_LEAST, _CELLS // count)
             for begin in range(0, length, width):
                 here = slice(begin, min(begin + width, length))
                 whole = slice(offset + here.start, offset + here.stop)
-                pairs = stated.part(here), product(here).reshape(2, count, -1)
-                x = np.concatenate(pairs[:: 1 - 2 * own])
-                outer, quick = np.empty((0, 6)), np.empty((0, 0))
+                computed = product(here).reshape(2, count, -1)
+                margin, rest = np.zeros(computed.shape[2]), idle[here]
                 if own == 0:
-                    outer, quick = slopes[here], alpha @ beta[:, here]
+                    slope = self._largest_slopes(slopes[here])
+                    margin = rounding @ beta[:, here] + error.max() * slope
+                    rest &= (slopes[here, 4] == 0.0) & (slopes[here, 5] == 0.0)
                     at = np.flatnonzero(np.isin(multipliers.unpriced, range(here.start, here.stop)))
                     places = multipliers.unpriced[at] - begin
-                    noise = error[:, None] * quick[:, places]
-                    charges[0][:, at] = np.abs(x[2][:, places]) + noise
-                    top = x[2][:, places] + self.finite_length[:, None] * x[3][:, places]
-                    charges[1][:, at] = np.abs(top) + noise
+                    noise = error[:, None] * (alpha @ beta[:, multipliers.unpriced[at]])
+                    bottom, rate = computed[:, :, places]
+                    charges[0][:, at] = np.abs(bottom) + noise
+                    charges[1][:, at] = np.abs(bottom + self.finite_length[:, None] * rate) + noise
+                slots = self.tables.start[whole] + self.before[whole]
+                at_rest(own, slots, self.tables.lines, range_, computed, margin, rest)
+                busy = np.flatnonzero(~rest)
+                outer, quick = np.empty((0, 6)), np.empty((0, 0))
+                if own == 0:
+                    outer, quick = slopes[begin + busy], alpha @ beta[:, begin + busy]
+                coordinates = whole.start + busy
+                place[coordinates] = np.arange(len(busy))
+                pairs = stated.part(here, place[offset:], len(busy)), computed[:, :, busy]
                 examine(
-                    whole.start,
                     own,
-                    self.before[whole].copy(),
-                    self.tables.start[whole],
-                    changes,
+                    self.before[coordinates],
+                    self.tables.start[coordinates],
+                    (self.ptr, place[self.changed], self.to),
                     self.tables.lines,
                     range_,
-                    x,
+                    np.concatenate(pairs[:: 1 - 2 * own]),
                     part,
-                    self.local[whole],
+                    self.local[coordinates],
                     others,
                     outer,
                     quick,
                     error,
                     sums,
                 )
+                place[coordinates] = -1
+
+    def _largest_slopes(self, slopes: Array) -> Array:
+        """Return bounds of the smaller outer slope in all segments; 0 where both are infinite."""
+        top = float((self.low + self.finite_length).max())
+        sizes = np.abs(slopes[:, 0:4:2]) + top * np.abs(slopes[:, 1:4:2])
+        largest = sizes.min(axis=1)
+        return np.where(np.isfinite(largest), largest, 0.0)

@@ -23,6 +23,7 @@ __all__ = [
     "SUMS",
     "TERMS",
     "VALUE",
+    "at_rest",
     "condition_numbers",
     "examine",
 ]
@@ -245,8 +246,87 @@ def _product_terms(part: Array, sizes: Array, s: int, row: int, lam: float) -> f
 
 
 @_loop
+def at_rest(
+    own: int,
+    slots: Array,
+    lines: Array,
+    range_: Array,
+    product: Array,
+    margin: Array,
+    rest: Array,
+) -> None:
+    r"""Find coordinates of a block that contribute nothing, and violate nothing.
+
+    Their stated numbers are zero, and have to be; the products lie within their limits at both ends
+    of all segments. Most coordinates of a sparse path are so.
+
+    Parameters
+    ----------
+    own : int
+        0 where z is stated and v a product (variables), 1 for rows.
+    slots : int array of shape (w,)
+        Where they are in `lines`, in all segments.
+    lines, range_ : arrays
+        As for :func:`examine`.
+    product : array of shape (2, q, w)
+        The products and their rates.
+    margin : array of shape (w,)
+        How far these have to be from their limits.
+    rest : bool array of shape (w,), changed
+        Of which coordinates nothing is stated and no code changes; then of which it is shown.
+    """
+    width = len(slots)
+    limits = np.empty((4, width))
+    for i in range(width):
+        at = slots[i]
+        moves = lines[at, 11] != 0.0
+        for k in range(4):
+            moves |= lines[at, 4 * own + k] != 0.0
+            limits[k, i] = lines[at, 4 - 4 * own + k]
+        if moves:
+            rest[i] = False
+    for s in range(range_.shape[1]):
+        lam, step = range_[0, s], range_[1, s]
+        endless = step == math.inf
+        if endless:
+            step = 1.0
+        for i in range(width):
+            value, rate = product[0, s, i], product[1, s, i]
+            rise, fall = limits[1, i] - rate, rate - limits[3, i]
+            under = limits[0, i] + lam * limits[1, i] - value + margin[i]
+            over = value - limits[2, i] - lam * limits[3, i] + margin[i]
+            rest[i] &= (under <= 0.0) & (over <= 0.0)
+            if endless:
+                rest[i] &= (rise <= 0.0) & (fall <= 0.0)
+            else:
+                rest[i] &= (under + step * rise <= 0.0) & (over + step * fall <= 0.0)
+
+
+@at_rest.in_numpy
+def _at_rest_arrays(
+    own: int,
+    slots: Array,
+    lines: Array,
+    range_: Array,
+    product: Array,
+    margin: Array,
+    rest: Array,
+) -> None:
+    rest &= (lines[slots, 11] == 0.0) & (lines[slots, 4 * own : 4 * own + 4] == 0.0).all(axis=1)
+    low, low_rate, high, high_rate = lines[slots, 4 - 4 * own : 8 - 4 * own].T
+    lam, step = range_[0][:, None], range_[1][:, None]
+    value, rate = product
+    under = low + lam * low_rate - value + margin
+    over = value - high - lam * high_rate + margin
+    endless = np.isinf(step)
+    step = np.where(endless, 0.0, step)
+    for amount, rise in ((under, low_rate - rate), (over, rate - high_rate)):
+        rest &= ((amount <= 0.0) & (amount + step * rise <= 0.0)).all(axis=0)
+        rest &= (~endless | (rise <= 0.0)).all(axis=0)
+
+
+@_loop
 def examine(
-    first: int,
     own: int,
     codes: Array,
     start: Array,
@@ -272,8 +352,6 @@ def examine(
 
     Parameters
     ----------
-    first : int
-        The block's first coordinate.
     own : int
         0 where z is stated and v a product (variables), 1 for rows.
     codes : int array of shape (w,), changed
@@ -281,7 +359,8 @@ def examine(
     start : int array of shape (w,)
         Slot of code 0.
     changes : int arrays of shapes (q + 1,), (c,) and (c,)
-        ``ptr``, and the coordinates of the changes before each segment, with their new codes.
+        ``ptr``, and the places of the changes before each segment, with their new codes; a place
+        is -1 outside the block.
     lines : array of shape (slots, 12)
         z_low, z_high, v_low and v_high, constants and rates; e as a quadratic in lam; and whether
         the slot contributes to the objective.
@@ -309,8 +388,8 @@ def examine(
     width = len(codes)
     for s in range(len(error)):
         for k in range(ptr[s], ptr[s + 1]):
-            if first <= changed[k] < first + width:
-                codes[changed[k] - first] = to[k]
+            if changed[k] >= 0:
+                codes[changed[k]] = to[k]
         lam, step = range_[0, s], range_[1, s]
         endless = step == math.inf
         if endless:
@@ -404,7 +483,6 @@ def examine(
 
 @examine.in_numpy
 def _examine_arrays(
-    first: int,
     own: int,
     codes: Array,
     start: Array,
@@ -422,10 +500,9 @@ def _examine_arrays(
 ) -> None:
     ptr, changed, to = changes
     block = np.empty((len(error), len(codes)), np.int64)
-    inside = (changed >= first) & (changed < first + len(codes))
     for s in range(len(error)):
-        here = np.flatnonzero(inside[ptr[s] : ptr[s + 1]]) + ptr[s]
-        codes[changed[here] - first] = to[here]
+        here = np.flatnonzero(changed[ptr[s] : ptr[s + 1]] >= 0) + ptr[s]
+        codes[changed[here]] = to[here]
         block[s] = codes
     at = start + block
     lam, step = range_[0][:, None], range_[1][:, None]

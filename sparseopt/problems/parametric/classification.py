@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -133,7 +134,7 @@ class LPD(ConstrainedL1):
     def coefficient_names(self) -> list[str]:
         return column_names(self.names, len(self.S))
 
-    @property
+    @cached_property
     def matrix_map(self) -> SymmetricMap:
         """The matrix S."""
         return SymmetricMap(self.S)

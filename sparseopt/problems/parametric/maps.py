@@ -194,10 +194,15 @@ class SymmetricMap(DenseMap):
         return self.rows_transpose_times_by_part(columns, v)
 
     def scales(self) -> tuple[Array, Array]:
+        factor = self._factor.copy()
+        return factor, factor
+
+    @cached_property
+    def _factor(self) -> Array:
         factor = np.ones(self.shape[0])
         for _ in range(2):
             factor = factor * _power_of_two(np.sqrt(factor * self._largest(1, factor)))
-        return factor, factor
+        return factor
 
 
 class SparseMap(LinearMap):

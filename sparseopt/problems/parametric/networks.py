@@ -182,11 +182,15 @@ class CLIME(ConstrainedL1, ColumnwiseProblem):
 
     @cached_property
     def _any_column(self) -> LPD:
-        """A column's problem; to check S again for each of them would take as long as the rest."""
+        """A column's problem; to check S for each of them would take as long as the rest."""
         return LPD(self.S, self._units(1)[0], self.weights, self.row_weights, self.names)
 
     def part(self, columns: Sequence[int] | Array) -> Self:
-        return self.with_changes(only=self._chosen[as_choice("columns", columns, self.columns)])
+        chosen = self._chosen[as_choice("columns", columns, self.columns)]
+        _ = self._any_column.matrix_map  # to be shared: nothing of S is looked at again
+        part = copy(self)
+        part._set("only", chosen)
+        return part
 
     def row_kinks(self) -> Array:
         return np.repeat(self._units(self.columns), 2, axis=1)
@@ -200,7 +204,7 @@ class CLIME(ConstrainedL1, ColumnwiseProblem):
     @property
     def matrix_map(self) -> RepeatedMap:
         """The matrix S, once for each column along the diagonal."""
-        return RepeatedMap(SymmetricMap(self.S), self.columns)
+        return RepeatedMap(self._any_column.matrix_map, self.columns)
 
     @property
     def center(self) -> Array:

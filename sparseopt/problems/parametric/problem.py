@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -158,6 +159,12 @@ class PiecewiseLinearProgram(ParametricProblem):
 
     def canonical(self) -> PiecewiseLinearProgram:
         return self
+
+    def with_row_kinks(self, kink: Array) -> PiecewiseLinearProgram:
+        """Return the program with other constants of the rows' kinks, of which none is checked."""
+        other = copy(self)
+        other._set("psi", replace(self.psi, kink=kink))
+        return other
 
     def value(self, theta: Array, lam: float) -> float:
         """Return P's objective at theta; violated bounds are not charged (see residuals)."""

@@ -9,7 +9,7 @@ from segment_attacks import forgeries, steep_rates
 
 from sparseopt import check, generators, solve
 from sparseopt.checking.parametric import segments, stated
-from sparseopt.checking.parametric.stated_loops import condition_numbers, examine
+from sparseopt.checking.parametric.stated_loops import at_rest, condition_numbers, examine
 from sparseopt.checking.parametric.tables import CodeTables
 from sparseopt.compiling.kernel import override
 from sparseopt.compiling.mode import Mode
@@ -76,6 +76,63 @@ def test_the_loops_and_their_array_form_agree(name, monkeypatch):
     monkeypatch.setattr(stated, "_CELLS", 64 * 40)
     assert check(problem, result).verdict is Verdict.VERIFIED
     assert calls
+
+
+@pytest.mark.parametrize(("name", "sizes"), [("dantzig-4.1", {"n": 40, "d": 60}), ("clime", {})])
+def test_coordinates_at_rest_change_nothing(name, sizes, monkeypatch):
+    problem = generators.generate(name, seed=1, **sizes or {"d": 30})
+    result = solve(problem, max_nonzeros=4, check=False)
+    found = []
+
+    def both(*arguments):
+        *given, rest = arguments
+        by_arrays = rest.copy()
+        with override(Mode.NEVER):
+            at_rest(*given, by_arrays)
+        with override(Mode.NOW):
+            at_rest(*given, rest)
+        np.testing.assert_array_equal(by_arrays, rest)
+        found.append(int(rest.sum()))
+
+    def none(*arguments):
+        arguments[-1][:] = False
+
+    monkeypatch.setattr(stated, "at_rest", both)
+    quick = check(problem, result)
+    assert sum(found) > 0
+    monkeypatch.setattr(stated, "at_rest", none)
+    whole = check(problem, result)
+    assert (quick.verdict, quick.messages) == (whole.verdict, whole.messages)
+    assert quick.residuals == whole.residuals
+
+
+@pytest.mark.parametrize("own", [0, 1])
+def test_a_coordinate_that_leaves_its_limits_is_not_at_rest(own):
+    lines = np.zeros((1, 12))
+    other = 4 - 4 * own
+    lines[0, other : other + 4] = -1.0, -0.1, 1.0, 0.1
+    ranges = np.array([[2.0, 1.0], [1.0, 1.0]])
+
+    def at(values, rates, lines=lines, margin=0.0, ranges=ranges):
+        rest = np.ones(1, dtype=bool)
+        product = np.array([values, rates])[:, :, None]
+        at_rest(own, np.zeros(1, np.int64), lines, ranges, product, np.array([margin]), rest)
+        return bool(rest[0])
+
+    for mode in (Mode.NOW, Mode.NEVER):
+        with override(mode):
+            assert at([1.0, -1.0], [0.0, 0.0])
+            assert not at([1.0, -1.0], [0.0, 0.0], margin=0.2)
+            assert not at([1.3, 0.0], [0.0, 0.0])  # at a lower end
+            assert not at([0.0, -1.1], [0.0, -0.2])  # at an upper end
+            assert not at([0.0, np.nan], [0.0, 0.0])
+            endless = np.array([[2.0, 1.0], [np.inf, 1.0]])
+            assert at([0.0, 0.0], [0.1, 0.0], ranges=endless)
+            assert not at([0.0, 0.0], [0.2, 0.0], ranges=endless)
+            for place in (4 * own, 4 * own + 3, 11):
+                moved = lines.copy()
+                moved[0, place] = 1.0
+                assert not at([0.0, 0.0], [0.0, 0.0], lines=moved)
 
 
 @pytest.mark.parametrize("part", ["theta", "nu"])
