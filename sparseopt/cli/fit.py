@@ -2,58 +2,87 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from sparseopt.cli.exits import ExitCode
+from sparseopt.cli.fitted import draw, facts_of, print_fitted, shown_of
 from sparseopt.cli.outputs import check_target, print_json, stdout_kept_clean
 from sparseopt.cli.progress import ProgressLine
 from sparseopt.cli.raw_table import read_raw
+from sparseopt.cli.settings import settings_option
 from sparseopt.errors import BackendUnavailable, ParamError
 
 _FILE = click.Path(path_type=Path)
-_MODELS = {
-    "dantzig": "DantzigSelector",
-    "lad": "LADLasso",
-    "quantile": "QuantileLasso",
-    "basis-pursuit": "BasisPursuit",
-    "svm": "L1SVC",
-}
 _RULES = ("cv", "1se", "ebic", "bic", "aic", "theory", "least")
 
 
+@dataclass(frozen=True)
+class _Model:
+    """An estimator by name; what its target holds, None without one; what there is of it."""
+
+    estimator: str
+    target: Literal["numbers", "classes"] | None = None
+    result: bool = True
+    picture: bool = True
+
+
+_MODELS = {
+    "dantzig": _Model("DantzigSelector", "numbers"),
+    "lad": _Model("LADLasso", "numbers"),
+    "quantile": _Model("QuantileLasso", "numbers"),
+    "basis-pursuit": _Model("BasisPursuit", "numbers"),
+    "best-subset": _Model("BestSubset", "numbers"),
+    "sparse-regression": _Model("SparseRegression", "numbers", picture=False),
+    "svm": _Model("L1SVC", "classes"),
+    "lda": _Model("SparseLDA", "classes"),
+    "differential-network": _Model("DifferentialNetwork", "classes"),
+    "clime": _Model("CLIME"),
+    "gaussian-graph": _Model("GaussianGraphL0"),
+    "ising-graph": _Model("IsingGraphL0"),
+    "neighbourhoods": _Model("NeighbourhoodGraph", result=False),
+    "sparse-pca": _Model("SparsePCA", result=False),
+    "robust-subspace": _Model("RobustSubspace"),
+    "sufficient-subspace": _Model("SufficientSubspace", "numbers"),
+}
+
+
 @click.command(short_help="Fit a sparse model to a table.")
-@click.argument("model", type=click.Choice(list(_MODELS)))
+@click.argument("model", type=click.Choice(list(_MODELS)), metavar="MODEL")
 @click.argument("table", type=_FILE)
-@click.option("--target", required=True, metavar="NAME", help="The column that is explained.")
+@click.option("--target", metavar="NAME", help="The column that is explained, or the classes.")
 @click.option("--drop", multiple=True, metavar="NAMES", help="Columns to leave out.")
 @click.option("--indicators", multiple=True, metavar="NAMES", help="Text columns to make 0/1.")
 @click.option("--skip-missing", is_flag=True, help="Leave rows with missing values out.")
-@click.option("--by", type=click.Choice(_RULES), help="Rule that chooses lam [the model's own].")
+@click.option(
+    "--by", "rule", type=click.Choice(_RULES), help="Rule that chooses [the model's own]."
+)
 @click.option("--lam", type=float, metavar="X", help="This lam, instead of a rule.")
 @click.option("--quantile", type=float, metavar="TAU", help="Level of quantile [0.5].")
-@click.option("--folds", type=int, metavar="N", help="Folds of the cross-validation [5].")
+@click.option("--folds", "cv", type=int, metavar="N", help="Folds of the cross-validation [5].")
 @click.option("--no-intercept", is_flag=True, help="Fit no intercept.")
 @click.option("--no-standardize", is_flag=True, help="Penalise coefficients as they are.")
-@click.option("--positive", is_flag=True, help="No negative coefficients.")
-@click.option("--refit", is_flag=True, help="Fit the chosen coefficients anew, unpenalised.")
+@click.option("--positive", is_flag=True, default=None, help="No negative coefficients.")
+@click.option("--refit", is_flag=True, default=None, help="Fit the chosen ones anew, unpenalised.")
+@settings_option("Another parameter of the estimator, such as n_components; may be repeated.")
 @click.option("--backend", metavar="NAME", default="auto", show_default=True, help="Who solves it.")
-@click.option("--time-limit", type=float, metavar="S", help="Seconds for the path.")
-@click.option("-o", "output", type=_FILE, metavar="FILE.json", help="Save the path.")
+@click.option("--time-limit", type=float, metavar="S", help="Seconds for the solve.")
+@click.option("-o", "output", type=_FILE, metavar="FILE.json", help="Save the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("--plot", type=_FILE, metavar="FILE.png", help="Draw the path; .html: a slider.")
+@click.option("--plot", type=_FILE, metavar="FILE.png", help="Draw it; .html: a slider over lam.")
 def fit(
     model: str,
     table: Path,
-    target: str,
+    target: str | None,
     drop: tuple[str, ...],
     indicators: tuple[str, ...],
     skip_missing: bool,
-    quantile: float | None,
     no_intercept: bool,
     no_standardize: bool,
+    settings: dict[str, str],
     output: Path | None,
     as_json: bool,
     plot: Path | None,
@@ -61,22 +90,30 @@ def fit(
 ) -> ExitCode:
     """Fit MODEL to TABLE, a .csv, .tsv, .txt or .parquet file with the names of its columns.
 
-    All columns but the target are candidates. The path over lam is exact and verified, and the
-    coefficients are those of the columns as they are in the table. NAMES are separated by commas.
+    Regressions: dantzig, lad, quantile, basis-pursuit, best-subset, sparse-regression,
+    sufficient-subspace. Classifiers: svm, lda. Differences of two classes: differential-network.
+    Without a target: clime, gaussian-graph, ising-graph, neighbourhoods, sparse-pca,
+    robust-subspace.
+
+    All columns but the target are candidates. Answers are verified, and coefficients are those of
+    the columns as they are in the table. NAMES are separated by commas.
     """
-    if quantile is not None and model != "quantile":
-        raise ParamError(f"--quantile is for the model quantile, not for {model}")
-    for option, file in (("-o", output), ("--plot", plot)):
+    chosen = _MODELS[model]
+    if (target is None) != (chosen.target is None):
+        wanted = f"needs --target NAME, a column of {chosen.target}"
+        raise ParamError(f"the model {model} {wanted if chosen.target else 'has no target'}")
+    for option, file, there in (("-o", output, chosen.result), ("--plot", plot, chosen.picture)):
         if file is not None:
+            if not there:
+                raise ParamError(f"{option}: {model} has no such file; --json prints all of it")
             check_target(option, file, table)
     if plot is not None:
         from sparseopt.pictures import check_picture
 
         check_picture(plot)
-    settings = {"rule": given.pop("by"), "cv": given.pop("folds"), **given}
-    settings |= {"fit_intercept": not no_intercept, "standardize": not no_standardize}
-    if quantile is not None:
-        settings["quantile"] = quantile
+    given |= {"fit_intercept": False if no_intercept else None}
+    given |= {"standardize": False if no_standardize else None}
+    estimator = _estimator(model, given, settings)
     with (
         ProgressLine(f"reading {table}", enabled=not as_json) as progress,
         stdout_kept_clean(as_json),
@@ -84,24 +121,26 @@ def fit(
         X, y = read_raw(
             table,
             target,
-            classes=model == "svm",
+            classes=chosen.target == "classes",
             drop=_names(drop),
             indicators=_names(indicators),
             skip_missing=skip_missing,
         )
         progress.text = "solving"
-        fitted = _fit(model, settings, X, y)
-    facts = _facts(fitted, y, target)
+        try:
+            fitted = estimator.fit(X, y)
+        except ValueError as error:
+            raise ParamError(str(error)) from error
+    facts = {**facts_of(fitted, target), "rows": len(X), "columns": X.shape[1]}
     if as_json:
-        print_json({**facts, "coefficients": fitted.coefficients_.nonzero()})
+        print_json({**facts, **shown_of(fitted)})
     else:
-        _print(facts, fitted.coefficients_.nonzero())
+        print_fitted(facts, shown_of(fitted))
     if output is not None:
         fitted.result_.save(output)
     if plot is not None:
-        from sparseopt.pictures import save_picture
-
-        save_picture(fitted.result_, plot, title=f"{_MODELS[model]}: {target} of {table.stem}")
+        of = table.stem if target is None else f"{target} of {table.stem}"
+        draw(fitted, plot, title=f"{chosen.estimator}: {of}")
     return ExitCode.ANSWER
 
 
@@ -109,46 +148,31 @@ def _names(given: tuple[str, ...]) -> list[str]:
     return [name.strip() for each in given for name in each.split(",")]
 
 
-def _fit(model: str, settings: dict[str, Any], X: Any, y: Any) -> Any:
+def _estimator(model: str, given: dict[str, Any], settings: dict[str, str]) -> Any:
+    """Return the estimator with the options that were given; they must be parameters of it."""
     try:
         from sparseopt import estimators
     except ImportError as error:
         raise BackendUnavailable(
             f"fit needs scikit-learn and pandas: pip install 'sparseopt[estimators,plot]' ({error})"
         ) from error
-    chosen = getattr(estimators, _MODELS[model])(**settings)
+    kind = getattr(estimators, _MODELS[model].estimator)
+    known = kind().get_params()
+    wanted = {name: value for name, value in given.items() if value is not None}
+    wanted |= {name: _value(text) for name, text in settings.items()}
+    unknown = sorted(set(wanted) - set(known))
+    if unknown:
+        raise ParamError(
+            f"{unknown[0]} is no parameter of the model {model}; it has: {', '.join(sorted(known))}"
+        )
+    return kind(**wanted)
+
+
+def _value(text: str) -> Any:
+    """Return a number, a truth value or a list as JSON has them, else the text."""
+    import json
+
     try:
-        return chosen.fit(X, y)
-    except ValueError as error:
-        raise ParamError(str(error)) from error
-
-
-def _facts(fitted: Any, y: Any, target: str) -> dict[str, Any]:
-    """Return what a person asks for first, ready for JSON."""
-    classes = getattr(fitted, "classes_", None)
-    rule = "given" if fitted.lam is not None else fitted.rule or fitted._default_rule
-    return {
-        "model": type(fitted).__name__,
-        "target": target,
-        **({} if classes is None else {"positive class": str(classes[-1])}),
-        "rows": len(y),
-        "columns": fitted.n_features_in_,
-        "rule": rule,
-        "lam": fitted.lam_,
-        "nonzeros": len(fitted.coefficients_.nonzero()),
-        "verdict": fitted.verdict_,
-        "gap": fitted.gap_,
-        "backend": fitted.result_.backend,
-    }
-
-
-def _print(facts: dict[str, Any], coefficients: dict[str, float]) -> None:
-    from sparseopt.cli.tables import print_facts, print_table
-
-    print_facts(
-        (name, f"{value:.8g}" if isinstance(value, float) else value)
-        for name, value in facts.items()
-    )
-    print_table(
-        ["coefficient", "value"], [[name, f"{value:.8g}"] for name, value in coefficients.items()]
-    )
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -16,13 +16,13 @@ _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": r"\s+"}
 
 def read_raw(
     file: Path,
-    target: str,
+    target: str | None,
     *,
     classes: bool,
     drop: Sequence[str],
     indicators: Sequence[str],
     skip_missing: bool,
-) -> tuple[pd.DataFrame, pd.Series]:
+) -> tuple[pd.DataFrame, pd.Series | None]:
     """Read a table; return the candidates, all numbers, and the target as it is.
 
     Parameters
@@ -30,7 +30,8 @@ def read_raw(
     file : path
         .csv (commas), .tsv (tabs), .txt (blanks) or .parquet. A first line of numbers is an
         observation, and the columns are x0, x1, ...
-    target : str
+    target : str, optional
+        None where nothing is explained.
     classes : bool
         Whether the target holds labels, which may be text, and not numbers.
     drop : sequence of str
@@ -43,7 +44,7 @@ def read_raw(
 
     Returns
     -------
-    (data frame of float, series)
+    (data frame of float, series or None)
 
     Raises
     ------
@@ -55,7 +56,7 @@ def read_raw(
     frame = _frame(file)
     names = [str(name) for name in frame.columns]
     frame.columns = names
-    for name in (target, *drop, *indicators):
+    for name in (*([] if target is None else [target]), *drop, *indicators):
         if names.count(name) != 1:
             raise ParamError(
                 f"{file} has {names.count(name) or 'no'} column {name!r}; there are: "
@@ -76,6 +77,8 @@ def read_raw(
         frame = frame[~missing.any(axis=1)]
     if frame.empty:
         raise ProblemError(f"{file}: there are no observations in it")
+    if target is None:
+        return _numbers(file, _with_indicators(frame, indicators)), None
     y, X = frame[target], frame.drop(columns=target)
     if not X.shape[1]:
         raise ParamError(f"{file} has the target alone: there is nothing to explain it by")

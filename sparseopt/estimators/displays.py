@@ -114,10 +114,39 @@ class CrossValidationDisplay(_Display):
         return cls(estimator.selection_).plot(ax, **style)
 
 
-def _names(estimator: Any) -> list[str]:
-    """Return the names of the columns that the estimator was fitted with."""
+def names_of(estimator: Any) -> list[str]:
+    """Return the names of the columns that the estimator was fitted with: x0, x1, ... of arrays.
+
+    Parameters
+    ----------
+    estimator : fitted
+    """
     names = getattr(estimator, "feature_names_in_", None)
     return column_names(None if names is None else list(names), estimator.n_features_in_)
+
+
+def edge_weights(estimator: Any) -> Array:
+    """Return partial correlations, differences or standardised coefficients; 0 without an edge.
+
+    A coefficient is that of columns of standard deviation 1, the mean of both directions.
+
+    Parameters
+    ----------
+    estimator : fitted CLIME, DifferentialNetwork, GaussianGraphL0, IsingGraphL0 or \
+NeighbourhoodGraph
+
+    Returns
+    -------
+    array of shape (d, d), symmetric
+    """
+    if hasattr(estimator, "precision_"):
+        root = np.sqrt(np.abs(np.diag(estimator.precision_)))
+        root[root == 0.0] = 1.0
+        return np.asarray(-estimator.precision_ / np.outer(root, root))
+    if hasattr(estimator, "difference_"):
+        return np.asarray(estimator.difference_)
+    coef = estimator.coef_.toarray() * estimator.scale_ / estimator.scale_[:, None]
+    return np.asarray(estimator.graph_.toarray() * (coef + coef.T) / 2.0)
 
 
 class GraphDisplay:
@@ -148,16 +177,7 @@ class GraphDisplay:
         GraphDisplay
         """
         check_is_fitted(estimator)
-        if hasattr(estimator, "precision_"):
-            root = np.sqrt(np.abs(np.diag(estimator.precision_)))
-            root[root == 0.0] = 1.0
-            weights = -estimator.precision_ / np.outer(root, root)
-        elif hasattr(estimator, "difference_"):
-            weights = estimator.difference_
-        else:
-            coef = estimator.coef_.toarray()
-            weights = estimator.graph_.toarray() * (coef + coef.T) / 2.0
-        return cls(weights, _names(estimator)).plot(ax)
+        return cls(edge_weights(estimator), names_of(estimator)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw it.
@@ -224,7 +244,7 @@ class ComponentsDisplay:
         """
         check_is_fitted(estimator)
         shares = estimator.adjusted_variance_ratio_
-        return cls(estimator.components_, _names(estimator), shares).plot(ax)
+        return cls(estimator.components_, names_of(estimator), shares).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw it; variables that no component uses are left out.

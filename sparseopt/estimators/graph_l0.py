@@ -45,6 +45,9 @@ class GraphL0(BudgetEstimator):
     graph_ : sparse bool array of shape (d, d), symmetric
     coef_ : sparse array of shape (d, d)
         Row j has the coefficients of column j's neighbours.
+    scale_ : array of shape (d,)
+        What a coefficient is relative to: the standard deviations of Gaussian columns, 1 of spins
+        and of columns that are constant.
     budget_ : int
     path_ : GraphPath
         The graphs of all budgets.
@@ -107,6 +110,9 @@ class GraphL0(BudgetEstimator):
         self._kept = np.flatnonzero((data != data[0]).any(axis=0))
         if len(self._kept) < 2:
             raise ValueError("fewer than two columns of X vary: there is no graph")
+        self.scale_ = np.ones(X.shape[1])
+        if self._loss == "gaussian":
+            self.scale_[self._kept] = data[:, self._kept].std(axis=0)
         data = data[:, self._kept]
         if isinstance(self.candidates, Integral):
             # A Gaussian node needs more observations than candidates.

@@ -58,6 +58,8 @@ class NeighbourhoodGraph(BaseEstimator):  # type: ignore[misc]
     graph_ : sparse bool array of shape (d, d), symmetric
     coef_ : sparse array of shape (d, d)
         Row j has the coefficients of column j's neighbours, for the columns as given.
+    scale_ : array of shape (d,)
+        Standard deviations of the columns; 1 where one is constant.
     objective_, bound_, gap_ : arrays of shape (d,)
         Of each node, in units of its sum of squares; a column that is constant has 0.
     verdict_ : str
@@ -151,6 +153,7 @@ class NeighbourhoodGraph(BaseEstimator):  # type: ignore[misc]
                 numbers[:, j] = of_node
                 verified &= verdict == Verdict.VERIFIED
         self.coef_ = sp.csr_array(coefficients)
+        self.scale_ = np.where(lengths > 0.0, lengths / np.sqrt(len(X)), 1.0)
         self.objective_, self.bound_, self.gap_ = numbers
         self.verdict_ = "verified" if verified else "unproven"
         chosen: Any = self.coef_.astype(bool)

@@ -75,6 +75,8 @@ def plot(
 
 @singledispatch
 def _draw(shown: Any, ax: Axes | None = None, **style: Any) -> Any:
+    if hasattr(shown, "from_estimator"):  # a display, in scikit-learn's word, draws itself
+        return shown.plot(ax=ax, **style).ax_
     raise ParamError(
         f"there is no picture of a {type(shown).__name__}; draw a result with a path, a path, a "
         "selection, an ROC curve or a two-sample test"

@@ -9,7 +9,15 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import sparseopt
 from sparseopt.cli import main
-from sparseopt.estimators import LADLasso, QuantileLassoCV
+from sparseopt.estimators import (
+    BestSubset,
+    GaussianGraphL0,
+    LADLasso,
+    NeighbourhoodGraph,
+    QuantileLassoCV,
+    SparsePCA,
+)
+from sparseopt.estimators.displays import edge_weights
 
 FRAME = load_diabetes(as_frame=True, scaled=False).frame[::3]
 
@@ -70,7 +78,16 @@ def test_classes(tmp_path):
     ("arguments", "message"),
     [
         (["lad", "TABLE", "--target", "price"], "has no column 'price'; there are: age"),
-        (["lad", "TABLE", "--target", "target", "--quantile", "0.5"], "is for the model quantile"),
+        (
+            ["lad", "TABLE", "--target", "target", "--quantile", "0.5"],
+            "quantile is no parameter of the model lad; it has: backend, bounds",
+        ),
+        (["lad", "TABLE"], "the model lad needs --target NAME, a column of numbers"),
+        (["clime", "TABLE", "--target", "target"], "the model clime has no target"),
+        (["sparse-pca", "TABLE", "-o", "x.json"], "-o: sparse-pca has no such file"),
+        (["sparse-pca", "TABLE", "--set", "n_components=0"], "must be an int"),
+        (["sparse-pca", "TABLE", "--set", "size=1"], "size is no parameter of the model"),
+        (["sparse-regression", "TABLE", "--target", "target", "--plot", "x.png"], "no such file"),
         (["svm", "TABLE", "--target", "target"], "Only binary classification"),
         (["lad", "TABLE", "--target", "target", "--lam", "-1"], "'lam' parameter"),
         (["lad", "nothing.csv", "--target", "y"], "nothing.csv"),
@@ -122,3 +139,45 @@ def test_a_table_without_names(tmp_path):
     FRAME.to_csv(tmp_path / "plain.txt", index=False, header=False, sep=" ")
     done = run("lad", tmp_path / "plain.txt", "--target", "x10", "--lam", 50, "--json")
     assert "x2" in json.loads(done.stdout)["coefficients"]
+
+
+def test_graphs_components_and_subsets_are_those_of_the_estimators(table, tmp_path):
+    X, y = FRAME.drop(columns="target"), FRAME["target"]
+    plain = [table, "--drop", "target", "--json"]
+    picture = tmp_path / "p.png"
+
+    found = json.loads(run("sparse-pca", *plain, "--set", "n_nonzeros=2", "--plot", picture).stdout)
+    model = SparsePCA(n_nonzeros=2).fit(X)
+    loadings = {X.columns[j]: v for j, v in enumerate(model.components_[0]) if v}
+    assert found["components"] == [pytest.approx(loadings)] and found["verdict"] == "verified"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+    found = json.loads(run("gaussian-graph", *plain, "--set", "budget=6").stdout)
+    graph = GaussianGraphL0(budget=6).fit(X)
+    assert len(found["edges"]) == graph.graph_.nnz // 2
+    again = GaussianGraphL0(budget=6).fit(X * np.geomspace(1e-3, 1e3, 10)).graph_
+    assert (again != graph.graph_).nnz == 0
+
+    found = json.loads(run("best-subset", table, "--target", "target", "--json").stdout)
+    best = BestSubset().fit(X, y)
+    assert found["size"] == best.size_ == len(found["coefficients"]) - 1
+    assert found["coefficients"]["bmi"] == pytest.approx(best.coef_[2])
+
+
+def test_weights_of_edges_have_no_unit():
+    units = np.geomspace(1e-3, 1e3, 10)
+    X = FRAME.drop(columns="target")
+    for model in (GaussianGraphL0(budget=8), NeighbourhoodGraph(k=1)):
+        plain, scaled = (edge_weights(model.fit(each)) for each in (X, X * units))
+        assert np.abs(plain).max() > 0.1
+        np.testing.assert_allclose(scaled, plain, rtol=1e-6, atol=1e-9)
+
+
+def test_what_is_printed_of_edges_and_components(table):
+    done = run("clime", table, "--drop", "target", "--lam", 0.05)
+    assert done.exit_code == 0, done.output
+    assert "verified" in done.output and "weight" in done.output
+    done = run("clime", table, "--drop", "target", "--lam", 0.99)
+    assert "no edges" in done.output
+    done = run("sparse-pca", table, "--drop", "target", "--set", "n_components=2")
+    assert done.output.splitlines()[-1].split()[0] in FRAME.columns
