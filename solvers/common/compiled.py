@@ -59,6 +59,20 @@ def compiled_inside(function: Callable[..., Any]) -> Kernel:
     return _compiled(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def compiled_inside_with_room(function: Callable[..., Any]) -> Kernel:
+    """Compile a function that makes arrays, and that only compiled functions call.
+
+    Parameters
+    ----------
+    function : callable
+
+    Returns
+    -------
+    Kernel
+    """
+    return _compiled(function, _nrt=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
 def compiled_into(function: Callable[..., Any]) -> Kernel:
     """Compile a function into each of its callers: for a step that is one only to the reader.
 

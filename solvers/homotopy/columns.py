@@ -8,7 +8,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled, compiled_in_place, compiled_inside, compiled_into
+from ..common.compiled import compiled_in_place, compiled_inside, compiled_into
 from .core import DRIFTED, FULL, PAUSED, STALLED, advance
 from .refresh import perturb, refresh, set_limits, steepness_of
 from .settings import (
@@ -251,7 +251,7 @@ def _uncentre(bounds: Array, first: int, begin: int, stop: int, centre: float, e
 # ---- the paths
 
 
-@compiled
+@compiled_inside
 def follow_columns(
     program: DenseProgram, first: FirstBasis, tableau: Tableau, records: Records, ended: Column,
     stop: Array, column: int, end: float, seed: int, max_segments: int, max_nonzeros: int,

@@ -15,7 +15,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_in_place, compiled_inside, compiled_into
+from ..common.compiled import compiled_inside, compiled_into
 from .ratio_tests import first_block, next_event
 from .rays import exchange, set_ray
 from .records import forget, is_full, land, land_at_end, record
@@ -67,7 +67,7 @@ END, PAUSED, FULL, STALLED, DRIFTED, INFEASIBLE, UNBOUNDED, KNOTS, NONZEROS = ra
 """Why :func:`advance` returned."""
 
 
-@compiled_in_place
+@compiled_inside
 def advance(
     program: DenseProgram, tableau: Tableau, records: Records, end: float, centre: float,
     max_pivots: int, max_segments: int, max_nonzeros: int,

@@ -6,7 +6,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled, compiled_in_place, compiled_inside
+from ..common.compiled import compiled_inside, compiled_inside_with_room
 from .rays import add_rows, multiply, multiply_transposed
 from .settings import RESIDUAL
 from .tableau import (
@@ -25,7 +25,7 @@ from .tableau import (
 __all__ = ["perturb", "refresh", "set_limits", "sizes", "steepness_of"]
 
 
-@compiled
+@compiled_inside
 def refresh(program: DenseProgram, tableau: Tableau) -> int:
     """Factor the kernel again and recompute all values from the codes.
 
@@ -93,7 +93,7 @@ def _sort_into_kernel(program: DenseProgram, tableau: Tableau) -> int:
     return columns
 
 
-@compiled
+@compiled_inside_with_room
 def _invert(kernel: Array, k: int, inverse: Array) -> bool:
     """Set inverse[:k, :k] to the inverse of kernel[:k, :k]; return whether all of it is finite."""
     block = np.empty((k, k))
@@ -359,7 +359,7 @@ def _drift(program: DenseProgram, tableau: Tableau, lam: float) -> float:
     return max(drift, of_multiplier / multiplier if multiplier > 0.0 else 0.0)
 
 
-@compiled_in_place
+@compiled_inside
 def steepness_of(program: DenseProgram, tableau: Tableau) -> float:
     """Return how much larger a change with lam, since it was at the centre, is than a value.
 
@@ -384,7 +384,7 @@ def steepness_of(program: DenseProgram, tableau: Tableau) -> float:
     return ratio
 
 
-@compiled_in_place
+@compiled_inside
 def perturb(program: DenseProgram, tableau: Tableau, seed: int) -> None:
     """Draw the symbolic perturbation again, so that the basis is strictly optimal.
 

@@ -18,9 +18,9 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.result import Certificate, Limit, Result, Status
 
-from . import core
+from . import core, entry
 from .basis import AffineBasis
-from .columns import Column, FirstBasis, follow_columns, scale
+from .columns import Column, FirstBasis, scale
 from .precise import ILL_CONDITIONED, exact_matrix, follow_precisely, pivots_allowed
 from .program import ScaledProgram
 from .recorder import mismatch, norm_weights
@@ -112,25 +112,27 @@ def solve_columns(
         )
         reason, ends, pivots = np.zeros((3, count), dtype=np.int64)
         ended = Column(reason, ends, pivots, np.zeros((count, n)), np.zeros(count))
+        columns = entry.Columns(start, ended, stop)
         tableau = new_tableau((m, p), first.codes, 0.0, np.inf)
         segments = min(count * p, COLUMN_SEGMENTS)
         entries = min(count * p * max(p // 4, 32), COLUMN_ENTRIES)
         records = new_records((m, p), segments, entries)
         column = 0
         while True:
-            column = follow_columns(
+            following = entry.run(
+                entry.COLUMNS,
                 dense,
-                start,
                 tableau,
                 records,
-                ended,
-                stop,
-                column,
+                columns,
                 end,
+                0.0,
+                column,
                 params.seed + begin,
                 params.max_knots or NO_RULE,
                 -1 if params.max_nonzeros is None else params.max_nonzeros,
             )
+            column = int(following)
             if column == count:
                 return begin, ended, SegmentRecords.of(records, int(ended.ends[-1]))
             records = with_twice_the_room(records, int(ended.ends[column - 1]) if column else 0)

@@ -9,8 +9,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from . import core
-from .refresh import perturb, refresh, steepness_of
+from . import entry
 from .tableau import (
     AGE,
     CHANGE,
@@ -257,7 +256,7 @@ class State:
         SingularKernel
         """
         try:
-            regular = refresh(self.program, self.tableau) >= 0
+            regular = self._run(entry.REFRESH) >= 0
         except np.linalg.LinAlgError:
             regular = False
         if not regular:
@@ -271,7 +270,7 @@ class State:
 
     def steepness(self) -> float:
         """Return how far values have changed since the parameter was 0, relative to their size."""
-        return float(steepness_of(self.program, self.tableau))
+        return self._run(entry.STEEPNESS)
 
     def perturb(self, rng: np.random.Generator) -> None:
         """Draw the symbolic perturbation again (see :func:`refresh.perturb`), and refresh.
@@ -280,25 +279,27 @@ class State:
         ------
         SingularKernel
         """
-        perturb(self.program, self.tableau, int(rng.integers(2**31)))
+        self._run(entry.PERTURB, seed=int(rng.integers(2**31)))
         self.refresh()
 
     def advance(
         self, end: float, centre: float, pivots: int, max_segments: int, max_nonzeros: int
     ) -> int:
         """Pivot on; return why it paused (see :mod:`core`)."""
-        return int(
-            core.advance(
-                self.program,
-                self.tableau,
-                self.records,
-                end,
-                centre,
-                pivots,
-                max_segments,
-                max_nonzeros,
-            )
-        )
+        rules = max_segments, max_nonzeros
+        return int(self._run(entry.ADVANCE, end, centre, pivots, rules=rules))
+
+    def _run(
+        self,
+        task: int,
+        end: float = 0.0,
+        centre: float = 0.0,
+        pivots: int = 0,
+        seed: int = 0,
+        rules: tuple[int, int] = (0, 0),
+    ) -> float:
+        arrays = self.program, self.tableau, self.records, entry.NO_COLUMNS
+        return float(entry.run(task, *arrays, float(end), float(centre), int(pivots), seed, *rules))
 
     def take_segments(self) -> SegmentRecords:
         """Return the segments recorded since the last call, and make room for more."""
