@@ -7,7 +7,7 @@ import ast
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -75,12 +75,20 @@ def sources(package: Path = PACKAGE) -> dict[str, tuple[str, bool]]:
     return found
 
 
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all statements under a node, whose expressions take ten times as long to walk."""
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for node in getattr(tree, name, ()):
+            yield node
+            yield from statements(node)
+
+
 @cache
 def imports(module: str, text: str, is_package: bool, known: frozenset[str]) -> frozenset[str]:
     """Return the modules of ours that a module imports, wherever in the file it does."""
     found = set()
     own = module.split(".") if is_package else module.split(".")[:-1]
-    for node in ast.walk(ast.parse(text)):
+    for node in statements(ast.parse(text)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
