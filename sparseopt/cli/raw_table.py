@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sparseopt.errors import BackendUnavailable, ParamError, ProblemError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_LOOK = 100
+"""Lines of a .csv file that show whether its columns are separated by semicolons."""
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": r"\s+"}
 
 
@@ -28,8 +32,9 @@ def read_raw(
     Parameters
     ----------
     file : path
-        .csv (commas), .tsv (tabs), .txt (blanks) or .parquet. A first line of numbers is an
-        observation, and the columns are x0, x1, ...
+        .csv (commas; semicolons with decimal commas or points), .tsv (tabs), .txt (blanks) or
+        .parquet. A first line of numbers is an observation, and the columns are x0, x1, ... A first
+        column without a name holds row labels, as pandas writes them, and is left out.
     target : str, optional
         None where nothing is explained.
     classes : bool
@@ -55,6 +60,8 @@ def read_raw(
     """
     frame = _frame(file)
     names = [str(name) for name in frame.columns]
+    if names[:1] == ["Unnamed: 0"]:
+        frame, names = frame.iloc[:, 1:], names[1:]
     frame.columns = names
     for name in (*([] if target is None else [target]), *drop, *indicators):
         if names.count(name) != 1:
@@ -105,23 +112,30 @@ def _frame(file: Path) -> pd.DataFrame:
             f"{file}: a table is a .csv, .tsv, .txt or .parquet file; give one of these"
         )
     try:
-        separator = _SEPARATORS[ending]
-        head = pd.read_csv(
-            file, sep=separator, header=None, nrows=1, dtype=str, encoding="utf-8-sig"
-        )
-        unnamed = pd.to_numeric(head.iloc[0], errors="coerce").notna().all()
-        frame = pd.read_csv(
-            file,
-            sep=separator,
-            header=None if unnamed else 0,
-            encoding="utf-8-sig",
-            index_col=False,
+        separator, decimal = _SEPARATORS[ending], "."
+        if separator == ",":
+            separator, decimal = _marks(file)
+        style: dict[str, Any] = {"sep": separator, "decimal": decimal, "encoding": "utf-8-sig"}
+        head = pd.read_csv(file, header=None, nrows=1, dtype=str, **style)
+        first = head.iloc[0].str.replace(decimal, ".")
+        unnamed = pd.to_numeric(first, errors="coerce").notna().all()
+        frame: pd.DataFrame = pd.read_csv(
+            file, header=None if unnamed else 0, index_col=False, **style
         )
     except UnicodeDecodeError as error:
         raise ProblemError(f"{file}: this is no text in UTF-8 ({error.reason})") from error
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise ProblemError(f"{file}: {' '.join(str(error).split())}") from error
     return frame.add_prefix("x") if unnamed else frame
+
+
+def _marks(file: Path) -> tuple[str, str]:
+    """Return what separates the columns of a .csv file, and the mark of its decimals."""
+    with file.open(encoding="utf-8-sig") as lines:
+        head = list(itertools.islice(lines, _LOOK))
+    if not head or head[0].count(";") <= head[0].count(",") // 2:
+        return ",", "."
+    return ";", "," if re.search(r"\d,\d", "".join(head)) else "."
 
 
 def _first(marked: pd.DataFrame) -> tuple[int, str]:
