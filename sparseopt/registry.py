@@ -121,9 +121,12 @@ def get_backend(name: str) -> Backend:
     # Entry points cost milliseconds to look up: only for names that are not our own.
     target = _OWN[name][1] if name in _OWN else _others().get(name)
     if target is None:
-        raise BackendNotFound(
-            f"no backend is called {name!r}; there are: {', '.join(backend_names())}"
-        )
+        import difflib
+
+        names = backend_names()
+        near = difflib.get_close_matches(name, names, 3)
+        there = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
+        raise BackendNotFound(f"no backend is called {name!r}; {there}")
     try:
         backend = resolve(target)()
     except Exception as error:

@@ -276,6 +276,8 @@ class Result(Card):
         """
         if not self.status.has_answer:
             detail = "; ".join(self.check_messages) or self.raw_status or "no further detail"
+            if self.limit is not None:
+                detail = f"ended by the limit {self.limit.value!r} before there was an answer"
             raise SparseOptError(f"{self.backend}: {self.status.value} ({detail})")
         return self
 
