@@ -8,9 +8,11 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sparseopt.cards import NamedValues
 from sparseopt.estimators.base import PathEstimator
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import matrix_dantzig
+from sparseopt.problems.parametric.l1 import column_names
 
 __all__ = ["MatrixDantzig"]
 
@@ -80,6 +82,7 @@ class MatrixDantzig(MultiOutputMixin, RegressorMixin, PathEstimator):  # type: i
         -------
         self
         """
+        responses = list(getattr(y, "columns", ()))
         X, y = validate_data(
             self,
             X,
@@ -97,12 +100,21 @@ class MatrixDantzig(MultiOutputMixin, RegressorMixin, PathEstimator):  # type: i
         Z, T = X - self._means[0], Y - self._means[1]
         self._units = self._scales(Z, None), self._scales(T, None)
         Z, T = Z / self._units[0], T / self._units[1]
-        self._follow(self._problem(Z, T, None, None))
+        names = getattr(self, "feature_names_in_", None)
+        self._responses = [str(name) for name in responses or range(Y.shape[1])]
+        self._follow(self._problem(Z, T, None, None if names is None else list(names)))
         self._choose(Z, T, None)
         return self
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
-        return matrix_dantzig.MatrixDantzig(X=X.T @ X, Z=np.eye(y.shape[1]), Y=X.T @ y)
+        d, q = X.shape[1], y.shape[1]
+        return matrix_dantzig.MatrixDantzig(
+            X=X.T @ X,
+            Z=np.eye(q),
+            Y=X.T @ y,
+            names=column_names(names, d),
+            column_names=self._responses,
+        )
 
     def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
         problem, n = self.result_.problem, len(X)
@@ -120,6 +132,16 @@ class MatrixDantzig(MultiOutputMixin, RegressorMixin, PathEstimator):  # type: i
         intercept = level - coef @ centre
         self.coef_ = coef[0] if self._single else coef
         self.intercept_ = float(intercept[0]) if self._single else intercept
+
+    @property
+    def coefficients_(self) -> NamedValues:
+        """The coefficients and the intercepts by name, "column,response"; as a table."""
+        check_is_fitted(self)
+        if self._single:
+            return super().coefficients_
+        problem = self.result_.problem
+        names = problem.coefficient_names + [f"intercept,{name}" for name in self._responses]
+        return NamedValues(names, np.concatenate([np.ravel(self.coef_), self.intercept_]))
 
     def predict(self, X: Any) -> Array:
         """Return the responses, shape (n, q), or (n,) for one that was given as a vector."""

@@ -9,6 +9,7 @@ from sklearn.covariance import empirical_covariance
 from sklearn.datasets import load_breast_cancer, load_iris, load_linnerud, load_wine
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
+import sparseopt
 from sparseopt.estimators import (
     CLIME,
     DantzigSelector,
@@ -149,3 +150,21 @@ def test_names_are_kept():
     model = CLIME(lam=0.3).fit(WINE.data)
     assert model.result_.problem.names == list(WINE.data.columns)
     assert isinstance(WINE.data, pd.DataFrame)
+
+
+def test_responses_and_columns_keep_their_names(tmp_path):
+    X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    model = MatrixDantzig(lam=2.0).fit(X, Y)
+    for j, column in enumerate(X.columns):
+        for k, response in enumerate(Y.columns):
+            assert model.coefficients_[f"{column},{response}"] == model.coef_[k, j]
+    assert model.coefficients_["intercept,Pulse"] == model.intercept_[2]
+    problem = model.result_.problem
+    assert problem.coefficient_names[:2] == ["Chins,Weight", "Situps,Weight"]
+    sparseopt.save(problem, tmp_path / "responses.npz")
+    again = sparseopt.load(tmp_path / "responses.npz")
+    assert again.coefficient_names == problem.coefficient_names
+    single = MatrixDantzig(lam=2.0).fit(X, Y["Pulse"]).coefficients_
+    assert list(single) == [*X.columns, "intercept"]
+    plain = MatrixDantzig(lam=2.0).fit(X.to_numpy(), Y.to_numpy())
+    assert list(plain.coefficients_)[:2] == ["x0,0", "x1,0"]

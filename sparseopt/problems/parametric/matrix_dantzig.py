@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
-from sparseopt.problems.fields import as_weight_matrix
+from sparseopt.problems.fields import as_names, as_weight_matrix
 from sparseopt.problems.parametric.kronecker import KroneckerMap
 from sparseopt.problems.parametric.l1 import ConstrainedL1, ones_or
 from sparseopt.problems.parametric.maps import DenseMap
@@ -67,6 +67,8 @@ class MatrixDantzig(ConstrainedL1):
         adaptive form takes them large where a pilot estimate is small.
     row_weights : array of shape (m1, m2), optional
         The :math:`R_{ij} \ge 0` of the constraints, default 1; 0 makes an equation exact.
+    names, column_names : sequences of d1 and d2 str, optional
+        Of the rows and the columns of D. Default: their numbers.
 
     Notes
     -----
@@ -94,6 +96,8 @@ class MatrixDantzig(ConstrainedL1):
     Y: Array
     weights: Array | None = None
     row_weights: Array | None = None
+    names: Sequence[str] | None = None
+    column_names: Sequence[str] | None = None
 
     kind: ClassVar[str] = "matrix-dantzig"
 
@@ -103,6 +107,8 @@ class MatrixDantzig(ConstrainedL1):
         (m1, d1), (d2, m2) = self.X.shape, self.Z.shape
         self._set("weights", as_weight_matrix("weights", self.weights, (d1, d2)))
         self._set("row_weights", as_weight_matrix("row_weights", self.row_weights, (m1, m2)))
+        self._set("names", as_names(self.names, d1))
+        self._set("column_names", as_names(self.column_names, d2))
 
     def validate(self) -> None:
         """Check that the product X D Z has the shape of Y."""
@@ -119,8 +125,9 @@ class MatrixDantzig(ConstrainedL1):
 
     @property
     def coefficient_names(self) -> list[str]:
-        rows, columns = ([str(k) for k in range(d)] for d in (self.X.shape[1], len(self.Z)))
-        return entry_names(rows, columns)
+        sizes = self.X.shape[1], len(self.Z)
+        named = zip((self.names, self.column_names), sizes, strict=True)
+        return entry_names(*([str(name) for name in names or range(d)] for names, d in named))
 
     @property
     def matrix_map(self) -> KroneckerMap:
