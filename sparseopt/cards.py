@@ -63,8 +63,9 @@ class NamedValues(Mapping[str, float]):
         return pd.DataFrame({"name": self.names, "value": self.values_})
 
     def short(self) -> str:
-        """Return the largest ones in one line."""
+        """Return the largest ones in one line, without an intercept."""
         found = self.nonzero()
+        found.pop("intercept", None)
         shown = ", ".join(f"{name} {value:.4g}" for name, value in list(found.items())[:_LISTED])
         more = len(found) - _LISTED
         return shown + (f", and {more} more" if more > 0 else "") if found else "none"

@@ -125,7 +125,7 @@ def solve_quantiles(
         raw_status=path.stopped_by,
         path=path,
         x=path.theta[0],
-        objective=problem.objective(path.theta[0], 0.0),
+        objective=0.0,  # at the level 0 no observation lies below the fit
         bound=0.0,
         solve_time=time.perf_counter() - begin,
         iterations=len(path.leaving),

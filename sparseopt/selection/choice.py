@@ -83,8 +83,9 @@ class Selection(Card):
 
     @property
     def nonzeros(self) -> int:
-        """Number of coefficients that are not zero, an intercept among them."""
-        return len(self.support)
+        """Number of coefficients that are not zero; an intercept is not counted."""
+        names = self.problem.coefficient_names
+        return sum(names[j] != "intercept" for j in self.support.tolist())
 
     def refit(self) -> Array:
         """Return the coefficients fitted anew on the support, without a penalty, shape (p,).

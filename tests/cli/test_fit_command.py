@@ -181,3 +181,26 @@ def test_what_is_printed_of_edges_and_components(table):
     assert "no edges" in done.output
     done = run("sparse-pca", table, "--drop", "target", "--set", "n_components=2")
     assert done.output.splitlines()[-1].split()[0] in FRAME.columns
+
+
+LABELLED = ("labels.csv", "plain.csv")
+
+
+def test_row_labels_of_pandas_are_no_candidate(tmp_path):
+    FRAME.to_csv(tmp_path / "labels.csv")
+    FRAME.to_csv(tmp_path / "plain.csv", index=False)
+    given = ["--target", "target", "--lam", 1, "--json"]
+    labels, plain = (json.loads(run("lad", tmp_path / f, *given).stdout) for f in LABELLED)
+    assert labels == plain and labels["columns"] == FRAME.shape[1] - 1
+    assert labels["nonzeros"] == len(labels["coefficients"].keys() - {"intercept"})
+
+
+@pytest.mark.parametrize("decimal", [",", "."])
+@pytest.mark.parametrize("header", [True, False])
+def test_semicolons_with_decimal_commas_or_points(tmp_path, decimal, header):
+    FRAME.to_csv(tmp_path / "s.csv", index=False, sep=";", decimal=decimal, header=header)
+    FRAME.to_csv(tmp_path / "plain.csv", index=False, header=header)
+    given = ["--target", "target" if header else "x10", "--lam", 5, "--json"]
+    found = run("lad", tmp_path / "s.csv", *given)
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout) == json.loads(run("lad", tmp_path / "plain.csv", *given).stdout)
