@@ -181,6 +181,8 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     A subclass has a constructor without logic, and :meth:`_problem`.
     """
 
+    penalty: ClassVar[str] = "l1"
+    """Read by SelectFromModel, which keeps coefficients above 1e-5 then, else above their mean."""
     _default_rule: ClassVar[str] = "ebic"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "lam": [Interval(Real, 0, None, closed="left"), None],

@@ -14,6 +14,8 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
 __all__ = ["BestSubset"]
 
+_MOST = 62
+"""Variables up to which the subsets of all sizes are looked at."""
 _EXACT = 1e-14
 """A loss of this size, relative to that of no variables, is rounding."""
 
@@ -32,7 +34,7 @@ class BestSubset(RegressorMixin, BudgetEstimator):  # type: ignore[misc]
         A size without residuals is taken by every rule, the smallest one.
     ridge : float, default 0
         Adds n ridge times the squared norm of theta; needed where n is not above the number of
-        variables, at most 60.
+        variables. Those are at most 62; SparseRegression takes more.
     fit_intercept : bool, default True
     backend, time_limit
         As for :class:`~sparseopt.estimators.LADLasso`.
@@ -58,6 +60,8 @@ class BestSubset(RegressorMixin, BudgetEstimator):  # type: ignore[misc]
     (['sex', 'bmi', 'bp', 's3', 's5'], 'verified')
     """
 
+    penalty: ClassVar[str] = "l1"
+    """Not of this model: it makes SelectFromModel keep every variable that was chosen."""
     _budget = "size"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BudgetEstimator._parameter_constraints,
@@ -109,6 +113,11 @@ class BestSubset(RegressorMixin, BudgetEstimator):  # type: ignore[misc]
         self._kept = kept[kept > 0] - 1
         if len(kept) < 2 or kept[0] > 0:
             raise ValueError("y, or every column of X, is constant: there is nothing to choose")
+        if len(self._kept) > _MOST:
+            raise ValueError(
+                f"X has {len(self._kept)} columns that vary; BestSubset takes at most {_MOST}: "
+                "SparseRegression(k=...) finds the best k of up to 100,000"
+            )
         mask = np.zeros((len(kept), len(kept)), dtype=bool)
         mask[0, 1:] = True
         problem = L0GraphicalModel(data[:, kept], mask, scaling="rss", ridge=float(self.ridge))

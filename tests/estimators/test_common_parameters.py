@@ -7,16 +7,21 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.datasets import load_diabetes
+from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sparseopt import estimators
+from sparseopt.errors import BackendNotFound, SparseOptError
 from sparseopt.estimators import (
     L1SVC,
+    BestSubset,
+    DantzigSelector,
     GaussianGraphL0,
     LADLasso,
     LADLassoCV,
+    QuantileProcess,
     SparseLDA,
     SparsePCA,
     StabilitySelector,
@@ -122,3 +127,39 @@ def test_callbacks_see_each_fold():
     assert seen == ["setup", ("begin", "fit"), *folds, ("end", "fit"), "teardown"]
     model = LADLasso(lam=50.0).set_callbacks(Recorder()).fit(X, y)
     assert not hasattr(model, "_callback_fit_ctx")
+
+
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [(DantzigSelector(rule="aic"), y), (BestSubset(size=3), y), (L1SVC(lam=2.0), CLASSES)],
+)
+def test_select_from_model_keeps_every_chosen_variable(model, target):
+    kept = SelectFromModel(model).fit(X, target)
+    coef = np.ravel(kept.estimator_.coef_)
+    np.testing.assert_array_equal(kept.get_support(), coef != 0.0)
+    assert kept.get_support().sum() > (np.abs(coef) >= np.abs(coef).mean()).sum()
+
+
+def test_too_many_columns_for_all_subsets_name_another_estimator():
+    wide = np.random.default_rng(0).normal(size=(100, 63))
+    with pytest.raises(ValueError, match=r"63 columns that vary; .* at most 62: SparseRegression"):
+        BestSubset().fit(wide, wide[:, 0] + wide[:, 1])
+
+
+def test_errors_say_what_to_do():
+    with pytest.raises(SparseOptError, match="ended by the limit 'time' before there was an ans"):
+        LADLasso(time_limit=1e-9).fit(X, y)
+    with pytest.raises(BackendNotFound, match=r"'homotpy'; did you mean homotopy\?"):
+        LADLasso(backend="homotpy").fit(X, y)
+
+
+def test_an_intercept_is_neither_counted_nor_listed():
+    model = LADLasso(rule="bic").fit(X, y)
+    assert model.selection_.nonzeros == np.count_nonzero(model.coef_)
+    assert "intercept" not in str(model.selection_) + str(model.result_)
+    assert "intercept" in str(model.coefficients_)
+
+
+def test_all_quantiles_begin_with_a_loss_of_nothing():
+    result = QuantileProcess().fit(X, y).result_
+    assert result.gap == 0.0 and str(result.verdict) == "verified"
