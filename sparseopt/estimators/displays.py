@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.errors import ParamError
+from sparseopt.estimators.quantile_process import QuantileProcess
+from sparseopt.paths.columns import ColumnwisePath
+from sparseopt.paths.parametric import ParametricPath
+from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.l1 import column_names
 
@@ -18,6 +25,7 @@ class _Display:
     """What is drawn, and where it was drawn last: ``ax_`` and ``figure_``."""
 
     shown: Any
+    _style: Mapping[str, Any] = MappingProxyType({})
 
     def plot(self, ax: Any = None, **style: Any) -> Self:
         """Draw it.
@@ -33,7 +41,7 @@ class _Display:
         -------
         self
         """
-        self.ax_ = self.shown.plot(ax=ax, **style)
+        self.ax_ = self.shown.plot(ax=ax, **{**self._style, **style})
         self.figure_ = self.ax_.figure
         return self
 
@@ -41,17 +49,23 @@ class _Display:
 class PathDisplay(_Display):
     """The coefficients as functions of lam, and the lam that was chosen.
 
+    Of every quantile at once they are functions of the level, and of a path over budgets or sizes
+    the objective is drawn.
+
     Parameters
     ----------
     shown : Result
         With the path.
-    lam : float, optional
-        Where a line is drawn.
+    at : float, optional
+        The lam, level, budget or size where a line is drawn.
     """
 
-    def __init__(self, shown: Any, lam: float | None = None) -> None:
+    def __init__(self, shown: Any, at: float | None = None) -> None:
         self.shown = shown
-        self.lam = lam
+        self.at = at
+        if at is not None and isinstance(shown.path, ParametricPath | ColumnwisePath):
+            # The line is at a lam, so that the axis must be one of lam.
+            self._style = {"x": "log" if at > 0.0 else "lam"}
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **style: Any) -> Self:
@@ -68,18 +82,32 @@ class PathDisplay(_Display):
         PathDisplay
         """
         check_is_fitted(estimator)
-        lam = getattr(estimator, "lam_", None)
-        return cls(estimator.result_, lam).plot(ax, **style)
+        if not hasattr(estimator, "path_"):
+            raise ParamError(f"a {type(estimator).__name__} has no path to draw")
+        at, label = _chosen(estimator)
+        drawn = cls(estimator.result_, at).plot(ax, **style)
+        if label:
+            drawn.ax_.set_xlabel(label)
+        return drawn
 
     def plot(self, ax: Any = None, **style: Any) -> Self:
-        if self.lam is not None:
-            # The line is at a lam, so that the axis must be one of lam.
-            style.setdefault("x", "log" if self.lam > 0.0 else "lam")
         super().plot(ax, **style)
         low, high = sorted(self.ax_.get_xlim())
-        if self.lam is not None and style["x"] != "l1norm" and low <= self.lam <= high:
-            self.ax_.axvline(self.lam, color="0.4", linewidth=0.8, linestyle="--")
+        if self.at is not None and style.get("x") != "l1norm" and low <= self.at <= high:
+            self.ax_.axvline(self.at, color="0.5", linewidth=0.8, linestyle="--")
         return self
+
+
+def _chosen(estimator: Any) -> tuple[float | None, str]:
+    """Return where on its path an estimator is, and what else the horizontal axis is called."""
+    if isinstance(estimator, QuantileProcess):
+        level = float(estimator.quantile)
+        if isinstance(estimator.path_, QuantilePath):
+            return level, ""
+        return level / (1.0 - level), "odds of the level"
+    if hasattr(estimator, "size_"):
+        return estimator.size_, "number of variables"
+    return getattr(estimator, "lam_", getattr(estimator, "budget_", None)), ""
 
 
 class CrossValidationDisplay(_Display):
@@ -114,6 +142,25 @@ class CrossValidationDisplay(_Display):
         return cls(estimator.selection_).plot(ax, **style)
 
 
+_ON_WHITE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a67c00", "#333333")
+_ON_BLACK = ("#56b4e9", "#ff9955", "#3ddbb0", "#e8a5cb", "#e6c200", "#dddddd")
+"""After Okabe and Ito: colours that colour-blind readers can tell apart."""
+
+
+def _axes(ax: Any) -> Any:
+    """Return the axes that were given, or those of a new figure that makes room for names."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(layout="constrained")[1] if ax is None else ax
+
+
+def _colours(ax: Any) -> tuple[str, ...]:
+    """Return the colours of a picture; matplotlib's style says whether it is dark."""
+    from matplotlib.colors import to_rgb
+
+    return _ON_BLACK if sum(to_rgb(ax.get_facecolor())) < 1.5 else _ON_WHITE
+
+
 def names_of(estimator: Any) -> list[str]:
     """Return the names of the columns that the estimator was fitted with: x0, x1, ... of arrays.
 
@@ -128,7 +175,7 @@ def names_of(estimator: Any) -> list[str]:
 def edge_weights(estimator: Any) -> Array:
     """Return partial correlations, differences or standardised coefficients; 0 without an edge.
 
-    A coefficient is that of columns of standard deviation 1, the mean of both directions.
+    A coefficient is that of columns of standard deviation 1, the mean of the directions chosen.
 
     Parameters
     ----------
@@ -146,7 +193,8 @@ NeighbourhoodGraph
     if hasattr(estimator, "difference_"):
         return np.asarray(estimator.difference_)
     coef = estimator.coef_.toarray() * estimator.scale_ / estimator.scale_[:, None]
-    return np.asarray(estimator.graph_.toarray() * (coef + coef.T) / 2.0)
+    ends = (coef != 0.0) + (coef.T != 0.0).astype(int)
+    return np.asarray(estimator.graph_.toarray() * (coef + coef.T) / np.maximum(ends, 1))
 
 
 class GraphDisplay:
@@ -190,21 +238,22 @@ class GraphDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
-
-        self.ax_ = plt.subplots()[1] if ax is None else ax
+        self.ax_ = _axes(ax)
         self.figure_ = self.ax_.figure
+        positive, negative = _colours(self.ax_)[:2]
         angle = 2.0 * np.pi * np.arange(len(self.names)) / len(self.names)
         x, y = np.cos(angle), np.sin(angle)
         rows, columns = np.nonzero(np.triu(self.weights, 1))
         largest = np.abs(self.weights[rows, columns]).max(initial=0.0) or 1.0
         for i, j in zip(rows, columns, strict=True):
             size = self.weights[i, j] / largest
-            color, style = ("#0072b2", "-") if size > 0.0 else ("#d55e00", "--")
+            color, style = (positive, "-") if size > 0.0 else (negative, "--")
             self.ax_.plot(
                 x[[i, j]], y[[i, j]], color=color, linestyle=style, linewidth=0.3 + 2.7 * abs(size)
             )
-        self.ax_.plot(x, y, "o", color="0.3", markersize=4)
+        self.ax_.plot(x, y, "o", color="0.5", markersize=4)
+        if not len(rows):
+            self.ax_.set_title("no edges", fontsize="medium")
         for name, u, v in zip(self.names, x, y, strict=True):
             side = "left" if u > 0.1 else "right" if u < -0.1 else "center"
             self.ax_.text(1.08 * u, 1.08 * v, name, ha=side, va="center", fontsize=8)
@@ -243,6 +292,8 @@ class ComponentsDisplay:
         ComponentsDisplay
         """
         check_is_fitted(estimator)
+        if not hasattr(estimator, "adjusted_variance_ratio_"):
+            raise ParamError(f"{type(estimator).__name__} has no sparse components to draw")
         shares = estimator.adjusted_variance_ratio_
         return cls(estimator.components_, names_of(estimator), shares).plot(ax)
 
@@ -257,19 +308,21 @@ class ComponentsDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
-
-        self.ax_ = plt.subplots()[1] if ax is None else ax
+        self.ax_ = _axes(ax)
         self.figure_ = self.ax_.figure
+        colours = itertools.cycle(_colours(self.ax_))
         used = np.flatnonzero((self.components != 0.0).any(axis=0))
         place, height = np.arange(len(used)), 0.8 / len(self.components)
         for k, (v, share) in enumerate(zip(self.components, self.shares, strict=True)):
             label = f"component {k + 1}: {share:.1%} of the variance"
             at = place + height * (k - (len(self.components) - 1) / 2.0)
-            self.ax_.barh(at, v[used], height, label=label)
+            self.ax_.barh(at, v[used], height, label=label, color=next(colours))
         self.ax_.set_yticks(place, [self.names[j] for j in used])
         self.ax_.invert_yaxis()
-        self.ax_.axvline(0.0, color="0.4", linewidth=0.6)
+        self.ax_.axvline(0.0, color="0.5", linewidth=0.6)
         self.ax_.set_xlabel("loading")
-        self.ax_.legend(fontsize=8)
+        # Above the bars, which may be anywhere.
+        self.ax_.legend(
+            fontsize="small", frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0)
+        )
         return self

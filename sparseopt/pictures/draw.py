@@ -14,7 +14,12 @@ from sparseopt.installed import resolve
 from sparseopt.io.files import replacing
 from sparseopt.paths.base import PathResult
 from sparseopt.pictures.graphs import plot_budgets, plot_graph, plot_roc
-from sparseopt.pictures.selection import plot_criterion, plot_cross_validation, plot_stability
+from sparseopt.pictures.selection import (
+    plot_criterion,
+    plot_cross_validation,
+    plot_network,
+    plot_stability,
+)
 from sparseopt.pictures.slider import save_page
 from sparseopt.pictures.style import check_picture
 from sparseopt.pictures.subspaces import plot_subspace
@@ -29,6 +34,7 @@ from sparseopt.selection.cross_validation import CVResult
 from sparseopt.selection.graphs.choice import GraphSelection
 from sparseopt.selection.graphs.roc import ROC
 from sparseopt.selection.graphs.stability import GraphStabilityResult
+from sparseopt.selection.network import NetworkResult
 from sparseopt.selection.stability import StabilityResult
 from sparseopt.two_sample.result import TwoSampleTest
 
@@ -39,14 +45,14 @@ if TYPE_CHECKING:
 def plot(
     shown: Any, ax: Axes | None = None, *, file: str | PathLike[str] | None = None, **style: Any
 ) -> Any:
-    """Draw a result, a path, a problem, a selection, an ROC curve or a two-sample test.
+    """Draw a result, a path, a problem, a selection, an ROC curve, a test or a fitted estimator.
 
     Parameters
     ----------
     shown : object
-        Of a Result its path is drawn, by the family's picture of that kind of path; of a subspace
-        the points in it (:func:`~sparseopt.pictures.plot_subspace`). Of a graphical
-        model that is not solved yet: its candidate edges.
+        Of a Result, or of a fitted estimator's, its path is drawn, by the family's picture of that
+        kind of path; of a subspace the points in it (:func:`~sparseopt.pictures.plot_subspace`).
+        Of a graphical model that is not solved yet: its candidate edges.
     ax : matplotlib Axes, optional
         Where to draw. Default: the only axes of a new pyplot figure.
     file : path, optional
@@ -77,9 +83,12 @@ def plot(
 def _draw(shown: Any, ax: Axes | None = None, **style: Any) -> Any:
     if hasattr(shown, "from_estimator"):  # a display, in scikit-learn's word, draws itself
         return shown.plot(ax=ax, **style).ax_
+    for fitted in ("result_", "test_"):
+        if hasattr(shown, fitted):
+            return _draw(getattr(shown, fitted), ax, **style)
     raise ParamError(
         f"there is no picture of a {type(shown).__name__}; draw a result with a path, a path, a "
-        "selection, an ROC curve or a two-sample test"
+        "selection, an ROC curve, a two-sample test or a fitted estimator"
     )
 
 
@@ -127,6 +136,7 @@ def _roc(shown: ROC, ax: Axes | None = None, label: str | None = None, **style: 
 
 _draw.register(CVResult)(plot_cross_validation)
 _draw.register(CriterionResult)(plot_criterion)
+_draw.register(NetworkResult)(plot_network)
 _draw.register(StabilityResult)(plot_stability)
 _draw.register(GraphSelection)(plot_budgets)
 _draw.register(TwoSampleTest)(plot_null)

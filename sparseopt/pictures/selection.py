@@ -12,6 +12,7 @@ from sparseopt.problems.base import Array
 from sparseopt.selection.criteria import CriterionResult
 from sparseopt.selection.cross_validation import CVResult
 from sparseopt.selection.curve import Curve
+from sparseopt.selection.network import NetworkResult
 from sparseopt.selection.stability import StabilityResult
 
 if TYPE_CHECKING:
@@ -81,6 +82,29 @@ def plot_criterion(chosen: CriterionResult, ax: Axes | None = None) -> Axes:
     ax.plot(lam, value, color=colours.main, linewidth=1.4, label=chosen.by.upper())
     shown = np.isfinite(chosen.values)
     ax.plot(chosen.knots[shown], chosen.values[shown], ".", color=colours.main, markersize=4)
+    ax.axvline(chosen.lam, color=colours.accent, linewidth=1.0, label=f"lam = {chosen.lam:.4g}")
+    ax.set_ylabel(chosen.by.upper())
+    return _finish(ax, lam, chosen.lam)
+
+
+def plot_network(chosen: NetworkResult, ax: Axes | None = None) -> Axes:
+    """Draw the criterion where the estimate is positive definite, and the choice.
+
+    Parameters
+    ----------
+    chosen : NetworkResult
+    ax : matplotlib Axes, optional
+        Where to draw. Default: the only axes of a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes(ax)
+    colours = palette(ax)
+    known = np.isfinite(chosen.values)
+    lam = chosen.knots[known]
+    ax.plot(lam, chosen.values[known], color=colours.main, linewidth=1.4, label=chosen.by.upper())
     ax.axvline(chosen.lam, color=colours.accent, linewidth=1.0, label=f"lam = {chosen.lam:.4g}")
     ax.set_ylabel(chosen.by.upper())
     return _finish(ax, lam, chosen.lam)

@@ -5,15 +5,21 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
+import sparseopt
 from sparseopt.errors import ParamError
 from sparseopt.estimators import (
     CLIME,
+    BestSubset,
     ComponentsDisplay,
     CrossValidationDisplay,
     DantzigSelectorCV,
     GaussianGraphL0,
     GraphDisplay,
+    NeighbourhoodGraph,
     PathDisplay,
+    QuantileLasso,
+    QuantileProcess,
+    RobustSubspace,
     SparsePCA,
 )
 
@@ -47,3 +53,64 @@ def test_components_with_the_names_they_use():
     used = (model.components_ != 0.0).any(axis=0)
     labels = [label.get_text() for label in shown.ax_.get_yticklabels()]
     assert labels == list(DATA.columns[used])
+
+
+@pytest.mark.parametrize(
+    ("model", "place", "label"),
+    [
+        (QuantileProcess(quantile=0.3), 0.3, "level"),
+        (QuantileProcess(quantile=0.75, lam=5.0), 3.0, "odds of the level"),
+        (QuantileLasso(quantile=0.3, lam=2.0), 2.0, None),
+        (BestSubset(size=3), 3, "number of variables"),
+    ],
+)
+def test_the_line_is_where_the_estimator_is(model, place, label):
+    model.fit(X[["malic_acid", "ash", "hue", "proline"]][::4], Y[::4])
+    ax = PathDisplay.from_estimator(model).ax_
+    assert any(np.allclose(line.get_xdata(), place) for line in ax.lines)
+    assert label is None or ax.get_xlabel() == label
+
+
+@pytest.mark.parametrize("model", [GaussianGraphL0(budget=20), NeighbourhoodGraph(k=2)])
+def test_units_do_not_decide_how_wide_an_edge_is(model):
+    weights = GraphDisplay.from_estimator(model.fit(DATA)).weights
+    other = GraphDisplay.from_estimator(model.fit(DATA * np.geomspace(1e-3, 1e3, 13))).weights
+    np.testing.assert_allclose(weights, other, atol=1e-9)
+    np.testing.assert_allclose(weights, weights.T, atol=1e-14)
+    assert 0.1 < np.abs(weights).max() < 2.0
+
+
+def test_a_graph_of_one_edge_that_one_end_chose_is_its_correlation():
+    model = GaussianGraphL0(budget=1).fit(DATA)
+    (i, j), *_ = np.argwhere(model.coef_.toarray())
+    weights = GraphDisplay.from_estimator(model).weights
+    assert weights[i, j] == pytest.approx(np.corrcoef(DATA.T)[i, j], abs=1e-9)
+
+
+def test_a_graph_without_edges_says_so():
+    shown = GraphDisplay.from_estimator(GaussianGraphL0(budget=0).fit(DATA))
+    assert shown.ax_.get_title() == "no edges"
+
+
+def test_names_of_components_have_room():
+    shown = ComponentsDisplay.from_estimator(SparsePCA(n_components=2).fit(DATA))
+    shown.figure_.canvas.draw()
+    left = min(label.get_window_extent().x0 for label in shown.ax_.get_yticklabels())
+    bars, legend = shown.ax_.get_window_extent(), shown.ax_.get_legend().get_window_extent()
+    assert left >= 0.0 and not bars.overlaps(legend.shrunk(0.98, 0.98))
+
+
+def test_what_has_no_such_picture_is_an_error_in_words():
+    model = RobustSubspace(n_components=2).fit(DATA)
+    with pytest.raises(ParamError, match="RobustSubspace has no sparse components"):
+        ComponentsDisplay.from_estimator(model)
+    with pytest.raises(ParamError, match="a NeighbourhoodGraph has no path"):
+        PathDisplay.from_estimator(NeighbourhoodGraph(k=1).fit(DATA))
+
+
+def test_plot_takes_a_fitted_estimator_and_a_network_s_selection():
+    model = CLIME(rule="bic").fit(DATA)
+    assert sparseopt.plot(model).get_ylabel() == "entry off the diagonal"
+    ax = sparseopt.plot(model.selection_)
+    assert ax.get_ylabel() == "BIC"
+    assert any(np.allclose(line.get_xdata(), model.lam_) for line in ax.lines)
