@@ -74,18 +74,20 @@ def plot(
         When matplotlib is not installed.
     """
     if file is None:
-        return _draw(shown, ax, **style)
+        return _draw(_answer(shown), ax, **style)
     save_picture(shown, file, **style)
     return None
+
+
+def _answer(shown: Any) -> Any:
+    """Return the result or the test of a fitted estimator; all else as it is."""
+    return getattr(shown, "result_", getattr(shown, "test_", shown))
 
 
 @singledispatch
 def _draw(shown: Any, ax: Axes | None = None, **style: Any) -> Any:
     if hasattr(shown, "from_estimator"):  # a display, in scikit-learn's word, draws itself
         return shown.plot(ax=ax, **style).ax_
-    for fitted in ("result_", "test_"):
-        if hasattr(shown, fitted):
-            return _draw(getattr(shown, fitted), ax, **style)
     raise ParamError(
         f"there is no picture of a {type(shown).__name__}; draw a result with a path, a path, a "
         "selection, an ROC curve, a two-sample test or a fitted estimator"
@@ -189,6 +191,7 @@ def save_picture(shown: Any, file: str | PathLike[str], *, title: str = "", **st
     ProblemError
         When the file cannot be written.
     """
+    shown = _answer(shown)
     if Path(file).suffix.lower() == ".html":
         save_page(shown, file, title)
         return

@@ -108,9 +108,11 @@ def test_what_has_no_such_picture_is_an_error_in_words():
         PathDisplay.from_estimator(NeighbourhoodGraph(k=1).fit(DATA))
 
 
-def test_plot_takes_a_fitted_estimator_and_a_network_s_selection():
+def test_plot_takes_a_fitted_estimator_and_a_network_s_selection(tmp_path):
     model = CLIME(rule="bic").fit(DATA)
     assert sparseopt.plot(model).get_ylabel() == "entry off the diagonal"
+    sparseopt.plot(DantzigSelectorCV().fit(X, Y), file=tmp_path / "path.html")
+    assert "malic_acid" in (tmp_path / "path.html").read_text()
     ax = sparseopt.plot(model.selection_)
     assert ax.get_ylabel() == "BIC"
     assert any(np.allclose(line.get_xdata(), model.lam_) for line in ax.lines)
