@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sparseopt.errors import ParamError
+from sparseopt.io.files import replacing
 
 __all__ = ["FORMAT", "VERSION", "Statement"]
 
@@ -105,13 +106,19 @@ class Statement:
         return text if self.private else f"NOT PRIVATE: the noise was seeded for a test. {text}"
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the statement as JSON.
+        """Write the statement as JSON, whole or not at all.
 
         Parameters
         ----------
         path : path-like
+
+        Raises
+        ------
+        ProblemError
+            When the file cannot be written.
         """
-        Path(path).write_text(json.dumps(dict(self.data), indent=1) + "\n", encoding="utf-8")
+        with replacing(path) as stream:
+            stream.write((json.dumps(dict(self.data), indent=1) + "\n").encode())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Statement:
