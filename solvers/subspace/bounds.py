@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import eigh
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
@@ -19,7 +18,7 @@ from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Certificate
 
 from .settings import EXACT, INLIER, LEAST_DISTANCE, METRIC_STEPS, QUANTILE, RELAXED_STEP, ROUNDED
-from .weighted import Flat, Proof, scatter, weighted_mean
+from .weighted import Flat, Proof, leading, scatter, weighted_mean
 
 __all__ = ["ProjectionRelaxation", "Span", "dual_value", "inlier_proof"]
 
@@ -51,8 +50,7 @@ def dual_value(problem: RobustSubspace, directions: Callable[[slice, Array], Arr
         U /= np.maximum(1.0, _lengths(U))[:, None]
         product += block.T @ U
         inner += float(np.vdot(block, U))
-    top = eigh(product + product.T, eigvals_only=True, subset_by_index=[n - k, n - 1])
-    return inner - float(top.sum()) / 2.0
+    return inner - float(leading(product + product.T, k)[0].sum()) / 2.0
 
 
 def inlier_proof(problem: RobustSubspace, flat: Flat, distances: Array) -> Proof | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, eigh
 
 from sparseopt.backend import Backend
 from sparseopt.params import SolveParams
@@ -16,7 +17,16 @@ from sparseopt.result import Certificate, Limit, Result, Status, relative_gap
 
 from .settings import ROUNDED
 
-__all__ = ["Distances", "Flat", "Proof", "as_result", "principal", "scatter", "weighted_mean"]
+__all__ = [
+    "Distances",
+    "Flat",
+    "Proof",
+    "as_result",
+    "leading",
+    "principal",
+    "scatter",
+    "weighted_mean",
+]
 
 
 class Distances(Backend):
@@ -101,11 +111,24 @@ def principal(problem: RobustSubspace, weights: Array) -> Flat:
     weights : array of shape (N,)
         Nonnegative, not all 0.
     """
-    n = problem.X.shape[1]
     mean = weighted_mean(problem, weights)
     S = scatter(problem, weights, mean)
-    W = eigh(S, subset_by_index=[n - problem.k, n - 1], driver="evr")[1]
-    return Flat(np.ascontiguousarray(W[:, ::-1]), mean)
+    return Flat(np.ascontiguousarray(leading(S, problem.k)[1][:, ::-1]), mean)
+
+
+def leading(S: Array, k: int) -> tuple[Array, Array]:
+    """Return the k largest eigenvalues of a symmetric matrix, increasing, and their eigenvectors.
+
+    LAPACK's search for some of them fails where they lie close together, or finds fewer, without
+    an error; then all are computed.
+    """
+    n = len(S)
+    with suppress(LinAlgError):
+        values, vectors = eigh(S, subset_by_index=[n - k, n - 1], driver="evr")
+        if len(values) == k:
+            return values, vectors
+    values, vectors = eigh(S, driver="evd")
+    return values[-k:], vectors[:, -k:]
 
 
 def as_result(
