@@ -14,7 +14,16 @@ from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Result
 
 from .bounds import ProjectionRelaxation, Span, inlier_proof
-from .settings import EXACT, LEAST_DISTANCE, PATIENCE, QUANTILE, SMALLEST_STEP, STALLED
+from .settings import (
+    EXACT,
+    LEAST_DISTANCE,
+    PATIENCE,
+    QUANTILE,
+    ROUNDED,
+    SMALLEST_STEP,
+    SPEED_UP,
+    STALLED,
+)
 from .weighted import Distances, Flat, Proof, as_result, principal, weighted_mean
 
 __all__ = ["ReweightedSubspace", "reweight"]
@@ -57,13 +66,17 @@ class ReweightedSubspace(Distances):
         flat, steps = reweight(span.problem, start, control, limit)
         best.take(span.lift(flat), steps)
         if control.limit() is None and not best.proven():
-            flat, steps = reweight(span.problem, _spherical(span.problem), control, limit)
+            flat, steps = reweight(
+                span.problem, _spherical(span.problem), control, limit, best.known(span)
+            )
             best.take(span.lift(flat), steps)
             if options["bound_iterations"] > 0 and control.limit() is None and not best.proven():
                 relaxation = ProjectionRelaxation(span.problem)
                 relaxation.run(control, options["bound_iterations"])
                 best.bound(span.lifted(relaxation.proof))
-                flat, steps = reweight(span.problem, relaxation.flat(), control, limit)
+                flat, steps = reweight(
+                    span.problem, relaxation.flat(), control, limit, best.known(span)
+                )
                 best.take(span.lift(flat), steps + relaxation.iterations)
         return as_result(
             problem,
@@ -85,11 +98,16 @@ class _Best:
         self.proof: Proof | None = None
 
     def take(self, flat: Flat, iterations: int) -> None:
-        """Keep a subspace if it is better, with the bound by its exact inliers."""
+        """Keep a subspace if it is better, with the bound by its exact inliers.
+
+        The certificate of inliers is in the coordinates of its subspace, so it goes with that.
+        """
         self.iterations += iterations
         distances = flat.distances(self.problem)
         if float(distances.sum()) < self.value * (1.0 - STALLED):
             self.flat, self.value = flat, float(distances.sum())
+            if self.proof is not None and self.proof.certificate.kind == "inliers":
+                self.proof = None
             if self.control.limit() is None:
                 self.bound(inlier_proof(self.problem, flat, distances))
 
@@ -98,15 +116,23 @@ class _Best:
         if proof is not None and (self.proof is None or proof.bound > self.proof.bound):
             self.proof = proof
 
+    def known(self, span: Span) -> float:
+        """Return the best value in the scaled unit of the problem in the span of the points."""
+        return self.value * self.problem.unit / span.problem.unit
+
     def proven(self) -> bool:
         """Return whether the bound meets the value."""
-        return self.proof is not None and self.value - self.proof.bound <= EXACT * self.value
+        near = max(EXACT * self.value, ROUNDED * self.problem.spread / self.problem.unit)
+        return self.proof is not None and self.value - self.proof.bound <= near
 
 
 def reweight(
-    problem: RobustSubspace, start: Flat, control: Control, limit: int
+    problem: RobustSubspace, start: Flat, control: Control, limit: int, known: float = np.inf
 ) -> tuple[Flat, int]:
-    """Iterate from a subspace until it stands still.
+    """Iterate from a subspace until it stands still, or falls too slowly to matter.
+
+    A decrease of d ends the search where :data:`SPEED_UP` times d in each iteration that is left
+    would not reach the known value.
 
     Parameters
     ----------
@@ -115,6 +141,8 @@ def reweight(
     control : Control
     limit : int
         Iterations at most.
+    known : float, default infinite
+        A value that must be beaten, in the problem's scaled unit.
 
     Returns
     -------
@@ -135,7 +163,8 @@ def reweight(
         flat, distances = after, after.distances(problem)
         steps += 1
         value = float(distances.sum())
-        since = 0 if value < lowest * (1.0 - STALLED) else since + 1
+        reached = lowest - SPEED_UP * (lowest - value) * (limit - steps)
+        since = 0 if value < lowest * (1.0 - STALLED) and reached < known else since + 1
         if value < lowest:
             best, lowest = flat, value
         control.progress("reweighting", objective=lowest * problem.unit)

@@ -22,6 +22,7 @@ __all__ = [
     "SAME_SUBSPACE",
     "SINGULAR",
     "SMALLEST_STEP",
+    "SPEED_UP",
     "STALLED",
     "STATIONARY",
     "TYLER_STEP",
@@ -37,6 +38,9 @@ Points whose median distance is below this in the scaled unit count as one point
 
 SMALLEST_STEP = 1e-14
 """Sine of an angle between two iterates below which nothing changes any more."""
+
+SPEED_UP = 1e3
+"""How much faster than now a search that has come near a saddle point may fall later."""
 
 STALLED = 1e-13
 """Relative decrease of the value that counts as none."""

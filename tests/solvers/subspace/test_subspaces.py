@@ -148,3 +148,32 @@ def test_robust_beats_least_squares():
         for name in ("irls", "pca")
     }
     assert error["irls"] < 1e-12 < 0.05 < error["pca"]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 30, 32])
+def test_a_certificate_belongs_to_the_subspace_that_is_returned(seed):
+    # Two starts end in subspaces through all points, whose values differ by rounding.
+    rng = np.random.default_rng(seed)
+    rng.integers(2, 9, size=4)
+    for n, k in [(3, 2), (5, 3), (4, 2)]:
+        X = np.repeat(rng.normal(size=(k, n)), 5, axis=0)
+        result = sparseopt.solve(RobustSubspace(X, k))
+        assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+def test_eigenvalues_that_lapack_does_not_find_alone(seed):
+    # Asked for the three largest of four equal ones, DSYEVR finds two, or "Internal Error".
+    problem = generators.generate("haystack", N=400, n=20, k=3, inliers=0.05, seed=seed)
+    result = sparseopt.solve(problem)
+    assert (result.status, result.verdict) == (Status.CONVERGED, Verdict.VERIFIED)
+    assert result.bound < 0.95 * result.objective
+
+
+def test_starts_that_fall_too_slowly_end_early():
+    problem = generators.generate("outlier-columns", outliers="repeated", delta=0.3, seed=2)
+    result = sparseopt.solve(problem)
+    assert result.iterations <= 450  # 860, 785 of them from two starts that end 50% above
+    truth = np.linalg.svd(problem.X[:280], full_matrices=False)[2][:10].T
+    assert np.linalg.norm(projection(result.x, 10) - truth @ truth.T) <= 1e-10
+    assert result.status is Status.CONVERGED and result.verdict is Verdict.VERIFIED
