@@ -18,6 +18,7 @@ from thorough import first
 import sparseopt
 from sparseopt import Certificate, Result, SolveParams, Status, Verdict
 from sparseopt.checking import check
+from sparseopt.checking.parametric.quantiles import check_quantiles
 from sparseopt.problems import (
     CLIME,
     MISDP,
@@ -35,6 +36,7 @@ from sparseopt.problems import (
     STRSPath,
 )
 from sparseopt.proofs.neighbours import support_losses
+from sparseopt.solvers.homotopy.quantiles import quantile_path
 
 
 def dantzig(seed):
@@ -572,3 +574,19 @@ def test_times_and_counts_are_possible(name):
     assert believed(problem, result.with_changes(**{name: 3}))
     for value in (-1, np.nan, np.inf):
         assert not believed(problem, result.with_changes(**{name: value}))
+
+
+@pytest.mark.parametrize("size", [1e5, -1e5])
+def test_collinear_columns_hide_no_quantile(size):
+    """Columns that differ by 2^-26: multiples of their difference move the fit, not its scale."""
+    rng = np.random.default_rng(15)
+    small = 2.0**-26
+    z, w = rng.integers(-3, 4, 9).astype(float), rng.integers(-4, 5, 9).astype(float)
+    y = np.round(8.0 * (z + 0.3 * rng.normal(size=9))) / 8.0
+    plain = quantile_path(np.column_stack([z, w]), y, np.ones(9), ["a", "b"])
+    theta = plain.theta @ np.array([[1.0, 0.0], [-1.0 / small, 1.0 / small]])
+    path = replace(plain, design=np.column_stack([z, z + small * w]), theta=theta)
+    assert check_quantiles(path).verdict is Verdict.VERIFIED
+    false = theta.copy()
+    false[len(theta) // 2] += [size, -size]
+    assert check_quantiles(replace(path, theta=false)).verdict is not Verdict.VERIFIED

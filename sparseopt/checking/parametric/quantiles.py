@@ -158,6 +158,7 @@ def _prove(
     above = (counts * (side > 0.0)) @ design
     primal = np.zeros(len(bases))
     off = np.zeros(len(bases))
+    missed = np.zeros(len(bases))
     for s, (basis, row) in enumerate(zip(bases, residuals, strict=True)):
         upto = int(path.moves[here.start + s])
         for k in range(moved, upto):
@@ -171,12 +172,14 @@ def _prove(
         size = np.abs(theta[s])
         scale = np.abs(y[basis]) + np.abs(kernels[s]) @ size
         off[s] = (np.abs(row[basis]) / np.maximum(scale, np.finfo(float).tiny)).max()
+        missed[s] = np.abs(row[basis]).max()
         row *= side
         row[basis] = 0.0
         if row.min() < 0.0:
             wrong = np.flatnonzero(row < 0.0)
             scale = np.abs(y[wrong]) + np.abs(design[wrong]) @ size
             primal[s] = (-row[wrong] / scale).max()
+            missed[s] = max(missed[s], -row[wrong].min())
     dual = np.zeros(len(bases))
     limits = counts[bases]
     for levels in (path.levels[here], path.levels[here.start + 1 : here.stop + 1]):
@@ -197,4 +200,10 @@ def _prove(
                 findings.doubt(f"{text}, which its ill-conditioned kernel may explain")
             else:
                 findings.refute(text)
+    # Coefficients that cancel are no measure: the fit has the unit of the observations.
+    for s in np.flatnonzero(missed > SEGMENT * np.abs(y).max()).tolist():
+        findings.doubt(
+            f"segment {here.start + s}: the fit misses its basis or sides by {missed[s]:.3g}, which "
+            "only the size of coefficients that cancel explains"
+        )
     return side, moved
