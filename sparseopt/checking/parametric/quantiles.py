@@ -203,7 +203,7 @@ def _prove(
     # Coefficients that cancel are no measure: the fit has the unit of the observations.
     for s in np.flatnonzero(missed > SEGMENT * np.abs(y).max()).tolist():
         findings.doubt(
-            f"segment {here.start + s}: the fit misses its basis or sides by {missed[s]:.3g}, which "
-            "only the size of coefficients that cancel explains"
+            f"segment {here.start + s}: the fit misses its basis or sides by {missed[s]:.3g}, "
+            "which only the size of coefficients that cancel explains"
         )
     return side, moved
