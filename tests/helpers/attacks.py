@@ -182,6 +182,8 @@ def _paths(result: Result) -> Iterator[tuple[str, Result]]:
         if field.name == "names" and len(value) > 1:
             yield "names swapped", with_path(names=[value[1], value[0], *value[2:]])
             yield "names of another", with_path(names=[f"other{k}" for k in range(len(value))])
+        elif field.name == "separated":
+            yield "separated everywhere", with_path(separated=np.ones_like(value))
         elif field.name == "certified":
             # Only what is called certified claims something.
             if not np.asarray(value).all():

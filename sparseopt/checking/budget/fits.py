@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     special = Deferred("scipy.special")
 
-__all__ = ["Observations", "logistic_fits", "support_losses"]
+__all__ = ["Observations", "largest_margins", "logistic_fits", "support_losses"]
 
 _ENTRIES = 1 << 21
 """Entries of X that are gathered at once."""
@@ -84,6 +84,37 @@ def support_losses(problem: L0GraphicalModel, supports: Array) -> Array:
                 columns, target = _columns(problem.X, chosen[at], node[some[at]])
                 out[some[at]] = _squares(columns, target, problem.ridge * n)[0]
             out[some] /= n
+    return out
+
+
+def largest_margins(problem: L0GraphicalModel, supports: Array, places: Array) -> Array:
+    """Return the largest margin of the fits of some entries of the supports, with the loss "ising".
+
+    Where neighbours separate a node's values the fit goes on until its loss vanishes, and margins
+    grow beyond all others.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    supports : int64 array of shape (total + d,)
+    places : int array of shape (K,)
+
+    Returns
+    -------
+    array of shape (K,)
+    """
+    candidates = problem.candidates
+    node = np.repeat(np.arange(candidates.nodes), candidates.sizes + 1)
+    out = np.zeros(len(places))
+    for k, at in enumerate(places.tolist()):
+        own, bits = candidates.of(int(node[at])), int(supports[at])
+        chosen = own[[i for i in range(len(own)) if bits >> i & 1]]
+        if len(chosen):
+            columns, target = _columns(problem.X, chosen[None], node[[at]])
+            observations = Observations.of(columns * target[:, None, :])
+            beta = logistic_fits(observations, problem.ridge)[0]
+            margins = np.where(observations.weight > 0.0, observations.along(beta), 0.0)
+            out[k] = np.abs(margins).max()
     return out
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from sparseopt.checking.budget import gaussian_subsets, ising_subsets
-from sparseopt.checking.budget.fits import support_losses
+from sparseopt.checking.budget.fits import largest_margins, support_losses
 from sparseopt.checking.budget.tables import verify_path
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import OBJECTIVE, SUMMATION
@@ -35,6 +35,10 @@ __all__ = ["BudgetVerifier", "verify"]
 
 _TABLE = 1e-9
 """Errors of table entries, relative to the loss without neighbours."""
+_MARGIN = 10.0
+"""The largest margin of a fit to values that the neighbours separate is well above this."""
+_VANISHED = 1e-7
+"""A mean loss below this vanishes: the neighbours separate all values."""
 _LARGE = 100.0
 """Coefficients, in units of the node's standard deviation, whose terms are looked at one by one."""
 
@@ -194,6 +198,7 @@ def _check_tables(
             f"{attained[at]:.17g}"
         )
         return
+    _check_separated(problem, path, stated, findings)
     search = ising_subsets if problem.loss == "ising" else gaussian_subsets
     proof = search.prove_tables(problem, stated - tolerance)
     if proof.beaten is not None:
@@ -212,6 +217,25 @@ def _check_tables(
             f"the best neighbours of {d - proven} of {d} nodes are not proven: their subsets are "
             "too much work to be looked through again, or some are dependent or not by rounding"
         )
+
+
+def _check_separated(
+    problem: L0GraphicalModel, path: GraphPath, losses: Array, findings: Findings
+) -> None:
+    """Refute losses that are said to have no minimum where they have one, and the reverse."""
+    separated = np.asarray(path.separated, dtype=bool)
+    if problem.loss != "ising" or problem.ridge > 0.0:
+        if separated.any():
+            findings.refute(f"node entries {np.flatnonzero(separated)[:3]} have a minimum each")
+        return
+    said = np.flatnonzero(separated)
+    margins = largest_margins(problem, np.asarray(path.supports, dtype=np.int64), said)
+    if (margins < _MARGIN).any():
+        at = int(said[int(np.argmin(margins))])
+        findings.refute(f"the neighbours of table entry {at} do not separate the node's values")
+    if (~separated & (losses < _VANISHED)).any():
+        at = int(np.argmax(~separated & (losses < _VANISHED)))
+        findings.refute(f"the neighbours of table entry {at} separate the node's values")
 
 
 def _rounded(problem: L0GraphicalModel, path: GraphPath, at: int, node: int) -> float:

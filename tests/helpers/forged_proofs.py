@@ -1,0 +1,277 @@
+"""False claims with the evidence of a true one, changed at random, of all families.
+
+Each claim states a feasible point that is worse than the optimum, as if it were optimal; or that a
+problem with an optimum has none. Its certificate is that of the true result, with numbers moved,
+scaled, replaced by hostile ones, leaves dropped and repeated, indices moved. Whatever is left of
+the proof, the claim is false, so that nothing may verify it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from conditional_misdps import draw_conditional
+from small_misdps import draw
+
+import sparseopt
+from sparseopt import Certificate, Limit, Result, SolveParams, Status
+from sparseopt.generators import embeddings, subspaces
+from sparseopt.problems import (
+    MISDP,
+    STRS,
+    DantzigSelector,
+    KernelSelection,
+    LADLasso,
+    ParametricLP,
+    SemidefiniteBlock,
+    SparseComponent,
+    SparseRegression,
+)
+
+Array = np.ndarray
+Rng = np.random.Generator
+FALSE = 1e-3
+"""By how much a claim is worse than the optimum, at least, in the unit of the objective."""
+
+
+def problem_of(kind: str, rng: Rng) -> tuple[Any, dict[str, Any]]:
+    """Return a small problem of a kind of :data:`KINDS`, and a question."""
+    seed = int(rng.integers(10**6))
+    n, d = int(rng.integers(8, 16)), int(rng.integers(5, 9))
+    X = rng.normal(size=(n, d))
+    if rng.random() < 0.3:
+        X[:, 1] = X[:, 0] + 10.0 ** rng.uniform(-9.0, -1.0) * X[:, 1]
+    y = X[:, :2].sum(axis=1) + rng.normal(size=n)
+    if kind == "subset":
+        ridge = float(rng.choice([0.0, 0.1, 1.0]))
+        bound = None if ridge and rng.random() < 0.5 else 3.0
+        penalty = float(rng.choice([0.0, 0.0, 0.2]))
+        return SparseRegression(X, y, k=3, ridge=ridge, bound=bound, penalty=penalty), {}
+    if kind == "component":
+        return SparseComponent(X, d=int(rng.integers(2, 4))), {}
+    if kind == "kernels":
+        other = rng.normal(size=(n, d)) + 0.5
+        return KernelSelection(X, other, str(rng.choice(["linear", "quadratic"])), d=2), {}
+    if kind == "strs":
+        M = rng.normal(size=(d, d))
+        a = M[0] if rng.random() < 0.7 else np.zeros(d)
+        return STRS(M + M.T, a, d=int(rng.integers(1, d))), {}
+    if kind == "subspace":
+        return subspaces.haystack(N=40, n=3, k=1, inliers=0.6, seed=seed), {}
+    if kind == "embedding":
+        return embeddings.embedding_fit(atoms=12, features=6, seed=seed), {}
+    if kind == "misdp":
+        return draw(seed), {}
+    if kind == "conditional":
+        return draw_conditional(seed), {}
+    if kind == "ranks":
+        M = rng.normal(size=(2, 2))
+        block = SemidefiniteBlock(np.eye(3), rank_one=True)
+        ends = {"lower": [0.0, -2.0, 0.0], "upper": [2.0] * 3}
+        row = {"A": [[1.0, 0.0, 1.0]], "row_lower": [1.0]}
+        c = [M[0, 0], M[0, 1], M[1, 1]]
+        return MISDP(c=c, blocks=[block], **ends, **row), {}
+    lam = float(rng.uniform(0.1, 1.0))
+    if kind == "dantzig":
+        return DantzigSelector(X, y), {"lam": lam}
+    if kind == "lad":
+        return LADLasso(X, y, fit_intercept=bool(rng.integers(2))), {"lam": lam}
+    A, b = rng.uniform(0.2, 2.0, (d, n)), rng.uniform(0.5, 2.0, d)
+    c = rng.normal(size=n)
+    return ParametricLP(A, b, b / 2.0, c, -rng.uniform(0.5, 1.0, n)), {"lam": lam}
+
+
+KINDS = (
+    "subset",
+    "component",
+    "kernels",
+    "strs",
+    "subspace",
+    "embedding",
+    "misdp",
+    "conditional",
+    "ranks",
+    "dantzig",
+    "lad",
+    "lp",
+)
+
+
+def forged(problem: Any, result: Result, rng: Rng, count: int = 20) -> Iterator[Result]:
+    """Yield false claims about a problem, `count` or somewhat more.
+
+    Parameters
+    ----------
+    problem : Problem
+    result : Result
+        A true one with the status OPTIMAL.
+    rng : Generator
+    count : int
+    """
+    worse, bare = list(_worse_points(problem, result, rng)), result.with_changes(trace=())
+    for _ in range(count):
+        certificate = changed(result.certificate, rng) if result.certificate else None
+        if worse:
+            x, value = worse[int(rng.integers(len(worse)))]
+            step = value - result.objective
+            bound = result.objective + step * rng.choice([1.0, 1.0, 0.5, 0.9])
+            claim = bare.with_changes(x=x, objective=value, bound=bound, certificate=certificate)
+            if "rows" in result.duals and certificate is not None:
+                rows = certificate.arrays.get("nu", result.duals["rows"])
+                claim = claim.with_changes(duals={"rows": rows})
+            if bound == value and rng.random() < 0.7:
+                yield claim
+            else:
+                yield claim.with_changes(status=Status.FEASIBLE, limit=Limit.TIME)
+        if rng.random() < 0.4:
+            yield from _without_optimum(problem, result, certificate, rng)
+
+
+def _worse_points(problem: Any, result: Result, rng: Rng) -> Iterator[tuple[Array, float]]:
+    """Yield feasible points of another objective, if there are any that are easy to have."""
+    sign = 1.0 if problem.sense == "min" else -1.0
+    x = np.asarray(result.x, dtype=float)
+    lam = result.params.lam
+    if isinstance(problem, MISDP):
+        points = [_opposite(problem)]
+    elif isinstance(problem, SparseRegression):
+        points = [factor * x for factor in (0.0, 0.5, 0.9, 0.99)]
+    elif problem.kind == "embedding-fit":
+        points = [*np.eye(len(x))[:3], np.full(len(x), 1.0 / len(x))]
+    elif problem.kind == "robust-subspace":
+        points = [_turned(problem, x, rng) for _ in range(4)]
+    elif isinstance(problem, DantzigSelector | LADLasso | ParametricLP):
+        points = [x * factor for factor in (0.0, 0.5, 0.9, 1.1, 2.0)]
+        points += [x + 0.1 * rng.normal(size=len(x)) for _ in range(3)]
+    else:
+        units = np.eye(len(x))[rng.permutation(len(x))[:4]]
+        points = [*units, *-units]
+    for point in points:
+        if point is None:
+            continue
+        arguments = (point, lam) if isinstance(lam, float) else (point,)
+        if max(problem.residuals(*arguments).values()) > 1e-9:
+            continue
+        value = problem.objective(*arguments)
+        scale = max(abs(result.objective), problem.value_unit)
+        if sign * (value - result.objective) > FALSE * scale:
+            yield point, value
+
+
+def _opposite(problem: MISDP) -> Array | None:
+    """Return the worst point of a MISDP."""
+    if problem.Q is not None:
+        return None
+    other = problem.with_changes(c=-problem.c, offset=0.0)
+    found = sparseopt.solve(other, time_limit=5.0, check=False)
+    return None if found.x is None else np.asarray(found.x)
+
+
+def _turned(problem: Any, x: Array, rng: Rng) -> Array:
+    """Return another subspace, with the answer's centre."""
+    turned = np.array(x)
+    k = problem.k
+    step = 10.0 ** rng.uniform(-1.5, 0.5)
+    turned[:, :k] = np.linalg.qr(x[:, :k] + step * rng.normal(size=(len(x), k)))[0]
+    return turned
+
+
+def _without_optimum(
+    problem: Any, result: Result, certificate: Certificate | None, rng: Rng
+) -> Iterator[Result]:
+    """Yield claims that the problem is infeasible, or unbounded."""
+    bare = Result(
+        status=Status.INFEASIBLE,
+        kind=problem.kind,
+        problem=problem,
+        params=result.params,
+        certificate=certificate,
+    )
+    if isinstance(problem, MISDP) and certificate is not None:
+        arrays = dict(certificate.arrays)
+        if "infeasible" in arrays:
+            arrays["infeasible"] = np.ones_like(arrays["infeasible"])
+        yield bare.with_changes(certificate=replace(certificate, arrays=arrays))
+        step = np.round(rng.normal(size=len(problem.c)) * rng.choice([1.0, 3.0]))
+        ray = {"x": np.asarray(result.x, dtype=float), "ray": step}
+        yield bare.with_changes(status=Status.UNBOUNDED, certificate=Certificate("ray", ray))
+        # The last variables of a problem may be the entries of a matrix.
+        sizes = [len(cone.g) for cone in problem.cones], [b.size for b in problem.blocks]
+        if not sizes[0]:
+            bend = {"bend": np.abs(step) * 10.0 ** rng.uniform(-1.0, 9.0)}
+            cross = rng.normal(size=sum(s * s for s in sizes[1]))
+            curve = Certificate("curve", ray | bend | {"cross": cross})
+            yield bare.with_changes(status=Status.UNBOUNDED, certificate=curve)
+    elif certificate is not None and "nu" in certificate.arrays:
+        nu = certificate.arrays["nu"]
+        yield bare.with_changes(certificate=Certificate("farkas", {"nu": nu}))
+        ray = {"x": np.asarray(result.x, dtype=float), "ray": rng.normal(size=len(result.x))}
+        yield bare.with_changes(status=Status.UNBOUNDED, certificate=Certificate("ray", ray))
+
+
+def changed(certificate: Certificate, rng: Rng) -> Certificate:
+    """Return a certificate with one to three changes, each of an array or of one length."""
+    arrays = {name: np.array(array) for name, array in certificate.arrays.items()}
+    values = dict(certificate.values)
+    for _ in range(int(rng.integers(0, 4))):
+        if rng.random() < 0.3:
+            _rows(arrays, rng)
+        elif arrays:
+            name = str(rng.choice(sorted(arrays)))
+            arrays[name] = _moved(arrays[name], rng)
+        for name, value in values.items():
+            if isinstance(value, float) and rng.random() < 0.3:
+                values[name] = value * 10.0 ** rng.uniform(-9.0, 9.0)
+    return Certificate(certificate.kind, arrays, values)
+
+
+def _rows(arrays: dict[str, Array], rng: Rng) -> None:
+    """Drop, repeat and exchange rows of all arrays of one length."""
+    lengths = sorted({len(array) for array in arrays.values() if array.ndim and len(array)})
+    if not lengths:
+        return
+    length = int(rng.choice(lengths))
+    chosen = rng.integers(0, length, int(rng.integers(1, 2 * length + 1)))
+    if rng.random() < 0.5:
+        chosen = np.sort(chosen)
+    for name, array in arrays.items():
+        if array.ndim and len(array) == length:
+            arrays[name] = array[chosen]
+
+
+def _moved(array: Array, rng: Rng) -> Array:
+    """Return an array with other numbers."""
+    if not array.size:
+        return array
+    moved = array.copy()
+    at = tuple(int(rng.integers(k)) for k in array.shape)
+    if array.dtype.kind == "b":
+        moved[at] = ~moved[at]
+    elif array.dtype.kind in "iu":
+        largest = int(array.max(initial=0)) + 1
+        moved[at] = int(rng.integers(-1, largest + 1))
+    else:
+        size = 10.0 ** rng.choice([rng.uniform(-3.0, 3.0), rng.uniform(-300.0, 308.0)])
+        how = int(rng.integers(6))
+        if how == 0:
+            moved[at] = size * rng.choice([-1.0, 1.0])
+        elif how == 1:
+            moved = moved * size
+        elif how == 2:
+            moved = moved * (1.0 + 10.0 ** rng.uniform(-12.0, 0.0) * rng.normal(size=moved.shape))
+        elif how == 3:
+            moved = rng.permutation(moved)
+        elif how == 4:
+            moved[at] = rng.choice([0.0, np.inf, -np.inf, np.nan])
+        else:
+            moved = moved + size * rng.normal(size=moved.shape)
+    return moved
+
+
+def answer(kind: str, rng: Rng) -> tuple[Any, Result]:
+    """Return a random problem of a kind, and its result."""
+    problem, question = problem_of(kind, rng)
+    return problem, sparseopt.solve(problem, params=SolveParams(time_limit=20.0, **question))
