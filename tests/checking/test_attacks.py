@@ -590,3 +590,48 @@ def test_collinear_columns_hide_no_quantile(size):
     false = theta.copy()
     false[len(theta) // 2] += [size, -size]
     assert check_quantiles(replace(path, theta=false)).verdict is not Verdict.VERIFIED
+
+
+@pytest.mark.parametrize("values", [True, False])
+@pytest.mark.parametrize("row", [1.0, -1.0])
+def test_an_end_is_proven_by_its_own_evidence(row, values):
+    """x <= lam - 1, which is infeasible below 1; and max (1 - lam) x, unbounded there."""
+    problem = ParametricLP([[row]], [-row], [(row + 1.0) / 2.0], [-row], [(row - 1.0) / 2.0])
+    words = ["infeasible_below", "unbounded_below"]
+    result = sparseopt.solve(problem)
+    word, other = words if row > 0.0 else words[::-1]
+    assert believed(problem, result)
+    assert result.path.stopped_by == word
+    given = result.certificate
+    false = Certificate(given.kind, given.arrays, {"end": other} if values else {})
+    path = replace(result.path, stopped_by=other)
+    assert not believed(problem, result.with_changes(path=path, certificate=false))
+
+
+@pytest.mark.parametrize("rate", [1.0 / 3.0, 0.25])
+def test_a_range_without_end_allows_no_rounding(rate):
+    """3 * fl(1/3) is not 1: by 5.6e-17 lam something is feasible, or bounded, for large lam."""
+    true = rate == 0.25
+    one = 3.0 * rate
+    zero, apart = [0.0, 0.0], [[1.0, -1.0], [-3.0, 3.0]]
+    nowhere = ParametricLP(apart, [-1.0, 0.0], [-rate, one], zero, zero)
+    farkas = Certificate("farkas", {"nu": np.array([3.0, 1.0])})
+    claim = Result(status=Status.INFEASIBLE, certificate=farkas, params=SolveParams())
+    assert believed(nowhere, claim) is true
+    without_end = ParametricLP([[1.0, -3.0], [-1.0, 3.0]], zero, zero, [0.0, 1.0], [rate, -one])
+    range_ = {"x": np.zeros((1, 2)), "x_rate": np.zeros((1, 2)), "low": np.zeros(1)}
+    for points in ({"x": np.zeros(2)}, range_):
+        ray = Certificate("ray", {"ray": np.array([3.0, 1.0]), **points})
+        claim = Result(status=Status.UNBOUNDED, certificate=ray, params=SolveParams())
+        assert believed(without_end, claim) is true
+    assert sparseopt.solve(without_end).verdict is not Verdict.REFUTED
+
+
+def test_a_grid_ends_by_its_own_evidence_alone():
+    problem = ParametricLP([[1.0]], [-1.0], [1.0], [-1.0], [0.0])
+    result = sparseopt.solve(problem, lam=[3.0, 0.5])
+    assert believed(problem, result)
+    arrays = {**result.certificate.arrays, "ray": np.zeros(1)}
+    path = replace(result.path, stopped_by="unbounded_below")
+    lie = result.with_changes(path=path, certificate=Certificate("dual-grid", arrays))
+    assert not believed(problem, lie)

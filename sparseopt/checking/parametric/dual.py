@@ -371,7 +371,7 @@ def _check_grid(
     if reason not in _ENDS:
         check_reason(result, reason, findings)
         return
-    if _ENDS[reason] not in certificate.arrays and set(_ENDS.values()) & set(certificate.arrays):
+    if (set(_ENDS.values()) - {_ENDS[reason]}) & set(certificate.arrays):
         findings.refute(f"the grid ends by {reason}, its certificate proves another end")
     proven = no_optimum_at(program, certificate, missing, findings)
     if proven is None:

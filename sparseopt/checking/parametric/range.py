@@ -14,7 +14,8 @@ from sparseopt.result import Certificate, Result, Status
 
 __all__ = ["check_range", "check_reason"]
 
-_NO_OPTIMUM = ("infeasible_below", "unbounded_below")
+_NO_OPTIMUM = {"infeasible_below": "farkas", "unbounded_below": "ray"}
+"""What a path that ends so has as evidence."""
 
 
 def check_range(
@@ -67,6 +68,9 @@ def check_range(
         stated = None if certificate is None else certificate.values.get("end", reason)
         if stated not in (None, reason):
             findings.refute(f"the path ends by {reason}, its certificate by {stated}")
+        others = set(_NO_OPTIMUM.values()) - {_NO_OPTIMUM[reason]}
+        if certificate is not None and others & set(certificate.arrays):
+            findings.refute(f"the path ends by {reason}, its certificate proves another end")
         if proven is None:
             findings.doubt(f"nothing proves that the problem ends at lam = {end:g} ({reason})")
     elif reason == "max_knots":

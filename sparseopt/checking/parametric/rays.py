@@ -32,7 +32,7 @@ from sparseopt.checking.evidence import Malformed, numbers
 from sparseopt.checking.parametric.point import coordinate_name, primal_point, rounding_errors
 from sparseopt.checking.parametric.rational import Budget, entries, fractions_of, solve_near
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import FEASIBILITY, SEGMENT
+from sparseopt.checking.tolerances import FEASIBILITY, SEGMENT, SUMMATION
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import LinearMap
 from sparseopt.problems.parametric.pieces import Pieces
@@ -60,7 +60,8 @@ class Affine:
 
     `moving` is by how much coordinates may move that must not, in all, per unit of the largest
     coordinate (of theta, or of a ray's step): 0 where the evidence is exact, infinite where more
-    than rounding errors are in the way; `doubt` says so in words.
+    than rounding errors are in the way; `doubt` says so in words. `falls` says that the rate is
+    surely not positive: a range of lam has no end, where a rate of 1e-17 may turn the sign.
     """
 
     constant: float
@@ -71,6 +72,7 @@ class Affine:
     rate_error: float
     moving: float
     doubt: str
+    falls: bool
 
     def at(self, lam: float) -> float:
         """Return the value at lam."""
@@ -259,16 +261,27 @@ def _affine(
         f"the evidence holds up to rounding only: no {word} nearby leave the coordinates that must "
         "not move exactly where they are"
     )
+    rate, rate_terms = float(two.sum()), float(np.abs(two).sum())
+    rate_error = float(errors @ np.abs(rates))
     return Affine(
         float(one.sum()),
-        float(two.sum()),
+        rate,
         float(np.abs(one).sum()),
-        float(np.abs(two).sum()),
+        rate_terms,
         float(errors @ np.abs(constants)),
-        float(errors @ np.abs(rates)),
+        rate_error,
         moving,
         doubt if moving else "",
+        rate + rate_error <= -SUMMATION * rate_terms
+        or (rate_error == 0.0 and _exact_sum(weights, rates) <= 0),
     )
+
+
+def _exact_sum(weights: Array, rates: Array) -> Fraction:
+    """Return the sum of products of floating-point numbers without rounding."""
+    used = np.flatnonzero((weights != 0.0) & (rates != 0.0))
+    pairs = zip(weights[used].tolist(), rates[used].tolist(), strict=True)
+    return sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
 
 
 def verify_infeasible(
@@ -320,6 +333,7 @@ def _judge_halves(
         sums.append(sigma)
     below, above = sums
     end = result.params.lam_min or 0.0
+    _doubt_rise(above, findings)
     if not (below.rate > 0.0 > above.rate):
         findings.refute("the Farkas sums do not rise and fall with lam; one of each was expected")
         return
@@ -398,6 +412,7 @@ def _judge_range(
     x, rate = (numbers(arrays, name, (len(low), p)) for name in ("x", "x_rate"))
     if len(low) == 0 or low[-1] != end or (np.diff(low) >= 0.0).any():
         raise Malformed("the points do not cover the range from its lower end on")
+    _doubt_rise(costs[-1], findings)
     if not _negative_from(end, costs):
         findings.refute("the directions do not improve the objective at all lam of the range")
         return
@@ -423,9 +438,9 @@ def _negative_from(end: float, costs: list[Affine]) -> bool:
     """Return whether at every lam from `end` on one of one or two sums is negative."""
     if len(costs) == 1:
         (rho,) = costs
-        return rho.negative(end) and rho.rate + rho.rate_error <= 0.0
+        return rho.negative(end) and rho.rate <= 0.0
     below, above = costs
-    if not (below.rate > 0.0 > above.rate + above.rate_error):
+    if not (below.rate > 0.0 > above.rate):
         return False
     # both half lines hold the middle between their ends, where they overlap
     middle = max(end, -0.5 * (below.constant / below.rate + above.constant / above.rate))
@@ -460,6 +475,11 @@ def _stays_inside(program: PiecewiseLinearProgram, rate: Array) -> bool:
             if sign * (total - Fraction(float(pieces.kink_rate[ends[i]]))) < 0:
                 return False
     return True
+
+
+def _doubt_rise(total: Affine, findings: Findings) -> None:
+    if total.rate <= 0.0 and not total.falls:
+        findings.doubt("by rounding the evidence may fail for very large lam")
 
 
 def _pass_on(total: Affine, findings: Findings) -> None:
@@ -521,7 +541,7 @@ def _judge(
             findings.prove(f"{word} at lam = {lam:g}")
     rest = [lam for lam in wanted if lam not in tried]
     if any(not total.negative(lam) or violated(lam) is not None for lam in rest) or (
-        asked is None and not (upwards and total.rate <= 0.0)
+        asked is None and not (upwards and total.falls)
     ):
         findings.doubt(f"the proof is for lam = {tried[0]:g}, not for all that was asked about")
 
