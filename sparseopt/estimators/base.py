@@ -125,6 +125,16 @@ class _SparseData:
         return tags
 
 
+class LinearPrediction(RegressorMixin):  # type: ignore[misc]
+    """A mixin of the linear regressions."""
+
+    def predict(self, X: Any) -> Array:
+        """Return X coef_' + intercept_, shape (n,), or (n, q) for several responses."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        return np.asarray(X @ self.coef_.T + self.intercept_)
+
+
 class NeedsTarget:
     """A mixin of the estimators without a prediction that need y."""
 
@@ -440,14 +450,8 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return other
 
 
-class PathRegressor(_SparseData, RegressorMixin, PathEstimator):  # type: ignore[misc]
+class PathRegressor(_SparseData, LinearPrediction, PathEstimator):
     """A sparse linear regression."""
-
-    def predict(self, X: Any) -> Array:
-        """Return ``X @ coef_ + intercept_``, shape (n,)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        return np.asarray(X @ self.coef_ + self.intercept_)
 
 
 class BinaryClassifier(TwoClasses, ClassifierMixin, PathEstimator):  # type: ignore[misc]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin, _fit_context
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import _fit_context
+from sklearn.utils.validation import validate_data
 
+from sparseopt.estimators.base import LinearPrediction
 from sparseopt.estimators.budget import BudgetEstimator
-from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
 __all__ = ["BestSubset"]
@@ -20,7 +20,7 @@ _EXACT = 1e-14
 """A loss of this size, relative to that of no variables, is rounding."""
 
 
-class BestSubset(RegressorMixin, BudgetEstimator):  # type: ignore[misc]
+class BestSubset(LinearPrediction, BudgetEstimator):
     r"""Least squares with the best k variables, for every k at once, proven.
 
     .. math:: \min_{\theta, \beta} \|y - X\theta - \beta\|_2^2 \quad\text{subject to}\quad
@@ -141,9 +141,3 @@ class BestSubset(RegressorMixin, BudgetEstimator):  # type: ignore[misc]
         self.coef_[self._kept] = self.path_.at(budget)
         centre, level = self._means
         self.intercept_ = float(level - centre @ self.coef_)
-
-    def predict(self, X: Any) -> Array:
-        """Return X coef_ + intercept_, shape (n,)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return np.asarray(X @ self.coef_ + self.intercept_)

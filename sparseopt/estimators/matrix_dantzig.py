@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.base import MultiOutputMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparseopt.cards import NamedValues
-from sparseopt.estimators.base import PathEstimator
+from sparseopt.estimators.base import LinearPrediction, PathEstimator
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import matrix_dantzig
 from sparseopt.problems.parametric.l1 import column_names
@@ -17,7 +17,7 @@ from sparseopt.problems.parametric.l1 import column_names
 __all__ = ["MatrixDantzig"]
 
 
-class MatrixDantzig(MultiOutputMixin, RegressorMixin, PathEstimator):  # type: ignore[misc]
+class MatrixDantzig(MultiOutputMixin, LinearPrediction, PathEstimator):  # type: ignore[misc]
     r"""Sparse coefficients of several responses with one lam, for every lam at once.
 
     .. math:: \min_B \sum_{jk} |B_{jk}| \quad\text{subject to}\quad
@@ -142,9 +142,3 @@ class MatrixDantzig(MultiOutputMixin, RegressorMixin, PathEstimator):  # type: i
         problem = self.result_.problem
         names = problem.coefficient_names + [f"intercept,{name}" for name in self._responses]
         return NamedValues(names, np.concatenate([np.ravel(self.coef_), self.intercept_]))
-
-    def predict(self, X: Any) -> Array:
-        """Return the responses, shape (n, q), or (n,) for one that was given as a vector."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return np.asarray(X @ self.coef_.T + self.intercept_)

@@ -6,11 +6,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from sparseopt.api import solve
+from sparseopt.estimators.base import LinearPrediction
 from sparseopt.problems.base import Array
 from sparseopt.problems.subset import problem as subset
 from sparseopt.result import Result, relative_gap
@@ -49,7 +50,7 @@ def unit_columns(X: Array, centre: Array) -> tuple[Array, Array]:
     return rest, lengths
 
 
-class SparseRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class SparseRegression(LinearPrediction, BaseEstimator):  # type: ignore[misc]
     r"""Least squares with the best k of up to 100,000 columns, held small by a ridge, proven.
 
     .. math:: \min_b \tfrac12 \|y - Xb\|_2^2 + \tfrac\rho2 \|b\|_2^2 + \lambda_0 \|b\|_0
@@ -151,12 +152,6 @@ class SparseRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.intercept_ = float(level[0] - centre @ self.coef_)
         self.objective_, self.bound_, self.gap_ = numbers_of(self.result_)
         return self
-
-    def predict(self, X: Any) -> Array:
-        """Return X coef_ + intercept_, shape (n,)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return np.asarray(X @ self.coef_ + self.intercept_)
 
 
 def best_columns(
