@@ -99,7 +99,7 @@ class PrivateMeanEmbedding(BaseEstimator):  # type: ignore[misc]
         """
         self.embedding_ = release(
             X,
-            None if y is None else np.asarray(y),
+            y,  # not as an array, whose type one value could change for all
             features=self.features,
             bounds=self.bounds,
             classes=self.classes,

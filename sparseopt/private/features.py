@@ -224,7 +224,12 @@ class FeatureMap:
         Category(name='smokes', levels=('no', 'yes'))
         """
         if not isinstance(bounds, Mapping):
-            pairs = np.asarray(bounds, dtype=float)
+            try:
+                pairs = np.asarray(bounds, dtype=float)
+            except (TypeError, ValueError) as error:
+                raise ParamError(
+                    f"bounds is {bounds!r:.80}; expected pairs (low, high), or a mapping of names"
+                ) from error
             if pairs.ndim != 2 or pairs.shape[1] != 2:
                 raise ParamError(
                     f"bounds has shape {pairs.shape}; expected (columns, 2), or a mapping of names"

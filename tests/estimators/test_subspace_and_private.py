@@ -134,3 +134,17 @@ def test_a_response_chooses_its_directions(task):
     classical = SufficientSubspace(n_components=1, task=task, backend="sir").fit(X, y)
     assert classical.result_.backend == "sir"
     assert classical.transform(X).shape == (160, 1)
+
+
+@pytest.mark.parametrize("other", ["x", [1], None, 1j, np.nan, 10**400], ids=repr)
+def test_one_label_of_another_type_moves_no_other_record(other):
+    features = private.FeatureMap(
+        [private.Number("x", 0.0, 1.0)], label=private.Category("label", (0, 1)), tolerance=1e-2
+    )
+    table, labels = {"x": np.linspace(0.0, 1.0, 50)}, [0, 1] * 25
+    means = []
+    for y in (labels, [*labels[:-1], other]):
+        with private.insecure(1):
+            model = PrivateMeanEmbedding(features=features, epsilon=1.0, delta=1e-3)
+            means.append(model.fit(table, y).mean_)
+    assert np.linalg.norm(means[1] - means[0]) <= np.sqrt(2.0 + 2e-2) / 50
