@@ -171,6 +171,7 @@ def test_the_correlations_are_what_the_readme_says(make: ModuleType) -> None:
 
 LONG = (
     "breast-cancer-components",
+    "breast-cancer-dantzig",
     "breast-cancer-lad",
     "diabetes-quadratic-lad",
     "digits-components",
@@ -178,8 +179,11 @@ LONG = (
     "digits-ising",
     "misdp-isometry",
     "misdp-least-squares",
+    "misdp-no-interior",
     "misdp-partition",
+    "misdp-sparse-direction",
     "misdp-truss",
+    "skewed-directions",
 )
 """Others of each family are proved in a blink."""
 

@@ -35,7 +35,7 @@ def small(name):
 
 
 ALL = {name: small(name) for name in NAMES}
-FIRST = (*("LADLasso", "CLIME", "TwoSampleTest", "RobustSubspace"),)
+FIRST = (*("LADLasso", "CLIME", "TwoSampleTest", "SparsePCA"),)
 """One for each kind of data: a response, none, classes, a transformer."""
 
 

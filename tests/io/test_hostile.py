@@ -31,7 +31,7 @@ from sparseopt import ProblemError
 from sparseopt.io import load_problem, load_result, read_header, save_problem, save_result
 
 QUICK = settings(
-    max_examples=150,
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -55,16 +55,20 @@ def ray_of_integers(first=1.0, second=1.0, least=0.0):
 # ---- optima
 
 
-@each_engine
-def test_against_enumeration(backend):
-    """A part of what the study verify-misdp runs: infeasible ones and flat ones among them."""
-    wrong = [(k, found) for k in SEEDS if (found := faults(draw(k), backend, _known(k)))]
-    assert wrong == []
-    assert {_known(k).optimum is None for k in SEEDS} == {True, False}
-
-
-SEEDS = [0, 4, 5, 7, 9, 11, 12, 13, 15, 16, 17, 18, 21, 22, 70122]
+SEEDS = [0, 4, 11, 12, 13, 15, 16, 17, 18, 21, 22, 5, 7, 9, 70122]
 """Those that are soon enumerated; at the last one the best point is a second solver's."""
+
+
+@each_engine
+@pytest.mark.parametrize("seeds", first(1, [(SEEDS[:11],), (SEEDS[11:],)]))
+def test_against_enumeration(backend, seeds):
+    """A part of what the study verify-misdp runs: infeasible ones and flat ones among them."""
+    wrong = [(k, found) for k in seeds if (found := faults(draw(k), backend, _known(k)))]
+    assert wrong == []
+    if seeds == SEEDS[:11]:
+        assert {_known(k).optimum is None for k in seeds} == {True, False}
+
+
 _KNOWN = {}
 
 

@@ -89,7 +89,7 @@ def test_plain_outer_approximation_needs_more_masters():
     [
         ({"time_limit": 0.0}, Limit.TIME),
         ({"iteration_limit": 1}, Limit.ITERATION),
-        ({"iteration_limit": 3}, Limit.ITERATION),
+        pytest.param({"iteration_limit": 3}, Limit.ITERATION, marks=pytest.mark.thorough),
         ({"node_limit": 1}, Limit.NODE),
     ],
 )
