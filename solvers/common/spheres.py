@@ -203,7 +203,11 @@ def refit(A: Array, a: Array, supports: Array) -> list[Incumbent]:
 
 
 def swap(
-    A: Array, a: Array, start: Incumbent, stop: Callable[[], object] = lambda: None
+    A: Array,
+    a: Array,
+    start: Incumbent,
+    stop: Callable[[], object] = lambda: None,
+    seen: set[bytes] | None = None,
 ) -> Incumbent:
     """Exchange one variable against another one while that improves the value.
 
@@ -218,12 +222,17 @@ def swap(
     start : Incumbent
     stop : callable
         Ends the search when it returns anything true.
+    seen : set of bytes, optional
+        Supports that searches before have left, added to by this one, which ends where it meets one
+        of them: the rest of its way is known.
     """
     best = start
     D, d = len(a), len(start.support)
     if d in (1, D):
         return best
-    while not stop():
+    seen = set() if seen is None else seen
+    while not stop() and best.support.tobytes() not in seen:
+        seen.add(best.support.tobytes())
         supports = _promising(A, a, best.support)
         improved = refit(A, a, supports)[0]
         if not improved.value > best.value + _GAIN * abs(best.value):
@@ -286,10 +295,11 @@ def first_incumbent(
             smaller = grown.support
         found = [grown, *found]
     best = max(found, key=lambda each: each.value)
+    seen: set[bytes] = set()
     for start in found:
         if control.limit() is not None:
             break
-        best = max(best, swap(A, a, start, control.limit), key=lambda each: each.value)
+        best = max(best, swap(A, a, start, control.limit, seen), key=lambda each: each.value)
     return best
 
 
