@@ -45,11 +45,12 @@ class Truncation(Backend):
         found = refit(A, a, truncations(A, a, d))
         best = found[0]
         limit = control.limit()
+        seen: set[bytes] = set()
         for start in found[: options["starts"]]:
             if limit is not None:
                 break
             control.progress("swaps", objective=best.value)
-            better = swap(A, a, start, control.limit)
+            better = swap(A, a, start, control.limit, seen)
             best = max(best, better, key=lambda each: each.value)
             limit = control.limit()
         dense = maximise_on_sphere(A, a)
