@@ -210,8 +210,10 @@ class PathMultipliers:
             with np.errstate(divide="ignore", invalid="ignore"):
                 reach = bounds_of_variables(self._program, kinks + room[:, None] / slopes)
             if reach is None:
-                return np.zeros(len(lam), dtype=bool)
-            charge += (amounts * reach[:, self.unpriced]).sum(axis=1)
+                ends = lam.tolist(), (value - self._offsets(lam)).tolist()
+                reach = common_bounds(self._program, self._pieces, *ends)[None]
+            with np.errstate(invalid="ignore"):
+                charge += (amounts * reach[:, self.unpriced]).sum(axis=1)
         return np.asarray(charge <= enough)
 
     def _offsets(self, lam: Array) -> Array:

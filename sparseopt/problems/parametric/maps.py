@@ -133,9 +133,13 @@ class DenseMap(LinearMap):
         return self.matrix.T @ u
 
     def abs_matvec(self, v: Array) -> Array:
-        return np.concatenate([np.abs(part) @ v for _, part in self._rows()])
+        if self.shape[0] >= self.shape[1]:
+            return np.concatenate([np.abs(part) @ v for _, part in self._rows()])
+        return np.asarray(sum(np.abs(part) @ v[here] for here, part in self._columns()))
 
     def abs_rmatvec(self, u: Array) -> Array:
+        if self.shape[0] < self.shape[1]:
+            return np.concatenate([np.abs(part).T @ u for _, part in self._columns()])
         return np.asarray(sum(np.abs(part).T @ u[here] for here, part in self._rows()))
 
     def _rows(self) -> Iterator[tuple[slice, Array]]:
@@ -144,6 +148,13 @@ class DenseMap(LinearMap):
         for begin in range(0, max(1, self.shape[0]), step):
             here = slice(begin, begin + step)
             yield here, self.matrix[here]
+
+    def _columns(self) -> Iterator[tuple[slice, Array]]:
+        """Yield a few columns at a time."""
+        step = max(1, _BLOCK // max(1, self.shape[0]))
+        for begin in range(0, max(1, self.shape[1]), step):
+            here = slice(begin, begin + step)
+            yield here, self.matrix[:, here]
 
     def block(self, rows: Array, columns: Array) -> Array:
         if 8 * len(columns) < self.shape[1]:

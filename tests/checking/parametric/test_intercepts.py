@@ -6,6 +6,7 @@ import pytest
 import sparseopt
 from sparseopt import Verdict
 from sparseopt.checking.parametric import reach
+from sparseopt.checking.parametric.multipliers import PathMultipliers
 from sparseopt.problems import L1SVM
 from sparseopt.problems.parametric.pieces import Pieces
 
@@ -44,4 +45,14 @@ def test_paths_with_an_intercept_need_no_bounds_of_all_variables(monkeypatch):
     problem = L1SVM(X, np.sign(X[:, :3].sum(axis=1) + rng.normal(size=40)))
     result = sparseopt.solve(problem, max_knots=30, check=False)
     monkeypatch.setattr(reach, "_implied_bounds", None)
+    solved = []
+    collect = PathMultipliers.collect
+
+    def count(self, here, *rest):
+        solved.extend(here.tolist())
+        collect(self, here, *rest)
+
+    monkeypatch.setattr(PathMultipliers, "collect", count)
     assert sparseopt.check(problem, result).verdict is Verdict.VERIFIED
+    # the others are proven by the numbers stated, with one bound of the intercept for all
+    assert solved == [len(result.path.low) - 1]
