@@ -96,11 +96,11 @@ def verify_segments(
         return
     findings.cover("path", "duals")
     pieces = Pieces.concatenate(program.phi, program.psi)
+    layout = read_layout(certificate, 2 * pieces.counts)
     if tables is None:
-        tables = CodeTables(pieces)
+        tables = CodeTables(pieces, layout.codes, layout.changed)
     else:
         tables.move(pieces)
-    layout = read_layout(certificate, tables.last_codes)
     stored = read_path(program, result.path)
     if not (np.array_equal(layout.low, stored.low) and np.array_equal(layout.high, stored.high)):
         findings.refute("the path and its certificate differ in the ranges of their segments")

@@ -16,7 +16,7 @@ A segment of which any of this does not hold clearly is left to the others, whic
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -261,7 +261,7 @@ class _Chunk:
                 0,
                 p,
                 self.theta,
-                A.rows_transpose_times_by_part(self.nu.used, -nu.reshape(2 * count, -1)),
+                _both(A.rows_transpose_times_by_part, self.nu.used, -nu),
                 np.ascontiguousarray(sizes.T),
                 np.abs(self.nu.of(self.rows)),
             ),
@@ -270,7 +270,7 @@ class _Chunk:
                 p,
                 m,
                 self.nu,
-                A.rows_times_by_part(self.theta.used, theta.reshape(2 * count, -1)),
+                _both(A.rows_times_by_part, self.theta.used, theta),
                 np.ascontiguousarray(sizes),
                 np.abs(self.theta.of(self.columns)),
             ),
@@ -281,7 +281,7 @@ class _Chunk:
             for begin in range(0, length, width):
                 here = slice(begin, min(begin + width, length))
                 whole = slice(offset + here.start, offset + here.stop)
-                computed = product(here).reshape(2, count, -1)
+                computed = product(here)
                 margin, rest = np.zeros(computed.shape[2]), idle[here]
                 if own == 0:
                     slope = self._largest_slopes(slopes[here])
@@ -326,3 +326,22 @@ class _Chunk:
         sizes = np.abs(slopes[:, 0:4:2]) + top * np.abs(slopes[:, 1:4:2])
         largest = sizes.min(axis=1)
         return np.where(np.isfinite(largest), largest, 0.0)
+
+
+def _both(
+    multiply: Callable[[Array, Array], Callable[[slice], Array]], used: Array, pair: Array
+) -> Callable[[slice], Array]:
+    """Return a function that returns some columns of the products with values and rates.
+
+    `pair` has shape (2, q, k), the result (2, q, w). Rates that are all zero cost nothing.
+    """
+    moving = bool(pair[1].any())
+    product = multiply(used, pair.reshape(-1, pair.shape[2]) if moving else pair[0])
+
+    def both(part: slice) -> Array:
+        found = product(part)
+        if moving:
+            return found.reshape(*pair.shape[:2], -1)
+        return np.stack([found, np.zeros(found.shape)])
+
+    return both

@@ -90,12 +90,20 @@ class Line:
 class CodeTables:
     """Bounds, kinks, slopes and values by slot: the slot of a code is ``start + code``.
 
+    Parameters
+    ----------
+    pieces : Pieces
+        n functions.
+    codes, changed : int arrays, optional
+        The first codes of a path, shape (n,), and the coordinates that get others. The tables then
+        have one slot for each of the others. Default: all codes of all coordinates.
+
     Attributes
     ----------
-    last_codes : int array of shape (n,)
-        The largest code of each coordinate, twice its number of kinks.
     start : int array of shape (n,)
-        Slot of each coordinate's code 0.
+        Slot of each coordinate's code 0, were it there.
+    lines : array of shape (slots, 12)
+        Constants and rates of z_low, z_high, v_low and v_high, then the value and `active`.
     z_low, z_high, v_low, v_high : Line
         Between which values z and v must lie; they may be infinite.
     kink : Line
@@ -112,70 +120,73 @@ class CodeTables:
         Largest constant and largest rate of all finite kinks, and of all finite slopes.
     """
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(
+        self, pieces: Pieces, codes: Array | None = None, changed: Array | None = None
+    ) -> None:
         self._pieces = pieces
-        n, counts = len(pieces), pieces.counts
-        self.last_codes = 2 * counts
-        self.start = 2 * pieces.ptr[:-1] + np.arange(n)
-        slots = 2 * int(pieces.ptr[-1]) + n
-        owner = np.repeat(np.arange(n), self.last_codes + 1)
-        code = np.arange(slots) - self.start[owner]
+        counts = 2 * pieces.counts + 1
+        if codes is not None:
+            every, first = counts, codes.copy()
+            counts = np.ones_like(every)
+            first[changed], counts[changed] = 0, every[changed]
+        ends = np.cumsum(counts)
+        self.start = ends - counts
+        if codes is not None:
+            self.start -= first
+        owner = np.repeat(np.arange(len(counts)), counts)
+        code = np.arange(ends[-1]) - self.start[owner]
         at_kink = (code & 1) == 1
         k = code >> 1
-        lower = k - 1 + at_kink
-        self.z_low = self._kinks(pieces, owner, lower, -np.inf)
-        self.z_high = self._kinks(pieces, owner, k, np.inf)
+        self.lines = np.empty((len(code), 12))
+        self.z_low, self.z_high, self.v_low, self.v_high = (
+            Line(self.lines[:, i], self.lines[:, i + 1]) for i in (0, 2, 4, 6)
+        )
+        self.value, self.active = self.lines[:, 8:11].T, self.lines[:, 11]
+        self._set_kinks(self.z_low, owner, k - 1 + at_kink, -np.inf)
+        self._set_kinks(self.z_high, owner, k, np.inf)
         slope = pieces.slope_ptr[owner] + k
-        self.v_low = Line(pieces.slope[slope], pieces.slope_rate[slope])
-        upper = slope + at_kink
-        self.v_high = Line(pieces.slope[upper], pieces.slope_rate[upper])
+        for line in (self.v_low, self.v_high):
+            line.constant[:], line.rate[:] = pieces.slope[slope], pieces.slope_rate[slope]
+            slope += at_kink
         self.allowed = at_kink | np.isfinite(self.v_low.constant)
         on = ~at_kink & self.allowed
         self.kink = _where(at_kink, self.z_high)
         self.slope = _where(on, self.v_low)
-        self.value = _values(pieces, owner, k, at_kink)
+        _set_values(self.value, pieces, owner, k, at_kink)
         self.value[:, ~self.allowed] = 0.0
-        parts = (self.kink.constant, self.kink.rate, self.slope.constant, self.slope.rate)
+        self.active[:] = 0.0
+        for part in (self.kink.constant, self.kink.rate, self.slope.constant, self.slope.rate):
+            self.active[part != 0.0] = 1.0
+        for part in self.value:
+            self.active[part != 0.0] = 1.0
         self.kink_size = _line_size(pieces.kink, pieces.kink_rate)
         self.slope_size = _line_size(pieces.slope, pieces.slope_rate)
-        self.active = np.any([*(part != 0.0 for part in parts), *(self.value != 0.0)], axis=0)
 
     def move(self, pieces: Pieces) -> None:
-        """Become the tables of functions whose kinks have other constants, a few of them."""
+        """Become the tables of functions whose kinks have other constants, a few of them.
+
+        They have all codes.
+        """
         before, self._pieces = self._pieces, pieces
         moved = np.flatnonzero(pieces.kink != before.kink)
         if len(moved) == 0:
             return
         owners = np.unique(np.searchsorted(pieces.ptr, moved, side="right") - 1)
         few = CodeTables(pieces.part(owners))
-        counts = few.last_codes + 1
+        counts = 2 * pieces.counts[owners] + 1
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         slots = np.repeat(self.start[owners], counts) + within
-        for name in ("z_low", "z_high", "kink"):
-            getattr(self, name).constant[slots] = getattr(few, name).constant
-        self.value[:, slots] = few.value
-        self.active[slots] = few.active
-        if "lines" in self.__dict__:
-            self.lines[slots] = few.lines
+        self.lines[slots] = few.lines
+        self.kink.constant[slots] = few.kink.constant
         self.kink_size = _line_size(pieces.kink, pieces.kink_rate)
 
-    @cached_property
-    def lines(self) -> Array:
-        """All of it in one array, shape (slots, 12).
-
-        Constants and rates of z_low, z_high, v_low and v_high, then the value and `active`.
-        """
-        limits = (self.z_low, self.z_high, self.v_low, self.v_high)
-        pairs = [part for line in limits for part in (line.constant, line.rate)]
-        return np.stack([*pairs, *self.value, self.active], axis=1)
-
-    @staticmethod
-    def _kinks(pieces: Pieces, owner: Array, k: Array, beyond: float) -> Line:
+    def _set_kinks(self, line: Line, owner: Array, k: Array, beyond: float) -> None:
+        """Set a line to the kinks k of the owners, and `beyond` where there is none."""
+        pieces = self._pieces
         inside = (k >= 0) & (k < pieces.counts[owner])
         at = np.where(inside, pieces.ptr[owner] + k, 0)
-        return Line(
-            np.where(inside, pieces.kink[at], beyond), np.where(inside, pieces.kink_rate[at], 0.0)
-        )
+        line.constant[:] = np.where(inside, pieces.kink[at], beyond)
+        line.rate[:] = np.where(inside, pieces.kink_rate[at], 0.0)
 
 
 def _line_size(constant: Array, rate: Array) -> tuple[float, float]:
@@ -205,10 +216,16 @@ def _where(chosen: Array, line: Line) -> Line:
     return Line(np.where(chosen, line.constant, 0.0), np.where(chosen, line.rate, 0.0))
 
 
-def _values(pieces: Pieces, owner: Array, k: Array, at_kink: Array) -> Array:
-    """Return e of every slot as the coefficients of 1, lam and lam^2, shape (3, slots)."""
+def _set_values(value: Array, pieces: Pieces, owner: Array, k: Array, at_kink: Array) -> None:
+    """Set e of every slot, the coefficients of 1, lam and lam^2, shape (3, slots)."""
     kinks = (pieces.kink, pieces.kink_rate)
     slopes = (np.where(np.isinf(pieces.slope), 0.0, pieces.slope), pieces.slope_rate)
+    # On piece k >= 1 the reference is kink k - 1, on piece 0 it is kink 0.
+    reference = pieces.ptr[owner] + np.where(at_kink, k, np.maximum(k - 1, 0))
+    s = pieces.slope_ptr[owner] + np.minimum(k, pieces.counts[owner])
+    drop = _product(tuple(part[s] for part in slopes), tuple(part[reference] for part in kinks))
+    drop[:, at_kink] = 0.0
+    np.negative(drop, out=value)
     F = np.zeros((3, len(pieces.kink)))
     for j in range(1, int(pieces.counts.max(initial=1))):
         here = np.flatnonzero(pieces.counts > j)
@@ -217,11 +234,7 @@ def _values(pieces: Pieces, owner: Array, k: Array, at_kink: Array) -> Array:
         F[:, at] = F[:, at - 1] + _product(
             (slopes[0][s], slopes[1][s]), tuple(t[at] - t[at - 1] for t in kinks)
         )
-    # On piece k >= 1 the reference is kink k - 1, on piece 0 it is kink 0.
-    reference = pieces.ptr[owner] + np.where(at_kink, k, np.maximum(k - 1, 0))
-    s = pieces.slope_ptr[owner] + np.minimum(k, pieces.counts[owner])
-    drop = _product(tuple(part[s] for part in slopes), tuple(part[reference] for part in kinks))
-    return np.asarray(F[:, reference] - np.where(at_kink, 0.0, drop))
+    value += F[:, reference]
 
 
 def _product(one: tuple[Array, ...], two: tuple[Array, ...]) -> Array:

@@ -56,22 +56,25 @@ class Units:
     own: Array
     top: Array
 
-    @cached_property
+    @property
     def kinks(self) -> Array:
         """Units of constants and rates of kinks, in the coordinates' own units, (2, p + m)."""
-        return np.asarray(self._reached[:2] / self.factor)
+        return self._reached[:2]
 
-    @cached_property
+    @property
     def slopes(self) -> Array:
         """The same of slopes."""
-        return np.asarray(self._reached[2:] * self.factor)
+        return self._reached[2:]
 
     @cached_property
     def _reached(self) -> Array:
         """What coordinates and those that they are coupled with send to each."""
         p = self.program.A.shape[1]
         row, column = self.factor[p:], 1.0 / self.factor[:p]
-        return _spread(self.program, self.own.T, row, column).T
+        reached = _spread(self.program, self.own.T, row, column).T
+        reached[:2] /= self.factor
+        reached[2:] *= self.factor
+        return reached
 
     def z(self, lam: float) -> Array:
         """Return the units of z at lam, shape (p + m,); infinite where the data have none."""
@@ -125,9 +128,14 @@ def _spread(program: PiecewiseLinearProgram, own: Array, row: Array, column: Arr
     row, column = row[:, None], column[:, None]
     total = own
     for _ in range(_HOPS):
-        variables = own[:p] + column * program.A.abs_rmatvec(row * total[p:])
-        rows = own[p:] + row * program.A.abs_matvec(column * total[:p])
-        total = np.concatenate([variables, rows])
+        given = row * total[p:], column * total[:p]
+        if program.A.symmetric:
+            # one product reads the matrix once
+            both = program.A.abs_matvec(np.hstack(given))
+            found = both[:, : own.shape[1]], both[:, own.shape[1] :]
+        else:
+            found = program.A.abs_rmatvec(given[0]), program.A.abs_matvec(given[1])
+        total = own + np.concatenate([column * found[0], row * found[1]])
     top = own.max(axis=0, initial=0.0)
     return np.asarray(np.where(total > 0.0, np.minimum(total, top), top))
 
