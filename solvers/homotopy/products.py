@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from functools import singledispatch
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.kronecker import KroneckerMap, thin_product
-from sparseopt.problems.parametric.maps import DenseMap, GramMap, LinearMap
+from sparseopt.problems.parametric.maps import DenseMap, GramMap, LinearMap, SparseGramMap
 
 from ..common.compiled import compiled
 from .program import ScaledProgram
@@ -66,13 +67,17 @@ class RoughProduct:
         self, names: Array, right: Array, where: Array | None
     ) -> Iterator[tuple[slice, Array, Array]]:
         """Yield :meth:`times` in pieces: which rows of it, those rows, and the errors."""
-        rounded, errors = _single(right, len(right) + 4)
+        rounded, errors = _single(right, self._terms(right) + 4)
         length = len(self.size) if where is None else len(where)
         multiply = self._by_part(names, rounded, where)
         rows = max(1, PIECE_ENTRIES // max(1, rounded.shape[1]))
         for begin in range(0, max(length, 1), rows):
             part = slice(begin, min(begin + rows, length))
             yield part, multiply(part), errors
+
+    def _terms(self, right: Array) -> int:
+        """Return how many terms an entry of the product is the sum of."""
+        return len(right)
 
     def _by_part(
         self, names: Array, rounded: Array, where: Array | None
@@ -121,6 +126,45 @@ class _GramProduct(RoughProduct):
                 at = block if where is None else where[block]
                 np.matmul(self.X[:, at].astype(np.float32).T, rounded, out=piece)
                 piece *= factor[at][:, None]
+            return out
+
+        return multiply
+
+
+class _SparseGramProduct(RoughProduct):
+    """Of the Gram matrix of sparse data less their means: by its columns, in single precision."""
+
+    by_names = False
+
+    def __init__(self, A: SparseGramMap, row: Array, weight: Array) -> None:
+        self.A, self.row, self.weight = A, row, weight
+        X = A.by_column
+        values = X.data * np.repeat(row, np.diff(X.indptr))
+        # those of the data: what a mean takes away from them is rounded, too
+        self.size = row * A.data_norms * np.sqrt(A.divisor)
+        self.kept = sp.csr_array(
+            (values.astype(np.float32), X.indices, X.indptr), shape=X.shape[::-1]
+        )
+
+    def right(self, names: Array, v: Array) -> Array:
+        return self.A.forward(names, self.weight[names, None] * v)
+
+    def _terms(self, right: Array) -> int:
+        return 2 * self.A.inner
+
+    def _by_part(
+        self, names: Array, rounded: Array, where: Array | None
+    ) -> Callable[[slice], Array]:
+        left = self.kept if where is None else self.kept[where]
+        if self.A.shift is None:
+            return lambda part: np.asarray(left[part] @ rounded)
+        u, c = self.A.shift
+        mean = self.row * c if where is None else (self.row * c)[where]
+        mean, total = mean.astype(np.float32), (u @ rounded).astype(np.float32)
+
+        def multiply(part: slice) -> Array:
+            out = np.asarray(left[part] @ rounded)
+            out -= np.multiply.outer(mean[part], total)
             return out
 
         return multiply
@@ -205,6 +249,11 @@ def _(A: KroneckerMap, program: ScaledProgram, primal: bool) -> RoughProduct:
 @rough_product.register
 def _(A: GramMap, program: ScaledProgram, primal: bool) -> RoughProduct:
     return _GramProduct(A, program.row, program.column / A.divisor)
+
+
+@rough_product.register
+def _(A: SparseGramMap, program: ScaledProgram, primal: bool) -> RoughProduct:
+    return _SparseGramProduct(A, program.row, program.column / A.divisor)
 
 
 @compiled

@@ -20,8 +20,8 @@ def _entries(A: LinearMap) -> tuple[bool, float]:
     m, p = A.shape
     if isinstance(A, SparseMap):
         return False, 2.0 * A.by_row.nnz
-    if isinstance(A, GramMap) and 2 * A.X.size < m * p:
-        return True, 3.0 * A.X.size
+    if isinstance(A, GramMap) and 2 * A.entries < m * p:
+        return True, 3.0 * A.entries
     return False, 2.0 * m * p
 
 
@@ -63,7 +63,7 @@ class LPForm(LPLayout):
                 "forms no matrix, or raise the option max_entries"
             )
         super().__init__(program, lam)
-        self.extra = program.A.X.shape[0] if self.factored else 0
+        self.extra = 0
         self.matrix = self._matrix()
 
     def _matrix(self) -> sp.csc_array:
@@ -76,10 +76,12 @@ class LPForm(LPLayout):
         A = self.program.A
         if self.factored:
             assert isinstance(A, GramMap)
-            X = A.X * self.column_factor
-            size = np.abs(X).max() or 1.0
-            upper = sp.csc_array(X / size)
-            lower = sp.csc_array((A.X * (self.row_factor * (size / A.divisor))).T)
+            X = sp.csc_array(A.factor())
+            self.extra = X.shape[0]
+            upper = sp.csc_array(X @ sp.diags_array(self.column_factor))
+            size = abs(upper).max() or 1.0
+            upper /= size
+            lower = sp.csc_array((X @ sp.diags_array(self.row_factor * (size / A.divisor))).T)
             wide = sp.hstack([upper, upper[:, copies]])
             blocks: list[list[Any]] = [
                 [None, fills, lower],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.base import Array, Problem, is_sparse
 from sparseopt.problems.parametric.regression import LADLasso, QuantileLasso
 
 
@@ -43,7 +43,7 @@ class Pinball:
         assert isinstance(problem, LADLasso | QuantileLasso)
         tau, factor = (0.5, 2.0) if isinstance(problem, LADLasso) else (problem.tau, 1.0)
         return cls(
-            X=problem.design,
+            X=problem.design.toarray() if is_sparse(problem.design) else problem.design,
             y=problem.y,
             tau=tau,
             cost=lam / factor * problem.penalty_weights,

@@ -11,7 +11,7 @@ import numpy as np
 from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.paths.parametric import ParametricPath
-from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.base import Array, Problem, is_sparse
 from sparseopt.problems.parametric.classification import L1SVM
 from sparseopt.problems.parametric.problem import ParametricProblem
 from sparseopt.problems.parametric.regression import (
@@ -73,6 +73,8 @@ class PyPrimal(Backend):
             return False, f"{self.name} takes no sample_weights"
         if problem.bounds is not None:
             return False, f"{self.name} takes no bounds"
+        if is_sparse(problem.X):
+            return False, f"{self.name} takes no sparse X"
         for name in ("weights", "row_weights"):
             weights = getattr(problem, name, None)
             if weights is not None and not (weights > 0.0).all():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, is_sparse
 
 __all__ = ["centring_remarks", "regression_remarks", "variance_remarks"]
 
@@ -21,7 +22,7 @@ _RATIO = 100.0
 
 
 def regression_remarks(
-    X: Array,
+    X: Any,
     y: Array,
     intercept: bool,
     weighted: bool,
@@ -31,7 +32,7 @@ def regression_remarks(
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    X : array or csr_array of shape (n, d)
     y : array of shape (n,)
     intercept, weighted : bool
         Whether there are an intercept, and weights in the penalty.
@@ -45,18 +46,18 @@ def regression_remarks(
     return found + _scaling_remarks(X, intercept, names, "Scale the columns, or give weights")
 
 
-def centring_remarks(X: Array, y: Array, names: Sequence[str] | None, cure: str) -> tuple[str, ...]:
+def centring_remarks(X: Any, y: Array, names: Sequence[str] | None, cure: str) -> tuple[str, ...]:
     """Return what is to be said of a model without an intercept: nothing where one is a column.
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    X : array or csr_array of shape (n, d)
     y : array of shape (n,)
     names : sequence of d str, optional
     cure : str
         What to do.
     """
-    if len(X) < _FEWEST:
+    if X.shape[0] < _FEWEST:
         return ()
     columns, means, spreads = _moments(X)
     if (np.abs(means) > 1e6 * spreads).any():
@@ -78,20 +79,20 @@ def centring_remarks(X: Array, y: Array, names: Sequence[str] | None, cure: str)
 
 
 def _scaling_remarks(
-    X: Array, intercept: bool, names: Sequence[str] | None, cure: str
+    X: Any, intercept: bool, names: Sequence[str] | None, cure: str
 ) -> tuple[str, ...]:
     """Return what is to be said where the lengths of columns differ by a factor above 100.
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    X : array or csr_array of shape (n, d)
     intercept : bool
         Whether lengths are those of centred columns.
     names : sequence of d str, optional
     cure : str
         What to do.
     """
-    if len(X) < _FEWEST:
+    if X.shape[0] < _FEWEST:
         return ()
     columns, means, spreads = _moments(X)
     lengths = spreads if intercept else np.hypot(means, spreads)
@@ -129,10 +130,14 @@ def _differ(
     )
 
 
-def _moments(X: Array) -> tuple[Array, Array, Array]:
+def _moments(X: Any) -> tuple[Array, Array, Array]:
     """Return which columns were looked at, their means and their standard deviations."""
     n, d = X.shape
     columns = np.arange(0, d, -(-d // _COLUMNS))
+    if is_sparse(X):
+        part = X[:, columns]
+        means, squares = (np.asarray(each.mean(axis=0)) for each in (part, part * part))
+        return columns, means, np.sqrt(np.maximum(squares - means * means, 0.0))
     part = X[:: -(-n // _ROWS), :: -(-d // _COLUMNS)]
     with np.errstate(over="ignore", invalid="ignore"):
         means = part.mean(axis=0)

@@ -336,8 +336,9 @@ def exact_block(A: LinearMap, rows: Array, columns: Array) -> DoubleDouble:
     DoubleDouble of shape (len(rows), len(columns))
     """
     if isinstance(A, GramMap):
-        left, right = DoubleDouble(A.X[:, rows]), DoubleDouble(A.X[:, columns])
-        return left.T @ right / A.divisor
+        left, right = A.samples(rows), A.samples(columns)
+        both = left.any(axis=1) & right.any(axis=1)
+        return DoubleDouble(left[both]).T @ DoubleDouble(right[both]) / A.divisor
     if isinstance(A, KroneckerMap):
         i2, i1 = np.divmod(rows, A.right.shape[0])
         j2, j1 = np.divmod(columns, A.right.shape[1])

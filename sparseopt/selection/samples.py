@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparseopt.errors import ParamError
-from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.base import Array, Problem, is_sparse
 from sparseopt.selection.losses import ABSOLUTE, HINGE, SQUARED, Loss, check_loss
 
 
@@ -130,6 +130,8 @@ def take_columns(problem: Any, columns: Array, **changes: Any) -> Any:
 def design(problem: Any) -> Array:
     """Return the rows whose products with a solution are the linear predictors, shape (n, p).
 
+    They are dense, where X is sparse, too.
+
     Parameters
     ----------
     problem : Problem
@@ -139,7 +141,7 @@ def design(problem: Any) -> Array:
     -------
     array of shape (n, p)
     """
-    X = np.asarray(problem.X)
+    X = np.asarray(problem.X.toarray() if is_sparse(problem.X) else problem.X)
     if not _has_last(problem):
         return X
     return np.column_stack([X, np.ones(len(X))])

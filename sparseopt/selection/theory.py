@@ -16,7 +16,7 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.selection.curve import Curve
 from sparseopt.selection.losses import SQUARED
 from sparseopt.selection.path_loss import path_loss
-from sparseopt.selection.samples import counts, penalised, predicted
+from sparseopt.selection.samples import counts, design, penalised, predicted
 
 _DRAWS = 2000
 _CELLS = 1 << 22
@@ -211,7 +211,7 @@ def _svm(problem: Any, asked: _Asked) -> TheoreticalLam:
 def _penalised_columns(problem: Any) -> tuple[Array, Array]:
     """Return the columns with a penalty, centred where there is an intercept, and their weights."""
     mask = penalised(problem)[: problem.X.shape[1]]
-    X = problem.X[:, mask]
+    X = design(problem)[:, : len(mask)][:, mask]
     if problem.fit_intercept:
         X = X - np.average(X, axis=0, weights=counts(problem))
     weights = np.ones(len(mask)) if problem.weights is None else problem.weights

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, is_sparse
 from sparseopt.selection.folds import Fold
 from sparseopt.selection.samples import counts, lam_growth, take_rows
 
@@ -38,7 +38,8 @@ def training_problems(problem: Any, folds: Sequence[Fold]) -> Iterator[tuple[Any
     -------
     iterator of (Problem, float)
     """
-    if problem.kind == "dantzig-selector" and len(problem.y) >= _TALL * problem.X.shape[1]:
+    tall = len(problem.y) >= _TALL * problem.X.shape[1]
+    if problem.kind == "dantzig-selector" and tall and not is_sparse(problem.X):
         yield from _compressed(problem, folds)
         return
     for train, _ in folds:

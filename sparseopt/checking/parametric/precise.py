@@ -60,7 +60,7 @@ class PreciseMatrix:
 
 
 def _cost(A: LinearMap, rows: int, columns: int) -> int:
-    return rows * columns * (len(A.X) if isinstance(A, GramMap) else 1)
+    return rows * columns * (A.inner if isinstance(A, GramMap) else 1)
 
 
 def precise_solution(

@@ -77,9 +77,14 @@ def entries(
             for row in A.block(rows, columns).tolist()
         ]
     if isinstance(A, GramMap):
-        if not budget.take(len(rows) * len(columns) * len(A.X) // 4):
+        names = np.union1d(rows, columns)
+        if not budget.take(len(names)):
             return None
-        samples = {int(j): fractions_of(A.X[:, j]) for j in {*rows.tolist(), *columns.tolist()}}
+        data = A.samples(names)
+        data = data[data.any(axis=1)]
+        if not budget.take(len(rows) * len(columns) * len(data) // 4):
+            return None
+        samples = dict(zip(names.tolist(), map(fractions_of, data.T), strict=True))
         divisor = Fraction(float(A.divisor))
         return [
             {

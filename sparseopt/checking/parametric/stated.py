@@ -341,7 +341,7 @@ def _both(
     def both(part: slice) -> Array:
         found = product(part)
         if moving:
-            return found.reshape(*pair.shape[:2], -1)
+            return np.ascontiguousarray(found.reshape(*pair.shape[:2], -1))
         return np.stack([found, np.zeros(found.shape)])
 
     return both

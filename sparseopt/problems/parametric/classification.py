@@ -13,7 +13,13 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_vector
 from sparseopt.problems.fields import as_names, as_symmetric, as_weights, names_in
 from sparseopt.problems.parametric.covariance import pooled_covariance, samples
-from sparseopt.problems.parametric.l1 import ConstrainedL1, PenalisedL1, column_names, ones_or
+from sparseopt.problems.parametric.l1 import (
+    ConstrainedL1,
+    PenalisedL1,
+    column_names,
+    ones_or,
+    scaled_rows,
+)
 from sparseopt.problems.parametric.maps import SymmetricMap
 from sparseopt.problems.parametric.pieces import Pieces
 
@@ -164,7 +170,7 @@ class L1SVM(PenalisedL1):
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    X : array or scipy.sparse matrix of shape (n, d)
     y : array of shape (n,)
         Labels, -1 or 1; both occur.
     fit_intercept : bool, default True
@@ -209,7 +215,7 @@ class L1SVM(PenalisedL1):
     1.5
     """
 
-    X: Array
+    X: Any
     y: Array
     fit_intercept: bool = True
     weights: Array | None = None
@@ -236,9 +242,9 @@ class L1SVM(PenalisedL1):
             )
 
     @property
-    def predictors(self) -> Array:
+    def predictors(self) -> Any:
         """The design with each row times its label: the rows' values are the margins."""
-        return np.asarray(self.y[:, None] * self.design)
+        return scaled_rows(self.design, self.y)
 
     def loss(self, x: Array) -> float:
         """Return the sum of the hinge loss."""

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems.base import Array, as_matrix, as_vector
+from sparseopt.installed import Deferred
+from sparseopt.problems.base import Array, as_matrix, as_vector, is_sparse
 from sparseopt.problems.fields import as_bounds, as_names, as_weights, check_flag, names_in
-from sparseopt.problems.parametric.maps import DenseMap, LinearMap
+from sparseopt.problems.parametric.maps import LinearMap, as_linear_map
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.problems.remarks import regression_remarks
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 
 def ones_or(weights: Array | None, shape: int | tuple[int, ...]) -> Array:
@@ -30,6 +36,20 @@ def ones_or(weights: Array | None, shape: int | tuple[int, ...]) -> Array:
     array
     """
     return np.ones(shape) if weights is None else weights
+
+
+def scaled_rows(matrix: Any, factor: Array) -> Any:
+    """Return a matrix with each row times a number, sparse where it was.
+
+    Parameters
+    ----------
+    matrix : array or csr_array of shape (n, d)
+    factor : array of shape (n,)
+    """
+    if not is_sparse(matrix):
+        return np.asarray(factor[:, None] * matrix)
+    each = matrix.data * np.repeat(factor, np.diff(matrix.indptr))
+    return sp.csr_array((each, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def check_counted(sample_weights: Array | None) -> None:
@@ -135,7 +155,7 @@ class PenalisedL1(L1Problem):
     piecewise constant in lam and jumps at the knots.
     """
 
-    X: Array
+    X: Any
     y: Array
     fit_intercept: bool
     weights: Array | None
@@ -143,7 +163,7 @@ class PenalisedL1(L1Problem):
     sample_weights: Array | None
 
     def _coerce(self) -> None:
-        names, X = names_in(self.names, self.X), as_matrix("X", self.X)
+        names, X = names_in(self.names, self.X), as_matrix("X", self.X, allow_sparse=True)
         n, d = X.shape
         self._set("X", X)
         self._set("y", as_vector("y", self.y, n))
@@ -182,14 +202,17 @@ class PenalisedL1(L1Problem):
         return ones_or(self.sample_weights, len(self.y))
 
     @property
-    def design(self) -> Array:
-        """X, with a last column of ones where an intercept is fitted."""
+    def design(self) -> Any:
+        """X, with a last column of ones where an intercept is fitted; sparse as X is."""
         if not self.fit_intercept:
             return self.X
-        return np.column_stack([self.X, np.ones(len(self.y))])
+        ones = np.ones((len(self.y), 1))
+        if is_sparse(self.X):
+            return sp.csr_array(sp.hstack([self.X, sp.csr_array(ones)]))
+        return np.hstack([self.X, ones])
 
     @property
-    def predictors(self) -> Array:
+    def predictors(self) -> Any:
         """The canonical A, whose rows' values the loss is a function of: the design."""
         return self.design
 
@@ -204,7 +227,7 @@ class PenalisedL1(L1Problem):
     def canonical(self) -> PiecewiseLinearProgram:
         """A = the predictors, phi = lam w abs (0 for the intercept), psi = the loss of each row."""
         penalty = Pieces.lam_absolute(self.penalty_weights)
-        return self._program(DenseMap(self.predictors), penalty, self.loss_pieces(), 1)
+        return self._program(as_linear_map(self.predictors), penalty, self.loss_pieces(), 1)
 
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return the loss plus lam times the weighted l1 norm of x, shape (p,)."""

@@ -234,10 +234,10 @@ class SparseMap(LinearMap):
         return np.asarray(self.by_column.T @ u)
 
     def abs_matvec(self, v: Array) -> Array:
-        return np.asarray(abs(self.by_row) @ v)
+        return np.asarray(_absolute(self.by_row) @ v)
 
     def abs_rmatvec(self, u: Array) -> Array:
-        return np.asarray(abs(self.by_column).T @ u)
+        return np.asarray(_absolute(self.by_column).T @ u)
 
     def block(self, rows: Array, columns: Array) -> Array:
         if len(rows) == 0 or len(columns) == 0:
@@ -245,14 +245,19 @@ class SparseMap(LinearMap):
         return np.asarray(self.by_row[rows][:, columns].toarray())
 
     def times(self, columns: Array, v: Array) -> Array:
-        full = np.zeros((self.shape[1], *v.shape[1:]))
-        full[columns] = v
-        return self.matvec(full)
+        return np.asarray(self.by_column[:, columns] @ v)
 
     def transpose_times(self, rows: Array, u: Array) -> Array:
-        full = np.zeros((self.shape[0], *u.shape[1:]))
-        full[rows] = u
-        return self.rmatvec(full)
+        return np.asarray(self.by_row[rows].T @ u)
+
+    def rows_times_by_part(self, columns: Array, v: Array) -> Callable[[slice], Array]:
+        right = np.ascontiguousarray(v.T)
+        return lambda part: np.asarray((self.by_row[part][:, columns] @ right).T)
+
+    def rows_transpose_times_by_part(self, rows: Array, u: Array) -> Callable[[slice], Array]:
+        right = np.zeros((self.shape[0], len(u)))
+        right[rows] = u.T
+        return lambda part: np.asarray((self.by_column[:, part].T @ right).T)
 
     def scales(self) -> tuple[Array, Array]:
         return _equilibrate(
@@ -348,8 +353,143 @@ class GramMap(LinearMap):
         factor = _power_of_two(self.norms)
         return factor, factor
 
-    def as_array(self) -> Array:
+    def samples(self, columns: Array) -> Array:
+        """Return columns of X as a dense array, of shape (n, k)."""
+        return np.asarray(self.X[:, columns])
+
+    @property
+    def entries(self) -> int:
+        """Entries of :meth:`factor`."""
+        return int(self.X.size)
+
+    def factor(self) -> Array | sp.csr_array:
+        """Return all of X, dense or as CSR: for conversions."""
+        return self.X
+
+    def as_array(self) -> Array | sp.csr_array:
         return self.X.T @ self.X / self.divisor
+
+
+class SparseGramMap(GramMap):
+    """The Gram matrix Z'Z / divisor of a sparse matrix less one of rank one, Z = X - u c'.
+
+    Neither Z'Z nor a dense Z is formed. A product costs O(nnz), and a block that of its columns.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n, d)
+        In canonical form.
+    divisor : float, default 1
+    shift : (u, c), optional
+        Arrays of shapes (n,) and (d,), u >= 0, with X'u = c u'u: each column less its mean where u
+        is 1.
+    """
+
+    def __init__(
+        self, X: sp.csr_array, divisor: float = 1.0, shift: tuple[Array, Array] | None = None
+    ) -> None:
+        self.by_row, self.by_column = X, sp.csc_array(X)
+        self.divisor = divisor
+        self.shift = shift
+        n, d = X.shape
+        self.shape = (d, d)
+        # an entry's rounding errors are those of the longest column
+        longest = int(np.diff(self.by_column.indptr).max(initial=0))
+        self.inner = longest if shift is None else n
+
+    def forward(self, columns: Array, v: Array) -> Array:
+        """Return Z[:, columns] v, of shape (n,) or (n, q)."""
+        inner = np.asarray(self.by_column[:, columns] @ v)
+        if self.shift is not None:
+            u, c = self.shift
+            inner -= np.multiply.outer(u, c[columns] @ v)
+        return inner
+
+    def back(self, w: Array, columns: slice | None = None) -> Array:
+        """Return Z[:, columns]' w / divisor, of shape (k,) or (k, q); default all columns."""
+        some = self.by_column if columns is None else self.by_column[:, columns]
+        out = np.asarray(some.T @ w)
+        if self.shift is not None:
+            u, c = self.shift
+            out -= np.multiply.outer(c if columns is None else c[columns], u @ w)
+        out /= self.divisor
+        return out
+
+    def matvec(self, v: Array) -> Array:
+        inner = np.asarray(self.by_row @ v)
+        if self.shift is not None:
+            inner -= np.multiply.outer(self.shift[0], self.shift[1] @ v)
+        return self.back(inner)
+
+    def abs_matvec(self, v: Array) -> Array:
+        inner = np.asarray(_absolute(self.by_row) @ v)
+        if self.shift is None:
+            return np.asarray(_absolute(self.by_column).T @ inner) / self.divisor
+        u, c = self.shift[0], np.abs(self.shift[1])
+        inner += np.multiply.outer(u, c @ v)
+        outer = np.asarray(_absolute(self.by_column).T @ inner)
+        return np.asarray((outer + np.multiply.outer(c, u @ inner)) / self.divisor)
+
+    @cached_property
+    def norms(self) -> Array:
+        """Euclidean norms of the columns of Z, or of X where these are rounding errors of it."""
+        squares = self._squares
+        if self.shift is not None:
+            u, c = self.shift
+            left = squares - c * c * (u @ u)
+            squares = np.where(left > self.inner * np.finfo(float).eps * squares, left, squares)
+        return np.asarray(np.sqrt(squares / self.divisor))
+
+    @cached_property
+    def data_norms(self) -> Array:
+        """Euclidean norms of the columns of X, divided by the root of the divisor."""
+        return np.asarray(np.sqrt(self._squares / self.divisor))
+
+    @property
+    def _squares(self) -> Array:
+        """Squared norms of the columns of X."""
+        values, owner = self.by_row.data, self.by_row.indices
+        return np.bincount(owner, weights=values * values, minlength=self.shape[1])
+
+    def block(self, rows: Array, columns: Array) -> Array:
+        left, right = self.by_column[:, rows], self.by_column[:, columns]
+        block = np.asarray((left.T @ right).toarray())
+        if self.shift is not None:
+            u, c = self.shift
+            block -= np.multiply.outer(left.T @ u, c[columns])
+        block /= self.divisor
+        return block
+
+    def times(self, columns: Array, v: Array) -> Array:
+        return self.back(self.forward(columns, v))
+
+    def rows_times(self, columns: Array, v: Array) -> Array:
+        return np.asarray(self.times(columns, v.T).T)
+
+    def rows_times_by_part(self, columns: Array, v: Array) -> Callable[[slice], Array]:
+        inner = np.ascontiguousarray(self.forward(columns, v.T))
+        return lambda part: np.asarray(self.back(inner, part).T)
+
+    def samples(self, columns: Array) -> Array:
+        dense = np.asarray(self.by_column[:, columns].toarray())
+        if self.shift is not None:
+            u, c = self.shift
+            dense -= np.multiply.outer(u, c[columns])
+        return dense
+
+    @property
+    def entries(self) -> int:
+        n, d = self.by_row.shape
+        return int(self.by_row.nnz if self.shift is None else n * d)
+
+    def factor(self) -> Array | sp.csr_array:
+        return self.by_row if self.shift is None else self.samples(np.arange(self.shape[1]))
+
+    def as_array(self) -> Array | sp.csr_array:
+        if self.shift is not None:
+            every = np.arange(self.shape[1])
+            return self.block(every, every)
+        return sp.csr_array(self.by_column.T @ self.by_row / self.divisor)
 
 
 class StackedMap(LinearMap):
@@ -421,6 +561,12 @@ class StackedMap(LinearMap):
         if any(is_sparse(array) for array in arrays):
             return sp.csr_array(sp.vstack(arrays))
         return np.vstack(arrays)
+
+
+def _absolute(matrix: Any) -> Any:
+    """Return the absolute values of a CSR or CSC array; the places are shared."""
+    parts = np.abs(matrix.data), matrix.indices, matrix.indptr
+    return type(matrix)(parts, shape=matrix.shape)
 
 
 def _power_of_two(size: Array) -> Array:

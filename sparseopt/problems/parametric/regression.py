@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems.base import Array, as_matrix, as_vector
+from sparseopt.problems.base import Array, as_matrix, as_vector, is_sparse
 from sparseopt.problems.fields import as_bounds, as_names, as_weights, check_flag, names_in
 from sparseopt.problems.parametric.l1 import (
     ConstrainedL1,
@@ -18,8 +18,9 @@ from sparseopt.problems.parametric.l1 import (
     check_counted,
     column_names,
     ones_or,
+    scaled_rows,
 )
-from sparseopt.problems.parametric.maps import DenseMap, GramMap
+from sparseopt.problems.parametric.maps import GramMap, LinearMap, SparseGramMap, as_linear_map
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.remarks import regression_remarks
 
@@ -36,7 +37,8 @@ class DantzigSelector(ConstrainedL1):
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    X : array or scipy.sparse matrix of shape (n, d)
+        A sparse one is never made dense, with an intercept neither.
     y : array of shape (n,)
     scale : {"none", "n"}, default "none"
         "none": lam is on the scale of X'(y - X theta). "n": both X'X and X'y are divided by n,
@@ -73,7 +75,7 @@ class DantzigSelector(ConstrainedL1):
     0.0
     """
 
-    X: Array
+    X: Any
     y: Array
     scale: Literal["none", "n"] = "none"
     weights: Array | None = None
@@ -86,7 +88,7 @@ class DantzigSelector(ConstrainedL1):
     kind: ClassVar[str] = "dantzig-selector"
 
     def _coerce(self) -> None:
-        names, X = names_in(self.names, self.X), as_matrix("X", self.X)
+        names, X = names_in(self.names, self.X), as_matrix("X", self.X, allow_sparse=True)
         n, d = X.shape
         self._set("X", X)
         self._set("y", as_vector("y", self.y, n))
@@ -130,30 +132,46 @@ class DantzigSelector(ConstrainedL1):
     @property
     def matrix_map(self) -> GramMap:
         """X'X, or X'X / n; never formed."""
-        return GramMap(self.weighted_rows()[0], self.divisor)
+        if not is_sparse(self.X):
+            return GramMap(self.weighted_rows()[0], self.divisor)
+        root = np.sqrt(ones_or(self.sample_weights, len(self.y)))
+        X = self.X if self.sample_weights is None else scaled_rows(self.X, root)
+        shift = (root, self.means()[0]) if self.fit_intercept else None
+        return SparseGramMap(X, self.divisor, shift)
 
     @property
     def center(self) -> Array:
         """X'y, or X'y / n."""
-        X, y = self.weighted_rows()
-        return np.asarray(X.T @ y / self.divisor)
+        if not is_sparse(self.X):
+            X, y = self.weighted_rows()
+            return np.asarray(X.T @ y / self.divisor)
+        centre, level = self.means()
+        response = ones_or(self.sample_weights, len(self.y)) * (self.y - level)
+        return np.asarray((self.X.T @ response - centre * response.sum()) / self.divisor)
 
     def weighted_rows(self) -> tuple[Array, Array]:
-        """Return X and y, less their means where there is an intercept, times root weights."""
+        """Return X and y, less their means where there is an intercept, times root weights.
+
+        Both are dense.
+        """
         centre, level = self.means()
-        X, y = (self.X - centre, self.y - level) if self.fit_intercept else (self.X, self.y)
+        X, y = self.X.toarray() if is_sparse(self.X) else self.X, self.y
+        if self.fit_intercept:
+            X, y = X - centre, y - level
         if self.sample_weights is None:
             return X, y
         root = np.sqrt(self.sample_weights)
-        return root[:, None] * X, root * y
+        return scaled_rows(X, root), root * y
 
     def means(self) -> tuple[Array, float]:
         """Return the means of X, shape (d,), and of y that an intercept takes away; else zeros."""
         if not self.fit_intercept:
             return np.zeros(self.X.shape[1]), 0.0
-        means = (np.average(part, axis=0, weights=self.sample_weights) for part in (self.X, self.y))
-        centre, level = means
-        return centre, float(level)
+        weights = ones_or(self.sample_weights, len(self.y))
+        level = float(np.average(self.y, weights=self.sample_weights))
+        if is_sparse(self.X):
+            return np.asarray(self.X.T @ (weights / weights.sum())), level
+        return np.average(self.X, axis=0, weights=self.sample_weights), level
 
     def intercept(self, x: Array) -> float:
         """Return the intercept of coefficients of shape (d,)."""
@@ -177,7 +195,7 @@ class LADLasso(PenalisedL1):
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    X : array or scipy.sparse matrix of shape (n, d)
     y : array of shape (n,)
     fit_intercept : bool, default False
         Fit an unpenalised intercept beta; it is then the last of the d + 1 coefficients.
@@ -210,7 +228,7 @@ class LADLasso(PenalisedL1):
     4.0
     """
 
-    X: Array
+    X: Any
     y: Array
     fit_intercept: bool = False
     weights: Array | None = None
@@ -240,7 +258,7 @@ class QuantileLasso(PenalisedL1):
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    X : array or scipy.sparse matrix of shape (n, d)
     y : array of shape (n,)
     tau : float
         The level, strictly between 0 and 1: the share of the responses that lies below the fit
@@ -280,7 +298,7 @@ class QuantileLasso(PenalisedL1):
     2.25
     """
 
-    X: Array
+    X: Any
     y: Array
     tau: float
     fit_intercept: bool = False
@@ -322,7 +340,7 @@ class CompressedSensing(ConstrainedL1):
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    X : array or scipy.sparse matrix of shape (n, d)
         The measurements, usually n < d.
     y : array of shape (n,)
     weights : array of shape (d,), optional
@@ -359,7 +377,7 @@ class CompressedSensing(ConstrainedL1):
     0.25
     """
 
-    X: Array
+    X: Any
     y: Array
     weights: Array | None = None
     row_weights: Array | None = None
@@ -370,7 +388,7 @@ class CompressedSensing(ConstrainedL1):
     kind: ClassVar[str] = "compressed-sensing"
 
     def _coerce(self) -> None:
-        names, X = names_in(self.names, self.X), as_matrix("X", self.X)
+        names, X = names_in(self.names, self.X), as_matrix("X", self.X, allow_sparse=True)
         n, d = X.shape
         self._set("X", X)
         self._set("y", as_vector("y", self.y, n))
@@ -393,11 +411,11 @@ class CompressedSensing(ConstrainedL1):
         return column_names(self.names, self.X.shape[1])
 
     @property
-    def matrix_map(self) -> DenseMap:
+    def matrix_map(self) -> LinearMap:
         """The matrix X; rows that do not count are 0."""
         if self.sample_weights is None:
-            return DenseMap(self.X)
-        return DenseMap(np.where(self.sample_weights[:, None] > 0.0, self.X, 0.0))
+            return as_linear_map(self.X)
+        return as_linear_map(scaled_rows(self.X, (self.sample_weights > 0.0).astype(float)))
 
     @property
     def center(self) -> Array:

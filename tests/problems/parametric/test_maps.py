@@ -8,6 +8,7 @@ from sparseopt.problems.parametric.kronecker import KroneckerMap, RepeatedMap
 from sparseopt.problems.parametric.maps import (
     DenseMap,
     GramMap,
+    SparseGramMap,
     SparseMap,
     StackedMap,
     SymmetricMap,
@@ -20,12 +21,21 @@ S, T = X.T @ X, np.diag([4.0, 0.0, 1e4]) + 1.0
 HOLES = np.where(rng.random((5, 6)) < 0.5, 0.0, rng.normal(size=(5, 6)))
 HOLES[2] = HOLES[:, 1] = 0.0
 
+ROOT = np.sqrt([1.0, 0.0, 2.0, 3.0, 1.0])
+MEANS = ROOT**2 @ HOLES / 7.0
+CENTRED = ROOT[:, None] * (HOLES - MEANS)
+
 MAPS = {
     "dense": (DenseMap(L), L),
     "dense with a zero row and column": (DenseMap(HOLES), HOLES),
     "symmetric": (SymmetricMap(S), S),
     "sparse": (SparseMap(sp.csr_array(HOLES)), HOLES),
     "gram": (GramMap(X, 4.0), S / 4.0),
+    "sparse gram": (SparseGramMap(sp.csr_array(HOLES), 4.0), HOLES.T @ HOLES / 4.0),
+    "sparse gram, centred": (
+        SparseGramMap(sp.csr_array(ROOT[:, None] * HOLES), 2.0, (ROOT, MEANS)),
+        CENTRED.T @ CENTRED / 2.0,
+    ),
     "stacked": (StackedMap(DenseMap(X), SparseMap(sp.csr_array(HOLES))), np.vstack([X, HOLES])),
     "kronecker": (KroneckerMap(DenseMap(L), DenseMap(R)), np.kron(L, R)),
     "kronecker, wide left": (KroneckerMap(DenseMap(WIDE), DenseMap(R)), np.kron(WIDE, R)),
