@@ -15,6 +15,8 @@ _FEWEST = 10
 """Fewer observations say too little of a mean."""
 _ROWS, _COLUMNS = 10_000, 1_000
 """At most about so many rows and columns are looked at, evenly spaced."""
+_AT_ONCE = 32
+"""Columns whose moments are computed together."""
 _OFF_RESPONSE, _OFF_COLUMN = 1.0, 3.0
 """Means beyond this many standard deviations are remarked on."""
 _RATIO = 100.0
@@ -139,9 +141,11 @@ def _moments(X: Any) -> tuple[Array, Array, Array]:
         means, squares = (np.asarray(each.mean(axis=0)) for each in (part, part * part))
         return columns, means, np.sqrt(np.maximum(squares - means * means, 0.0))
     part = X[:: -(-n // _ROWS), :: -(-d // _COLUMNS)]
+    # a few columns at a time: nothing of the size of the data is formed
+    blocks = [part[:, at : at + _AT_ONCE] for at in range(0, len(columns), _AT_ONCE)]
     with np.errstate(over="ignore", invalid="ignore"):
-        means = part.mean(axis=0)
-        spreads = part.std(axis=0)
+        means = np.concatenate([block.mean(axis=0) for block in blocks])
+        spreads = np.concatenate([block.std(axis=0) for block in blocks])
     return columns, means, np.where(np.isfinite(spreads), spreads, np.inf)
 
 
