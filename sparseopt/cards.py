@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+from sparseopt.sketch import bars
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,12 +78,20 @@ class NamedValues(Mapping[str, float]):
         lines = [f"{name:<{wide}}  {value: .6g}" for name, value in found.items()]
         return "\n".join(lines) if lines else "all of them are zero"
 
+    def sketch(self) -> str:
+        """Return the largest ones as bars, an SVG element; without an intercept."""
+        found = [(name, value) for name, value in self.nonzero().items() if name != "intercept"]
+        return bars(dict(found[:_LISTED]))
+
     def _repr_html_(self) -> str:
         return _table("", {name: f"{value:.6g}" for name, value in self.nonzero().items()})
 
 
 class Card:
     """An answer that says in a few words what it is; its numbers are in its attributes."""
+
+    folded: ClassVar[frozenset[str]] = frozenset()
+    """The facts that a notebook shows when they are asked for."""
 
     @abstractmethod
     def facts(self) -> Mapping[str, Any]:
@@ -100,7 +110,15 @@ class Card:
         return "\n".join(f"{name:<{wide}}  {value}" for name, value in facts.items())
 
     def _repr_html_(self) -> str:
-        return _table(type(self).__name__, self._shown())
+        shown = self._shown()
+        first = {name: text for name, text in shown.items() if name not in self.folded}
+        rest = {name: text for name, text in shown.items() if name in self.folded}
+        more = f"<details><summary>details</summary>{_table('', rest)}</details>" if rest else ""
+        return _table(type(self).__name__, first) + self.sketch() + more
+
+    def sketch(self) -> str:
+        """Return a small picture as an SVG element; empty where there is none."""
+        return ""
 
 
 def _word(value: Any) -> str:
@@ -119,4 +137,5 @@ def _table(caption: str, facts: Mapping[str, str]) -> str:
         f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
         for name, value in facts.items()
     )
-    return f"<table><caption>{html.escape(caption)}</caption>{rows}</table>"
+    head = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    return f"<table>{head}{rows}</table>"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from enum import StrEnum
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -321,6 +321,15 @@ class Result(Card):
             missing = "point" if self.x is None else "names of its entries"
             raise SparseOptError(f"this result has no {missing}")
         return NamedValues(names, self.x)
+
+    folded: ClassVar[frozenset[str]] = frozenset({"kind", "gap", "path", "time", "notes"})
+
+    def sketch(self) -> str:
+        """Return a small picture of the path or of the largest coefficients."""
+        if self.path is not None:
+            return str(self.path.sketch())
+        named = self.x is not None and hasattr(self.problem, "coefficient_names")
+        return self.coefficients.sketch() if named else ""
 
     def facts(self) -> Mapping[str, Any]:
         """Return what a person reads first, by name."""

@@ -20,7 +20,7 @@ PACKAGE = Path(sparseopt.__file__).parent
 
 LAYERS = (
     ("errors", "exact", "startup"),
-    ("installed", "blas", "workers"),
+    ("blas", "installed", "sketch", "workers"),
     ("compiling",),
     ("cards", "families", "params", "verbs"),
     ("problems",),

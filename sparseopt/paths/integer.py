@@ -10,9 +10,14 @@ import numpy as np
 from sparseopt.errors import ParamError
 from sparseopt.paths.base import PathResult
 from sparseopt.problems.base import Array
+from sparseopt.sketch import curves
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_POINTS = 120
+"""Points of a small picture."""
 
 
 class IntegerPath(PathResult):
@@ -39,6 +44,11 @@ class IntegerPath(PathResult):
         """What is between objective and bound, relative to the larger of the two, shape (B,)."""
         size = np.maximum(np.maximum(np.abs(self.objective), np.abs(self.bound)), 1e-10)
         return np.asarray(np.abs(self.objective - self.bound) / size)
+
+    def sketch(self) -> str:
+        """Return the objective as a function of the whole number, an SVG element."""
+        chosen = np.unique(np.linspace(0, len(self.knots) - 1, _POINTS).astype(int))
+        return curves(self.knots[chosen], {"objective": self.objective[chosen]}, self.parameter)
 
     def objective_at(self, value: float) -> float:
         """Return the objective value at a knot."""

@@ -11,12 +11,16 @@ import numpy as np
 from sparseopt.errors import ParamError
 from sparseopt.paths.base import PathResult
 from sparseopt.problems.base import Array
+from sparseopt.sketch import curves
 from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Side = Literal["above", "below", "both"]
+
+_CURVES, _SEGMENTS = 12, 60
+"""Coefficients and segments of a small picture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +115,29 @@ class ParametricPath(PathResult):
         if np.isfinite(self.high[0]) and self.high[0] > self.low[0]:
             return np.concatenate([self.high[:1], self.low])
         return self.low
+
+    def sketch(self) -> str:
+        """Return the coefficients with the largest values as functions of lam, an SVG element."""
+        chosen = np.unique(np.linspace(0, len(self.low) - 1, _SEGMENTS).astype(int))
+        size = np.zeros(self.shape[1])
+        np.maximum.at(size, self.theta.index, np.abs(self.theta.value))
+        drawn = [int(j) for j in np.argsort(-size, kind="stable")[:_CURVES] if size[j] > 0.0]
+        place = np.full(self.shape[1], -1)
+        place[drawn] = np.arange(len(drawn))
+        ends, values = [], []
+        for s in chosen:
+            row = self.theta.rows(slice(s, s + 1))
+            here = place[row.index] >= 0
+            # Both ends of a segment, since coefficients may jump between two.
+            for lam in (self.high[s], self.low[s]):
+                if np.isfinite(lam):
+                    ends.append(lam)
+                    values.append(np.zeros(len(drawn)))
+                    step = lam - self.low[s]
+                    values[-1][place[row.index[here]]] = (row.value + step * row.rate)[here]
+        table = np.array(values).reshape(len(ends), len(drawn))
+        named = {self.names[j]: table[:, k] for k, j in enumerate(drawn)}
+        return curves(ends, named, self.parameter)
 
     def at(self, value: float, side: Side = "above") -> Any:
         """Return the coefficients at lam, shape (p,), exact anywhere on the path.

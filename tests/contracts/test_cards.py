@@ -1,5 +1,7 @@
 """What is printed of an answer: short, and with the names of a data frame."""
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
@@ -16,6 +18,7 @@ from sparseopt.problems import (
     LADLasso,
     QuantileLasso,
 )
+from sparseopt.sketch import bars, curves
 
 FRAME = load_diabetes(as_frame=True, scaled=False)
 DATA, TARGET = FRAME.data.iloc[:100], FRAME.target[:100]
@@ -66,6 +69,31 @@ def test_what_is_printed_is_short():
         assert len(repr(answer)) < 160 and "\n" not in repr(answer), name
         assert len(str(answer)) < 1500 and str(answer).count("\n") < 16, name
         assert answer._repr_html_().startswith("<table><caption>"), name
+        assert len(answer._repr_html_()) < 40_000, name
+    assert "<details>" in result._repr_html_() and "<svg" in result._repr_html_()
+    assert "<svg" in sparseopt.solve(scaled, lam=10.0)._repr_html_()
+
+
+@pytest.mark.parametrize("side", ["path", "x"])
+def test_pictures_on_cards_are_svg_with_the_names_of_the_largest(side):
+    data = DATA.rename(columns={"bmi": "<b&mi>"})
+    problem = LADLasso(data / data.std(), TARGET - TARGET.median())
+    result = sparseopt.solve(problem, lam=None if side == "path" else 5.0)
+    picture = ElementTree.fromstring(result.sketch())
+    titles = {each.text for each in picture.iter() if each.tag.endswith("title")}
+    assert any("<b&mi>" in title for title in titles)
+    for each in picture.iter("polyline"):
+        points = np.array([p.split(",") for p in each.get("points").split()], dtype=float)
+        assert (points >= 0.0).all() and (points <= [360.0, 150.0]).all()
+    for each in picture.iter("rect"):
+        assert 0.0 <= float(each.get("x")) <= 360.0 and float(each.get("width")) >= 0.0
+
+
+def test_there_is_no_picture_of_nothing():
+    assert bars({}) == bars({"a": 0.0}) == bars({"a": np.nan}) == ""
+    assert curves([1.0], {"a": [2.0]}, "lam") == curves([], {}, "lam") == ""
+    assert "lam 100 to 1, by its log" in curves([100.0, 1.0, 0.0], {"a": [0.0, 1.0, 2.0]}, "lam")
+    assert "polyline" in curves([2.0, 1.0, 0.0], {"a": [0.0, 0.0, 0.0]}, "lam")
 
 
 def test_coefficients_are_a_table_by_name():

@@ -1,0 +1,117 @@
+"""Small pictures as SVG text for cards in notebooks: no library, a few kilobytes."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+__all__ = ["bars", "curves"]
+
+_WIDTH, _HEIGHT, _MARGIN = 360.0, 150.0, 12.0
+_ROW, _NAMES = 15.0, 110.0
+"""Height of a bar with its gap, and what is left of the bars for names."""
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a67c00", "#56b4e9", "#7f7f7f")
+"""After Okabe and Ito; all can be told from white and from black."""
+_NEAR = 20.0
+"""A range of the parameter that is wider than this factor is drawn by its logarithm."""
+
+
+def curves(x: Any, values: Mapping[str, Any], axis: str) -> str:
+    """Draw functions of a parameter, each with its name where the pointer rests.
+
+    Parameters
+    ----------
+    x : array of shape (n,)
+        Values of the parameter, in the order in which they are drawn from left to right; a wide
+        range of positive ones is drawn by logarithms, up to the last that is positive.
+    values : mapping of str to array of shape (n,)
+    axis : str
+        The name of the parameter.
+
+    Returns
+    -------
+    str
+        An SVG element; empty where there are fewer than two points.
+    """
+    x = np.asarray(x, dtype=float)
+    table = np.array([np.asarray(value, dtype=float) for value in values.values()]).reshape(
+        len(values), len(x)
+    )
+    kept = np.isfinite(x) & np.isfinite(table).all(axis=0)
+    positive = kept & (x > 0.0)
+    if positive.any() and x[positive].max() > _NEAR * x[positive].min():
+        place, kept, scale = np.log(np.where(positive, x, 1.0)), positive, ", by its logarithm"
+    else:
+        place, scale = x, ""
+    place, table, x = place[kept], table[:, kept], x[kept]
+    if not table.size or np.ptp(place) == 0.0:
+        return ""
+    across = _MARGIN + (_WIDTH - 2.0 * _MARGIN) * (place - place[0]) / (place[-1] - place[0])
+    low, high = min(0.0, table.min()), max(0.0, table.max())
+    unit = (_HEIGHT - 2.0 * _MARGIN - 10.0) / ((high - low) or 1.0)
+    lines = [_line(across, np.zeros(len(across)), low, unit, "zero", "currentColor", 0.4)]
+    lines += [
+        _line(across, row, low, unit, name, _COLOURS[k % len(_COLOURS)], 1.4)
+        for k, (name, row) in enumerate(zip(values, table, strict=True))
+    ]
+    label = f"{axis} {x[0]:.3g} to {x[-1]:.3g}{scale}"
+    return _framed(_HEIGHT, [*lines, _text(_MARGIN, _HEIGHT - 3.0, label)])
+
+
+def _line(
+    across: Any, values: Any, low: float, unit: float, name: str, colour: str, width: float
+) -> str:
+    up = _HEIGHT - _MARGIN - 10.0 - unit * (values - low)
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, up, strict=True))
+    return (
+        f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{width}">'
+        f"<title>{html.escape(name)}</title></polyline>"
+    )
+
+
+def bars(values: Mapping[str, float]) -> str:
+    """Draw numbers as bars to both sides of zero, with their names.
+
+    Parameters
+    ----------
+    values : mapping of str to float
+
+    Returns
+    -------
+    str
+        An SVG element; empty where there is nothing but zeros.
+    """
+    sizes = np.array(list(values.values()), dtype=float)
+    if not sizes.any() or not np.isfinite(sizes).all():
+        return ""
+    low, high = min(0.0, sizes.min()), max(0.0, sizes.max())
+    unit = (_WIDTH - _NAMES - _MARGIN) / (high - low)
+    zero = _NAMES - unit * low
+    drawn = []
+    for k, (name, value) in enumerate(values.items()):
+        top = _MARGIN + _ROW * k
+        left, long = zero + unit * min(value, 0.0), unit * abs(value)
+        short = name if len(name) <= 16 else f"{name[:15]}…"
+        drawn.append(_text(2.0, top + 9.0, short))
+        drawn.append(
+            f'<rect x="{left:.1f}" y="{top:.1f}" width="{long:.1f}" height="{_ROW - 4.0}" '
+            f'fill="{_COLOURS[value < 0.0]}"><title>{html.escape(name)}: {value:.6g}</title></rect>'
+        )
+    return _framed(2.0 * _MARGIN + _ROW * len(values), drawn)
+
+
+def _text(left: float, bottom: float, words: str) -> str:
+    return (
+        f'<text x="{left:.1f}" y="{bottom:.1f}" font-size="10" fill="currentColor">'
+        f"{html.escape(words)}</text>"
+    )
+
+
+def _framed(height: float, drawn: list[str]) -> str:
+    return (
+        f'<svg viewBox="0 0 {_WIDTH:.0f} {height:.0f}" width="{_WIDTH:.0f}" '
+        f'height="{height:.0f}" font-family="sans-serif">{"".join(drawn)}</svg>'
+    )
