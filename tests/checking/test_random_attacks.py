@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import forged_proofs
+import numpy as np
 import pytest
 from random_attacks import campaign
 from thorough import first
+
+from sparseopt import Status, Verdict
+from sparseopt.checking import check
 
 KINDS = {"Farkas", "ray", "reduced cost", "inflation", "fixed charge", "numbers", "points", "true"}
 
@@ -19,3 +24,17 @@ def test_no_random_attack_is_believed(count):
             assert verdicts["verified"] == verdicts["exactly proven"] == 0, kind
             assert verdicts["attacks"] >= 1
     assert found["true"]["exactly refuted"] == 0
+
+
+@pytest.mark.parametrize("kind", first(3, forged_proofs.KINDS))
+def test_no_forged_proof_is_believed(kind):
+    rng, attacks = np.random.default_rng(5), 0
+    for _ in range(20):
+        problem, result = forged_proofs.answer(kind, rng)
+        if result.status is Status.OPTIMAL and result.verdict is Verdict.VERIFIED:
+            for claim in forged_proofs.forged(problem, result, rng):
+                assert check(problem, claim).verdict is not Verdict.VERIFIED
+                attacks += 1
+        if attacks >= 30:
+            return
+    raise AssertionError(f"only {attacks} attacks were made")

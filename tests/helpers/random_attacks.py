@@ -3,8 +3,8 @@
     PYTHONPATH=tests/helpers python tests/helpers/random_attacks.py --count 10000 --exact
 
 Beside the lies about true results (:mod:`attacks`) these are made to be believed: coefficients
-near rounding, coordinates that cancel, fixed charges, leaves that overlap or miss, and segments of
-paths (:mod:`segment_attacks`).
+near rounding, coordinates that cancel, fixed charges, leaves that overlap or miss, segments of
+paths (:mod:`segment_attacks`), and certificates of all families, changed (:mod:`forged_proofs`).
 """
 
 from __future__ import annotations
@@ -13,17 +13,26 @@ import argparse
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from attacks import lies
+from forged_proofs import KINDS, answer, forged
 from segment_attacks import forgeries
 from small_misdps import draw
 
 import sparseopt
-from sparseopt import Certificate, Result, SolveParams, Status, Verdict, exact
+from sparseopt import (
+    Certificate,
+    Result,
+    SolveParams,
+    SparseOptError,
+    Status,
+    Verdict,
+    exact,
+)
 from sparseopt.checking import check
 from sparseopt.problems import (
     CLIME,
@@ -194,18 +203,23 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--exact", action="store_true")
     options = parser.parse_args()
-    found = campaign(options.count, options.seconds, options.seed, exactly=options.exact)
+    found = campaign(options.count, options.seconds, options.seed, options.exact, KINDS)
     for kind in sorted(found):
         counts = ", ".join(f"{word} {number}" for word, number in sorted(found[kind].items()))
         print(f"{kind}: {counts}")
 
 
 def campaign(
-    count: int, seconds: float, seed: int = 0, *, exactly: bool = False
+    count: int,
+    seconds: float,
+    seed: int = 0,
+    exactly: bool = False,
+    kinds: Collection[str] = (),
 ) -> dict[str, Counter[str]]:
     """Attack until each kind has its number, or the time is over; return verdicts by kind.
 
-    The kind "true" has results of our engines that the checker verified.
+    The kind "true" has results of our engines that the checker verified; `kinds` are those of
+    problems whose proofs are forged.
     """
     rng, end = np.random.default_rng(seed), time.monotonic() + seconds
     found: dict[str, Counter[str]] = defaultdict(Counter)
@@ -223,7 +237,7 @@ def campaign(
                 sparseopt.save(problem, files[0])
                 sparseopt.save(result.with_changes(problem=problem, kind=problem.kind), files[1])
                 other, why = exact.check(*files, 20.0)
-            except (TypeError, ValueError, KeyError, exact.Unreadable):
+            except (TypeError, ValueError, KeyError, SparseOptError, exact.Unreadable):
                 other, why = "not a file", ""
             found[kind].update([f"exactly {other}"])
             if (verdict == "verified") != (other == "proven") and "unproven" not in (
@@ -240,6 +254,11 @@ def campaign(
                 for _ in range(5):
                     for kind, problem, result in family(rng):
                         attack(kind, problem, result)
+            for kind in kinds:
+                problem, result = answer(kind, rng)
+                if result.verdict is Verdict.VERIFIED and result.status is Status.OPTIMAL:
+                    for claim in forged(problem, result, rng):
+                        attack(f"forged proofs ({kind})", problem, claim)
             problem, question = random_problem(rng)
             result = sparseopt.solve(problem, **question)
             if result.verdict is not Verdict.VERIFIED or result.status is not Status.OPTIMAL:
