@@ -186,7 +186,9 @@ class Conic:
             product = 2 * u[0] * u[1] if rotated else u[0] ** 2
             if min(heads) < 0 or product < sum(v * v for v in tail):
                 raise Unproven("the ray leaves a cone, if only by rounding")
-        for places, size, _ in self.blocks:
+        for places, size, ranked in self.blocks:
+            if ranked and size > 1 and any(moves[i] for i in places):
+                raise Unproven("rays that move a matrix of rank one are not covered")
             if not semidefinite(unpacked([moves[i] for i in places], size)):
                 raise Unproven("the ray leaves a semidefinite cone, if only by rounding")
         return f"unbounded: a feasible point and a ray that improves by {-float(step):.6g} a step"

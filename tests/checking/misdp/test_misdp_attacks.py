@@ -6,12 +6,13 @@ can be stated.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sparseopt import Certificate, Limit, Result, SolveParams, Status, check, solve
+from sparseopt import Certificate, Limit, Result, SolveParams, Status, check, exact, save, solve
 from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.problems import MISDP, IndicatorConstraint, SecondOrderCone, SemidefiniteBlock
 
@@ -290,11 +291,16 @@ def test_the_tolerance_of_a_point_lets_no_curve_out(bend: float, rotated: bool |
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-6, 1e-8, 1e-12])
-def test_a_ray_out_of_rank_one_in_small_units(size: float) -> None:
+def test_a_ray_out_of_rank_one_in_small_units(size: float, tmp_path: Path) -> None:
     """The rank of [[x, 0], [0, s]] is one for x = 0 alone, in whatever units s is small."""
     block = SemidefiniteBlock([[1.0], [0.0], [0.0]], [0.0, 0.0, size], rank_one=True)
     problem = MISDP(c=[1.0], blocks=[block], sense="max")
-    assert verdict(problem, unbounded([0.0], [1.0])) == "refuted"
+    claim = unbounded([0.0], [1.0])
+    assert verdict(problem, claim) == "refuted"
+    files = tmp_path / "p.npz", tmp_path / "r.json"
+    save(problem, files[0])
+    save(claim.with_changes(problem=problem, kind=problem.kind), files[1])
+    assert exact.check(*files)[0] != "proven"
     along = SemidefiniteBlock([[1.0], [0.0], [0.0]], [size, 0.0, 0.0], rank_one=True)
     problem = problem.with_changes(blocks=[along])
     assert verdict(problem, unbounded([0.0], [1.0])) == "verified"
