@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -30,6 +31,8 @@ _BLOCK = 2048
 """Nodes whose losses are evaluated at once."""
 _ENTRIES = 1 << 24
 """Entries of X that are looked at at once."""
+_IN_CACHE = 1 << 17
+"""Entries that several operations pass over one after another."""
 _VANISHED = 1e-14
 """Loss relative to that of no neighbours whose logarithm is not taken: residuals of 1e-7 of the
 column have lost the digits that the checker compares, 1e-9 of the logarithm."""
@@ -255,14 +258,21 @@ class L0GraphicalModel(BudgetProblem):
 
     def null_losses(self) -> Array:
         r"""Return :math:`\ell_j(0)` of every node, shape (d,)."""
+        return self._null_losses.copy()
+
+    @cached_property
+    def _null_losses(self) -> Array:
         n, d = self.X.shape
         if self.loss == "ising":
             return np.full(d, math.log(2.0))
         out = np.empty(d)
-        step = max(1, _ENTRIES // n)
+        step, width = (max(1, entries // n) for entries in (_ENTRIES, _IN_CACHE))
         for first in range(0, d, step):
             block = self.X[:, first : first + step]
-            out[first : first + step] = np.square(block, dtype=np.float64).mean(axis=0)
+            for begin in range(0, block.shape[1], width):
+                part = block[:, begin : begin + width].astype(np.float64)
+                at = first + begin
+                out[at : at + part.shape[1]] = np.square(part, out=part).mean(axis=0)
         return out
 
     def scaled(self, losses: Array, nodes: Array) -> Array:
