@@ -30,6 +30,9 @@ __all__ = ["AuditReport", "audit"]
 _SLACK = Fraction(1, 10**9)
 _AGREE = 1e-6
 _MOST_FEATURES = 10**6
+_MOST_POINTS = 10**6
+"""Ten times what the widest column takes that can be released."""
+
 _REACH = 40.0
 """A normal variable is below minus this with a probability of less than 1e-300."""
 
@@ -246,7 +249,7 @@ def _left_out(radius: float, degree: int, tolerance: float) -> np.ndarray:
     """
     step = min(0.02, math.sqrt(0.1 * math.sqrt(tolerance)))
     points = int(radius / step) + 2
-    if points * (degree + 1) > 10**9:
+    if points > _MOST_POINTS or points * (degree + 1) > 100 * _MOST_POINTS:
         return np.array([math.inf])
     y, step = np.linspace(0.0, radius, points, retstep=True)
     rho, reach = math.sqrt(2.0) - 1.0, step / 2.0

@@ -221,6 +221,7 @@ TAMPERED = {
     "the curve has no number": lambda d: d["curve"][0].__setitem__(1, math.nan),
     "a huge grid": lambda d: d.update(grid_bits=10**12),
     "a huge order": lambda d: d["map"]["columns"][0].update(order=10**12),
+    "a huge range": lambda d: d["map"]["columns"][0].update(high=1e12),
     "a huge degree": lambda d: d["map"].update(degree=10**12),
     "a huge sensitivity": lambda d: d.update(sensitivity_squared=1e300),
     "no product": lambda d: d["map"].update(product=[]),
