@@ -45,10 +45,13 @@ class PrimalPoint:
         """Name a coordinate for a person."""
         return coordinate_name(self.program, coordinate)
 
-    def violation(self, lam: float) -> tuple[float, int]:
-        """Return the largest violation of a domain relative to its scale, and its coordinate."""
+    def violation(self, lam: float, units: Array | None = None) -> tuple[float, int]:
+        """Return the largest violation of a domain relative to its scale, and its coordinate.
+
+        `units` are those of the coordinates, by default as computed from the data.
+        """
         amount = _outside(self.z, *self.pieces.domain(lam))
-        units = units_of(self.program).z(lam)
+        units = units_of(self.program).z(lam) if units is None else units
         return _worst(amount, self._kinks(lam) + self.size + _noise(units))
 
     def strict_violation(self, lam: float) -> tuple[float, int]:
@@ -82,10 +85,10 @@ class DualPoint:
         """Name a coordinate for a person."""
         return coordinate_name(self.program, coordinate)
 
-    def violation(self, lam: float) -> tuple[float, int]:
+    def violation(self, lam: float, units: Array | None = None) -> tuple[float, int]:
         """Return how far v is outside the outer slopes relative to its scale, and where."""
         amount = _outside(self.v, *self.pieces.slope_range(lam))
-        units = units_of(self.program).v(lam)
+        units = units_of(self.program).v(lam) if units is None else units
         return _worst(amount, _slope_sizes(self.pieces, lam) + self.size + _noise(units))
 
     def excess(self, lam: float, moved: Array | None = None) -> Array:

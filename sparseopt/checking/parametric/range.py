@@ -7,6 +7,7 @@ import numpy as np
 from sparseopt.checking.parametric.layout import StoredPath
 from sparseopt.checking.parametric.point import dual_point, primal_point
 from sparseopt.checking.parametric.rays import prove_end
+from sparseopt.checking.parametric.units import units_of
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, SEGMENT
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
@@ -163,6 +164,9 @@ def _check_last_knot(program: PiecewiseLinearProgram, path: StoredPath, findings
         for value, rate in (rows.dense(last) for rows in (path.theta, path.nu))
     )
     point, dual = primal_point(program, theta), dual_point(program, nu)
+    most_z, most_v = units_of(program).most(lam)
+    if max(point.violation(lam, most_z)[0], dual.violation(lam, most_v)[0]) > SEGMENT:
+        return
     if max(point.violation(lam)[0], dual.violation(lam)[0]) > SEGMENT:
         return
     f, conjugate = point.pieces.value(point.z, lam), dual.pieces.conjugate(dual.v, lam)

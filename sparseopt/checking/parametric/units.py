@@ -84,6 +84,11 @@ class Units:
         """Return the units of the multipliers at lam, shape (p + m,)."""
         return _or_infinite(self.slopes[0] + max(lam, self.lam) * self.slopes[1])
 
+    def most(self, lam: float) -> tuple[Array, Array]:
+        """Return bounds of z and v at lam, without a product with A."""
+        length, steepness = (constant + max(lam, self.lam) * rate for constant, rate in self.top)
+        return _or_infinite(length / self.factor), _or_infinite(steepness * self.factor)
+
     def objective(self, lam: Array | float) -> Array:
         """Return the unit of objective values at lam, or at each of several."""
         lam = np.maximum(lam, self.lam)

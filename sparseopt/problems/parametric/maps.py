@@ -192,8 +192,18 @@ class SymmetricMap(DenseMap):
 
     symmetric = True
 
+    def matvec(self, v: Array) -> Array:
+        used = _few_nonzero_rows(v)
+        return super().matvec(v) if used is None else self.times(used, v[used])
+
     def rmatvec(self, u: Array) -> Array:
         return self.matvec(u)
+
+    def abs_matvec(self, v: Array) -> Array:
+        used = _few_nonzero_rows(v)
+        if used is None:
+            return super().abs_matvec(v)
+        return np.asarray(np.abs(self.matrix[used]).T @ v[used])
 
     def abs_rmatvec(self, u: Array) -> Array:
         return self.abs_matvec(u)
@@ -567,6 +577,12 @@ def _absolute(matrix: Any) -> Any:
     """Return the absolute values of a CSR or CSC array; the places are shared."""
     parts = np.abs(matrix.data), matrix.indices, matrix.indptr
     return type(matrix)(parts, shape=matrix.shape)
+
+
+def _few_nonzero_rows(v: Array) -> Array | None:
+    """Return the places of v's rows that are not zero where they are a twentieth of all or less."""
+    used = np.flatnonzero(v if v.ndim == 1 else v.any(axis=1))
+    return used if 20 * len(used) <= len(v) else None
 
 
 def _power_of_two(size: Array) -> Array:

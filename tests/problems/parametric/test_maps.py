@@ -159,3 +159,19 @@ def test_a_large_kronecker_product_is_never_formed():
     product = A.times(columns, np.ones(3))
     assert product.shape == (1_000_000,)
     assert product[1001] == pytest.approx(1.1**2 + 0.1**2 + 0.1**2)
+
+
+@pytest.mark.parametrize("shape", [(60,), (60, 2)])
+def test_a_symmetric_map_reads_the_rows_of_few_entries_only(shape):
+    B = np.random.default_rng(0).standard_normal((60, 60))
+    v = np.zeros(shape)
+    v[[3, 41]] = 1.5
+    S = B + B.T
+    # rows of NaN would show up in the products
+    read = np.where(np.isin(np.arange(60), [3, 41])[:, None], S, np.nan)
+    for A in (SymmetricMap(S), SymmetricMap(read)):
+        np.testing.assert_allclose(A.matvec(v), S @ v, rtol=1e-13)
+        np.testing.assert_allclose(A.rmatvec(v), S @ v, rtol=1e-13)
+        np.testing.assert_allclose(A.abs_matvec(v), np.abs(S) @ v, rtol=1e-13)
+        np.testing.assert_allclose(A.abs_rmatvec(v), np.abs(S) @ v, rtol=1e-13)
+    assert not SymmetricMap(S).matvec(np.zeros(shape)).any()
