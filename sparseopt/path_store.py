@@ -32,7 +32,7 @@ from sparseopt.paths.columns import ColumnwisePath, StackedPaths
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import problem_class
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
-from sparseopt.result import Result, Verdict
+from sparseopt.result import Result, Status, Verdict
 from sparseopt.workers import surviving
 
 if TYPE_CHECKING:
@@ -198,7 +198,11 @@ def _judge(part: ColumnwiseProblem, store: PathStore, k: int) -> CheckReport:
         result = store.result(k)
     except ProblemError as error:
         return CheckReport(Verdict.REFUTED, messages=(str(error),))
-    return check_columns(part, result)
+    report = check_columns(part, result)
+    if result.status is not Status.OPTIMAL and report.verdict is Verdict.VERIFIED:
+        message = f"proven, but the paths end early: {result.status.value} ({result.limit})"
+        report = replace(report, verdict=Verdict.UNPROVEN, messages=(message, *report.messages))
+    return report
 
 
 def _begun(

@@ -6,13 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import sparseopt
-from sparseopt import ParamError, ProblemError, Verdict
+from sparseopt import Limit, ParamError, ProblemError, Status, Verdict
 from sparseopt.generators.networks import clime
+from sparseopt.io.pieces import packed
 from sparseopt.path_store import PathStore, solve_in_blocks
 from sparseopt.problems import DantzigSelector
 
@@ -160,6 +162,23 @@ def test_a_header_that_leaves_out_columns_is_refuted(tmp_path):
     report = PathStore(tmp_path).check(problem())
     assert report.verdict is Verdict.REFUTED
     assert "the problem has 30" in report.messages[0]
+
+
+def test_a_piece_that_ends_early_does_not_answer_the_question(tmp_path):
+    store = store_of(tmp_path)
+    part = problem().part(range(*store.blocks[0]))
+    short = sparseopt.solve(part, backend="homotopy", max_knots=1, threads=1, check=False)
+    columns = replace(short.path.columns, stopped_by=["time"] * part.columns)
+    cut = short.with_changes(
+        path=replace(short.path, columns=columns, stopped_by="time"),
+        status=Status.FEASIBLE,
+        limit=Limit.TIME,
+        params=store.params,
+    )
+    store.file(0).write_bytes(packed(cut, store.piece(0)))
+    report = PathStore(tmp_path).check(problem())
+    assert report.verdict is Verdict.UNPROVEN
+    assert "end early" in report.messages[0]
 
 
 def test_threads_of_joblib_do_the_same(tmp_path):
