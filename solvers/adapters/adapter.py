@@ -32,6 +32,8 @@ class Adapter(Backend):
         Whether it takes semidefinite blocks (where nothing is an integer).
     convex_objectives : bool
         Whether its global search is better where the objective is convex and a row is not.
+    indicators : bool
+        Whether it takes rows that hold where a binary variable is 1.
     reach : float
         Values of variables without a bound from which on an optimum is not believed: where the
         solver may have put a bound of its own.
@@ -41,6 +43,7 @@ class Adapter(Backend):
 
     semidefinite: ClassVar[bool] = False
     convex_objectives: ClassVar[bool] = True
+    indicators: ClassVar[bool] = False
     reach: ClassVar[float] = np.inf
     vendor: ClassVar[str] = ""
     factorises = True

@@ -51,6 +51,7 @@ class Gurobi(Adapter):
     requires: ClassVar[tuple[str, ...]] = ("gurobipy",)
     extra: ClassVar[str | None] = "gurobi"
     vendor: ClassVar[str] = "gurobi.com"
+    indicators: ClassVar[bool] = True
 
     def license_status(self) -> str:
         """Return which licence Gurobi uses, and until when."""
@@ -138,6 +139,12 @@ def _translate(program: Program) -> tuple[Any, Any, Any]:
                 model.addMQConstr(row.Q, row.a, word, bound, xQ_L=x, xQ_R=x, xc=x)
             if row.low == row.high:
                 break
+    for condition in program.indicators:
+        columns = x[condition.columns].tolist()
+        for sign, most in condition.sides:
+            left = gurobipy.LinExpr(sign * condition.values, columns)
+            binary = x[condition.binary].item()
+            model.addGenConstrIndicator(binary, True, left, GRB.LESS_EQUAL, most)
     for cone in program.cones:
         head, tail = (2, 2) if cone.rotated else (1, 1)
         parts = x[cone.columns]

@@ -60,6 +60,7 @@ class Scip(Adapter):
     summary: ClassVar[str] = "SCIP; one lam, STRS and budgets as mixed-integer quadratic programs"
     requires: ClassVar[tuple[str, ...]] = ("pyscipopt",)
     extra: ClassVar[str | None] = "scip"
+    indicators: ClassVar[bool] = True
     # A problem without an end got an optimum with the entries 5e6 and 1e7.
     reach: ClassVar[float] = 1e6
 
@@ -103,6 +104,7 @@ class _Translated:
 
     def __init__(self, program: Program, control: Control | None) -> None:
         import pyscipopt
+        from pyscipopt.scip import Expr, ExprCons
 
         self.program = program
         self.allowed: _IterationLimit | None = None
@@ -147,6 +149,12 @@ class _Translated:
             self._bend(program.quadratic)
         for row in program.quadratic_rows:
             self._add(self._form(row.Q, row.a), row.low, row.high)
+        for condition in program.indicators:
+            a = dict(zip(condition.columns.tolist(), condition.values.tolist(), strict=True))
+            for sign, side in condition.sides:
+                expression = Expr({self.terms[j]: sign * value for j, value in a.items()})
+                binary = self.variables[condition.binary]
+                self.model.addConsIndicator(ExprCons(expression, None, side), binary)
         for cone in program.cones:
             parts = [self.variables[j] for j in cone.columns.tolist()]
             if cone.rotated:

@@ -24,6 +24,23 @@ class QuadraticRow:
 
 
 @dataclass(frozen=True, eq=False)
+class IndicatorRow:
+    """The constraint low <= a'x <= high where the binary column is 1, a as its nonzero values."""
+
+    binary: int
+    columns: Array
+    values: Array
+    low: float
+    high: float
+
+    @property
+    def sides(self) -> list[tuple[float, float]]:
+        """The finite ends as (sign, side): sign a'x <= side."""
+        ends = [(1.0, self.high), (-1.0, -self.low)]
+        return [(sign, side) for sign, side in ends if np.isfinite(side)]
+
+
+@dataclass(frozen=True, eq=False)
 class Cone:
     r"""Columns x_k in a second-order cone.
 
@@ -76,6 +93,7 @@ class Program:
     quadratic_rows : tuple of QuadraticRow
     cones : tuple of Cone
     psd : tuple of PSDBlock
+    indicators : tuple of IndicatorRow
     """
 
     cost: Array
@@ -90,6 +108,7 @@ class Program:
     quadratic_rows: tuple[QuadraticRow, ...] = ()
     cones: tuple[Cone, ...] = ()
     psd: tuple[PSDBlock, ...] = ()
+    indicators: tuple[IndicatorRow, ...] = ()
 
     @property
     def integers(self) -> Array:

@@ -28,6 +28,7 @@ class Solver(Protocol):
     name: ClassVar[str]
     semidefinite: ClassVar[bool]
     convex_objectives: ClassVar[bool]
+    indicators: ClassVar[bool]
     reach: ClassVar[float]
 
     def ask(

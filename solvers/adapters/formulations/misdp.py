@@ -11,12 +11,13 @@ import scipy.sparse as sp
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.indicators import IndicatorConstraint
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Limit, Result, Status
 
 from ...common.misdp_standard_form import StandardForm, endless_indicators
 from ...common.outcome import Answer, Outcome
-from ...common.program import Cone, Program, PSDBlock
+from ...common.program import Cone, IndicatorRow, Program, PSDBlock
 from .base import GAP, Formulation, Solver, result_of, warm_point
 
 _NO_OPTIMUM: Mapping[Outcome, Status] = {
@@ -36,7 +37,7 @@ def _refusal(problem: MISDP, solver: Solver) -> str:
     if problem.blocks and problem.integer.any():
         return f"{name} takes no integers beside semidefinite blocks: use misdp-bnb or misdp-oa"
     endless = endless_indicators(problem)
-    if endless:
+    if endless and not solver.indicators:
         return (
             f"{name} is given indicators as rows with proven bounds, and the row of indicator "
             f"{endless[0]} has none: give its variables bounds, or use misdp-bnb or misdp-oa"
@@ -47,7 +48,7 @@ def _refusal(problem: MISDP, solver: Solver) -> str:
 def solve_conic(
     problem: MISDP, solver: Solver, options: Mapping[str, Any], control: Control
 ) -> Result:
-    """Solve the problem in its standard form.
+    """Solve the problem in its standard form; indicators stay where the solver has such rows.
 
     Parameters
     ----------
@@ -62,17 +63,26 @@ def solve_conic(
     Result
     """
     with control.building():
-        form = StandardForm(problem)
-    return form.answer(_solve_standard(form, solver, options, control))
+        native = problem.indicators if solver.indicators else ()
+        form = StandardForm(replace(problem, indicators=()) if native else problem)
+        program = replace(conic_program(form.problem), indicators=tuple(map(_native, native)))
+    return form.answer(_solve_standard(form, program, solver, options, control))
+
+
+def _native(row: IndicatorConstraint) -> IndicatorRow:
+    """Return an indicator of x, whose columns are the program's first ones."""
+    return IndicatorRow(row.binary, row.a.indices, row.a.data, row.lower, row.upper)
 
 
 def _solve_standard(
-    form: StandardForm, solver: Solver, options: Mapping[str, Any], control: Control
+    form: StandardForm,
+    program: Program,
+    solver: Solver,
+    options: Mapping[str, Any],
+    control: Control,
 ) -> Result:
     """Solve the standard form."""
     params, problem = control.params, form.problem
-    with control.building():
-        program = conic_program(problem)
     answer = solver.ask(
         program,
         control,

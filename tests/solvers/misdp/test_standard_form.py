@@ -95,7 +95,7 @@ def test_only_one_side_of_an_indicator_is_unbounded():
     assert result.status is Status.OPTIMAL and abs(result.objective - 5.0) < 1e-8
 
 
-def test_other_backends_take_them_where_rows_have_bounds():
+def test_other_backends_take_them_by_themselves_or_where_rows_have_bounds():
     model = MISDPBuilder("min")
     z = model.variables(2, lower=0.0, upper=1.0, integer=True)
     x = model.variables(2, lower=-4.0, upper=4.0)
@@ -115,10 +115,24 @@ def test_other_backends_take_them_where_rows_have_bounds():
             ran.append(backend)
     assert "misdp-bnb" in ran
     open_ = problem.with_changes(upper=[1.0, 1.0, np.inf, np.inf])
-    if "scip" in ran:
-        with pytest.raises(UnsupportedProblem, match="the row of indicator 1 has none"):
-            sparseopt.solve(open_, backend="scip")
-    assert abs(sparseopt.solve(open_).objective - best) < 1e-6
+    for backend in ran:
+        if backend in ("copt", "xpress"):
+            with pytest.raises(UnsupportedProblem, match="the row of indicator 1 has none"):
+                sparseopt.solve(open_, backend=backend)
+        elif backend != "misdp-oa":
+            assert abs(sparseopt.solve(open_, backend=backend).objective - best) < 1e-5, backend
+
+
+@pytest.mark.parametrize("backend", ["scip", "gurobi"])
+def test_a_solver_s_own_indicators_give_the_same_optima(backend):
+    reason = get_backend(backend).availability()
+    if not reason.available:
+        pytest.skip(reason.reason)
+    for seed in range(6):
+        problem = draw_conditional(seed).with_changes(blocks=())
+        ours = sparseopt.solve(problem, backend="misdp-bnb")
+        result = sparseopt.solve(problem, backend=backend)
+        assert problem.indicators and result.objective == pytest.approx(ours.objective, abs=1e-5)
 
 
 def test_an_indicator_is_no_row_of_merged_variables():
