@@ -99,8 +99,9 @@ class ScipSdp(Backend):
         with TemporaryDirectory() as folder:
             with control.building():
                 file = _written(problem, folder)
-            log = _run(program, _commands(file, params, options, control), folder, params, control)
-            return _read(log, Path(folder, "solution.sol"), problem)
+            commands = _commands(file, params, options, control)
+            log, ended = _run(program, commands, folder, params, control)
+            return _read(log, Path(folder, "solution.sol"), problem, ended)
 
 
 def _program(name: str = "") -> str | None:
@@ -167,8 +168,8 @@ def _commands(
 
 def _run(
     program: str, commands: list[str], folder: str, params: SolveParams, control: Control
-) -> str:
-    """Run the program, and return what it printed; it is killed where it does not end in time."""
+) -> tuple[str, Limit | None]:
+    """Run the program; return what it printed, and for which limit it was killed, if it was."""
     threads = str(params.threads or 1)
     environment = os.environ | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
     log = Path(folder, "log")
@@ -181,22 +182,29 @@ def _run(
             stdin=subprocess.DEVNULL,
             env=environment,
         )
+        ended = None
         late = None if params.time_limit is None else time.monotonic() + params.time_limit + _GRACE
         try:
             while process.poll() is None:
-                if control.interrupted or (late is not None and time.monotonic() > late):
+                if control.interrupted:
+                    ended = Limit.INTERRUPTED
+                elif late is not None and time.monotonic() > late:
+                    ended = Limit.TIME
+                if ended is not None:
                     break
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(_LOOK)
         finally:
             process.kill()
             process.wait()
-    return log.read_text(encoding="utf-8", errors="replace")
+    return log.read_text(encoding="utf-8", errors="replace"), ended
 
 
-def _read(log: str, solution: Path, problem: MISDP) -> Result:
-    """Translate the statistics and the solution."""
+def _read(log: str, solution: Path, problem: MISDP, ended: Limit | None) -> Result:
+    """Translate the statistics and the solution; what was killed has neither."""
     status = re.search(r"^SCIP Status\s*:.*\[(.*)\]", log, re.MULTILINE)
+    if status is None and ended is not None:
+        return Result(status=Status.NO_SOLUTION, limit=ended, raw_status="killed")
     if status is None:
         last = log.strip().splitlines()[-1:] or ["it printed nothing"]
         raise BackendError(f"scipsdp ended without a status: {last[0]}")

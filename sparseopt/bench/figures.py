@@ -202,7 +202,7 @@ def progress(
             values = np.array([_or_nan(row[1]) for row in rows])
             bounds = np.array([_or_nan(row[2]) for row in rows])
             if what == "gap":
-                best = float(record["best"])
+                best = _or_nan(record["best"])
                 gap = np.abs(values - best) / max(abs(best), 1e-10)
                 proven = np.abs(values - bounds) / np.maximum(np.abs(values), 1e-10)
                 axes.step(
