@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sparseopt
-from sparseopt import BackendUnavailable, generators
+from sparseopt import BackendUnavailable, Limit, Status, generators
 from sparseopt.registry import get_backend
 
 needs_program = pytest.mark.skipif(
@@ -63,6 +63,19 @@ def test_its_solution_is_read_by_the_variables_numbers(
     assert found.status == "optimal" and found.nodes == 7
     assert found.x.tolist() == [1.0, 0.0, 1.0]  # integers are rounded
     assert found.bound == 3.0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the program is a shell script")
+def test_a_program_that_does_not_end_is_out_of_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "scipsdp"
+    script.write_text("#!/bin/sh\necho presolving\nexec sleep 60\n", encoding="utf-8")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("SPARSEOPT_SCIPSDP", str(script))
+    monkeypatch.setattr("sparseopt.solvers.peers.scipsdp_._GRACE", 0.0)
+    found = sparseopt.solve(generators.max_cut(nodes=3), backend="scipsdp", time_limit=0.1)
+    assert (found.status, found.limit) == (Status.NO_SOLUTION, Limit.TIME)
 
 
 def test_a_missing_program_and_cones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
