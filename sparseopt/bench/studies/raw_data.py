@@ -45,19 +45,8 @@ _REGULAR = 1e10
 """Condition number up to which columns are called well conditioned."""
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield blocks of 100 cases of each model and kind of data.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield blocks of 100 cases of each model and kind of data."""
     for model in chosen_of(settings["models"], _MODELS, "model"):
         for data in chosen_of(settings["data"], _KINDS, "kind of data"):
             for first, end in blocks(settings["cases"], 100):
@@ -65,21 +54,8 @@ def units(settings: Settings) -> Iterable[Settings]:
                 yield {"model": model, "data": data, **begin, "backend": settings["backend"]}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Solve and check the cases; a row of counts, and one for each case that is refuted.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Solve and check the cases; a row of counts, and one for each case that is refuted."""
     raw_data = importlib.import_module("raw_data")
     counts = dict.fromkeys(raw_data.OUTCOMES, 0)
     regular_not_verified = 0
@@ -106,8 +82,8 @@ STUDY = Study(
         "data": ("all",),
         "backend": "homotopy",
     },
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=tuple(
         TableSpec(
             title=f"Outcomes by {name}",

@@ -54,19 +54,8 @@ _PAPER = {
 """PCA, SIR, KDR and the alternating scheme, each for k = 2 and 3."""
 
 
-def units(settings: Settings) -> Iterable[Settings]:
-    """Yield blocks of repetitions for each data set whose package is there, k and method.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the study.
-
-    Returns
-    -------
-    iterable of mapping
-        The parameters of each unit of work.
-    """
+def _units(settings: Settings) -> Iterable[Settings]:
+    """Yield blocks of repetitions for each data set whose package is there, k and method."""
     known: Sequence[str] = list(_DATA)
     if "all" in settings["data"]:
         known = [data for data in _DATA if _DATA[data][0] in datasets.available()]
@@ -77,21 +66,8 @@ def units(settings: Settings) -> Iterable[Settings]:
                     yield {"data": data, "k": k, "method": method, "first": first, "end": end}
 
 
-def do(unit: Settings, folder: Path) -> Iterable[Row]:
-    """Reduce, and predict the folds that were left out; a row for each repetition.
-
-    Parameters
-    ----------
-    unit : mapping
-        Of the study.
-    folder : path
-        Files that are left here are kept.
-
-    Returns
-    -------
-    iterable of mapping
-        Rows of the report's tables.
-    """
+def _do(unit: Settings, folder: Path) -> Iterable[Row]:
+    """Reduce, and predict the folds that were left out; a row for each repetition."""
     name, task, folds, size = _DATA[unit["data"]]
     data = datasets.load(name)
     words = data.y.dtype.kind in "US"
@@ -138,8 +114,8 @@ STUDY = Study(
     title="Nearest neighbours after sufficient reduction (Takhanov 2021, Table 1)",
     description="Accuracy or R2 in percent, mean and standard error over the repetitions.",
     settings={"repetitions": 20, "data": ("all",), "k": (2, 3), "methods": ("all",)},
-    units=units,
-    do=do,
+    units=_units,
+    do=_do,
     tables=(
         *(
             TableSpec(
