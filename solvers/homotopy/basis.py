@@ -12,8 +12,6 @@ from ..common.compiled import compiled
 from .program import ScaledProgram
 from .state import SingularKernel
 
-__all__ = ["AffineBasis", "limits"]
-
 
 def limits(program: ScaledProgram, codes: Array) -> tuple[Array, Array]:
     """Return the limits (low, high) of each coordinate's free quantity, shapes (2, n).

@@ -22,8 +22,6 @@ from .settings import EXACT_PRODUCTS, LOOK_ENTRIES, RESTING_TOLERANCE
 from .state import SegmentRecords
 from .tableau import DenseProgram
 
-__all__ = ["CandidateProgram", "Finding"]
-
 
 @dataclass(frozen=True)
 class Finding:

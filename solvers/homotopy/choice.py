@@ -18,8 +18,6 @@ from .settings import (
     TINY,
 )
 
-__all__ = ["Choice"]
-
 
 class Choice:
     """The chosen rows and columns, sorted, and the matrix A[rows, columns], kept as they grow."""

@@ -56,8 +56,6 @@ from .settings import (
 )
 from .state import SegmentRecords, SingularKernel, State
 
-__all__ = ["Ending", "follow"]
-
 
 @dataclass(frozen=True)
 class Ending:

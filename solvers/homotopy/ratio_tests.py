@@ -24,8 +24,6 @@ from .tableau import (
     Tableau,
 )
 
-__all__ = ["first_block", "next_event"]
-
 
 @compiled_inside
 def _smallest(values: Array, count: int) -> float:

@@ -11,9 +11,6 @@ from sparseopt.problems.base import Array
 from ..common.compiled import compiled_inside, compiled_into
 from .tableau import KERNEL, REFINED, DenseProgram, Tableau
 
-__all__ = ["add_rows", "exchange", "multiply", "multiply_transposed", "set_ray"]
-
-
 # ---- products, four rows at a time
 
 

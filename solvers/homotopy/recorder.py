@@ -19,8 +19,6 @@ from .program import ScaledProgram
 from .settings import NO_RULE, TINY
 from .state import Entries, SegmentRecords
 
-__all__ = ["Changes", "Recorder", "assemble", "mismatch", "norm_weights"]
-
 Changes = list[tuple[Array, Array]]
 """Coordinates and their new codes, in the order of the changes."""
 

@@ -24,8 +24,6 @@ from .tableau import (
     Tableau,
 )
 
-__all__ = ["forget", "is_full", "land", "land_at_end", "record"]
-
 
 @compiled_inside
 def is_full(program: DenseProgram, tableau: Tableau, records: Records) -> bool:

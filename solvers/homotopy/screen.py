@@ -25,9 +25,6 @@ from .products import RoughProduct
 from .settings import EXACT_PRODUCTS, FAR, SAME_POINT, SAMPLE, STRIDES
 from .state import Entries, SegmentRecords
 
-__all__ = ["Ends", "Limits", "Points", "Round", "Screening", "ended", "scan", "screen_pieces"]
-
-
 # ---- the ends of the segments
 
 

@@ -14,8 +14,6 @@ from .follow import Ending, follow
 from .program import ScaledProgram
 from .settings import STARTS, STILL
 
-__all__ = ["Start", "crash", "make_optimal", "optimal_from", "top_basis"]
-
 Stop = Callable[[], str | None]
 
 

@@ -10,15 +10,6 @@ from sparseopt.problems.base import Array
 
 from .settings import CHANGES, ENTRIES_PER_SEGMENT, SEGMENTS
 
-__all__ = [
-    "DenseProgram",
-    "Records",
-    "Tableau",
-    "new_records",
-    "new_tableau",
-    "with_twice_the_room",
-]
-
 (
     LAM, DELTA, TOP, PRIMAL_TOLERANCE, DUAL_TOLERANCE,
     SLOWEST_VALUE, SLOWEST_MULTIPLIER, DRIFT, REFRESHED_AT, DOUBT,

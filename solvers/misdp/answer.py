@@ -24,8 +24,6 @@ from .settings import DISPROOF_RECHECKED, RECOMPUTATIONS, START_NODES, UNCHARGED
 from .tree import IntegerTree
 from .unbounded import bends, find_ray, unbounded
 
-__all__ = ["answer", "standard", "start_points", "without_optimum"]
-
 
 def standard(problem: MISDP) -> StandardForm:
     """Return the standard form of a problem, by bounds that are propagated.

@@ -44,8 +44,6 @@ from .interior import (
 from .relaxation import Raw
 from .settings import BARRIER_CALL, BARRIER_FAR, BARRIER_ITERATIONS, BARRIER_LOOSE, BARRIER_WARM
 
-__all__ = ["Barrier", "MatrixConstraint", "matrix_room", "room"]
-
 
 class Direction(NamedTuple):
     """A step of all iterates: dx, dnu, ds, dz, and dS, dZ of each matrix."""

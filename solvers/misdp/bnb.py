@@ -19,8 +19,6 @@ from .conic_solvers import RELAXATIONS
 from .merging import Merged, merge
 from .rank_one import ranked_blocks
 
-__all__ = ["SemidefiniteBranchAndBound"]
-
 
 class SemidefiniteBranchAndBound(Backend):
     r"""Branch and bound on the integers, with a semidefinite relaxation at each node.

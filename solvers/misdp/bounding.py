@@ -28,8 +28,6 @@ from .settings import (
 )
 from .violation import violated_constraint
 
-__all__ = ["Bounding", "Box", "ConicBounding", "Judge", "Relaxed"]
-
 Box = tuple[Array, Array]
 
 

@@ -40,8 +40,6 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from ..common.compiled import compiled
 
-__all__ = ["NEARLY", "ConicMultipliers", "DualBounds", "SafeBounds"]
-
 NEARLY = 1e-8
 """A reduced cost of an unbounded variable may be this large relative to its terms in `nearly`.
 There an entry of a cone's or a matrix's multiplier counts as large as the largest one: it is known

@@ -10,8 +10,6 @@ from .bounding import Box, Judge
 from .node import IntegerLeaf, IntegerLeaves, IntegerNode
 from .settings import INTEGRAL, PSEUDO_PRIOR
 
-__all__ = ["PseudoCosts", "reduced_cost_fixing"]
-
 
 class PseudoCosts:
     """Average growth of the bound for a unit of each integer variable, down and up.

@@ -14,8 +14,6 @@ from sparseopt.problems.misdp.cones import triangle
 from .conic import NodeProgram
 from .relaxation import Raw
 
-__all__ = ["ClarabelRelaxation"]
-
 
 class ClarabelRelaxation:
     """Solves programs by Clarabel's own interface; matrices go there as upper triangles.

@@ -31,16 +31,6 @@ from .flat import FlatProgram, FlatStack, cut_out, keep, resume
 from .interior import ARROWS, BOUNDS, ROWS, ZERO
 from .settings import CLEARLY, COMMON_RANGE, DENSE_ENTRIES, FIXED, WARM_FAR, WARM_LIFT
 
-__all__ = [
-    "ConicForm",
-    "NodeProgram",
-    "Stack",
-    "facial_reduction",
-    "from_face",
-    "onto_face",
-    "relaxed",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class NodeProgram:

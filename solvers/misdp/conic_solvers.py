@@ -17,8 +17,6 @@ from .relaxation import ConicSolver, Raw
 from .scs_ import ScsRelaxation
 from .settings import BARRIER_ORDER, BARRIER_SMALL_ORDER, BARRIER_VARIABLES, CALLS
 
-__all__ = ["RELAXATIONS", "conic_solver"]
-
 
 class BySize:
     """Chooses for each program; what fails in one of the two is tried in the other."""

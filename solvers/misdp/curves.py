@@ -33,8 +33,6 @@ from .relaxation import ConicSolver
 from .settings import CURVE_RANGE, CURVE_VARIABLES, RAY_DIGITS, RAY_EXACT, RAY_FALLS, RAY_NEARLY
 from .unbounded import integer_parts
 
-__all__ = ["CurveFinder", "UnboundedCurve"]
-
 
 @dataclass(frozen=True, eq=False)
 class UnboundedCurve:

@@ -22,8 +22,6 @@ from .bounds import ConicMultipliers
 from .settings import CUT_HUGE, CUT_LOST, CUT_PAIRS, CUT_SAME, CUT_SPARSE, CUT_TINY, CUT_VIOLATED
 from .violation import cone_normal
 
-__all__ = ["CutPool", "CutSource", "NewCuts"]
-
 
 class CutPool:
     """Cuts of a problem, as rows a'x >= b with the multipliers that they come from.

@@ -15,8 +15,6 @@ from ..common.compiled import compiled
 from .interior import factorise
 from .settings import CLEARLY, DENSE_ENTRIES, FIXED
 
-__all__ = ["FlatProgram", "FlatStack", "cut_out", "keep", "resume"]
-
 
 class FlatProgram(NamedTuple):
     """A program as :func:`~sparseopt.solvers.misdp.interior.interior_point` takes it."""

@@ -14,8 +14,6 @@ from .points import IncumbentFinder
 from .propagation import Propagation
 from .settings import INTEGRAL, LOCAL_SEARCH, LOCAL_SEARCH_INTEGER, NODE_GAP, ROUNDED
 
-__all__ = ["Heuristics", "local_search"]
-
 
 class Heuristics:
     """Looks for points around the solutions of relaxations.

@@ -18,8 +18,6 @@ from .bounding import Box
 from .cuts import CutSource, NewCuts
 from .settings import MASTER_BOX, MASTER_MISSED, MASTER_SLACK
 
-__all__ = ["LinearMaster", "MasterAnswer"]
-
 
 @dataclass(frozen=True, eq=False)
 class MasterAnswer:

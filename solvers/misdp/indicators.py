@@ -44,8 +44,6 @@ from .settings import (
 )
 from .violation import cone_normal
 
-__all__ = ["Indicators"]
-
 
 @dataclass(frozen=True, eq=False)
 class _End:

@@ -24,8 +24,6 @@ from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled, compiled_inside
 
-__all__ = ["Ended", "interior_point"]
-
 _dgemm = External("blas", "dgemm", 13)
 _dpotrf = External("lapack", "dpotrf", 5)
 _dpotrs = External("lapack", "dpotrs", 8)

@@ -28,8 +28,6 @@ from sparseopt.result import Result
 
 from .settings import MERGED_CHOICES
 
-__all__ = ["Merged", "merge"]
-
 
 @dataclass(frozen=True, eq=False)
 class _Group:

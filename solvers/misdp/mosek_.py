@@ -13,8 +13,6 @@ from ..adapters.mosek_ import environment, licence_error
 from .conic import NodeProgram
 from .relaxation import Raw
 
-__all__ = ["MosekRelaxation", "fill"]
-
 
 class MosekRelaxation:
     """Solves programs as affine conic constraints; their multipliers are what is wanted.

@@ -14,8 +14,6 @@ from ..common.best_first import BestFirst
 from .bounds import ConicMultipliers
 from .settings import PLUNGE, PLUNGE_WITHOUT_POINT
 
-__all__ = ["IntegerLeaf", "IntegerLeaves", "IntegerNode", "OpenNodes"]
-
 
 @dataclass(eq=False)
 class IntegerNode:

@@ -19,8 +19,6 @@ from .merging import merge
 from .search import MISDPSearch
 from .settings import SCOUT_NODES
 
-__all__ = ["OuterApproximationBackend"]
-
 
 class OuterApproximationBackend(Backend):
     r"""A mixed-integer linear master, and cuts :math:`\langle V, M(x)\rangle \ge 0`.

@@ -25,8 +25,6 @@ from .settings import (
     MASTERS,
 )
 
-__all__ = ["OuterApproximation"]
-
 
 class OuterApproximation:
     """Masters in HiGHS, one after the other, each with the cuts of all before.

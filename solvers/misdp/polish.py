@@ -30,8 +30,6 @@ from sparseopt.problems.misdp.problem import MISDP
 from .bounds import ConicMultipliers
 from .settings import POLISH_GROWTH, POLISH_NOISE, POLISH_ROUNDS
 
-__all__ = ["improved_multipliers"]
-
 
 def improved_multipliers(
     problem: MISDP,

@@ -18,8 +18,6 @@ from .bounding import Box, ConicBounding, Relaxed
 from .cuts import CutPool
 from .settings import LP_BOX, LP_ENOUGH, LP_ITERATIONS, LP_ROUNDS, LP_SLIP, LP_TRIES
 
-__all__ = ["PoolBounding"]
-
 
 class PoolBounding:
     """Relaxes a box by the rows and the cuts of a pool, to which violated ones are added.

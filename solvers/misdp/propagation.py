@@ -37,8 +37,6 @@ from sparseopt.problems.misdp.problem import MISDP
 from ..common.compiled import compiled, compiled_inside
 from .settings import EMPTY, INTEGER_BOUND
 
-__all__ = ["Propagation"]
-
 _EPS = float(np.finfo(float).eps)
 _PART, _LEAST = INTEGER_BOUND
 

@@ -24,8 +24,6 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from .settings import EMPTY, RANK_OUT, RANK_ROUNDS
 
-__all__ = ["RankOneBoxes"]
-
 
 class RankOneBoxes:
     """The entries of all matrices that must have rank one, one after the other.

@@ -17,8 +17,6 @@ from .search import MISDPSearch
 from .settings import RANK_BOX, RANK_INSIDE, RANK_MISSED, RANK_NARROW, RANK_NEARLY
 from .tree import IntegerTree
 
-__all__ = ["RankTree"]
-
 
 @dataclass(eq=False)
 class _Node:

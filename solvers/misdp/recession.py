@@ -31,8 +31,6 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from .settings import CURVE_ZERO
 
-__all__ = ["curve_residuals", "recession", "with_cones_as_matrices"]
-
 
 def recession(problem: MISDP) -> MISDP:
     """Return the problem of the directions that never leave the constraints.

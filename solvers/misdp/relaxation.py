@@ -9,8 +9,6 @@ from sparseopt.problems.base import Array
 
 from .conic import NodeProgram
 
-__all__ = ["ConicSolver", "Raw"]
-
 
 @dataclass(frozen=True, eq=False)
 class Raw:

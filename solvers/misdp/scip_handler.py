@@ -16,8 +16,6 @@ from .indicators import Indicators
 from .search import MISDPSearch
 from .settings import SCIP_FEASIBLE, SCIP_SEPARATIONS
 
-__all__ = ["ConicHandler"]
-
 
 class Owner(Protocol):
     """The tree that the handler belongs to."""

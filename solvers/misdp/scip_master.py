@@ -21,8 +21,6 @@ from .scip_handler import ConicHandler
 from .search import MISDPSearch
 from .settings import MASTER_ROUNDING, SCIP_SNAP
 
-__all__ = ["LazyCuts"]
-
 
 class LazyCuts:
     """SCIP over the rows, with a constraint handler for matrices and cones.

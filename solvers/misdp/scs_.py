@@ -13,8 +13,6 @@ from .conic import NodeProgram
 from .relaxation import Raw
 from .settings import SCS_ITERATIONS
 
-__all__ = ["ScsRelaxation"]
-
 
 class ScsRelaxation:
     """Solves programs by SCS, each from the solution of the last one of the same shape."""

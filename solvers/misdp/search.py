@@ -14,8 +14,6 @@ from .points import IncumbentFinder
 from .propagation import Propagation
 from .tree import IntegerTree, TreeSettings
 
-__all__ = ["MISDPSearch"]
-
 
 class MISDPSearch:
     """The parts of one solve, which engines put together.

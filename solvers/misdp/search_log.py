@@ -7,8 +7,6 @@ from sparseopt.result import relative_gap
 
 from .settings import LOG_HEADING, LOG_SECONDS
 
-__all__ = ["SearchLog"]
-
 _HEADING = f"{'time':>9} {'nodes':>8} {'open':>7} {'bound':>17} {'incumbent':>17} {'gap':>9}"
 
 

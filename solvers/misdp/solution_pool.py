@@ -17,8 +17,6 @@ from .points import IncumbentFinder
 from .propagation import Propagation
 from .tree import IntegerTree
 
-__all__ = ["SolutionPool"]
-
 
 class SolutionPool(IncumbentFinder):
     """Keeps the best points of different integers, at most `count`, within a gap of the best.

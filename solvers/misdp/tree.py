@@ -20,8 +20,6 @@ from .propagation import Propagation
 from .search_log import SearchLog
 from .settings import ENDLESS_NODES, NODE_GAP, OBJECTIVE_ROUNDING, WARM_NUMBERS
 
-__all__ = ["IntegerTree", "TreeSettings"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class TreeSettings:

@@ -27,8 +27,6 @@ from .settings import (
     RAY_RATIONAL,
 )
 
-__all__ = ["bends", "find_ray", "integer_parts", "unbounded"]
-
 
 def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | None:
     """Return a direction in which all constraints stay met and the objective improves.

@@ -12,8 +12,6 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from .bounds import ConicMultipliers
 
-__all__ = ["cone_normal", "violated_constraint"]
-
 
 def violated_constraint(
     problem: MISDP,

@@ -9,8 +9,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.private.embedding_fit import EmbeddingFit
 from sparseopt.result import Limit, Result, Status, relative_gap
 
-__all__ = ["as_result", "closed", "polished"]
-
 _ROUNDED = 1e-14
 """Gap, relative to the largest squared distance of an atom, that rounding alone explains."""
 

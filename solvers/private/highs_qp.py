@@ -24,8 +24,6 @@ from ..common.served import needs
 from ..highs.instance import STATUS_MAP, Instance
 from .answer import as_result, polished
 
-__all__ = ["HighsQP", "solve_once"]
-
 
 class HighsQP(Backend):
     r"""The residual as variables of its own, so that the Hessian is diagonal.

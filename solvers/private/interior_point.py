@@ -9,8 +9,6 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.private.embedding_fit import EmbeddingFit
 
-__all__ = ["interior_point"]
-
 _GAP = 1e-3
 """Gap, relative to the value, from which the heavy atoms are nearly those of the optimum."""
 

@@ -18,8 +18,6 @@ from sparseopt.result import Limit, Result
 from .answer import as_result, closed
 from .interior_point import interior_point
 
-__all__ = ["NearestPoint"]
-
 _DEPENDENT = 1e-13
 """Distance of an atom from the span of the others, relative to its length, that counts as none."""
 

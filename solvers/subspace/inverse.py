@@ -19,17 +19,6 @@ from sparseopt.result import Result, Status
 
 from .settings import SINGULAR
 
-__all__ = [
-    "DIRECTIONS",
-    "DirectionalRegression",
-    "HessianDirections",
-    "SlicedAverageVariance",
-    "SlicedInverse",
-    "SufficientBackend",
-    "leading",
-    "whitening",
-]
-
 _SLICES = Option(int, 10, "slices of a response; classes and few distinct values are taken", low=2)
 
 

@@ -16,8 +16,6 @@ from .objectives import explained, gaussian, squares
 from .settings import SAME_SUBSPACE, SINGULAR
 from .stiefel import descend
 
-__all__ = ["KernelReduction", "MinimumAverageVariance", "OuterProductGradients"]
-
 _PASSES = Option(int, 10, "passes, each with weights by the coordinates of the one before", low=1)
 
 

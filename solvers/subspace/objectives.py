@@ -27,17 +27,6 @@ from sparseopt.problems.subspace.sufficient import SufficientReduction
 
 from .settings import MEMORY, STATIONARY
 
-__all__ = [
-    "Kernel",
-    "Objective",
-    "explained",
-    "gaussian",
-    "kernel_of",
-    "lbfgs",
-    "objective_of",
-    "squares",
-]
-
 Objective = Callable[[Array], tuple[float, Array]]
 """Gives the value at a basis W (n, k), and the gradient with respect to its entries."""
 

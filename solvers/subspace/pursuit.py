@@ -17,8 +17,6 @@ from .inverse import leading
 from .settings import LARGEST_WEIGHT, LEAST_WEIGHT, LOW_RANK
 from .weighted import Distances, Flat, as_result, weighted_mean
 
-__all__ = ["OutlierPursuit", "PrincipalComponentPursuit"]
-
 
 class _Pursuit(Distances):
     r"""Minimise :math:`\|L\|_* + \lambda \|C\|` subject to X = L + C, by augmented Lagrangians.

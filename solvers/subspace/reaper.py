@@ -14,8 +14,6 @@ from sparseopt.result import Result
 from .bounds import ProjectionRelaxation, Span
 from .weighted import Distances, as_result
 
-__all__ = ["Reaper"]
-
 
 class Reaper(Distances):
     r"""Minimise :math:`\sum \|x_i - P x_i\|` over :math:`0 \preceq P \preceq I`, tr P = k.

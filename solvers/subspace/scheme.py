@@ -26,8 +26,6 @@ from .objectives import Kernel, gaussian, kernel_of, lbfgs, squares
 from .settings import ATOMS, FEATURES, FREQUENCY, LEAST_RIDGE, SAME_SUBSPACE
 from .stiefel import answer
 
-__all__ = ["AlternatingScheme", "Atoms", "Features"]
-
 
 class Functions(Protocol):
     """A family of functions f with parameters theta."""

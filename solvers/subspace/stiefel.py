@@ -17,8 +17,6 @@ from sparseopt.result import Result, Status
 from .inverse import DIRECTIONS, leading
 from .objectives import Objective, lbfgs, objective_of
 
-__all__ = ["SubspaceSearch", "answer", "descend", "polar"]
-
 
 class SubspaceSearch(Backend):
     r"""Minimise over orthonormal bases by L-BFGS, from several starts.

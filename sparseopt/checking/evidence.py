@@ -9,8 +9,6 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-__all__ = ["Malformed", "integers", "numbers", "same_numbers"]
-
 
 class Malformed(ValueError):
     """The evidence is not what it must be; the message says what it is."""

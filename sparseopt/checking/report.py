@@ -12,8 +12,6 @@ import numpy as np
 from sparseopt.blas import blas_threads
 from sparseopt.result import Result, Verdict
 
-__all__ = ["CheckReport", "Findings", "reported"]
-
 _MANY = 20
 """Refutations that are written out; the rest are counted."""
 

@@ -9,8 +9,6 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Problem
 from sparseopt.result import Result
 
-__all__ = ["check"]
-
 
 def check(problem: Problem, result: Result) -> CheckReport:
     """Verify a result against its problem by arithmetic alone; trusts no backend.

@@ -10,8 +10,6 @@ from typing import Any
 
 from sparseopt.compiling import Kernel
 
-__all__ = ["strict"]
-
 
 def strict(function: Callable[..., Any]) -> Kernel:
     """Let a function run compiled, its sums as they stand.

@@ -8,22 +8,6 @@ variable; likewise the multiplier of a row.
 
 from __future__ import annotations
 
-__all__ = [
-    "CONIC",
-    "COPY",
-    "FEASIBILITY",
-    "NOISE",
-    "OBJECTIVE",
-    "RANK",
-    "RANK_ONE",
-    "ROUNDING",
-    "SEGMENT",
-    "STORED",
-    "SUM",
-    "SUMMATION",
-    "UNSCALED",
-]
-
 FEASIBILITY = 1e-8
 """Violations of a single solution: outside solvers reach 1e-9 to 1e-7 of the scale."""
 

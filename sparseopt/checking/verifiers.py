@@ -15,15 +15,6 @@ from sparseopt.families import Family, family_of, register
 from sparseopt.installed import resolve
 from sparseopt.problems.base import Array, Problem
 
-__all__ = [
-    "Evaluation",
-    "Verifier",
-    "evaluate",
-    "plain_evaluation",
-    "register_verifier",
-    "verifier_of",
-]
-
 Verifier = Callable[[Any, Any, Findings], None]
 """Called with the problem, the result and the findings to write to."""
 

@@ -27,8 +27,6 @@ from .shipped import has_shipped, read_shipped
 from .signature import describe_type
 from .store import store
 
-__all__ = ["FormCache", "baseline_environment"]
-
 logger = logging.getLogger("sparseopt")
 
 BASELINE = {"x86_64": "x86-64-v3", "amd64": "x86-64-v3"}.get(platform.machine().lower(), "generic")

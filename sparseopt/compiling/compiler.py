@@ -21,8 +21,6 @@ from typing import IO, Any
 from .mode import in_background
 from .store import CACHE_VARIABLE, store
 
-__all__ = ["Compilation", "request", "start"]
-
 logger = logging.getLogger("sparseopt")
 
 

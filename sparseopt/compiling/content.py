@@ -12,8 +12,6 @@ import numpy as np
 
 from .external import External
 
-__all__ = ["content_hash", "parts"]
-
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from sparseopt.installed import extension_module
 
-__all__ = ["External", "announce_symbols"]
-
 _made: dict[str, External] = {}
 """Functions whose addresses LLVM has not been given yet, by their symbols."""
 

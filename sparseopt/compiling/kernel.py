@@ -24,8 +24,6 @@ from .loader import can_link
 from .mode import Mode, mode, overridden
 from .signature import describe, kind_of
 
-__all__ = ["CompilingWarning", "Kernel", "Waits", "compile_here", "override", "prepare", "waits"]
-
 logger = logging.getLogger("sparseopt")
 
 TINY = 0.05

@@ -24,8 +24,6 @@ from sparseopt.installed import extension_module
 
 from .external import announce_symbols
 
-__all__ = ["can_link", "host", "link", "needs"]
-
 _MODULES = ("numba._dynfunc", "numba._helperlib", "numba.core.runtime._nrt_python")
 """numba's runtime."""
 _LINEAR_ALGEBRA = ("numba_x", "numba_ez_")

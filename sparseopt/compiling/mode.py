@@ -9,8 +9,6 @@ from functools import cache
 
 from sparseopt.errors import ParamError
 
-__all__ = ["MODE_VARIABLE", "Mode", "in_background", "mode", "overridden"]
-
 MODE_VARIABLE = "SPARSEOPT_COMPILE"
 """The environment variable with the mode."""
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from llvmlite import binding, ir
 
-__all__ = ["KernelCompiler"]
-
 _ENVIRONMENT = "_ZN08NumbaEnv"
 """How the names of the places begin where numba keeps a function's constants."""
 

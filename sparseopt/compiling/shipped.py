@@ -10,8 +10,6 @@ from pathlib import Path
 
 from .store import store
 
-__all__ = ["collect", "has_shipped", "read_shipped"]
-
 _FOLDER = Path(__file__).with_name("forms")
 
 

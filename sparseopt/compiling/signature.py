@@ -12,8 +12,6 @@ import numpy as np
 
 from sparseopt.installed import resolve
 
-__all__ = ["describe", "describe_type", "kind_of", "numba_types"]
-
 _OWNED = 0x4
 """NumPy's flag of an array that owns its numbers (NPY_ARRAY_OWNDATA)."""
 

@@ -23,8 +23,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["CACHE_VARIABLE", "Store", "cache_folder", "store"]
-
 logger = logging.getLogger("sparseopt")
 
 CACHE_VARIABLE = "SPARSEOPT_CACHE_DIR"

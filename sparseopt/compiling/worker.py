@@ -27,8 +27,6 @@ from .kernel import Kernel, compile_here
 from .signature import numba_types
 from .store import store
 
-__all__ = ["main"]
-
 _IDLE = 2.0
 """Seconds without a request after which the process leaves."""
 _TURNS = 16

@@ -11,8 +11,6 @@ from sparseopt.estimators.base import PathEstimator, PathRegressor, with_interce
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import regression
 
-__all__ = ["BasisPursuit"]
-
 
 class BasisPursuit(PathRegressor):
     r"""Least l1 norm under a bound on each residual, for every bound at once.

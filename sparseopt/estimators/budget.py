@@ -14,8 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from sparseopt.api import solve
 from sparseopt.selection.rules import select
 
-__all__ = ["BudgetEstimator"]
-
 
 class BudgetEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators whose problem is solved for every budget at once.

@@ -15,8 +15,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
 from sparseopt.selection.rules import select
 
-__all__ = ["CLIME"]
-
 
 class CLIME(PathEstimator):
     r"""A sparse precision matrix, for every lam at once.

@@ -8,8 +8,6 @@ from sparseopt.estimators.base import PathRegressor
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import regression
 
-__all__ = ["DantzigSelector", "DantzigSelectorCV"]
-
 
 class DantzigSelector(PathRegressor):
     r"""Least l1 norm under a bound on the residual correlations, for every lam at once.

@@ -11,8 +11,6 @@ from sparseopt.estimators.base import PathEstimator, TwoClasses
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
 
-__all__ = ["DifferentialNetwork"]
-
 
 class DifferentialNetwork(TwoClasses, PathEstimator):
     r"""The sparse difference of the precision matrices of two classes, for every lam at once.

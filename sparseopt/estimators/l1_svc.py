@@ -10,8 +10,6 @@ from sparseopt.estimators.base import BinaryClassifier, PathEstimator
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.classification import L1SVM
 
-__all__ = ["L1SVC"]
-
 
 class L1SVC(BinaryClassifier):
     r"""The support vector machine with an l1 penalty and the hinge loss, for every lam at once.

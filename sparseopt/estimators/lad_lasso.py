@@ -8,8 +8,6 @@ from sparseopt.estimators.base import PathRegressor
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import regression
 
-__all__ = ["LADLasso", "LADLassoCV"]
-
 
 class LADLasso(PathRegressor):
     r"""Least absolute deviations with an l1 penalty, for every lam at once.

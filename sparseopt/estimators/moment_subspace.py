@@ -14,8 +14,6 @@ from sparseopt.estimators.transformers import SubspaceTransformer
 from sparseopt.problems.base import Array
 from sparseopt.problems.subspace.distributions import pairs
 
-__all__ = ["MomentSubspace"]
-
 
 class MomentSubspace(SubspaceTransformer):
     """Directions in which moments up to an order are large, not only variances.

@@ -11,8 +11,6 @@ from sparseopt.estimators.base import PathEstimator, PathRegressor
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import regression
 
-__all__ = ["QuantileLasso", "QuantileLassoCV"]
-
 
 class QuantileLasso(PathRegressor):
     r"""Quantile regression with an l1 penalty, for every lam at once.

@@ -21,8 +21,6 @@ from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Verdict, relative_gap
 from sparseopt.solvers.homotopy.quantiles import solve_quantiles
 
-__all__ = ["QuantileProcess"]
-
 
 class QuantileProcess(PathRegressor):
     r"""Quantile regression at every level tau at once, exactly.

@@ -18,8 +18,6 @@ from sparseopt.selection.losses import MISCLASSIFICATION
 from sparseopt.selection.path_loss import path_loss
 from sparseopt.selection.solving import solve_paths
 
-__all__ = ["SparseLDA"]
-
 _LARGEST = 1e8
 """Coefficients of this size, in standard deviations, follow the rounding errors of a singular S."""
 

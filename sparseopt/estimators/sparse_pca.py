@@ -17,8 +17,6 @@ from sparseopt.problems.component.deflation import deflated, variances
 from sparseopt.problems.component.problem import SparseComponent
 from sparseopt.problems.strs.problem import STRS
 
-__all__ = ["SparsePCA"]
-
 _MANY = 1000
 """Features beyond which S is not formed: variables are eliminated from X itself."""
 

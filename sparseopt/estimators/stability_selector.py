@@ -17,8 +17,6 @@ from sparseopt.estimators.lad_lasso import LADLasso
 from sparseopt.problems.base import Array
 from sparseopt.selection.stability import stability_selection
 
-__all__ = ["StabilitySelector"]
-
 
 class StabilitySelector(NeedsTarget, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Stability selection over exact paths, as a transformer that keeps the stable variables.

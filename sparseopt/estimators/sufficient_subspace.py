@@ -18,8 +18,6 @@ from sparseopt.estimators.transformers import SubspaceTransformer
 from sparseopt.problems.base import Array
 from sparseopt.selection.dimension import dimension_errors
 
-__all__ = ["SufficientSubspace"]
-
 
 class SufficientSubspace(NeedsTarget, SubspaceTransformer):
     """Directions whose coordinates explain a response, by kernel ridge regression.

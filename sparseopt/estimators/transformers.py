@@ -14,8 +14,6 @@ from sparseopt.api import solve
 from sparseopt.estimators.base import spread
 from sparseopt.problems.base import Array, Problem
 
-__all__ = ["ComponentsTransformer", "SubspaceTransformer"]
-
 
 class ComponentsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A centre, the scales of the columns, and directions: the coordinates of points along them."""

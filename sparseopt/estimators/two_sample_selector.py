@@ -16,8 +16,6 @@ from sparseopt.estimators.base import TwoClasses
 from sparseopt.problems.base import Array
 from sparseopt.two_sample.selecting import Method, automatic_lam, choose
 
-__all__ = ["TwoSampleSelector"]
-
 
 class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """The variables in which two classes differ most, as a transformer.

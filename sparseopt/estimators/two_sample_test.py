@@ -11,8 +11,6 @@ from sparseopt.estimators.two_sample_selector import TwoSampleSelector
 from sparseopt.problems.base import Array
 from sparseopt.two_sample.procedure import two_sample_test
 
-__all__ = ["TwoSampleTest"]
-
 
 class TwoSampleTest(TwoSampleSelector):
     """Whether two classes differ: selection on one part of the data, permutations on the other.

@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["discrete_gaussian", "insecure", "is_insecure"]
-
 _Source = Callable[[int], int]
 
 _LEAST_BATCH = 1024

@@ -29,8 +29,6 @@ from scipy.special import log_ndtr
 
 from sparseopt.errors import ParamError
 
-__all__ = ["calibrate", "discrete_delta", "gaussian_delta"]
-
 _T = 22.0
 _LEAST_SIGMA = 2.0**20
 

@@ -22,8 +22,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.private.embedding_fit import EmbeddingFit
 from sparseopt.result import Result
 
-__all__ = ["Synthesis", "atoms", "embedding_problem", "move_atoms", "synthesise"]
-
 _DEFAULT_ATOMS = 4096
 _KINDS = ("auto", "grid", "sequence", "reduced")
 _WORTHWHILE = 1e-3

@@ -25,8 +25,6 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 
-__all__ = ["HullSegments", "prove_gaps"]
-
 _OVERHEAD = 1000.0
 """What one pass over a program costs beside its additions, in additions."""
 

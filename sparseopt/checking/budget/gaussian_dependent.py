@@ -14,8 +14,6 @@ import numpy as np
 from sparseopt.checking.strict import strict
 from sparseopt.problems.base import Array
 
-__all__ = ["prove_dependent"]
-
 
 @strict
 def prove_dependent(

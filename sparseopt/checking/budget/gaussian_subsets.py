@@ -15,8 +15,6 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
-__all__ = ["GaussianProof", "prove_tables"]
-
 WORK = 3e10
 """What is spent at most, in multiplications: some 20 to 30 seconds."""
 _ENTRIES = 1 << 21

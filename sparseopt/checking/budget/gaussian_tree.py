@@ -23,8 +23,6 @@ import numpy as np
 from sparseopt.checking.strict import strict
 from sparseopt.problems.base import Array
 
-__all__ = ["BEATEN", "DEPENDENT", "OPEN", "PROVEN", "prove_each"]
-
 PROVEN, BEATEN, DEPENDENT, OPEN = 0, 1, 2, 3
 """What became of a node; OPEN where the work was not enough."""
 _LARGEST = 1e6

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 else:
     special = Deferred("scipy.special")
 
-__all__ = ["IsingProof", "prove_tables"]
-
 _FITS = 400_000
 """Fits altogether: half a minute or so."""
 _NODES = 64

@@ -22,8 +22,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Result, Status
 
-__all__ = ["verify_path"]
-
 _STEPS = 1e10
 """Additions that the programs for gaps may take: some ten seconds."""
 

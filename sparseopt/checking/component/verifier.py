@@ -42,8 +42,6 @@ from sparseopt.problems.component.problem import SparseComponent
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Certificate, Result
 
-__all__ = ["mixed_bounds", "verify"]
-
 _KIND = "kernel-leaves"
 _KERNEL = 3000
 """Variables of a kernel beyond which its matrix is not formed."""

@@ -6,8 +6,6 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-__all__ = ["TooEntangled", "uncovered"]
-
 _WORK = 400_000_000
 """Comparisons of numbers after which the search for a cover is given up."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["Sign", "images", "packed_matrix", "rationals", "semidefinite", "sign_of"]
-
 LARGEST = 24
 """Order of the largest matrix that is decided in rational arithmetic (seconds)."""
 NEARLY = 1e-8

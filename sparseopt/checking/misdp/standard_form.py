@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["along_rays", "standard_form"]
-
 _EPS = float(np.finfo(float).eps)
 
 

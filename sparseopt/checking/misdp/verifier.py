@@ -78,8 +78,6 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.proofs.misdp_standard_form import is_standard
 from sparseopt.result import Result, Status
 
-__all__ = ["verify"]
-
 _EPS = float(np.finfo(float).eps)
 _POINT = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IMPRECISE})
 """Statuses that state a feasible point."""

@@ -19,8 +19,6 @@ from sparseopt.checking.tolerances import NOISE, RANK, STORED
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import LinearMap
 
-__all__ = ["Bases", "KernelSystems", "Pair", "solve_bases"]
-
 Pair = tuple[Array, Array]
 """Values at the lower ends and rates."""
 

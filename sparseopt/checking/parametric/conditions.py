@@ -21,8 +21,6 @@ from sparseopt.checking.tolerances import NOISE, SEGMENT
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import LinearMap
 
-__all__ = ["Breach", "breaches"]
-
 _CLEAR = 1e-2 * SEGMENT
 """Violations below this, relative to a part of their scale, need no check of the whole."""
 _PLACES = ("lower end", "upper end", "way to infinity")

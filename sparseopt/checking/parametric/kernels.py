@@ -16,8 +16,6 @@ import numpy as np
 from sparseopt.checking.tolerances import RANK
 from sparseopt.problems.base import Array
 
-__all__ = ["Kernels", "SingularBasis"]
-
 _LARGE = 32
 """Size above which kernels are factorised one by one, which takes less time than inverses."""
 _WORK = 3e8

@@ -14,8 +14,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Certificate
 
-__all__ = ["Layout", "StoredPath", "StoredRows", "read_layout", "read_path"]
-
 _CELLS = 2**21
 """Entries of one array of a chunk of segments: its dozen arrays stay within some 200 MB."""
 _SEGMENTS = 256

@@ -18,8 +18,6 @@ from sparseopt.checking.parametric.tables import CodeTables, sizes_at
 from sparseopt.checking.tolerances import NOISE, SEGMENT
 from sparseopt.problems.base import Array
 
-__all__ = ["Quadratics", "objective_and_gap", "shifted", "size_noise"]
-
 
 @dataclass(frozen=True, eq=False)
 class Quadratics:

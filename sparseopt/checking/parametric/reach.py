@@ -30,14 +30,6 @@ from sparseopt.problems.parametric.maps import DenseMap, LinearMap, SparseMap, S
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
-__all__ = [
-    "bounds_of_variables",
-    "charge_of",
-    "common_bounds",
-    "exactly_inside",
-    "pushed_inside",
-]
-
 _AWAY = 1.0 + 1e-9
 """Bounds are moved outwards by this factor, which covers the rounding errors of their sums."""
 _ROOM = 1e-12

@@ -59,8 +59,6 @@ from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result, Status
 
-__all__ = ["ParametricVerifier", "verify"]
-
 _SOLVED = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IMPRECISE})
 _SOLUTION_PROOFS = {
     "dual": verify_dual,

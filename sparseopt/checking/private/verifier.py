@@ -20,8 +20,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.private.embedding_fit import EmbeddingFit
 from sparseopt.result import Result, Status
 
-__all__ = ["EmbeddingFitVerifier", "verify"]
-
 _IMPOSSIBLE = frozenset({Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB})
 _EPSILON = float(np.finfo(float).eps)
 

@@ -47,8 +47,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Certificate
 
-__all__ = ["Judgement", "SupportLeaves", "bound_tolerance", "judge", "unproven_leaf"]
-
 _CELLS = 200_000_000
 """Leaves times variables beyond which the certificate is not read."""
 _VISITS = 5e9

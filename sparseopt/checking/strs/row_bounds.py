@@ -24,8 +24,6 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-__all__ = ["RowPairs", "row_sum"]
-
 _UP = 1.0 + 1e-13
 """Covers the rounding of a few operations and of sums of up to 200 terms, all nonnegative."""
 _LOST = 1e-140

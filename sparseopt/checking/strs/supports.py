@@ -22,8 +22,6 @@ from sparseopt.checking.strs.row_bounds import RowPairs
 from sparseopt.problems.base import Array
 from sparseopt.problems.strs.problem import STRS
 
-__all__ = ["verify_by_supports"]
-
 _MOST = 20_000
 """Supports at most ..."""
 _ENTRIES = 2_000_000

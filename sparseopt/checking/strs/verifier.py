@@ -31,8 +31,6 @@ from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.strs.problem import STRS, SphereProblem
 from sparseopt.result import Certificate, Result, Status
 
-__all__ = ["SphereVerifier", "verify", "verify_size"]
-
 _IMPOSSIBLE = frozenset({Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB})
 
 

@@ -13,8 +13,6 @@ from sparseopt.problems.subspace.base import SubspaceProblem
 from sparseopt.problems.subspace.distributions import MMDSubspace, MomentSubspace, pairs
 from sparseopt.problems.subspace.sufficient import SufficientReduction
 
-__all__ = ["gradient_of"]
-
 
 def gradient_of(problem: SubspaceProblem, W: Array) -> Array:
     """Return the gradient of the objective at an orthonormal basis, shape (n, k).

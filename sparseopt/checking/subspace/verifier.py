@@ -41,8 +41,6 @@ from sparseopt.problems.subspace.entrywise import L1Subspace, least_absolute
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Certificate, Result, Status
 
-__all__ = ["SubspaceVerifier", "verify"]
-
 _IMPOSSIBLE = frozenset({Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB})
 _EPSILON = float(np.finfo(float).eps)
 _EIGENVALUE = 10.0

@@ -13,8 +13,6 @@ from sparseopt.checking.report import Findings
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
 from sparseopt.proofs.gaussian_selection import SelectionBounds, bisected, corners
 
-__all__ = ["verify_by_simplices"]
-
 _MOST = 400_000_000
 """Exponentials altogether: some seconds."""
 _EXCEEDED = 1e-9

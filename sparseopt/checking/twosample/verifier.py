@@ -21,8 +21,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.kernel_selection import KernelSelection
 from sparseopt.result import Result
 
-__all__ = ["verify"]
-
 
 class KernelSelectionVerifier(SphereVerifier):
     """Judges selections of variables."""
