@@ -193,9 +193,9 @@ def _prepared(
             if not made.is_file():
                 last = ended.log.strip().rpartition("\n")[2] or ended.message
                 trouble = {"ended": "raised", "error": "ParamError", "message": last}
-                told = inner / "failure.json"
-                if told.is_file():
-                    trouble = json.loads(told.read_text(encoding="utf-8"))
+                left = inner / "failure.json"
+                if left.is_file():
+                    trouble = json.loads(left.read_text(encoding="utf-8"))
                 trouble["message"] = f"the instance cannot be made: {trouble['message']}"
                 return None, trouble
             made.replace(known)
