@@ -10,6 +10,8 @@ from sparseopt.checking.parametric.rays import prove_end
 from sparseopt.checking.parametric.units import units_of
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, SEGMENT
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result, Status
 
@@ -159,10 +161,8 @@ def _check_last_knot(program: PiecewiseLinearProgram, path: StoredPath, findings
     lam = end - min(float(path.lengths(last)[0]), end)
     if lam == end:
         return
-    theta, nu = (
-        value[0] + (lam - end) * rate[0]
-        for value, rate in (rows.dense(last) for rows in (path.theta, path.nu))
-    )
+    ends = [rows.dense(last) for rows in (path.theta, path.nu)]
+    theta, nu = (value[0] + (lam - end) * rate[0] for value, rate in ends)
     point, dual = primal_point(program, theta), dual_point(program, nu)
     most_z, most_v = units_of(program).most(lam)
     if max(point.violation(lam, most_z)[0], dual.violation(lam, most_v)[0]) > SEGMENT:
@@ -171,8 +171,29 @@ def _check_last_knot(program: PiecewiseLinearProgram, path: StoredPath, findings
         return
     f, conjugate = point.pieces.value(point.z, lam), dual.pieces.conjugate(dual.v, lam)
     terms = float(np.abs(f).sum() + np.abs(conjugate).sum() + np.abs(point.z * dual.v).sum())
-    if float(f.sum() + conjugate.sum()) <= SEGMENT * terms:
+    if float(f.sum() + conjugate.sum()) > SEGMENT * terms:
+        return
+    reached = []
+    for at in (end, 0.5 * (lam + end)):
+        pair = (value[0] + (at - end) * rate[0] for value, rate in ends)
+        z, v = primal_point(program, next(pair)).z, dual_point(program, next(pair)).v
+        reached.append(_at_limits(point.pieces, z, v, at))
+    # Where costs are zero a coordinate may pass a kink, and the numbers stay optimal.
+    if not (reached[0] & ~reached[1]).any():
         findings.doubt(f"the path ends at lam = {end:g}, which is no knot: it goes on below")
+
+
+def _at_limits(pieces: Pieces, z: Array, v: Array, lam: float) -> Array:
+    """Return which kinks and slopes are those of the coordinates, to 1e-9 of the largest."""
+    kinks, slopes = (
+        pieces.kink + lam * pieces.kink_rate,
+        pieces.slope + lam * pieces.slope_rate,
+    )
+    parts = []
+    for x, ptr, limits in ((z, pieces.ptr, kinks), (v, pieces.slope_ptr, slopes)):
+        own = np.repeat(x, np.diff(ptr))
+        parts.append(np.abs(own - limits) <= SEGMENT * np.abs(x).max(initial=0.0))
+    return np.concatenate(parts)
 
 
 def _check_nonzeros(
