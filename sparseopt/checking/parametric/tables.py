@@ -100,6 +100,8 @@ class CodeTables:
 
     Attributes
     ----------
+    last_codes : int array of shape (n,)
+        The largest code of each coordinate, twice its number of kinks.
     start : int array of shape (n,)
         Slot of each coordinate's code 0, were it there.
     lines : array of shape (slots, 12)
@@ -124,7 +126,8 @@ class CodeTables:
         self, pieces: Pieces, codes: Array | None = None, changed: Array | None = None
     ) -> None:
         self._pieces = pieces
-        counts = 2 * pieces.counts + 1
+        self.last_codes = 2 * pieces.counts
+        counts = self.last_codes + 1
         if codes is not None:
             every, first = counts, codes.copy()
             counts = np.ones_like(every)
@@ -173,7 +176,7 @@ class CodeTables:
             return
         owners = np.unique(np.searchsorted(pieces.ptr, moved, side="right") - 1)
         few = CodeTables(pieces.part(owners))
-        counts = 2 * pieces.counts[owners] + 1
+        counts = few.last_codes + 1
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         slots = np.repeat(self.start[owners], counts) + within
         self.lines[slots] = few.lines
