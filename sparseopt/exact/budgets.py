@@ -98,6 +98,14 @@ def graph_tables(params, arrays, path):
     """The best losses of 0, 1, ... neighbours over all subsets, those attained, and those of x."""
     n, d = arrays["X"].shape
     ptr, index = arrays["ptr"].values, arrays["index"].values
+    attained_all = params.get("loss", "gaussian") != "ising" or params.get("ridge", 0.0) > 0.0
+    masks, separated = path["supports"].values, path["separated"].values
+    if len(masks) != len(separated):
+        raise Refuted("there are not as many supports as words of which separate")
+    if any(
+        said and (attained_all or not mask) for mask, said in zip(masks, separated, strict=True)
+    ):
+        raise Refuted("a loss that has a minimum is said to have none")
     if params.get("loss", "gaussian") == "ising":
         return ising_tables(params, arrays, path)
     scaled = (lambda v, null: n * ln(v)) if params["scaling"] == "nlogrss" else Fraction.__truediv__
