@@ -291,11 +291,22 @@ COMPONENT = Family(
 
 SUBSET = Family(
     name="subset",
-    problems={"sparse-regression": "sparseopt.problems.subset.problem:SparseRegression"},
+    problems={
+        "sparse-regression": "sparseopt.problems.subset.problem:SparseRegression",
+        "sparse-logistic-regression": (
+            "sparseopt.problems.subset.logistic:SparseLogisticRegression"
+        ),
+    },
     verifier="sparseopt.checking.subset.verifier:verify",
     samples="sparseopt.testing.subset:subset_samples",
-    small={"sparse-regression": ("sparse-regression", {"n": 30, "p": 12, "k": 3})},
-    generators={"sparse-regression": f"{_SUBSETS}:sparse_regression"},
+    small={
+        "sparse-regression": ("sparse-regression", {"n": 30, "p": 12, "k": 3}),
+        "sparse-logistic-regression": ("sparse-logistic-regression", {"n": 30, "p": 12, "k": 3}),
+    },
+    generators={
+        "sparse-regression": f"{_SUBSETS}:sparse_regression",
+        "sparse-logistic-regression": f"{_SUBSETS}:sparse_logistic_regression",
+    },
 )
 
 TWOSAMPLE = Family(

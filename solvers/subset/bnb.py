@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -14,12 +14,14 @@ from sparseopt.backend import Backend, Control, Feature, Option
 from sparseopt.compiling import prepare
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.subset.problem import SparseRegression
+from sparseopt.problems.subset.logistic import SparseLogisticRegression
+from sparseopt.problems.subset.problem import SparseRegression, SubsetProblem
 from sparseopt.result import Certificate, Limit, Result, Status
 
-from .incumbent import Incumbent
-from .relaxation import Pool, Relaxed, conjugate, sum_of_largest
-from .settings import PROVEN_GAP, SMALLEST_GAP, SubsetSettings
+from .incumbent import Incumbent, SquaredIncumbent
+from .logistic import LogisticIncumbent, LogisticPool, first_slopes
+from .relaxation import Pool, Relaxed, SquaredPool, conjugate, sum_of_largest
+from .settings import PROVEN_GAP, SubsetSettings
 
 _DEFAULT_GAP = SolveParams().rel_gap
 _ROUNDING = 2.0**-52
@@ -56,7 +58,7 @@ class SubsetBranchAndBound(Backend):
             from .relaxation import warm_up
 
             prepare(warm_up)
-        assert isinstance(problem, SparseRegression)
+        assert isinstance(problem, SubsetProblem)
         return _Search(problem, params, options, control).run()
 
 
@@ -114,8 +116,8 @@ class _Certificate:
         self.dual[node] = len(self.vectors)
         self.vectors.append(vector)
 
-    def packed(self) -> Certificate:
-        """Return the arrays."""
+    def packed(self, intercept: Callable[[tuple[Array, Array]], float] | None) -> Certificate:
+        """Return the arrays, with the intercepts of the vectors where there are such."""
         lengths = [len(index) for index, _ in self.vectors]
         index = [index for index, _ in self.vectors]
         value = [value for _, value in self.vectors]
@@ -126,6 +128,10 @@ class _Certificate:
         arrays["w_ptr"] = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         arrays["w_index"] = np.concatenate([np.zeros(0, np.int64), *index]).astype(np.int64)
         arrays["w_value"] = np.concatenate([np.zeros(0), *value])
+        if intercept is not None:
+            arrays["w_intercept"] = np.array(
+                [intercept(each) for each in self.vectors], dtype=float
+            )
         return Certificate(kind="subset-tree", arrays=arrays)
 
 
@@ -166,12 +172,22 @@ class _Proof:
         return inside, outside, float(shown.min(initial=math.inf))
 
 
+def _parts(problem: SubsetProblem, settings: SubsetSettings) -> tuple[Incumbent, Pool, Array]:
+    """Return incumbent and pool of the loss, and the products of the columns with r of b = 0."""
+    if isinstance(problem, SparseRegression):
+        h = problem.y @ problem.X
+        return SquaredIncumbent(problem, h, settings), SquaredPool(problem, h, settings), h
+    assert isinstance(problem, SparseLogisticRegression)
+    incumbent, pool = LogisticIncumbent(problem, settings), LogisticPool(problem, settings)
+    return incumbent, pool, first_slopes(problem) @ problem.X
+
+
 class _Search:
     """The tree, the pool and the incumbent of one solve."""
 
     def __init__(
         self,
-        problem: SparseRegression,
+        problem: SubsetProblem,
         params: SolveParams,
         options: Mapping[str, Any],
         control: Control,
@@ -179,10 +195,8 @@ class _Search:
         self.problem, self.params, self.control = problem, params, control
         self.settings = replace(SubsetSettings(), batch=options["batch"])
         self.most = max(options["pool"], problem.k)
-        h = problem.y @ problem.X
-        self.h = h
-        self.best = Incumbent(problem, h, self.settings)
-        self.pool = Pool(problem, h, self.settings)
+        self.best, self.pool, self.h = _parts(problem, self.settings)
+        h = self.h
         self.tree = _Certificate()
         self.columns = np.arange(len(h))
         self.lengths = np.sqrt(self.best.squares)
@@ -191,7 +205,6 @@ class _Search:
         self.waiting: list[tuple[_Node, Relaxed]] = []
         self.closed = math.inf
         """The least that a closed node, or a fixing, is proven to reach."""
-        self.unit = 0.5 * float(problem.y @ problem.y)
         self.nodes = 0
         self.full = False
 
@@ -380,8 +393,9 @@ class _Search:
             price[np.searchsorted(node.free, np.array(node.outside, dtype=np.int64))] = -math.inf
             taken = float(conjugate(problem, c[held]).sum()) + sum_of_largest(price, m)
             paid = problem.penalty * len(node.inside)
-            value = float(problem.y @ r) - 0.5 * length**2 + paid - taken
-            rounding = unit * (math.sqrt(2.0 * self.unit) * length + length**2 + taken + paid)
+            dual, size = self.pool.dual(r)
+            value = dual + paid - taken
+            rounding = unit * (size + taken + paid)
             proofs.append(_Proof(value - rounding, price, m))
         return proofs
 
@@ -425,8 +439,8 @@ class _Search:
         """Return what a node must reach to be closed."""
         params, value = self.params, self.best.value
         gap = params.rel_gap if params.rel_gap > _DEFAULT_GAP else PROVEN_GAP
-        least = SMALLEST_GAP * self.unit
-        return value - max(min(0.5 * params.abs_gap, value), 0.9 * gap * value, least)
+        allowed = max(min(0.5 * params.abs_gap, value), 0.9 * gap * value, self.pool.rounding)
+        return value - allowed
 
     def _batch(self) -> int:
         """Return how many nodes are proven together."""
@@ -466,12 +480,13 @@ class _Search:
         if self.heap or self.waiting:
             self._prove_open()
         x = self.best.point()
+        fitted = isinstance(self.problem, SparseLogisticRegression) and self.problem.fit_intercept
         objective = self.problem.objective(x)
         bound = min(objective, self._bound())
         limit = self._limit() if self.heap or self.waiting else None
         gap = objective - bound
-        rounding = SMALLEST_GAP * self.unit * 10.0
-        closed = gap <= max(self.params.abs_gap, self.params.rel_gap * objective, rounding)
+        asked = max(self.params.abs_gap, self.params.rel_gap * objective)
+        closed = gap <= max(asked, 10.0 * self.pool.rounding)
         notes = []
         if not closed and limit is None:
             limit = Limit.SLOW_PROGRESS
@@ -488,7 +503,7 @@ class _Search:
             x=x,
             objective=objective,
             bound=bound,
-            certificate=self.tree.packed(),
+            certificate=self.tree.packed(self.pool.intercept if fitted else None),
             iterations=self.pool.sweeps,
             nodes=self.nodes,
             notes=tuple(notes),

@@ -11,21 +11,23 @@ on coefficients is left out of the gain, and kept by the least squares that foll
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.problems.subset.problem import SparseRegression
+from sparseopt.problems.subset.problem import SparseRegression, SubsetProblem
 
 from .relaxation import least_squares
 from .settings import SubsetSettings
 
-_DEPENDENT = 1e-10
+DEPENDENT = 1e-10
 """Part of a squared column that is left of it beside others, below which it adds nothing."""
 
 
-class Incumbent:
-    """The best support so far.
+class Incumbent(ABC):
+    """The best support so far; a loss says what a column gains, and fits a support.
 
     Attributes
     ----------
@@ -35,17 +37,16 @@ class Incumbent:
         Its objective.
     """
 
-    def __init__(self, problem: SparseRegression, h: Array, settings: SubsetSettings) -> None:
-        self.problem, self.h, self.settings = problem, h, settings
+    def __init__(self, problem: SubsetProblem, settings: SubsetSettings) -> None:
+        self.problem, self.settings = problem, settings
         self.squares = problem.squares
         self.support = np.zeros(0, dtype=np.int64)
         self.b = np.zeros(0)
-        self.value = 0.5 * float(problem.y @ problem.y)
-        self._rows: dict[int, Array] = {}
+        self.value = problem.null_value
 
     def point(self) -> Array:
         """Return the coefficients of all columns, shape (p,)."""
-        x = np.zeros(len(self.h))
+        x = np.zeros(len(self.squares))
         x[self.support] = self.b
         return x
 
@@ -76,8 +77,24 @@ class Incumbent:
             if not self.value < before * (1.0 - 1e-12):
                 return
 
+    @abstractmethod
     def offer(self, support: Array) -> bool:
         """Take a support over where it is better; return whether it is."""
+
+    @abstractmethod
+    def _gains(self, chosen: list[int]) -> Array:
+        """Return what each column lowers the objective by beside the chosen ones, shape (p,)."""
+
+
+class SquaredIncumbent(Incumbent):
+    """The best support so far for the squared loss; gains are exact."""
+
+    def __init__(self, problem: SparseRegression, h: Array, settings: SubsetSettings) -> None:
+        super().__init__(problem, settings)
+        self.h = h
+        self._rows: dict[int, Array] = {}
+
+    def offer(self, support: Array) -> bool:
         X = self.problem.X[:, support]
         b = least_squares(self.problem, X.T @ X, self.h[support])
         rest = self.problem.y - X @ b
@@ -89,7 +106,6 @@ class Incumbent:
         return True
 
     def _gains(self, chosen: list[int]) -> Array:
-        """Return what each column lowers the objective by beside the chosen ones, shape (p,)."""
         c, left = self.h, self.squares
         if chosen:
             for j in chosen:
@@ -98,12 +114,12 @@ class Incumbent:
             rows = np.array([self._rows[j] for j in chosen])
             H = rows[:, chosen] + self.problem.ridge * np.eye(len(chosen))
             values, vectors = np.linalg.eigh(H)
-            floor = _DEPENDENT * max(float(values[-1]), 1e-300)
+            floor = DEPENDENT * max(float(values[-1]), 1e-300)
             root = vectors / np.sqrt(np.maximum(values, floor))
             W = root.T @ rows
             c = self.h - (root.T @ self.h[chosen]) @ W
             left = self.squares - np.einsum("ij,ij->j", W, W)
-        left = np.where(left > _DEPENDENT * self.squares, left, np.inf) + self.problem.ridge
+        left = np.where(left > DEPENDENT * self.squares, left, np.inf) + self.problem.ridge
         with np.errstate(invalid="ignore", divide="ignore"):
             gain = np.where(left > 0.0, 0.5 * c**2 / left, 0.0)
         gain[chosen] = 0.0

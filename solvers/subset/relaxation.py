@@ -23,15 +23,16 @@ size of the pool, not n. Sources: Hazimeh, Mazumder, Saab (2022), section 3; Liu
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.subset.problem import SparseRegression
+from sparseopt.problems.subset.problem import SparseRegression, SubsetProblem
 
 from ..common.compiled import compiled_in_place
-from .settings import SubsetSettings
+from .settings import SMALLEST_GAP, SubsetSettings
 
 RIDGE, BOUND, SLOPE, CAP, TOLERANCE = range(5)
 """Places in the numbers of :func:`descend`."""
@@ -114,12 +115,12 @@ def _(G: Array, c: Array, b: Array, inside: Array, numbers: Array, sweeps: int) 
     return done
 
 
-def conjugate(problem: SparseRegression, c: Array) -> Array:
+def conjugate(problem: SubsetProblem, c: Array) -> Array:
     """Return g(c), the maximum over abs(b) <= M of cb - ridge b^2 / 2.
 
     Parameters
     ----------
-    problem : SparseRegression
+    problem : SubsetProblem
     c : array
         Products with a residual.
     """
@@ -145,12 +146,12 @@ def sum_of_largest(price: Array, m: int) -> float:
     return float(spent.sum())
 
 
-def least_squares(problem: SparseRegression, G: Array, h: Array) -> Array:
+def least_squares(problem: SubsetProblem, G: Array, h: Array) -> Array:
     """Return the best coefficients of few columns, within the bound.
 
     Parameters
     ----------
-    problem : SparseRegression
+    problem : SubsetProblem
     G : array of shape (s, s)
         Inner products of the columns.
     h : array of shape (s,)
@@ -213,8 +214,8 @@ class Relaxed:
     value: float
 
 
-class Pool:
-    """Columns, their inner products, and the relaxation on them.
+class Pool(ABC):
+    """Columns, and the relaxation on them; a loss says how it is minimised for a multiplier.
 
     Attributes
     ----------
@@ -223,22 +224,21 @@ class Pool:
         Where a column is in the pool, -1 for those outside.
     rows : array of shape (P, n)
         The columns themselves.
-    G : array of shape (P, P)
-    h : array of shape (P,)
-        Products with y.
+    unit : float
+        The objective of b = 0.
+    rounding : float
+        What is lost of an objective near 0 by terms that cancel.
     """
 
-    def __init__(self, problem: SparseRegression, h: Array, settings: SubsetSettings) -> None:
+    def __init__(self, problem: SubsetProblem, settings: SubsetSettings) -> None:
+        n, p = problem.X.shape
         self.problem, self.settings = problem, settings
-        self._h = h
-        self._squares = float(problem.y @ problem.y)
+        self.unit, self.rounding = problem.null_value, 0.0
         self.columns = np.zeros(0, dtype=np.int64)
-        self.place = np.full(len(h), -1)
-        self.rows = np.zeros((0, len(problem.y)))
-        self.G = np.zeros((0, 0))
-        self.h = np.zeros(0)
-        # What rows and G are views of: they grow by doubling.
-        self._rows, self._G = self.rows, self.G
+        self.place = np.full(p, -1)
+        self.rows = np.zeros((0, n))
+        # What rows is a view of: it grows by doubling.
+        self._rows = self.rows
         self.sweeps = 0
 
     def add(self, columns: Array) -> None:
@@ -249,28 +249,62 @@ class Pool:
         before = len(self.columns)
         after = before + len(new)
         if after > len(self._rows):
-            room = max(after, 2 * before)
-            rows, G = np.empty((room, self.rows.shape[1])), np.empty((room, room))
-            rows[:before], G[:before, :before] = self.rows, self.G
-            self._rows, self._G = rows, G
+            rows = np.empty((max(after, 2 * before), self.rows.shape[1]))
+            rows[:before] = self.rows
+            self._rows = rows
         self.columns = np.append(self.columns, new)
         self.place[new] = np.arange(before, len(self.columns))
         self._rows[before:after] = self.problem.X[:, new].T
-        self.rows, self.G = self._rows[:after], self._G[:after, :after]
-        self.G[before:] = self.rows[before:] @ self.rows.T
-        self.G[:before, before:] = self.G[before:, :before].T
-        self.h = self._h[self.columns]
+        self.rows = self._rows[:after]
+        self._added(before)
 
+    def _added(self, before: int) -> None:
+        """Compute what is held of the columns from place `before` on."""
+
+    @abstractmethod
     def residual(self, vector: tuple[Array, Array]) -> Array:
-        """Return y - Xw for coefficients of some columns of the pool.
+        """Return the negative slope of the loss in each row, for coefficients of pool columns.
 
         Parameters
         ----------
         vector : (int array, array)
             Columns of X, and their coefficients.
         """
-        index, value = vector
-        return np.asarray(self.problem.y - value @ self.rows[self.place[index]])
+
+    @abstractmethod
+    def dual(self, r: Array) -> tuple[float, float]:
+        """Return the dual value of a residual without the columns, and the size of its terms."""
+
+    def intercept(self, vector: tuple[Array, Array]) -> float:
+        """Return the best intercept of coefficients; 0 where the problem has none."""
+        return 0.0
+
+    @abstractmethod
+    def _hold(self, inside: Array, b: Array) -> None:
+        """Set the coefficients that are fixed in to their best values, given the others."""
+
+    @abstractmethod
+    def _descend(
+        self,
+        inside: Array,
+        free: Array,
+        b: Array,
+        c: Array,
+        multiplier: float,
+        tolerance: float,
+    ) -> tuple[Array, Array]:
+        """Minimise for a multiplier, up to changes of the loss below a tolerance; return b and c.
+
+        Active sets grow until no free column is left outside by mistake.
+        """
+
+    @abstractmethod
+    def _gradient(self, b: Array) -> Array:
+        """Return the products of the pool's columns with the residual of b."""
+
+    @abstractmethod
+    def _values(self, b: Array, c: Array) -> tuple[float, float]:
+        """Return the loss at b, and the dual value of its residual without the columns."""
 
     def relax(
         self, inside: Array, free: Array, b: Array, multiplier: float, target: float
@@ -295,13 +329,11 @@ class Pool:
         """
         problem, settings = self.problem, self.settings
         m = problem.k - len(inside)
-        lowest, penalty = 1e-14 * self._squares, problem.penalty
+        lowest, penalty = 2e-14 * self.unit, problem.penalty
         low, high = 0.0, math.inf
-        tolerance, balance = settings.tolerance * self._squares, settings.balance
+        tolerance, balance = 2.0 * settings.tolerance * self.unit, settings.balance
         b = np.where(free & (m > 0), b, 0.0)
-        b[inside] = least_squares(
-            problem, self.G[np.ix_(inside, inside)], self.h[inside] - self.G[inside] @ b
-        )
+        self._hold(inside, b)
         best: Relaxed | None = None
         sharpened = 0
         if m == 0 or not free.any():
@@ -343,6 +375,77 @@ class Pool:
         cap = min(M, math.sqrt(2.0 * multiplier / ridge)) if ridge > 0.0 else M
         return (multiplier / cap + 0.5 * ridge * cap, cap) if cap > 0.0 else (0.0, 0.0)
 
+    def _evaluate(
+        self, inside: Array, free: Array, b: Array, c: Array, multiplier: float, m: int
+    ) -> Relaxed:
+        problem = self.problem
+        loss, dual = self._values(b, c)
+        price = conjugate(problem, c[free]) - problem.penalty
+        paid = problem.penalty * len(inside)
+        taken = float(conjugate(problem, c[inside]).sum()) + sum_of_largest(price, m)
+        bound = dual + paid - taken
+        _, cap = self._slope(multiplier)
+        size = np.abs(b)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weight = np.where(free & (size > 0.0), np.minimum(1.0, size / cap), 0.0)
+        value = math.inf
+        if float(weight.sum()) <= m * (1.0 + 1e-12):
+            # b^2 / z is |b| kappa where z < 1.
+            spread = size * np.where(free, np.maximum(size, cap), size)
+            ridge = 0.5 * problem.ridge * float(spread.sum())
+            value = loss + ridge + paid + problem.penalty * float(weight.sum())
+        return Relaxed(b, c, weight, multiplier, bound, value)
+
+
+class SquaredPool(Pool):
+    """The pool of the squared loss, with the inner products of its columns.
+
+    Attributes
+    ----------
+    G : array of shape (P, P)
+    h : array of shape (P,)
+        Products with y.
+    """
+
+    def __init__(self, problem: SparseRegression, h: Array, settings: SubsetSettings) -> None:
+        super().__init__(problem, settings)
+        self._h, self._squares = h, float(problem.y @ problem.y)
+        self.rounding = SMALLEST_GAP * self.unit
+        self.G = self._G = np.zeros((0, 0))
+        self.h = np.zeros(0)
+
+    def _added(self, before: int) -> None:
+        after = len(self.columns)
+        if len(self._rows) > len(self._G):
+            G = np.empty((len(self._rows), len(self._rows)))
+            G[:before, :before] = self.G
+            self._G = G
+        self.G = self._G[:after, :after]
+        self.G[before:] = self.rows[before:] @ self.rows.T
+        self.G[:before, before:] = self.G[before:, :before].T
+        self.h = self._h[self.columns]
+
+    def residual(self, vector: tuple[Array, Array]) -> Array:
+        """Return y - Xw for coefficients of some columns of the pool.
+
+        Parameters
+        ----------
+        vector : (int array, array)
+            Columns of X, and their coefficients.
+        """
+        index, value = vector
+        return np.asarray(self.problem.y - value @ self.rows[self.place[index]])
+
+    def dual(self, r: Array) -> tuple[float, float]:
+        """Return y'r - r'r / 2, and the size of its terms."""
+        square = float(r @ r)
+        size = math.sqrt(self._squares * square) + square
+        return float(self.problem.y @ r) - 0.5 * square, size
+
+    def _hold(self, inside: Array, b: Array) -> None:
+        G = self.G[inside]
+        b[inside] = least_squares(self.problem, G[:, inside], self.h[inside] - G @ b)
+
     def _descend(
         self,
         inside: Array,
@@ -352,7 +455,6 @@ class Pool:
         multiplier: float,
         tolerance: float,
     ) -> tuple[Array, Array]:
-        """Minimise on active sets, which grow until no free column is left outside by mistake."""
         problem, settings = self.problem, self.settings
         slope, cap = self._slope(multiplier)
         numbers = np.array([problem.ridge, problem.limit, slope, cap, tolerance])
@@ -377,31 +479,13 @@ class Pool:
         return b, c
 
     def _gradient(self, b: Array) -> Array:
-        """Return the products of the pool's columns with y - Xb."""
         S = np.flatnonzero(b)
         return np.asarray(self.h - b[S] @ self.G[S])
 
-    def _evaluate(
-        self, inside: Array, free: Array, b: Array, c: Array, multiplier: float, m: int
-    ) -> Relaxed:
-        problem = self.problem
+    def _values(self, b: Array, c: Array) -> tuple[float, float]:
         fit = float(b @ self.h)
         rest = max(0.0, self._squares - fit - float(b @ c))
-        price = conjugate(problem, c[free]) - problem.penalty
-        paid = problem.penalty * len(inside)
-        taken = float(conjugate(problem, c[inside]).sum()) + sum_of_largest(price, m)
-        bound = self._squares - fit - 0.5 * rest + paid - taken
-        _, cap = self._slope(multiplier)
-        size = np.abs(b)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            weight = np.where(free & (size > 0.0), np.minimum(1.0, size / cap), 0.0)
-        value = math.inf
-        if float(weight.sum()) <= m * (1.0 + 1e-12):
-            # b^2 / z is |b| kappa where z < 1.
-            spread = size * np.where(free, np.maximum(size, cap), size)
-            ridge = 0.5 * problem.ridge * float(spread.sum())
-            value = 0.5 * rest + ridge + paid + problem.penalty * float(weight.sum())
-        return Relaxed(b, c, weight, multiplier, bound, value)
+        return 0.5 * rest, self._squares - fit - 0.5 * rest
 
 
 def warm_up() -> None:

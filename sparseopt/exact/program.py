@@ -25,6 +25,7 @@ CHECKS = {
     "kernel-selection": check_sphere,
     "sparse-component": check_component,
     "sparse-regression": check_subset,
+    "sparse-logistic-regression": check_subset,
     "budget-tables": check_budget,
     "l0-graphical-model": check_budget,
     "misdp": check_misdp,

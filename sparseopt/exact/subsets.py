@@ -4,29 +4,42 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 
-from .rationals import ZERO, exact, exacts
+from .logistic import logistic_loss
+from .rationals import DIGITS, ONE, ZERO, decimal, exact, exacts
 from .verdicts import GAP, OBJECTIVE, SUBSET_WORK, Clock, Refuted, Unproven
 
 
 def check_subset(header, arrays, result):
-    """Regression with few nonzeros: a tree, and the bounds of dual vectors y - Xw at its nodes."""
+    """Regression with few nonzeros: a tree, and the bounds of dual vectors r at its nodes."""
     given, certificate = header["params"], result["certificate"]
     columns = [exacts(column) for column in zip(*arrays["X"].rows(), strict=True)]
     y, p, k = exacts(arrays["y"].values), len(columns), given["k"]
     ridge, price = exact(given["ridge"]), exact(given["penalty"])
     M = exact(given["bound"]) if "bound" in given else None
+    logistic = header["kind"] == "sparse-logistic-regression"
+    fitted = logistic and given["fit_intercept"]
     x, objective, bound = (
         exacts(result["x"].values),
         *map(exact, (result["objective"], result["bound"])),
     )
+    beta = x.pop() if fitted and x else ZERO
     on = [j for j, v in enumerate(x) if v]
     if len(x) != p or len(on) > k or (M is not None and any(abs(x[j]) > M for j in on)):
         raise Refuted("x has another length, more than k nonzeros, or exceeds the bound")
-    rest = [v - sum(columns[j][i] * x[j] for j in on) for i, v in enumerate(y)]
-    value = sum(v * v for v in rest) / 2 + ridge * sum(x[j] ** 2 for j in on) / 2 + price * len(on)
-    size = sum(v * v for v in y) / 2
+    fit = [beta + sum(columns[j][i] * x[j] for j in on) for i in range(len(y))]
+    if logistic:
+        margins = Counter((v * f,) for v, f in zip(y, fit, strict=True))
+        value = logistic_loss(margins, [ONE], ZERO, 1)
+        size = len(y) * Fraction(DIGITS.ln(Decimal(2)))
+    else:
+        value = sum((v - f) ** 2 for v, f in zip(y, fit, strict=True)) / 2
+        size = sum(v * v for v in y) / 2
+    value += ridge * sum(x[j] ** 2 for j in on) / 2 + price * len(on)
     if abs(value - objective) > Fraction(OBJECTIVE) * max(value, size):
         raise Refuted(f"the objective is off by {float(value - objective):.3g}")
     gap = Fraction(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
@@ -51,16 +64,17 @@ def check_subset(header, arrays, result):
         if own["dual"][node] >= 0:
             begin, end = own["w_ptr"][own["dual"][node] : own["dual"][node] + 2]
             w = zip(own["w_index"][begin:end], exacts(own["w_value"][begin:end]), strict=True)
-            r = list(y)
+            beta = exact(own["w_intercept"][own["dual"][node]]) if fitted else ZERO
+            fit = [beta] * len(y)
             for j, v in w:
-                r = [a - v * c for a, c in zip(r, columns[j], strict=True)]
+                fit = [a + v * c for a, c in zip(fit, columns[j], strict=True)]
+            r, found = (logistic_dual if logistic else squared_dual)(y, fit, fitted)
             cost = {
                 j: ridge_gain(abs(sum(map(Fraction.__mul__, columns[j], r))), ridge, M) - price
                 for j in [*inside, *free]
             }
             m, ranked = k - len(inside), sorted(free, key=cost.__getitem__, reverse=True)
             spent = [max(cost[j], ZERO) for j in ranked] + [ZERO]
-            found = sum(map(Fraction.__mul__, y, r)) - sum(v * v for v in r) / 2
             found -= sum(cost[j] for j in inside) + sum(spent[:m])
             if found >= target:
                 leaves += 1
@@ -83,6 +97,31 @@ def check_subset(header, arrays, result):
         if j in free or j in inside:
             stack.append((below[1], [*inside, j] if j in free else inside, left))
     return f"optimal up to the gap stated, for {k} of {p} columns, {leaves} closed nodes"
+
+
+def squared_dual(y, fit, fitted):
+    """The residual y - Xw, and what it proves where no column gains anything."""
+    r = [v - f for v, f in zip(y, fit, strict=True)]
+    return r, sum(map(Fraction.__mul__, y, r)) - sum(v * v for v in r) / 2
+
+
+def logistic_dual(y, fit, fitted):
+    """The same of the logistic loss: any r = y p, p in [0, 1]^n; with an intercept a sum of 0."""
+    r = []
+    for v, f in zip(y, fit, strict=True):
+        margin = float(max(min(v * f, Fraction(700)), Fraction(-700)))
+        r.append(v * Fraction(1.0 / (1.0 + math.exp(margin))))
+    up, down = sum(max(v, ZERO) for v in r), sum(max(-v, ZERO) for v in r)
+    if fitted:
+        least = min(up, down)
+        r = [v * least / (up if v > 0 else down) if least else ZERO for v in r]
+    total = Decimal(0)
+    for p in map(abs, r):
+        for q in (p, 1 - p):
+            if q:
+                change = DIGITS.multiply(decimal(q), DIGITS.ln(decimal(q)))
+                total = DIGITS.subtract(total, change)
+    return r, Fraction(total)
 
 
 def tree_children(parent, variable, inside):

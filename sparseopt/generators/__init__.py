@@ -75,7 +75,7 @@ from sparseopt.generators.regression import (
     regression_43,
     stopping_value,
 )
-from sparseopt.generators.subsets import sparse_regression
+from sparseopt.generators.subsets import sparse_logistic_regression, sparse_regression
 from sparseopt.generators.subspaces import (
     bent_curve,
     corrupted_entries,
@@ -151,6 +151,7 @@ __all__ = [
     "settings",
     "skewed_directions",
     "sparse_directions",
+    "sparse_logistic_regression",
     "sparse_regression",
     "spiked_covariance",
     "stopping_value",

@@ -30,6 +30,7 @@ from sparseopt.problems.parametric.regression import (
 from sparseopt.problems.private.embedding_fit import EmbeddingFit
 from sparseopt.problems.strs.problem import STRS, STRSPath
 from sparseopt.problems.strs.semidefinite import strs_as_misdp
+from sparseopt.problems.subset.logistic import SparseLogisticRegression
 from sparseopt.problems.subset.problem import SparseRegression
 from sparseopt.problems.subspace.distributions import MMDSubspace, MomentSubspace
 from sparseopt.problems.subspace.entrywise import L1Subspace
@@ -73,6 +74,7 @@ __all__ = [
     "SecondOrderCone",
     "SemidefiniteBlock",
     "SparseComponent",
+    "SparseLogisticRegression",
     "SparseRegression",
     "SufficientReduction",
     "problem_kinds",

@@ -1,4 +1,4 @@
-"""Regression with few nonzero coefficients whose optima are known."""
+"""Regressions with few nonzero coefficients whose optima are known."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import itertools
 import math
 
 import numpy as np
-from scipy.optimize import lsq_linear
+from scipy.optimize import lsq_linear, minimize
+from scipy.special import expit
 
 from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.subset.logistic import SparseLogisticRegression
 from sparseopt.problems.subset.problem import SparseRegression
 from sparseopt.testing.samples import FamilySamples, Sample
 
@@ -44,6 +46,19 @@ def subset_samples(rng: np.random.Generator) -> FamilySamples:
     ):
         best = best_of_all_supports(each)
         samples.append(Sample(name, each, {}, best, known_by="all supports"))
+    labels, even = np.where(y > 0.0, 1.0, -1.0), np.array([1.0, 1.0, -1.0, -1.0])
+    labels[:2] = -1.0, 1.0
+    for name, logistic in (
+        ("classes", SparseLogisticRegression(X, labels, k=2, ridge=0.5)),
+        ("classes-bounded", SparseLogisticRegression(X, labels, k=3, bound=0.3)),
+        ("classes-through-zero", SparseLogisticRegression(X, labels, 2, 0.1, fit_intercept=False)),
+        ("classes-priced", SparseLogisticRegression(X, labels, k=7, ridge=0.1, penalty=0.4)),
+        ("separated", SparseLogisticRegression(even[:, None] * np.ones(3), even, k=2, ridge=0.01)),
+    ):
+        best = best_of_all_classifiers(logistic)
+        samples.append(Sample(name, logistic, {}, best, known_by="all supports"))
+    empty = SparseLogisticRegression(np.zeros((4, 2)), even, k=1, ridge=1.0)
+    samples.append(Sample("no-difference", empty, {}, 4.0 * math.log(2.0), known_by="by hand"))
     X = rng.normal(size=(40, 90))
     large = SparseRegression(X, rng.normal(size=40), k=10, ridge=0.5)
     return FamilySamples(
@@ -72,6 +87,50 @@ def best_of_all_supports(problem: SparseRegression) -> float:
                 b = lsq_linear(A, y, (-M, M), tol=1e-14, lsmr_tol=1e-14).x
             best = min(best, 0.5 * float(((y - A @ b) ** 2).sum()) + problem.penalty * size)
     return best
+
+
+def best_of_all_classifiers(problem: SparseLogisticRegression) -> float:
+    """Return the least objective among all supports, by L-BFGS-B of SciPy.
+
+    Parameters
+    ----------
+    problem : SparseLogisticRegression
+        Small.
+    """
+    n, p = problem.X.shape
+    y, ridge, M = problem.y, problem.ridge, problem.limit
+    ends = [np.ones(n)[:, None]] if problem.fit_intercept else []
+    best = math.inf
+    for size in range(problem.k + 1):
+        if size < problem.k and problem.penalty == 0.0:
+            continue
+        for S in map(list, itertools.combinations(range(p), size)):
+            # Columns as long as that of the intercept, for the sake of the search.
+            scales = np.maximum(np.abs(problem.X[:, S]).max(axis=0, initial=0.0), 1e-12)
+            A = np.column_stack([problem.X[:, S] / scales, *ends])
+            shrunk = np.append(ridge / scales**2, np.zeros(len(ends)))
+
+            start = np.zeros(A.shape[1])
+            value = _shrunk_loss(start, A, y, shrunk)[0]
+            if len(start):
+                value = minimize(
+                    _shrunk_loss,
+                    start,
+                    (A, y, shrunk),
+                    jac=True,
+                    bounds=[(-M * s, M * s) for s in scales] + [(None, None)] * len(ends),
+                    method="L-BFGS-B",
+                    options={"ftol": 1e-15, "gtol": 1e-11, "maxiter": 5000},
+                ).fun
+            best = min(best, float(value) + problem.penalty * size)
+    return best
+
+
+def _shrunk_loss(b: Array, A: Array, y: Array, ridge: Array) -> tuple[float, Array]:
+    """Return the logistic loss with a ridge for each coefficient, and its slopes."""
+    margins = y * (A @ b)
+    value = np.logaddexp(0.0, -margins).sum() + 0.5 * ridge @ b**2
+    return float(value), ridge * b - A.T @ (y * expit(-margins))
 
 
 def _without_ridge() -> Problem:

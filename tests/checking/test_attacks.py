@@ -32,6 +32,7 @@ from sparseopt.problems import (
     LADLasso,
     ParametricLP,
     SparseComponent,
+    SparseLogisticRegression,
     SparseRegression,
     STRSPath,
 )
@@ -106,6 +107,13 @@ def subset(seed):
     return SparseRegression(X, X[:, :3].sum(axis=1) + rng.normal(size=12), k=3, ridge=0.3)
 
 
+def classes(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 9))
+    y = np.where(X[:, :3].sum(axis=1) + rng.normal(size=12) > 0.0, 1.0, -1.0)
+    return SparseLogisticRegression(X, y, k=3, ridge=0.3)
+
+
 def kernels(seed):
     rng = np.random.default_rng(seed)
     return KernelSelection(rng.normal(size=(30, 5)), rng.normal(size=(30, 5)) + 0.5, "linear", d=2)
@@ -134,6 +142,7 @@ CASES = {
     "strs path": (strs_path, {}),
     "component": (component, {}),
     "subset": (subset, {}),
+    "classes": (classes, {}),
     "kernels": (kernels, {}),
     "misdp": (misdp, {}),
 }

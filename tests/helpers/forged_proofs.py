@@ -28,6 +28,7 @@ from sparseopt.problems import (
     ParametricLP,
     SemidefiniteBlock,
     SparseComponent,
+    SparseLogisticRegression,
     SparseRegression,
 )
 
@@ -50,6 +51,13 @@ def problem_of(kind: str, rng: Rng) -> tuple[Any, dict[str, Any]]:
         bound = None if ridge and rng.random() < 0.5 else 3.0
         penalty = float(rng.choice([0.0, 0.0, 0.2]))
         return SparseRegression(X, y, k=3, ridge=ridge, bound=bound, penalty=penalty), {}
+    if kind == "classes":
+        labels = np.where(y > np.median(y), 1.0, -1.0)
+        bound = None if rng.random() < 0.5 else 3.0
+        fitted = bool(rng.random() < 0.7)
+        return SparseLogisticRegression(
+            X, labels, k=3, ridge=0.3, bound=bound, fit_intercept=fitted
+        ), {}
     if kind == "component":
         return SparseComponent(X, d=int(rng.integers(2, 4))), {}
     if kind == "kernels":
@@ -86,6 +94,7 @@ def problem_of(kind: str, rng: Rng) -> tuple[Any, dict[str, Any]]:
 
 KINDS = (
     "subset",
+    "classes",
     "ranks",
     "strs",
     "component",
@@ -137,7 +146,7 @@ def _worse_points(problem: Any, result: Result, rng: Rng) -> Iterator[tuple[Arra
     lam = result.params.lam
     if isinstance(problem, MISDP):
         points = [_opposite(problem)]
-    elif isinstance(problem, SparseRegression):
+    elif isinstance(problem, SparseRegression | SparseLogisticRegression):
         points = [factor * x for factor in (0.0, 0.5, 0.9, 0.99)]
     elif problem.kind == "embedding-fit":
         points = [*np.eye(len(x))[:3], np.full(len(x), 1.0 / len(x))]

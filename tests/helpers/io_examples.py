@@ -38,6 +38,7 @@ from sparseopt.problems import (
     QuantileLasso,
     RobustSubspace,
     SparseComponent,
+    SparseLogisticRegression,
     SparseRegression,
     STRSPath,
     SufficientReduction,
@@ -177,6 +178,9 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     ),
     "subset": lambda: SparseRegression(
         rng().normal(size=(4, 6)), rng().normal(size=4), k=2, ridge=0.5, bound=3.0
+    ),
+    "subset-classes": lambda: SparseLogisticRegression(
+        rng().normal(size=(4, 6)), [1.0, -1.0, 1.0, -1.0], k=2, ridge=0.5, penalty=0.1
     ),
     "component": lambda: SparseComponent(rng().normal(size=(4, 6)), d=2),
     "strs-path": lambda: STRSPath(A=np.diag([3.0, 2.0, 1.0]), a=np.array([0.5, 0.0, -1.0])),

@@ -1,4 +1,4 @@
-r"""The verifier of regression with few nonzero coefficients.
+r"""The verifier of regressions with few nonzero coefficients.
 
 The certificate "subset-tree" is a search tree: node 0 is the root, and node i the child of
 ``parent[i]`` in which the variable ``variable[i]`` is fixed in (``inside[i]`` = 1) or out (0). A
@@ -6,7 +6,8 @@ node has no children or two, by the same variable. ``dual[i]`` names one of the 
 w in ``w_ptr, w_index, w_value`` (in CSR form), -1 for none.
 
 Let I be the variables that a node fixes in, F those that it leaves free, and m = k - abs(I). Any
-vector r, here r = y - Xw, bounds the objective on the node's supports from below: with
+vector r, here r = y - Xw for the squared loss, bounds the objective on the node's supports from
+below: with
 
 .. math:: g(c) = \max_{|b| \le M} \Bigl( c b - \frac\rho2 b^2 \Bigr), \qquad
           t_j = \max(0, g(x_j'r) - \lambda_0),
@@ -23,6 +24,18 @@ below L can have, or can be without: with :math:`t_{(m)}` the m-th largest, j is
 - out if it is not among the m largest and :math:`D + t_{(m)} - (g(x_j'r) - \lambda_0) \ge L`;
 - in if it is, and :math:`D + t_j - t_{(m+1)} \ge L`.
 
+For the logistic loss, :math:`r_i = y_i \alpha_i` with
+:math:`\alpha_i = 1 / (1 + \exp(y_i (x_i'w + \beta)))`, and :math:`y'r - \tfrac12 \|r\|^2` is
+replaced by
+
+.. math:: \sum_i H(\alpha_i), \qquad H(\alpha) = -\alpha \log \alpha
+          - (1 - \alpha) \log(1 - \alpha), \qquad
+          \log(1 + e^{-m}) \ge H(\alpha) - \alpha m .
+
+Where there is an intercept, beta is in ``w_intercept``; the larger of the two sides of
+:math:`\sum_i r_i` is scaled down to the other, and what is left of the sum costs as much as the
+largest intercept that can be better than x = 0 makes of it.
+
 L is proven if every node without children is closed, or contradicts what is fixed above it.
 All is shown for L less 1e-9 of it, or less 1e-12 of the objective of b = 0. D is computed with a
 bound of its rounding errors: products and squared lengths are off by at most (n + 8) 2^-52 times
@@ -35,6 +48,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,9 +56,16 @@ from sparseopt.checking.evidence import Malformed, integers, numbers
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import FEASIBILITY, SUM
 from sparseopt.checking.verifiers import Evaluation
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
-from sparseopt.problems.subset.problem import SparseRegression
+from sparseopt.problems.subset.logistic import SparseLogisticRegression
+from sparseopt.problems.subset.problem import SparseRegression, SubsetProblem
 from sparseopt.result import Result, Status
+
+if TYPE_CHECKING:
+    import scipy.special as special
+else:
+    special = Deferred("scipy.special")
 
 __all__ = ["NodeBound", "verify"]
 
@@ -55,6 +76,8 @@ _PRICE = 100.0
 """What one free variable of a node costs, in multiplications: some ten passes over its price."""
 _BLOCK = 16_000_000
 """Products with dual vectors that are held at once: 128 MB."""
+_PASSES = 20
+"""Corrections of a sum that is to be 0; two are enough as a rule."""
 _UNIT = float(np.finfo(float).eps)
 _IMPOSSIBLE = frozenset({Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB})
 
@@ -64,9 +87,9 @@ Products = tuple[Array, Array]
 
 
 class SubsetVerifier:
-    """Judges regression with few nonzero coefficients."""
+    """Judges regressions with few nonzero coefficients."""
 
-    def __call__(self, problem: SparseRegression, result: Result, findings: Findings) -> None:
+    def __call__(self, problem: SubsetProblem, result: Result, findings: Findings) -> None:
         """Prove the bound of a result; its point and numbers were compared before."""
         if result.status in _IMPOSSIBLE:
             findings.refute(
@@ -89,12 +112,12 @@ class SubsetVerifier:
             for name in sorted(certificate.values):
                 findings.leave_out(f"certificate value {name!r}")
 
-    def evaluate(self, problem: SparseRegression, x: Array, lam: float | None) -> Evaluation:
+    def evaluate(self, problem: SubsetProblem, x: Array, lam: float | None) -> Evaluation:
         """Evaluate coefficients: the number of nonzeros is kept or not, the bound up to 1e-8.
 
         Parameters
         ----------
-        problem : SparseRegression
+        problem : SubsetProblem
         x : array of shape (p,)
         lam : ignored
         """
@@ -124,8 +147,8 @@ class _Tree:
     variable : int array of shape (N,)
         The variable that a node's children fix.
     dual : int array of shape (N,)
-    ptr, index, value : arrays
-        The coefficient vectors.
+    ptr, index, value, intercept : arrays
+        The coefficient vectors; intercepts are 0 where the problem has none.
     """
 
     children: Array
@@ -134,9 +157,10 @@ class _Tree:
     ptr: Array
     index: Array
     value: Array
+    intercept: Array
 
     @classmethod
-    def read(cls, arrays: Mapping[str, Array], problem: SparseRegression) -> _Tree:
+    def read(cls, arrays: Mapping[str, Array], problem: SubsetProblem) -> _Tree:
         """Unpack the arrays of a certificate.
 
         Raises
@@ -158,6 +182,9 @@ class _Tree:
         index = integers(arrays, "w_index", int(ptr[-1]), 0, p - 1)
         value = numbers(arrays, "w_value", (int(ptr[-1]),))
         dual = integers(arrays, "dual", N, -1, len(ptr) - 2)
+        intercept = np.zeros(len(ptr) - 1)
+        if isinstance(problem, SparseLogisticRegression) and problem.fit_intercept:
+            intercept = numbers(arrays, "w_intercept", (len(ptr) - 1,))
         children = np.full((N, 2), -1)
         variable = np.full(N, -1)
         for child in range(1, N):
@@ -169,7 +196,7 @@ class _Tree:
             children[above, place], variable[above] = child, split[child]
         if ((children >= 0).sum(axis=1) == 1).any():
             raise Malformed("a node has one child: the other side of its split is missing")
-        return cls(children, variable, dual, ptr, index, value)
+        return cls(children, variable, dual, ptr, index, value, intercept)
 
     def depth_first(self) -> list[int]:
         """Return the dual vectors in the order in which a depth-first search meets them first."""
@@ -182,10 +209,15 @@ class _Tree:
             stack += [int(child) for child in self.children[node, ::-1] if child >= 0]
         return list(order)
 
-    def vector(self, problem: SparseRegression, dual: int) -> Array:
-        """Return r = y - Xw."""
+    def vector(self, problem: SubsetProblem, dual: int) -> Array:
+        """Return r."""
         own = slice(self.ptr[dual], self.ptr[dual + 1])
-        return np.asarray(problem.y - problem.X[:, self.index[own]] @ self.value[own])
+        values = problem.X[:, self.index[own]] @ self.value[own]
+        if isinstance(problem, SparseRegression):
+            return np.asarray(problem.y - values)
+        assert isinstance(problem, SparseLogisticRegression)
+        r = problem.y * special.expit(-problem.y * (values + self.intercept[dual]))
+        return balanced(r) if problem.fit_intercept else r
 
 
 class _Products:
@@ -200,7 +232,7 @@ class _Products:
         again and again.
     """
 
-    def __init__(self, problem: SparseRegression, tree: _Tree) -> None:
+    def __init__(self, problem: SubsetProblem, tree: _Tree) -> None:
         self._problem, self._tree = problem, tree
         self._order = tree.depth_first()
         self._place = {dual: i for i, dual in enumerate(self._order)}
@@ -258,20 +290,20 @@ class NodeBound:
     m: int
 
     @classmethod
-    def at(cls, problem: SparseRegression, r: Array, inside: Products, free: Products) -> NodeBound:
+    def at(cls, problem: SubsetProblem, r: Array, inside: Products, free: Products) -> NodeBound:
         """Evaluate D(r).
 
         Parameters
         ----------
-        problem : SparseRegression
+        problem : SubsetProblem
         r : array of shape (n,)
         inside, free : (array, array)
             Of the columns that are fixed in, and of those that are free: their products with r,
             and their lengths.
         """
-        y, m = problem.y, problem.k - len(inside[0])
-        unit = (len(y) + 8) * _UNIT
-        length, size = math.sqrt(float(r @ r)), math.sqrt(float(y @ y))
+        m, unit = problem.k - len(inside[0]), (len(r) + 8) * _UNIT
+        length = math.sqrt(float(r @ r))
+        dual, size = _dual(problem, r)
         held, price = (
             _conjugate(problem, np.abs(c) + unit * lengths * length)
             for c, lengths in (inside, free)
@@ -282,8 +314,8 @@ class NodeBound:
             spent = np.partition(spent, -m - 1)[len(spent) - m :]
         paid = problem.penalty * len(inside[0])
         taken = float(held.sum()) + float(spent.sum())
-        rounding = unit * (size * length + length**2) + (problem.k + 8) * _UNIT * (taken + paid)
-        value = float(y @ r) - 0.5 * length**2 + paid - taken - rounding
+        rounding = unit * size + (problem.k + 8) * _UNIT * (taken + paid)
+        value = dual + paid - taken - rounding
         return cls(value, price, rounding, m)
 
     def fixings(self, target: float) -> tuple[Array, Array]:
@@ -314,7 +346,46 @@ class NodeBound:
         return inside, outside
 
 
-def _conjugate(problem: SparseRegression, c: Array) -> Array:
+def balanced(r: Array) -> Array:
+    """Return r with its positive or its negative entries scaled down, so that it sums up to 0.
+
+    Parameters
+    ----------
+    r : array of shape (n,)
+        Entries between -1 and 1.
+    """
+    up, down = math.fsum(r[r > 0.0]), -math.fsum(r[r < 0.0])
+    if not min(up, down) > 0.0:
+        return np.zeros(len(r))
+    r = np.where(r > 0.0, r * min(1.0, down / up), r * min(1.0, up / down))
+    for _ in range(_PASSES):
+        # What rounding left is taken off an entry that is small, but keeps its sign.
+        left = math.fsum(r)
+        size = np.abs(r)
+        room = (size >= 4.0 * abs(left)) & (size <= 0.5)
+        if left == 0.0 or not room.any():
+            break
+        r[int(np.argmin(np.where(room, size, math.inf)))] -= left
+    return r
+
+
+def _dual(problem: SubsetProblem, r: Array) -> tuple[float, float]:
+    """Return the dual value of r without the columns, and the size of its terms."""
+    y = problem.y
+    if isinstance(problem, SparseRegression):
+        square = float(r @ r)
+        size = math.sqrt(float(y @ y) * square) + square
+        return float(y @ r) - 0.5 * square, size
+    assert isinstance(problem, SparseLogisticRegression)
+    alpha = y * r
+    if not ((alpha >= 0.0) & (alpha <= 1.0)).all():
+        return -math.inf, 0.0
+    entropy = -float((special.xlogy(alpha, alpha) + special.xlog1py(1.0 - alpha, -alpha)).sum())
+    left = problem.largest_intercept * abs(math.fsum(r)) if problem.fit_intercept else 0.0
+    return entropy - left, entropy
+
+
+def _conjugate(problem: SubsetProblem, c: Array) -> Array:
     """Return max over abs(b) <= M of cb - ridge b^2 / 2, for c >= 0."""
     ridge, M = problem.ridge, problem.limit
     if ridge == 0.0:
@@ -324,8 +395,11 @@ def _conjugate(problem: SparseRegression, c: Array) -> Array:
     return np.where(c <= ridge * M, c**2 / (2.0 * ridge), M * (c - 0.5 * ridge * M))
 
 
-def _prove(problem: SparseRegression, tree: _Tree, bound: float, findings: Findings) -> None:
-    target = bound - SUM * max(abs(bound), 0.5e-3 * float(problem.y @ problem.y))
+def _prove(problem: SubsetProblem, tree: _Tree, bound: float, findings: Findings) -> None:
+    target = bound - SUM * max(abs(bound), 1e-3 * problem.null_value)
+    if target > problem.null_value:
+        findings.refute(f"x = 0 has the objective value {problem.null_value:.12g}")
+        return
     products = _Products(problem, tree)
     lengths = np.sqrt(problem.squares)
     # Open nodes: number, variables in, free variables.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -16,7 +17,109 @@ from sparseopt.problems.remarks import centring_remarks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparseRegression(Problem):
+class SubsetProblem(Problem):
+    r"""A loss of Xb plus :math:`\tfrac\rho2 \|b\|_2^2 + \lambda_0 \|b\|_0`, with few nonzeros.
+
+    What :class:`SparseRegression` and
+    :class:`~sparseopt.problems.subset.logistic.SparseLogisticRegression` share: the data,
+    :math:`\|b\|_0 \le k`, :math:`\|b\|_\infty \le M`, and what is checked of them.
+    """
+
+    X: Array
+    y: Array
+    k: int = 1
+    ridge: float = 0.0
+    bound: float | None = None
+    penalty: float = 0.0
+
+    family: ClassVar[str] = "subset"
+    _without_either: ClassVar[str] = ""
+    """What to do where there is neither a ridge nor a bound: the end of an error message."""
+
+    def _coerce(self) -> None:
+        self._set("X", as_matrix("X", self.X))
+        self._set("y", as_vector("y", self.y, self.X.shape[0]))
+        if isinstance(self.k, bool) or not isinstance(self.k, Integral):
+            raise ProblemError(
+                f"k is {self.k!r}; expected an integer from 1 to {self.X.shape[1]}", "k"
+            )
+        self._set("k", int(self.k))
+        for name in ("ridge", "bound", "penalty"):
+            value = getattr(self, name)
+            if value is None and name == "bound":
+                continue
+            if isinstance(value, bool) or not isinstance(value, Real):
+                raise ProblemError(f"{name} is {value!r}; expected a number", name)
+            self._set(name, float(value))
+
+    def validate(self) -> None:
+        """Check the ranges of the numbers, and of squares."""
+        p = self.X.shape[1]
+        if not 1 <= self.k <= p:
+            raise ProblemError(f"k is {self.k}; expected an integer from 1 to {p}", "k")
+        for name in ("ridge", "penalty"):
+            value = getattr(self, name)
+            if not 0.0 <= value < math.inf:
+                raise ProblemError(f"{name} is {value}; expected a finite number >= 0", name)
+        if self.bound is not None and not 0.0 < self.bound < math.inf:
+            raise ProblemError(f"bound is {self.bound}; expected a finite number > 0", "bound")
+        if self.ridge == 0.0 and self.bound is None:
+            raise ProblemError(
+                "there is neither a ridge nor a bound: the convex relaxation of the number of "
+                "nonzeros is then 0 everywhere and proves nothing; give ridge > 0, or a bound that "
+                f"no coefficient exceeds{self._without_either}",
+                "ridge",
+            )
+        with np.errstate(over="ignore"):
+            squares = float(self.squares.max()), float(self.y @ self.y)
+        if not np.isfinite(squares).all():
+            raise ProblemError("the squared length of y or of a column of X is too large", "X")
+
+    @property
+    def size(self) -> Mapping[str, int]:
+        return {"n": self.X.shape[0], "p": self.X.shape[1], "k": self.k}
+
+    @property
+    def limit(self) -> float:
+        """The bound M, infinite where there is none."""
+        return math.inf if self.bound is None else self.bound
+
+    @property
+    def squares(self) -> Array:
+        """The squared lengths of the columns of X, shape (p,)."""
+        return np.asarray(np.einsum("ij,ij->j", self.X, self.X))
+
+    @property
+    @abstractmethod
+    def null_value(self) -> float:
+        """The objective of x = 0."""
+
+    @property
+    def value_unit(self) -> float:
+        """The objective of x = 0 where it is below 1: the size that the values have."""
+        return min(1.0, self.null_value) if self.null_value > 0.0 else 1.0
+
+    def coefficients(self, x: Array) -> Array:
+        """Return b of a point."""
+        return as_vector("x", x, self.X.shape[1])
+
+    def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
+        """Return by how many nonzeros x exceeds k, and by how much the bound.
+
+        Parameters
+        ----------
+        x : array
+        lam : ignored
+        """
+        b = self.coefficients(x)
+        return {
+            "cardinality": float(max(0, int(np.count_nonzero(b)) - self.k)),
+            "bound": max(0.0, float(np.abs(b).max()) - self.limit),
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparseRegression(SubsetProblem):
     r"""The best k of p columns to explain y by, with coefficients that are held small.
 
     .. math:: \min_{b \in R^p} \; \tfrac12 \|y - Xb\|_2^2 + \tfrac\rho2 \|b\|_2^2
@@ -64,77 +167,16 @@ class SparseRegression(Problem):
     penalised form with a bound; Liu, Rosen, Zhong, Rudin (2023), OKRidge, NeurIPS: k and a ridge.
     """
 
-    X: Array
-    y: Array
-    k: int = 1
-    ridge: float = 0.0
-    bound: float | None = None
-    penalty: float = 0.0
-
     kind: ClassVar[str] = "sparse-regression"
-    family: ClassVar[str] = "subset"
-
-    def _coerce(self) -> None:
-        self._set("X", as_matrix("X", self.X))
-        self._set("y", as_vector("y", self.y, self.X.shape[0]))
-        if isinstance(self.k, bool) or not isinstance(self.k, Integral):
-            raise ProblemError(
-                f"k is {self.k!r}; expected an integer from 1 to {self.X.shape[1]}", "k"
-            )
-        self._set("k", int(self.k))
-        for name in ("ridge", "bound", "penalty"):
-            value = getattr(self, name)
-            if value is None and name == "bound":
-                continue
-            if isinstance(value, bool) or not isinstance(value, Real):
-                raise ProblemError(f"{name} is {value!r}; expected a number", name)
-            self._set(name, float(value))
+    _without_either: ClassVar[str] = ". Up to some 40 columns BestSubset needs neither"
 
     def remarks(self) -> tuple[str, ...]:
         return centring_remarks(self.X, self.y, None, "Centre the columns and y for one")
 
-    def validate(self) -> None:
-        """Check the ranges of the numbers, and of squares."""
-        p = self.X.shape[1]
-        if not 1 <= self.k <= p:
-            raise ProblemError(f"k is {self.k}; expected an integer from 1 to {p}", "k")
-        for name in ("ridge", "penalty"):
-            value = getattr(self, name)
-            if not 0.0 <= value < math.inf:
-                raise ProblemError(f"{name} is {value}; expected a finite number >= 0", name)
-        if self.bound is not None and not 0.0 < self.bound < math.inf:
-            raise ProblemError(f"bound is {self.bound}; expected a finite number > 0", "bound")
-        if self.ridge == 0.0 and self.bound is None:
-            raise ProblemError(
-                "there is neither a ridge nor a bound: the convex relaxation of the number of "
-                "nonzeros is then 0 everywhere and proves nothing; give ridge > 0, or a bound that "
-                "no coefficient exceeds. Up to some 40 columns BestSubset needs neither",
-                "ridge",
-            )
-        with np.errstate(over="ignore"):
-            squares = float(self.squares.max()), float(self.y @ self.y)
-        if not np.isfinite(squares).all():
-            raise ProblemError("the squared length of y or of a column of X is too large", "X")
-
     @property
-    def size(self) -> Mapping[str, int]:
-        return {"n": self.X.shape[0], "p": self.X.shape[1], "k": self.k}
-
-    @property
-    def limit(self) -> float:
-        """The bound M, infinite where there is none."""
-        return math.inf if self.bound is None else self.bound
-
-    @property
-    def squares(self) -> Array:
-        """The squared lengths of the columns of X, shape (p,)."""
-        return np.asarray(np.einsum("ij,ij->j", self.X, self.X))
-
-    @property
-    def value_unit(self) -> float:
-        """The objective of b = 0 where it is below 1: the size that the values have."""
-        size = 0.5 * float(self.y @ self.y)
-        return min(1.0, size) if size > 0.0 else 1.0
+    def null_value(self) -> float:
+        """The objective of x = 0."""
+        return 0.5 * float(self.y @ self.y)
 
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return the objective value of coefficients of shape (p,)."""
@@ -151,17 +193,3 @@ class SparseRegression(Problem):
         rest = np.abs(self.y) + np.abs(self.X[:, S]) @ np.abs(b[S])
         squares = float(rest @ rest) + self.ridge * float(b[S] @ b[S])
         return 0.5 * squares + self.penalty * len(S)
-
-    def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
-        """Return by how many nonzeros x exceeds k, and by how much the bound.
-
-        Parameters
-        ----------
-        x : array of shape (p,)
-        lam : ignored
-        """
-        b = as_vector("x", x, self.X.shape[1])
-        return {
-            "cardinality": float(max(0, int(np.count_nonzero(b)) - self.k)),
-            "bound": max(0.0, float(np.abs(b).max()) - self.limit),
-        }

@@ -1,0 +1,309 @@
+r"""The logistic loss: supports, and relaxations on a pool, by Newton's method.
+
+With :math:`\alpha_i = 1 / (1 + \exp(y_i (x_i'b + \beta)))` the residual is
+:math:`r_i = y_i \alpha_i`, and any :math:`\alpha \in [0, 1]^n` bounds the loss,
+
+.. math:: \log(1 + e^{-m}) \ge H(\alpha) - \alpha m, \qquad
+          H(\alpha) = -\alpha \log \alpha - (1 - \alpha) \log(1 - \alpha),
+
+so that :math:`\sum_i H(\alpha_i)` takes the place of :math:`y'r - \|r\|^2 / 2`. An intercept asks
+for :math:`\sum_i r_i = 0`; it is always at its best value, and its column is projected out of the
+quadratic models, which are least squares with the weights :math:`\alpha_i (1 - \alpha_i)` and are
+minimised by the coordinate descent of the squared loss. Sources: Friedman, Hastie, Tibshirani
+(2010), Regularization paths for generalized linear models, section 3; Atamturk, Gomez (2020).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sparseopt.installed import Deferred
+from sparseopt.problems.base import Array
+from sparseopt.problems.subset.logistic import SparseLogisticRegression
+
+from .incumbent import DEPENDENT, Incumbent
+from .relaxation import Pool, descend, least_squares
+from .settings import SubsetSettings
+
+if TYPE_CHECKING:
+    import scipy.special as special
+else:
+    special = Deferred("scipy.special")
+
+_FLAT = 1e-12
+"""Least weight of a row in a quadratic model: smaller ones give steps of no meaning."""
+_JITTER = 1e-12
+"""Part of a column's square that is added to it, so that what is projected out divides by none."""
+_HALVINGS = 40
+_NEWTON_STEPS = 100
+
+
+def intercept_at(problem: SparseLogisticRegression, values: Array) -> float:
+    """Return the best intercept beside values x_i'b; 0 where the problem has none.
+
+    Parameters
+    ----------
+    problem : SparseLogisticRegression
+    values : array of shape (n,)
+    """
+    if not problem.fit_intercept:
+        return 0.0
+    y, n = problem.y, len(values)
+    # Beyond these, the rows of one label outweigh all others.
+    high = float(np.abs(values).max()) + math.log(n) + 1.0
+    low, at = -high, 0.0
+    for _ in range(200):
+        alpha = special.expit(-y * (values + at))
+        slope = float(y @ alpha)
+        if abs(slope) <= 2.0**-50 * float(alpha.sum()):
+            break
+        low, high = (at, high) if slope > 0.0 else (low, at)
+        curve = float(alpha @ (1.0 - alpha))
+        step = at + slope / curve if curve > 0.0 else math.inf
+        following = step if low < step < high else 0.5 * (low + high)
+        if not low < following < high:
+            break
+        at = following
+    return at
+
+
+def slopes(problem: SparseLogisticRegression, values: Array) -> tuple[Array, float]:
+    """Return the residual at values x_i'b with their best intercept, and the loss.
+
+    Parameters
+    ----------
+    problem : SparseLogisticRegression
+    values : array of shape (n,)
+    """
+    margins = problem.y * (values + intercept_at(problem, values))
+    return problem.y * special.expit(-margins), float(np.logaddexp(0.0, -margins).sum())
+
+
+def first_slopes(problem: SparseLogisticRegression) -> Array:
+    """Return the residual of b = 0, shape (n,).
+
+    Parameters
+    ----------
+    problem : SparseLogisticRegression
+    """
+    return slopes(problem, np.zeros(len(problem.y)))[0]
+
+
+def quadratic(problem: SparseLogisticRegression, A: Array, r: Array) -> tuple[Array, Array]:
+    """Return the second derivatives, and the negative slopes, of the loss in some columns.
+
+    Parameters
+    ----------
+    problem : SparseLogisticRegression
+    A : array of shape (a, n)
+        The columns.
+    r : array of shape (n,)
+        Residual at which the loss is taken, with the best intercept.
+
+    Returns
+    -------
+    array of shape (a, a), array of shape (a,)
+    """
+    size = np.abs(r)
+    curve = np.maximum(size * (1.0 - size), _FLAT)
+    weighted = A * curve
+    G, c = weighted @ A.T, A @ r
+    jitter = _JITTER * np.diag(G)
+    if problem.fit_intercept:
+        ones, total = weighted.sum(axis=1), float(curve.sum())
+        G -= np.multiply.outer(ones, ones) / total
+        c -= ones * (float(r.sum()) / total)
+    G[np.diag_indices(len(G))] += jitter
+    return G, c
+
+
+def search_line(
+    value: Callable[[Array], float], b: Array, towards: Array, before: float
+) -> tuple[Array, float]:
+    """Return the first of b + d, b + d/2, b + d/4, ... that is better than b, and its value.
+
+    Parameters
+    ----------
+    value : callable
+        Of coefficients.
+    b, towards : arrays of shape (a,)
+    before : float
+        The value of b, which is returned where nothing is better.
+    """
+    step = towards - b
+    for _ in range(_HALVINGS):
+        trial = b + step
+        found = value(trial)
+        if found < before:
+            return trial, found
+        step *= 0.5
+    return b, before
+
+
+def fit_support(problem: SparseLogisticRegression, A: Array) -> tuple[Array, float]:
+    """Return the best coefficients of few columns, within the bound, and loss plus ridge.
+
+    Parameters
+    ----------
+    problem : SparseLogisticRegression
+    A : array of shape (s, n)
+        The columns.
+    """
+
+    def value(b: Array) -> float:
+        return slopes(problem, b @ A)[1] + 0.5 * problem.ridge * float(b @ b)
+
+    b = np.zeros(len(A))
+    found = value(b)
+    for _ in range(_NEWTON_STEPS if len(A) else 0):
+        before = found
+        G, c = quadratic(problem, A, slopes(problem, b @ A)[0])
+        b, found = search_line(value, b, least_squares(problem, G, c + G @ b), before)
+        if not found < before - 1e-16 * problem.null_value:
+            break
+    return b, found
+
+
+class LogisticIncumbent(Incumbent):
+    """The best support so far; gains are those of a quadratic model at the fit of the chosen."""
+
+    problem: SparseLogisticRegression
+
+    def __init__(self, problem: SparseLogisticRegression, settings: SubsetSettings) -> None:
+        super().__init__(problem, settings)
+        self.offer(self.support)
+
+    def point(self) -> Array:
+        """Return the coefficients of all columns, and the intercept where there is one."""
+        x = super().point()
+        if not self.problem.fit_intercept:
+            return x
+        values = self.problem.X[:, self.support] @ self.b
+        return np.append(x, intercept_at(self.problem, values))
+
+    def offer(self, support: Array) -> bool:
+        """Take a support over where it is better; return whether it is.
+
+        Parameters
+        ----------
+        support : int array of shape (s,)
+        """
+        b, value = fit_support(self.problem, np.ascontiguousarray(self.problem.X[:, support].T))
+        value += self.problem.penalty * int(np.count_nonzero(b))
+        if not value < self.value:
+            return False
+        self.support, self.b, self.value = support[b != 0.0], b[b != 0.0], value
+        return True
+
+    def _gains(self, chosen: list[int]) -> Array:
+        problem, X = self.problem, self.problem.X
+        A = np.ascontiguousarray(X[:, chosen].T)
+        b, _ = fit_support(problem, A)
+        r, _ = slopes(problem, b @ A)
+        size = np.abs(r)
+        curve = np.maximum(size * (1.0 - size), _FLAT)
+        ridge = np.full(len(chosen), problem.ridge)
+        if problem.fit_intercept:
+            A, ridge = np.vstack([A, np.ones(len(r))]), np.append(ridge, 0.0)
+        squares = np.einsum("i,ij,ij->j", curve, X, X)
+        left = squares
+        if len(A):
+            weighted = A * curve
+            rows, H = weighted @ X, weighted @ A.T + np.diag(ridge)
+            H[np.diag_indices(len(H))] *= 1.0 + DEPENDENT
+            left = squares - np.einsum("ij,ij->j", rows, np.linalg.solve(H, rows))
+        left = np.where(left > DEPENDENT * squares, left, np.inf) + problem.ridge
+        with np.errstate(invalid="ignore", divide="ignore"):
+            gain = np.where(left > 0.0, 0.5 * (r @ X) ** 2 / left, 0.0)
+        gain[chosen] = 0.0
+        return np.asarray(gain)
+
+
+class LogisticPool(Pool):
+    """The pool of the logistic loss; its intercept is always the best one."""
+
+    problem: SparseLogisticRegression
+
+    def intercept(self, vector: tuple[Array, Array]) -> float:
+        """Return the best intercept of coefficients; 0 where the problem has none.
+
+        Parameters
+        ----------
+        vector : (int array, array)
+            Columns of X, and their coefficients.
+        """
+        index, value = vector
+        return intercept_at(self.problem, value @ self.rows[self.place[index]])
+
+    def residual(self, vector: tuple[Array, Array]) -> Array:
+        """Return y alpha for coefficients of some columns of the pool.
+
+        Parameters
+        ----------
+        vector : (int array, array)
+            Columns of X, and their coefficients.
+        """
+        index, value = vector
+        return slopes(self.problem, value @ self.rows[self.place[index]])[0]
+
+    def dual(self, r: Array) -> tuple[float, float]:
+        """Return the sum of the entropies of abs(r), and the size of its terms."""
+        alpha = np.abs(r)
+        entropy = -float((special.xlogy(alpha, alpha) + special.xlog1py(1.0 - alpha, -alpha)).sum())
+        return entropy, entropy
+
+    def _hold(self, inside: Array, b: Array) -> None:
+        # Beside other coefficients the descent that follows does it.
+        if not b.any():
+            b[inside], _ = fit_support(self.problem, self.rows[inside])
+
+    def _descend(
+        self,
+        inside: Array,
+        free: Array,
+        b: Array,
+        c: Array,
+        multiplier: float,
+        tolerance: float,
+    ) -> tuple[Array, Array]:
+        problem, settings = self.problem, self.settings
+        slope, cap = self._slope(multiplier)
+        numbers = np.array([problem.ridge, problem.limit, slope, cap, tolerance])
+        held = np.zeros(len(b), dtype=bool)
+        held[inside] = True
+        found = math.inf
+        for _ in range(_NEWTON_STEPS):
+            active = np.flatnonzero(held | (b != 0.0) | (free & (np.abs(c) > slope)))
+            A, own, within = self.rows[active], b[active], held[active]
+
+            def value(b: Array, A: Array = A, within: Array = within) -> float:
+                size = np.abs(b)
+                ridge = 0.5 * problem.ridge * b**2
+                costs = np.where(size <= cap, slope * size, multiplier + ridge)
+                return slopes(problem, b @ A)[1] + float(np.where(within, ridge, costs).sum())
+
+            before = value(own) if math.isinf(found) else found
+            r, _ = slopes(problem, own @ A)
+            G, products = quadratic(problem, A, r)
+            towards = own.copy()
+            self.sweeps += descend(G, products, towards, within, numbers, settings.sweeps)
+            b[active], found = search_line(value, own, towards, before)
+            c = self._gradient(b)
+            missed = free & (np.abs(c) > slope * (1.0 + 1e-9))
+            missed[active] = False
+            if before - found <= tolerance and not missed.any():
+                break
+        return b, c
+
+    def _gradient(self, b: Array) -> Array:
+        S = np.flatnonzero(b)
+        return np.asarray(self.rows @ slopes(self.problem, b[S] @ self.rows[S])[0])
+
+    def _values(self, b: Array, c: Array) -> tuple[float, float]:
+        S = np.flatnonzero(b)
+        r, loss = slopes(self.problem, b[S] @ self.rows[S])
+        return loss, self.dual(r)[0]
