@@ -38,6 +38,7 @@ _MODELS = {
     "best-subset": _Model("BestSubset", "numbers"),
     "sparse-regression": _Model("SparseRegression", "numbers", picture=False),
     "svm": _Model("L1SVC", "classes"),
+    "sparse-logistic": _Model("SparseLogisticRegression", "classes", picture=False),
     "lda": _Model("SparseLDA", "classes"),
     "differential-network": _Model("DifferentialNetwork", "classes"),
     "clime": _Model("CLIME"),
@@ -91,9 +92,9 @@ def fit(
     """Fit MODEL to TABLE, a .csv, .tsv, .txt or .parquet file with the names of its columns.
 
     Regressions: dantzig, lad, quantile, basis-pursuit, best-subset, sparse-regression,
-    sufficient-subspace. Classifiers: svm, lda. Differences of two classes: differential-network.
-    Without a target: clime, gaussian-graph, ising-graph, neighbourhoods, sparse-pca,
-    robust-subspace.
+    sufficient-subspace. Classifiers: svm, lda, sparse-logistic. Differences of two classes:
+    differential-network. Without a target: clime, gaussian-graph, ising-graph, neighbourhoods,
+    sparse-pca, robust-subspace.
 
     All columns but the target are candidates. Answers are verified, and coefficients are those of
     the columns as they are in the table. NAMES are separated by commas.

@@ -34,6 +34,7 @@ from sparseopt.estimators.quantile_lasso import QuantileLasso, QuantileLassoCV
 from sparseopt.estimators.quantile_process import QuantileProcess
 from sparseopt.estimators.robust_subspace import RobustSubspace
 from sparseopt.estimators.sparse_lda import SparseLDA
+from sparseopt.estimators.sparse_logistic_regression import SparseLogisticRegression
 from sparseopt.estimators.sparse_pca import SparsePCA
 from sparseopt.estimators.sparse_regression import SparseRegression
 from sparseopt.estimators.stability_selector import StabilitySelector
@@ -67,6 +68,7 @@ __all__ = [
     "QuantileProcess",
     "RobustSubspace",
     "SparseLDA",
+    "SparseLogisticRegression",
     "SparsePCA",
     "SparseRegression",
     "StabilitySelector",

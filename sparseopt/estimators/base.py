@@ -51,6 +51,7 @@ except ImportError:  # scikit-learn before 1.9
 
 __all__ = [
     "BinaryClassifier",
+    "LinearClassification",
     "NeedsTarget",
     "PathEstimator",
     "PathRegressor",
@@ -183,6 +184,21 @@ class TwoClasses(NeedsTarget, _SparseData):
                 f"Only binary classification is supported. {type(self).__name__} was given {found}"
             )
         return as_dense(X), place
+
+
+class LinearClassification(TwoClasses, ClassifierMixin):  # type: ignore[misc]
+    """A mixin of the linear classifiers of two classes, with coef_ (1, d) and intercept_ (1,)."""
+
+    def decision_function(self, X: Any) -> Array:
+        """Return X coef_ + intercept_, shape (n,): positive for the second class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        return np.asarray(X @ self.coef_[0] + self.intercept_[0])
+
+    def predict(self, X: Any) -> Array:
+        """Return the classes, shape (n,)."""
+        positive = self.decision_function(X) >= 0.0
+        return np.asarray(self.classes_[positive.astype(int)])
 
 
 class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -454,7 +470,7 @@ class PathRegressor(_SparseData, LinearPrediction, PathEstimator):
     """A sparse linear regression."""
 
 
-class BinaryClassifier(TwoClasses, ClassifierMixin, PathEstimator):  # type: ignore[misc]
+class BinaryClassifier(LinearClassification, PathEstimator):
     """A sparse linear classifier of two classes, the second of which is the positive one."""
 
     _default_rule: ClassVar[str] = "cv"
@@ -466,14 +482,3 @@ class BinaryClassifier(TwoClasses, ClassifierMixin, PathEstimator):  # type: ign
     def _unpack(self, x: Array) -> None:
         super()._unpack(x)
         self.coef_, self.intercept_ = self.coef_[None], np.array([self.intercept_])
-
-    def decision_function(self, X: Any) -> Array:
-        """Return X coef_ + intercept_, shape (n,): positive for the second class."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        return np.asarray(X @ self.coef_[0] + self.intercept_[0])
-
-    def predict(self, X: Any) -> Array:
-        """Return the classes, shape (n,)."""
-        positive = self.decision_function(X) >= 0.0
-        return np.asarray(self.classes_[positive.astype(int)])

@@ -131,6 +131,10 @@ def test_text_is_a_class_and_no_response(tmp_path):
     frame.to_csv(tmp_path / "cancer.tsv", index=False, sep="\t")
     done = run("svm", tmp_path / "cancer.tsv", "--target", "target", "--lam", 5, "--json")
     assert json.loads(done.stdout)["positive class"] == "malignant"
+    done = run("sparse-logistic", tmp_path / "cancer.tsv", "--target", "target", "--json")
+    found = json.loads(done.stdout)
+    assert (found["positive class"], found["verdict"]) == ("malignant", "verified")
+    assert len(found["coefficients"]) <= 5
     done = run("lad", tmp_path / "cancer.tsv", "--target", "target", "--lam", 5)
     assert "target of observation 1 is 'malignant'; expected a finite number" in done.output
 
