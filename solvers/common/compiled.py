@@ -59,6 +59,24 @@ def compiled_inside(function: Callable[..., Any]) -> Kernel:
     return _compiled(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def compiled_once(function: Callable[..., Any]) -> Kernel:
+    """Compile a function in place that one compiled function calls, at one place.
+
+    LLVM puts its code there, so that its arguments need not be passed.
+
+    Parameters
+    ----------
+    function : callable
+
+    Returns
+    -------
+    Kernel
+    """
+    return _compiled(
+        function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True
+    )
+
+
 def compiled_inside_with_room(function: Callable[..., Any]) -> Kernel:
     """Compile a function that makes arrays, and that only compiled functions call.
 

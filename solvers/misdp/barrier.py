@@ -112,7 +112,7 @@ class Barrier:
         steps = max(1, min(most, int(BARRIER_CALL / flat.work)))
         while report[WORD] == Ended.RUNNING and report[ITERATIONS] < most:
             left = int(most - report[ITERATIONS])
-            interior_point(*flat, settings, state, best, report, min(steps, left))
+            interior_point(flat, settings, state, best, report, min(steps, left))
             if self._control.limit() is not None:
                 break
         return report
@@ -131,8 +131,14 @@ _WORDS = {
 
 
 @interior_point.in_numpy
-def _(*arguments: Any) -> None:
-    flat, (settings, state, best, report, steps) = FlatProgram(*arguments[:10]), arguments[10:]
+def _(
+    flat: FlatProgram,
+    settings: Array,
+    state: Array,
+    best: Array,
+    report: Array,
+    steps: int,
+) -> None:
     run = _Run(flat, state)
     try:
         report[WORD] = run.advance(settings, best, report, steps)

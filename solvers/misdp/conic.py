@@ -27,8 +27,19 @@ from sparseopt.problems.misdp.cones import (
 from sparseopt.problems.misdp.problem import MISDP
 
 from .bounds import ConicMultipliers
-from .flat import FlatProgram, FlatStack, cut_out, keep, resume
-from .interior import ARROWS, BOUNDS, ROWS, ZERO
+from .flat import (
+    ARROWS,
+    BOUNDS,
+    MISSED,
+    ROWS,
+    WHOLE,
+    ZERO,
+    FlatProgram,
+    FlatStack,
+    cut_out,
+    keep,
+    resume,
+)
 from .settings import CLEARLY, COMMON_RANGE, DENSE_ENTRIES, FIXED, WARM_FAR, WARM_LIFT
 
 
@@ -120,7 +131,7 @@ class NodeProgram:
         if self.faces is not None or self.flat.shape[ARROWS]:
             return None
         kept = np.full(5 * len(self.fixed) + 2 * rows_of_stack, np.nan, dtype=np.float32)
-        keep(*self.flat[:5], self.free, self.taken, state, kept, rows_of_stack)
+        keep(self.flat, self.free, self.taken, state, kept, rows_of_stack)
         return kept
 
     def first(self) -> tuple[Array, bool]:
@@ -130,7 +141,7 @@ class NodeProgram:
             return state, False
         rows_of_stack = (len(self.start) - 5 * len(self.fixed)) // 2
         places = self.free, self.taken, self.start, rows_of_stack
-        return state, bool(resume(*self.flat[:5], *places, WARM_LIFT, WARM_FAR, state))
+        return state, bool(resume(self.flat, *places, WARM_LIFT, WARM_FAR, state))
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,31 +290,36 @@ class ConicForm:
         """Return the program by compiled loops; None where there are none, or a matrix needs U."""
         n, N, blocks = len(c), len(stack.b), len(stack.sizes)
         linear = self.linear
-        whole, counts = N + 2 * n, np.empty(9, dtype=np.int64)
         free, fixed, taken = np.empty(n, np.int64), np.empty(n), np.empty(N, np.int64)
-        used, sizes = np.empty(linear + blocks, np.int64), np.empty(blocks, np.int64)
-        b, q, row_ptr = np.empty(whole), np.empty(n), np.empty(linear + 2 * n + 1, np.int64)
-        row_col = np.empty(len(stack.row_col) + 2 * n, np.int64)
-        row_val = np.empty(len(row_col))
-        col_ptr, col_row = np.empty(n + 1, np.int64), np.empty(len(stack.col_row), np.int64)
-        col_val = np.empty(len(col_row))
-        where = fixed, free, counts, used, taken
-        rows, columns = (row_ptr, row_col, row_val), (col_ptr, col_row, col_val)
-        k = cut_out(stack, lower, upper, c, margin, *where, sizes, b, q, *rows, *columns)
-        if k < 0:
+        used, cells = np.empty(linear + blocks, np.int64), len(stack.row_col) + 2 * n
+        room = FlatProgram(
+            np.empty(MISSED + 1, np.int64),
+            np.empty(blocks, np.int64),
+            np.empty(linear + 2 * n + 1, np.int64),
+            np.empty(cells, np.int64),
+            np.empty(cells),
+            np.empty(n + 1, np.int64),
+            np.empty(len(stack.col_row), np.int64),
+            np.empty(len(stack.col_row)),
+            np.empty(N + 2 * n),
+            np.empty(n),
+        )
+        if not cut_out(stack, lower, upper, c, margin, fixed, free, used, taken, room):
             return None
-        length, zero, nonnegative, bounds, cones, matrices, entries, cells, missed = counts.tolist()
+        k, zero, nonnegative, bounds, cones, matrices, length, entries, cells, missed = (
+            room.shape.tolist()
+        )
         flat = FlatProgram(
-            np.array([k, zero, nonnegative, bounds, cones, matrices, length], dtype=np.int64),
-            sizes[: cones + matrices],
-            row_ptr[: zero + nonnegative + 1],
-            row_col[:cells],
-            row_val[:cells],
-            col_ptr[: k + 1],
-            col_row[:entries],
-            col_val[:entries],
-            b[:length],
-            q[:k],
+            room.shape[: WHOLE + 1],
+            room.sizes[: cones + matrices],
+            room.row_ptr[: zero + nonnegative + 1],
+            room.row_col[:cells],
+            room.row_val[:cells],
+            room.col_ptr[: k + 1],
+            room.col_row[:entries],
+            room.col_val[:entries],
+            room.b[:length],
+            room.q[:k],
         )
         idle: tuple[Array, tuple[int, ...], tuple[int, ...]] = (np.zeros(0, np.int64), (), ())
         if missed:

@@ -11,13 +11,32 @@ import scipy.sparse as sp
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle_weights, unpack_symmetric
 
-from ..common.compiled import compiled
-from .interior import factorise
+from ..common.compiled import compiled, compiled_into
+from .blas import Blas, blas_room, factorise
 from .settings import CLEARLY, DENSE_ENTRIES, FIXED
+
+K, ZERO, ROWS, BOUNDS, ARROWS, MATRICES, WHOLE, ENTRIES, CELLS, MISSED = range(10)
+"""Places of a program's shape: variables, equations, inequalities, of which bounds at their end,
+second-order cones, matrices, and the length of b. :func:`cut_out` writes more: entries of cones and
+matrices, of linear rows, and whether a constraint without free variables may be missed."""
 
 
 class FlatProgram(NamedTuple):
-    """A program as :func:`~sparseopt.solvers.misdp.interior.interior_point` takes it."""
+    """A program as :func:`~sparseopt.solvers.misdp.interior.interior_point` takes it.
+
+    Attributes
+    ----------
+    shape : int array
+        See :data:`K`.
+    sizes : int array of shape (blocks,)
+        Orders of the second-order cones and of the matrices.
+    row_ptr, row_col, row_val : arrays
+        The linear rows: equations, inequalities, bounds; compressed rows.
+    col_ptr, col_row, col_val : arrays
+        The rows of cones and matrices, scaled as in a NodeProgram; compressed columns.
+    b : array of shape (WHOLE,)
+    q : array of shape (k,)
+    """
 
     shape: Array
     sizes: Array
@@ -77,7 +96,7 @@ class FlatProgram(NamedTuple):
         k, zero, rows, *_ = self.shape.tolist()
         area = int((self.sizes**2).sum())
         state = np.zeros(k + zero + 2 * rows + 2 * area)
-        begin_at(*self, state)
+        begin_at(self, state)
         return state
 
 
@@ -95,29 +114,18 @@ def _compressed(C: Any) -> tuple[Array, Array, Array]:
 
 
 @compiled
-def begin_at(
-    shape: Array,
-    sizes: Array,
-    row_ptr: Array,
-    row_col: Array,
-    row_val: Array,
-    col_ptr: Array,
-    col_row: Array,
-    col_val: Array,
-    b: Array,
-    q: Array,
-    state: Array,
-) -> None:
+def begin_at(program: FlatProgram, state: Array) -> None:
     """Write the first iterate to `state`, which is zero.
 
     Parameters
     ----------
-    shape, sizes, row_ptr, row_col, row_val, col_ptr, col_row, col_val, b, q : arrays
-        See :class:`FlatProgram`.
+    program : FlatProgram
     state : array
         As in :func:`~sparseopt.solvers.misdp.interior.interior_point`.
     """
-    k, zero, rows = shape[0], shape[1], shape[2]
+    k, zero, rows = program.shape[K], program.shape[ZERO], program.shape[ROWS]
+    col_ptr, col_val, b, q = program.col_ptr, program.col_val, program.b, program.q
+    row_ptr, row_val, sizes = program.row_ptr, program.row_val, program.sizes
     linear = zero + rows
     most, ratio, largest = 0.0, 0.0, 0.0
     for i in range(linear, b.shape[0]):
@@ -149,8 +157,7 @@ def begin_at(
 
 
 @begin_at.in_numpy
-def _(*arguments: Any) -> None:
-    flat, state = FlatProgram(*arguments[:10]), arguments[10]
+def _(flat: FlatProgram, state: Array) -> None:
     k, zero, rows, *_ = flat.shape.tolist()
     linear = zero + rows
     sizes = flat.sizes.tolist()
@@ -177,23 +184,14 @@ def _(*arguments: Any) -> None:
 
 @compiled
 def keep(
-    shape: Array,
-    sizes: Array,
-    row_ptr: Array,
-    row_col: Array,
-    row_val: Array,
-    free: Array,
-    taken: Array,
-    state: Array,
-    kept: Array,
-    rows_of_stack: int,
+    program: FlatProgram, free: Array, taken: Array, state: Array, kept: Array, rows_of_stack: int
 ) -> None:
     """Write an iterate to `kept`, where :func:`resume` finds it for a box inside.
 
     Parameters
     ----------
-    shape, sizes, row_ptr, row_col, row_val : arrays
-        See :class:`FlatProgram`; without second-order cones.
+    program : FlatProgram
+        Without second-order cones.
     free, taken : int arrays
         See :class:`~sparseopt.solvers.misdp.conic.NodeProgram`.
     state : array
@@ -204,8 +202,9 @@ def keep(
     rows_of_stack : int
         N.
     """
-    k, zero, rows, bounds = shape[0], shape[1], shape[2], shape[3]
-    others, N = rows - bounds, rows_of_stack
+    k, zero, rows = program.shape[K], program.shape[ZERO], program.shape[ROWS]
+    row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
+    sizes, others, N = program.sizes, rows - program.shape[BOUNDS], rows_of_stack
     n = (kept.shape[0] - 2 * N) // 5
     at_s, at_z, own = k + zero, k + zero + rows, 5 * n
     for p in range(k):
@@ -234,11 +233,7 @@ def keep(
 
 @compiled
 def resume(
-    shape: Array,
-    sizes: Array,
-    row_ptr: Array,
-    row_col: Array,
-    row_val: Array,
+    program: FlatProgram,
     free: Array,
     taken: Array,
     kept: Array,
@@ -251,7 +246,7 @@ def resume(
 
     Parameters
     ----------
-    shape, sizes, row_ptr, row_col, row_val, free, taken, kept, rows_of_stack
+    program, free, taken, kept, rows_of_stack
         As in :func:`keep`.
     lift : float
         Slacks and multipliers, of rows and of each matrix (on its diagonal), grow by this part of
@@ -261,8 +256,9 @@ def resume(
     state : array
         A first iterate, which is overwritten.
     """
-    k, zero, rows, bounds = shape[0], shape[1], shape[2], shape[3]
-    others, N = rows - bounds, rows_of_stack
+    k, zero, rows = program.shape[K], program.shape[ZERO], program.shape[ROWS]
+    row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
+    sizes, others, N = program.sizes, rows - program.shape[BOUNDS], rows_of_stack
     n = (kept.shape[0] - 2 * N) // 5
     at_s, at_z, own = k + zero, k + zero + rows, 5 * n
     at, p = at_z + rows, zero + others
@@ -343,7 +339,7 @@ class FlatStack(NamedTuple):
     Attributes
     ----------
     shape : int array
-        Variables, equations, inequalities, second-order cones, matrices.
+        See :data:`K`; without bounds.
     sizes : int array
         Lengths of the cones, orders of the matrices.
     col_ptr, col_row, col_val : arrays
@@ -411,7 +407,7 @@ class FlatStack(NamedTuple):
         none = sp.csr_array((n, 0))
         square = sp.csr_array(sp.hstack([none, *squares], format="csr"))
         return cls(
-            np.array([n, zero, nonnegative, len(orders), len(sizes)], dtype=np.int64),
+            np.array([n, zero, nonnegative, 0, len(orders), len(sizes)], dtype=np.int64),
             np.array([*orders, *sizes], dtype=np.int64),
             *_compressed(sp.csr_array(columns.T)),
             *_compressed(sp.csr_array(columns[:linear])),
@@ -419,12 +415,6 @@ class FlatStack(NamedTuple):
             *_compressed(square),
             norms,
         )
-
-
-WHOLE, ZERO, ROWS, BOUNDS, CONES, MATRICES, ENTRIES, LINEAR_ENTRIES, MISSED = range(9)
-"""Places of `counts`: length of b, equations, inequalities, of which bounds, cones, matrices,
-entries of cones and matrices, of linear rows, and whether a constraint without free variables may
-be missed."""
 
 
 @compiled
@@ -436,19 +426,10 @@ def cut_out(
     margin: float,
     fixed: Array,
     free: Array,
-    counts: Array,
     used: Array,
     taken: Array,
-    sizes: Array,
-    b: Array,
-    q: Array,
-    row_ptr: Array,
-    row_col: Array,
-    row_val: Array,
-    col_ptr: Array,
-    col_row: Array,
-    col_val: Array,
-) -> int:
+    program: FlatProgram,
+) -> bool:
     """Write the program over the box, matrices without the lines that are zero in all of them.
 
     Parameters
@@ -461,36 +442,103 @@ def cut_out(
         Receives the fixed variables' values.
     free : int array of shape (n,)
         Receives the free variables.
-    counts : int array
-        See :data:`WHOLE`.
     used : int array
         Receives for each linear row, cone and matrix whether a free variable is in it.
     taken : int array
         Receives the rows of the stack that are in the program, without bounds.
-    sizes, b, q, row_ptr, row_col, row_val, col_ptr, col_row, col_val : arrays
-        Receive a :class:`FlatProgram`.
+    program : FlatProgram
+        Receives the program, at the beginning of its arrays; its shape has :data:`MISSED`.
 
     Returns
     -------
-    int
-        The number of free variables; -1 where a matrix is to be reduced to a range in general.
+    bool
+        False where a matrix is to be reduced to a range in general.
     """
-    n, zero, linear = stack.shape[0], stack.shape[1], stack.shape[1] + stack.shape[2]
-    cones, blocks = stack.shape[3], stack.shape[3] + stack.shape[4]
-    N = stack.b.shape[0]
-    side, place = stack.b.copy(), np.full(N, -1)
-    k = 0
+    shape, sizes, b, blas = program.shape, program.sizes, program.b, blas_room()
+    linear, cones = stack.shape[ZERO] + stack.shape[ROWS], stack.shape[ARROWS]
+    side, place = stack.b.copy(), np.full(stack.b.shape[0], -1)
+    k = fix_variables(stack, lower, upper, costs, side, fixed, free, used, program.q)
+    shape[K], shape[MISSED] = k, 0
+    number = cut_linear_rows(stack, lower, upper, side, free, used, taken, program)
+    rows = shape[ZERO] + shape[ROWS]
+    kept_cones, kept, conic, row, area = 0, 0, rows, linear, 0
+    for t in range(stack.sizes.shape[0]):
+        m = stack.sizes[t]
+        length = m if t < cones else m * (m + 1) // 2
+        if not used[linear + t]:
+            shape[MISSED] = 1
+        elif t < cones:
+            for i in range(row, row + m):
+                place[i], taken[number] = conic - rows, i
+                b[conic] = side[i]
+                number, conic = number + 1, conic + 1
+            sizes[kept] = m
+            kept_cones, kept = kept_cones + 1, kept + 1
+        else:
+            lines = np.empty(m, np.int64)
+            order = lines_in_use(stack, t, row, area, side, free[:k], lines, blas)
+            if order < 0:
+                return False
+            most, head = 1.0, conic
+            for a in range(order):
+                c = lines[a]
+                begin = row + c * m - c * (c - 1) // 2 - c
+                for d in range(a, order):
+                    i = begin + lines[d]
+                    place[i], taken[number] = conic - rows, i
+                    b[conic] = side[i]
+                    most = max(most, abs(side[i]))
+                    number, conic = number + 1, conic + 1
+            if margin > 0.0:
+                for a in range(order):
+                    b[head] -= margin * most
+                    head += order - a
+            sizes[kept] = order
+            kept += 1
+        row, area = row + length, area + (0 if t < cones else m * m)
+    at = 0
+    program.col_ptr[0] = 0
+    for p in range(k):
+        for e in range(stack.col_ptr[free[p]], stack.col_ptr[free[p] + 1]):
+            i = stack.col_row[e]
+            if i >= linear and place[i] >= 0:
+                program.col_row[at], program.col_val[at] = place[i], stack.col_val[e]
+                at += 1
+        program.col_ptr[p + 1] = at
+    shape[WHOLE], shape[ARROWS], shape[MATRICES] = conic, kept_cones, kept - kept_cones
+    shape[ENTRIES] = at
+    return True
+
+
+@compiled_into
+def fix_variables(
+    stack: FlatStack,
+    lower: Array,
+    upper: Array,
+    costs: Array,
+    side: Array,
+    fixed: Array,
+    free: Array,
+    used: Array,
+    q: Array,
+) -> int:
+    """Write the fixed values, the free variables with their costs, and what these are in.
+
+    `side` is what is left of b. Returns the number of free variables.
+    """
+    linear = stack.shape[ZERO] + stack.shape[ROWS]
     for i in range(used.shape[0]):
         used[i] = 0
     # The number of its cone or matrix for each row after the linear ones.
-    owner = np.empty(N, np.int64)
+    owner = np.empty(side.shape[0], np.int64)
     row = linear
-    for t in range(blocks):
+    for t in range(stack.sizes.shape[0]):
         m = stack.sizes[t]
-        for _ in range(m if t < cones else m * (m + 1) // 2):
+        for _ in range(m if t < stack.shape[ARROWS] else m * (m + 1) // 2):
             owner[row] = linear + t
             row += 1
-    for j in range(n):
+    k = 0
+    for j in range(lower.shape[0]):
         size = max(1.0, min(abs(lower[j]), abs(upper[j])))
         fixed[j] = 0.0
         if size < np.inf and upper[j] - lower[j] <= FIXED * size:
@@ -506,33 +554,43 @@ def cut_out(
             for e in range(stack.col_ptr[j], stack.col_ptr[j + 1]):
                 i = stack.col_row[e]
                 used[i if i < linear else owner[i]] = 1
-    counts[8] = 0
-    number, equations = 0, 0
-    for i in range(linear):
+    return k
+
+
+@compiled_into
+def cut_linear_rows(
+    stack: FlatStack,
+    lower: Array,
+    upper: Array,
+    side: Array,
+    free: Array,
+    used: Array,
+    taken: Array,
+    program: FlatProgram,
+) -> int:
+    """Write the linear rows with a free variable, then its bounds; return how many were taken."""
+    shape, k, b = program.shape, program.shape[K], program.b
+    row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
+    zero = stack.shape[ZERO]
+    where = np.full(lower.shape[0], -1)
+    for p in range(k):
+        where[free[p]] = p
+    number, equations, at = 0, 0, 0
+    row_ptr[0] = 0
+    for i in range(zero + stack.shape[ROWS]):
         if used[i]:
+            for e in range(stack.row_ptr[i], stack.row_ptr[i + 1]):
+                c = where[stack.row_col[e]]
+                if c >= 0:
+                    row_col[at], row_val[at] = c, stack.row_val[e]
+                    at += 1
             taken[number] = i
             b[number] = side[i]
             number += 1
             equations += 1 if i < zero else 0
+            row_ptr[number] = at
         elif side[i] < 0.0 or (i < zero and side[i] != 0.0):
-            counts[8] = 1
-    for t in range(blocks):
-        if not used[linear + t]:
-            counts[8] = 1
-    # The linear rows, then the bounds.
-    at = 0
-    row_ptr[0] = 0
-    where = np.full(n, -1)
-    for p in range(k):
-        where[free[p]] = p
-    for p in range(number):
-        i = taken[p]
-        for e in range(stack.row_ptr[i], stack.row_ptr[i + 1]):
-            c = where[stack.row_col[e]]
-            if c >= 0:
-                row_col[at], row_val[at] = c, stack.row_val[e]
-                at += 1
-        row_ptr[p + 1] = at
+            shape[MISSED] = 1
     rows = number
     for high in range(2):
         for p in range(k):
@@ -543,105 +601,76 @@ def cut_out(
                 at += 1
                 rows += 1
                 row_ptr[rows] = at
-    counts[1], counts[2], counts[3], counts[7] = equations, rows - equations, rows - number, at
-    # Cones and matrices.
-    kept_cones, kept, conic, row, area = 0, 0, rows, linear, 0
-    for t in range(blocks):
-        m = stack.sizes[t]
-        if t < cones:
-            if used[linear + t]:
+    shape[ZERO], shape[ROWS], shape[BOUNDS] = equations, rows - equations, rows - number
+    shape[CELLS] = at
+    return number
+
+
+@compiled_into
+def lines_in_use(
+    stack: FlatStack,
+    t: int,
+    row: int,
+    area: int,
+    side: Array,
+    free: Array,
+    lines: Array,
+    blas: Blas,
+) -> int:
+    """Write the lines of matrix t that are not zero in all members; return their number.
+
+    -1 where the sum of squares of the members, in these lines, is not clearly definite: then their
+    common range is smaller. `row` and `area` are where the matrix begins in the stack, packed and
+    as a square.
+    """
+    m, matrix = stack.sizes[t], t - stack.shape[ARROWS]
+    B, gram = np.empty(m * m), np.zeros(m * m)
+    total, head = 0.0, row
+    for c in range(m):
+        for r in range(c, m):
+            v = side[head] if r == c else side[head] * sqrt(0.5)
+            B[r * m + c] = B[c * m + r] = v
+            total += side[head] * side[head]
+            head += 1
+    biggest = sqrt(total)
+    for p in range(free.shape[0]):
+        biggest = max(biggest, stack.norms[free[p], matrix])
+    terms = 0
+    if sqrt(total) > FIXED * biggest:
+        terms = 1
+        for r in range(m):
+            for c in range(r + 1):
+                value = 0.0
                 for i in range(m):
-                    place[row + i], taken[number] = conic - rows, row + i
-                    b[conic] = side[row + i]
-                    number, conic = number + 1, conic + 1
-                sizes[kept] = m
-                kept_cones, kept = kept_cones + 1, kept + 1
-            row += m
-            continue
-        length = m * (m + 1) // 2
-        if not used[linear + t]:
-            row, area = row + length, area + m * m
-            continue
-        # The sum of squares, first of the constant.
-        B, gram = np.empty(m * m), np.zeros(m * m)
-        total, head = 0.0, row
-        for c in range(m):
-            for r in range(c, m):
-                v = side[head] if r == c else side[head] * sqrt(0.5)
-                B[r * m + c] = B[c * m + r] = v
-                total += side[head] * side[head]
-                head += 1
-        biggest = sqrt(total)
-        for p in range(k):
-            biggest = max(biggest, stack.norms[free[p], t - cones])
-        terms = 0
-        if sqrt(total) > FIXED * biggest:
-            terms = 1
-            for r in range(m):
-                for c in range(r + 1):
-                    value = 0.0
-                    for i in range(m):
-                        value += B[r * m + i] * B[c * m + i]
-                    gram[r * m + c] = value / total
-        for p in range(k):
-            j = free[p]
-            if stack.norms[j, t - cones] <= FIXED * biggest:
-                continue
-            terms += 1
-            for e in range(stack.square_ptr[j], stack.square_ptr[j + 1]):
-                i = stack.square_place[e] - area
-                if i >= 0 and i < m * m:
-                    gram[i] += stack.square_val[e]
-        lines = np.empty(m, np.int64)
-        order = 0
-        for i in range(m):
-            if gram[i * m + i] != 0.0:
-                lines[order] = i
-                order += 1
-        size, code = np.empty(4, np.int32), np.empty(3, np.uint8)
-        code[0], code[1], code[2] = 78, 76, 84
-        for a in range(order):
-            for c in range(a + 1):
-                value = gram[lines[a] * m + lines[c]]
-                B[a * order + c] = B[c * order + a] = value
-        if factorise(B, order, code, size) != 0:
-            return -1
-        for a in range(order):
-            if B[a * order + a] <= CLEARLY * sqrt(terms):
-                return -1
-        # The lines that are left.
-        most = 1.0
-        for a in range(order):
-            c = lines[a]
-            begin = row + c * m - c * (c - 1) // 2 - c
-            for d in range(a, order):
-                i = begin + lines[d]
-                place[i], taken[number] = conic - rows, i
-                b[conic] = side[i]
-                most = max(most, abs(side[i]))
-                number, conic = number + 1, conic + 1
-        if margin > 0.0:
-            head = conic - order * (order + 1) // 2
-            for a in range(order):
-                b[head] -= margin * most
-                head += order - a
-        sizes[kept] = order
-        kept, row, area = kept + 1, row + length, area + m * m
-    at = 0
-    col_ptr[0] = 0
-    for p in range(k):
+                    value += B[r * m + i] * B[c * m + i]
+                gram[r * m + c] = value / total
+    for p in range(free.shape[0]):
         j = free[p]
-        for e in range(stack.col_ptr[j], stack.col_ptr[j + 1]):
-            i = stack.col_row[e]
-            if i >= linear and place[i] >= 0:
-                col_row[at], col_val[at] = place[i], stack.col_val[e]
-                at += 1
-        col_ptr[p + 1] = at
-    counts[0], counts[4], counts[5], counts[6] = conic, kept_cones, kept - kept_cones, at
-    return k
+        if stack.norms[j, matrix] <= FIXED * biggest:
+            continue
+        terms += 1
+        for e in range(stack.square_ptr[j], stack.square_ptr[j + 1]):
+            i = stack.square_place[e] - area
+            if i >= 0 and i < m * m:
+                gram[i] += stack.square_val[e]
+    order = 0
+    for i in range(m):
+        if gram[i * m + i] != 0.0:
+            lines[order] = i
+            order += 1
+    for a in range(order):
+        for c in range(a + 1):
+            value = gram[lines[a] * m + lines[c]]
+            B[a * order + c] = B[c * order + a] = value
+    if factorise(B, order, blas) != 0:
+        return -1
+    for a in range(order):
+        if B[a * order + a] <= CLEARLY * sqrt(terms):
+            return -1
+    return order
 
 
 @cut_out.in_numpy
-def _(*arguments: Any) -> int:
+def _(*arguments: Any) -> bool:
     # The caller takes the way by arrays, then.
-    return -1
+    return False

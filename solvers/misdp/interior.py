@@ -16,19 +16,31 @@ that anything is feasible; and, where it is asked to, as soon as a node is clear
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from sparseopt.compiling import External
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled, compiled_inside
-
-_dgemm = External("blas", "dgemm", 13)
-_dpotrf = External("lapack", "dpotrf", 5)
-_dpotrs = External("lapack", "dpotrs", 8)
-_dsytrd = External("lapack", "dsytrd", 10)
-_dtrtri = External("lapack", "dtrtri", 6)
+from ..common.compiled import (
+    compiled,
+    compiled_inside,
+    compiled_inside_with_room,
+    compiled_into,
+    compiled_once,
+)
+from .blas import (
+    Blas,
+    against,
+    blas_room,
+    factorise,
+    inverse_factor,
+    multiply,
+    substitute,
+    transposed_times,
+    tridiagonalise,
+)
+from .flat import ARROWS, BOUNDS, ROWS, ZERO, FlatProgram, K
 
 
 class Ended:
@@ -37,9 +49,6 @@ class Ended:
     RUNNING, OPTIMAL, CUTOFF, INFEASIBLE, UNBOUNDED, SLOW, TROUBLE, DIVERGED, BRANCH = range(9)
 
 
-K, ZERO, ROWS, BOUNDS, ARROWS, MATRICES, WHOLE = range(7)
-"""Places of `shape`: variables, equations, inequalities, of which bounds at their end, second-order
-cones, matrices, and the length of the multipliers."""
 TOLERANCE, CUTOFF, LOOSE, SCALE_Q, SCALE_B, FAR = range(6)
 """Places of `settings`."""
 WORD, ITERATIONS, BEST_ERROR, DUAL_VALUE, PULLED = range(5)
@@ -62,155 +71,139 @@ SURPLUS = 1e-9
 """By how much a bound must exceed the cutoff, relative to it."""
 
 
-@compiled_inside
-def multiply(A: Array, B: Array, C: Array, n: int, code: Array, size: Array, one: Array) -> None:
-    """Write A B to C, all n x n, C-contiguous."""
-    size[0] = n
-    _dgemm(
-        code.ctypes,
-        code.ctypes,
-        size.ctypes,
-        size.ctypes,
-        size.ctypes,
-        one.ctypes,
-        B.ctypes,
-        size.ctypes,
-        A.ctypes,
-        size.ctypes,
-        one[1:].ctypes,
-        C.ctypes,
-        size.ctypes,
-    )
+class Members(NamedTuple):
+    """The matrices of the variables in each block: the members of the blocks.
+
+    Attributes
+    ----------
+    first : int array of shape (blocks + 1,)
+        Where the members of each block begin.
+    var, ptr, kind : int arrays
+        The variable, the first entry and the kind of each member.
+    places : int array, val : array
+        Row and column (row >= column), and the value of each entry.
+    vectors : array of shape (members, 1 + largest order)
+        alpha and a of each member of rank one.
+    """
+
+    first: Array
+    var: Array
+    ptr: Array
+    kind: Array
+    places: Array
+    val: Array
+    vectors: Array
 
 
-@compiled_inside
-def against(
-    A: Array, B: Array, C: Array, m: int, n: int, code: Array, size: Array, one: Array
-) -> None:
-    """Write A B' to C, A and B m x n, C m x m, C-contiguous."""
-    size[0], size[1] = m, n
-    _dgemm(
-        code[2:].ctypes,
-        code.ctypes,
-        size.ctypes,
-        size.ctypes,
-        size[1:].ctypes,
-        one.ctypes,
-        B.ctypes,
-        size[1:].ctypes,
-        A.ctypes,
-        size[1:].ctypes,
-        one[1:].ctypes,
-        C.ctypes,
-        size.ctypes,
-    )
+class Sides(NamedTuple):
+    """The constants B of all blocks, as squares, and the bounds of the variables."""
+
+    B: Array
+    low: Array
+    high: Array
 
 
-@compiled_inside
-def rows_times(
-    A: Array, B: Array, C: Array, m: int, n: int, code: Array, size: Array, one: Array
-) -> None:
-    """Write A B to C, A m x n, B n x n, C-contiguous."""
-    size[0], size[1] = m, n
-    _dgemm(
-        code.ctypes,
-        code.ctypes,
-        size[1:].ctypes,
-        size.ctypes,
-        size[1:].ctypes,
-        one.ctypes,
-        B.ctypes,
-        size[1:].ctypes,
-        A.ctypes,
-        size[1:].ctypes,
-        one[1:].ctypes,
-        C.ctypes,
-        size[1:].ctypes,
-    )
+class Iterate(NamedTuple):
+    """x, nu, s, z, and S and Z of all blocks; or a step of them."""
+
+    x: Array
+    nu: Array
+    s: Array
+    z: Array
+    S: Array
+    Z: Array
 
 
-@compiled_inside
-def factorise(M: Array, n: int, code: Array, size: Array) -> int:
-    """Overwrite M by its Cholesky factor, in the triangle that is lower to Fortran."""
-    size[0], size[2] = n, 0
-    _dpotrf(code[1:].ctypes, size.ctypes, M.ctypes, size.ctypes, size[2:].ctypes)
-    info: int = size[2]
-    return info
+class Residual(NamedTuple):
+    """-(q + E'nu + G'z + <A, Z>), e - E x, h - G x - s, and B - A(x) - S of all blocks."""
+
+    d: Array
+    e: Array
+    s: Array
+    S: Array
 
 
-@compiled_inside
-def substitute(F: Array, right: Array, n: int, columns: int, code: Array, size: Array) -> None:
-    """Solve with the factor of :func:`factorise`, for columns of Fortran."""
-    size[0], size[1], size[2] = n, columns, 0
-    _dpotrs(
-        code[1:].ctypes,
-        size.ctypes,
-        size[1:].ctypes,
-        F.ctypes,
-        size.ctypes,
-        right.ctypes,
-        size.ctypes,
-        size[2:].ctypes,
-    )
+class Factors(NamedTuple):
+    """Of all blocks S^-1, and G with G G' the inverse of S or of Z; H and its Cholesky factor.
+
+    With equations also the rows of Y = H^-1 E', and the factor of E H^-1 E'.
+    """
+
+    inverse: Array
+    GS: Array
+    GZ: Array
+    H: Array
+    F: Array
+    Y: Array
+    EHE: Array
 
 
-@compiled_inside
-def transposed_times(
-    A: Array, B: Array, C: Array, n: int, code: Array, size: Array, one: Array
-) -> None:
-    """Write A'B to C, all n x n, C-contiguous."""
-    size[0] = n
-    _dgemm(
-        code.ctypes,
-        code[2:].ctypes,
-        size.ctypes,
-        size.ctypes,
-        size.ctypes,
-        one.ctypes,
-        B.ctypes,
-        size.ctypes,
-        A.ctypes,
-        size.ctypes,
-        one[1:].ctypes,
-        C.ctypes,
-        size.ctypes,
-    )
+class Room(NamedTuple):
+    """Room for the vectors and matrices of one step.
+
+    Attributes
+    ----------
+    own, pulled : arrays of shape (k,)
+        Multipliers of the bounds of each variable, and the pull of all others.
+    right, rest : arrays of shape (k,)
+        Right-hand side of H dx, and what is left of it.
+    short : array
+        What is missing of the equations.
+    target : array of shape (rows,), M : array
+        The parts of dz and dZ that do not depend on dx.
+    row_products : array of shape (rows,), products : array
+        ds dz and dZ dS of the predictor.
+    W, V, T : arrays
+        Three matrices of the largest order.
+    tridiagonal : array
+        See :func:`largest_step`.
+    ones : int array of shape (k,)
+        Members of rank one.
+    stacks, pairs : arrays of shapes (3, k times the largest order) and (2, k^2)
+        Their vectors, these times Z and times S^-1, and both forms of each pair.
+    """
+
+    own: Array
+    pulled: Array
+    right: Array
+    rest: Array
+    short: Array
+    target: Array
+    M: Array
+    row_products: Array
+    products: Array
+    W: Array
+    V: Array
+    T: Array
+    tridiagonal: Array
+    ones: Array
+    stacks: Array
+    pairs: Array
 
 
-@compiled_inside
-def inverse_factor(M: Array, G: Array, n: int, code: Array, size: Array) -> int:
-    """Write the upper triangular G with M^-1 = G G' to G; not 0 where M is not definite."""
-    for i in range(n * n):
-        G[i] = M[i]
-    size[0], size[1], size[2] = n, n, 0
-    _dpotrf(code[1:].ctypes, size.ctypes, G.ctypes, size.ctypes, size[2:].ctypes)
-    if size[2] == 0:
-        _dtrtri(
-            code[1:].ctypes,
-            code.ctypes,
-            size.ctypes,
-            G.ctypes,
-            size[1:].ctypes,
-            size[2:].ctypes,
-        )
-    for r in range(n):
-        for c in range(r):
-            G[r * n + c] = 0.0
-    info: int = size[2]
-    return info
+class Measured(NamedTuple):
+    """How far an iterate is.
+
+    Attributes
+    ----------
+    product : float
+        Complementarity, <s, z> + <S, Z>.
+    primal : float
+        The largest primal residual.
+    constant, terms : float
+        The constant of the dual function, bounds of variables left out, and the sum of the sizes of
+        its terms.
+    """
+
+    product: float
+    primal: float
+    constant: float
+    terms: float
 
 
 @compiled_inside
 def largest_step(
-    G: Array,
-    step: Array,
-    W: Array,
-    V: Array,
-    more: Array,
-    n: int,
-    code: Array,
-    size: Array,
-    one: Array,
+    G: Array, step: Array, W: Array, V: Array, more: Array, n: int, blas: Blas
 ) -> float:
     """Return the largest t up to 1 / SHORTEST with M + t step positive semidefinite.
 
@@ -221,28 +214,16 @@ def largest_step(
     if n == 1:
         moved = G[0] * G[0] * step[0]
         return 1.0 / _SHORTEST if moved >= -_SHORTEST else -1.0 / moved
-    multiply(step, G, V, n, code, size, one)
-    transposed_times(G, V, W, n, code, size, one)
-    size[0], size[1], size[2] = n, more.shape[0] - 3 * n, 0
-    _dsytrd(
-        code[1:].ctypes,
-        size.ctypes,
-        W.ctypes,
-        size.ctypes,
-        more.ctypes,
-        more[n:].ctypes,
-        more[2 * n :].ctypes,
-        more[3 * n :].ctypes,
-        size[1:].ctypes,
-        size[2:].ctypes,
-    )
+    multiply(step, G, V, n, n, blas)
+    transposed_times(G, V, W, n, blas)
+    failed = tridiagonalise(W, n, more, blas)
     # Gershgorin's discs, and the square of what is beside the diagonal.
     low, beside = np.inf, 0.0
     for i in range(n):
         after = abs(more[n + i]) if i < n - 1 else 0.0
         low = min(low, more[i] - beside - after)
         beside = after
-    if size[2] != 0 or low != low or not abs(low) < np.inf:
+    if failed != 0 or low != low or not abs(low) < np.inf:
         return -1.0
     high = -_SHORTEST
     if low >= high or exceeds(more, n, high):
@@ -271,20 +252,10 @@ def exceeds(more: Array, n: int, value: float) -> bool:
 
 
 @compiled_inside
-def pull(
-    M: Array,
-    n: int,
-    begin: int,
-    end: int,
-    var: Array,
-    ptr: Array,
-    places: Array,
-    val: Array,
-    sign: float,
-    out: Array,
-) -> None:
-    """Add sign <A_j, M> to out for the members from begin to end of a block; M is symmetric."""
-    for m in range(begin, end):
+def pull(M: Array, n: int, t: int, members: Members, sign: float, out: Array) -> None:
+    """Add sign <A_j, M> to out for the members of block t; M is symmetric."""
+    var, ptr, places, val = members.var, members.ptr, members.places, members.val
+    for m in range(members.first[t], members.first[t + 1]):
         total = 0.0
         for e in range(ptr[m], ptr[m + 1]):
             r, c = places[2 * e], places[2 * e + 1]
@@ -294,21 +265,12 @@ def pull(
 
 
 @compiled_inside
-def push(
-    x: Array,
-    n: int,
-    begin: int,
-    end: int,
-    var: Array,
-    ptr: Array,
-    places: Array,
-    val: Array,
-    out: Array,
-) -> None:
-    """Write sum_j x_j A_j to out."""
+def push(x: Array, n: int, t: int, members: Members, out: Array) -> None:
+    """Write sum_j x_j A_j of block t to out."""
+    var, ptr, places, val = members.var, members.ptr, members.places, members.val
     for i in range(n * n):
         out[i] = 0.0
-    for m in range(begin, end):
+    for m in range(members.first[t], members.first[t + 1]):
         own = x[var[m]]
         for e in range(ptr[m], ptr[m + 1]):
             out[places[2 * e] * n + places[2 * e + 1]] += own * val[e]
@@ -325,59 +287,29 @@ def average(M: Array, n: int) -> None:
             M[r * n + c] = M[c * n + r] = 0.5 * (M[r * n + c] + M[c * n + r])
 
 
-@compiled
-def read_members(
-    shape: Array,
-    sizes: Array,
-    col_ptr: Array,
-    col_row: Array,
-    col_val: Array,
-    first: Array,
-    var: Array,
-    ptr: Array,
-    kind: Array,
-    places: Array,
-    val: Array,
-    vectors: Array,
-) -> int:
-    """Sort the constraints' entries by block and variable, and tell of which kind each matrix is.
-
-    Parameters
-    ----------
-    shape, sizes, col_ptr, col_row, col_val
-        As in :func:`interior_point`.
-    first : int array of shape (blocks + 1,)
-        Receives where the members of each block begin.
-    var, ptr, kind : int arrays
-        Receive the variable, the first entry and the kind of each member.
-    places : int array, val : array
-        Receive row and column (row >= column), and the value of each entry.
-    vectors : array
-        Receives alpha and a of each member of rank one, at the place of its number times
-        (1 + the largest order).
-
-    Returns
-    -------
-    int
-        Number of members.
-    """
-    k, arrows, blocks = shape[0], shape[4], shape[4] + shape[5]
-    widest = 1
+@compiled_inside_with_room
+def read_members(program: FlatProgram) -> Members:
+    """Sort the constraints' entries by block and variable, and say of which kind each matrix is."""
+    k, arrows, sizes = program.shape[K], program.shape[ARROWS], program.sizes
+    col_ptr, col_row, col_val = program.col_ptr, program.col_row, program.col_val
+    blocks, most, widest = sizes.shape[0], col_val.shape[0], 1
     for t in range(blocks):
         widest = max(widest, sizes[t])
-    at = np.empty(k, np.int64)
-    for j in range(k):
-        at[j] = col_ptr[j]
-    members, entries, begin = 0, 0, 0
-    first[0] = 0
-    ptr[0] = 0
+        most += k * sizes[t] if t < arrows else 0
+    numbers = np.empty((3, k * blocks + 2), np.int64)
+    var, ptr, kind = numbers[0], numbers[1], numbers[2]
+    places, val = np.empty(2 * most, np.int64), np.empty(most)
+    first, vectors = np.empty(blocks + 1, np.int64), np.empty((k * blocks + 1, 1 + widest))
+    members = Members(first, var, ptr, kind, places, val, vectors)
+    # The next entry of each variable.
+    at = col_ptr[:k].copy()
+    count, entries, begin = 0, 0, 0
+    first[0] = ptr[0] = 0
     for t in range(blocks):
         n = sizes[t]
         arrow = t < arrows
         end = begin + (n if arrow else n * (n + 1) // 2)
         for j in range(k):
-            if at[j] == col_ptr[j + 1] or col_row[at[j]] >= end:
-                continue
             start = entries
             # The column of a packed place, which only grows.
             c, head = 0, begin
@@ -387,13 +319,10 @@ def read_members(
                 if value == 0.0:
                     continue
                 if arrow:
-                    if row == begin:
-                        for i in range(n):
-                            places[2 * entries], places[2 * entries + 1] = i, i
-                            val[entries] = value
-                            entries += 1
-                    else:
-                        places[2 * entries], places[2 * entries + 1] = row - begin, 0
+                    # The head of a cone is the whole diagonal.
+                    for i in range(n if row == begin else 1):
+                        places[2 * entries] = i if row == begin else row - begin
+                        places[2 * entries + 1] = i
                         val[entries] = value
                         entries += 1
                     continue
@@ -404,107 +333,100 @@ def read_members(
                 places[2 * entries], places[2 * entries + 1] = r, c
                 val[entries] = value if r == c else value * _HALF_ROOT
                 entries += 1
-            count = entries - start
-            if count == 0:
-                continue
-            var[members] = j
-            ptr[members + 1] = entries
-            kind[members] = SPARSE
-            if count > 1 and count * _FEW > n:
-                kind[members] = GENERAL
-                # The largest diagonal entry's column over its root, if there is rank one.
-                pivot, top = -1, 0.0
-                for e in range(start, entries):
-                    if places[2 * e] == places[2 * e + 1] and abs(val[e]) > top:
-                        pivot, top = places[2 * e], abs(val[e])
-                if pivot >= 0:
-                    here = members * (1 + widest)
-                    alpha = 1.0
-                    for i in range(n):
-                        vectors[here + 1 + i] = 0.0
-                    root = sqrt(top)
-                    filled = 0
-                    for e in range(start, entries):
-                        r, c2 = places[2 * e], places[2 * e + 1]
-                        if r == pivot or c2 == pivot:
-                            vectors[here + 1 + r + c2 - pivot] = val[e] / root
-                            filled += 1
-                            if r == c2:
-                                alpha = 1.0 if val[e] > 0.0 else -1.0
-                    if alpha < 0.0:
-                        for i in range(n):
-                            vectors[here + 1 + i] *= -1.0
-                    fits = count == filled * (filled + 1) // 2
-                    for e in range(start, entries):
-                        product = vectors[here + 1 + places[2 * e]]
-                        product *= alpha * vectors[here + 1 + places[2 * e + 1]]
-                        fits = fits and abs(val[e] - product) <= 1e-13 * top
-                    if fits:
-                        kind[members] = RANK_ONE
-                        vectors[here] = alpha
-            members += 1
-        first[t + 1] = members
+            if entries > start:
+                var[count] = j
+                ptr[count + 1] = entries
+                classify(members, count, n)
+                count += 1
+        first[t + 1] = count
         begin = end
     return members
 
 
-@compiled
-def schur(
+@compiled_into
+def classify(members: Members, m: int, n: int) -> None:
+    """Write of which kind member m is, of order n; of rank one, also alpha and a."""
+    kind, places, val, vectors = members.kind, members.places, members.val, members.vectors
+    start, end = members.ptr[m], members.ptr[m + 1]
+    count = end - start
+    kind[m] = SPARSE
+    if count == 1 or count * _FEW <= n:
+        return
+    kind[m] = GENERAL
+    # The largest diagonal entry's column over its root, if there is rank one.
+    pivot, top = -1, 0.0
+    for e in range(start, end):
+        if places[2 * e] == places[2 * e + 1] and abs(val[e]) > top:
+            pivot, top = places[2 * e], abs(val[e])
+    if pivot < 0:
+        return
+    alpha, root, a = 1.0, sqrt(top), vectors[m, 1:]
+    for i in range(n):
+        a[i] = 0.0
+    filled = 0
+    for e in range(start, end):
+        r, c = places[2 * e], places[2 * e + 1]
+        if r == pivot or c == pivot:
+            a[r + c - pivot] = val[e] / root
+            filled += 1
+            if r == c:
+                alpha = 1.0 if val[e] > 0.0 else -1.0
+    if alpha < 0.0:
+        for i in range(n):
+            a[i] *= -1.0
+    if count != filled * (filled + 1) // 2:
+        return
+    for e in range(start, end):
+        product = alpha * a[places[2 * e]] * a[places[2 * e + 1]]
+        if not abs(val[e] - product) <= 1e-13 * top:
+            return
+    kind[m] = RANK_ONE
+    vectors[m, 0] = alpha
+
+
+@compiled_once
+def add_schur(
     Z: Array,
     inverse: Array,
     n: int,
-    begin: int,
-    end: int,
-    var: Array,
-    ptr: Array,
-    kind: Array,
-    places: Array,
-    val: Array,
-    vectors: Array,
-    width: int,
+    t: int,
+    members: Members,
     k: int,
     H: Array,
+    room: Room,
+    blas: Blas,
 ) -> None:
-    """Add <A_i, Z A_j S^-1> of one block to H, for i >= j.
+    """Add <A_i, Z A_j S^-1> of block t to H, for i >= j.
 
     Parameters
     ----------
     Z, inverse : arrays of shape (n^2,)
         The multiplier and the inverse of S.
-    begin, end : int
-        The members.
-    width : int
-        Of the entries of `vectors`.
     H : array of shape (k^2,)
     """
+    var, ptr, kind = members.var, members.ptr, members.kind
+    places, val, vectors = members.places, members.val, members.vectors
+    ones, A, W, T = room.ones, room.V, room.W, room.T
+    stacked, with_Z, with_inverse = room.stacks[0], room.stacks[1], room.stacks[2]
+    first, second = room.pairs[0], room.pairs[1]
+    begin, end = members.first[t], members.first[t + 1]
     count = 0
     for m in range(begin, end):
-        count += 1 if kind[m] == RANK_ONE else 0
-    code, size, one = np.empty(3, np.uint8), np.empty(4, np.int32), np.empty(2)
-    code[0], code[1], code[2] = 78, 76, 84
-    one[0], one[1] = 1.0, 0.0
-    ones = np.empty(max(count, 1), np.int64)
-    stacked = np.empty(max(count, 1) * n)
-    with_Z, with_inverse = np.empty(max(count, 1) * n), np.empty(max(count, 1) * n)
-    p = 0
-    for m in range(begin, end):
         if kind[m] == RANK_ONE:
-            ones[p] = m
+            ones[count] = m
             for i in range(n):
-                stacked[p * n + i] = vectors[m * width + 1 + i]
-            p += 1
+                stacked[count * n + i] = vectors[m, 1 + i]
+            count += 1
     if count:
-        first, second = np.empty(count * count), np.empty(count * count)
-        rows_times(stacked, Z, with_Z, count, n, code, size, one)
-        rows_times(stacked, inverse, with_inverse, count, n, code, size, one)
-        against(stacked, with_Z, first, count, n, code, size, one)
-        against(stacked, with_inverse, second, count, n, code, size, one)
+        multiply(stacked, Z, with_Z, count, n, blas)
+        multiply(stacked, inverse, with_inverse, count, n, blas)
+        against(stacked, with_Z, first, count, n, blas)
+        against(stacked, with_inverse, second, count, n, blas)
         for a in range(count):
-            i, alpha = var[ones[a]], vectors[ones[a] * width]
+            i, alpha = var[ones[a]], vectors[ones[a], 0]
             for c in range(a + 1):
-                j, beta = var[ones[c]], vectors[ones[c] * width]
+                j, beta = var[ones[c]], vectors[ones[c], 0]
                 H[i * k + j] += alpha * beta * first[a * count + c] * second[a * count + c]
-    A, W, T = np.empty(n * n), np.empty(n * n), np.empty(n * n)
     for m in range(begin, end):
         j = var[m]
         if kind[m] == GENERAL:
@@ -513,8 +435,8 @@ def schur(
             for e in range(ptr[m], ptr[m + 1]):
                 r, c = places[2 * e], places[2 * e + 1]
                 A[r * n + c] = A[c * n + r] = val[e]
-            multiply(Z, A, W, n, code, size, one)
-            multiply(W, inverse, T, n, code, size, one)
+            multiply(Z, A, W, n, n, blas)
+            multiply(W, inverse, T, n, n, blas)
             for other in range(begin, end):
                 # Pairs of two such matrices once.
                 if kind[other] == GENERAL and other < m:
@@ -530,7 +452,7 @@ def schur(
                 H[max(i, j) * k + min(i, j)] += total
         elif kind[m] == SPARSE:
             for p in range(count):
-                i, alpha = var[ones[p]], vectors[ones[p] * width]
+                i, alpha = var[ones[p]], vectors[ones[p], 0]
                 total = 0.0
                 for e in range(ptr[m], ptr[m + 1]):
                     r, c = p * n + places[2 * e], p * n + places[2 * e + 1]
@@ -541,40 +463,41 @@ def schur(
                             with_Z[r] * with_inverse[c] + with_Z[c] * with_inverse[r]
                         )
                 H[max(i, j) * k + min(i, j)] += alpha * total
-            for other in range(begin, m + 1):
-                if kind[other] != SPARSE:
-                    continue
-                total = 0.0
-                for e in range(ptr[m], ptr[m + 1]):
-                    r, c = places[2 * e], places[2 * e + 1]
-                    part = 0.0
-                    for f in range(ptr[other], ptr[other + 1]):
-                        a, d = places[2 * f], places[2 * f + 1]
-                        piece = Z[c * n + a] * inverse[d * n + r]
-                        if r != c:
-                            piece += Z[r * n + a] * inverse[d * n + c]
-                        if a != d:
-                            piece += Z[c * n + d] * inverse[a * n + r]
-                            if r != c:
-                                piece += Z[r * n + d] * inverse[a * n + c]
-                        part += val[f] * piece
-                    total += val[e] * part
-                i = var[other]
-                H[max(i, j) * k + min(i, j)] += total
+            add_few_entries(Z, inverse, n, m, begin, members, k, H)
+
+
+@compiled_once
+def add_few_entries(
+    Z: Array, inverse: Array, n: int, m: int, begin: int, members: Members, k: int, H: Array
+) -> None:
+    """Add the entries of member m and those before it to H, where both have few: pair by pair."""
+    var, ptr, kind = members.var, members.ptr, members.kind
+    places, val, j = members.places, members.val, members.var[m]
+    for other in range(begin, m + 1):
+        if kind[other] != SPARSE:
+            continue
+        total = 0.0
+        for e in range(ptr[m], ptr[m + 1]):
+            r, c = places[2 * e], places[2 * e + 1]
+            part = 0.0
+            for f in range(ptr[other], ptr[other + 1]):
+                a, d = places[2 * f], places[2 * f + 1]
+                piece = Z[c * n + a] * inverse[d * n + r]
+                if r != c:
+                    piece += Z[r * n + a] * inverse[d * n + c]
+                if a != d:
+                    piece += Z[c * n + d] * inverse[a * n + r]
+                    if r != c:
+                        piece += Z[r * n + d] * inverse[a * n + c]
+                part += val[f] * piece
+            total += val[e] * part
+        i = var[other]
+        H[max(i, j) * k + min(i, j)] += total
 
 
 @compiled
 def interior_point(
-    shape: Array,
-    sizes: Array,
-    row_ptr: Array,
-    row_col: Array,
-    row_val: Array,
-    col_ptr: Array,
-    col_row: Array,
-    col_val: Array,
-    b: Array,
-    q: Array,
+    program: FlatProgram,
     settings: Array,
     state: Array,
     best: Array,
@@ -585,16 +508,7 @@ def interior_point(
 
     Parameters
     ----------
-    shape : int array
-        See :data:`K`.
-    sizes : int array of shape (blocks,)
-        Orders of the second-order cones and of the matrices.
-    row_ptr, row_col, row_val : arrays
-        The linear rows: equations, inequalities, bounds; compressed rows.
-    col_ptr, col_row, col_val : arrays
-        The rows of cones and matrices, scaled as in a NodeProgram; compressed columns.
-    b : array of shape (WHOLE,)
-    q : array of shape (k,)
+    program : FlatProgram
     settings : array
         See :data:`TOLERANCE`. LOOSE: a relative gap at which a node that will not reach the cutoff
         is left; 0 for none.
@@ -606,59 +520,86 @@ def interior_point(
         See :data:`WORD`.
     steps : int
     """
-    k, zero, rows, bounds = shape[0], shape[1], shape[2], shape[3]
-    arrows, blocks = shape[4], shape[4] + shape[5]
-    linear = zero + rows
-    area, widest, degree, heads = 0, 1, rows, 0
-    for t in range(blocks):
-        area += sizes[t] * sizes[t]
-        widest = max(widest, sizes[t])
-        degree += sizes[t]
-        heads += sizes[t] if t < arrows else 0
-    at_s, at_z = k + zero, k + zero + rows
-    at_S, at_Z = k + zero + 2 * rows, k + zero + 2 * rows + area
-    entries = col_val.shape[0] + heads * k
-    first = np.empty(blocks + 1, np.int64)
-    var, kind = np.empty(k * blocks + 1, np.int64), np.empty(k * blocks + 1, np.int64)
-    ptr, places = np.empty(k * blocks + 2, np.int64), np.empty(2 * entries, np.int64)
-    val, vectors = np.empty(entries), np.empty((k * blocks + 1) * (1 + widest))
-    read_members(
-        shape, sizes, col_ptr, col_row, col_val, first, var, ptr, kind, places, val, vectors
+    degree = program.shape[ROWS]
+    for t in range(program.sizes.shape[0]):
+        degree += program.sizes[t]
+    iterate, step = split(state, program), split(np.empty_like(state), program)
+    members, sides, blas = read_members(program), read_sides(program), blas_room()
+    residual, factors, room = room_of(program)
+    word = _RUNNING
+    for _ in range(steps):
+        measured = measure(program, sides, members, iterate, residual, room)
+        word = judge(program, sides, iterate, residual, room, measured, settings, best, report)
+        if word != _RUNNING:
+            break
+        word = _TROUBLE
+        if not schur_complement(program, members, iterate, factors, room, blas):
+            break
+        mu = measured.product / max(degree, 1)
+        forget_predictor(room)
+        aim, primal_step, dual_step = 0.0, 1.0, 1.0
+        for corrected in range(2):
+            right_side(program, members, iterate, residual, factors, room, aim, blas)
+            solve_refined(program, residual, factors, room, step, blas)
+            complete(program, members, iterate, residual, factors, room, step, blas)
+            primal_step, dual_step = lengths(program, iterate, factors, room, step, blas)
+            if min(primal_step, dual_step) < 0.0:
+                break
+            if not corrected:
+                after = keep_predictor(program, iterate, step, room, primal_step, dual_step, blas)
+                shorter = min(primal_step, dual_step)
+                ratio = max(after, 0.0) / max(degree, 1) / mu
+                aim = mu * min(1.0, max(ratio ** max(1.0, 3.0 * shorter * shorter), 1e-6))
+        if min(primal_step, dual_step) < 0.0:
+            break
+        share = 0.9 + 0.09 * min(primal_step, dual_step)
+        primal_step, dual_step = min(1.0, share * primal_step), min(1.0, share * dual_step)
+        move(iterate, step, primal_step, dual_step)
+        report[ITERATIONS] += 1.0
+        word = _RUNNING
+        if not max(primal_step, dual_step) > 1e-7:
+            word = _SLOW
+            break
+    report[WORD] = word
+
+
+@compiled_into
+def split(state: Array, program: FlatProgram) -> Iterate:
+    """Return the parts of a state."""
+    at_nu, at_s = program.shape[K], program.shape[K] + program.shape[ZERO]
+    at_z = at_s + program.shape[ROWS]
+    at_S = at_z + program.shape[ROWS]
+    at_Z = (at_S + state.shape[0]) // 2
+    return Iterate(
+        state[:at_nu],
+        state[at_nu:at_s],
+        state[at_s:at_z],
+        state[at_z:at_S],
+        state[at_S:at_Z],
+        state[at_Z:],
     )
-    code, size, one = np.empty(3, np.uint8), np.empty(4, np.int32), np.empty(2)
-    code[0], code[1], code[2] = 78, 76, 84
-    one[0], one[1] = 1.0, 0.0
-    low, high = np.full(k, -np.inf), np.full(k, np.inf)
-    for i in range(linear - bounds, linear):
+
+
+@compiled_inside_with_room
+def read_sides(program: FlatProgram) -> Sides:
+    """Return the constants of the blocks, and the bounds of the variables."""
+    k, sizes, b = program.shape[K], program.sizes, program.b
+    row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
+    linear, area = program.shape[ZERO] + program.shape[ROWS], 0
+    for t in range(sizes.shape[0]):
+        area += sizes[t] * sizes[t]
+    B, low, high = np.zeros(area), np.full(k, -np.inf), np.full(k, np.inf)
+    for i in range(linear - program.shape[BOUNDS], linear):
         e = row_ptr[i]
         end = b[i] / row_val[e]
         if row_val[e] < 0.0:
             low[row_col[e]] = end
         else:
             high[row_col[e]] = end
-    x, nu = state[:k], state[k : k + zero]
-    s, z = state[at_s:at_z], state[at_z:at_S]
-    rd, re, rs = np.empty(k), np.empty(zero), np.empty(rows)
-    right, dx, rest = np.empty(k), np.empty(k), np.empty(k)
-    dnu, ds, dz = np.empty(zero), np.empty(rows), np.empty(rows)
-    ds1, dz1 = np.empty(rows), np.empty(rows)
-    target = np.empty(rows)
-    B, R, inverse = np.empty(area), np.empty(area), np.empty(area)
-    GS, GZ = np.empty(area), np.empty(area)
-    dS, dZ, M = np.empty(area), np.empty(area), np.empty(area)
-    dS1, dZ1 = np.empty(area), np.empty(area)
-    W, V = np.empty(widest * widest), np.empty(widest * widest)
-    more = np.empty(36 * widest)
-    H, F = np.empty(k * k), np.empty(k * k)
-    Y, K2 = np.empty(zero * k), np.empty(zero * zero)
-    pulled, own, short = np.empty(k), np.empty(k), np.empty(max(zero, 1))
-    # The constants of the blocks.
     at, row = 0, linear
-    for t in range(blocks):
+    for t in range(sizes.shape[0]):
         n = sizes[t]
-        for i in range(n * n):
-            B[at + i] = 0.0
-        if t < arrows:
+        if t < program.shape[ARROWS]:
             for i in range(n):
                 B[at + i * n + i] = b[row]
             for i in range(1, n):
@@ -671,337 +612,491 @@ def interior_point(
                     B[at + r * n + c] = B[at + c * n + r] = v
                     row += 1
         at += n * n
-    tolerance, cutoff, loose = settings[0], settings[1], settings[2]
-    scale_q, scale_b, far = settings[3], settings[4], settings[5]
-    best_error = report[2]
-    word = _RUNNING
-    for _ in range(steps):
-        # ---- Residuals, and what the multipliers prove
-        constant, terms = 0.0, 0.0
-        for j in range(k):
-            own[j] = 0.0
-            pulled[j] = 0.0
-        for i in range(linear):
-            multiplier = nu[i] if i < zero else z[i - zero]
-            value = 0.0
+    return Sides(B, low, high)
+
+
+@compiled_inside_with_room
+def room_of(program: FlatProgram) -> tuple[Residual, Factors, Room]:
+    """Return room for the residuals, the factors and a step, so that the loops make no arrays."""
+    k, zero, rows, area, widest = program.shape[K], program.shape[ZERO], program.shape[ROWS], 0, 1
+    for t in range(program.sizes.shape[0]):
+        n = program.sizes[t]
+        area, widest = area + n * n, max(widest, n)
+    of_k, of_zero, of_rows = np.empty((5, k)), np.empty((2, zero)), np.empty((3, rows))
+    areas, squares, schur = (
+        np.empty((6, area)),
+        np.empty((3, widest * widest)),
+        np.empty((2, k * k)),
+    )
+    residual = Residual(of_k[0], of_zero[0], of_rows[0], areas[0])
+    factors = Factors(
+        areas[1],
+        areas[2],
+        areas[3],
+        schur[0],
+        schur[1],
+        np.empty(zero * k),
+        np.empty(zero * zero),
+    )
+    room = Room(
+        of_k[1],
+        of_k[2],
+        of_k[3],
+        of_k[4],
+        of_zero[1],
+        of_rows[1],
+        areas[4],
+        of_rows[2],
+        areas[5],
+        squares[0],
+        squares[1],
+        squares[2],
+        np.empty(36 * widest),
+        np.empty(k, np.int64),
+        np.empty((3, k * widest)),
+        np.empty((2, k * k)),
+    )
+    return residual, factors, room
+
+
+@compiled_once
+def measure(
+    program: FlatProgram,
+    sides: Sides,
+    members: Members,
+    iterate: Iterate,
+    residual: Residual,
+    room: Room,
+) -> Measured:
+    """Write the primal residuals and what the multipliers pull; return how far the iterate is."""
+    k, zero, sizes, b = program.shape[K], program.shape[ZERO], program.sizes, program.b
+    row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
+    linear = zero + program.shape[ROWS]
+    bounds = linear - program.shape[BOUNDS]
+    x, nu, s, z = iterate.x, iterate.nu, iterate.s, iterate.z
+    own, pulled = room.own, room.pulled
+    product, primal, constant, terms = 0.0, 0.0, 0.0, 0.0
+    for j in range(k):
+        own[j] = 0.0
+        pulled[j] = 0.0
+    for i in range(linear):
+        value = 0.0
+        for e in range(row_ptr[i], row_ptr[i + 1]):
+            value += row_val[e] * x[row_col[e]]
+        missing = b[i] - value
+        if i < zero:
+            multiplier = nu[i]
+            residual.e[i] = missing
+        else:
+            multiplier = z[i - zero]
+            missing -= s[i - zero]
+            residual.s[i - zero] = missing
+            product += s[i - zero] * multiplier
+        primal = max(primal, abs(missing))
+        if i >= bounds:
+            own[row_col[row_ptr[i]]] += row_val[row_ptr[i]] * multiplier
+        else:
             for e in range(row_ptr[i], row_ptr[i + 1]):
-                value += row_val[e] * x[row_col[e]]
-            if i < zero:
-                re[i] = b[i] - value
-            else:
-                rs[i - zero] = b[i] - value - s[i - zero]
-            if i >= linear - bounds:
-                for e in range(row_ptr[i], row_ptr[i + 1]):
-                    own[row_col[e]] += row_val[e] * multiplier
-            else:
-                for e in range(row_ptr[i], row_ptr[i + 1]):
-                    pulled[row_col[e]] += row_val[e] * multiplier
-                constant -= b[i] * multiplier
-                terms += abs(b[i] * multiplier)
-        product, at = 0.0, 0
-        for i in range(rows):
-            product += s[i] * z[i]
-        primal, dual_error = 0.0, 0.0
-        for t in range(blocks):
-            n = sizes[t]
-            S, Zt = state[at_S + at : at_S + at + n * n], state[at_Z + at : at_Z + at + n * n]
-            Rt = R[at : at + n * n]
-            push(x, n, first[t], first[t + 1], var, ptr, places, val, Rt)
-            inner = 0.0
-            for i in range(n * n):
-                Rt[i] = B[at + i] - Rt[i] - S[i]
-                primal = max(primal, abs(Rt[i]))
-                product += S[i] * Zt[i]
-                inner += B[at + i] * Zt[i]
-            constant -= inner
-            terms += abs(inner)
-            pull(Zt, n, first[t], first[t + 1], var, ptr, places, val, 1.0, pulled)
-            at += n * n
-        for i in range(zero):
-            primal = max(primal, abs(re[i]))
-        for i in range(rows):
-            primal = max(primal, abs(rs[i]))
-        value, charged, ray, size_of_pull = 0.0, 0.0, 0.0, 0.0
-        ray_terms = terms
+                pulled[row_col[e]] += row_val[e] * multiplier
+            constant -= b[i] * multiplier
+            terms += abs(b[i] * multiplier)
+    at = 0
+    for t in range(sizes.shape[0]):
+        n = sizes[t]
+        B, R = sides.B[at : at + n * n], residual.S[at : at + n * n]
+        S, Z = iterate.S[at : at + n * n], iterate.Z[at : at + n * n]
+        push(x, n, t, members, R)
+        inner = 0.0
+        for i in range(n * n):
+            R[i] = B[i] - R[i] - S[i]
+            primal = max(primal, abs(R[i]))
+            product += S[i] * Z[i]
+            inner += B[i] * Z[i]
+        constant -= inner
+        terms += abs(inner)
+        pull(Z, n, t, members, 1.0, pulled)
+        at += n * n
+    return Measured(product, primal, constant, terms)
+
+
+@compiled_once
+def judge(
+    program: FlatProgram,
+    sides: Sides,
+    iterate: Iterate,
+    residual: Residual,
+    room: Room,
+    measured: Measured,
+    settings: Array,
+    best: Array,
+    report: Array,
+) -> int:
+    """Write the dual residual; keep the iterate where it is the best; return what it ends, if so.
+
+    The multipliers y prove c + sum_j min over the bounds of (q_j + r_j) x_j, where c is the
+    constant of the dual function and r their pull without the bounds' own; without q it is a
+    disproof where it is positive (Neumaier and Shcherbina 2004).
+    """
+    k, q = program.shape[K], program.q
+    linear = program.shape[ZERO] + program.shape[ROWS]
+    x, z, rd = iterate.x, iterate.z, residual.d
+    scale_q, scale_b = settings[SCALE_Q], settings[SCALE_B]
+    cutoff, loose = settings[CUTOFF], settings[LOOSE]
+    value, proven, disproof = 0.0, measured.constant, measured.constant
+    dual_error, pull_size, terms, largest = 0.0, 0.0, measured.terms, 0.0
+    for j in range(k):
+        value += q[j] * x[j]
+        largest = max(largest, abs(x[j]))
+        r = room.pulled[j]
+        rd[j] = -(q[j] + r + room.own[j])
+        dual_error = max(dual_error, abs(rd[j]))
+        pull_size = max(pull_size, abs(r + room.own[j]))
+        end = sides.low[j] if r > 0.0 else sides.high[j]
+        if abs(end) < 1e300:
+            disproof += r * end
+            terms += abs(r * end)
+        elif r != 0.0:
+            disproof = -np.inf
+        r += q[j]
+        end = sides.low[j] if r > 0.0 else sides.high[j]
+        if abs(end) < 1e300:
+            proven += r * end
+        elif abs(r) > 1e-9 * scale_q:
+            proven = -np.inf
+    dual_value = measured.constant
+    for i in range(linear - program.shape[BOUNDS], linear):
+        dual_value -= program.b[i] * z[i - program.shape[ZERO]]
+    report[DUAL_VALUE], report[PULLED] = dual_value, pull_size
+    primal, dual_error = measured.primal / scale_b, dual_error / scale_q
+    gap = abs(value - dual_value) / (1.0 + abs(value) + abs(dual_value))
+    error = max(max(gap, measured.product / (1.0 + abs(value))), max(dual_error, primal))
+    if error != error:
+        return _TROUBLE
+    word = _RUNNING
+    if proven > cutoff + SURPLUS * abs(cutoff):
+        word = _CUTOFF
+    elif disproof > FARKAS * terms and terms < 1e300 and disproof > 1e-6 * scale_q:
+        word = _INFEASIBLE
+    elif dual_value > 0.0 and pull_size <= 1e-10 * dual_value:
+        word = _INFEASIBLE
+    elif error <= settings[TOLERANCE]:
+        word = _OPTIMAL
+    elif (
+        loose > 0.0
+        and primal <= 1e-7
+        and value < cutoff
+        and value - proven <= loose * min(1.0 + abs(value), cutoff - value)
+    ):
+        word = _BRANCH
+    if error < report[BEST_ERROR] or word != _RUNNING:
+        report[BEST_ERROR] = min(error, report[BEST_ERROR])
+        keep_best(program, iterate, best)
+    elif error > 1e6 * report[BEST_ERROR]:
+        word = _DIVERGED
+    if word == _RUNNING and largest > settings[FAR] * 1e-4 * scale_b and value < -1e-9 * largest:
+        word = _UNBOUNDED
         for j in range(k):
-            value += q[j] * x[j]
-            r = pulled[j]
-            rd[j] = -(q[j] + r + own[j])
-            dual_error = max(dual_error, abs(rd[j]))
-            size_of_pull = max(size_of_pull, abs(r + own[j]))
-            end = low[j] if r > 0.0 else high[j]
-            if abs(end) < 1e300:
-                ray += r * end
-                ray_terms += abs(r * end)
-            elif r != 0.0:
-                ray = -np.inf
-            r += q[j]
-            end = low[j] if r > 0.0 else high[j]
-            if abs(end) < 1e300:
-                charged += r * end
-            elif abs(r) > 1e-9 * scale_q:
-                charged = -np.inf
-        dual_value = constant
-        for i in range(linear - bounds, linear):
-            dual_value -= b[i] * z[i - zero]
-        primal /= scale_b
-        dual_error /= scale_q
-        mu = product / max(degree, 1)
-        gap = abs(value - dual_value) / (1.0 + abs(value) + abs(dual_value))
-        error = max(max(gap, product / (1.0 + abs(value))), max(dual_error, primal))
-        proven = constant + charged
-        disproof = constant + ray
-        report[3], report[4] = dual_value, size_of_pull
-        stop = 0
-        if error != error:
-            word = _TROUBLE
-            break
-        if proven > cutoff + SURPLUS * abs(cutoff):
-            stop = _CUTOFF
-        elif disproof > FARKAS * ray_terms and ray_terms < 1e300 and disproof > 1e-6 * scale_q:
-            stop = _INFEASIBLE
-        elif dual_value > 0.0 and size_of_pull <= 1e-10 * dual_value:
-            stop = _INFEASIBLE
-        elif error <= tolerance:
-            stop = _OPTIMAL
-        elif (
-            loose > 0.0
-            and primal <= 1e-7
-            and value < cutoff
-            and value - proven <= loose * min(1.0 + abs(value), cutoff - value)
-        ):
-            stop = _BRANCH
-        if error < best_error or stop:
-            best_error = min(error, best_error)
-            for j in range(k):
-                best[j] = x[j]
-            for i in range(linear):
-                best[k + i] = nu[i] if i < zero else z[i - zero]
-            at, row = 0, k + linear
-            for t in range(blocks):
-                n = sizes[t]
-                Zt = state[at_Z + at : at_Z + at + n * n]
-                if t < arrows:
-                    total = 0.0
-                    for i in range(n):
-                        total += Zt[i * n + i]
-                        best[row + i] = 2.0 * Zt[i]
-                    best[row] = total
-                    row += n
-                else:
-                    for c in range(n):
-                        for r2 in range(c, n):
-                            v = Zt[c * n + r2]
-                            best[row] = v if r2 == c else v / _HALF_ROOT
-                            row += 1
-                at += n * n
-        elif error > 1e6 * best_error:
-            word = _DIVERGED
-            break
-        if stop:
-            word = stop
-            break
-        largest = 0.0
+            best[j] = x[j]
+    return word
+
+
+@compiled_inside
+def keep_best(program: FlatProgram, iterate: Iterate, best: Array) -> None:
+    """Write x and the multipliers to `best`."""
+    k, zero, rows = program.shape[K], program.shape[ZERO], program.shape[ROWS]
+    for j in range(k):
+        best[j] = iterate.x[j]
+    for i in range(zero):
+        best[k + i] = iterate.nu[i]
+    for i in range(rows):
+        best[k + zero + i] = iterate.z[i]
+    at, row = 0, k + zero + rows
+    for t in range(program.sizes.shape[0]):
+        n = program.sizes[t]
+        Z = iterate.Z[at : at + n * n]
+        if t < program.shape[ARROWS]:
+            total = 0.0
+            for i in range(n):
+                total += Z[i * n + i]
+                best[row + i] = 2.0 * Z[i]
+            best[row] = total
+            row += n
+        else:
+            for c in range(n):
+                for r in range(c, n):
+                    v = Z[c * n + r]
+                    best[row] = v if r == c else v / _HALF_ROOT
+                    row += 1
+        at += n * n
+
+
+@compiled_once
+def schur_complement(
+    program: FlatProgram,
+    members: Members,
+    iterate: Iterate,
+    factors: Factors,
+    room: Room,
+    blas: Blas,
+) -> bool:
+    """Write H = G' diag(z / s) G + <A_i, Z A_j S^-1> and the factors; False where one fails."""
+    k, zero, rows = program.shape[K], program.shape[ZERO], program.shape[ROWS]
+    row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
+    H, F, Y, EHE = factors.H, factors.F, factors.Y, factors.EHE
+    s, z = iterate.s, iterate.z
+    for i in range(k * k):
+        H[i] = 0.0
+    for i in range(rows):
+        weight = z[i] / s[i]
+        for e in range(row_ptr[zero + i], row_ptr[zero + i + 1]):
+            part = weight * row_val[e]
+            for f in range(row_ptr[zero + i], e + 1):
+                first, second = row_col[e], row_col[f]
+                H[max(first, second) * k + min(first, second)] += part * row_val[f]
+    at = 0
+    for t in range(program.sizes.shape[0]):
+        n = program.sizes[t]
+        S, Z = iterate.S[at : at + n * n], iterate.Z[at : at + n * n]
+        GS, inverse = factors.GS[at : at + n * n], factors.inverse[at : at + n * n]
+        if inverse_factor(S, GS, n, blas) != 0:
+            return False
+        if inverse_factor(Z, factors.GZ[at : at + n * n], n, blas) != 0:
+            return False
+        against(GS, GS, inverse, n, n, blas)
+        add_schur(Z, inverse, n, t, members, k, H, room, blas)
+        at += n * n
+    top = 1e-300
+    for j in range(k):
+        top = max(top, H[j * k + j])
+    for i in range(k):
+        row, column = H[i * k : (i + 1) * k], H[i:]
+        row[i] += 1e-15 * top
+        for j in range(i):
+            column[j * k] = row[j]
+    for i in range(k * k):
+        F[i] = H[i]
+    if factorise(F, k, blas) != 0:
+        return False
+    if zero == 0:
+        return True
+    for i in range(zero * k):
+        Y[i] = 0.0
+    for i in range(zero):
+        for e in range(row_ptr[i], row_ptr[i + 1]):
+            Y[i * k + row_col[e]] += row_val[e]
+    substitute(F, Y, k, zero, blas)
+    for i in range(zero):
+        for j in range(zero):
+            total = 0.0
+            for e in range(row_ptr[i], row_ptr[i + 1]):
+                total += row_val[e] * Y[j * k + row_col[e]]
+            EHE[i * zero + j] = total
+        EHE[i * zero + i] *= 1.0 + 1e-14
+    return bool(factorise(EHE, zero, blas) == 0)
+
+
+@compiled_once
+def right_side(
+    program: FlatProgram,
+    members: Members,
+    iterate: Iterate,
+    residual: Residual,
+    factors: Factors,
+    room: Room,
+    aim: float,
+    blas: Blas,
+) -> None:
+    """Write what dx does not change of dz and dZ, and the right-hand side r of H dx + E'dnu = r.
+
+    target = aim / s - z - z r_s / s - ds dz / s, and M = aim S^-1 - Z - (Z R + dZ dS) S^-1 made
+    symmetric, with the predictor's ds dz and dZ dS; r = r_d - G'target - <A, M>.
+    """
+    k, zero, sizes = program.shape[K], program.shape[ZERO], program.sizes
+    row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
+    s, z, rs = iterate.s, iterate.z, residual.s
+    right, target, W = room.right, room.target, room.W
+    for j in range(k):
+        right[j] = residual.d[j]
+    for i in range(program.shape[ROWS]):
+        target[i] = aim / s[i] - z[i] - z[i] * rs[i] / s[i] - room.row_products[i] / s[i]
+        for e in range(row_ptr[zero + i], row_ptr[zero + i + 1]):
+            right[row_col[e]] -= row_val[e] * target[i]
+    at = 0
+    for t in range(sizes.shape[0]):
+        n = sizes[t]
+        Z, inverse = iterate.Z[at : at + n * n], factors.inverse[at : at + n * n]
+        M, second = room.M[at : at + n * n], room.products[at : at + n * n]
+        multiply(Z, residual.S[at : at + n * n], W, n, n, blas)
+        for i in range(n * n):
+            W[i] += second[i]
+        multiply(W, inverse, M, n, n, blas)
+        for i in range(n * n):
+            M[i] = aim * inverse[i] - Z[i] - M[i]
+        average(M, n)
+        pull(M, n, t, members, -1.0, right)
+        at += n * n
+
+
+@compiled_once
+def solve_refined(
+    program: FlatProgram,
+    residual: Residual,
+    factors: Factors,
+    room: Room,
+    step: Iterate,
+    blas: Blas,
+) -> None:
+    """Solve H dx + E'dnu = right, E dx = r_e, and refine the solution once.
+
+    dnu comes from E H^-1 E' dnu = E H^-1 rest - (r_e - E dx).
+    """
+    k, zero = program.shape[K], program.shape[ZERO]
+    row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
+    dx, dnu, rest, short = step.x, step.nu, room.rest, room.short
+    H, Y = factors.H, factors.Y
+    for i in range(zero):
+        dnu[i] = 0.0
+    for j in range(k):
+        dx[j] = 0.0
+    for again in range(2):
         for j in range(k):
-            largest = max(largest, abs(x[j]))
-        if largest > far * 1e-4 * scale_b and value < -1e-9 * largest:
-            word = _UNBOUNDED
-            for j in range(k):
-                best[j] = x[j]
-            break
-        # ---- The Schur complement
-        for i in range(k * k):
-            H[i] = 0.0
-        for i in range(rows):
-            weight = z[i] / s[i]
-            for e in range(row_ptr[zero + i], row_ptr[zero + i + 1]):
-                part = weight * row_val[e]
-                i1 = row_col[e]
-                for f in range(row_ptr[zero + i], e + 1):
-                    j1 = row_col[f]
-                    H[max(i1, j1) * k + min(i1, j1)] += part * row_val[f]
-        at = 0
-        failed = False
-        for t in range(blocks):
-            n = sizes[t]
-            own_S, own_Z = GS[at : at + n * n], GZ[at : at + n * n]
-            S, Zt = state[at_S + at : at_S + at + n * n], state[at_Z + at : at_Z + at + n * n]
-            failed = failed or inverse_factor(S, own_S, n, code, size) != 0
-            failed = failed or inverse_factor(Zt, own_Z, n, code, size) != 0
-            against(own_S, own_S, inverse[at : at + n * n], n, n, code, size, one)
-            if failed:
-                break
-            schur(
-                Zt,
-                inverse[at : at + n * n],
-                n,
-                first[t],
-                first[t + 1],
-                var,
-                ptr,
-                kind,
-                places,
-                val,
-                vectors,
-                1 + widest,
-                k,
-                H,
-            )
-            at += n * n
-        if failed:
-            word = _TROUBLE
-            break
-        top = 1e-300
-        for j in range(k):
-            top = max(top, H[j * k + j])
-        for i in range(k):
-            H[i * k + i] += 1e-15 * top
-            for j in range(i):
-                H[j * k + i] = H[i * k + j]
-        for i in range(k * k):
-            F[i] = H[i]
-        if factorise(F, k, code, size) != 0:
-            word = _TROUBLE
-            break
+            total, row = room.right[j], H[j * k : (j + 1) * k]
+            if again:
+                for i in range(k):
+                    total -= row[i] * dx[i]
+            rest[j] = total
         if zero:
-            # E H^-1 E', with the rows of Y = H^-1 E'.
-            for i in range(zero * k):
-                Y[i] = 0.0
             for i in range(zero):
                 for e in range(row_ptr[i], row_ptr[i + 1]):
-                    Y[i * k + row_col[e]] += row_val[e]
-            substitute(F, Y, k, zero, code, size)
+                    rest[row_col[e]] -= row_val[e] * dnu[i]
             for i in range(zero):
-                for j in range(zero):
-                    total = 0.0
-                    for e in range(row_ptr[i], row_ptr[i + 1]):
-                        total += row_val[e] * Y[j * k + row_col[e]]
-                    K2[i * zero + j] = total
-                K2[i * zero + i] *= 1.0 + 1e-14
-            if factorise(K2, zero, code, size) != 0:
-                word = _TROUBLE
-                break
-        # ---- Predictor, then corrector
-        aim, primal_step, dual_step = 0.0, 1.0, 1.0
-        for phase in range(2):
-            for j in range(k):
-                right[j] = rd[j]
-            for i in range(rows):
-                t1 = aim / s[i] - z[i] - z[i] * rs[i] / s[i]
-                if phase:
-                    t1 -= ds1[i] * dz1[i] / s[i]
-                target[i] = t1
-                for e in range(row_ptr[zero + i], row_ptr[zero + i + 1]):
-                    right[row_col[e]] -= row_val[e] * t1
-            at = 0
-            for t in range(blocks):
-                n = sizes[t]
-                Zt = state[at_Z + at : at_Z + at + n * n]
-                It, Mt = inverse[at : at + n * n], M[at : at + n * n]
-                multiply(Zt, R[at : at + n * n], W, n, code, size, one)
-                if phase:
-                    multiply(dZ1[at : at + n * n], dS1[at : at + n * n], V, n, code, size, one)
-                    for i in range(n * n):
-                        W[i] += V[i]
-                multiply(W, It, Mt, n, code, size, one)
-                for i in range(n * n):
-                    Mt[i] = aim * It[i] - Zt[i] - Mt[i]
-                average(Mt, n)
-                pull(Mt, n, first[t], first[t + 1], var, ptr, places, val, -1.0, right)
-                at += n * n
+                total = -residual.e[i]
+                for e in range(row_ptr[i], row_ptr[i + 1]):
+                    total += row_val[e] * dx[row_col[e]]
+                for j in range(k):
+                    total += Y[i * k + j] * rest[j]
+                short[i] = total
+            substitute(factors.EHE, short, zero, 1, blas)
             for i in range(zero):
-                dnu[i] = 0.0
-            for j in range(k):
-                dx[j] = 0.0
-            # One solution and one refinement.
-            for again in range(2):
-                for j in range(k):
-                    total = right[j]
-                    if again:
-                        for i in range(k):
-                            total -= H[j * k + i] * dx[i]
-                    rest[j] = total
-                if zero:
-                    for i in range(zero):
-                        for e in range(row_ptr[i], row_ptr[i + 1]):
-                            rest[row_col[e]] -= row_val[e] * dnu[i]
-                    # The complement: E H^-1 E' y = E H^-1 rest - (re - E dx).
-                    for i in range(zero):
-                        total = -re[i]
-                        for e in range(row_ptr[i], row_ptr[i + 1]):
-                            total += row_val[e] * dx[row_col[e]]
-                        for j in range(k):
-                            total += Y[i * k + j] * rest[j]
-                        short[i] = total
-                    substitute(K2, short, zero, 1, code, size)
-                    for i in range(zero):
-                        dnu[i] += short[i]
-                        for e in range(row_ptr[i], row_ptr[i + 1]):
-                            rest[row_col[e]] -= row_val[e] * short[i]
-                substitute(F, rest, k, 1, code, size)
-                for j in range(k):
-                    dx[j] += rest[j]
-            primal_step, dual_step = 1.0 / _SHORTEST, 1.0 / _SHORTEST
-            for i in range(rows):
-                moved = 0.0
-                for e in range(row_ptr[zero + i], row_ptr[zero + i + 1]):
-                    moved += row_val[e] * dx[row_col[e]]
-                ds[i] = rs[i] - moved
-                dz[i] = target[i] + z[i] / s[i] * moved
-                if ds[i] < 0.0:
-                    primal_step = min(primal_step, -s[i] / ds[i])
-                if dz[i] < 0.0:
-                    dual_step = min(dual_step, -z[i] / dz[i])
-            at = 0
-            for t in range(blocks):
-                n = sizes[t]
-                Zt, It = state[at_Z + at : at_Z + at + n * n], inverse[at : at + n * n]
-                dSt, dZt = dS[at : at + n * n], dZ[at : at + n * n]
-                push(dx, n, first[t], first[t + 1], var, ptr, places, val, V)
-                multiply(Zt, V, W, n, code, size, one)
-                multiply(W, It, dZt, n, code, size, one)
-                average(dZt, n)
-                for i in range(n * n):
-                    dSt[i] = R[at + i] - V[i]
-                    dZt[i] += M[at + i]
-                room = largest_step(GS[at : at + n * n], dSt, W, V, more, n, code, size, one)
-                dual_room = largest_step(GZ[at : at + n * n], dZt, W, V, more, n, code, size, one)
-                failed = failed or room < 0.0 or dual_room < 0.0
-                primal_step, dual_step = min(primal_step, room), min(dual_step, dual_room)
-                at += n * n
-            if failed:
-                break
-            if phase == 0:
-                after = 0.0
-                for i in range(rows):
-                    after += (s[i] + primal_step * ds[i]) * (z[i] + dual_step * dz[i])
-                    ds1[i], dz1[i] = ds[i], dz[i]
-                for i in range(area):
-                    after += (state[at_S + i] + primal_step * dS[i]) * (
-                        state[at_Z + i] + dual_step * dZ[i]
-                    )
-                    dS1[i], dZ1[i] = dS[i], dZ[i]
-                shorter = min(primal_step, dual_step)
-                ratio = max(after, 0.0) / max(degree, 1) / mu
-                centre = min(1.0, max(ratio ** max(1.0, 3.0 * shorter * shorter), 1e-6))
-                aim = centre * mu
-        if failed:
-            word = _TROUBLE
-            break
-        share = 0.9 + 0.09 * min(primal_step, dual_step)
-        primal_step, dual_step = min(1.0, share * primal_step), min(1.0, share * dual_step)
+                dnu[i] += short[i]
+                for e in range(row_ptr[i], row_ptr[i + 1]):
+                    rest[row_col[e]] -= row_val[e] * short[i]
+        substitute(factors.F, rest, k, 1, blas)
         for j in range(k):
-            x[j] += primal_step * dx[j]
-        for i in range(zero):
-            nu[i] += dual_step * dnu[i]
-        for i in range(rows):
-            s[i] += primal_step * ds[i]
-            z[i] += dual_step * dz[i]
-        for i in range(area):
-            state[at_S + i] += primal_step * dS[i]
-            state[at_Z + i] += dual_step * dZ[i]
-        report[1] += 1.0
-        if not max(primal_step, dual_step) > 1e-7:
-            word = _SLOW
-            break
-    report[0], report[2] = word, best_error
+            dx[j] += rest[j]
+
+
+@compiled_once
+def complete(
+    program: FlatProgram,
+    members: Members,
+    iterate: Iterate,
+    residual: Residual,
+    factors: Factors,
+    room: Room,
+    step: Iterate,
+    blas: Blas,
+) -> None:
+    """Write ds = r_s - G dx, dz = target + z / s G dx, dS = R - A(dx), dZ = M + Z A(dx) S^-1."""
+    zero, sizes, dx = program.shape[ZERO], program.sizes, step.x
+    row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
+    V, W = room.V, room.W
+    for i in range(program.shape[ROWS]):
+        moved = 0.0
+        for e in range(row_ptr[zero + i], row_ptr[zero + i + 1]):
+            moved += row_val[e] * dx[row_col[e]]
+        step.s[i] = residual.s[i] - moved
+        step.z[i] = room.target[i] + iterate.z[i] / iterate.s[i] * moved
+    at = 0
+    for t in range(sizes.shape[0]):
+        n = sizes[t]
+        dS, dZ = step.S[at : at + n * n], step.Z[at : at + n * n]
+        R, M = residual.S[at : at + n * n], room.M[at : at + n * n]
+        push(dx, n, t, members, V)
+        multiply(iterate.Z[at : at + n * n], V, W, n, n, blas)
+        multiply(W, factors.inverse[at : at + n * n], dZ, n, n, blas)
+        average(dZ, n)
+        for i in range(n * n):
+            dS[i] = R[i] - V[i]
+            dZ[i] += M[i]
+        at += n * n
+
+
+@compiled_once
+def lengths(
+    program: FlatProgram,
+    iterate: Iterate,
+    factors: Factors,
+    room: Room,
+    step: Iterate,
+    blas: Blas,
+) -> tuple[float, float]:
+    """Return how far slacks and multipliers may go, up to 1 / SHORTEST; -1 after a failure."""
+    s, z, ds, dz = iterate.s, iterate.z, step.s, step.z
+    W, V, more = room.W, room.V, room.tridiagonal
+    primal_step, dual_step = 1.0 / _SHORTEST, 1.0 / _SHORTEST
+    for i in range(program.shape[ROWS]):
+        if ds[i] < 0.0:
+            primal_step = min(primal_step, -s[i] / ds[i])
+        if dz[i] < 0.0:
+            dual_step = min(dual_step, -z[i] / dz[i])
+    at = 0
+    for t in range(program.sizes.shape[0]):
+        n = program.sizes[t]
+        GS, dS = factors.GS[at : at + n * n], step.S[at : at + n * n]
+        GZ, dZ = factors.GZ[at : at + n * n], step.Z[at : at + n * n]
+        primal_step = min(primal_step, largest_step(GS, dS, W, V, more, n, blas))
+        dual_step = min(dual_step, largest_step(GZ, dZ, W, V, more, n, blas))
+        at += n * n
+    return primal_step, dual_step
+
+
+@compiled_inside
+def forget_predictor(room: Room) -> None:
+    """Set the products of the predictor's steps to zero."""
+    for i in range(room.row_products.shape[0]):
+        room.row_products[i] = 0.0
+    for i in range(room.products.shape[0]):
+        room.products[i] = 0.0
+
+
+@compiled_once
+def keep_predictor(
+    program: FlatProgram,
+    iterate: Iterate,
+    step: Iterate,
+    room: Room,
+    primal_step: float,
+    dual_step: float,
+    blas: Blas,
+) -> float:
+    """Write the products of the predictor's steps; return the complementarity at its end."""
+    s, z, ds, dz = iterate.s, iterate.z, step.s, step.z
+    S, Z, dS, dZ = iterate.S, iterate.Z, step.S, step.Z
+    after, at = 0.0, 0
+    for i in range(s.shape[0]):
+        after += (s[i] + primal_step * ds[i]) * (z[i] + dual_step * dz[i])
+        room.row_products[i] = ds[i] * dz[i]
+    for i in range(S.shape[0]):
+        after += (S[i] + primal_step * dS[i]) * (Z[i] + dual_step * dZ[i])
+    for t in range(program.sizes.shape[0]):
+        n = program.sizes[t]
+        products = room.products[at : at + n * n]
+        multiply(dZ[at : at + n * n], dS[at : at + n * n], products, n, n, blas)
+        at += n * n
+    return after
+
+
+@compiled_once
+def move(iterate: Iterate, step: Iterate, primal_step: float, dual_step: float) -> None:
+    """Take the step."""
+    for j in range(step.x.shape[0]):
+        iterate.x[j] += primal_step * step.x[j]
+    for i in range(step.nu.shape[0]):
+        iterate.nu[i] += dual_step * step.nu[i]
+    for i in range(step.s.shape[0]):
+        iterate.s[i] += primal_step * step.s[i]
+        iterate.z[i] += dual_step * step.z[i]
+    for i in range(step.S.shape[0]):
+        iterate.S[i] += primal_step * step.S[i]
+        iterate.Z[i] += dual_step * step.Z[i]
