@@ -34,6 +34,7 @@ myst_heading_anchors = 4
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings have them
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"  # a method's name fits beside the text, its class's not
 numpydoc_show_class_members = False
 
 # Every example runs in a fresh interpreter's state, and one that fails fails the build.
@@ -71,7 +72,8 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 
-_FITTED = re.compile(r"(?<![\\\w`*.:{|])([A-Za-z]\w*_)(?=[\s,.;:)']|$)")
+_FITTED = re.compile(r"(\*\*.*?\*\*)|(?<![\\\w`*.:{|])([A-Za-z]\w*_)(?=[\s,.;:)']|$)")
+"""A strong passage, which stays as it is, or the name of a fitted attribute."""
 
 
 def _fitted_attributes(
@@ -80,7 +82,7 @@ def _fitted_attributes(
     """Set ``coef_`` and the like as code; reStructuredText takes them for references."""
     for i, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...", "..")):
-            lines[i] = _FITTED.sub(r"``\1``", line)
+            lines[i] = _FITTED.sub(lambda found: found[1] or f"``{found[2]}``", line)
 
 
 def _mathml(text: str, *, block: bool) -> str:

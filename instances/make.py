@@ -251,6 +251,16 @@ def wine_reduction() -> SufficientReduction:
     return SufficientReduction(X, data.target, k=2, task="classification")
 
 
+def diabetes_reduction() -> SufficientReduction:
+    """Return the reduction of the ten columns, for the progression, to two."""
+    from sklearn.datasets import load_diabetes
+
+    data = load_diabetes(scaled=False)
+    X = standardised(data.data, math.sqrt(len(data.data)))
+    y = standardised(data.target[:, None], math.sqrt(len(data.target)))[:, 0]
+    return SufficientReduction(X, y, k=2, task="regression")
+
+
 def digits() -> Array:
     """Return the 1797 images of 8 x 8 pixels, one in each row, 0 to 16."""
     from sklearn.datasets import load_digits
@@ -476,6 +486,17 @@ INSTANCES: dict[str, Instance] = {
     "wine-reduction": Instance(
         wine_reduction,
         real(WINE, "load_wine()", "standardised to variance 1", "the three classes"),
+        (None,),
+        SEARCHED,
+    ),
+    "diabetes-reduction": Instance(
+        diabetes_reduction,
+        real(
+            DIABETES,
+            "load_diabetes(scaled=False)",
+            "standardised to mean 0 and variance 1",
+            "the progression, standardised in the same way",
+        ),
         (None,),
         SEARCHED,
     ),

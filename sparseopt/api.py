@@ -18,8 +18,6 @@ from sparseopt.problems.base import Problem
 from sparseopt.registry import backend_names, get_backend
 from sparseopt.result import Limit, Result, Status, Verdict
 
-__all__ = ["BackendInfo", "backends", "check", "load", "save", "solve", "with_verdict"]
-
 logger = logging.getLogger("sparseopt")
 
 
@@ -76,7 +74,7 @@ def save(what: Problem | Result, path: str | PathLike[str], **header: Any) -> No
         raise ParamError(f"save takes a Problem or a Result, got {type(what).__name__}")
 
 
-def check(problem: Problem, result: Result) -> Any:
+def check(problem: Problem, result: Result, *, rel_gap: float | None = None) -> Any:
     """Verify a result against its problem by arithmetic alone; trusts no backend.
 
     Parameters
@@ -84,13 +82,15 @@ def check(problem: Problem, result: Result) -> Any:
     problem : Problem
     result : Result
         Hostile input: whatever is wrong with its evidence is a refutation, not an exception.
+    rel_gap : float, optional
+        The relative gap that OPTIMAL may leave, instead of the gaps that the result was asked for.
 
     Returns
     -------
     CheckReport
         With `verdict`, `residuals` and `messages`.
     """
-    return run_check(problem, result)
+    return run_check(problem, result, rel_gap=rel_gap)
 
 
 def solve(

@@ -32,17 +32,6 @@ from sparseopt.params import LARGEST_INTEGER, SolveParams, shown
 from sparseopt.problems.base import Problem
 from sparseopt.result import Limit, Result, Status
 
-__all__ = [
-    "API_VERSION",
-    "Availability",
-    "Backend",
-    "Cancel",
-    "Control",
-    "Feature",
-    "Option",
-    "Progress",
-]
-
 logger = logging.getLogger("sparseopt")
 
 API_VERSION = 1

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["blas_threads", "threads_for"]
-
 _LARGE = 4_000_000
 """Entries of a matrix, 2,000 x 2,000, from which on several threads gain more than they cost."""
 

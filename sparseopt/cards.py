@@ -14,8 +14,6 @@ from sparseopt.sketch import bars
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Card", "NamedValues"]
-
 _LISTED = 8
 """Names that are written out."""
 

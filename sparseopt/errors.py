@@ -5,18 +5,6 @@ A message says what was given, what was expected, and what to do next.
 
 from __future__ import annotations
 
-__all__ = [
-    "BackendError",
-    "BackendNotFound",
-    "BackendUnavailable",
-    "DataUnavailable",
-    "LicenseError",
-    "ParamError",
-    "ProblemError",
-    "SparseOptError",
-    "UnsupportedProblem",
-]
-
 
 class SparseOptError(Exception):
     """Base class of all errors raised on purpose by sparseopt."""

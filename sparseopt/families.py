@@ -19,16 +19,6 @@ from typing import Any
 from sparseopt.errors import ParamError, SparseOptError
 from sparseopt.installed import entry_points, resolve
 
-__all__ = [
-    "ENTRY_POINT_GROUP",
-    "Family",
-    "Reference",
-    "broken_families",
-    "families",
-    "family_of",
-    "register",
-]
-
 ENTRY_POINT_GROUP = "sparseopt.families"
 
 Reference = Any

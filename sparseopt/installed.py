@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Deferred", "entry_points", "extension_module", "resolve"]
-
 
 class Deferred:
     """A module that is imported when something of it is first asked for.

@@ -12,8 +12,6 @@ from typing import Any
 
 from sparseopt.errors import ParamError
 
-__all__ = ["LARGEST_INTEGER", "SolveParams", "shown"]
-
 LARGEST_INTEGER = 2**63 - 1
 """The largest count: engines and outside solvers hold counts in 64 bits."""
 

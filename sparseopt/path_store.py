@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["PathStore", "solve_in_blocks"]
-
 FORMAT, VERSION = "sparseopt-path-store", 1
 _FILE = "store.json"
 _LARGEST = 2**28

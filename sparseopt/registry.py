@@ -8,8 +8,6 @@ from sparseopt.backend import API_VERSION, Backend
 from sparseopt.errors import BackendError, BackendNotFound
 from sparseopt.installed import entry_points, resolve
 
-__all__ = ["ENTRY_POINT_GROUP", "backend_names", "get_backend"]
-
 ENTRY_POINT_GROUP = "sparseopt.backends"
 
 _OWN: Mapping[str, tuple[str, str]] = {

@@ -18,8 +18,6 @@ from sparseopt.paths.base import PathResult
 from sparseopt.problems.base import Array, Problem
 from sparseopt.verbs import borrows
 
-__all__ = ["Certificate", "Limit", "Result", "Solution", "Status", "Verdict", "relative_gap"]
-
 
 class Status(StrEnum):
     """How a solve ended."""

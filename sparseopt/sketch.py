@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["bars", "curves"]
-
 _WIDTH, _HEIGHT, _MARGIN = 360.0, 150.0, 12.0
 _ROW, _NAMES = 15.0, 110.0
 """Height of a bar with its gap, and what is left of the bars for names."""

@@ -13,8 +13,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-__all__ = ["defer_numpy_tools", "leave_on_ctrl_c", "restore"]
-
 _TOOLS = ("numpy.f2py", "numpy.testing")
 
 

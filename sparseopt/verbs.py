@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 
 from sparseopt.installed import resolve
 
-__all__ = ["Verb", "borrows", "lend"]
-
 T = TypeVar("T", bound=type)
 
 _LENT: dict[str, dict[str, Verb]] = {}

@@ -13,8 +13,6 @@ from sparseopt.errors import ParamError
 from sparseopt.families import families
 from sparseopt.problems import LADLasso, Problem
 
-__all__ = ["warm_up"]
-
 
 def warm_up(
     kinds: Sequence[str] | str = (), *, on_progress: Callable[[str, float], object] | None = None

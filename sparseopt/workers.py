@@ -9,8 +9,6 @@ from typing import Any
 
 from sparseopt.errors import BackendError, ParamError
 
-__all__ = ["in_workers", "surviving"]
-
 _LOSSES = 3
 """Times in a row that workers may be lost before anything more is done."""
 

@@ -228,7 +228,7 @@ def test_the_exact_program_stands_alone():
     parts = [text for name, (text, _) in MODULES.items() if name.startswith("sparseopt.exact")]
     assert len(parts) > 10
     names = {"exact"}
-    for node in (node for text in parts for node in ast.walk(ast.parse(text))):
+    for node in (node for text in parts for node in statements(ast.parse(text))):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level:

@@ -88,6 +88,7 @@ def test_the_commands_of_a_page_work(page: Path, folder: Path) -> None:
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 
 
+@pytest.mark.thorough  # the command alone is run by .ci/run, and `solve` by tests/cli
 def test_the_readme_shows_what_its_first_command_prints(folder: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     command = text.partition("<!-- command: solve -->\n```bash\n")[2].partition("\n```")[0]

@@ -15,7 +15,7 @@ from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
 from ..common.outcome import Answer, Outcome, Request
-from ..common.program import Program
+from ..common.program import Cone, IndicatorRow, Program
 from ..common.watch import Late, look, watched
 from .adapter import Adapter
 
@@ -104,7 +104,6 @@ class _Translated:
 
     def __init__(self, program: Program, control: Control | None) -> None:
         import pyscipopt
-        from pyscipopt.scip import Expr, ExprCons
 
         self.program = program
         self.allowed: _IterationLimit | None = None
@@ -150,20 +149,32 @@ class _Translated:
         for row in program.quadratic_rows:
             self._add(self._form(row.Q, row.a), row.low, row.high)
         for condition in program.indicators:
-            a = dict(zip(condition.columns.tolist(), condition.values.tolist(), strict=True))
-            for sign, side in condition.sides:
-                expression = Expr({self.terms[j]: sign * value for j, value in a.items()})
-                binary = self.variables[condition.binary]
-                self.model.addConsIndicator(ExprCons(expression, None, side), binary)
+            self._require(condition)
         for cone in program.cones:
-            parts = [self.variables[j] for j in cone.columns.tolist()]
-            if cone.rotated:
-                left, tail = 2.0 * parts[0] * parts[1], parts[2:]
-            else:
-                left, tail = parts[0] * parts[0], parts[1:]
-            for head in parts[: len(parts) - len(tail)]:
-                self.model.chgVarLb(head, max(0.0, head.getLbOriginal()))
-            self.model.addCons(pyscipopt.quicksum(part * part for part in tail) - left <= 0.0)
+            self._enclose(cone)
+
+    def _require(self, condition: IndicatorRow) -> None:
+        """Add a'x in its range where the binary is 1, one side after the other."""
+        from pyscipopt.scip import Expr, ExprCons
+
+        a = dict(zip(condition.columns.tolist(), condition.values.tolist(), strict=True))
+        for sign, side in condition.sides:
+            expression = Expr({self.terms[j]: sign * value for j, value in a.items()})
+            binary = self.variables[condition.binary]
+            self.model.addConsIndicator(ExprCons(expression, None, side), binary)
+
+    def _enclose(self, cone: Cone) -> None:
+        """Add the squares of a second-order cone, whose heads are not negative."""
+        from pyscipopt import quicksum
+
+        parts = [self.variables[j] for j in cone.columns.tolist()]
+        if cone.rotated:
+            left, tail = 2.0 * parts[0] * parts[1], parts[2:]
+        else:
+            left, tail = parts[0] * parts[0], parts[1:]
+        for head in parts[: len(parts) - len(tail)]:
+            self.model.chgVarLb(head, max(0.0, head.getLbOriginal()))
+        self.model.addCons(quicksum(part * part for part in tail) - left <= 0.0)
 
     def _bend(self, Q: sp.csc_array) -> None:
         """Add x'Qx to the objective, which is linear in SCIP.

@@ -48,6 +48,9 @@ class Child:
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._process = subprocess.Popen(
             command,
+            # Without what C libraries set behind Python's back: Gurobi names a processor for MKL,
+            # by which COPT's process would end.
+            env=dict(os.environ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -195,6 +198,11 @@ class PythonChild:
                 return limit
             with np.load(folder / "out.npz", allow_pickle=False) as out:
                 return dict(out)
+
+    def end(self) -> None:
+        """End the process, where there is one; the next call starts another."""
+        if self._child is not None:
+            self._child.end()
 
     def _ready(self, request: Mapping[str, Any], control: Control) -> Child | Limit:
         """Return a child that has imported what the function needs."""

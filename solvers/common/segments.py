@@ -172,7 +172,7 @@ class _Side:
         number = codes.astype(np.int64) >> 1
         on = (codes & 1) == 0
         first = pieces.ptr[:-1, None]
-        anchor = first + np.where(on, np.maximum(number - 1, 0), number)
+        anchor = first + np.where(on & (number > pieces.zeros[:, None]), number - 1, number)
         slope = np.where(on, pieces.slope_ptr[:-1, None] + number, pieces.slope_ptr[:-1, None])
         pick = ~on[:, None, :]
         return cls(
@@ -304,14 +304,14 @@ def _objective(program: PiecewiseLinearProgram, chunk: _Chunk, low: Array) -> Ar
 def _values(pieces: Pieces, side: _Side, z: Array | None, low: Array) -> Array:
     r"""Return sum_i f_i(z_i(lam); lam) as a quadratic in step, shape (3, L).
 
-    On the piece beyond kink a: :math:`f = F_a + s (z - t_a)`; at it: :math:`f = F_a`. Where `z`
+    On a piece next to kink a: :math:`f = F_a + s (z - t_a)`; at it: :math:`f = F_a`. Where `z`
     is None every slope is zero.
     """
     total = np.zeros((3, len(low)))
     if pieces.counts.max(initial=1) > 1:
-        F = _kink_values(pieces)
+        F = pieces.kink_values
         if F.any():
-            f0, f1, f2 = (F[:, k][side.anchor] for k in range(3))
+            f0, f1, f2 = F[:, side.anchor]
             total += np.stack(
                 [
                     (f0 + low * (f1 + low * f2)).sum(axis=0),
@@ -332,22 +332,6 @@ def _values(pieces: Pieces, side: _Side, z: Array | None, low: Array) -> Array:
             ]
         )
     return total
-
-
-def _kink_values(pieces: Pieces) -> Array:
-    """Return each function's value at each of its kinks as a quadratic in lam, shape (K, 3)."""
-    F = np.zeros((len(pieces.kink), 3))
-    for k in range(1, int(pieces.counts.max(initial=0))):
-        here = np.flatnonzero(pieces.counts > k)
-        at = pieces.ptr[here] + k
-        slope = pieces.slope_ptr[here] + k
-        t, t_rate = (
-            pieces.kink[at] - pieces.kink[at - 1],
-            (pieces.kink_rate[at] - pieces.kink_rate[at - 1]),
-        )
-        s, s_rate = pieces.slope[slope], pieces.slope_rate[slope]
-        F[at] = F[at - 1] + np.stack([t * s, t * s_rate + t_rate * s, t_rate * s_rate], axis=1)
-    return F
 
 
 def _land_on_kinks(phi: Pieces, chunk: _Chunk, after: Array, low: Array) -> None:

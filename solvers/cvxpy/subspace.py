@@ -15,11 +15,14 @@ from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Result, Status
 
 from ..subspace.bounds import ProjectionRelaxation, inlier_proof
-from ..subspace.weighted import as_result
+from ..subspace.weighted import Flat, as_result, principal
 from .conic import CvxpyConic
 
 _FLOORS = tuple(10.0**-k for k in range(1, 13))
 """Smoothings of the dual vectors, relative to the mean distance; the best bound counts."""
+_CLOSE = 1e-7
+"""Distance, relative to the largest, up to which a point may lie in the subspace: conic solvers end
+at 1e-8 of the scale."""
 
 
 def relax_projection(
@@ -66,7 +69,7 @@ def relax_projection(
     mean = max(float(np.linalg.norm(rest, axis=1).mean()), 1e-8)
     for floor in _FLOORS:
         relaxation.keep(floor * mean)
-    flat = relaxation.flat()
+    flat = _through_close_points(problem, relaxation.flat())
     proofs = (relaxation.proof, inlier_proof(problem, flat, flat.distances(problem)))
     return as_result(
         problem,
@@ -77,6 +80,16 @@ def relax_projection(
         iterations=conic.iterations,
         note=conic.word,
     )
+
+
+def _through_close_points(problem: RobustSubspace, flat: Flat) -> Flat:
+    """Return the subspace through the points next to it, if the sum of distances is less."""
+    distances = flat.distances(problem)
+    close = (distances <= _CLOSE * distances.max()).astype(np.float64)
+    if close.sum() <= problem.k:
+        return flat
+    sharper = principal(problem, close)
+    return sharper if sharper.distances(problem).sum() < distances.sum() else flat
 
 
 def _program(X: Array, k: int, affine: bool) -> tuple[Array, sp.csc_array, Array, int, int]:

@@ -7,6 +7,7 @@ and constraint generation, knapsacks, and masters and bounds of the branch-and-c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,20 @@ STATUS_MAP: Mapping[str, tuple[Outcome, Limit | None]] = {
 """HiGHS' model status to ours; what is not here has failed."""
 
 
+@cache
+def _silent_from_birth() -> Any:
+    """HiGHS' class without the banner that its constructor logs as it sets up callbacks."""
+    import highspy
+
+    base: Any = highspy.Highs
+
+    def enable_callbacks(highs: Any) -> None:
+        highs.setOptionValue("output_flag", False)
+        base.enableCallbacks(highs)
+
+    return type("SilentHighs", (base,), {"enableCallbacks": enable_callbacks})
+
+
 class Instance:
     """A HiGHS object that obeys the clock, Ctrl-C and the iteration limit of a solve.
 
@@ -71,7 +86,7 @@ class Instance:
 
         params = control.params
         self.control = control
-        self.highs: Any = highspy.Highs()
+        self.highs: Any = _silent_from_birth()()
         self.spent = Spent() if spent is None else spent
         self.iteration_limit = params.iteration_limit
         self.set_option("output_flag", params.verbose)

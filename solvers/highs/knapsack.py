@@ -75,39 +75,16 @@ class HighsKnapsack(BudgetBackend):
         dual = solve_dual(tables, last)
         with control.building():
             program = _Program(tables, control)
-        J = len(tables.ptr) - 1
-        counts = np.zeros(J, dtype=np.int64)
-        node: list[Array] = []
-        count: list[Array] = []
-        objective = np.empty(last + 1)
         bound = dual.bound.copy()
-        limit: Limit | None = None
-        for K in range(last + 1):
-            solved = program.solve(K)
-            if solved is None:
-                limit = control.limit() or Limit.TIME
-                objective[K:] = tables.objective(counts)
-                node += [np.zeros(0, dtype=np.int64)] * (last + 1 - K)
-                break
-            changed = np.flatnonzero(solved[0] != counts)
-            counts = solved[0]
-            node.append(changed)
-            count.append(counts[changed])
-            objective[K] = tables.objective(counts)
-            bound[K] = max(bound[K], solved[1])
-            control.progress("budgets", fraction=(K + 1) / (last + 1))
+        objective, changes, limit = _solve_each(program, bound)
         rounding = 1e-12 * np.abs(tables.values).sum()
         path = BudgetPath(
             budgets=np.arange(last + 1),
             objective=objective,
             bound=np.minimum(bound, objective),
             certified=objective - dual.bound <= rounding,
-            changes=CountChanges(
-                ptr=np.cumsum([0, *map(len, node)]),
-                node=np.concatenate(node),
-                count=np.concatenate([np.zeros(0, dtype=np.int64), *count]),
-            ),
-            nodes=J,
+            changes=changes,
+            nodes=len(tables.ptr) - 1,
             stopped_by="budget" if limit is None else limit.value,
         )
         return Result(
@@ -120,6 +97,39 @@ class HighsKnapsack(BudgetBackend):
             path=path,
             certificate=Certificate("budget", {"multiplier": dual.multiplier}),
         )
+
+
+def _solve_each(program: _Program, bound: Array) -> tuple[Array, CountChanges, Limit | None]:
+    """Solve for the budgets 0, 1, ..., and lift what bounds each; from a limit on nothing changes.
+
+    Returns the objectives, how the counts change, and the limit.
+    """
+    tables, control, budgets = program.tables, program.control, len(bound)
+    counts = np.zeros(len(tables.ptr) - 1, dtype=np.int64)
+    node: list[Array] = []
+    count: list[Array] = []
+    objective = np.empty(budgets)
+    limit: Limit | None = None
+    for K in range(budgets):
+        solved = program.solve(K)
+        if solved is None:
+            limit = control.limit() or Limit.TIME
+            objective[K:] = tables.objective(counts)
+            node += [np.zeros(0, dtype=np.int64)] * (budgets - K)
+            break
+        changed = np.flatnonzero(solved[0] != counts)
+        counts = solved[0]
+        node.append(changed)
+        count.append(counts[changed])
+        objective[K] = tables.objective(counts)
+        bound[K] = max(bound[K], solved[1])
+        control.progress("budgets", fraction=(K + 1) / budgets)
+    changes = CountChanges(
+        ptr=np.cumsum([0, *map(len, node)]),
+        node=np.concatenate(node),
+        count=np.concatenate([np.zeros(0, dtype=np.int64), *count]),
+    )
+    return objective, changes, limit
 
 
 class _Program:

@@ -136,13 +136,8 @@ class Ranging:
         step = 0.05 * frontier
         tries = 0
         while True:
-            if frontier <= self.lam_min:
-                return self._stop("lam_min")
-            if self.max_knots is not None and len(self.low) >= self.max_knots:
-                return self._stop("max_knots")
-            limit = self.control.limit()
-            if limit is not None:
-                return self._stop(limit.value, limit)
+            if self._may_stop(frontier):
+                return None
             self.control.progress(f"lam {frontier:.4g}, {len(self.low)} segments")
             while found and found[-1].low >= frontier:
                 found.pop()
@@ -164,12 +159,9 @@ class Ranging:
                 bottom = max(bottom, floor.proof.root)
             if tries >= _TRIES or bottom >= frontier:
                 return self._stop("slow_progress", Limit.SLOW_PROGRESS)
-            target = 0.5 * (bottom + frontier)
+            target = _inside(bottom, frontier, tries)
             if not found and floor is None and step > 0.0 and tries == 0:
                 target = max(target, frontier - step)
-            elif tries:
-                # The last value of this gap led nowhere: take another, by golden sections.
-                target = bottom + (0.618034 * tries % 1.0) * (frontier - bottom)
             answer = self._probe(target, warm=tries == 0)
             if isinstance(answer, _Stuck):
                 if answer.limit is not Limit.SLOW_PROGRESS:
@@ -193,6 +185,19 @@ class Ranging:
             else:
                 self._nowhere(answer)
                 return
+
+    def _may_stop(self, frontier: float) -> bool:
+        """Stop where nothing more is asked, or a limit is reached; return whether."""
+        limit = self.control.limit()
+        if frontier <= self.lam_min:
+            self._stop("lam_min")
+        elif self.max_knots is not None and len(self.low) >= self.max_knots:
+            self._stop("max_knots")
+        elif limit is not None:
+            self._stop(limit.value, limit)
+        else:
+            return False
+        return True
 
     def _ends_at(self, floor: Ended, frontier: float) -> bool:
         """Return whether the proof's root is where the path stands."""
@@ -240,6 +245,11 @@ class Ranging:
         if limit is not None:
             return _Stuck(limit.value, limit)
         return _Stuck("slow_progress", Limit.SLOW_PROGRESS)
+
+
+def _inside(low: float, high: float, tries: int) -> float:
+    """Return the middle; where that led nowhere other values between, by golden sections."""
+    return low + (0.618034 * tries % 1.0 if tries else 0.5) * (high - low)
 
 
 def _large(program: PiecewiseLinearProgram) -> float:

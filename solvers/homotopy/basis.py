@@ -8,7 +8,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled
+from ..common.compiled import compiled_in_place
 from .program import ScaledProgram
 from .state import SingularKernel
 
@@ -32,17 +32,19 @@ def limits(program: ScaledProgram, codes: Array) -> tuple[Array, Array]:
         Constants, and rates in lam; infinite where there is no limit.
     """
     codes = codes.astype(np.int64)
-    low, high = _limits(codes, program.kink_ptr, program.slope_ptr, program.kinks, program.slopes)
+    low, high = np.zeros((2, len(codes))), np.zeros((2, len(codes)))
+    _set_limits(
+        codes, program.kink_ptr, program.slope_ptr, program.kinks, program.slopes, low, high
+    )
     return low, high
 
 
-@compiled
-def _limits(
-    codes: Array, kink_ptr: Array, slope_ptr: Array, kinks: Array, slopes: Array
-) -> tuple[Array, Array]:
-    n = len(codes)
-    low, high = np.zeros((2, n)), np.zeros((2, n))
-    for i in range(n):
+@compiled_in_place
+def _set_limits(
+    codes: Array, kink_ptr: Array, slope_ptr: Array, kinks: Array, slopes: Array,
+    low: Array, high: Array,
+) -> None:  # fmt: skip
+    for i in range(len(codes)):
         index = codes[i] // 2
         low[0, i], high[0, i] = -np.inf, np.inf
         if codes[i] % 2 == 1:
@@ -55,15 +57,13 @@ def _limits(
             high[0, i], high[1, i] = kinks[0, at], kinks[1, at]
         if index > 0:
             low[0, i], low[1, i] = kinks[0, at - 1], kinks[1, at - 1]
-    return low, high
 
 
-@_limits.in_numpy
+@_set_limits.in_numpy
 def _(
-    codes: Array, kink_ptr: Array, slope_ptr: Array, kinks: Array, slopes: Array
-) -> tuple[Array, Array]:
-    n = len(codes)
-    low, high = np.zeros((2, n)), np.zeros((2, n))
+    codes: Array, kink_ptr: Array, slope_ptr: Array, kinks: Array, slopes: Array,
+    low: Array, high: Array,
+) -> None:  # fmt: skip
     low[0], high[0] = -np.inf, np.inf
     index = codes // 2
     kinked = np.flatnonzero(codes % 2 == 1)
@@ -76,7 +76,6 @@ def _(
     high[:, on[above]] = kinks[:2, over[above]]
     under = index[on] > 0
     low[:, on[under]] = kinks[:2, over[under] - 1]
-    return low, high
 
 
 class AffineBasis:

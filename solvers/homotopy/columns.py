@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled_in_place, compiled_inside, compiled_into
@@ -49,6 +50,7 @@ _STEEP = -2
 """The reason of a path that is to be followed again, more carefully."""
 
 
+@by_address
 class FirstBasis(NamedTuple):
     """The basis that all paths start from, and what differs between the programs.
 
@@ -74,6 +76,7 @@ class FirstBasis(NamedTuple):
     high: Array
 
 
+@by_address
 class Column(NamedTuple):
     """How the paths of :func:`follow_columns` ended; one entry for each program.
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled
@@ -23,6 +24,7 @@ ADVANCE, REFRESH, PERTURB, STEEPNESS, COLUMNS = range(5)
 :func:`~refresh.steepness_of` or :func:`~columns.follow_columns`."""
 
 
+@by_address
 class Columns(NamedTuple):
     """What :func:`~columns.follow_columns` alone takes."""
 
@@ -74,11 +76,10 @@ def run(
     if task == STEEPNESS:
         return float(steepness_of(program, tableau))
     if task == COLUMNS:
-        first, ended, stop = columns
         return float(
             follow_columns(
-                program, first, tableau, records, ended, stop, number, end, seed, max_segments,
-                max_nonzeros,
+                program, columns.first, tableau, records, columns.ended, columns.stop, number, end,
+                seed, max_segments, max_nonzeros,
             )
         )  # fmt: skip
     perturb(program, tableau, seed)

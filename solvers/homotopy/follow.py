@@ -140,7 +140,6 @@ class _Walk:
         self.centre = 0.0
         self.retaken = 0
         self.pending: Changes = []
-        self._products: dict[bool, RoughProduct | None] = {}
         self.longest = int(np.clip(LOOK_ENTRIES // program.n, 4, BATCH_AT_MOST))
         if self.longest < BATCH_AT_MOST:
             products = [self._rough(primal) for primal in (False, True)]
@@ -168,10 +167,11 @@ class _Walk:
 
     def _rough(self, primal: bool) -> RoughProduct | None:
         """Return the product in single precision, made at its first use."""
-        side = primal or self.program.A.symmetric
-        if side not in self._products:
-            self._products[side] = rough_product(self.program.A, self.program, side)
-        return self._products[side]
+        side, products = primal or self.program.A.symmetric, self.program.products
+        if side not in products:
+            products[side] = rough_product(self.program.A, self.program, side)
+        product: RoughProduct | None = products[side]
+        return product
 
     def outcome(self, reason: str, ray: Array | None = None) -> Ending:
         """Describe where the walk stands."""

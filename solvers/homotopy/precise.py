@@ -232,6 +232,7 @@ class _Values:
         self.low[:2], self.high[:2] = low, high
         self._perturbations()
         self._measure(on, lam)
+        self._slacks: dict[int, tuple[DoubleDouble, Array]] = {}
 
     def _solve(self, on: Array) -> None:
         program, A, C, R = self.program, self.matrix, self.C, self.R
@@ -290,10 +291,12 @@ class _Values:
 
     def slacks(self, side: int) -> tuple[DoubleDouble, Array]:
         """Return the distances (3, n) to the limits on a side, and where there are any."""
-        limit = self.low if side < 0 else self.high
-        finite = np.isfinite(limit[0])
-        inner = np.where(finite, limit, 0.0)
-        return (self.w - inner) * float(-side), finite
+        if side not in self._slacks:
+            limit = self.low if side < 0 else self.high
+            finite = np.isfinite(limit[0])
+            above = self.w - np.where(finite, limit, 0.0)
+            self._slacks[side] = above if side < 0 else -above, finite
+        return self._slacks[side]
 
     def ray(self, i: int) -> DoubleDouble:
         """Return the step direction of coordinate i, shape (n,), with its own entry 1."""
@@ -592,18 +595,17 @@ class _Part:
         kink_rate = program.kinks[1, place]
         kink = DoubleDouble(kink_rate) * at + program.kinks[0, place]
         rate = values.nu[1]
-        objective = [
-            -(nu * kink).sum().high,
-            -(nu * kink_rate + rate * kink).sum().high,
-            -(rate * kink_rate).sum().high,
-        ]
+        terms = DoubleDouble(np.empty((len(place), 3)))
+        terms[:, 0] = nu * kink
+        terms[:, 1] = nu * kink_rate + rate * kink
+        terms[:, 2] = rate * kink_rate
         theta = (values.theta[0] + values.theta[1] * at).high
         return cls(
             low,
             high,
             np.stack([theta, values.theta.high[1]]),
             np.stack([nu.high, rate.high]),
-            np.array(objective, dtype=np.float64),
+            -terms.sum().high,
             (changed, codes[changed]),
         )
 
@@ -630,7 +632,10 @@ def _positive(value: DoubleDouble) -> DoubleDouble:
 
 
 def _absolute(value: DoubleDouble) -> DoubleDouble:
-    return value * np.where(value.high < 0.0, -1.0, 1.0)
+    below = value.high < 0.0
+    return DoubleDouble(
+        np.where(below, -value.high, value.high), np.where(below, -value.low, value.low)
+    )
 
 
 def _joined(parts: list[DoubleDouble]) -> DoubleDouble:

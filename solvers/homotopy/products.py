@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import singledispatch
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.kronecker import KroneckerMap, thin_product
 from sparseopt.problems.parametric.maps import DenseMap, GramMap, LinearMap, SparseGramMap
@@ -26,6 +27,11 @@ from .settings import (
     SINGLE_HUGE,
     SINGLE_UNIT,
 )
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
 
 __all__ = ["RoughProduct", "rough_product"]
 

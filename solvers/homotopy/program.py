@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class ScaledProgram:
     slope_ptr: Array
     kinks: Array
     slopes: Array
+    products: dict[bool, Any] = field(default_factory=dict)
+    """What was made of the matrix to multiply with it (see :mod:`products`), for all variants."""
 
     @classmethod
     def from_program(cls, program: PiecewiseLinearProgram) -> Self:
@@ -122,9 +124,7 @@ class ScaledProgram:
 
     def with_pieces(self, kinks: Array, slopes: Array) -> ScaledProgram:
         """Return the program with other kinks and slopes."""
-        return ScaledProgram(
-            self.A, self.row, self.column, self.kink_ptr, self.slope_ptr, kinks, slopes
-        )
+        return replace(self, kinks=kinks, slopes=slopes)
 
     def reversed(self) -> ScaledProgram:
         """Return the program in the parameter -lam, to follow the path upwards."""
@@ -141,7 +141,8 @@ class ScaledProgram:
             counts = np.diff(ptr)[coordinates]
             starts = np.concatenate([[0], np.cumsum(counts)])
             within = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)
-            parts.append((starts, part[:, np.repeat(ptr[coordinates], counts) + within]))
+            places = np.repeat(ptr[coordinates], counts) + within
+            parts.append((starts, part.take(places, axis=1)))
         (kink_ptr, kinks), (slope_ptr, slopes) = parts
         return ScaledProgram(A, self.row, self.column[columns], kink_ptr, slope_ptr, kinks, slopes)
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import linprog
@@ -75,19 +76,22 @@ def quantile_path(
     if n <= p:
         return None
     rng = np.random.default_rng(seed)
+    # Powers of two, so that columns in other units cost no digits.
+    largest = np.abs(design).max(axis=0)
+    unit = np.exp2(np.ceil(np.log2(np.where(largest > 0.0, largest, 1.0))))
+    given, design = design, design / unit
     total = counts @ design
     size = np.abs(y)
     apart = y + _OFFSET * np.maximum(size, size.mean()) * rng.uniform(-1.0, 1.0, n)
     turned = total + _OFFSET * (counts @ np.abs(design)) * rng.uniform(-1.0, 1.0, p)
     try:
         basis = _start(design, apart, turned)
-        return (
-            None
-            if basis is None
-            else _walk(design, y, counts, names, (apart, total, turned), basis, stop)
-        )
+        if basis is None:
+            return None
+        path = _walk(design, y, counts, names, (apart, total, turned), basis, stop)
     except np.linalg.LinAlgError:
         return None
+    return None if path is None else replace(path, design=given, theta=path.theta / unit)
 
 
 def solve_quantiles(

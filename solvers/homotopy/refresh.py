@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from sparseopt.compiling import External
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_inside, compiled_inside_with_room
+from ..common.compiled import compiled_inside
 from .rays import add_rows, multiply, multiply_transposed
 from .settings import RESIDUAL
 from .tableau import (
@@ -17,10 +18,18 @@ from .tableau import (
     IDLE,
     KERNEL,
     LAM,
+    LAPACK_INFO,
+    LAPACK_LEADING,
+    LAPACK_PIVOTS,
+    LAPACK_ROOM,
+    LAPACK_SIZE,
     REFRESHED_AT,
     DenseProgram,
     Tableau,
 )
+
+_dgetrf = External("lapack", "dgetrf", 6)
+_dgetri = External("lapack", "dgetri", 7)
 
 __all__ = ["perturb", "refresh", "set_limits", "sizes", "steepness_of"]
 
@@ -46,7 +55,7 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
     k: int = _sort_into_kernel(program, tableau)
     if k < 0:
         return -1
-    if k > 0 and not _invert(tableau.kernel, k, tableau.inverse):
+    if k > 0 and not _invert(tableau, k):
         return -1
     _keep(tableau)
     for i in range(len(tableau.codes)):
@@ -93,20 +102,49 @@ def _sort_into_kernel(program: DenseProgram, tableau: Tableau) -> int:
     return columns
 
 
-@compiled_inside_with_room
-def _invert(kernel: Array, k: int, inverse: Array) -> bool:
-    """Set inverse[:k, :k] to the inverse of kernel[:k, :k]; return whether all of it is finite."""
-    block = np.empty((k, k))
+@compiled_inside
+def _invert(tableau: Tableau, k: int) -> bool:
+    """Set the inverse from the kernel, by LAPACK's dgetrf and dgetri; return whether it is finite.
+
+    Fortran's columns are rows here, so that what LAPACK sees is transposed before and after.
+    """
+    kernel, inverse, lapack = tableau.kernel, tableau.inverse, tableau.lapack
     for r in range(k):
         for c in range(k):
-            block[r, c] = kernel[r, c]
-    fresh = np.linalg.inv(block)
-    finite = True
+            inverse[c, r] = kernel[r, c]
+    size, leading, info = lapack[LAPACK_SIZE:], lapack[LAPACK_LEADING:], lapack[LAPACK_INFO:]
+    lapack[LAPACK_SIZE], lapack[LAPACK_LEADING] = k, inverse.shape[0]
+    lapack[LAPACK_ROOM], lapack[LAPACK_INFO] = len(tableau.lapack_work), 0
+    pivots = lapack[LAPACK_PIVOTS:]
+    _dgetrf(size.ctypes, size.ctypes, inverse.ctypes, leading.ctypes, pivots.ctypes, info.ctypes)
+    if lapack[LAPACK_INFO] != 0:
+        return False
+    _dgetri(
+        size.ctypes,
+        inverse.ctypes,
+        leading.ctypes,
+        pivots.ctypes,
+        tableau.lapack_work.ctypes,
+        lapack[LAPACK_ROOM:].ctypes,
+        info.ctypes,
+    )
+    finite: bool = lapack[LAPACK_INFO] == 0
     for r in range(k):
-        for c in range(k):
-            inverse[r, c] = fresh[r, c]
-            finite = finite and np.isfinite(fresh[r, c])
+        finite = finite and np.isfinite(inverse[r, r])
+        for c in range(r):
+            finite = finite and np.isfinite(inverse[r, c]) and np.isfinite(inverse[c, r])
+            inverse[r, c], inverse[c, r] = inverse[c, r], inverse[r, c]
     return finite
+
+
+@_invert.in_numpy
+def _(tableau: Tableau, k: int) -> bool:
+    try:
+        inverse = np.linalg.inv(tableau.kernel[:k, :k])
+    except np.linalg.LinAlgError:
+        return False
+    tableau.inverse[:k, :k] = inverse
+    return bool(np.isfinite(inverse).all())
 
 
 @compiled_inside

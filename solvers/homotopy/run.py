@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, cached_property
 
 import numpy as np
@@ -14,6 +15,7 @@ from sparseopt.paths.parametric import GridPath, ParametricPath
 from sparseopt.problems import ParametricProblem, Pieces, PiecewiseLinearProgram
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
+from sparseopt.problems.parametric.maps import GramMap
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from ..common.segments import affine_solution
@@ -32,6 +34,7 @@ from .products import rough_product
 from .program import ScaledProgram
 from .recorder import Recorder, assemble, mismatch, norm_weights
 from .run_columns import solve_columns
+from .run_each import solve_each
 from .settings import DOUBTFUL, LOST, LOST_MISMATCH, MISMATCH
 from .start import Start, crash, make_optimal, optimal_from, top_basis
 from .state import State
@@ -91,9 +94,13 @@ class HomotopySolve:
 
     def _path(self, end: float) -> Result:
         if isinstance(self.problem, ColumnwiseProblem):
-            together = solve_columns(self.problem, end, self.params, self.control)
-            if together is not None:
-                return together
+            common = self.problem.column(0).canonical()
+            if isinstance(common.A, GramMap):
+                columns = solve_each(self.problem, common, self._of_column(end))
+            else:
+                columns = solve_columns(self.problem, end, self.params, self.control)
+            if columns is not None:
+                return columns
         start = top_basis(self.program, end, self.rng, self._stop)
         self.pivots += start.pivots
         if start.basis is None:
@@ -123,6 +130,18 @@ class HomotopySolve:
             certificate=certificate,
             iterations=self.pivots,
         )
+
+    def _of_column(self, end: float) -> Callable[..., Result]:
+        """Return a function that follows the path of a column down to `end`."""
+
+        def follow_column(
+            column: ParametricProblem, canonical: PiecewiseLinearProgram, program: ScaledProgram
+        ) -> Result:
+            own = HomotopySolve(column, self.params, self.control)
+            own.canonical, own.program = canonical, program
+            return own._path(end)
+
+        return follow_column
 
     def single(self, lam: float) -> Result:
         """Solve for one lam: down the path from the crash basis, or from a basis made there."""
@@ -260,7 +279,7 @@ class HomotopySolve:
         allowed = pivots_allowed(self.program, lost)
         walk_again = self.recorder.count <= allowed
         if not walk_again:
-            self.control.notes.append(ILL_CONDITIONED[False])
+            self._note(ILL_CONDITIONED[False])
             return outcome
         walked = follow_precisely(
             self.program,
@@ -277,12 +296,17 @@ class HomotopySolve:
         )
         self.pivots += walked.pivots
         given_up = walked.unfinished and not lost
-        self.control.notes.append(ILL_CONDITIONED[not given_up])
+        self._note(ILL_CONDITIONED[not given_up])
         if given_up or not walked.replaces(outcome.reason, outcome.lam):
             return outcome
         self.recorder.replace(start.basis.codes, walked.segments)
         lam = float(walked.segments.low[-1]) if len(walked.segments) else start.top
         return Ending(walked.reason, lam, walked.codes, walked.pivots, walked.ray)
+
+    def _note(self, text: str) -> None:
+        """Note it once: columns share the notes."""
+        if text not in self.control.notes:
+            self.control.notes.append(text)
 
     def _proof(self, outcome: Ending) -> dict[str, Array]:
         """Return the Farkas multipliers or the ray of an outcome, by name, in the user's units."""
@@ -304,7 +328,7 @@ class HomotopySolve:
             raw_status="end",
             x=theta,
             objective=self.problem.objective(theta, lam),
-            bound=sign * program.dual_value(nu, lam),
+            bound=sign * program.without_loose_bounds(theta, lam).dual_value(nu, lam),
             duals={"rows": nu},
             certificate=Certificate(kind="dual", arrays={"nu": nu}),
             iterations=self.pivots,

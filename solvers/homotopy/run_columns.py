@@ -39,7 +39,7 @@ from .start import crash, optimal_from
 from .state import Entries, SegmentRecords
 from .tableau import DenseProgram, new_records, new_tableau, with_twice_the_room
 
-__all__ = ["solve_columns"]
+__all__ = ["columns_result", "solve_columns"]
 
 _STOPPED_BY = {
     core.END: "lam_min",
@@ -77,7 +77,6 @@ def solve_columns(
     with control.building():
         program = ScaledProgram.from_program(problem.column(0).canonical())
         first = crash(program)
-        m, p = program.n - program.p, program.p
         matrix = program.whole()
         transposed = matrix
         if not (program.A.symmetric and np.array_equal(program.row, program.column)):
@@ -85,57 +84,18 @@ def solve_columns(
             if np.array_equal(matrix, transposed):
                 # one array stays in the processor's cache where two would not
                 transposed = matrix
-        of_rows = program.kink_ptr[p]
+        of_rows = program.kink_ptr[program.p]
         kinks = np.repeat(program.kinks[:1], problem.columns, axis=0)
-        factor = np.repeat(program.row, np.diff(program.kink_ptr[p:]))
+        factor = np.repeat(program.row, np.diff(program.kink_ptr[program.p :]))
         kinks[:, of_rows:] = problem.row_kinks() * factor
+        dense = DenseProgram(
+            matrix, transposed, program.kink_ptr, program.slope_ptr, program.kinks, program.slopes
+        )
     stop = np.zeros(1, dtype=np.int64)
 
     def walk(begin: int, finish: int) -> Walked:
-        n, count = m + p, finish - begin
-        dense = DenseProgram(
-            matrix,
-            transposed,
-            program.kink_ptr,
-            program.slope_ptr,
-            program.kinks.copy(),
-            program.slopes.copy(),
-        )
-        start = FirstBasis(
-            codes=first.codes,
-            kinks=kinks[begin:finish],
-            slopes=program.slopes[0].copy(),
-            known=np.zeros(1, dtype=np.int64),
-            w=np.zeros((3, n)),
-            low=np.zeros((3, n)),
-            high=np.zeros((3, n)),
-        )
-        reason, ends, pivots = np.zeros((3, count), dtype=np.int64)
-        ended = Column(reason, ends, pivots, np.zeros((count, n)), np.zeros(count))
-        columns = entry.Columns(start, ended, stop)
-        tableau = new_tableau((m, p), first.codes, 0.0, np.inf)
-        segments = min(count * p, COLUMN_SEGMENTS)
-        entries = min(count * p * max(p // 4, 32), COLUMN_ENTRIES)
-        records = new_records((m, p), segments, entries)
-        column = 0
-        while True:
-            following = entry.run(
-                entry.COLUMNS,
-                dense,
-                tableau,
-                records,
-                columns,
-                end,
-                0.0,
-                column,
-                params.seed + begin,
-                params.max_knots or NO_RULE,
-                -1 if params.max_nonzeros is None else params.max_nonzeros,
-            )
-            column = int(following)
-            if column == count:
-                return begin, ended, SegmentRecords.of(records, int(ended.ends[-1]))
-            records = with_twice_the_room(records, int(ended.ends[column - 1]) if column else 0)
+        part = kinks[begin:finish]
+        return begin, *_walk(dense, first.codes, part, end, params, params.seed + begin, stop)
 
     threads = min(params.threads or os.cpu_count() or 1, problem.columns)
     cuts = np.linspace(0, problem.columns, threads + 1).astype(int)
@@ -147,6 +107,57 @@ def solve_columns(
         return None
     walked = _precisely(problem, program, first.codes, end, params, control, walked)
     return _result(problem, program, first.codes, walked, reached)
+
+
+def _walk(
+    program: DenseProgram,
+    codes: Array,
+    kinks: Array,
+    end: float,
+    params: SolveParams,
+    seed: int,
+    stop: Array,
+) -> tuple[Column, SegmentRecords]:
+    """Follow columns, given by their kinks (count, ...), from one first basis down to `end`."""
+    m, p = program.A.shape
+    n, count = m + p, len(kinks)
+    # the loop overwrites the kinks and slopes: each thread has its own
+    own = program._replace(kinks=program.kinks.copy(), slopes=program.slopes.copy())
+    start = FirstBasis(
+        codes=codes,
+        kinks=kinks,
+        slopes=program.slopes[0].copy(),
+        known=np.zeros(1, dtype=np.int64),
+        w=np.zeros((3, n)),
+        low=np.zeros((3, n)),
+        high=np.zeros((3, n)),
+    )
+    reason, ends, pivots = np.zeros((3, count), dtype=np.int64)
+    ended = Column(reason, ends, pivots, np.zeros((count, n)), np.zeros(count))
+    columns = entry.Columns(start, ended, stop)
+    tableau = new_tableau((m, p), codes, 0.0, np.inf)
+    segments = min(count * p, COLUMN_SEGMENTS)
+    entries = min(count * p * max(p // 4, 32), COLUMN_ENTRIES)
+    records = new_records((m, p), segments, entries)
+    column = 0
+    while True:
+        following = entry.run(
+            entry.COLUMNS,
+            own,
+            tableau,
+            records,
+            columns,
+            end,
+            0.0,
+            column,
+            seed,
+            params.max_knots or NO_RULE,
+            -1 if params.max_nonzeros is None else params.max_nonzeros,
+        )
+        column = int(following)
+        if column == count:
+            return ended, SegmentRecords.of(records, int(ended.ends[-1]))
+        records = with_twice_the_room(records, int(ended.ends[column - 1]) if column else 0)
 
 
 def _precisely(
@@ -165,17 +176,7 @@ def _precisely(
         control.progress("following the columns in 106 bits")
         return None if limit is None else limit.value
 
-    weight = norm_weights(problem.column(0).canonical(), program)
-    doubtful, for_certain = [], False
-    for part, (_, ended, segments) in enumerate(walked):
-        lost = (ended.doubt > LOST) | (ended.reason == core.STALLED) & (ended.pivots > 0)
-        ptr = np.concatenate([[0], ended.ends])
-        off = np.zeros(len(lost))
-        if weight is not None and (np.diff(ptr) > 0).all():
-            off = mismatch(weight, segments, ptr)
-        for_certain |= bool((lost | (off > LOST_MISMATCH)).any())
-        lost |= (ended.doubt > DOUBTFUL) | (off > MISMATCH)
-        doubtful += [(part, int(column)) for column in np.flatnonzero(lost)]
+    doubtful, for_certain = _doubtful(problem, program, walked)
     if not doubtful:
         return walked
     counts = [np.diff(ended.ends, prepend=0) for _, ended, _ in walked]
@@ -227,6 +228,24 @@ def _precisely(
         (begin, *_with_columns(ended, segments, again, part))
         for part, (begin, ended, segments) in enumerate(walked)
     ]
+
+
+def _doubtful(
+    problem: ColumnwiseProblem, program: ScaledProgram, walked: list[Walked]
+) -> tuple[list[tuple[int, int]], bool]:
+    """Return the (part, column) that may have lost digits, and whether one has for certain."""
+    weight = norm_weights(problem.column(0).canonical(), program)
+    found, for_certain = [], False
+    for part, (_, ended, segments) in enumerate(walked):
+        lost = (ended.doubt > LOST) | (ended.reason == core.STALLED) & (ended.pivots > 0)
+        ptr = np.concatenate([[0], ended.ends])
+        off = np.zeros(len(lost))
+        if weight is not None and (np.diff(ptr) > 0).all():
+            off = mismatch(weight, segments, ptr)
+        for_certain |= bool((lost | (off > LOST_MISMATCH)).any())
+        lost |= (ended.doubt > DOUBTFUL) | (off > MISMATCH)
+        found += [(part, int(column)) for column in np.flatnonzero(lost)]
+    return found, for_certain
 
 
 def _with_columns(
@@ -287,6 +306,26 @@ def _result(
             )
         )
     pivots = int(sum(ended.pivots.sum() for _, ended, _ in walked))
+    return columns_result(stacks, _certificate(program, codes, walked), pivots)
+
+
+def columns_result(stacks: Sequence[StackedPaths], certificate: Certificate, pivots: int) -> Result:
+    """Return the result of the paths of all columns.
+
+    Parameters
+    ----------
+    stacks : sequence of StackedPaths
+        Some columns each.
+    certificate : Certificate
+        "columnwise".
+    pivots : int
+        Of all columns.
+
+    Returns
+    -------
+    Result
+        Without a solution where a column has no segment.
+    """
     reasons = [reason for stack in stacks for reason in stack.stopped_by]
     limit = next((Limit(reason) for reason in reasons if reason in _LIMITS), None)
     if any((np.diff(stack.ptr) == 0).any() for stack in stacks):
@@ -314,7 +353,7 @@ def _result(
         bound=objective,
         duals={"rows": nu},
         path=path,
-        certificate=_certificate(program, codes, walked),
+        certificate=certificate,
         iterations=pivots,
     )
 

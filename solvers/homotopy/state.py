@@ -255,11 +255,7 @@ class State:
         ------
         SingularKernel
         """
-        try:
-            regular = self._run(entry.REFRESH) >= 0
-        except np.linalg.LinAlgError:
-            regular = False
-        if not regular:
+        if self._run(entry.REFRESH) < 0:
             raise SingularKernel("the kernel of the basis is singular to working accuracy")
         return float(self.tableau.position[DRIFT])
 

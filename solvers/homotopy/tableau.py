@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 
 from .settings import CHANGES, ENTRIES_PER_SEGMENT, SEGMENTS
@@ -39,10 +40,18 @@ last segment is to come from a fresh kernel; SPARSE_THETA, variables at kinks ar
 so are the multipliers of rows on pieces.
 """
 
+LAPACK_SIZE, LAPACK_LEADING, LAPACK_ROOM, LAPACK_INFO, LAPACK_PIVOTS = range(5)
+"""Entries of :attr:`Tableau.lapack`: the order of a matrix, the length of a row of the array that
+it is in, the size of the room, what a routine reports, and the first of the row exchanges."""
+
+_LAPACK_BLOCK = 64
+"""Columns that LAPACK's dgetri works on together, where it has the room (its ILAENV)."""
+
 THETA, NU, CHANGE = range(3)
 """Columns of :attr:`Records.ptr`."""
 
 
+@by_address
 class DenseProgram(NamedTuple):
     """A program with a dense matrix, in the engine's units.
 
@@ -60,6 +69,7 @@ class DenseProgram(NamedTuple):
     slopes: Array
 
 
+@by_address
 class Tableau(NamedTuple):
     """A basis of a dense program with its values, and where the path is.
 
@@ -86,6 +96,10 @@ class Tableau(NamedTuple):
         Step directions of the coordinate whose event it is, and of the one that blocks it.
     work : array of shape (6, n)
         Room for the vectors of one step.
+    lapack : int array of shape (LAPACK_PIVOTS + cap,)
+        What LAPACK takes by address, 32 bits each: LAPACK_SIZE, ...
+    lapack_work : array
+        Room for its routines.
     travel : array of shape (3,)
         How far the coordinate whose event it is may go until it meets its own next limit.
     """
@@ -106,9 +120,12 @@ class Tableau(NamedTuple):
     ray: Array
     block_ray: Array
     work: Array
+    lapack: Array
+    lapack_work: Array
     travel: Array
 
 
+@by_address
 class Records(NamedTuple):
     """Room for S segments of a path.
 
@@ -174,6 +191,8 @@ def new_tableau(shape: tuple[int, int], codes: Array, lam: float, top: float) ->
         ray=np.zeros(n),
         block_ray=np.zeros(n),
         work=np.empty((6, n)),
+        lapack=np.zeros(LAPACK_PIVOTS + cap, np.int32),
+        lapack_work=np.empty(_LAPACK_BLOCK * cap),
         travel=np.empty(3),
     )
 

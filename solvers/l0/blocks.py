@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
@@ -18,6 +19,7 @@ from ..common.compiled import compiled_in_place
 from .settings import BLOCK_ENTRIES, BLOCK_NODES, BLOCK_PRODUCTS, NOT_ENUMERATED
 
 
+@by_address
 class BlockData(NamedTuple):
     """What the compiled loops need of a block of B nodes.
 

@@ -33,6 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled_in_place, compiled_inside
@@ -52,6 +53,7 @@ NODE, COUNT = range(2)
 """Rows of changes: whose count changes, and to what."""
 
 
+@by_address
 class Core(NamedTuple):
     """The memory of the small dynamic programs, for sums from -H to H.
 
@@ -80,6 +82,7 @@ class Core(NamedTuple):
     state: Array
 
 
+@by_address
 class BudgetAnswers(NamedTuple):
     """What is found for each budget, 0 to `last`.
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled_in_place, compiled_inside
@@ -35,6 +36,7 @@ INVERSE, FACTOR, NULL = range(3)
 """Rows of ``LaneSpace.scratch``, one number for each lane; NULL is the squared norm of its node."""
 
 
+@by_address
 class LaneSpace(NamedTuple):
     """The memory of an enumeration, for nodes of up to D candidates.
 

@@ -17,12 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 
 from ..common.compiled import compiled
 
 
+@by_address
 class Hull(NamedTuple):
     """The decreasing hull segments of all tables, node by node or the steepest first.
 

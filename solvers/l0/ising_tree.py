@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled_in_place, compiled_inside
@@ -66,6 +67,7 @@ _NO_STEP = 1e150
 """Stands for the square root of a pivot that is not there: its member gets no step."""
 
 
+@by_address
 class IsingSpace(NamedTuple):
     """The memory of the search of one node with d candidates and n samples.
 

@@ -37,6 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled_in_place, compiled_inside
@@ -61,6 +62,7 @@ NODE, BEGUN, TOTAL = range(3)
 node has begun, tree nodes of all searches."""
 
 
+@by_address
 class Tables(NamedTuple):
     """What is found for the nodes of a block, one entry for each size of each node.
 
@@ -77,6 +79,7 @@ class Tables(NamedTuple):
     sine: Array
 
 
+@by_address
 class SearchSpace(NamedTuple):
     """The memory of one search, for nodes of up to D candidates; reused from node to node.
 

@@ -20,7 +20,16 @@ from .propagation import Propagation
 from .rank_one import ranked_blocks
 from .rank_tree import RankTree
 from .search import MISDPSearch
-from .settings import DISPROOF_RECHECKED, RECOMPUTATIONS, START_NODES, UNCHARGED, UNREACHED
+from .settings import (
+    DISPROOF_RECHECKED,
+    PROOF_LOSS,
+    PROOF_MARGIN,
+    PROOF_NEAR,
+    RECOMPUTATIONS,
+    START_NODES,
+    UNCHARGED,
+    UNREACHED,
+)
 from .tree import IntegerTree
 from .unbounded import bends, find_ray, unbounded
 
@@ -38,8 +47,9 @@ def standard(problem: MISDP) -> StandardForm:
 
 
 def start_points(search: MISDPSearch, form: StandardForm, merged: Merged) -> None:
-    """Offer the warm start: as it is, with its integers only, or repaired.
+    """Offer the minimum of a quadratic objective, and the warm start or what is near it.
 
+    The warm start is offered as it is, with its integers only, or repaired.
     A NaN stands for a value that is not known. Where integers are not known, or those that are
     leave nothing feasible, a few nodes look for a point with the known ones fixed, then with each
     of them moved by one at most.
@@ -54,6 +64,11 @@ def start_points(search: MISDPSearch, form: StandardForm, merged: Merged) -> Non
         What is searched: the standard form with its groups merged.
     """
     control, points, problem = search.control, search.points, search.problem
+    least = form.near_the_minimum()
+    if least is not None:
+        least = merged.down(form.down(least))
+        points.offer(least)
+        points.complete(np.rint(least[problem.integer]))
     given = control.warm_start.x if isinstance(control.warm_start, Result) else control.warm_start
     if given is None:
         return
@@ -203,6 +218,8 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
         return endless
     least = _lower_bound(tree, points.value, closed)
     proven = _recomputed(search, tree, least)
+    proven = _as_checked(search, tree, proven)
+    proven = _with_margin(search, tree, proven, points.value - 2.0 * tree.slack)
     closed = closed and proven >= points.value - 2.0 * tree.slack
     if proven == -np.inf < least:
         limit = limit or Limit.SLOW_PROGRESS
@@ -339,9 +356,65 @@ def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
     return bound
 
 
+def _as_checked(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
+    """Return a bound less what its leaves lose in bounds that are derived as the checker does.
+
+    Compiled loops derive slightly tighter ends of continuous variables in as many rounds; large
+    reduced costs of nodes without an interior magnify the difference. Where variables have no
+    bounds, `_recomputed` has judged the leaves.
+    """
+    problem, whole = search.problem, search.problem.integer
+    if not np.isfinite(np.concatenate([problem.lower, problem.upper])).all():
+        return bound
+    near = bound + PROOF_NEAR * max(tree.judge.scale, abs(bound))
+    leaves = [*tree.leaves.found, *(_open(node) for node in tree.open)]
+    leaves = [leaf for leaf in leaves if leaf.bound <= near and _rests_on_ends(tree, leaf)]
+    if whole.all() or not leaves or not np.isfinite(bound):
+        return bound
+    cutoff = tree.judge.better_than(float(tree.judge.safe.bound(np.array(bound))))
+    box = search.propagation.tighten(cutoff=cutoff, in_turn=False)
+    if box is None:
+        return bound
+    least = bound
+    for leaf in leaves:
+        low, high = (end.copy() for end in box)
+        low[whole] = np.maximum(low[whole], leaf.lower)
+        high[whole] = np.minimum(high[whole], leaf.upper)
+        if (low > high).any():
+            continue
+        tight = search.propagation.tighten(low, high, cutoff, in_turn=False)
+        if tight is not None:
+            multipliers = leaf.multipliers or tree.judge.safe.zero()
+            value = tree.judge.rounded(tree.judge.value(tight, multipliers))
+            least = min(least, value) if value > -np.inf else least
+    return bound if least >= bound - tree.rounding else least
+
+
+def _rests_on_ends(tree: IntegerTree, leaf: IntegerLeaf) -> bool:
+    """Return whether ends of continuous variables that are a little wider cost a leaf anything."""
+    if leaf.multipliers is None:
+        return True
+    continuous = np.abs(tree.judge.reduced_costs(leaf.multipliers)[~tree.problem.integer])
+    return bool(continuous.sum() > tree.judge.scale * PROOF_LOSS)
+
+
+def _with_margin(search: MISDPSearch, tree: IntegerTree, bound: float, enough: float) -> float:
+    """Return a bound less what exact multipliers may cost the checker, where it stays enough.
+
+    Free variables ask for them.
+    """
+    if not search.conic.free.any() or not np.isfinite(bound):
+        return bound
+    for share in (PROOF_MARGIN, PROOF_LOSS):
+        less = bound - share * max(tree.judge.scale, abs(bound))
+        if less >= enough or bound < enough:
+            return less
+    return bound
+
+
 def _leaf_bound(safe: SafeBounds, leaf: IntegerLeaf, box: Box, near: float) -> float:
     """Return what a leaf proves on its box: inf that it is empty, -inf nothing."""
-    if leaf.multipliers is not None and not leaf.infeasible and not leaf.multipliers.cones.size:
+    if leaf.multipliers is not None and not leaf.infeasible:
         quick = safe.quick(*box, leaf.multipliers.joined())
         if quick > -np.inf:
             return quick

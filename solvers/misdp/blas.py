@@ -9,7 +9,7 @@ import numpy as np
 from sparseopt.compiling import External
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_inside, compiled_inside_with_room
+from ..common.compiled import compiled_inside
 
 _dgemm = External("blas", "dgemm", 13)
 _dpotrf = External("lapack", "dpotrf", 5)
@@ -36,7 +36,7 @@ class Blas(NamedTuple):
     reals: Array
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def blas_room() -> Blas:
     """Return what the routines are called with; no two threads share it."""
     letters, reals = np.empty(3, np.uint8), np.empty(2)

@@ -15,9 +15,9 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Result
 
 from .answer import answer, standard, start_points, without_optimum
-from .conic_solvers import RELAXATIONS
 from .merging import Merged, merge
 from .rank_one import ranked_blocks
+from .search_options import SEARCH_OPTIONS
 
 
 class SemidefiniteBranchAndBound(Backend):
@@ -35,6 +35,7 @@ class SemidefiniteBranchAndBound(Backend):
     5. Rounding and diving fix integers and solve for the rest; ends of variables that the
        multipliers bring to the incumbent are cut off.
     6. Otherwise the node is branched on, best bound first with short plunges.
+    7. With two threads or more ``misdp-oa`` runs beside it (:mod:`sparseopt.solvers.misdp.race`).
 
     Bound and incumbent are valid whenever it stops. The certificate lists the leaves with their
     multipliers.
@@ -56,29 +57,7 @@ class SemidefiniteBranchAndBound(Backend):
         }
     )
     options: ClassVar[Mapping[str, Option]] = {
-        "relaxation": Option(
-            str,
-            "auto",
-            "solver of the relaxations: clarabel, scs, mosek (with a licence), barrier (ours), or "
-            "auto: barrier up to 600 variables once it is compiled, else by size",
-            choices=RELAXATIONS,
-        ),
-        "branching": Option(
-            str,
-            "pseudo-cost",
-            "which variable to branch on",
-            choices=("pseudo-cost", "most-infeasible"),
-        ),
-        "dives": Option(
-            int,
-            50,
-            "dive at a root without a point, and after this many nodes, doubling; 0: never",
-            low=0,
-        ),
-        "tolerance": Option(float, 1e-9, "tolerance of the relaxations' solver", low=1e-12),
-        "certificate_numbers": Option(
-            int, 20_000_000, "leave out a certificate of more numbers than this", low=0
-        ),
+        **SEARCH_OPTIONS,
         "solutions": Option(
             int, 1, "how many choices of the integers to find, the best ones (result.pool)", low=1
         ),
@@ -91,6 +70,7 @@ class SemidefiniteBranchAndBound(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, MISDP)
+        from .race import Race
         from .search import MISDPSearch
         from .solution_pool import SolutionPool
 
@@ -121,8 +101,12 @@ class SemidefiniteBranchAndBound(Backend):
         if ended is not None:
             return form.answer(merged.answer(ended))
         tree = search.tree(search.conic)
-        limit = tree.run()
         if pool is None:
+            with Race(problem, options, control, lambda: search.points.best) as race:
+                limit = tree.run()
+            if race.answer is not None:
+                return race.answer
             return form.answer(merged.answer(answer(search, tree, limit)))
+        limit = tree.run()
         pool.close()
         return pool.answer(form.answer(answer(search, tree, limit)), tree, form)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp.cones import triangle_weights
+from sparseopt.problems.misdp.cones import matrix_variable, triangle_weights, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
 
 from .bounds import ConicMultipliers, SafeBounds
@@ -20,7 +20,11 @@ from .polish import improved_multipliers
 from .relaxation import ConicSolver, Raw
 from .settings import (
     DISPROOF,
+    INSIDE,
+    INSIDE_GAP,
+    INSIDE_SHARE,
     LARGEST_BOUND,
+    PROOF_LOSS,
     STEP_DIGITS,
     STEP_LARGEST,
     STEP_ROUNDING,
@@ -102,7 +106,6 @@ class Judge:
         parts += [sp.diags_array(triangle_weights(b.size)) @ b.F for b in problem.blocks]
         self._forms = sp.csr_array(sp.vstack(parts, format="csr").T)
         self.scale = max(float(np.abs(problem.c).max()), abs(problem.offset))
-        self._plain = not problem.cones
 
     def reduced_costs(self, multipliers: ConicMultipliers) -> Array:
         """Return c - A'y - F'z - M*(Z), shape (n,), in plain arithmetic."""
@@ -114,10 +117,9 @@ class Judge:
 
         Where rounding in variables without bounds leaves none, that up to rounding.
         """
-        if self._plain:
-            least = self.safe.quick(*box, multipliers.joined())
-            if least > -np.inf:
-                return least
+        least = self.safe.quick(*box, multipliers.joined())
+        if least > -np.inf:
+            return least
         found = self.safe.evaluate(*box, multipliers)
         value, nearly = float(found.value[0]), float(found.nearly[0])
         allowed = UNCHARGED * self.scale
@@ -188,6 +190,11 @@ class ConicBounding:
     solver : ConicSolver
     others : sequence of ConicSolver
         For what the first one cannot settle.
+
+    Attributes
+    ----------
+    free : bool array of shape (n,)
+        Variables without bounds that are no entries of a matrix variable.
     """
 
     def __init__(
@@ -198,6 +205,12 @@ class ConicBounding:
         self.solver = solver
         self._others = others
         self.solves = 0
+        # Matrices that are variables take over their entries' reduced costs.
+        self.free = np.isinf(problem.lower) & np.isinf(problem.upper)
+        for block in problem.blocks:
+            columns = matrix_variable(block)
+            if columns is not None:
+                self.free[columns] = False
 
     def relax(
         self,
@@ -233,7 +246,7 @@ class ConicBounding:
             return idle
         self.solves += 1
         raw = self.solver.solve(program, cutoff - program.constant, loose)
-        found = self._read(box, program, raw)
+        found = self._read(box, program, raw, whole=not loose)
         if margin == 0.0 and not found.infeasible and not _useful(found):
             disproof = self._disprove(box, program)
             if disproof is not None:
@@ -256,7 +269,8 @@ class ConicBounding:
                 found = replace(again, x=x, direction=None)
         return self._disprove(box, program) or found
 
-    def _read(self, box: Box, program: NodeProgram, raw: Raw) -> Relaxed:
+    def _read(self, box: Box, program: NodeProgram, raw: Raw, whole: bool = True) -> Relaxed:
+        """Judge an answer; `whole` where it was to be solved to the end."""
         form, judge = self.form, self.judge
         x = None if raw.x is None else form.point(program, raw.x)
         direction = None
@@ -271,19 +285,61 @@ class ConicBounding:
         if raw.ray and judge.disproves(box, multipliers):
             return Relaxed(np.inf, multipliers, True, word=raw.word)
         value = judge.value(box, multipliers)
-        if np.isinf(value) and np.isinf(np.concatenate(box)).any():
-            better = improved_multipliers(
-                form.problem,
-                *box,
-                multipliers.rows[0],
-                multipliers.cones[0],
-                multipliers.psd[0],
-            )
+        given = multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]
+        for ends in self._with_open_ends(box, bool(np.isinf(value))):
+            better = improved_multipliers(form.problem, *ends, *given)
             value_then = judge.value(box, better)
-            if value_then > value:
+            if value_then > value - PROOF_LOSS * max(judge.scale, abs(value)):
                 value, multipliers = value_then, better
+                break
+        if whole:
+            multipliers = self._drawn_inside(box, program, multipliers, value)
         kept = None if raw.state is None else program.kept(raw.state, len(form.stack.b))
         return Relaxed(value, multipliers, False, x, direction, raw.word, kept)
+
+    def _drawn_inside(
+        self, box: Box, program: NodeProgram, multipliers: ConicMultipliers, value: float
+    ) -> ConicMultipliers:
+        """Return multipliers that have room for exact ones, where variables without bounds are.
+
+        A relaxation that is solved too well leaves its multipliers on the boundary of their cones,
+        where no exact solution of the equations for free variables can be enclosed. What is left of
+        an earlier iterate draws them inside, at a cost that is rounding.
+        """
+        free = self.free & (box[0] < box[1])
+        if not free.any() or not np.isfinite(value) or self._inside(multipliers) > INSIDE:
+            return multipliers
+        raw = self.solver.solve(program, np.inf, INSIDE_GAP)
+        if raw.dual is None or raw.ray:
+            return multipliers
+        other = self.form.multipliers(program, raw.dual)
+        best, most = multipliers, self._inside(multipliers)
+        for ends in self._with_open_ends(box, unproven=False):
+            y, z, Z = _between(multipliers, other, INSIDE_SHARE)
+            better = improved_multipliers(self.form.problem, *ends, y, z, Z)
+            enough = value - PROOF_LOSS * max(self.judge.scale, abs(value))
+            if self._inside(better) > most and self.judge.value(box, better) >= enough:
+                best, most = better, self._inside(better)
+        return best
+
+    def _inside(self, multipliers: ConicMultipliers) -> float:
+        """Return how far inside their cones multipliers are, at least, relative to their size."""
+        problem, least = self.form.problem, np.inf
+        begin = 0
+        for cone in problem.cones:
+            u = multipliers.cones[0, begin : begin + cone.dimension]
+            head, norm = cone.head_and_norm(u)
+            if head > 0.0:
+                least = min(least, 1.0 - norm / head)
+            begin += cone.dimension
+        begin = 0
+        for block in problem.blocks:
+            packed = multipliers.psd[0, begin : begin + block.dimension]
+            values = np.linalg.eigvalsh(unpack_symmetric(packed, block.size))
+            if values[-1] > 0.0:
+                least = min(least, float(values[0] / values[-1]))
+            begin += block.dimension
+        return least
 
     def _disprove(self, box: Box, program: NodeProgram) -> Relaxed | None:
         """Return a disproof from the penalty form, if there is one."""
@@ -311,10 +367,29 @@ class ConicBounding:
 
     def _as_disproof(self, box: Box, multipliers: ConicMultipliers) -> ConicMultipliers:
         """Return Farkas multipliers that cost nothing in variables without a bound."""
-        if not np.isinf(np.concatenate(box)).any() or self.judge.disproves(box, multipliers):
+        if not np.isinf(np.concatenate(box)).any():
             return multipliers
         given = multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]
-        return improved_multipliers(self.form.problem, *box, *given, infeasible=True)
+        unproven = not self.judge.disproves(box, multipliers)
+        for ends in self._with_open_ends(box, unproven):
+            better = improved_multipliers(self.form.problem, *ends, *given, infeasible=True)
+            if self.judge.disproves(box, better):
+                return better
+        return multipliers
+
+    def _with_open_ends(self, box: Box, unproven: bool) -> list[Box]:
+        """Return boxes for which multipliers may be improved.
+
+        First that with free variables free, for what rounding leaves of their reduced costs would
+        be charged at ends that are derived; then the box, where free variables are in it or nothing
+        is proven.
+        """
+        free = self.free & (box[0] < box[1])
+        if not free.any():
+            return [box] if unproven and np.isinf(np.concatenate(box)).any() else []
+        opened = np.where(free, -np.inf, box[0]), np.where(free, np.inf, box[1])
+        derived = (free & (np.isfinite(box[0]) | np.isfinite(box[1]))).any()
+        return [opened, box] if derived else [box]
 
     def _settled(self, box: Box, x: Array) -> Relaxed:
         """Judge a box that is one point: it is feasible, or an eigenvector disproves it."""
@@ -323,6 +398,15 @@ class ConicBounding:
             return Relaxed(np.inf, multipliers, True, word="a point that is not feasible")
         zero = self.judge.safe.zero()
         return Relaxed(self.judge.value(box, zero), zero, False, x, word="a point")
+
+
+def _between(a: ConicMultipliers, b: ConicMultipliers, share: float) -> tuple[Array, Array, Array]:
+    """Return y, z and Z of the first with a share of the second's."""
+    y, z, Z = (
+        (1.0 - share) * first[0] + share * second[0]
+        for first, second in ((a.rows, b.rows), (a.cones, b.cones), (a.psd, b.psd))
+    )
+    return y, z, Z
 
 
 def _useful(found: Relaxed) -> bool:

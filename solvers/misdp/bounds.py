@@ -26,6 +26,7 @@ to prove that nothing is better than U, only points better than U matter.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -33,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sparseopt.compiling import External
+from sparseopt.compiling import External, by_address
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import matrix_variable, triangle_weights, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
@@ -68,12 +69,13 @@ class ConicMultipliers:
     psd: Array
 
     def joined(self) -> Array:
-        """Return y and Z of the first box behind each other."""
-        return np.concatenate([self.rows[0], self.psd[0]])
+        """Return y, z and Z of the first box behind each other."""
+        return np.concatenate([self.rows[0], self.cones[0], self.psd[0]])
 
 
+@by_address
 class Judged(NamedTuple):
-    """A problem without cones as :func:`weak_duality` takes it.
+    """A problem as :func:`weak_duality` takes it.
 
     Attributes
     ----------
@@ -81,7 +83,9 @@ class Judged(NamedTuple):
         The columns of all constraints, compressed.
     row_lower, row_upper : arrays of shape (m,)
     constants : array
-        Zeros for the rows, then the weighted constants of the matrices.
+        Zeros for the rows, then the constants of the cones, and the weighted ones of the matrices.
+    cones : int array
+        Length of each cone and 1 if it is rotated, 0 if not, one cone behind the other.
     sizes : int array
         Orders of the matrices.
     """
@@ -91,6 +95,7 @@ class Judged(NamedTuple):
     row_lower: Array
     row_upper: Array
     constants: Array
+    cones: Array
     sizes: Array
 
 
@@ -104,14 +109,14 @@ def weak_duality(
     values: Array,
     rounding: Array,
 ) -> tuple[float, bool]:
-    """Return the bound that y and Z prove on a box, and whether the box is narrow.
+    """Return the bound that y, z and Z prove on a box, and whether the box is narrow.
 
     Parameters
     ----------
     judged : Judged
     costs, lower, upper : arrays of shape (n,)
     dual : array
-        y and Z; changed.
+        y, z and Z; changed.
     values : array
         The entries of the constraints' columns.
     rounding : array of shape (n,)
@@ -129,6 +134,14 @@ def weak_duality(
             size += abs(y * end)
         count += 1.0
     at = m
+    for t in range(0, judged.cones.shape[0], 2):
+        length, rotated = judged.cones[t], judged.cones[t + 1] == 1
+        lift_into_cone(dual, at, length, rotated)
+        for i in range(at, at + length):
+            total -= dual[i] * judged.constants[i]
+            size += abs(dual[i] * judged.constants[i])
+            count += 1.0
+        at += length
     for t in range(judged.sizes.shape[0]):
         n = judged.sizes[t]
         M, spectrum, work = np.empty(n * n), np.empty(n), np.empty(max(34 * n, 8))
@@ -171,6 +184,26 @@ def weak_duality(
         total += r * end - error * (widest if widest < np.inf else abs(end))
         size += abs(r * end) + error * (widest if widest < np.inf else abs(end))
     return total - count * _EPS * size, narrow
+
+
+@compiled
+def lift_into_cone(dual: Array, begin: int, length: int, rotated: bool) -> None:
+    """Lift a multiplier along the head of its cone by what it lacks, with a margin for rounding."""
+    root = math.sqrt(2.0)
+    apart = (dual[begin] - dual[begin + 1]) / root if rotated else 0.0
+    first = begin + (2 if rotated else 1)
+    largest = abs(apart)
+    for i in range(first, begin + length):
+        largest = max(largest, abs(dual[i]))
+    squares = (apart / largest) ** 2 if largest > 0.0 else 0.0
+    for i in range(first, begin + length):
+        squares += (dual[i] / largest) ** 2 if largest > 0.0 else 0.0
+    tail = largest * math.sqrt(squares) * (1.0 + (length + 4.0) * _EPS)
+    head = (dual[begin] + dual[begin + 1]) / root if rotated else dual[begin]
+    lacking = max(0.0, tail - head)
+    dual[begin] += lacking / root if rotated else lacking
+    if rotated:
+        dual[begin + 1] += lacking / root
 
 
 @compiled
@@ -319,7 +352,7 @@ class SafeBounds:
         ----------
         lower, upper : array of shape (n,)
         dual : array
-            y and Z behind each other, of a problem without cones.
+            y, z and Z behind each other.
         infeasible : bool, default False
             Whether costs are zero.
 
@@ -342,7 +375,8 @@ class SafeBounds:
             t.indices.astype(np.int64),
             np.array(problem.row_lower),
             np.array(problem.row_upper),
-            np.concatenate([np.zeros(problem.A.shape[0]), self._M0]),
+            np.concatenate([np.zeros(problem.A.shape[0]), self._g, self._M0]),
+            np.array([[c.dimension, c.rotated] for c in problem.cones], dtype=np.int64).ravel(),
             np.array([block.size for block in problem.blocks], dtype=np.int64),
         )
 

@@ -128,7 +128,7 @@ class NodeProgram:
         rows_of_stack : int
             Length of the :class:`Stack`.
         """
-        if self.faces is not None or self.flat.shape[ARROWS]:
+        if self.faces is not None:
             return None
         kept = np.full(5 * len(self.fixed) + 2 * rows_of_stack, np.nan, dtype=np.float32)
         keep(self.flat, self.free, self.taken, state, kept, rows_of_stack)
@@ -137,7 +137,7 @@ class NodeProgram:
     def first(self) -> tuple[Array, bool]:
         """Return the iterate to begin at, and whether it is that of a box around this one."""
         state = self.flat.start()
-        if self.start is None or self.faces is not None or self.flat.shape[ARROWS]:
+        if self.start is None or self.faces is not None:
             return state, False
         rows_of_stack = (len(self.start) - 5 * len(self.fixed)) // 2
         places = self.free, self.taken, self.start, rows_of_stack

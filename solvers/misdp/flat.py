@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle_weights, unpack_symmetric
 
@@ -21,6 +22,7 @@ second-order cones, matrices, and the length of b. :func:`cut_out` writes more: 
 matrices, of linear rows, and whether a constraint without free variables may be missed."""
 
 
+@by_address
 class FlatProgram(NamedTuple):
     """A program as :func:`~sparseopt.solvers.misdp.interior.interior_point` takes it.
 
@@ -191,14 +193,14 @@ def keep(
     Parameters
     ----------
     program : FlatProgram
-        Without second-order cones.
     free, taken : int arrays
         See :class:`~sparseopt.solvers.misdp.conic.NodeProgram`.
     state : array
         As in :func:`~sparseopt.solvers.misdp.interior.interior_point`.
     kept : array of shape (5 n + 2 N,), single precision
         NaN. Receives x of all variables, slacks and multipliers of their lower bounds, of their
-        upper bounds, and of all rows of the stack.
+        upper bounds, and of all rows of the stack: of cones those of the cone itself, not of the
+        matrix that stands for it.
     rows_of_stack : int
         N.
     """
@@ -223,12 +225,60 @@ def keep(
     area = (state.shape[0] - at) // 2
     for t in range(sizes.shape[0]):
         m = sizes[t]
+        if t < program.shape[ARROWS]:
+            head = 0.0
+            for r in range(m):
+                head += state[at + area + r * (m + 1)]
+            for r in range(m):
+                kept[own + taken[p]] = state[at + r * m]
+                z = state[at + area + r * m]
+                kept[own + N + taken[p]] = head if r == 0 else 2.0 * z
+                p += 1
+            at += m * m
+            continue
         for c in range(m):
             for r in range(c, m):
                 kept[own + taken[p]] = state[at + r * m + c]
                 kept[own + N + taken[p]] = state[at + area + r * m + c]
                 p += 1
         at += m * m
+
+
+@compiled
+def resume_arrow(
+    state: Array,
+    at: int,
+    area: int,
+    m: int,
+    kept: Array,
+    own: int,
+    N: int,
+    places: Array,
+    lift: float,
+) -> None:
+    """Write the matrices of a second-order cone of length m that :func:`keep` has reduced to it.
+
+    The slack u is [u_0 u'; u u_0 I]. The multiplier z becomes [a z'/2; z/2 z z'/(4 a) + d I] with
+    a = z_0 / 2 and the trace z_0: semidefinite, and of rank one where z is on the boundary, as
+    an optimal one is.
+    """
+    s0, z0 = kept[own + places[0]], kept[own + N + places[0]]
+    squares = 0.0
+    for r in range(1, m):
+        squares += kept[own + N + places[r]] ** 2
+    a = max(0.5 * z0, 1e-300)
+    d = max(0.0, 0.5 * z0 - squares / (4.0 * a)) / max(m - 1, 1)
+    for c in range(m):
+        zc = kept[own + N + places[c]]
+        for r in range(m):
+            zr = kept[own + N + places[r]]
+            state[at + r * m + c] = 0.0
+            state[at + area + r * m + c] = zr * zc / (4.0 * a)
+        state[at + c] = state[at + c * m] = kept[own + places[c]]
+        state[at + area + c] = state[at + area + c * m] = 0.5 * zc
+    for i in range(m):
+        state[at + i * (m + 1)] = s0 * (1.0 + lift)
+        state[at + area + i * (m + 1)] += (0.0 if i == 0 else d) + lift * z0 / m
 
 
 @compiled
@@ -266,7 +316,7 @@ def resume(
     for t in range(sizes.shape[0]):
         m = sizes[t]
         trace = 0.0
-        for c in range(m):
+        for c in range(1 if t < program.shape[ARROWS] else m):
             for r in range(c, m):
                 z = kept[own + N + taken[p]]
                 if z != z:
@@ -305,6 +355,11 @@ def resume(
     at, p = at_z + rows, zero + others
     for t in range(sizes.shape[0]):
         m = sizes[t]
+        if t < program.shape[ARROWS]:
+            resume_arrow(state, at, area, m, kept, own, N, taken[p : p + m], lift)
+            p += m
+            at += m * m
+            continue
         sum_s, sum_z = 0.0, 0.0
         for c in range(m):
             for r in range(c, m):
@@ -333,6 +388,7 @@ def _(*arguments: Any) -> None:
     return None
 
 
+@by_address
 class FlatStack(NamedTuple):
     """The constraints of a problem in flat arrays, in the order of a :class:`ConicForm`'s stack.
 

@@ -15,8 +15,9 @@ from sparseopt.problems.misdp.problem import MISDP
 from ..common.outcome import Outcome
 from ..common.program import Program
 from .bounding import Box
+from .cut_rows import CutRows
 from .cuts import CutSource, NewCuts
-from .settings import MASTER_BOX, MASTER_MISSED, MASTER_SLACK
+from .settings import MASTER_BOX
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +66,6 @@ class LinearMaster:
         self._control = control
         self._instance = Instance(control)
         self._instance.iteration_limit = None
-        n, m = len(costs), problem.A.shape[0]
-        self._n = n
         self._instance.load(
             Program(
                 cost=costs,
@@ -78,10 +77,8 @@ class LinearMaster:
                 integer=problem.integer,
             )
         )
-        self._own = m
         self._new_cuts = NewCuts(sources, box)
-        self._inside: list[tuple[Array, float]] = []
-        self._outside: list[tuple[Array, float]] = []
+        self._rows = CutRows(self._instance, problem.A.shape[0], patience=0)
 
     def solve(self, gap: float, start: Array | None, nodes: int) -> MasterAnswer:
         """Solve with the cuts that are there by now, to a relative gap.
@@ -122,31 +119,13 @@ class LinearMaster:
 
     def trim(self) -> None:
         """Leave out rows that are slack at the optimum that was just found; see `recall`."""
-        slack = self._instance.row_values()[self._own :] - np.array(
-            [side for _, side in self._inside]
-        )
-        away = np.flatnonzero(slack > MASTER_SLACK)
-        if len(away):
-            places = (self._own + away).astype(np.int32)
-            self._instance.call("deleteRows", len(places), places)
-            self._outside += [self._inside[k] for k in away.tolist()]
-            chosen = set(away.tolist())
-            self._inside = [row for k, row in enumerate(self._inside) if k not in chosen]
+        self._rows.age()
 
     def recall(self, x: Array) -> int:
         """Add rows that were left out and that x misses; return how many."""
-        missed = [float(row @ x) < side - MASTER_MISSED for row, side in self._outside]
-        for (row, side), back in zip(self._outside, missed, strict=True):
-            if back:
-                self._add(row, side)
-        self._outside = [row for row, back in zip(self._outside, missed, strict=True) if not back]
-        return sum(missed)
-
-    def _add(self, row: Array, side: float) -> None:
-        self._instance.add_row(row, side, np.inf)
-        self._inside.append((row, side))
+        return self._rows.recall(x)
 
     def _append(self) -> None:
         """Pass the cuts that are new."""
         for row, side in self._new_cuts.fresh():
-            self._add(row, side)
+            self._rows.add(len(self._rows), row, side)

@@ -25,9 +25,7 @@ from sparseopt.problems.base import Array
 from ..common.compiled import (
     compiled,
     compiled_inside,
-    compiled_inside_with_room,
     compiled_into,
-    compiled_once,
 )
 from .blas import (
     Blas,
@@ -287,7 +285,7 @@ def average(M: Array, n: int) -> None:
             M[r * n + c] = M[c * n + r] = 0.5 * (M[r * n + c] + M[c * n + r])
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def read_members(program: FlatProgram) -> Members:
     """Sort the constraints' entries by block and variable, and say of which kind each matrix is."""
     k, arrows, sizes = program.shape[K], program.shape[ARROWS], program.sizes
@@ -384,7 +382,7 @@ def classify(members: Members, m: int, n: int) -> None:
     vectors[m, 0] = alpha
 
 
-@compiled_once
+@compiled_inside(once=True)
 def add_schur(
     Z: Array,
     inverse: Array,
@@ -466,7 +464,7 @@ def add_schur(
             add_few_entries(Z, inverse, n, m, begin, members, k, H)
 
 
-@compiled_once
+@compiled_inside(once=True)
 def add_few_entries(
     Z: Array, inverse: Array, n: int, m: int, begin: int, members: Members, k: int, H: Array
 ) -> None:
@@ -580,7 +578,7 @@ def split(state: Array, program: FlatProgram) -> Iterate:
     )
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def read_sides(program: FlatProgram) -> Sides:
     """Return the constants of the blocks, and the bounds of the variables."""
     k, sizes, b = program.shape[K], program.sizes, program.b
@@ -615,7 +613,7 @@ def read_sides(program: FlatProgram) -> Sides:
     return Sides(B, low, high)
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def room_of(program: FlatProgram) -> tuple[Residual, Factors, Room]:
     """Return room for the residuals, the factors and a step, so that the loops make no arrays."""
     k, zero, rows, area, widest = program.shape[K], program.shape[ZERO], program.shape[ROWS], 0, 1
@@ -659,7 +657,7 @@ def room_of(program: FlatProgram) -> tuple[Residual, Factors, Room]:
     return residual, factors, room
 
 
-@compiled_once
+@compiled_inside(once=True)
 def measure(
     program: FlatProgram,
     sides: Sides,
@@ -719,7 +717,7 @@ def measure(
     return Measured(product, primal, constant, terms)
 
 
-@compiled_once
+@compiled_inside(once=True)
 def judge(
     program: FlatProgram,
     sides: Sides,
@@ -830,7 +828,7 @@ def keep_best(program: FlatProgram, iterate: Iterate, best: Array) -> None:
         at += n * n
 
 
-@compiled_once
+@compiled_inside(once=True)
 def schur_complement(
     program: FlatProgram,
     members: Members,
@@ -895,7 +893,7 @@ def schur_complement(
     return bool(factorise(EHE, zero, blas) == 0)
 
 
-@compiled_once
+@compiled_inside(once=True)
 def right_side(
     program: FlatProgram,
     members: Members,
@@ -937,7 +935,7 @@ def right_side(
         at += n * n
 
 
-@compiled_once
+@compiled_inside(once=True)
 def solve_refined(
     program: FlatProgram,
     residual: Residual,
@@ -986,7 +984,7 @@ def solve_refined(
             dx[j] += rest[j]
 
 
-@compiled_once
+@compiled_inside(once=True)
 def complete(
     program: FlatProgram,
     members: Members,
@@ -1022,7 +1020,7 @@ def complete(
         at += n * n
 
 
-@compiled_once
+@compiled_inside(once=True)
 def lengths(
     program: FlatProgram,
     iterate: Iterate,
@@ -1060,7 +1058,7 @@ def forget_predictor(room: Room) -> None:
         room.products[i] = 0.0
 
 
-@compiled_once
+@compiled_inside(once=True)
 def keep_predictor(
     program: FlatProgram,
     iterate: Iterate,
@@ -1087,7 +1085,7 @@ def keep_predictor(
     return after
 
 
-@compiled_once
+@compiled_inside(once=True)
 def move(iterate: Iterate, step: Iterate, primal_step: float, dual_step: float) -> None:
     """Take the step."""
     for j in range(step.x.shape[0]):

@@ -14,9 +14,9 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Limit, Result
 
 from .answer import answer, standard, start_points, without_optimum
-from .bnb import SemidefiniteBranchAndBound
 from .merging import merge
 from .search import MISDPSearch
+from .search_options import SEARCH_OPTIONS
 from .settings import SCOUT_NODES
 
 
@@ -55,16 +55,13 @@ class OuterApproximationBackend(Backend):
         }
     )
     options: ClassVar[Mapping[str, Option]] = {
-        **{
-            name: option
-            for name, option in SemidefiniteBranchAndBound.options.items()
-            if not name.startswith("solutions")
-        },
+        **SEARCH_OPTIONS,
         "master": Option(
             str,
             "highs",
-            "highs: one mixed-integer program after another; scip: lazy cuts in one tree",
-            choices=("highs", "scip"),
+            "highs: one mixed-integer program after another; scip: lazy cuts in one tree; tree: "
+            "none, but linear programs over the cuts in the nodes of our own tree",
+            choices=("highs", "scip", "tree"),
         ),
         "certify": Option(
             bool, True, "prove the optimum again by a tree whose leaves are the certificate"
@@ -113,7 +110,10 @@ class _Run:
             if search.points.best is None:
                 # The masters' integers may stay infeasible for long: look where matrices are known.
                 search.tree(search.conic, first=True, node_limit=SCOUT_NODES).run()
-            limit = None if tree.closed() else self._approximate()
+            if self._options["master"] == "tree":
+                self._cuts.alone = True
+            else:
+                limit = None if tree.closed() else self._approximate()
         if limit is None:
             limit = self._prove()
         return answer(

@@ -28,7 +28,7 @@ from sparseopt.problems.misdp.cones import (
 from sparseopt.problems.misdp.problem import MISDP
 
 from .bounds import ConicMultipliers
-from .settings import POLISH_GROWTH, POLISH_NOISE, POLISH_ROUNDS
+from .settings import POLISH_GROWTH, POLISH_LARGEST, POLISH_NOISE, POLISH_ROUNDS
 
 
 def improved_multipliers(
@@ -74,7 +74,8 @@ def improved_multipliers(
     )
     y, z, Z = _without_noise(problem, costs, y, np.array(cones, float), np.array(psd, float))
     chosen = np.isinf(lower) & np.isinf(upper) & ~own
-    for _ in range(POLISH_ROUNDS):
+    # Squares of what is larger overflow.
+    for _ in range(POLISH_ROUNDS if _largest(y, z, Z) < POLISH_LARGEST else 0):
         r = _reduced(problem, costs, y, z, Z)
         size = np.abs(costs) + abs(problem.A.T) @ np.abs(y)
         missing = ~own & np.where(r > 0.0, np.isinf(lower), np.isinf(upper))

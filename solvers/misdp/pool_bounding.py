@@ -15,8 +15,21 @@ from sparseopt.problems.base import Array
 from ..common.outcome import Outcome
 from ..common.program import Program
 from .bounding import Box, ConicBounding, Relaxed
+from .cut_rows import CutRows
 from .cuts import CutPool
-from .settings import LP_BOX, LP_ENOUGH, LP_ITERATIONS, LP_ROUNDS, LP_SLIP, LP_TRIES
+from .settings import (
+    INTEGRAL,
+    LP_AGE,
+    LP_BOX,
+    LP_ENOUGH,
+    LP_ITERATIONS,
+    LP_PATIENCE,
+    LP_ROUNDS,
+    LP_ROUNDS_ALONE,
+    LP_SLIP,
+    LP_STEP,
+    LP_TRIES,
+)
 
 
 class PoolBounding:
@@ -25,6 +38,7 @@ class PoolBounding:
     The multipliers of rows and cuts add up to multipliers of the problem, which the checker's
     arithmetic judges as it does those of a conic solver. With all integers fixed, and where the
     linear program proves too little, the conic relaxation is asked, whose multipliers are cuts.
+    Cuts that stay slack leave the linear program, and come back when a point misses them.
 
     Parameters
     ----------
@@ -36,6 +50,9 @@ class PoolBounding:
     ----------
     linear : bool
         Whether linear programs come first; without them it only fills the pool.
+    alone : bool
+        Whether boxes are branched on by the linear programs alone, as long as their optima are
+        fractional.
     """
 
     def __init__(self, pool: CutPool, conic: ConicBounding, control: Control) -> None:
@@ -43,7 +60,7 @@ class PoolBounding:
 
         self.pool = pool
         self.conic = conic
-        self.linear = False
+        self.linear = self.alone = False
         self._tried = self._closed = 0
         self.solves = 0
         self._control = control
@@ -51,8 +68,8 @@ class PoolBounding:
         self._instance.iteration_limit = None
         self._instance.set_option("simplex_iteration_limit", LP_ITERATIONS)
         self._loaded = 0
-        problem = pool.problem
-        self._n, self._m = len(problem.c), problem.A.shape[0]
+        self._m = pool.problem.A.shape[0]
+        self._rows = CutRows(self._instance, self._m, LP_AGE)
         self._load()
 
     def relax(
@@ -62,12 +79,16 @@ class PoolBounding:
         whole = self.pool.problem.integer
         fixed = bool((box[0][whole] == box[1][whole]).all())
         best = Relaxed(-np.inf)
-        if self.linear and not fixed and self._worth:
+        if self.linear and not fixed and (self.alone or self._worth):
             self._tried += 1
             best = self._approximate(box, cutoff)
             if best.infeasible or best.bound >= cutoff:
                 self._closed += 1
                 return best
+            if self.alone and best.x is not None and np.isfinite(best.bound):
+                values = best.x[whole]
+                if (np.abs(values - np.rint(values)) > INTEGRAL).any():
+                    return best
         conic = self._conic(box, cutoff)
         if conic.infeasible or conic.bound >= best.bound:
             return conic
@@ -75,8 +96,8 @@ class PoolBounding:
 
     def _approximate(self, box: Box, cutoff: float) -> Relaxed:
         """Solve linear programs, adding cuts, until the bound does not grow or meets the cutoff."""
-        best = Relaxed(-np.inf)
-        for _ in range(LP_ROUNDS):
+        best, stalled = Relaxed(-np.inf), 0
+        for _ in range(LP_ROUNDS_ALONE if self.alone else LP_ROUNDS):
             found = self._solve(box)
             if found is None:
                 break
@@ -87,7 +108,10 @@ class PoolBounding:
                 best = found
             if found.x is None or self._control.limit() is not None:
                 break
-            if not self.pool.separate(found.x) or grown <= 1e-4 * max(1.0, abs(best.bound)):
+            stalled = stalled + 1 if grown <= LP_STEP * max(1.0, abs(best.bound)) else 0
+            if stalled > (LP_PATIENCE if self.alone else 0):
+                break
+            if not self._rows.recall(found.x) + self.pool.separate(found.x):
                 break
         return best
 
@@ -112,7 +136,7 @@ class PoolBounding:
 
     def _conic(self, box: Box, cutoff: float) -> Relaxed:
         found = self.conic.relax(box, cutoff)
-        if found.multipliers is not None and (self._worth or not self.linear):
+        if found.multipliers is not None and (self.alone or self._worth or not self.linear):
             self.pool.add_multipliers(found.multipliers)
         return found
 
@@ -126,9 +150,9 @@ class PoolBounding:
         if dual is not None:
             multipliers = self._multipliers(dual)
             bound = self.conic.judge.value(box, multipliers)
-            if np.isinf(bound):
-                return None
-            return Relaxed(bound, multipliers, x=self._instance.point(), word="cuts")
+            x = self._instance.point()
+            self._rows.age()
+            return None if np.isinf(bound) else Relaxed(bound, multipliers, x=x, word="cuts")
         if run.outcome is Outcome.INFEASIBLE:
             ray = self._ray()
             if ray is not None:
@@ -140,7 +164,7 @@ class PoolBounding:
     def _ray(self) -> Array | None:
         answer: Any = self._instance.highs.getDualRay()
         values = answer[-1] if len(answer) > 2 else None
-        if values is None or len(values) != self._m + self._loaded or not answer[1]:
+        if values is None or len(values) != self._m + len(self._rows) or not answer[1]:
             return None
         ray = np.array(values, dtype=float)
         size = float(np.abs(ray).max(initial=0.0))
@@ -152,7 +176,9 @@ class PoolBounding:
         return sign * ray / size
 
     def _multipliers(self, dual: Array) -> Any:
-        return self.pool.multipliers(dual[: self._m], np.maximum(dual[self._m :], 0.0))
+        weights = np.zeros(len(self.pool))
+        weights[self._rows.numbers] = np.maximum(dual[self._m :], 0.0)
+        return self.pool.multipliers(dual[: self._m], weights)
 
     def _load(self) -> None:
         problem = self.pool.problem
@@ -169,7 +195,6 @@ class PoolBounding:
 
     def _append(self) -> None:
         """Pass the cuts that are new."""
-        rows = self.pool.rows[self._loaded :]
-        for row, side in zip(rows, self.pool.sides[self._loaded :], strict=True):
-            self._instance.add_row(row, side, np.inf)
+        for k in range(self._loaded, len(self.pool)):
+            self._rows.add(k, self.pool.rows[k], self.pool.sides[k])
         self._loaded = len(self.pool)

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import (
     matrix_variable,
@@ -35,12 +36,13 @@ from sparseopt.problems.misdp.cones import (
 from sparseopt.problems.misdp.problem import MISDP
 
 from ..common.compiled import compiled, compiled_inside
-from .settings import EMPTY, INTEGER_BOUND
+from .settings import EMPTY, FAR_END, INTEGER_BOUND
 
 _EPS = float(np.finfo(float).eps)
 _PART, _LEAST = INTEGER_BOUND
 
 
+@by_address
 class Forms(NamedTuple):
     """The linear forms h = B x + b in flat arrays.
 
@@ -133,6 +135,10 @@ class Propagation:
         self._conditional = begin + np.arange(len(problem.indicators))
         self._binary = np.array([row.binary for row in problem.indicators], dtype=np.int64)
         self._sides = np.array([(row.lower, row.upper) for row in problem.indicators])
+        self._endless = tuple(
+            np.flatnonzero(~problem.integer & np.isinf(end))
+            for end in (problem.lower, problem.upper)
+        )
         traces = self._definite_forms(B)
         self._forms = Forms(
             B.indptr.astype(np.int64),
@@ -184,6 +190,7 @@ class Propagation:
         upper: Array | None = None,
         cutoff: float | None = None,
         rounds: int = 12,
+        in_turn: bool = True,
     ) -> tuple[Array, Array] | None:
         """Return bounds (lower, upper) that every feasible point within those given meets.
 
@@ -195,27 +202,31 @@ class Propagation:
             Only points whose objective is at least as good as this need to be kept.
         rounds : int, default 12
             Rounds at most; fewer when nothing moves.
+        in_turn : bool, default True
+            Whether each step may use what the steps before have found, as compiled loops do. Else
+            the steps of a round are those of array operations, as the checker takes them: what
+            they derive is the same in the limit, but may be wider when the rounds end.
 
         Returns
         -------
         (lower, upper), each of shape (n,), or None
             None when there is no such point.
         """
-        problem = self._problem
+        problem, run = self._problem, propagate if in_turn else propagate_at_once
         low = np.array(problem.lower if lower is None else lower, dtype=float)
         high = np.array(problem.upper if upper is None else upper, dtype=float)
         form_low, form_high = self._low.copy(), self._high.copy()
         if cutoff is not None:
             form_high[self._objective] = self._sign * (cutoff - problem.offset)
         if not len(self._binary):
-            left = propagate(self._forms, low, high, form_low, form_high, rounds)
-            return (low, high) if left else None
+            left = run(self._forms, low, high, form_low, form_high, rounds)
+            return self._without_far_ends(low, high) if left else None
         at, (below, above) = self._conditional, self._sides.T
         while True:
             before = low[self._binary] == 1.0
             form_low[at[before]] = np.maximum(form_low[at[before]], below[before])
             form_high[at[before]] = np.minimum(form_high[at[before]], above[before])
-            if not propagate(self._forms, low, high, form_low, form_high, rounds):
+            if not run(self._forms, low, high, form_low, form_high, rounds):
                 return None
             for under, over in ((below, form_high[at]), (form_low[at], above)):
                 ends = np.where(np.isfinite([under, over]), np.abs([under, over]), 1.0)
@@ -224,7 +235,16 @@ class Propagation:
                     return None
                 high[never] = 0.0
             if (before == (low[self._binary] == 1.0)).all():
-                return low, high
+                return self._without_far_ends(low, high)
+
+    def _without_far_ends(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Open ends of continuous variables that are so far away that they say nothing."""
+        below, above = self._endless
+        if len(below):
+            low[below[low[below] < -FAR_END]] = -np.inf
+        if len(above):
+            high[above[high[above] > FAR_END]] = np.inf
+        return low, high
 
 
 @compiled
@@ -394,9 +414,16 @@ def crossed(low: Array, high: Array) -> bool:
 
 
 @propagate.in_numpy
-def _(
+def propagate_at_once(
     forms: Forms, low: Array, high: Array, form_low: Array, form_high: Array, rounds: int
 ) -> bool:
+    """Tighten all bounds in place, each round from those before it; False when nothing is left.
+
+    Parameters
+    ----------
+    forms, low, high, form_low, form_high, rounds
+        As in :func:`propagate`.
+    """
     plain = _Plain(forms)
     if not plain.settle(low, high):
         return False

@@ -9,6 +9,28 @@ UNCHARGED = 5e-8
 objective's (a disproof's) value. Conic solvers end at 1e-9; variables without ends magnify
 that."""
 
+PROOF_LOSS = 1e-8
+"""What a bound may lose, relative to it and the costs, for multipliers that leave no reduced cost
+of a variable without ends."""
+
+PROOF_MARGIN = 1e-7
+"""By what the final bound is lowered for the checker's enclosure of such multipliers, relative to
+it and the costs, where the gap that was asked allows it; by PROOF_LOSS where it does not."""
+
+PROOF_NEAR = 1e-6
+"""Leaves whose bound is this close to the least, relative to it and the costs, are judged again in
+the bounds of variables that the checker derives."""
+
+INSIDE = 1e-11
+"""Multipliers that are this close to the boundary of their cones, relative to their size, leave no
+room for exact ones beside them."""
+
+INSIDE_GAP = 1e-4
+"""The relative gap of the iterate that draws them inside, ..."""
+
+INSIDE_SHARE = 1e-5
+"""... and its share: together less than PROOF_LOSS."""
+
 UNREACHED = 1e100
 """The size of variables without a point: no reduced cost may be left out."""
 
@@ -90,6 +112,11 @@ BARRIER_VARIABLES = 600
 DENSE_ENTRIES = 4_000_000
 """Constraints with up to this many entries are held as a dense matrix (32 MB)."""
 
+FAR_END = 1e9
+"""Ends beyond this that are derived for continuous variables without one are none: what rounding
+leaves of a reduced cost would be charged at them, and they set the scale of all right-hand sides.
+The checker does the same."""
+
 COMMON_RANGE = 1e-13
 """Eigenvalues of the sum of squared matrices below this, relative to the largest, are zero: facial
 reduction takes their directions out."""
@@ -134,6 +161,9 @@ never."""
 POLISH_GROWTH = 100.0
 """A step that makes the largest multiplier grow by more than this leads nowhere: where the
 equations have hardly a solution, the next one would be larger still."""
+
+POLISH_LARGEST = 1e60
+"""Multipliers that diverged beyond this are left as they are."""
 
 POLISH_NOISE = 1e-9
 """Multipliers whose terms are this small beside the largest term of all are dropped."""
@@ -247,6 +277,18 @@ SCIP_SEPARATIONS = 10
 LP_ROUNDS = 2
 """Linear programs with more and more cuts in each box."""
 
+LP_ROUNDS_ALONE = 40
+"""The same where no semidefinite relaxation follows."""
+
+LP_STEP = 1e-4
+"""By what a round must move the bound, relative to its size, ..."""
+
+LP_PATIENCE = 2
+"""... or so many one after the other need not, where no semidefinite relaxation follows."""
+
+LP_AGE = 20
+"""Optima one after the other at which a cut may be slack before it leaves the program."""
+
 LP_ENOUGH = 0.5
 """The share of boxes that linear programs must close to be solved at all, ..."""
 
@@ -276,6 +318,12 @@ PROBING_ZERO = 1e-12
 
 PERSPECTIVE_VIOLATED = 1e-7
 """A perspective must be missed by this to give a cut."""
+
+# ---- Two engines at a time
+
+RACE_AFTER = 0.5
+"""Seconds after which the second one starts: its process takes as long to begin, and most problems
+are solved by then."""
 
 # ---- Rank one
 

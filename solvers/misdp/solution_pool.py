@@ -47,6 +47,7 @@ class SolutionPool(IncumbentFinder):
         super().__init__(problem, propagation, conic, control)
         self._count, self._gap = count, gap
         self._members: dict[bytes, tuple[float, Array]] = {}
+        self._searched = np.inf
 
     @property
     def cutoff(self) -> float | None:
@@ -81,6 +82,7 @@ class SolutionPool(IncumbentFinder):
 
     def close(self) -> None:
         """Make the best point the incumbent again: the search is over."""
+        self._searched = self.value
         self.value = min((value for value, _ in self._members.values()), default=np.inf)
 
     def answer(self, result: Result, tree: IntegerTree, form: StandardForm) -> Result:
@@ -103,7 +105,8 @@ class SolutionPool(IncumbentFinder):
             return result
         given, sign = form.given, self._conic.judge.safe.sign
         points = [form.up(x) for _, x in self._members.values()]
-        bounds = [node.bound for node in tree.open]
+        # Boxes were narrowed to what is better than the pool: nothing is known of what is worse.
+        bounds = [self._searched, *(node.bound for node in tree.open)]
         for leaf in tree.leaves.found:
             inside = leaf.integers is not None and _key(leaf.integers) in self._members
             bounds += [] if inside else [leaf.bound]

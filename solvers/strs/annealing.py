@@ -133,22 +133,28 @@ class AnnealedSelection(Backend):
                 bound = _prove(problem, search, params, options["proof"], tick)
         except _Stopped:
             pass
-        limit = limits[0] if limits else None
-        assert search.best is not None
-        if bound is not None and bound - search.value <= _slack(params, search.value):
-            status = Status.OPTIMAL
-        else:
-            status, bound = Status.CONVERGED if limit is None else Status.FEASIBLE, None
-        return Result(
-            status=status,
-            limit=limit,
-            raw_status=f"{chains} chains, {search.accepted} moves accepted",
-            x=search.best,
-            objective=search.value,
-            bound=bound,
-            iterations=search.iterations,
-            trace=tuple(search.trace),
-        )
+        return _result(search, chains, bound, params, limits[0] if limits else None)
+
+
+def _result(
+    search: Annealing, chains: int, bound: float | None, params: SolveParams, limit: Limit | None
+) -> Result:
+    """Return the best point, which is optimal where a bound shows it."""
+    assert search.best is not None
+    if bound is not None and bound - search.value <= _slack(params, search.value):
+        status = Status.OPTIMAL
+    else:
+        status, bound = Status.CONVERGED if limit is None else Status.FEASIBLE, None
+    return Result(
+        status=status,
+        limit=limit,
+        raw_status=f"{chains} chains, {search.accepted} moves accepted",
+        x=search.best,
+        objective=search.value,
+        bound=bound,
+        iterations=search.iterations,
+        trace=tuple(search.trace),
+    )
 
 
 def _slack(params: SolveParams, value: float) -> float:

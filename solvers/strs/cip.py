@@ -182,14 +182,7 @@ class _Chords:
         squares = np.zeros(count)
         for k, (i, theta) in enumerate(zip(self.curved, self.reach, strict=True)):
             eta = 3 * D + k * (2 * knots - 1) + np.arange(knots)
-            part = eta[-1] + 1 + np.arange(knots - 1)
-            rows = np.zeros((3 + knots, count))
-            rows[0, eta], rows[0, D + i] = theta * grid, -1.0
-            rows[1, eta], rows[2, part] = 1.0, 1.0
-            for j in range(knots):
-                rows[3 + j, eta[j]] = 1.0
-                rows[3 + j, part[max(0, j - 1) : j + 1]] = -1.0
-            blocks.append(sp.csc_array(rows))
+            blocks.append(_interpolation(eta, D + i, theta * grid, count))
             low.append(np.concatenate([[0.0, 1.0, 1.0], np.full(knots, -np.inf)]))
             high.append(np.concatenate([[0.0, 1.0, 1.0], np.zeros(knots)]))
             squares[eta] = (theta * grid) ** 2
@@ -218,6 +211,23 @@ class _Chords:
                 QuadraticRow(sp.csc_array(sp.diags_array(on_g)), squares, -np.inf, 1.0 + error),
             ),
         )
+
+
+def _interpolation(eta: Array, g: int, at: Array, count: int) -> sp.csc_array:
+    """Return the rows that make a column g a point between two knots next to each other.
+
+    They are sum(eta at) = g, sum(eta) = 1, sum(part) = 1, and each eta is at most the parts on both
+    of its sides; the parts' columns follow those of the weights eta.
+    """
+    knots = len(eta)
+    part = eta[-1] + 1 + np.arange(knots - 1)
+    rows = np.zeros((3 + knots, count))
+    rows[0, eta], rows[0, g] = at, -1.0
+    rows[1, eta], rows[2, part] = 1.0, 1.0
+    for j in range(knots):
+        rows[3 + j, eta[j]] = 1.0
+        rows[3 + j, part[max(0, j - 1) : j + 1]] = -1.0
+    return sp.csc_array(rows)
 
 
 def _reach(v: Array, d: int) -> float:

@@ -21,7 +21,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled, compiled_inside_with_room
+from ..common.compiled import compiled, compiled_inside
 from .multipliers import Multipliers, ProvenBound
 from .row_bound import NodeData, RelaxedSupport, Smoothing, evaluate
 from .settings import (
@@ -82,7 +82,7 @@ class Iterate(NamedTuple):
         return float(self.numbers[_BEST])
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def dot(u: Array, v: Array) -> float:
     """Return u'v. numba's own takes as long to compile as all the rest here.
 
@@ -105,7 +105,7 @@ def _(u: Array, v: Array) -> float:
     return float(u @ v)
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def add(s: float, u: Array, t: float, v: Array, out: Array) -> None:
     """Put s u + t v into `out`, which may be u or v.
 
@@ -125,7 +125,7 @@ def _(s: float, u: Array, t: float, v: Array, out: Array) -> None:
     out[:] = s * u + t * v
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def value_at(
     node: NodeData,
     smoothing: Smoothing,
@@ -218,7 +218,7 @@ def _(state: Iterate, missing: float) -> Array:
     return p
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def remember(state: Iterate, new_x: Array, new_gradient: Array) -> None:
     """Store a step and its change of the gradient, unless their product is rounding.
 

@@ -35,7 +35,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled, compiled_inside_with_room
+from ..common.compiled import compiled, compiled_inside
 from .choices import choose, choose_each, sum_of_largest
 from .spectrum import gram, smoothed_maximum
 
@@ -201,7 +201,7 @@ def _(l: Array, L: Array, inside: Array, d: int) -> Array:
     return _row_maximum_each(abs(l), np.diagonal(L), r)[0]
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def bordered_matrix(node: NodeData, x: Array) -> Array:
     """Return A - (L + L')/2, with a border ((-w, (a - l)'/2), ...) where there is a linear term.
 
@@ -242,7 +242,7 @@ def _(node: NodeData, x: Array) -> Array:
     return M
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def row_maxima(
     node: NodeData, smoothing: Smoothing, x: Array, gradient: Array, thresholds: Array
 ) -> Array:
@@ -368,7 +368,7 @@ def _row_maximum_each(l: Array, diagonal: Array, r: Array) -> tuple[Array, Array
     return l * c + diagonal * c**2 + r * c * s, c, s
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def chosen_rows(
     node: NodeData, epsilon: float, terms: Array, relaxed: RelaxedSupport
 ) -> tuple[float, float]:
@@ -459,7 +459,7 @@ def evaluate(
     return trace * soft_top + shift + smooth_rows, trace * top + shift + exact_rows
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def finish_gradient(
     node: NodeData, Z: Array, terms: Array, relaxed: RelaxedSupport, gradient: Array
 ) -> None:

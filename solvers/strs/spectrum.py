@@ -18,7 +18,7 @@ import numpy as np
 from sparseopt.compiling import External
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled, compiled_inside_with_room
+from ..common.compiled import compiled, compiled_inside
 from .settings import FEW_EIGENPAIRS, LAPACK_BLOCK
 
 _dsyrk = External("blas", "dsyrk", 10)
@@ -53,7 +53,7 @@ def _(source: Array, target: Array) -> None:
     target[:] = source
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def letters() -> Array:
     """Return the codes of V, I, L and N."""
     codes = np.empty(4, np.uint8)
@@ -109,7 +109,7 @@ def _(V: Array, p: Array) -> Array:
     return V.T @ V
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def top_weights(values: Array, tau: float) -> tuple[int, float]:
     """Return how many eigenvalues, the last of an increasing array, have a weight, and nu - top.
 
@@ -140,7 +140,7 @@ def top_weights(values: Array, tau: float) -> tuple[int, float]:
     return count, nu
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def weigh(values: Array, count: int, nu: float, tau: float) -> tuple[float, Array]:
     """Return the smoothed maximum less the largest eigenvalue, and the weights that count.
 
@@ -171,7 +171,7 @@ def weigh(values: Array, count: int, nu: float, tau: float) -> tuple[float, Arra
     return more, p
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def all_eigenpairs(M: Array) -> tuple[Array, Array]:
     """Return the eigenvalues, increasing, and the eigenvectors as rows. O(n^3).
 
@@ -209,7 +209,7 @@ def all_eigenpairs(M: Array) -> tuple[Array, Array]:
     return values, vectors
 
 
-@compiled_inside_with_room
+@compiled_inside(makes_arrays=True)
 def top_eigenpairs(M: Array, tau: float, asked: int) -> tuple[int, float, Array, Array]:
     """Return how many eigenvalues have a weight, nu - top, some eigenvalues, and the vectors.
 

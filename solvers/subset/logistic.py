@@ -26,7 +26,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.subset.logistic import SparseLogisticRegression
 
 from .incumbent import DEPENDENT, Incumbent
-from .relaxation import Pool, descend, least_squares
+from .relaxation import CAP, SLOPE, TOLERANCE, Pool, descend, least_squares
 from .settings import SubsetSettings
 
 if TYPE_CHECKING:
@@ -227,6 +227,7 @@ class LogisticPool(Pool):
     """The pool of the logistic loss; its intercept is always the best one."""
 
     problem: SparseLogisticRegression
+    _ACTIVE_SETS = _NEWTON_STEPS
 
     def intercept(self, vector: tuple[Array, Array]) -> float:
         """Return the best intercept of coefficients; 0 where the problem has none.
@@ -261,43 +262,27 @@ class LogisticPool(Pool):
         if not b.any():
             b[inside], _ = fit_support(self.problem, self.rows[inside])
 
-    def _descend(
-        self,
-        inside: Array,
-        free: Array,
-        b: Array,
-        c: Array,
-        multiplier: float,
-        tolerance: float,
-    ) -> tuple[Array, Array]:
-        problem, settings = self.problem, self.settings
-        slope, cap = self._slope(multiplier)
-        numbers = np.array([problem.ridge, problem.limit, slope, cap, tolerance])
-        held = np.zeros(len(b), dtype=bool)
-        held[inside] = True
-        found = math.inf
-        for _ in range(_NEWTON_STEPS):
-            active = np.flatnonzero(held | (b != 0.0) | (free & (np.abs(c) > slope)))
-            A, own, within = self.rows[active], b[active], held[active]
+    def _improve(
+        self, b: Array, c: Array, active: Array, held: Array, multiplier: float, numbers: Array
+    ) -> bool:
+        problem, A, own = self.problem, self.rows[active], b[active]
+        slope, cap, tolerance = numbers[[SLOPE, CAP, TOLERANCE]]
 
-            def value(b: Array, A: Array = A, within: Array = within) -> float:
-                size = np.abs(b)
-                ridge = 0.5 * problem.ridge * b**2
-                costs = np.where(size <= cap, slope * size, multiplier + ridge)
-                return slopes(problem, b @ A)[1] + float(np.where(within, ridge, costs).sum())
+        def costs(b: Array) -> float:
+            size, ridge = np.abs(b), 0.5 * problem.ridge * b**2
+            free = np.where(size <= cap, slope * size, multiplier + ridge)
+            return float(np.where(held, ridge, free).sum())
 
-            before = value(own) if math.isinf(found) else found
-            r, _ = slopes(problem, own @ A)
-            G, products = quadratic(problem, A, r)
-            towards = own.copy()
-            self.sweeps += descend(G, products, towards, within, numbers, settings.sweeps)
-            b[active], found = search_line(value, own, towards, before)
-            c = self._gradient(b)
-            missed = free & (np.abs(c) > slope * (1.0 + 1e-9))
-            missed[active] = False
-            if before - found <= tolerance and not missed.any():
-                break
-        return b, c
+        def value(b: Array) -> float:
+            return slopes(problem, b @ A)[1] + costs(b)
+
+        r, loss = slopes(problem, own @ A)
+        before = loss + costs(own)
+        G, products = quadratic(problem, A, r)
+        towards = own.copy()
+        self.sweeps += descend(G, products, towards, held, numbers, self.settings.sweeps)
+        b[active], found = search_line(value, own, towards, before)
+        return bool(before - found <= tolerance)
 
     def _gradient(self, b: Array) -> Array:
         S = np.flatnonzero(b)

@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -230,6 +231,9 @@ class Pool(ABC):
         What is lost of an objective near 0 by terms that cancel.
     """
 
+    _ACTIVE_SETS: ClassVar[int] = 25
+    """Most of one descent."""
+
     def __init__(self, problem: SubsetProblem, settings: SubsetSettings) -> None:
         n, p = problem.X.shape
         self.problem, self.settings = problem, settings
@@ -284,6 +288,14 @@ class Pool(ABC):
         """Set the coefficients that are fixed in to their best values, given the others."""
 
     @abstractmethod
+    def _improve(
+        self, b: Array, c: Array, active: Array, held: Array, multiplier: float, numbers: Array
+    ) -> bool:
+        """Lower the value in the active columns, in place; return whether they have settled.
+
+        Of the active ones, `held` says which are fixed in; `numbers` are those of :func:`descend`.
+        """
+
     def _descend(
         self,
         inside: Array,
@@ -297,6 +309,19 @@ class Pool(ABC):
 
         Active sets grow until no free column is left outside by mistake.
         """
+        slope, cap = self._slope(multiplier)
+        numbers = np.array([self.problem.ridge, self.problem.limit, slope, cap, tolerance])
+        held = np.zeros(len(b), dtype=bool)
+        held[inside] = True
+        for _ in range(self._ACTIVE_SETS):
+            active = np.flatnonzero(held | (b != 0.0) | (free & (np.abs(c) > slope)))
+            settled = self._improve(b, c, active, held[active], multiplier, numbers)
+            c = self._gradient(b)
+            missed = free & (np.abs(c) > slope * (1.0 + 1e-9))
+            missed[active] = False
+            if settled and not missed.any():
+                break
+        return b, c
 
     @abstractmethod
     def _gradient(self, b: Array) -> Array:
@@ -446,6 +471,15 @@ class SquaredPool(Pool):
         G = self.G[inside]
         b[inside] = least_squares(self.problem, G[:, inside], self.h[inside] - G @ b)
 
+    def _improve(
+        self, b: Array, c: Array, active: Array, held: Array, multiplier: float, numbers: Array
+    ) -> bool:
+        G, own = np.ascontiguousarray(self.G[np.ix_(active, active)]), b[active]
+        sweeps = descend(G, c[active], own, held, numbers, self.settings.sweeps)
+        self.sweeps += sweeps
+        b[active] = own
+        return bool(sweeps < self.settings.sweeps)
+
     def _descend(
         self,
         inside: Array,
@@ -455,26 +489,11 @@ class SquaredPool(Pool):
         multiplier: float,
         tolerance: float,
     ) -> tuple[Array, Array]:
-        problem, settings = self.problem, self.settings
-        slope, cap = self._slope(multiplier)
-        numbers = np.array([problem.ridge, problem.limit, slope, cap, tolerance])
-        held = np.zeros(len(b), dtype=bool)
-        held[inside] = True
-        for _ in range(settings.steps):
-            active = np.flatnonzero(held | (b != 0.0) | (free & (np.abs(c) > slope)))
-            G, own = np.ascontiguousarray(self.G[np.ix_(active, active)]), b[active]
-            sweeps = descend(G, c[active], own, held[active], numbers, settings.sweeps)
-            self.sweeps += sweeps
-            b[active] = own
-            c = self._gradient(b)
-            missed = free & (np.abs(c) > slope * (1.0 + 1e-9))
-            missed[active] = False
-            if sweeps < settings.sweeps and not missed.any():
-                break
+        b, c = super()._descend(inside, free, b, c, multiplier, tolerance)
         if len(inside):
             G, before = self.G[inside], b[inside]
             own = G[:, inside]
-            b[inside] = least_squares(problem, own, c[inside] + own @ before)
+            b[inside] = least_squares(self.problem, own, c[inside] + own @ before)
             c = c - (b[inside] - before) @ G
         return b, c
 

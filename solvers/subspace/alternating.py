@@ -18,8 +18,6 @@ from .irls import reweight
 from .settings import STALLED
 from .weighted import principal
 
-__all__ = ["AlternatingRegressions"]
-
 _EUCLIDEAN = 50
 """Iterations for the least Euclidean distances at most: a start needs no more."""
 

@@ -20,8 +20,6 @@ from sparseopt.result import Certificate
 from .settings import EXACT, INLIER, LEAST_DISTANCE, METRIC_STEPS, QUANTILE, RELAXED_STEP, ROUNDED
 from .weighted import Flat, Proof, leading, scatter, weighted_mean
 
-__all__ = ["ProjectionRelaxation", "Span", "dual_value", "inlier_proof"]
-
 _TINY = float(np.finfo(float).tiny)
 
 

@@ -21,8 +21,6 @@ from .settings import LEAST_DISTANCE, TYLER_STEP
 from .stiefel import answer
 from .weighted import Distances, Flat, as_result, principal, scatter
 
-__all__ = ["PrincipalComponents", "Tyler"]
-
 
 class PrincipalComponents(Backend):
     """Principal component analysis: the least sum of squared distances. Not robust."""

@@ -26,17 +26,16 @@ from .settings import (
 )
 from .weighted import Distances, Flat, Proof, as_result, principal, weighted_mean
 
-__all__ = ["ReweightedSubspace", "reweight"]
-
 
 class ReweightedSubspace(Distances):
     r"""Fast median subspace with dynamic smoothing.
 
     The iteration is principal component analysis with the weights
     :math:`1 / \max(\|r_i\|, \epsilon)` of the residuals before, and a smoothing that falls with
-    their 5% quantile. It starts from ordinary and from spherical principal components. Where enough
-    points lie in one subspace, exactly that one is found, and its optimality proven by one
-    eigendecomposition. Otherwise the bound is that of the convex relaxation.
+    their 5% quantile; the smoothed sum never rises. It starts from ordinary and from spherical
+    principal components. Where enough points lie in one subspace, exactly that one is found, and
+    its optimality proven by one eigendecomposition. Otherwise the bound is that of the convex
+    relaxation.
 
     Source: Lerman, Maunu: Fast, robust and non-convex subspace recovery (2018), algorithm 1, with
     the smoothing of Lerman, Tang, Zhang: Global convergence of iteratively reweighted least squares

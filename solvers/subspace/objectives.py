@@ -84,6 +84,11 @@ def squares(rows: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
+def unit_of(X: Array) -> float:
+    """Return the root mean square deviation of a coordinate, 1 for none."""
+    return float(np.sqrt(X.var(axis=0).mean())) or 1.0
+
+
 def _matched(problem: DistributionSubspace) -> Objective:
     """Return the objective of a distribution task. O(N^2 k + N n k)."""
     X, kernel, lengths = problem.X, kernel_of(problem), squares(problem.X)

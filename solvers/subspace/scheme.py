@@ -22,8 +22,9 @@ from sparseopt.problems.subspace.sufficient import SufficientReduction
 from sparseopt.result import Result
 
 from .inverse import leading
-from .objectives import Kernel, gaussian, kernel_of, lbfgs, squares
+from .objectives import Kernel, gaussian, kernel_of, lbfgs, squares, unit_of
 from .settings import ATOMS, FEATURES, FREQUENCY, LEAST_RIDGE, SAME_SUBSPACE
+from .sigmoids import Sigmoids
 from .stiefel import answer
 
 
@@ -56,12 +57,13 @@ class AlternatingScheme(Backend):
     features: ClassVar[frozenset[Feature]] = frozenset({Feature.HEURISTIC})
     options: ClassVar[Mapping[str, Option]] = {
         "steps": Option(int, 7, "alternations at most", low=1),
-        "iterations": Option(int, 30, "of L-BFGS in each of them, for distributions", low=1),
+        "iterations": Option(int, 30, "of L-BFGS in each of them; cosines need none", low=1),
         "penalty": Option(float, 1.0, "lambda, in units of the objective over tr M", low=0.0),
         "width": Option(float, 0.8, "of the penalty's Gaussian, for standard columns"),
         "noise": Option(float, 0.5, "of the points of a response, for standard columns", low=0.0),
-        "size": Option(int, 0, "atoms or features; 0 for 60 or 400", low=0),
-        "seed": Option(int, 0, "of the first atoms or of the features", low=0),
+        "functions": Option(str, "cosines", "of a response", choices=("cosines", "sigmoids")),
+        "size": Option(int, 0, "atoms, cosines or sigmoids; 0 for 60, 400 or 50", low=0),
+        "seed": Option(int, 0, "of the first atoms, of the cosines or of the sigmoids", low=0),
     }
 
     def supports(self, problem: Problem) -> tuple[bool, str]:
@@ -76,7 +78,8 @@ class AlternatingScheme(Backend):
         assert isinstance(problem, SubspaceProblem)
         functions: Functions
         if isinstance(problem, SufficientReduction):
-            functions = Features(problem, options)
+            layer = options["functions"] == "sigmoids"
+            functions = (Sigmoids if layer else Features)(problem, options)
         else:
             assert isinstance(problem, DistributionSubspace)
             functions = Atoms(problem, options)
@@ -110,7 +113,7 @@ class Atoms:
 
     def __init__(self, problem: DistributionSubspace, options: Mapping[str, Any]) -> None:
         self.problem, self.options, X = problem, options, problem.X
-        self.unit = _unit(X)
+        self.unit = unit_of(X)
         self.kernel = kernel_of(problem)
         self.spread = gaussian(0.5 * (options["width"] / self.unit) ** 2)
         draw = np.random.default_rng(options["seed"]).permutation(len(X))
@@ -174,7 +177,7 @@ class Features:
     def __init__(self, problem: SufficientReduction, options: Mapping[str, Any]) -> None:
         X, Y = problem.X, problem.targets
         N, n = X.shape
-        X = (X - X.mean(axis=0)) / _unit(X)
+        X = (X - X.mean(axis=0)) / unit_of(X)
         rng, m = np.random.default_rng(options["seed"]), options["size"] or FEATURES
         self.W = rng.standard_normal((m, n)) / (FREQUENCY * np.sqrt(n))
         self.phases = b = rng.uniform(0.0, 2.0 * np.pi, m)
@@ -212,11 +215,6 @@ class Features:
     def gram(self, theta: Array) -> Array:
         """Return M, shape (n, n)."""
         return np.asarray(self.W.T @ (self.slopes * (theta @ theta.T)) @ self.W)
-
-
-def _unit(X: Array) -> float:
-    """Return the root mean square deviation of a coordinate, 1 for none."""
-    return float(np.sqrt(X.var(axis=0).mean())) or 1.0
 
 
 def _felt(

@@ -2,32 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ATOMS",
-    "EXACT",
-    "FEATURES",
-    "FREQUENCY",
-    "INLIER",
-    "LARGEST_WEIGHT",
-    "LEAST_DISTANCE",
-    "LEAST_RIDGE",
-    "LEAST_WEIGHT",
-    "LOW_RANK",
-    "MEMORY",
-    "METRIC_STEPS",
-    "PATIENCE",
-    "QUANTILE",
-    "RELAXED_STEP",
-    "ROUNDED",
-    "SAME_SUBSPACE",
-    "SINGULAR",
-    "SMALLEST_STEP",
-    "SPEED_UP",
-    "STALLED",
-    "STATIONARY",
-    "TYLER_STEP",
-]
-
 QUANTILE = 0.05
 """The smoothing of the weights falls to this quantile of the distances: below the least share of
 inliers that can be recovered, since it stays above zero otherwise."""
@@ -84,6 +58,9 @@ FEATURES = 400
 
 FREQUENCY = 2.0
 """A random cosine changes over this many root mean square distances from the centre."""
+
+SIGMOIDS = 50
+"""Sigmoids of a regression function in the alternating scheme, as in the paper's."""
 
 LEAST_RIDGE = 1e-6
 """Added to the matrix of the random cosines, whose entries are about 1/2."""

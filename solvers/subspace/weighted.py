@@ -17,17 +17,6 @@ from sparseopt.result import Certificate, Limit, Result, Status, relative_gap
 
 from .settings import ROUNDED
 
-__all__ = [
-    "Distances",
-    "Flat",
-    "Proof",
-    "as_result",
-    "leading",
-    "principal",
-    "scatter",
-    "weighted_mean",
-]
-
 
 class Distances(Backend):
     """A method for the least sum of distances."""

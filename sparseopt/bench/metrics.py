@@ -166,7 +166,9 @@ def _subspace(problem: Any, result: Result, instance: Mapping[str, Any]) -> dict
     elif name == "haystack":
         truth = np.eye(len(W))[:, : problem.k]
     if truth is not None:
-        found["error"] = float(np.sqrt(2.0) * np.linalg.norm(W - truth @ (truth.T @ W)))
+        found["projection_distance"] = float(
+            np.sqrt(2.0) * np.linalg.norm(W - truth @ (truth.T @ W))
+        )
     return found
 
 

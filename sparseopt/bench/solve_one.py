@@ -52,7 +52,7 @@ def _solve(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     before = current_memory()
     announce("solve")
     seen: list[Progress] = []
-    cpu, clock = _processor_time(), time.perf_counter()
+    stopwatch = Stopwatch()
     result = solve(
         problem,
         backend=backend,
@@ -61,7 +61,7 @@ def _solve(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
         on_progress=seen.append,
         check=False,
     )
-    wall, cpu = time.perf_counter() - clock, _processor_time() - cpu
+    wall, cpu = stopwatch.read()
     peak = peak_memory()
     announce("save")
     save_result(result, folder / "answer.json")
@@ -76,13 +76,30 @@ def _solve(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     }
 
 
-def _processor_time() -> float:
-    """Return the seconds of this process and of its children, those that have ended included.
+class Stopwatch:
+    """Measures the wall and processor seconds since it was made, without its own.
 
-    Peers work in a child that outlives the solve. Without psutil, or where the system does not
-    count for processes that have ended, only what is known is counted.
+    Processor time is that of this process and of its children, those that have ended included:
+    peers work in a child that outlives the solve.
     """
-    seconds = time.process_time()
+
+    def __init__(self) -> None:
+        self._children = _children_time()
+        self._own, self._wall = time.process_time(), time.perf_counter()
+
+    def read(self) -> tuple[float, float]:
+        """Return wall and processor seconds."""
+        wall, own = time.perf_counter() - self._wall, time.process_time() - self._own
+        return wall, own + _children_time() - self._children
+
+
+def _children_time() -> float:
+    """Return the processor seconds of this process's children, those that have ended included.
+
+    Without psutil, or where the system does not count for processes that have ended, only what is
+    known is counted.
+    """
+    seconds = 0.0
     with contextlib.suppress(ImportError):
         import resource
 

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from scipy.special import stdtrit
+
 from sparseopt.bench.fields import Table
 from sparseopt.bench.records import SolveOutcome
 from sparseopt.bench.wording import name_of, number_text
@@ -13,7 +15,10 @@ from sparseopt.bench.wording import name_of, number_text
 if TYPE_CHECKING:
     import pandas as pd
 
-STATISTICS = ("mean-se", "mean-sd", "mean", "median", "max", "min", "sum", "total", "count")
+STATISTICS = (
+    *("mean-se", "mean-sd", "mean-ci", "mean"),
+    *("median", "max", "min", "sum", "total", "count"),
+)
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,9 @@ class TableSpec:
     values : tuple of str
         Numeric columns of the frame that the cells hold; "time:max" has a statistic of its own.
     statistic : str
-        How the runs of a cell are summed up; "count" says of how many a column is true,
-        "total" adds up the instances, of each the median.
+        How the runs of a cell are summed up; the mean with its standard error, with the standard
+        deviation, or with half of its 95% interval (Student's); "count" says of how many a column
+        is true, "total" adds up the instances, of each the median.
     paper_columns : tuple of tuples of str
         The column heads of the paper's cells.
     paper : tuple of PaperRow
@@ -261,11 +267,14 @@ def _cell(group: pd.DataFrame, value: str, statistic: str) -> Cell:
         return Cell("; ".join(dict.fromkeys(found)), len(group))
     numbers = found.astype(float)
     text = number_text(_summary(numbers, statistic))
-    if statistic in ("mean-se", "mean-sd") and len(numbers) > 1:
+    if statistic.startswith("mean-") and len(numbers) > 1:
         spread: Any = numbers.std(ddof=1)
-        if statistic == "mean-se":
+        if statistic != "mean-sd":
             spread /= math.sqrt(len(numbers))
-        text += f" ({number_text(spread)})"
+        if statistic == "mean-ci":
+            text += f" ± {number_text(stdtrit(len(numbers) - 1, 0.975) * spread, 2)}"
+        else:
+            text += f" ({number_text(spread)})"
     return Cell(text + missing, len(group))
 
 

@@ -17,6 +17,7 @@ NAMES: Mapping[str, str] = {
     "ndp": "NDP",
     "fdp_ndp": "mean of FDP and NDP",
     "error": "squared error",
+    "projection_distance": "distance of the projections",
     "knots": "knots",
     "iterations": "iterations",
     "objective": "objective",

@@ -13,8 +13,6 @@ from sparseopt.errors import ProblemError, SparseOptError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Limit, Result, Status, relative_gap
 
-__all__ = ["check_claims"]
-
 _POINT = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IMPRECISE})
 """Statuses that state a feasible point."""
 _NOTHING = frozenset({Status.NO_SOLUTION, Status.NUMERICAL_ERROR, Status.ERROR})

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sparseopt.checking.claims import check_claims
 from sparseopt.checking.report import CheckReport, Findings, reported
 from sparseopt.checking.verifiers import verifier_of
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Problem
-from sparseopt.result import Result
+from sparseopt.result import Result, Verdict
 
 
-def check(problem: Problem, result: Result) -> CheckReport:
+def check(problem: Problem, result: Result, *, rel_gap: float | None = None) -> CheckReport:
     """Verify a result against its problem by arithmetic alone; trusts no backend.
 
     BLAS computes with ``result.params.threads`` threads, one where none are given.
+
+    What OPTIMAL means is stated by the result itself: objective and bound meet up to the gaps of
+    ``result.params``. Who does not trust these either gives `rel_gap`.
 
     Parameters
     ----------
@@ -21,6 +26,9 @@ def check(problem: Problem, result: Result) -> CheckReport:
     result : Result
         Its certificate is read as hostile input: whatever is wrong with it is a refutation, never
         an exception.
+    rel_gap : float, optional
+        The relative gap that OPTIMAL may leave, and no absolute one, whatever the result was asked
+        for. A result that is right but for this is unproven. Default: the result's own gaps.
 
     Returns
     -------
@@ -30,6 +38,8 @@ def check(problem: Problem, result: Result) -> CheckReport:
     ------
     ProblemError
         When the result belongs to another instance.
+    ParamError
+        When `rel_gap` is negative or no number.
 
     Examples
     --------
@@ -50,6 +60,20 @@ def check(problem: Problem, result: Result) -> CheckReport:
     'verified'
     """
     _identify(problem, result)
+    if rel_gap is None:
+        return _reported(problem, result)
+    params = replace(result.params, rel_gap=rel_gap, abs_gap=0.0)
+    strict = _reported(problem, result.with_changes(params=params))
+    if strict.verdict is not Verdict.REFUTED:
+        return strict
+    report = _reported(problem, result)
+    if report.verdict is Verdict.REFUTED:
+        return report
+    missed = f"it is not optimal up to the gap of {rel_gap:g}: {strict.messages[0]}"
+    return replace(report, verdict=Verdict.UNPROVEN, messages=(missed, *report.messages))
+
+
+def _reported(problem: Problem, result: Result) -> CheckReport:
     return reported(result, lambda findings: _judge(problem, result, findings))
 
 

@@ -8,6 +8,10 @@ variable; likewise the multiplier of a row.
 
 from __future__ import annotations
 
+import numpy as np
+
+from sparseopt.problems.base import Array
+
 FEASIBILITY = 1e-8
 """Violations of a single solution: outside solvers reach 1e-9 to 1e-7 of the scale."""
 
@@ -31,6 +35,10 @@ a gap when the terms cancel."""
 STORED = 1e-9
 """Backward error of the numbers of a path in the equations of their basis."""
 
+ROUNDED = 1e-6
+"""Times SUM or OBJECTIVE: rounding errors relative to the largest numbers of the data. These may
+have no effect on the optimum, so that nothing larger is allowed for them."""
+
 COPY = 1e-12
 """A number that is stated twice."""
 
@@ -51,3 +59,26 @@ violation than SEGMENT but not than this proves nothing either way."""
 
 UNSCALED = 1e-6
 """Residuals of families without a verifier of their own, relative to 1 + max |x|."""
+
+LOOSE = 1e4
+"""Numbers of the data beyond this many lower quartiles say nothing of the others' sizes."""
+
+
+def prevailing(sizes: Array) -> float:
+    """Return the largest of sizes, or 10^4 times their lower quartile where that is less.
+
+    Parameters
+    ----------
+    sizes : array of shape (n,)
+        Not negative; zeros do not count.
+
+    Returns
+    -------
+    float
+        0 where no size is positive.
+    """
+    positive = sizes[sizes > 0.0]
+    if len(positive) == 0:
+        return 0.0
+    quarter = (len(positive) - 1) // 4
+    return float(min(positive.max(), LOOSE * np.partition(positive, quarter)[quarter]))

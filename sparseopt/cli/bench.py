@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +147,6 @@ def run(
     from sparseopt.bench.records import SolveOutcome
     from sparseopt.bench.run import plan_run
     from sparseopt.bench.study import Study
-    from sparseopt.bench.wording import count_text
     from sparseopt.cli.bench_live import run_live
 
     for name in retry:
@@ -177,22 +177,25 @@ def run(
     except KeyboardInterrupt:
         say("note", f"what is done is kept in {place}; the same command goes on from there")
         raise
-    counts: dict[str, int] = {}
-    for record in records:
-        counts[record["outcome"]] = counts.get(record["outcome"], 0) + 1
+    counts = Counter(record["outcome"] for record in records)
     if as_json:
         print_json({"folder": str(place), "solves": len(records), "outcomes": counts})
     else:
-        shown = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-        what = "unit" if isinstance(found, Study) else "solve"
-        click.echo(f"{count_text(len(records), what)} in {place}: {shown}")
-        if not plan.left:
-            click.echo("nothing was left to do; -o DIR starts a run of its own")
-        click.echo(f"next: sparseopt bench report {place}")
+        _print_counts(counts, plan, "unit" if isinstance(found, Study) else "solve")
     refuted = isinstance(found, Study) and any(
         SolveOutcome(name).attempted and name != SolveOutcome.OK for name in counts
     )
     return ExitCode.NO_ANSWER if refuted else ExitCode.ANSWER
+
+
+def _print_counts(counts: Counter[str], plan: RunPlan, what: str) -> None:
+    from sparseopt.bench.wording import count_text
+
+    shown = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+    click.echo(f"{count_text(counts.total(), what)} in {plan.folder}: {shown}")
+    if not plan.left:
+        click.echo("nothing was left to do; -o DIR starts a run of its own")
+    click.echo(f"next: sparseopt bench report {plan.folder}")
 
 
 def _print_plan(plan: RunPlan, as_json: bool) -> None:

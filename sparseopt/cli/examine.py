@@ -36,6 +36,11 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and not
     show_default=True,
     help="Processor time of --exact, then the verdict is unproven.",
 )
+@click.option(
+    "--rel-gap",
+    type=click.FloatRange(min=0.0),
+    help="The relative gap that an optimal result may leave, instead of those it was asked for.",
+)
 @_JSON
 def check(
     instance: Path,
@@ -43,6 +48,7 @@ def check(
     b_bar: str | None,
     in_fractions: bool,
     seconds: float,
+    rel_gap: float | None,
     as_json: bool,
 ) -> ExitCode:
     """Verify RESULT against INSTANCE by arithmetic alone, trusting no backend.
@@ -55,7 +61,7 @@ def check(
     if in_fractions:
         if b_bar is not None:
             raise ParamError("--b-bar is for an MPS file; --exact reads .npz")
-        return _check_exactly(instance, result, seconds, as_json)
+        return _check_exactly(instance, result, seconds, rel_gap, as_json)
     import sparseopt
     from sparseopt import Verdict
     from sparseopt.io import load_result
@@ -70,7 +76,7 @@ def check(
                 f"{_short(problem.fingerprint())}"
             )
         progress.text = "checking"
-        report = sparseopt.check(problem, claimed)
+        report = sparseopt.check(problem, claimed, rel_gap=rel_gap)
     residuals = {name: float(value) for name, value in report.residuals.items()}
     if as_json:
         print_json(
@@ -102,7 +108,9 @@ def check(
     }[report.verdict]
 
 
-def _check_exactly(instance: Path, result: Path, seconds: float, as_json: bool) -> ExitCode:
+def _check_exactly(
+    instance: Path, result: Path, seconds: float, rel_gap: float | None, as_json: bool
+) -> ExitCode:
     from sparseopt import exact
 
     if instance.suffix.lower() != ".npz":
@@ -111,7 +119,7 @@ def _check_exactly(instance: Path, result: Path, seconds: float, as_json: bool) 
         )
     with ProgressLine("checking in rational arithmetic", enabled=not as_json):
         try:
-            verdict, message = exact.check(instance, result, seconds)
+            verdict, message = exact.check(instance, result, seconds, rel_gap)
         except (exact.Unreadable, exact.Unproven, OSError, ValueError, KeyError) as error:
             raise ProblemError(f"{instance} and {result} cannot be compared: {error}") from error
     if as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,14 +88,7 @@ def solve(
     import sparseopt
     from sparseopt.io import load_result
 
-    asked = {key: value for key, value in question.items() if value is not None}
-    if lam:
-        asked["lam"] = _values(lam)
-    if sizes is not None:
-        if "size" in asked:
-            raise ParamError("--size asks for one number of nonzeros and --sizes for several")
-        asked["size"] = _sizes(sizes)
-    params = sparseopt.SolveParams(**asked, verbose=verbose)
+    params = sparseopt.SolveParams(**_asked(question, lam, sizes), verbose=verbose)
     single = isinstance(params.lam, float) or isinstance(params.size, int)
     _check_targets(instance, output, plot, single=single)
 
@@ -132,6 +125,18 @@ def solve(
         with _kept(trouble):
             _draw(result, plot, title=headline(instance, problem), **style)
     return _exit_code(result, trouble)
+
+
+def _asked(question: Mapping[str, Any], lam: tuple[str, ...], sizes: str | None) -> dict[str, Any]:
+    """Return the parameters that the command line gave."""
+    asked = {key: value for key, value in question.items() if value is not None}
+    if lam:
+        asked["lam"] = _values(lam)
+    if sizes is not None:
+        if "size" in asked:
+            raise ParamError("--size asks for one number of nonzeros and --sizes for several")
+        asked["size"] = _sizes(sizes)
+    return asked
 
 
 def _values(texts: tuple[str, ...]) -> float | list[float]:

@@ -11,6 +11,7 @@ first call; ``never``, plain Python only, which ``NUMBA_DISABLE_JIT=1`` and a mi
 too.
 """
 
+from .by_address import by_address
 from .cache import baseline_environment
 from .external import External
 from .kernel import CompilingWarning, Kernel, Waits, override, prepare, waits
@@ -27,6 +28,7 @@ __all__ = [
     "Mode",
     "Waits",
     "baseline_environment",
+    "by_address",
     "cache_folder",
     "collect",
     "mode",

@@ -114,7 +114,8 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         self.py_func = function
-        self.targetoptions = options
+        # No compiled function is called from C.
+        self.targetoptions = {"no_cfunc_wrapper": True, **options}
         self._plain = function
         self._run: Any = None
         self._linked: dict[tuple[Any, ...], Callable[..., Any]] = {}
@@ -158,10 +159,12 @@ class Kernel:
         """The function as numba knows it."""
         import numba
 
+        from .addressed import announce_classes
         from .parts import KernelCompiler
 
         with _lock:
             announce_symbols()
+            announce_classes()
             options = {"pipeline_class": KernelCompiler, **self.targetoptions}
             dispatcher: Any = numba.njit(**options)(self.py_func)
             dispatcher._cache = self.cache

@@ -3,11 +3,18 @@
 numba optimizes every function together with all that it calls, makes machine code of that, and does
 so again in each caller: the innermost loops of an engine would be optimized, and become machine
 code, once for every level of calls above them. A function that only compiled ones call is therefore
-optimized alone, and put together with others where Python's entry is. This module imports numba.
+optimized alone, and put together with others where Python's entry is.
+
+Before that, numba types each operator and each call anew, by trying all that it knows under a name,
+and lists all variables of a function again after each of 25 passes. Both take longer than LLVM: so
+what was found is kept, and passes that would find nothing to do are left out. This module imports
+numba.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from itertools import count
 from typing import Any
@@ -17,9 +24,19 @@ from llvmlite import binding, ir
 _ENVIRONMENT = "_ZN08NumbaEnv"
 """How the names of the places begin where numba keeps a function's constants."""
 
+_INHERITED = {"nrt", "fastmath", "error_model", "forceinline"}
+"""Flags of a function that go for what it calls."""
+
 _number = count()
 _Compiler: Any = import_module("numba.core.compiler").Compiler
 _Library: Any = import_module("numba.core.codegen").JITCodeLibrary
+_Context: Any = import_module("numba.core.typing").Context
+_types: Any = import_module("numba.core.types")
+_ir: Any = import_module("numba.core.ir")
+_typed_passes: Any = import_module("numba.core.typed_passes")
+_untyped_passes: Any = import_module("numba.core.untyped_passes")
+_register_pass: Any = import_module("numba.core.compiler_machinery").register_pass
+_flags: Any = import_module("numba.core.targetconfig").ConfigStack
 
 
 class KernelCompiler(_Compiler):  # type: ignore[misc]
@@ -29,11 +46,99 @@ class KernelCompiler(_Compiler):  # type: ignore[misc]
         self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, local: Any
     ) -> None:
         if library is None:
-            part = flags.no_cpython_wrapper and flags.no_cfunc_wrapper
-            library = (_Part if part else _Whole)(target.codegen(), f"kernel {next(_number)}")
+            library = (_Part if flags.no_cpython_wrapper else _Whole)(
+                target.codegen(), f"kernel {next(_number)}"
+            )
             library.counts_references = bool(flags.nrt)
             library.enable_object_caching()
-        super().__init__(typing, target, library, args, result, flags, local)
+        super().__init__(_typed_once(typing), target, library, args, result, flags, local)
+
+    def define_pipelines(self) -> Any:
+        """Return numba's passes, without those that have nothing to do."""
+        managers = super().define_pipelines()
+        for manager in managers:
+            manager.passes = [(_INSTEAD.get(of, of), name) for of, name in manager.passes]
+            manager.finalize()
+        return managers
+
+
+@_register_pass(mutates_CFG=True, analysis_only=False)
+class _Closures(_untyped_passes.InlineClosureLikes):  # type: ignore[misc]
+    """Inline functions and lists that are written inside another function."""
+
+    def run_pass(self, state: Any) -> bool:
+        found = any(e.op in ("make_function", "build_list") for _, e in _expressions(state))
+        return found and bool(super().run_pass(state))
+
+
+@_register_pass(mutates_CFG=True, analysis_only=False)
+class _ArrayExpressions(_typed_passes.NopythonRewrites):  # type: ignore[misc]
+    """Put operations on whole arrays together into one loop."""
+
+    def run_pass(self, state: Any) -> bool:
+        found = any(
+            e.op in ("unary", "binop", "call") and isinstance(state.typemap[name], _types.Array)
+            for name, e in _expressions(state)
+        )
+        return found and bool(super().run_pass(state))
+
+
+_INSTEAD = {
+    _untyped_passes.InlineClosureLikes: _Closures,
+    _typed_passes.NopythonRewrites: _ArrayExpressions,
+}
+
+
+def _expressions(state: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the expressions of a function, each with the name of its value."""
+    for block in state.func_ir.blocks.values():
+        for assignment in block.find_insts(_ir.Assign):
+            if isinstance(assignment.value, _ir.Expr):
+                yield assignment.target.name, assignment.value
+
+
+class _TypedOnce(_Context):  # type: ignore[misc]
+    """What numba knows of types, with the signatures of its own functions that it has found."""
+
+    __slots__ = ("_known", "_of")
+
+    def __init__(self, of: Any) -> None:
+        self.__dict__ = of.__dict__  # type: ignore[misc]
+        self._of = of
+        self._known: dict[Any, Any] = {}
+
+    # numba keeps what it made of functions under the context: they are one.
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self._of
+
+    def __hash__(self) -> int:
+        return hash(self._of)
+
+    def resolve_function_type(self, function: Any, args: Any, kws: Any) -> Any:
+        """Return the signature of a function for types of arguments."""
+        if isinstance(function, _types.Dispatcher):
+            # One form for all integers, not another one for each that stands in the code.
+            args = tuple(map(_types.unliteral, args))
+        if kws or type(function) is not _types.Function:
+            return super().resolve_function_type(function, args, kws)
+        flags = _of_callees(_flags.top_or_none())
+        key = function, tuple(args), str(flags._values)
+        if key not in self._known:
+            with _flags().enter(flags):
+                self._known[key] = super().resolve_function_type(function, args, kws)
+        return self._known[key]
+
+
+def _of_callees(flags: Any) -> Any:
+    """Return the flags that numba's own functions inherit: it makes one form of each for those."""
+    inherited = type(flags)()
+    inherited._values.update({n: v for n, v in flags._values.items() if n in _INHERITED})
+    return inherited
+
+
+@cache
+def _typed_once(context: Any) -> _TypedOnce:
+    return _TypedOnce(context)
 
 
 class _Whole(_Library):  # type: ignore[misc]

@@ -12,6 +12,8 @@ import numpy as np
 
 from sparseopt.installed import resolve
 
+from .by_address import is_by_address
+
 _OWNED = 0x4
 """NumPy's flag of an array that owns its numbers (NPY_ARRAY_OWNDATA)."""
 
@@ -87,16 +89,18 @@ def describe_type(numba_type: Any) -> Any:
     """
     types: Any = import_module("numba.core.types")
     as_dtype = import_module("numba.np.numpy_support").as_dtype
+    from .addressed import Addressed
 
     described: Any = ["none"]
     if isinstance(numba_type, types.Array):
         readonly, aligned = not numba_type.mutable, numba_type.aligned
         dtype = as_dtype(numba_type.dtype).str
         described = ["array", dtype, numba_type.ndim, numba_type.layout, readonly, aligned]
-    elif isinstance(numba_type, types.BaseTuple):
+    elif isinstance(numba_type, (types.BaseTuple, Addressed)):
         kind = getattr(numba_type, "instance_class", None)
         name = "" if kind is None else f"{kind.__module__}:{kind.__qualname__}"
-        described = ["tuple", name, [describe_type(item) for item in numba_type]]
+        items = numba_type.items if isinstance(numba_type, Addressed) else numba_type
+        described = ["tuple", name, [describe_type(item) for item in items]]
     elif isinstance(numba_type, (types.Number, types.Boolean)):
         described = ["scalar", as_dtype(numba_type).str]
     if numba_types(described) != numba_type:
@@ -117,6 +121,8 @@ def numba_types(described: Any) -> Any:
     """
     from numba.np.numpy_support import from_dtype
 
+    from .addressed import Addressed
+
     types: Any = import_module("numba.core.types")
 
     kind, *rest = described
@@ -126,7 +132,10 @@ def numba_types(described: Any) -> Any:
     if kind == "tuple":
         name, items = rest
         inside = tuple(numba_types(item) for item in items)
-        return types.BaseTuple.from_types(inside, resolve(name) if name else None)
+        named = resolve(name) if name else None
+        if named is not None and is_by_address(named):
+            return Addressed(inside, named)
+        return types.BaseTuple.from_types(inside, named)
     if kind == "scalar":
         return from_dtype(np.dtype(rest[0]))
     return types.none

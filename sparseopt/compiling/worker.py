@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gc
 import json
 import os
 import pickle
@@ -43,6 +44,8 @@ def main() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CPU, (_PROCESSOR_TIME, _PROCESSOR_TIME))
+    # numba leaves little that only a collection frees, and LLVM's memory is none of it.
+    gc.disable()
     settings = json.loads(sys.stdin.readline())
     sys.path[:] = settings["path"]
     kept = store()

@@ -14,6 +14,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import (
     BaseEstimator,
@@ -31,10 +32,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from sparseopt.api import solve
 from sparseopt.backend import Progress
 from sparseopt.cards import NamedValues
+from sparseopt.estimators.columns import mean, spread
 from sparseopt.params import SolveParams
-from sparseopt.problems.base import Array
-from sparseopt.problems.fields import as_bounds
-from sparseopt.problems.parametric.l1 import column_names
+from sparseopt.problems.base import Array, is_sparse
+from sparseopt.problems.fields import as_bounds, column_names
 from sparseopt.result import relative_gap
 from sparseopt.selection.choice import Selection, coefficients_at
 from sparseopt.selection.cross_validation import CVResult
@@ -56,9 +57,6 @@ __all__ = [
     "PathEstimator",
     "PathRegressor",
     "TwoClasses",
-    "as_dense",
-    "spread",
-    "with_intercept",
 ]
 
 _LOSSES = {
@@ -70,55 +68,13 @@ _LOSSES = {
 """The loss of which each scorer of scikit-learn is the mean, up to its sign."""
 
 
-def spread(X: Array, counts: Array, centred: bool) -> Array:
-    """Return the standard deviation of each column, and 1 for columns that are constant.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    counts : array of shape (n,)
-        The weights of the observations.
-    centred : bool
-        Whether deviations are from the mean, or from 0.
-
-    Returns
-    -------
-    array of shape (d,)
-    """
-    size = np.sqrt(np.average(X**2, axis=0, weights=counts))
-    found = size
-    if centred:
-        centre = np.average(X, axis=0, weights=counts)
-        found = np.sqrt(np.average((X - centre) ** 2, axis=0, weights=counts))
-    # The deviations of a constant column are what rounding left.
-    return np.asarray(np.where(found > 1e-10 * size, found, 1.0))
-
-
-def as_dense(X: Any) -> Array:
-    """Return validated data as a dense array; the problems hold no other.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-    """
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-
-
-def with_intercept(X: Array, scales: Array, names: list[str] | None) -> tuple[Any, Any, Any]:
-    """Return X, weights and names with a last column of ones, whose weight is 0.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    scales : array of shape (d,)
-    names : list of d str, or None
-    """
-    named = None if names is None else [*names, "intercept"]
-    return np.column_stack([X, np.ones(len(X))]), np.append(scales, 0.0), named
+def _as_rows(X: Any) -> Any:
+    """Return validated data, sparse ones by rows as the problems hold them."""
+    return sp.csr_array(X) if is_sparse(X) else X
 
 
 class _SparseData:
-    """A mixin of the estimators that take scipy.sparse data, too; fits make them dense."""
+    """A mixin of the estimators that take scipy.sparse data, too."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -126,7 +82,14 @@ class _SparseData:
         return tags
 
 
-class LinearPrediction(RegressorMixin):  # type: ignore[misc]
+class _SparseCoefficients:
+    """A mixin of the linear models."""
+
+    penalty: ClassVar[str] = "l1"
+    """Read by SelectFromModel, which keeps coefficients above 1e-5 then, else above their mean."""
+
+
+class LinearPrediction(_SparseCoefficients, RegressorMixin):  # type: ignore[misc]
     """A mixin of the linear regressions."""
 
     def predict(self, X: Any) -> Array:
@@ -163,7 +126,7 @@ class TwoClasses(NeedsTarget, _SparseData):
 
         Returns
         -------
-        X : array of shape (n, d)
+        X : array or csr_array of shape (n, d)
         place : int array of shape (n,)
             0 for the first class, 1 for the second.
 
@@ -183,10 +146,10 @@ class TwoClasses(NeedsTarget, _SparseData):
             raise ValueError(
                 f"Only binary classification is supported. {type(self).__name__} was given {found}"
             )
-        return as_dense(X), place
+        return _as_rows(X), place
 
 
-class LinearClassification(TwoClasses, ClassifierMixin):  # type: ignore[misc]
+class LinearClassification(_SparseCoefficients, TwoClasses, ClassifierMixin):  # type: ignore[misc]
     """A mixin of the linear classifiers of two classes, with coef_ (1, d) and intercept_ (1,)."""
 
     def decision_function(self, X: Any) -> Array:
@@ -207,8 +170,6 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     A subclass has a constructor without logic, and :meth:`_problem`.
     """
 
-    penalty: ClassVar[str] = "l1"
-    """Read by SelectFromModel, which keeps coefficients above 1e-5 then, else above their mean."""
     _default_rule: ClassVar[str] = "ebic"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "lam": [Interval(Real, 0, None, closed="left"), None],
@@ -326,16 +287,19 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _pose(self, X: Array, y: Array, counts: Array | None) -> Any:
         """Return the problem of the data, centred where an intercept takes the means away again.
 
-        The coefficients stay what they are, and columns far from 0 cost no digits.
+        The coefficients stay what they are, and columns far from 0 cost no digits. A sparse X stays
+        as it is.
         """
         centre, level = np.zeros(X.shape[1]), 0.0
         if self.fit_intercept:
-            centre = np.average(X, axis=0, weights=counts)
             level = 0.0 if is_classifier(self) else float(np.average(y, weights=counts))
-        self._origin = (centre, level)
+            if not is_sparse(X):
+                centre = mean(X, counts)
+                X = X - centre
+        self.origin_ = (centre, level)
         names = getattr(self, "feature_names_in_", None)
         named = None if names is None else list(names)
-        return self._problem(X - centre, y - level, counts, named)
+        return self._problem(X, y - level, counts, named)
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array]:
         """Validate the data: one dtype and one layout, so that no new code is compiled."""
@@ -349,13 +313,13 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             y_numeric=True,
             ensure_min_samples=2,
         )
-        return as_dense(X), np.ascontiguousarray(y, dtype=np.float64)
+        return _as_rows(X), np.ascontiguousarray(y, dtype=np.float64)
 
     def _scales(self, X: Array, counts: Array | None) -> Array:
         """Return the weights of the penalty: the columns' spreads where they are standardised."""
         if not self.standardize:
             return np.ones(X.shape[1])
-        times = np.ones(len(X)) if counts is None else counts
+        times = np.ones(X.shape[0]) if counts is None else counts
         return spread(X, times, self.fit_intercept)
 
     def _box(self, d: int) -> Array | None:
@@ -427,7 +391,7 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Set the coefficients from a solution; an intercept is its last entry."""
         d = self.n_features_in_
         self.coef_: Array = x[:d].copy()
-        centre, level = self._origin
+        centre, level = self.origin_
         self.intercept_: Any = float(x[d:].sum() + level - centre @ x[:d])
 
     @property

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from sparseopt.estimators.base import PathEstimator, PathRegressor, with_intercept
+from sparseopt.estimators.base import PathEstimator, PathRegressor
+from sparseopt.estimators.columns import with_intercept
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import regression
 

@@ -60,8 +60,6 @@ class BestSubset(LinearPrediction, BudgetEstimator):
     (['sex', 'bmi', 'bp', 's3', 's5'], 'verified')
     """
 
-    penalty: ClassVar[str] = "l1"
-    """Not of this model: it makes SelectFromModel keep every variable that was chosen."""
     _budget = "size"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BudgetEstimator._parameter_constraints,

@@ -101,7 +101,7 @@ class CLIME(PathEstimator):
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         found = getattr(self, "feature_names_in_", None)
-        return networks.CLIME.from_data(X, names=None if found is None else list(found))
+        return networks.CLIME.from_data(X, form=True, names=None if found is None else list(found))
 
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
         if self.lam is not None:

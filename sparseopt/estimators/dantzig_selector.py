@@ -36,6 +36,13 @@ class DantzigSelector(PathRegressor):
             X, y, "none", scales, scales, names, counts, self.fit_intercept, self._box(X.shape[1])
         )
 
+    def _pose(self, X: Any, y: Array, counts: Array | None) -> Any:
+        problem = super()._pose(X, y, counts)
+        # The problem centres the columns of a sparse X itself.
+        (centre, level), (own, left) = self.origin_, problem.means()
+        self.origin_ = (centre + own, level + left)
+        return problem
+
 
 class DantzigSelectorCV(DantzigSelector):
     """:class:`DantzigSelector` whose rule is "cv" by default: exact over all lam."""

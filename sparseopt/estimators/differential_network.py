@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import _fit_context
 
 from sparseopt.estimators.base import PathEstimator, TwoClasses
+from sparseopt.estimators.columns import covariance, mean
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
 
@@ -89,19 +90,27 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
         if np.bincount(place).min() < 2:
             raise ValueError("a class has n_samples=1; expected two observations of each")
         self._units = self._scales(X, None)
-        self._follow(self._problem((X - X.mean(axis=0)) / self._units, place, None, None))
+        self._follow(self._problem(X, place, None, None))
         self._choose(X, y, None)
         return self
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         found = getattr(self, "feature_names_in_", None)
-        return networks.DifferentialNetwork.from_samples(
-            X[y == 0], X[y == 1], names=None if found is None else list(found)
+        units = np.outer(self._units, self._units)
+        parts = [X[y == 0], X[y == 1]]
+        S = [
+            covariance(part, np.ones(part.shape[0]), mean(part)[None], np.zeros(part.shape[0], int))
+            for part in parts
+        ]
+        return networks.DifferentialNetwork(
+            S[0] / units, S[1] / units, names=None if found is None else list(found)
         )
 
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
         knots = self.path_.knots
-        best = float(self.lam) if self.lam is not None else min(knots, key=self._criterion(len(X)))
+        best = (
+            float(self.lam) if self.lam is not None else min(knots, key=self._criterion(X.shape[0]))
+        )
         self._place(float(best), "above")
 
     def _criterion(self, n: int) -> Any:

@@ -16,7 +16,7 @@ from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
-from sparseopt.problems.parametric.l1 import column_names
+from sparseopt.problems.fields import column_names
 
 __all__ = ["ComponentsDisplay", "CrossValidationDisplay", "GraphDisplay", "PathDisplay"]
 

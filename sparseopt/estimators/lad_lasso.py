@@ -52,8 +52,11 @@ class LADLasso(PathRegressor):
     objective_, bound_, gap_ : float
         At `lam_`, without the refit; the bound is proven by the path's own multipliers.
     path_ : ParametricPath
-        The coefficients at every lam, and last the fitted value at the mean of the columns (less
-        the mean of y), from which the intercept follows.
+        The coefficients at every lam, and last the fitted value at `origin_`.
+    origin_ : (array of shape (d,), float)
+        What was taken from the columns and from y before: their means, but of a sparse X nothing.
+        The intercept at lam is the last entry of ``path_.at(lam)``, where there is one, plus the
+        float, less the product of the array with the coefficients.
     result_ : Result
         With the path and the checker's word for it.
     verdict_, status_ : str

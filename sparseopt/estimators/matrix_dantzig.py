@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sparseopt.cards import NamedValues
 from sparseopt.estimators.base import LinearPrediction, PathEstimator
 from sparseopt.problems.base import Array
+from sparseopt.problems.fields import column_names
 from sparseopt.problems.parametric import matrix_dantzig
-from sparseopt.problems.parametric.l1 import column_names
 
 __all__ = ["MatrixDantzig"]
 

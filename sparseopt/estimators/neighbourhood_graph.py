@@ -12,13 +12,8 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
-from sparseopt.estimators.sparse_regression import (
-    CONSTRAINTS,
-    best_columns,
-    numbers_of,
-    unit_columns,
-)
-from sparseopt.problems.base import Array
+from sparseopt.estimators.supports import CONSTRAINTS, neighbours, unit_columns
+from sparseopt.paths.graph import undirected
 from sparseopt.result import Verdict
 from sparseopt.workers import surviving
 
@@ -40,8 +35,8 @@ class NeighbourhoodGraph(BaseEstimator):  # type: ignore[misc]
     ----------
     k : int, default 5
         Neighbours of a node at most.
-    ridge, bound, penalty
-        As for :class:`~sparseopt.estimators.SparseRegression`. A `penalty` lets nodes have fewer
+    ridge, bound, lam0
+        As for :class:`~sparseopt.estimators.SparseRegression`. A `lam0` lets nodes have fewer
         than k neighbours; without one every node has k.
     edges : {"or", "and"}, default "or"
         Whether one end of an edge must choose the other, or both.
@@ -91,7 +86,7 @@ class NeighbourhoodGraph(BaseEstimator):  # type: ignore[misc]
         k: int = 5,
         ridge: float = 0.1,
         bound: float | None = None,
-        penalty: float = 0.0,
+        lam0: float = 0.0,
         edges: str = "or",
         backend: Any = "auto",
         time_limit: float | None = None,
@@ -100,7 +95,7 @@ class NeighbourhoodGraph(BaseEstimator):  # type: ignore[misc]
         self.k = k
         self.ridge = ridge
         self.bound = bound
-        self.penalty = penalty
+        self.lam0 = lam0
         self.edges = edges
         self.backend = backend
         self.time_limit = time_limit
@@ -129,25 +124,18 @@ class NeighbourhoodGraph(BaseEstimator):  # type: ignore[misc]
             raise ValueError("fewer than two columns of X vary: there is no graph")
         units = np.ascontiguousarray(units[:, vary])
         units.flags.writeable = False
-        asked = self.k, self.ridge, self.bound, self.penalty
+        asked = self.k, self.ridge, self.bound, self.lam0
         numbers, verified = np.zeros((3, d)), True
         coefficients = sp.lil_array((d, d))
-        parts = range(0, len(vary), _NODES)
+        parts = np.array_split(np.arange(len(vary)), -(-len(vary) // _NODES))
         found = surviving(
-            _neighbours,
-            lambda part: (
-                units,
-                parts[part],
-                min(parts[part] + _NODES, len(vary)),
-                asked,
-                self.backend,
-                self.time_limit,
-            ),
+            neighbours,
+            lambda part: (units, parts[part], asked, self.backend, self.time_limit),
             range(len(parts)),
             effective_n_jobs(self.n_jobs),
         )
         for part, nodes in found:
-            for node, (names, values, of_node, verdict) in enumerate(nodes, parts[part]):
+            for node, (names, values, of_node, verdict) in zip(parts[part], nodes, strict=True):
                 j, others = vary[node], vary[names]
                 coefficients[j, others] = values * lengths[j] / lengths[others]
                 numbers[:, j] = of_node
@@ -156,23 +144,5 @@ class NeighbourhoodGraph(BaseEstimator):  # type: ignore[misc]
         self.scale_ = np.where(lengths > 0.0, lengths / np.sqrt(len(X)), 1.0)
         self.objective_, self.bound_, self.gap_ = numbers
         self.verdict_ = "verified" if verified else "unproven"
-        chosen: Any = self.coef_.astype(bool)
-        either = chosen + chosen.T if self.edges == "or" else chosen.multiply(chosen.T)
-        self.graph_ = sp.csr_array(either, dtype=bool)
+        self.graph_ = undirected(self.coef_.astype(bool), self.edges)
         return self
-
-
-def _neighbours(
-    X: Array, first: int, last: int, asked: tuple[Any, ...], backend: Any, time_limit: Any
-) -> list[tuple[Array, Array, tuple[float, float, float], Verdict | None]]:
-    """Return the neighbours of some columns, their coefficients, the numbers and the verdicts."""
-    found = []
-    for j in range(first, last):
-        others = np.delete(np.arange(X.shape[1]), j)
-        rest = X[:, others]
-        rest.flags.writeable = False
-        result = best_columns(rest, X[:, j], asked, backend, time_limit)
-        x = np.asarray(result.x)
-        chosen = np.flatnonzero(x)
-        found.append((others[chosen], x[chosen], numbers_of(result), result.verdict))
-    return found

@@ -9,13 +9,14 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils._param_validation import StrOptions
 
-from sparseopt.estimators.base import BinaryClassifier, PathEstimator, spread
+from sparseopt.estimators.base import BinaryClassifier, PathEstimator
+from sparseopt.estimators.columns import covariance, mean
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.classification import LPD
 from sparseopt.selection.curve import mean_curve
 from sparseopt.selection.losses import MISCLASSIFICATION
-from sparseopt.selection.path_loss import path_loss
+from sparseopt.selection.path_loss import Rows, path_loss
 from sparseopt.selection.solving import solve_paths
 
 _LARGEST = 1e8
@@ -101,11 +102,11 @@ class SparseLDA(BinaryClassifier):
         times = np.ones(len(y)) if counts is None else counts
         if min(times[y == c].sum() for c in (-1.0, 1.0)) == 0.0:
             raise ValueError("one class has no weight; expected observations of both classes")
-        means = [np.average(X[y == c], axis=0, weights=times[y == c]) for c in (-1.0, 1.0)]
-        self._origin = ((means[0] + means[1]) / 2.0 + self._origin[0], 0.0)
-        within = X - np.where(y[:, None] > 0.0, means[1], means[0])
-        scales = spread(within, times, False) if self.standardize else np.ones(X.shape[1])
-        S = (times[:, None] * within).T @ within / times.sum()
+        means = np.array([mean(X[y == c], times[y == c]) for c in (-1.0, 1.0)])
+        self.origin_ = (means.mean(axis=0) + self.origin_[0], 0.0)
+        S = covariance(X, times, means, (y > 0.0).astype(int))
+        scales = np.sqrt(np.diag(S)) if self.standardize else np.ones(X.shape[1])
+        scales[scales == 0.0] = 1.0
         return LPD(S, means[1] - means[0], scales, scales, names)
 
     def _follow(self, problem: Any, end: float | None = None) -> None:
@@ -114,14 +115,14 @@ class SparseLDA(BinaryClassifier):
             super()._follow(problem, _end(self.path_))
 
     def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
-        folds, whole, origin = self._folds(X, y, groups), self.path_, self._origin
+        folds, whole, origin = self._folds(X, y, groups), self.path_, self.origin_
         times = np.ones(len(y)) if self._counts is None else self._counts
         centres: list[Array] = []
 
         def tasks() -> Iterator[tuple[Any, str, dict[str, Any]]]:
             for train, _ in folds:
                 problem = self._pose(X[train], y[train], times[train])
-                centres.append(self._origin[0])
+                centres.append(self.origin_[0])
                 yield problem, "a fold", {}
 
         curves, end = [], _end(whole)
@@ -129,9 +130,9 @@ class SparseLDA(BinaryClassifier):
         for k, path in enumerate(paths):
             test = folds[k][1]
             end = max(end, _end(path))
-            rows = X[test] - centres[k]
+            rows = Rows(X[test], centres[k])
             curves.append(path_loss(path, rows, y[test], MISCLASSIFICATION, times[test]))
-        self._origin = origin
+        self.origin_ = origin
         sizes = [float(times[test].sum()) for _, test in folds]
         _, self.curve_ = mean_curve(curves, sizes, whole, end)
         best = self.curve_.minimum()

@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator, _fit_context
 
 from sparseopt.api import solve
 from sparseopt.estimators.base import LinearClassification
-from sparseopt.estimators.sparse_regression import CONSTRAINTS, numbers_of, unit_columns
+from sparseopt.estimators.columns import as_dense
+from sparseopt.estimators.supports import CONSTRAINTS, numbers_of, unit_columns
 from sparseopt.problems.base import Array
 from sparseopt.problems.subset import logistic
 
@@ -34,8 +35,8 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
         `bound`.
     bound : float, optional
         M. Default: none.
-    penalty : float, default 0
-        lambda_0: a column has to lower the mean loss by this.
+    lam0 : float, default 0
+        A column has to lower the mean loss by this.
     fit_intercept : bool, default True
         The intercept is free of ridge and bound.
     backend, time_limit
@@ -74,7 +75,7 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
         k: int = 5,
         ridge: float = 0.02,
         bound: float | None = None,
-        penalty: float = 0.0,
+        lam0: float = 0.0,
         fit_intercept: bool = True,
         backend: Any = "auto",
         time_limit: float | None = None,
@@ -82,7 +83,7 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
         self.k = k
         self.ridge = ridge
         self.bound = bound
-        self.penalty = penalty
+        self.lam0 = lam0
         self.fit_intercept = fit_intercept
         self.backend = backend
         self.time_limit = time_limit
@@ -94,6 +95,7 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
         Parameters
         ----------
         X : array_like of shape (n, d)
+            A sparse one is made dense.
         y : array_like of shape (n,)
             Two classes, of which the second in order is the positive one.
 
@@ -102,6 +104,7 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
         self
         """
         X, place = self._read_classes(X, y)
+        X = as_dense(X)
         n, d = X.shape
         centre = X.mean(axis=0) if self.fit_intercept else np.zeros(d)
         units, lengths = unit_columns(X, centre)
@@ -112,7 +115,7 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
             min(int(self.k), d),
             n * float(self.ridge),
             self.bound,
-            n * float(self.penalty),
+            n * float(self.lam0),
             self.fit_intercept,
         )
         solved = solve(problem, backend=self.backend, time_limit=self.time_limit)

@@ -2,52 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import validate_data
 
-from sparseopt.api import solve
 from sparseopt.estimators.base import LinearPrediction
-from sparseopt.problems.base import Array
-from sparseopt.problems.subset import problem as subset
-from sparseopt.result import Result, relative_gap
+from sparseopt.estimators.supports import CONSTRAINTS, best_columns, numbers_of, unit_columns
 
-__all__ = ["CONSTRAINTS", "SparseRegression", "best_columns", "numbers_of", "unit_columns"]
-
-CONSTRAINTS: dict[str, Any] = {
-    "k": [Interval(Integral, 1, None, closed="left")],
-    "ridge": [Interval(Real, 0, None, closed="left")],
-    "bound": [Interval(Real, 0, None, closed="neither"), None],
-    "penalty": [Interval(Real, 0, None, closed="left")],
-    "backend": [str, HasMethods("solve")],
-    "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-}
-_CONSTANT = 1e-13
-"""Deviations of this size, relative to the column's largest entry, are what rounding left."""
-
-
-def unit_columns(X: Array, centre: Array) -> tuple[Array, Array]:
-    """Return the centred columns with length 1, those that are constant 0, and their lengths.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    centre : array of shape (d,)
-        What is subtracted from each column.
-
-    Returns
-    -------
-    array of shape (n, d), array of shape (d,)
-    """
-    rest = X - centre
-    lengths = np.sqrt(np.einsum("ij,ij->j", rest, rest))
-    lengths[np.abs(rest).max(axis=0) <= _CONSTANT * np.abs(X).max(axis=0)] = 0.0
-    rest *= np.where(lengths > 0.0, 1.0 / np.where(lengths > 0.0, lengths, 1.0), 0.0)
-    return rest, lengths
+__all__ = ["SparseRegression"]
 
 
 class SparseRegression(LinearPrediction, BaseEstimator):  # type: ignore[misc]
@@ -68,8 +32,8 @@ class SparseRegression(LinearPrediction, BaseEstimator):  # type: ignore[misc]
         rho. Smaller ones shrink less and take longer to prove; 0 needs a `bound`.
     bound : float, optional
         M. Default: none.
-    penalty : float, default 0
-        lambda_0: a column has to explain twice this share of y's sum of squares.
+    lam0 : float, default 0
+        A column has to explain twice this share of y's sum of squares.
     fit_intercept : bool, default True
     backend, time_limit
         As for :class:`~sparseopt.estimators.LADLasso`.
@@ -106,7 +70,7 @@ class SparseRegression(LinearPrediction, BaseEstimator):  # type: ignore[misc]
         k: int = 5,
         ridge: float = 0.1,
         bound: float | None = None,
-        penalty: float = 0.0,
+        lam0: float = 0.0,
         fit_intercept: bool = True,
         backend: Any = "auto",
         time_limit: float | None = None,
@@ -114,7 +78,7 @@ class SparseRegression(LinearPrediction, BaseEstimator):  # type: ignore[misc]
         self.k = k
         self.ridge = ridge
         self.bound = bound
-        self.penalty = penalty
+        self.lam0 = lam0
         self.fit_intercept = fit_intercept
         self.backend = backend
         self.time_limit = time_limit
@@ -143,7 +107,7 @@ class SparseRegression(LinearPrediction, BaseEstimator):  # type: ignore[misc]
         response, size = unit_columns(y, level)
         if size[0] == 0.0:
             raise ValueError("y is constant: there is nothing to explain")
-        asked = self.k, self.ridge, self.bound, self.penalty
+        asked = self.k, self.ridge, self.bound, self.lam0
         self.result_ = best_columns(units, response[:, 0], asked, self.backend, self.time_limit)
         self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
         x = np.asarray(self.result_.x)
@@ -152,47 +116,3 @@ class SparseRegression(LinearPrediction, BaseEstimator):  # type: ignore[misc]
         self.intercept_ = float(level[0] - centre @ self.coef_)
         self.objective_, self.bound_, self.gap_ = numbers_of(self.result_)
         return self
-
-
-def best_columns(
-    X: Array, y: Array, asked: tuple[Any, ...], backend: Any, time_limit: float | None
-) -> Result:
-    """Solve for the best columns of X, of shape (n, d), to explain y by, of shape (n,).
-
-    Parameters
-    ----------
-    X, y : arrays
-        Of unit_columns.
-    asked : tuple
-        k, of which more than d is d; ridge, bound and penalty.
-    backend, time_limit
-        Of the estimator.
-
-    Raises
-    ------
-    SparseOptError
-        When there is no answer.
-    """
-    k, ridge, bound, penalty = asked
-    problem = subset.SparseRegression(
-        X, y, min(int(k), X.shape[1]), float(ridge), bound, float(penalty)
-    )
-    return solve(problem, backend=backend, time_limit=time_limit).raise_for_status()
-
-
-def numbers_of(result: Result) -> tuple[float, float, float]:
-    """Return the objective, the bound and the relative gap of a result.
-
-    Parameters
-    ----------
-    result : Result
-        With a point.
-
-    Returns
-    -------
-    float, float, float
-    """
-    assert result.objective is not None
-    assert result.bound is not None
-    gap = relative_gap(result.objective, result.bound) or 0.0
-    return float(result.objective), float(result.bound), gap

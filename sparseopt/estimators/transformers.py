@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparseopt.api import solve
-from sparseopt.estimators.base import spread
+from sparseopt.estimators.columns import spread
 from sparseopt.problems.base import Array, Problem
 
 

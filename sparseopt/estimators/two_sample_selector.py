@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.api import with_verdict
 from sparseopt.estimators.base import TwoClasses
+from sparseopt.estimators.columns import as_dense
 from sparseopt.problems.base import Array
 from sparseopt.two_sample.selecting import Method, automatic_lam, choose
 
@@ -89,6 +90,7 @@ class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: igno
         X, place = self._read_classes(X, y)
         if X.shape[1] < 2:
             raise ValueError("X has 1 feature(s): there is nothing to choose among")
+        X = as_dense(X)
         one, two = X[place == 0], X[place == 1]
         if min(len(one), len(two)) < 4 and self.selection != "none":
             raise ValueError(

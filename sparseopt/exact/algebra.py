@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 
-from .rationals import ZERO
+from .rationals import ZERO, power, root_up
 from .verdicts import Clock
 
 
@@ -29,6 +31,29 @@ class Matrix:
         for i, row in enumerate(self.rows):
             for j, a in row:
                 self.columns[j].append((i, a))
+
+    @cached_property
+    def sizes(self):
+        """The entries' sizes to some digits, by rows."""
+        scale = Decimal(self.scale)
+        return [[(j, Decimal(abs(a)) / scale) for j, a in row] for row in self.rows]
+
+    @cached_property
+    def factors(self):
+        """Powers of two by which variables, then rows, become comparable: entries near one."""
+        width = self.scale.bit_length()
+        logs = [
+            [[(k, abs(a).bit_length() - width) for k, a in line] for line in lines]
+            for lines in (self.rows, self.columns)
+        ]
+        row, column = ([0] * len(lines) for lines in logs)
+        for _ in range(3):
+            for lines, own, other in ((logs[0], row, column), (logs[1], column, row)):
+                for i, line in enumerate(lines):
+                    if line:
+                        sums = [e + other[k] for k, e in line]
+                        own[i] = -(min(sums) + max(sums)) // 2
+        return [Decimal(2) ** e for e in (*(-e for e in column), *row)]
 
     def _times(self, lines, x):
         ints, scale = whole(x)
@@ -79,11 +104,24 @@ def solve(equations, targets, count):
 def positive(matrix, slack):
     """Whether M + slack I is positive semidefinite, by a guessed factor and a small remainder.
 
-    M + slack I = L L' + R, where L is a rounded Cholesky factor of M + slack / 2 I and R has a
-    dominant diagonal: both are semidefinite.
+    After a scaling to a diagonal of about one, M + slack I = L L' + R, where L is a rounded
+    Cholesky factor of M + slack / 2 I and R has a dominant diagonal: both are semidefinite.
     """
     Clock.check()
-    n, half = len(matrix), float(slack) / 2.0
+    if slack == 0:
+        some = [i for i, row in enumerate(matrix) if any(row)]
+        matrix = [[matrix[i][j] for j in some] for i in some]
+    n, tops = len(matrix), [row[i] + slack for i, row in enumerate(matrix)]
+    if min(tops, default=1) <= 0:
+        return False
+    units = [power(root_up(top)) for top in tops]
+    matrix = [
+        [v / (a * b) for v, b in zip(row, units, strict=True)]
+        for a, row in zip(units, matrix, strict=True)
+    ]
+    slacks = [slack / (a * a) for a in units]
+    if any(abs(v) > 16 for row in matrix for v in row):
+        return False
     L = []
     for i in range(n):
         line = []
@@ -93,12 +131,12 @@ def positive(matrix, slack):
             )
             if j < i:
                 line.append(rest / L[j][j])
-            elif rest + half <= 0.0:
+            elif not (rest := rest + float(slacks[i]) / 2.0) > 0.0:
                 return False
             else:
-                line.append(math.sqrt(rest + half))
+                line.append(math.sqrt(rest * (1.0 - 2.0**-40)))  # R keeps some of a large pivot
         L.append(line)
-    unit = 2 ** max(0, 70 - math.frexp(max((abs(a) for line in L for a in line), default=1.0))[1])
+    unit = 2**70
     ints = [[round(Fraction(a) * unit) for a in line] for line in L]
     left = [ZERO] * n
     for i in range(n):
@@ -106,7 +144,7 @@ def positive(matrix, slack):
             product = sum(a * b for a, b in zip(ints[i], ints[j], strict=False))
             rest = matrix[i][j] - Fraction(product, unit * unit)
             if i == j:
-                left[i] += rest + slack
+                left[i] += rest + slacks[i]
             else:
                 left[i] -= abs(rest)
                 left[j] -= abs(rest)
@@ -199,17 +237,17 @@ def largest_eigenvalues(S, k):
 
     The number of positive pivots of an elimination is that of positive eigenvalues (Sylvester).
     """
-    n, size = len(S), max((abs(v) for row in S for v in row), default=ZERO)
-    unit = 2 ** max(0, 90 - (size.numerator.bit_length() - size.denominator.bit_length()))
-    ints = [[round(v * unit) for v in row] for row in S]  # moves eigenvalues by n / (2 unit)
-    rough = [[v / unit for v in row] for row in ints]
-    reach, found = float(size) * n or 1.0, []
+    n, size = len(S), power(max((abs(v) for row in S for v in row), default=ZERO))
+    unit = 2**90
+    ints = [[round(v / size * unit) for v in row] for row in S]  # moves them by n / (2 unit)
+    guess = [[v / unit for v in row] for row in ints]
+    reach, found = 2.0 * n, []
     for i in range(1, k + 1):
         low, high = -reach, reach
         for _ in range(60):
             middle = (low + high) / 2.0
             low, high = (
-                (middle, high) if (positives(rough, middle, 0.0) or 0) >= i else (low, middle)
+                (middle, high) if (positives(guess, middle, 0.0) or 0) >= i else (low, middle)
             )
         step = reach * 1e-15
         while True:
@@ -219,7 +257,7 @@ def largest_eigenvalues(S, k):
             if above is not None and above < i:
                 break
             step *= 2.0
-        found.append(Fraction(2 * t + n, 2 * unit))
+        found.append(Fraction(2 * t + n, 2 * unit) * size)
     return found
 
 

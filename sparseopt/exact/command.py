@@ -18,10 +18,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("instance")
     parser.add_argument("result")
     parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--rel-gap", type=float)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     try:
-        verdict, why = check(options.instance, options.result, options.seconds)
+        verdict, why = check(options.instance, options.result, options.seconds, options.rel_gap)
     except (Unreadable, OSError, zipfile.BadZipFile, KeyError, ValueError, struct.error) as error:
         verdict, why = "unreadable", str(error) or type(error).__name__
     except Unproven as error:

@@ -32,7 +32,7 @@ def check_component(header, arrays, result):
     if len(x) != D:
         raise Refuted("x has another length")
     unit = max(max(A[j][j] for j in range(D)), abs(bound))
-    sphere_point(A, [ZERO] * D, d, x, objective, bound, unit, result)
+    sphere_point(A, [ZERO] * D, d, x, objective, bound, unit, unit, result)
     kernel, outside = own["kernel"], sorted(set(range(D)) - set(own["kernel"]))
     if kernel != sorted(set(kernel)) or not set(kernel) <= set(range(D)):
         raise Refuted("the kernel is no increasing list of columns")

@@ -16,6 +16,7 @@ from pathlib import Path
 from .verdicts import Unproven, Unreadable
 
 LIMIT = 2**29  # bytes that an archive may unpack to
+CODES = {"f8": "d", "f4": "f", "i8": "q", "i4": "i", "i2": "h", "i1": "b", "u1": "B", "b1": "?"}
 
 
 def read_npy(data):
@@ -25,8 +26,7 @@ def read_npy(data):
     size = struct.unpack("<I" if wide else "<H", data[8 : 12 if wide else 10])[0]
     begin = 12 if wide else 10
     header = ast.literal_eval(data[begin : begin + size].decode("latin1").strip())
-    codes = {"f8": "d", "f4": "f", "i8": "q", "i4": "i", "i2": "h", "i1": "b", "u1": "B", "b1": "?"}
-    code = codes.get(str(header["descr"])[1:])
+    code = CODES.get(str(header["descr"])[1:])
     if code is None or str(header["descr"])[0] not in "<|":
         raise Unreadable(f"an array of the type {header['descr']!r}")
     shape, body = tuple(header["shape"]), data[begin + size :]
@@ -38,6 +38,23 @@ def read_npy(data):
         rows, columns = shape
         values = [values[i + j * rows] for i in range(rows) for j in range(columns)]
     return Table(shape, values, str(header["descr"]))
+
+
+def read_json(text):
+    """A tree in which no name is there twice, and no number is NaN or beyond all floats."""
+
+    def pairs(given):
+        if len(dict(given)) < len(given):
+            raise Unreadable("a name is there twice")
+        return dict(given)
+
+    def refuse(word):
+        raise Unreadable(f"{word} is no number")
+
+    tree = json.loads(text, object_pairs_hook=pairs, parse_constant=refuse)
+    if not isinstance(tree, dict):
+        raise Unreadable("a file holds no object")
+    return tree
 
 
 class Table:
@@ -55,14 +72,18 @@ def read_archive(raw):
     with zipfile.ZipFile(BytesIO(raw)) as archive:
         if sum(info.file_size for info in archive.infolist()) > LIMIT:
             raise Unproven("too large: an archive unpacks to more than 512 MB")
+        names = [info.filename.removesuffix(".npy") for info in archive.infolist()]
+        if len(set(names)) < len(names):
+            raise Unreadable("an array is there twice")
         return {
-            i.filename.removesuffix(".npy"): read_npy(archive.read(i)) for i in archive.infolist()
+            name: read_npy(archive.read(info))
+            for name, info in zip(names, archive.infolist(), strict=True)
         }
 
 
 def read_instance(path):
     arrays = read_archive(Path(path).read_bytes())
-    header = json.loads(bytes(arrays.pop("__header__").values))
+    header = read_json(bytes(arrays.pop("__header__").values))
     if header.get("format") != "sparseopt-instance" or header.get("version") != 1:
         raise Unreadable("no instance of version 1")
     return header, arrays
@@ -84,18 +105,8 @@ def fingerprint(header, arrays):
         for part in parts:
             table = arrays[part]
             digest.update(json.dumps([part, table.descr, list(table.shape)]).encode())
-            code = {
-                "f8": "d",
-                "f4": "f",
-                "i8": "q",
-                "i4": "i",
-                "i2": "h",
-                "i1": "b",
-                "u1": "B",
-                "b1": "?",
-            }
             digest.update(
-                struct.pack(f"<{len(table.values)}{code[table.descr[1:]]}", *table.values)
+                struct.pack(f"<{len(table.values)}{CODES[table.descr[1:]]}", *table.values)
             )
         if name not in arrays:
             digest.update(json.dumps([name, list(arrays[f"{name}.shape"].values)]).encode())
@@ -104,7 +115,7 @@ def fingerprint(header, arrays):
 
 def read_result(path):
     path = Path(path)
-    tree = json.loads(path.read_text("utf-8"))
+    tree = read_json(path.read_text("utf-8"))
     if tree.get("format") != "sparseopt-result" or tree.get("version") != 1:
         raise Unreadable("no result of version 1")
     beside = {}

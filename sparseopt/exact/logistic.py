@@ -84,8 +84,16 @@ def logistic_loss(patterns, beta, ridge, n):
 
 
 def logistic_fit(patterns, beta, ridge, n):
-    """A guess of the coefficients, by Newton steps of a length of at most 4."""
+    """A guess of the coefficients, by Newton steps of a length of at most 4 that do not go up."""
     size = range(len(beta))
+
+    def loss(beta):
+        total = sum(ridge * n * b * b for b in beta)
+        for z, count in patterns.items():
+            pull = sum(map(float.__mul__, map(float, z), beta))
+            total += count * (math.log1p(math.exp(-abs(pull))) + max(-pull, 0.0))
+        return total
+
     for _ in range(60 if beta else 0):
         slope, bend = [2.0 * ridge * n * b for b in beta], [[0.0] * len(beta) for _ in size]
         for z, count in patterns.items():
@@ -97,11 +105,15 @@ def logistic_fit(patterns, beta, ridge, n):
         floor = 2.0 * ridge * n + 1e-13 * sum(bend[k][k] for k in size) + 1e-300
         step = solve_rounded(bend, slope, floor)
         length = max(map(abs, step))
-        beta = [
-            b - s * min(1.0, 4.0 / length if length else 1.0)
-            for b, s in zip(beta, step, strict=True)
-        ]
-        if length < 1e-14 or max(map(abs, beta)) > 60.0:
+        share, most = min(1.0, 4.0 / length if length else 1.0), loss(beta) * (1.0 + 1e-14)
+        # Where some patterns are separated the bend is nearly singular, and whole steps overshoot.
+        while True:
+            there = [b - s * share for b, s in zip(beta, step, strict=True)]
+            if loss(there) <= most or share * length < 1e-14:
+                break
+            share *= 0.5
+        beta = there
+        if share * length < 1e-14 or max(map(abs, beta)) > 60.0:
             break
     return beta
 

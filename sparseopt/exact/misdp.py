@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 from .algebra import positive, rounded, semidefinite, sparse, triangle, unpacked
 from .files import Table
-from .rationals import ONE, ZERO, exact, exacts, root_up
+from .rationals import ONE, ZERO, exact, exacts, near, root_up
 from .standard import Conditions, standardise
+from .statements import within
 from .verdicts import CONIC, GAP, OBJECTIVE, Clock, Empty, Refuted, Unproven
 
 
@@ -27,16 +29,15 @@ def check_misdp(header, arrays, result):
     bound, text = None, "infeasible, proven"
     if not infeasible:
         value, off = problem.point(exacts(result["x"].values))
-        unit = max(problem.scale, abs(value))
         objective, bound = exact(result["objective"]), exact(result["bound"])
-        if abs(objective - value) > Fraction(OBJECTIVE) * unit:
-            raise Refuted(f"the objective is off by {float(objective - value):.3g}")
-        gap = Fraction(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
-        if result["status"] == "optimal" and abs(objective - bound) > max(
-            gap, Fraction(GAP) * unit
-        ):
-            raise Refuted("objective and bound do not meet")
-        text = f"optimal up to the gap stated; x is off by {float(off):.2g} of its units"
+        units = [max(size, abs(value)) for size in (problem.scale, problem.least)]
+        margins = [Fraction(OBJECTIVE) * unit for unit in units]
+        within(abs(objective - value), *margins, "the objective is off")
+        gap = exact(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
+        if result["status"] == "optimal":
+            margins = [max(gap, Fraction(GAP) * unit) for unit in units]
+            within(abs(objective - bound), *margins, "objective and bound are apart")
+        text = f"optimal up to the gap stated; x is off by {near(off):.2g} of its units"
     tables = certificate["arrays"]
     if problem.extra:
         standardise(problem, tables)
@@ -55,7 +56,9 @@ class Conic:
         self.c = [self.sign * v for v in exacts(arrays["c"].values)]
         self.offset = self.sign * exact(header["params"].get("offset", 0.0))
         self.extra, self.charge, self.conditional = Conditions(arrays, self.sign), ZERO, []
-        self.scale = max(*map(abs, self.c), abs(self.offset), self.extra.steepest)
+        sizes = [abs(v) for v in (*self.c, *self.extra.Q.values()) if v]
+        self.scale = max([abs(self.offset), *sizes])
+        self.least = min(sizes, default=ZERO)  # a larger cost may have no effect at all
         n = len(self.c)
 
         def numbers(name, count, word=None):
@@ -144,10 +147,12 @@ class Conic:
                 good = u[0] + lift >= 0 and (u[0] + lift) ** 2 >= tail
             worst = max(worst, ZERO if good else ONE)
         for places, size, _ in self.blocks:
-            good = positive(
-                unpacked([h[i] for i in places], size), Fraction(CONIC) * self.unit(places)
-            )
-            worst = max(worst, ZERO if good else ONE)
+            M, slack = unpacked([h[i] for i in places], size), Fraction(CONIC) * self.unit(places)
+            if not positive(M, slack):
+                # A guess by floats fails where a matrix is all but singular beside its entries.
+                for i in range(size):
+                    M[i][i] += slack
+                worst = max(worst, ZERO if size <= 40 and semidefinite(M) else ONE)
         for places, size, flag in self.blocks:
             if flag:
                 # what is left of a matrix of rank one beside its largest column
@@ -164,7 +169,7 @@ class Conic:
                 )
                 worst = max(worst, rest / max(top[k], self.unit(places)))
         if worst > CONIC:
-            raise Refuted(f"x is infeasible: off by {float(worst):.3g} of a unit")
+            raise Refuted(f"x is infeasible: off by {near(worst):.3g} of a unit")
         value = sum(a * b for a, b in zip(self.c, x, strict=True)) + self.offset
         return self.sign * (value + self.extra.value(x)), worst
 
@@ -191,7 +196,7 @@ class Conic:
                 raise Unproven("rays that move a matrix of rank one are not covered")
             if not semidefinite(unpacked([moves[i] for i in places], size)):
                 raise Unproven("the ray leaves a semidefinite cone, if only by rounding")
-        return f"unbounded: a feasible point and a ray that improves by {-float(step):.6g} a step"
+        return f"unbounded: a feasible point and a ray that improves by {-near(step):.6g} a step"
 
     def merge(self, into, times):
         """Put Y = sum t_j x_j in the place of integers whose columns are exactly t_j times one."""
@@ -238,7 +243,7 @@ class Conic:
             name: arrays[name].rows() if name in arrays else [[]] * count
             for name in ("lower", "upper", *width)
         }
-        step, margin = self.step(), Fraction(GAP) * max(self.scale, abs(bound or ZERO))
+        step, margin = self.step(), Fraction(GAP) * max(self.least, abs(bound or ZERO))
         target = cutoff = None
         if bound is not None:
             target, cutoff = self.sign * bound - self.offset - margin, bound
@@ -249,12 +254,11 @@ class Conic:
         whole_low, whole_high = self.tighten(list(self.low), list(self.high), cutoff)
         if whole_low is None:
             return
-        boxes = [list(zip(table["lower"][k], table["upper"][k], strict=True)) for k in range(count)]
-        region = [(whole_low[j], whole_high[j]) for j in self.integer]
-        region = [
-            (-math.inf if a is None else math.ceil(a), math.inf if b is None else math.floor(b))
-            for a, b in region
+        boxes = [
+            [integers(*ends_) for ends_ in zip(table["lower"][k], table["upper"][k], strict=True)]
+            for k in range(count)
         ]
+        region = [integers(whole_low[j], whole_high[j]) for j in self.integer]
         if not boxes_cover(boxes, region):
             raise Unproven("the leaves do not cover all integers that are left here")
         farkas = arrays["infeasible"].values if "infeasible" in arrays else [bound is None] * count
@@ -262,20 +266,10 @@ class Conic:
             Clock.check()
             low, high = list(whole_low), list(whole_high)
             for j, (a, b) in zip(self.integer, boxes[k], strict=True):
-                low[j] = (
-                    low[j]
-                    if math.isinf(a)
-                    else exact(a)
-                    if low[j] is None
-                    else max(low[j], exact(a))
-                )
-                high[j] = (
-                    high[j]
-                    if math.isinf(b)
-                    else exact(b)
-                    if high[j] is None
-                    else min(high[j], exact(b))
-                )
+                if not math.isinf(a):
+                    low[j] = Fraction(a) if low[j] is None else max(low[j], Fraction(a))
+                if not math.isinf(b):
+                    high[j] = Fraction(b) if high[j] is None else min(high[j], Fraction(b))
             dual = exacts([v for name in width for v in table[name][k]])
             for attempt in (False, True):
                 if attempt:
@@ -290,8 +284,8 @@ class Conic:
             else:
                 if found is None:
                     raise Unproven(f"leaf {k}: a variable has no bound that this program derives")
-                goal = float(ZERO if farkas[k] else target)
-                raise Unproven(f"leaf {k} proves {float(found):.12g} only, not {goal:.12g}")
+                goal = near(ZERO if farkas[k] else target)
+                raise Unproven(f"leaf {k} proves {near(found):.12g} only, not {goal:.12g}")
 
     def step(self):
         """What all costs are multiples of, if all are on integers; else 0."""
@@ -557,6 +551,8 @@ def propagate(form, top, low, high, steps=1000):
         if open_ and j != open_[0]:
             continue
         end = (top - least + (ZERO if open_ else a * ends_[j])) / a
+        if abs(end) > sys.float_info.max:
+            continue
         end = Fraction(math.nextafter(float(end), math.inf if a > 0 else -math.inf))
         side, better = (
             (high, lambda new, old: new < old) if a > 0 else (low, lambda new, old: new > old)
@@ -569,8 +565,14 @@ def propagate(form, top, low, high, steps=1000):
     return changed
 
 
+def integers(a, b):
+    """The first and the last integer between two ends, of which None and infinite ones are none."""
+    low = -math.inf if a is None or a == -math.inf else math.ceil(a)
+    return low, math.inf if b is None or b == math.inf else math.floor(b)
+
+
 def boxes_cover(boxes, region):
-    """Whether boxes hold all integer points of a region: cut where a box ends, and look again."""
+    """Whether boxes hold all points of a region of integers: cut where one ends, and look again."""
     Clock.check()
     if any(a > b for a, b in region):
         return True

@@ -8,8 +8,8 @@ import math
 from fractions import Fraction
 
 from .programs import Point, programs
-from .rationals import ONE, ZERO, exact, exacts
-from .statements import dense_row, same
+from .rationals import ONE, ZERO, exact, exacts, near
+from .statements import dense_row, same, within
 from .verdicts import FEASIBLE, GAP, OBJECTIVE, Refuted, Unproven
 
 
@@ -98,7 +98,8 @@ def check_end(several, parts, result, report):
         step = exact(end) - exact(lows[s])
         a, b, c = exacts(part["objective"].rows()[s])
         total += a + step * (b + step * c)
-        size = max(size, abs(total), Fraction(1e-5 * Point(program, exact(end)).objective_unit()))
+        point = Point(program, exact(end))
+        size = max(size, abs(total), point.objective_unit())
         for out, name, length in ((x, "theta", program.phi), (nu, "nu", program.psi)):
             value, rate = (
                 exacts(dense_row(part[name], s, word, len(length))) for word in ("value", "rate")
@@ -116,35 +117,41 @@ class Report:
     """The worst margins of all points that were checked."""
 
     def __init__(self, rel_gap):
-        self.rel_gap, self.count, self.notes = Fraction(rel_gap), 0, []
+        self.rel_gap, self.count, self.notes = exact(rel_gap), 0, []
         self.worst = {"outside the constraints": 0.0, "objective": 0.0, "gap": 0.0}
 
-    def note(self, name, margin, allowed, text):
-        self.worst[name] = max(self.worst[name], float(margin))
-        if not margin <= allowed:
-            raise Refuted(f"{text} by {float(margin):.3g}")
+    def note(self, name, margin, wide, narrow, text):
+        self.worst[name] = max(self.worst[name], near(margin))
+        within(margin, wide, narrow, text)
 
-    def at(self, program, lam, theta, nu, objective, bound, stated=None):
+    def at(self, program, lam, theta, nu, objective, bound, stated=None, rounding=ZERO):
         """Prove one lam: theta is feasible, its value is the one stated, and none is better."""
         point = Point(program, lam)
         value, off = point.primal(theta)
-        here = f"at lam = {float(lam):.9g}"
+        here = f"at lam = {near(lam):.9g}"
         self.count += 1
-        self.note("outside the constraints", off, FEASIBLE, f"{here} the point is infeasible")
-        size = max(abs(value), Fraction(1e-5 * point.objective_unit()))
+        self.note(
+            "outside the constraints", off, FEASIBLE, FEASIBLE, f"{here} the point is infeasible"
+        )
+        size = max(abs(value), point.objective_unit(point.units))
+        least = max(abs(value), point.objective_unit())
         objective = exact(objective) * program.sign if stated is None else stated
-        error = abs(objective - value)
-        self.note("objective", error, Fraction(OBJECTIVE) * size, f"{here} the objective is off")
-        allowed = max(self.rel_gap * abs(value), Fraction(GAP) * size)
-        proven, charge = point.dual(nu, value, allowed) or (value - 2 * allowed, 2 * allowed)
-        if value - proven - charge <= allowed < value - proven:
+        wide, narrow = (Fraction(OBJECTIVE) * unit + rounding for unit in (size, least))
+        self.note("objective", abs(objective - value), wide, narrow, f"{here} the objective is off")
+        asked = self.rel_gap * abs(value)
+        wide, narrow = (max(asked, Fraction(GAP) * unit) for unit in (size, least))
+        proven, charge = point.dual(nu, value, wide) or (None, None)
+        if proven is None or value - proven - charge <= wide < value - proven:
             raise Unproven(f"{here} multipliers near the stated ones prove nothing exactly")
-        self.note("gap", value - proven, allowed, f"{here} the multipliers leave a gap")
+        self.note("gap", value - proven, wide, narrow, f"{here} the multipliers leave a gap")
         if bound is not None:
-            if abs(exact(bound) * program.sign - value) > allowed:
-                raise Refuted(f"{here} objective and bound do not meet")
-            beyond = exact(bound) * program.sign - proven
-            self.note("gap", beyond, Fraction(GAP) * size, f"{here} the bound is not proven: off")
+            bound = exact(bound) * program.sign
+            within(abs(bound - value), wide, narrow, f"{here} objective and bound do not meet: off")
+            wide, narrow = (Fraction(GAP) * unit for unit in (size, least))
+            beyond = bound - proven
+            if beyond - charge <= wide < beyond:
+                raise Unproven(f"{here} the bound is not proven exactly")
+            self.note("gap", beyond, wide, narrow, f"{here} the bound is not proven: off")
 
     def message(self):
         worst = ", ".join(f"{name} {value:.2g}" for name, value in self.worst.items())
@@ -177,18 +184,22 @@ def segments(program, path, report):
         if all(program.moves):
             passing(program, lams, *(ends_of(pair, places) for pair in (theta, nu)))
         elif any(program.moves):
-            values, rates = nu if program.moves[0] else theta
-            if length * max(map(abs, rates)) > Fraction(GAP) * max(map(abs, values)):
+            x = nu[1] if program.moves[0] else theta[1]
+            if length * length * bend(program, x) > Fraction(GAP) * max(
+                abs(quadratic[0]), Point(program, lams[0]).objective_unit()
+            ):
                 name = "multipliers move" if program.moves[0] else "point moves"
                 raise Unproven(f"between lam = {begin:.9g} and {end:.9g} the {name}")
         for step in places:
+            terms = [c * step**k for k, c in enumerate(quadratic)]
             report.at(
                 program,
                 exact(begin) + step,
                 *([a + step * b for a, b in zip(*pair, strict=True)] for pair in (theta, nu)),
                 None,
                 None,
-                stated=quadratic[0] + step * (quadratic[1] + step * quadratic[2]),
+                stated=sum(terms),
+                rounding=sum(map(abs, terms)) / 2**43,
             )
     if math.isfinite(high[0]):
         report.notes.append(f"what is above lam = {high[0]:.6g} is not covered")
@@ -200,9 +211,20 @@ def ends_of(pair, places):
     return [[a + step * b for a, b in zip(*pair, strict=True)] for step in places[:2]]
 
 
+def bend(program, rates):
+    """How much the gap bends where kinks move and multipliers too, or slopes and the point."""
+    A, k = program.A, 0 if program.moves[0] else 1
+    both = [*rates, *A.times(rates)] if k else [*A.transposed(rates), *rates]
+    total = ZERO
+    for f, rate in zip([*program.phi, *program.psi], both, strict=True):
+        lines = f.slopes if k else f.kinks
+        total += abs(rate) * max(abs(line[1]) for line in lines if line is not None)
+    return total
+
+
 def passing(program, lams, theta, nu):
     """Find coordinates that pass an inner kink, or a slope that is not the first or last."""
-    units = Point(program, sum(lams) / 2).units
+    units = Point(program, sum(lams) / 2).least
     z = [[*x, *program.A.times(x)] for x in theta]
     v = [[*(-a for a in program.A.transposed(x)), *x] for x in nu]
     functions = zip([*program.phi, *program.psi], [*units[0], *units[1]], strict=True)
@@ -220,13 +242,15 @@ def passing(program, lams, theta, nu):
 def stacked(parts, result, lam, report):
     """A point of a problem that falls apart: each column by itself, its share of the objective."""
     x, nu = exacts(result["x"].values), exacts(result["certificate"]["arrays"]["nu"].values)
-    total, p, m = ZERO, len(parts[0].phi), len(parts[0].psi)
+    total, unit, p, m = ZERO, ZERO, len(parts[0].phi), len(parts[0].psi)
     for k, part in enumerate(parts):
         theta = x[k * p : (k + 1) * p]
-        value, _ = Point(part, lam).primal(theta)
+        point = Point(part, lam)
+        value, _ = point.primal(theta)
+        unit = max(unit, point.objective_unit())
         report.at(part, lam, theta, nu[k * m : (k + 1) * m], None, None, stated=value)
         total += value
-    if abs(total - exact(result["objective"])) > Fraction(OBJECTIVE) * max(total, ONE / 10**9):
+    if abs(total - exact(result["objective"])) > Fraction(OBJECTIVE) * max(total, unit):
         raise Refuted("the objective is not that of x")
 
 
@@ -254,7 +278,7 @@ def no_optimum(program, lam, status, arrays):
             total += w * slope if w else ZERO
     if total >= 0:
         raise Refuted(f"the evidence does not prove the problem {status}")
-    return f"{status} at lam = {float(lam):.9g}, proven"
+    return f"{status} at lam = {near(lam):.9g}, proven"
 
 
 def unbounded_range(program, end, arrays):
@@ -289,4 +313,4 @@ def unbounded_range(program, end, arrays):
         below, above = f.slopes[0] is None, f.slopes[-1] is None
         if (below and v < f.kinks[0][1]) or (above and v > f.kinks[-1][1]):
             raise Unproven("the points leave a constraint for large lam, if only by rounding")
-    return f"unbounded at all lam >= {float(end):.9g}, proven"
+    return f"unbounded at all lam >= {near(end):.9g}, proven"

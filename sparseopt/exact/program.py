@@ -34,7 +34,12 @@ CHECKS = {
 }
 
 
-def check(instance: str | Path, result: str | Path, seconds: float = 600.0) -> tuple[str, str]:
+def check(
+    instance: str | Path,
+    result: str | Path,
+    seconds: float = 600.0,
+    rel_gap: float | None = None,
+) -> tuple[str, str]:
     """Return a verdict, "proven", "refuted" or "unproven", and why.
 
     Parameters
@@ -45,17 +50,43 @@ def check(instance: str | Path, result: str | Path, seconds: float = 600.0) -> t
         Of its result, ``.json``.
     seconds : float, default 600
         Of processor time, after which the verdict is "unproven".
+    rel_gap : float, optional
+        The relative gap that an optimal result may leave, and no absolute one, instead of the gaps
+        that the result was asked for. A result that is right but for this is "unproven".
 
     Raises
     ------
     Unreadable, OSError, ValueError, KeyError
         When a file is not what it should be, or the result belongs to another instance.
     """
+    if rel_gap is not None and not 0.0 <= rel_gap < math.inf:
+        raise ValueError(f"the gap is {rel_gap}; expected a number of at least 0")
     Clock.end = time.process_time() + seconds
-    header, arrays = read_instance(instance)
-    claimed = read_result(result)
-    if claimed["instance"] != fingerprint(header, arrays):
-        raise Unreadable("the result belongs to another instance")
+    try:
+        try:
+            header, arrays = read_instance(instance)
+            claimed = read_result(result)
+            own = claimed["instance"] == fingerprint(header, arrays)
+        except (AttributeError, IndexError, TypeError, RecursionError, SyntaxError) as error:
+            raise Unreadable(f"a file is malformed ({type(error).__name__}: {error})") from error
+        if not own:
+            raise Unreadable("the result belongs to another instance")
+        if rel_gap is None:
+            return _judged(header, arrays, claimed)
+        own = {"rel_gap": rel_gap, "abs_gap": 0.0}
+        strict, why = _judged(header, arrays, claimed | {"params": claimed["params"] | own})
+        if strict != "refuted":
+            return strict, why
+        verdict, message = _judged(header, arrays, claimed)
+        if verdict == "refuted":
+            return verdict, message
+        return "unproven", f"it is not optimal up to the gap of {rel_gap:g}: {why}"
+    finally:
+        Clock.end = math.inf
+
+
+def _judged(header: dict, arrays: dict, claimed: dict) -> tuple[str, str]:
+    """Return the verdict on a claim, and why."""
     try:
         if claimed["status"] not in ("optimal", "feasible", "infeasible", "unbounded"):
             raise Unproven(f"the status {claimed['status']} claims nothing that is covered")
@@ -77,12 +108,11 @@ def check(instance: str | Path, result: str | Path, seconds: float = 600.0) -> t
         KeyError,
         TypeError,
         AttributeError,
-        OverflowError,
         RecursionError,
         ZeroDivisionError,
     ) as error:
         return "refuted", f"the evidence is malformed ({type(error).__name__}: {error})"
+    except OverflowError as error:
+        return "unproven", f"a guess in floating point leaves its range ({error})"
     except ValueError as error:
         return "refuted", f"the evidence is malformed ({error})"
-    finally:
-        Clock.end = math.inf

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cached_property
 
 from .algebra import Matrix, dense, gram, solve, sparse, transpose
-from .rationals import ONE, ZERO, exact, exacts
-from .verdicts import Unproven
+from .rationals import ONE, ZERO, exact, exacts, rough
+from .verdicts import FEASIBLE, NOISE, Unproven
 
 
 class Function:
@@ -24,8 +25,14 @@ class Function:
         return kinks, slopes
 
 
+def prevailing(sizes):
+    """The largest size, or 10^4 times the lower quartile of those that are positive."""
+    sizes = sorted(size for size in sizes if size)
+    return min(sizes[-1], 10**4 * sizes[(len(sizes) - 1) // 4]) if sizes else rough(ZERO)
+
+
 def ratio(off, unit):
-    return float(off) / unit if unit else math.inf
+    return rough(off) / unit if unit else math.inf
 
 
 def value_at(piece, z):
@@ -104,6 +111,17 @@ class Program:
             any(b for f in both for _, b in f.kinks),
             any(s is not None and s[1] for f in both for s in f.slopes),
         )
+
+    @cached_property
+    def tops(self):
+        """The kinks and slopes that prevail, constants and rates, where entries are near one."""
+        tables = [[], [], [], []]
+        for f, factor in zip([*self.phi, *self.psi], self.A.factors, strict=True):
+            for k in (0, 1):
+                tables[k].append(rough(max(abs(t[k]) for t in f.kinks)) * factor)
+                slopes = [abs(s[k]) for s in f.slopes if s is not None]
+                tables[2 + k].append(rough(max(slopes)) / factor)
+        return [prevailing(table) for table in tables]
 
 
 def programs(header, arrays):
@@ -186,7 +204,11 @@ def programs(header, arrays):
         w, r = weights("weights", d), weights("row_weights", len(rows))
         return [l1_program(rows, d, y, w, r, arrays)]
     if kind in ("lpd", "clime"):
-        rows, d = sparse(arrays, "S")
+        if "X" in arrays:
+            d, samples = arrays["X"].shape[1], dense(arrays["X"])
+            rows = gram(samples, d, exact(params["divisor"]), [ONE] * len(samples))
+        else:
+            rows, d = sparse(arrays, "S")
         w, r = weights("weights", d), weights("row_weights", d)
         if kind == "lpd":
             return [l1_program(rows, d, exacts(arrays["delta"].values), w, r)]
@@ -241,55 +263,79 @@ class Point:
         self.psi = [f.at(lam) for f in program.psi]
         o = program.offset
         self.offset = o[0] + lam * (o[1] + lam * o[2])
-        self.kinks = [float(max(map(abs, k))) for k, _ in self.psi]
-        self.units = self._units()
-
-    def _units(self):
-        """For rows and variables: the size that the data lead one to expect."""
-        A, scale = self.program.A, float(self.program.A.scale)
-        own = [float(max(map(abs, k))) for k, _ in self.phi]
-        typical = list(own)
-        for i, row in enumerate(A.rows):
-            for j, a in row:
-                typical[j] = max(typical[j], self.kinks[i] * scale / abs(a))
-        rows = [
-            kink + max((abs(a) / scale * typical[j] for j, a in row), default=0.0)
-            for kink, row in zip(self.kinks, A.rows, strict=True)
+        # what is added up: near a lam at which a bound is 0, its terms are not
+        self.ends = [
+            [rough(abs(a) + lam * abs(b)) for a, b in f.kinks] for f in (*program.phi, *program.psi)
         ]
-        return typical, rows
+        sizes, p = [max(end) for end in self.ends], len(program.phi)
+        self.own, self.kinks = sizes[:p], sizes[p:]
+        self.units = self._units(*self._sent(max, self.own))
+        # What nothing ever reaches, a loose bound or row, says nothing of the others.
+        factors = program.A.factors
+        kink, rate, slope, slope_rate = program.tops
+        self.tops = tops = [(kink + rate * rough(lam)) / f for f in factors]
+        self.steepest = [(slope + slope_rate * rough(lam)) * f for f in factors]
+        sent, terms = self._sent(min, [0] * p)
+        self.sent = [min(pair) for pair in zip([*sent, *terms], tops, strict=True)]
+        own = [min(t or s, u) for t, s, u in zip(self.own, sent, tops, strict=False)]
+        rows = [min(kink, u) for kink, u in zip(self.kinks, tops[p:], strict=True)]
+        self.least = own, [a + b for a, b in zip(rows, self.sent[p:], strict=True)]
+
+    def _sent(self, pick, typical):
+        """The sizes of variables that the rows lead one to expect, and those of the rows' terms."""
+        lines, typical = self.program.A.sizes, list(typical)
+        for kink, line in zip(self.kinks, lines, strict=True):
+            for j, a in line if kink else ():
+                typical[j] = pick(typical[j] or kink / a, kink / a)
+        return typical, [max((a * typical[j] for j, a in line), default=0) for line in lines]
+
+    def _units(self, typical, terms):
+        return typical, [a + b for a, b in zip(self.kinks, terms, strict=True)]
 
     def primal(self, theta):
-        """P(theta), with the largest violation in units of the terms, which units limit."""
+        """P(theta), with the largest violation in units of the terms, which units limit.
+
+        Where it is small beside the largest units only, of rows that may matter to nothing, or
+        beside terms that cancel, it proves nothing.
+        """
         A = self.program.A
-        z, total, worst = A.times(theta), self.offset, 0.0
-        scale, sizes = float(A.scale), [abs(float(t)) for t in theta]
-        largest = max(sizes, default=0.0)
-        for j, (piece, t) in enumerate(zip(self.phi, theta, strict=True)):
+        z, total, worst, doubt = A.times(theta), self.offset, 0, 0
+        sizes = [rough(abs(t)) for t in theta]
+        largest = max(sizes, default=0)
+        for i, (piece, t) in enumerate(zip([*self.phi, *self.psi], [*theta, *z], strict=True)):
             value, off = value_at(piece, t)
             total += value
             if off:
-                limit = min(largest, self.units[0][j]) or largest
-                worst = max(worst, ratio(off, limit + float(max(map(abs, piece[0])))))
-        for i, (piece, t) in enumerate(zip(self.psi, z, strict=True)):
-            value, off = value_at(piece, t)
-            total += value
-            if off:
-                terms = sum(abs(a) / scale * sizes[j] for j, a in A.rows[i])
-                worst = max(worst, ratio(off, min(terms, self.units[1][i]) + self.kinks[i]))
+                j = i - len(theta)
+                end = self.ends[i][-1 if t > piece[0][-1] else 0]
+                if j < 0:
+                    limit = min(largest, self.units[0][i]) or largest
+                    limit, terms, unit = limit + self.own[i], sizes[i], end or self.sent[i]
+                else:
+                    terms = sum(a * sizes[k] for k, a in A.sizes[j])
+                    limit = min(terms, self.units[1][j]) + self.kinks[j]
+                    unit = end + self.sent[i]
+                worst = max(worst, ratio(off, limit))
+                doubt = max(doubt, ratio(off, max(unit, NOISE * terms)))
+        if worst <= FEASIBLE < doubt:
+            raise Unproven("a violation is small beside the data's largest units only")
         return total, worst
 
-    def objective_unit(self):
-        best = 0.0
-        for pieces, units in ((self.phi, self.units[0]), (self.psi, self.units[1])):
-            for (_, slopes), unit in zip(pieces, units, strict=True):
-                best = max([best, *(abs(float(s)) * unit for s in slopes if s is not None)])
-        return best
+    def objective_unit(self, units=None):
+        """The largest product of a slope and a unit; by default of what prevails."""
+        best, steepest = rough(ZERO), self.steepest
+        for i, unit in enumerate([*(units or self.least)[0], *(units or self.least)[1]]):
+            slopes = (self.phi[i] if i < len(self.phi) else self.psi[i - len(self.phi)])[1]
+            steep = max(rough(abs(s)) for s in slopes if s is not None)
+            best = max(best, (steep if units else min(steep, steepest[i])) * unit)
+        return Fraction(best) / 10**5
 
     def dual(self, nu, value, allowed):
         """Return a lower bound of P by multipliers near nu, and what of it is a charge.
 
         What is outside the slopes is charged by :meth:`_loss`, or put to their ends exactly.
         """
+        self._loosen()
         given = nu
         nu = [clip(v, *ends(piece)) for v, piece in zip(nu, self.psi, strict=True)]
         steepest = max((abs(s) for f in self.phi for s in f[1] if s is not None), default=ZERO)
@@ -311,7 +357,8 @@ class Point:
                 if loss <= allowed / 2:
                     break
             # Those whose cost is too large, or has no bound, are put to the ends of their slopes.
-            costly = {j for j in out if (self._loss({j: out[j]}, value) or ONE) * 1000 > allowed}
+            losses = {j: self._loss({j: off}, value) for j, off in out.items()}
+            costly = {j for j, one in losses.items() if not one or one * 1000 > allowed}
             if costly <= put:
                 break
             put |= costly
@@ -319,6 +366,20 @@ class Point:
             if nu is None:
                 break
         return best
+
+    def _loosen(self):
+        """Leave out bounds far beyond what prevails: what bounds the optimum then does so with."""
+        p = len(self.phi)
+        for i, (kinks, slopes) in enumerate([*self.phi, *self.psi]):
+            if slopes[0] is None and self.ends[i][0] > 100 * self.tops[i]:
+                slopes = slopes[1:] if len(kinks) > 1 else [slopes[1], *slopes[1:]]
+                if len(kinks) > 1:
+                    self.offset += slopes[0] * (kinks[1] - kinks[0])
+                    kinks = kinks[1:]
+            if slopes[-1] is None and self.ends[i][-1] > 100 * self.tops[i]:
+                slopes = slopes[:-1] if len(kinks) > 1 else [*slopes[:-1], slopes[-2]]
+                kinks = kinks[: max(len(kinks) - 1, 1)]
+            (self.phi if i < p else self.psi)[i if i < p else i - p] = (kinks, slopes)
 
     def _prices(self, nu):
         return [-a for a in self.program.A.transposed(nu)]

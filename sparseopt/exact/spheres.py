@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from .algebra import largest, positive
 from .kernels import kernel_terms
-from .rationals import ZERO, exact, exacts
-from .statements import dense_row, same
+from .rationals import ZERO, exact, exacts, near, power
+from .statements import dense_row, same, within
 from .verdicts import GAP, OBJECTIVE, Clock, Refuted, Unproven
 
 BY_NORMS = -2  # in place of the pair of a leaf
@@ -58,26 +58,32 @@ def check_sphere(header, arrays, result):
 def sphere_size(A, a, d, x, objective, bound, arrays, result):
     """One size: the point, the gap, a cover of all supports by leaves, and a bound on each."""
     unit = max(max(abs(v) for row in A for v in row), max(map(abs, a)), abs(bound))
-    sphere_point(A, a, d, x, objective, bound, unit, result)
-    sphere_leaves(A, a, d, bound, arrays, unit)
+    # A variable alone reaches this much; larger entries may have no effect at all.
+    alone = max(A[i][i] + abs(v) for i, v in enumerate(a))
+    least = min(unit, 10 * max(abs(alone), abs(bound)))
+    sphere_point(A, a, d, x, objective, bound, unit, least, result)
+    try:
+        sphere_leaves(A, a, d, bound, arrays, least)
+    except Refuted:
+        sphere_leaves(A, a, d, bound, arrays, unit)
+        raise Unproven("the bound is proven beside the largest entries only") from None
 
 
-def sphere_point(A, a, d, x, objective, bound, unit, result):
+def sphere_point(A, a, d, x, objective, bound, unit, least, result):
     """The length, the nonzeros and the value of a point, and the gap."""
     on = [i for i, v in enumerate(x) if v]
     square = sum(x[i] * x[i] for i in on)
     if len(on) > d or abs(square - 1) > 2e-8:
-        raise Refuted(
-            f"x has {len(on)} nonzeros, and a length off 1 by {float(square - 1) / 2:.3g}"
-        )
+        raise Refuted(f"x has {len(on)} nonzeros, and a length off 1 by {near(square - 1) / 2:.3g}")
     quadratic = sum(x[i] * sum(A[i][j] * x[j] for j in on) for i in on) / square
     linear = sum(a[i] * x[i] for i in on)
     value = quadratic + linear / Fraction(math.sqrt(square))
-    if abs(value - objective) > Fraction(OBJECTIVE) * unit * len(A):
-        raise Refuted(f"the objective is off by {float(value - objective):.3g}")
-    gap = Fraction(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
-    if result["status"] == "optimal" and bound - objective > max(gap, Fraction(GAP) * unit):
-        raise Refuted("objective and bound do not meet")
+    margin = Fraction(OBJECTIVE) * len(A)
+    within(abs(value - objective), margin * unit, margin * least, "the objective is off")
+    gap = exact(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
+    if result["status"] == "optimal":
+        wide, narrow = (max(gap, Fraction(GAP) * size) for size in (unit, least))
+        within(bound - objective, wide, narrow, "objective and bound are apart")
 
 
 def sphere_leaves(A, a, d, bound, arrays, unit):
@@ -104,7 +110,7 @@ def sphere_leaves(A, a, d, bound, arrays, unit):
         if pair == BY_NORMS:
             U = bound + Fraction(GAP) * unit
             if any(a) or U < 0 or squares_at_most(A, F, [i for i in F if i in fixed], d) > U * U:
-                raise Refuted(f"norms on a leaf do not prove the bound {float(bound):.12g}")
+                raise Refuted(f"norms on a leaf do not prove the bound {near(bound):.12g}")
             continue
         corner, line, block = bound - mu, [a[i] for i in F], [[A[i][j] for j in F] for i in F]
         if pool and pair >= 0:
@@ -122,7 +128,7 @@ def sphere_leaves(A, a, d, bound, arrays, unit):
         for k, row in enumerate(block):
             N.append([-line[k] / 2, *(mu * (k == c) - v for c, v in enumerate(row))])
         if not positive(N, Fraction(GAP) * unit):
-            raise Refuted(f"a leaf does not prove the bound {float(bound):.12g} for {d} nonzeros")
+            raise Refuted(f"a leaf does not prove the bound {near(bound):.12g} for {d} nonzeros")
 
 
 def covered(leaves, d, D, inside, outside):
@@ -177,6 +183,8 @@ def rows_at_most(l, L, F, fixed, d):
     Row i is at most mu + l^2 / 4 mu / (mu^2 - L_ii mu - r^2 / 4) for every mu beyond the root of
     the denominator; a good mu is guessed.
     """
+    size = power(max([*map(abs, l), *(abs(v) for row in L for v in row)], default=ZERO))
+    l, L = [v / size for v in l], [[v / size for v in row] for row in L]
     free = [k for k, i in enumerate(F) if i not in fixed]
     bounds, left = [], d - (len(F) - len(free))
     for k in range(len(F)):
@@ -202,4 +210,4 @@ def rows_at_most(l, L, F, fixed, d):
             mu, more = mu + more, 2 * more
         bounds.append(max(mu + (l[k] ** 2 / 4 * mu / rest if l[k] else ZERO), ZERO))
     chosen = sorted((bounds[k] for k in free), reverse=True)[:left]
-    return sum((bounds[k] for k in range(len(F)) if k not in free), ZERO) + sum(chosen, ZERO)
+    return size * sum([*chosen, *(bounds[k] for k in range(len(F)) if k not in free)], ZERO)

@@ -81,7 +81,7 @@ def _bend(problem, tables, low, high):
     r = tables["quadratic_factor"].shape[1]
     L = [exacts(row) if r else [] for row in tables["quadratic_factor"].rows()]
     h, costs = (exacts(tables[f"quadratic_{name}"].values) for name in ("shift", "costs"))
-    unit = Fraction(4.0 ** round(math.log(float(problem.extra.steepest), 4.0)))
+    unit = Fraction(4) ** round(math.log(float(problem.extra.steepest), 4.0))
     for i in range(n):
         kept = [Q.get((i, j), ZERO) - unit * _dot(L[i], L[j]) for j in range(n)]
         curve = 2 * kept[i] - sum(map(abs, kept)) if kept[i] > 0 else -sum(map(abs, kept))

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import math
 import time
+from decimal import Decimal
 
 FEASIBLE, OBJECTIVE, CONIC, GAP = 1e-8, 1e-9, 1e-7, 1e-9  # margins, relative to the data's units
+NOISE = Decimal("1e-7")  # times FEASIBLE: rounding errors, relative to the terms of a sum
 
 
 SUBSET_WORK = 3_000_000  # products of two entries that the dual vectors of a tree may take

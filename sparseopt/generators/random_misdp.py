@@ -76,21 +76,10 @@ def random_misdp(
     real = model.variables(continuous, lower=-5.0, upper=5.0, name="x")
     every = np.concatenate([whole, real])
     for _ in range(blocks):
-        inner = size - 1 if mode == "boundary" else size
-        F = [_symmetric(rng, inner) for _ in range(n)]
-        root = rng.integers(-1, 2, (inner, inner)).astype(float)
-        value = np.einsum("ik,jk->ij", root, root) + np.eye(inner)
-        F0 = value - sum(x * M for x, M in zip(x0, F, strict=True))
-        if mode == "boundary":
-            T = _embedding(rng, inner)
-            F, F0 = [_congruent(M, T) for M in F], _congruent(F0, T)
+        F, F0 = _inequality(rng, x0, size, mode == "boundary")
         model.semidefinite((every, F), constant=F0)
     for k in range(cones):
-        G = rng.integers(-2, 3, (3, n)).astype(float)
-        tail = float(rng.integers(-2, 3))
-        # Both (4, 1 or tail, tail) and, rotated, 2 * 4 * 4 > tail^2 are inside.
-        inside = np.array([4.0, 4.0 if k % 2 else 1.0, tail])
-        g = inside - np.array([float((row * x0).sum()) for row in G])
+        G, g = _cone(rng, x0, rotated=bool(k % 2))
         model.cone([[(every, row)] for row in G], constant=g, rotated=bool(k % 2))
     for _ in range(rows):
         a = rng.integers(-3, 4, n).astype(float)
@@ -105,6 +94,30 @@ def random_misdp(
             name="parity",
         )
     return model.build()
+
+
+def _inequality(
+    rng: np.random.Generator, x0: Array, size: int, boundary: bool
+) -> tuple[list[Array], Array]:
+    """Return the matrices of an inequality, and its constant, that x0 meets strictly."""
+    inner = size - 1 if boundary else size
+    F = [_symmetric(rng, inner) for _ in x0]
+    root = rng.integers(-1, 2, (inner, inner)).astype(float)
+    value = np.einsum("ik,jk->ij", root, root) + np.eye(inner)
+    F0 = value - sum(x * M for x, M in zip(x0, F, strict=True))
+    if boundary:
+        T = _embedding(rng, inner)
+        F, F0 = [_congruent(M, T) for M in F], _congruent(F0, T)
+    return F, F0
+
+
+def _cone(rng: np.random.Generator, x0: Array, rotated: bool) -> tuple[Array, Array]:
+    """Return G and g with G x0 + g inside a cone of three members."""
+    G = rng.integers(-2, 3, (3, len(x0))).astype(float)
+    tail = float(rng.integers(-2, 3))
+    # Both (4, 1 or tail, tail) and, rotated, 2 * 4 * 4 > tail^2 are inside.
+    inside = np.array([4.0, 4.0 if rotated else 1.0, tail])
+    return G, inside - np.array([float((row * x0).sum()) for row in G])
 
 
 def _symmetric(rng: np.random.Generator, size: int) -> Array:

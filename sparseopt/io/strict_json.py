@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from sparseopt.errors import ProblemError
@@ -34,7 +35,7 @@ def dumps(value: Any, *, ascii_only: bool = False) -> str:
         raise ProblemError(f"this cannot be written as JSON: {error}") from error
 
 
-def loads_object(raw: bytes, where: str) -> dict[str, Any]:
+def loads_object(raw: bytes, where: str, bits: int = 64) -> dict[str, Any]:
     """Return the JSON object that UTF-8 bytes hold.
 
     Parameters
@@ -42,6 +43,8 @@ def loads_object(raw: bytes, where: str) -> dict[str, Any]:
     raw : bytes
     where : str
         What is read, for messages.
+    bits : int, default 64
+        Of the largest integer.
 
     Returns
     -------
@@ -59,7 +62,7 @@ def loads_object(raw: bytes, where: str) -> dict[str, Any]:
     try:
         value = json.loads(
             text,
-            parse_int=_integer,
+            parse_int=partial(_integer, bits=bits),
             parse_float=_real,
             parse_constant=_no_constant,
             object_pairs_hook=_unique,
@@ -78,10 +81,10 @@ def loads_object(raw: bytes, where: str) -> dict[str, Any]:
     return value
 
 
-def _integer(digits: str) -> int:
-    # Longer ones fit into no array and overflow as floats.
-    if len(digits) > 20 or abs(int(digits)) >= 2**64:
-        raise ValueError(f"the integer {digits:.20}... has more than 64 bits")
+def _integer(digits: str, bits: int) -> int:
+    # Longer ones than 64 bits fit into no array and overflow as floats.
+    if len(digits) > bits // 3 or abs(int(digits)) >= 2**bits:
+        raise ValueError(f"the integer {digits:.20}... has more than {bits} bits")
     return int(digits)
 
 

@@ -112,12 +112,7 @@ class GraphPath(BudgetPath):
         rule : {"or", "and"}, default "or"
             An edge needs one of its ends to have chosen the other, or both.
         """
-        chosen = self.neighbours(budget)
-        if rule == "or":
-            return sp.csr_array(chosen + chosen.T)
-        if rule == "and":
-            return sp.csr_array(chosen.multiply(chosen.T))
-        raise ParamError(f"rule is {rule!r}; expected 'and' or 'or'")
+        return undirected(self.neighbours(budget), rule)
 
     def to_networkx(self, budget: int, rule: Rule = "or") -> Any:
         """Return :meth:`graph` as a networkx.Graph; nodes have their coordinates as "pos"."""
@@ -140,3 +135,25 @@ class GraphPath(BudgetPath):
     if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 
         def select(self, by: str = "ebic", problem: Any = None, **options: Any) -> Any: ...
+
+
+def undirected(chosen: Any, rule: str) -> sp.csr_array:
+    """Return the graph of the nodes' choices as a symmetric d x d matrix of truth values.
+
+    Parameters
+    ----------
+    chosen : sparse bool array of shape (d, d)
+        Row j has the neighbours that node j chose.
+    rule : {"or", "and"}
+        An edge needs one of its ends to have chosen the other, or both.
+
+    Raises
+    ------
+    ParamError
+        When there is no such rule.
+    """
+    if rule == "or":
+        return sp.csr_array(chosen + chosen.T)
+    if rule == "and":
+        return sp.csr_array(chosen.multiply(chosen.T))
+    raise ParamError(f"rule is {rule!r}; expected 'and' or 'or'")

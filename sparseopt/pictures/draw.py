@@ -122,12 +122,14 @@ def _problem(shown: Problem, ax: Axes | None = None, **style: Any) -> Axes:
 
 @_draw.register(L0GraphicalModel)
 def _model(shown: L0GraphicalModel, ax: Axes | None = None, **style: Any) -> Axes:
-    candidates = shown.candidates
-    return plot_graph(candidates.adjacency(), candidates.coordinates, ax=ax, **style)
+    candidates, style = shown.candidates, {"names": shown.names, **style}
+    adjacency = candidates.adjacency().astype(bool)
+    return plot_graph(adjacency, candidates.coordinates, ax=ax, **style)
 
 
 @_draw.register(GraphStabilityResult)
 def _edges(shown: GraphStabilityResult, ax: Axes | None = None, **style: Any) -> Axes:
+    style = {"names": shown.problem.names, **style}
     return plot_graph(shown.graph(), shown.problem.candidates.coordinates, ax=ax, **style)
 
 
@@ -191,10 +193,10 @@ def save_picture(shown: Any, file: str | PathLike[str], *, title: str = "", **st
     ProblemError
         When the file cannot be written.
     """
-    shown = _answer(shown)
     if Path(file).suffix.lower() == ".html":
         save_page(shown, file, title)
         return
+    shown = _answer(shown)
     check_picture(file)
     from matplotlib.figure import Figure
 

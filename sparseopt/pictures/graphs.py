@@ -135,6 +135,8 @@ def _edges(
     upper = sp.triu(sp.csr_array(some), 1).tocoo()
     upper.eliminate_zeros()
     width = np.ones(upper.nnz) if upper.dtype == bool else 0.6 + 3.4 * np.abs(upper.data)
+    if not upper.nnz:
+        width = np.ones(1)  # a legend reads one
     ax.add_collection(
         LineCollection(
             list(np.stack([points[upper.row], points[upper.col]], axis=1)),

@@ -73,18 +73,15 @@ def plot_criterion(chosen: CriterionResult, ax: Axes | None = None) -> Axes:
     matplotlib Axes
     """
     ax = axes(ax)
-    colours = palette(ax)
     lam, loss = _points(chosen.loss)
     df = np.repeat(chosen.piece_df, _FINE)
     value = chosen.formula(loss, df)
     if chosen.max_df is not None:
         value = np.where(df <= chosen.max_df, value, np.nan)
-    ax.plot(lam, value, color=colours.main, linewidth=1.4, label=chosen.by.upper())
     shown = np.isfinite(chosen.values)
-    ax.plot(chosen.knots[shown], chosen.values[shown], ".", color=colours.main, markersize=4)
-    ax.axvline(chosen.lam, color=colours.accent, linewidth=1.0, label=f"lam = {chosen.lam:.4g}")
-    ax.set_ylabel(chosen.by.upper())
-    return _finish(ax, lam, chosen.lam)
+    colour = palette(ax).main
+    ax.plot(chosen.knots[shown], chosen.values[shown], ".", color=colour, markersize=4)
+    return _criterion(ax, chosen, lam, value)
 
 
 def plot_network(chosen: NetworkResult, ax: Axes | None = None) -> Axes:
@@ -100,14 +97,8 @@ def plot_network(chosen: NetworkResult, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
-    ax = axes(ax)
-    colours = palette(ax)
     known = np.isfinite(chosen.values)
-    lam = chosen.knots[known]
-    ax.plot(lam, chosen.values[known], color=colours.main, linewidth=1.4, label=chosen.by.upper())
-    ax.axvline(chosen.lam, color=colours.accent, linewidth=1.0, label=f"lam = {chosen.lam:.4g}")
-    ax.set_ylabel(chosen.by.upper())
-    return _finish(ax, lam, chosen.lam)
+    return _criterion(axes(ax), chosen, chosen.knots[known], chosen.values[known])
 
 
 def plot_stability(result: StabilityResult, ax: Axes | None = None) -> Axes:
@@ -147,6 +138,15 @@ def plot_stability(result: StabilityResult, ax: Axes | None = None) -> Axes:
     ax.set_ylim(0.0, 1.02)
     ax.set_ylabel("selection frequency")
     return _finish(ax, np.array([start, result.runs.end]), result.lam)
+
+
+def _criterion(ax: Axes, chosen: CriterionResult | NetworkResult, lam: Array, value: Array) -> Axes:
+    """Draw a criterion at some lam, and the choice."""
+    colours, name = palette(ax), chosen.by.upper()
+    ax.plot(lam, value, color=colours.main, linewidth=1.4, label=name)
+    ax.axvline(chosen.lam, color=colours.accent, linewidth=1.0, label=f"lam = {chosen.lam:.4g}")
+    ax.set_ylabel(name)
+    return _finish(ax, lam, chosen.lam)
 
 
 def _points(curve: Curve) -> tuple[Array, Array]:

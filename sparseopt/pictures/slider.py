@@ -15,6 +15,7 @@ from sparseopt.errors import ParamError
 from sparseopt.io.files import replacing
 from sparseopt.paths.parametric import ParametricPath, SparseRows
 from sparseopt.paths.quantiles import QuantilePath
+from sparseopt.problems.base import Array
 from sparseopt.result import Result
 
 
@@ -27,7 +28,8 @@ def to_html(shown: Any, title: str = "") -> str:
 
     Parameters
     ----------
-    shown : Result, ParametricPath or QuantilePath
+    shown : Result, ParametricPath, QuantilePath or fitted estimator
+        Of an estimator the intercept is that of the columns as they were given.
     title : str, optional
         Default: the kind of problem.
 
@@ -49,6 +51,7 @@ def to_html(shown: Any, title: str = "") -> str:
     >>> page.startswith("<!doctype html>"), "verified" in page
     (True, True)
     """
+    origin, shown = getattr(shown, "origin_", None), getattr(shown, "result_", shown)
     path, claims = shown, {"verdict": None, "claim": ""}
     if isinstance(shown, Result):
         path = shown.path
@@ -56,6 +59,8 @@ def to_html(shown: Any, title: str = "") -> str:
         claims = {"verdict": verdict, "claim": "; ".join(shown.check_messages)}
         title = title or shown.kind.replace("-", " ").capitalize()
     data = {**_data(path), **claims}
+    if origin is not None:
+        data.update(_with_intercept(data, *origin))
     if not data["claim"]:
         data["claim"] = f"{len(data['low'])} segments; ended by: {path.stopped_by}"
     # "</" would end the script that holds the data.
@@ -115,6 +120,27 @@ def _levels(path: QuantilePath) -> dict[str, Any]:
         "word": "level",
         "axis": "level",
     }
+
+
+def _with_intercept(data: dict[str, Any], centre: Array, level: float) -> dict[str, Any]:
+    """Return the rows with the intercept b + level - centre' theta last, b the path's or 0."""
+    d, count = len(centre), len(data["low"])
+    if len(data["names"]) == d and level == 0.0 and not centre.any():
+        return {}
+    row, index = np.repeat(np.arange(count), np.diff(data["ptr"])), np.array(data["index"], int)
+    kept, share = index < d, np.append(-centre, 1.0)[index]
+    order = np.argsort(np.append(row[kept], np.arange(count)), kind="stable")
+    found = {
+        "ptr": np.append(0, np.cumsum(np.bincount(row[kept], minlength=count) + 1)).tolist(),
+        "index": np.append(index[kept], np.full(count, d))[order].tolist(),
+        "names": [*data["names"][:d], "intercept"],
+        "hidden": [d],
+    }
+    for part, start in (("value", level), ("rate", 0.0)):
+        given = np.array(data[part])
+        last = start + np.bincount(row, share * given, minlength=count)
+        found[part] = np.append(given[kept], last)[order].tolist()
+    return found
 
 
 def _segments(low: Any, high: Any, rows: SparseRows, names: Any) -> dict[str, Any]:

@@ -25,13 +25,17 @@ import numpy as np
 
 from sparseopt.private.statement import Statement
 
-__all__ = ["AuditReport", "audit"]
-
 _SLACK = Fraction(1, 10**9)
 _AGREE = 1e-6
 _MOST_FEATURES = 10**6
 _MOST_POINTS = 10**6
 """Ten times what the widest column takes that can be released."""
+
+_MOST_WORK = 2 * 10**9
+"""Points times degrees of all columns together, some ten seconds."""
+
+_LEAST = 1e-14
+"""Smaller deltas are not compared; but a delta of zero is never true of Gaussian noise."""
 
 _REACH = 40.0
 """A normal variable is below minus this with a probability of less than 1e-300."""
@@ -74,7 +78,7 @@ def audit(statement: Statement) -> AuditReport:
     """
     try:
         facts = _read(statement.data)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         message = f"the statement cannot be read: {type(error).__name__}: {error}"
         return AuditReport(False, math.nan, math.nan, (message,))
     wrong = _features(facts) + _sensitivity(facts) + _records(facts)
@@ -83,7 +87,7 @@ def audit(statement: Statement) -> AuditReport:
         wrong.append(f"delta is {delta:.6g} at epsilon {facts['epsilon']}, not {facts['delta']}")
     for epsilon, stated in facts["curve"]:
         again = _delta(facts, epsilon)
-        if not again <= stated * (1.0 + _AGREE) + 1e-14:
+        if not (again <= stated * (1.0 + _AGREE) + _LEAST and stated > 0.0):
             wrong.append(f"the curve states {stated:.6g} at epsilon {epsilon}, not {again:.6g}")
     if facts["mechanism"] != "discrete Gaussian":
         wrong.append(f"the mechanism {facts['mechanism']!r} is none that is known here")
@@ -124,13 +128,21 @@ def _read(data: Mapping[str, Any]) -> dict[str, Any]:
     return facts
 
 
+def _only(name: str, data: Any, entries: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return an object that has these entries and no others: nothing is said that nobody audits."""
+    if not isinstance(data, Mapping) or set(data) != set(entries):
+        raise ValueError(f"{name} is {data!r:.80}; expected an object with {', '.join(entries)}")
+    return data
+
+
 def _read_map(data: Any) -> dict[str, Any]:
-    if not isinstance(data, Mapping):
-        raise ValueError("the map is no object")
+    data = _only("the map", data, _MAP)
     columns, names = [], set()
     for column in _list("columns", data["columns"]):
-        if not isinstance(column, Mapping) or type(column["name"]) not in (str, int):
-            raise ValueError("a column is no object, or has no name")
+        kind = ("order", *_BOUNDS) if isinstance(column, Mapping) and "order" in column else _LEVELS
+        column = _only("a column", column, ("name", *kind))
+        if type(column["name"]) not in (str, int):
+            raise ValueError("a column has no name")
         names.add(column["name"])
         if "order" in column:
             numbers = {k: _real(k, column[k], -math.inf, math.inf) for k in _BOUNDS}
@@ -168,7 +180,8 @@ def _read_map(data: Any) -> dict[str, Any]:
     }
 
 
-_BOUNDS = ("low", "high", "length")
+_BOUNDS, _LEVELS = ("low", "high", "length"), ("levels",)
+_MAP = ("columns", "label", "product", "degree", "share", "tolerance", "dimension")
 
 
 def _integer(name: str, value: Any, least: int, most: int) -> int:
@@ -203,43 +216,58 @@ def _levels(value: Any) -> list[Any]:
 def _features(facts: Mapping[str, Any]) -> list[str]:
     """Count the features again, and bound what the truncation leaves out."""
     stated, wrong, rows = facts["map"], [], 0
-    tolerance, columns = stated["tolerance"], stated["columns"]
+    tolerance, columns, degree = stated["tolerance"], stated["columns"], stated["degree"]
+    radius_of = {c["name"]: c["radius"] for c in columns if "order" in c}
+    radii = [radius_of[name] for name in stated["product"]] if stated["share"] > 0.0 else []
+    own = [c for c in columns if "order" in c] if stated["share"] < 1.0 else []
     if stated["share"] < 1.0:
         rows += sum(c["order"] if "order" in c else len(c["levels"]) for c in columns)
-    if stated["share"] > 0.0:
-        radius_of = {c["name"]: c["radius"] for c in columns if "order" in c}
-        degree, radii = stated["degree"], [radius_of[name] for name in stated["product"]]
-        if isinstance(degree, list):
-            count = math.prod(one + 1 for one in degree)
-            kept = math.prod(
-                1.0 - min(1.0, _left_out(radius, one, tolerance)[-1])
-                for radius, one in zip(radii, degree, strict=True)
-            )
-            left = 1.0 - kept
-        else:
-            count, left = math.comb(degree + len(radii), len(radii)), math.inf
-            if count <= _MOST_FEATURES:
-                left = _left_out_together(radii, degree, tolerance)
-        rows += count
-        if not left <= tolerance:
-            wrong.append(f"degree {degree} may leave out {left:.3g} of the product kernel")
+    degrees = degree if radii and isinstance(degree, list) else [degree] * len(radii)
+    if radii:
+        rows += _count(degree, len(radii))
     if rows * len(stated["label"] or [None]) > _MOST_FEATURES:
         return [f"the map has more than {_MOST_FEATURES} features"]
-    for column in columns if stated["share"] < 1.0 else ():
-        if "order" in column:
-            left = _left_out(column["radius"], column["order"] - 1, tolerance)[-1]
-            if not left <= tolerance:
-                wrong.append(
-                    f"order {column['order']} may leave out {left:.3g} of the kernel of "
-                    f"{column['name']!r}"
-                )
+    needed = {*zip(radii, degrees, strict=True), *((c["radius"], c["order"] - 1) for c in own)}
+    if sum(_points(radius, tolerance) * (most + 1) for radius, most in needed) > _MOST_WORK:
+        return ["what the features leave out takes too long to bound"]
+    left_out = {key: _left_out(*key, tolerance) for key in needed}
+    if radii:
+        tails = [left_out[key] for key in zip(radii, degrees, strict=True)]
+        if isinstance(degree, list):
+            left = 1.0 - math.prod(1.0 - min(1.0, tail[-1]) for tail in tails)
+        else:
+            left = _left_out_together(tails, degree)
+        if not left <= tolerance:
+            wrong.append(f"degree {degree} may leave out {left:.3g} of the product kernel")
+    for column in own:
+        left = left_out[column["radius"], column["order"] - 1][-1]
+        if not left <= tolerance:
+            wrong.append(
+                f"order {column['order']} may leave out {left:.3g} of the kernel of "
+                f"{column['name']!r}"
+            )
     rows *= 1 if stated["label"] is None else len(stated["label"])
     counted = facts["count_weight"] > 0.0
-    if not rows == stated["dimension"] == facts["dimension"] - counted:
-        wrong.append(f"the map has {rows} features; the statement says {facts['dimension']}")
+    others = {stated["dimension"], facts["dimension"] - counted} - {rows}
+    if others:
+        wrong.append(f"the map has {rows} features; the statement says {min(others)}")
     if counted != (facts["neighbours"] == "add-remove"):
         wrong.append("records are counted under noise exactly where their number is protected")
     return wrong
+
+
+def _count(degree: int | list[int], columns: int) -> int:
+    """Return the number of products of features, or a larger one than is read."""
+    if isinstance(degree, list):
+        logs = math.fsum(math.log1p(one) for one in degree)
+        return math.prod(one + 1 for one in degree) if logs < 40.0 else _MOST_FEATURES + 1
+    # comb(40, 20) is larger
+    return math.comb(degree + columns, columns) if min(degree, columns) < 20 else _MOST_FEATURES + 1
+
+
+def _points(radius: float, tolerance: float) -> int:
+    """Return how many points of a column's range are looked at."""
+    return int(radius / min(0.02, math.sqrt(0.1 * math.sqrt(tolerance)))) + 2
 
 
 def _left_out(radius: float, degree: int, tolerance: float) -> np.ndarray:
@@ -247,8 +275,7 @@ def _left_out(radius: float, degree: int, tolerance: float) -> np.ndarray:
 
     The grid is so fine that the term in (x - y)^2 is 2% of the root of the tolerance.
     """
-    step = min(0.02, math.sqrt(0.1 * math.sqrt(tolerance)))
-    points = int(radius / step) + 2
+    points = _points(radius, tolerance)
     if points > _MOST_POINTS or points * (degree + 1) > 100 * _MOST_POINTS:
         return np.array([math.inf])
     y, step = np.linspace(0.0, radius, points, retstep=True)
@@ -266,17 +293,17 @@ def _left_out(radius: float, degree: int, tolerance: float) -> np.ndarray:
     return found
 
 
-def _left_out_together(radii: list[float], degree: int, tolerance: float) -> float:
+def _left_out_together(columns: list[np.ndarray], degree: int) -> float:
     """Bound the mass beyond a total degree: of each column that which is largest is taken.
 
     A distribution whose every tail is the bound is above all those of the column, so the sum of
     such variables is above the total degree anywhere in the ranges.
     """
     kept = np.array([1.0])
-    for radius in radii:
-        tails = np.minimum.accumulate(np.minimum(1.0, _left_out(radius, degree, tolerance)))
+    for tails in columns:
         if len(tails) <= degree:
             return math.inf
+        tails = np.minimum.accumulate(np.minimum(1.0, tails))
         kept = np.convolve(kept, -np.diff(tails, prepend=1.0))[: degree + 1]
     return 1.0 - float(kept.sum())
 
@@ -288,7 +315,10 @@ def _sensitivity(facts: Mapping[str, Any]) -> list[str]:
         squared = 2 + 2 * Fraction(facts["map"]["tolerance"])
         rounding = Fraction(math.sqrt(d))  # two vectors, each by at most sqrt(d) / 2
     elif facts["neighbours"] == "add-remove":
-        squared = 1 + Fraction(facts["count_weight"]) ** 2
+        weight = Fraction(facts["count_weight"])
+        if (weight * unit).denominator != 1:
+            return [f"the count's weight {float(weight)} is no multiple of the grid's step"]
+        squared = 1 + weight**2
         rounding = Fraction(math.sqrt(d)) / 2
     else:
         return [f"neighbours is {facts['neighbours']!r}"]

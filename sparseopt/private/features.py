@@ -32,8 +32,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.statistics.hermite import features as hermite_features
 from sparseopt.problems.twosample.statistics.hermite import order as hermite_order
 
-__all__ = ["Category", "FeatureMap", "Number", "as_category", "as_number", "as_table"]
-
 _LARGEST_ORDER = 500
 _LARGEST_DIMENSION = 1_000_000
 _LEAST_TOLERANCE = 1e-12

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from sparseopt.errors import ParamError
+from sparseopt.io.strict_json import loads_object
 from sparseopt.private.audit import audit
 from sparseopt.private.features import as_real
 from sparseopt.private.gaussian import gaussian_delta
-from sparseopt.private.statement import Statement
-
-__all__ = ["Ledger"]
+from sparseopt.private.statement import INTEGER_BITS, Statement
 
 _FORMAT = "sparseopt-private-ledger"
 
@@ -175,7 +174,7 @@ class Ledger:
             if len(lines) < len(self._entered):
                 raise ValueError("releases that were entered are missing")
             for line in set(lines) - set(self._read_before):
-                self._read_before[line] = Statement(json.loads(line))
+                self._read_before[line] = Statement(loads_object(line, "a line", bits=INTEGER_BITS))
                 if not audit(self._read_before[line]).holds:
                     raise ValueError(f"a statement does not hold: {line!r:.200}")
         except (ValueError, TypeError, RecursionError) as error:  # ParamError is a ValueError

@@ -36,8 +36,6 @@ from sparseopt.private.ledger import Ledger
 from sparseopt.private.statement import FORMAT, VERSION, Statement
 from sparseopt.problems.base import Array
 
-__all__ = ["PrivateEmbedding", "release", "squared_sensitivity"]
-
 GRID_BITS = 32
 """Features are multiples of 2^-32; sums of up to 2^30 records fit into 64-bit integers."""
 

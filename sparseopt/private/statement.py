@@ -10,13 +10,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from sparseopt.errors import ParamError
+from sparseopt.errors import ParamError, ProblemError
 from sparseopt.io.files import replacing
-
-__all__ = ["FORMAT", "VERSION", "Statement"]
+from sparseopt.io.strict_json import loads_object
 
 FORMAT = "sparseopt-private-statement"
 VERSION = 1
+INTEGER_BITS = 400
+"""Of sensitivities and variances, which are whole."""
 _FIELDS = frozenset(
     {
         "format",
@@ -59,11 +60,19 @@ class Statement:
     data: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        missing = _FIELDS - set(self.data)
-        if missing or self.data["format"] != FORMAT or self.data["version"] != VERSION:
+        missing, unknown = _FIELDS - set(self.data), set(self.data) - _FIELDS
+        version = self.data.get("version")
+        if (
+            missing
+            or unknown
+            or self.data["format"] != FORMAT
+            or (type(version), version) != (int, VERSION)
+        ):
+            what = f"{', '.join(sorted(missing))} missing" if missing else "format or version"
+            if unknown:
+                what = f"{min(map(str, unknown))!r:.80} is unknown, and nobody would audit it"
             raise ParamError(
-                f"this is no statement of a private release, version {VERSION}: "
-                + (f"{', '.join(sorted(missing))} missing" if missing else "format or version")
+                f"this is no statement of a private release, version {VERSION}: {what}"
             )
 
     @property
@@ -134,9 +143,6 @@ class Statement:
             When the file cannot be read or is no statement.
         """
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+            return cls(loads_object(Path(path).read_bytes(), str(path), bits=INTEGER_BITS))
+        except (OSError, ProblemError) as error:
             raise ParamError(f"{path} cannot be read as a statement: {error}") from error
-        if not isinstance(data, dict):
-            raise ParamError(f"{path} is no statement: expected a JSON object")
-        return cls(data)

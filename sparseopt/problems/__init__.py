@@ -12,6 +12,7 @@ from sparseopt.problems.misdp.indicators import IndicatorConstraint
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.problems.parametric.classification import L1SVM, LPD
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
+from sparseopt.problems.parametric.covariance import GramMatrix
 from sparseopt.problems.parametric.maps import LinearMap
 from sparseopt.problems.parametric.matrix_dantzig import MatrixDantzig
 from sparseopt.problems.parametric.networks import CLIME, DifferentialNetwork
@@ -53,6 +54,7 @@ __all__ = [
     "DantzigSelector",
     "DifferentialNetwork",
     "EmbeddingFit",
+    "GramMatrix",
     "IndicatorConstraint",
     "KernelSelection",
     "L0GraphicalModel",

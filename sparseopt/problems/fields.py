@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems.base import Array, as_matrix, as_vector, freeze
+from sparseopt.problems.base import Array, as_matrix, as_vector, freeze, is_sparse
 
 _ASYMMETRY = 1e-10
 """Largest asymmetry, relative to the largest entry, that is taken for rounding."""
@@ -16,6 +16,10 @@ _TILE = 256
 """Rows and columns of a tile: 512 KB."""
 _FARTHEST = 1e20
 """Finite bounds beyond this are taken for a mistyped infinity: they would cost all digits."""
+_SHORTEST, _LONGEST = 2.0**-400, 2.0**400
+"""Largest entries of columns: products of two, times others, neither vanish nor overflow."""
+_SMALLEST, _GREATEST = 2.0**-300, 2.0**300
+"""Entries of a linear program, whose ratios and the products of these are formed."""
 
 
 def as_weights(field: str, value: object, length: int) -> Array | None:
@@ -244,6 +248,22 @@ def names_in(given: Any, data: Any) -> Any:
     return [str(name) for name in columns]
 
 
+def column_names(names: Sequence[str] | None, d: int) -> list[str]:
+    """Return the names, or x0, x1, ... where none are given.
+
+    Parameters
+    ----------
+    names : sequence of str, or None
+    d : int
+        Number of columns.
+
+    Returns
+    -------
+    list of d str
+    """
+    return [f"x{j}" for j in range(d)] if names is None else list(names)
+
+
 def check_flag(field: str, value: object) -> None:
     """Raise a ProblemError unless the value is True or False.
 
@@ -255,3 +275,83 @@ def check_flag(field: str, value: object) -> None:
     """
     if not isinstance(value, bool):
         raise ProblemError(f"{field} is {value!r}; expected True or False", field)
+
+
+def check_lengths(field: str, array: Any, weights: Array | None = None, first: int = 0) -> None:
+    """Raise a ProblemError where products of columns would vanish or overflow.
+
+    Squares of entries below 1e-162 are 0 in double precision: a column of such entries looks like
+    one of zeros, and so do its products with all others.
+
+    Parameters
+    ----------
+    field : str
+        The name of the field, for messages.
+    array : array of shape (n, d) or (n,), or csr_array of shape (n, d)
+        A vector is one column. Columns of zeros are let pass.
+    weights : array of shape (n,), optional
+        Factors of the rows.
+    first : int, default 0
+        The number of the first column, where the array is a block of a larger one.
+
+    Raises
+    ------
+    ProblemError
+        When the largest entry of a column is not within 2^-400 to 2^400 (3.9e-121 to 2.6e120).
+    """
+    sizes = _largest_entries(array if weights is None else _times_rows(array, weights))
+    largest = sizes.astype(np.float64)
+    wrong = np.flatnonzero((largest > 0.0) & ~((largest >= _SHORTEST) & (largest <= _LONGEST)))
+    if len(wrong):
+        size = largest[wrong[0]]
+        place = f"column {first + wrong[0]} of {field}" if array.ndim == 2 else field
+        happens = "vanish" if size < 1.0 else "overflow"
+        raise ProblemError(
+            f"{place} has no entry above {size:.3g} in absolute value; products of such entries "
+            f"{happens}: expected a largest one of {_SHORTEST:.1e} to {_LONGEST:.1e}. Give it in "
+            "another unit",
+            field,
+        )
+
+
+def check_range(field: str, array: Any) -> None:
+    """Raise a ProblemError where entries are so small or large that products are not numbers.
+
+    Parameters
+    ----------
+    field : str
+        The name of the field, for messages.
+    array : array, or csr_array
+
+    Raises
+    ------
+    ProblemError
+        When an entry is neither 0 nor within 2^-300 to 2^300 (4.9e-91 to 2.0e90) in absolute value.
+    """
+    entries = array.data if is_sparse(array) else array
+    low, high = float(entries.min(initial=0.0)), float(entries.max(initial=0.0))
+    size = np.abs(entries)
+    wrong = (size > 0.0) & (size < _SMALLEST) if max(-low, high) <= _GREATEST else size > _GREATEST
+    if wrong.any():
+        raise ProblemError(
+            f"{field} has the entry {entries[wrong][0]:.3g}; expected 0, or an absolute value of "
+            f"{_SMALLEST:.1e} to {_GREATEST:.1e}, so that products of entries are numbers. Give it "
+            "in another unit, or as 0 where it stands for none",
+            field,
+        )
+
+
+def _times_rows(array: Any, weights: Array) -> Any:
+    if is_sparse(array):
+        return array.multiply(weights[:, None]).tocsr()
+    return array * (weights[:, None] if array.ndim == 2 else weights)
+
+
+def _largest_entries(array: Any) -> Array:
+    """Return the largest absolute value in each column, shape (d,); a vector is one column."""
+    if is_sparse(array):
+        sizes = np.zeros(array.shape[1])
+        np.maximum.at(sizes, array.indices, np.abs(array.data))
+        return sizes
+    columns = array if array.ndim == 2 else array[:, None]
+    return np.asarray(np.maximum(columns.max(axis=0), -columns.min(axis=0)))

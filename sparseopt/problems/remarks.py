@@ -1,4 +1,4 @@
-"""What a person should know of data before trusting a sparse model of them: offsets and units."""
+"""What a person should know of data before trusting a model: offsets, units, repeated points."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ import numpy as np
 
 from sparseopt.problems.base import Array, is_sparse
 
-__all__ = ["centring_remarks", "regression_remarks", "variance_remarks"]
-
 _FEWEST = 10
 """Fewer observations say too little of a mean."""
 _ROWS, _COLUMNS = 10_000, 1_000
 """At most about so many rows and columns are looked at, evenly spaced."""
+_ENTRIES = 1 << 20
+"""Entries of a block of rows: 8 MB."""
 _AT_ONCE = 32
 """Columns whose moments are computed together."""
 _OFF_RESPONSE, _OFF_COLUMN = 1.0, 3.0
 """Means beyond this many standard deviations are remarked on."""
 _RATIO = 100.0
 """Columns whose lengths differ by more are remarked on."""
+_REPEATED = 0.1
+"""Points of which a larger share repeats others are remarked on."""
 
 
 def regression_remarks(
@@ -101,19 +103,71 @@ def _scaling_remarks(
     return _differ("the lengths of columns", columns, lengths, names, cure)
 
 
-def variance_remarks(S: Array, names: Sequence[str] | None, cure: str) -> tuple[str, ...]:
+def variance_remarks(variances: Array, names: Sequence[str] | None, cure: str) -> tuple[str, ...]:
     """Return what is to be said where standard deviations differ by a factor above 100.
 
     Parameters
     ----------
-    S : array of shape (d, d)
-        A covariance matrix.
+    variances : array of shape (d,)
+        The diagonal of a covariance matrix.
     names : sequence of d str, optional
     cure : str
         What to do.
     """
-    deviations = np.sqrt(np.maximum(np.diagonal(S), 0.0))
-    return _differ("standard deviations", np.arange(len(S)), deviations, names, cure)
+    deviations = np.sqrt(np.maximum(variances, 0.0))
+    return _differ("standard deviations", np.arange(len(variances)), deviations, names, cure)
+
+
+def point_remarks(X: Array, k: int, cure: str | None) -> tuple[str, ...]:
+    """Return what is to be said of points near a subspace: constant columns, repeated points.
+
+    Parameters
+    ----------
+    X : array of shape (N, n)
+    k : int
+        Dimension of the subspace.
+    cure : str, optional
+        What to do about constant columns where the subspace goes through 0; None where its offset
+        is estimated, or has no part.
+    """
+    found = []
+    N, n = X.shape
+    constant = np.flatnonzero(X.max(axis=0) == X.min(axis=0))
+    if len(constant):
+        largest = constant[np.abs(X[0, constant]).argmax()]
+        value = X[0, largest]
+        count = "a column is" if len(constant) == 1 else f"{len(constant)} of {n} columns are"
+        what = f"{count} constant (x{largest} is {value:.3g} everywhere)"
+        if value and cure is not None:
+            found.append(f"{what}: a subspace through 0 turns in that direction. {cure}")
+        else:
+            found.append(f"{what}, without a part in the subspace")
+    distinct = len(np.unique(_hashes(X)))
+    if distinct <= k:
+        found.append(
+            f"{N} points, {distinct} of them distinct: a subspace of dimension {k} goes through all"
+        )
+    elif N - distinct > _REPEATED * N:
+        found.append(
+            f"{N - distinct} of {N} points repeat others: a subspace through them counts as one "
+            "through as many different points would"
+        )
+    return tuple(found)
+
+
+def _hashes(X: Array) -> Array:
+    """Return a number for each row, the same for equal rows; for others, hardly ever."""
+    N, n = X.shape
+    odd = np.random.default_rng(0).integers(0, 2**63, n, dtype=np.uint64) * 2 + 1
+    found = np.empty(N, dtype=np.uint64)
+    step = max(1, _ENTRIES // n)
+    for begin in range(0, N, step):
+        bits = (X[begin : begin + step] + 0.0).view(np.uint64)  # 0 for -0
+        bits ^= bits >> 32
+        bits *= odd
+        bits ^= bits >> 29  # the low bits of small integers are all 0
+        found[begin : begin + step] = bits @ odd
+    return found
 
 
 def _differ(

@@ -93,22 +93,29 @@ class DoubleDouble:
         return DoubleDouble(-self.high, -self.low)
 
     def __add__(self, other: DoubleDouble | Array | float) -> DoubleDouble:
-        right = _lifted(other)
-        high, error = _two_sum(self.high, right.high)
-        low, rest = _two_sum(self.low, right.low)
+        if not isinstance(other, DoubleDouble):
+            high, error = _two_sum(self.high, np.asarray(other, dtype=np.float64))
+            return DoubleDouble(*_quick_two_sum(high, error + self.low))
+        high, error = _two_sum(self.high, other.high)
+        low, rest = _two_sum(self.low, other.low)
         high, error = _quick_two_sum(high, error + low)
         return DoubleDouble(*_quick_two_sum(high, error + rest))
 
     def __sub__(self, other: DoubleDouble | Array | float) -> DoubleDouble:
-        return self + (-_lifted(other))
+        if isinstance(other, DoubleDouble):
+            return self + (-other)
+        return self + -np.asarray(other, dtype=np.float64)
 
     def __rsub__(self, other: Array | float) -> DoubleDouble:
         return _lifted(other) - self
 
     def __mul__(self, other: DoubleDouble | Array | float) -> DoubleDouble:
-        right = _lifted(other)
-        high, error = _two_product(self.high, right.high)
-        error = error + (self.high * right.low + self.low * right.high)
+        if not isinstance(other, DoubleDouble):
+            plain = np.asarray(other, dtype=np.float64)
+            high, error = _two_product(self.high, plain)
+            return DoubleDouble(*_quick_two_sum(high, error + self.low * plain))
+        high, error = _two_product(self.high, other.high)
+        error = error + (self.high * other.low + self.low * other.high)
         return DoubleDouble(*_quick_two_sum(high, error))
 
     __radd__ = __add__

@@ -23,7 +23,7 @@ def _strict(function: Callable[..., Any], **options: Any) -> Kernel:
 
 def _inside(function: Callable[..., Any]) -> Kernel:
     """Do so with a function that only compiled functions call."""
-    return _strict(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return _strict(function, _nrt=False, no_cpython_wrapper=True)
 
 
 @_inside

@@ -18,7 +18,7 @@ from sparseopt.selection.curve import Curve, mean_curve
 from sparseopt.selection.folds import Fold, make_folds
 from sparseopt.selection.losses import Loss, named_loss
 from sparseopt.selection.path_loss import path_loss
-from sparseopt.selection.samples import counts, design, predicted, traits
+from sparseopt.selection.samples import counts, predicted, traits
 from sparseopt.selection.solving import exact_path, path_result, solve_paths, ties
 from sparseopt.selection.training import training_problems
 from sparseopt.verbs import borrows
@@ -214,7 +214,7 @@ def cross_validate(
     if rule not in ("min", "1se"):
         raise ParamError(f"rule is {rule!r}; expected 'min' or '1se'")
     chosen = _loss(problem, loss)
-    X, y = design(problem), np.asarray(problem.y)  # type: ignore[attr-defined]
+    X, y = problem.X, np.asarray(problem.y)  # type: ignore[attr-defined]
     if chosen.classes and not np.isin(y, (-1.0, 1.0)).all():
         raise ParamError(f"the {chosen.name} loss is for classes -1 and 1 in y")
     pairs = make_folds(folds, X, y, seed, classes=problem.kind == "l1-svm" or chosen.classes)

@@ -121,6 +121,7 @@ def network_criterion(
     path = whole.path
     assert isinstance(path, ColumnwisePath)
     own: Any = problem
+    S = np.asarray(own.S)
     knots = path.knots
     knots = knots[knots >= (lam_min or 0.0)]
     level = np.concatenate([rounded_off(column) for column in path.columns])
@@ -131,7 +132,7 @@ def network_criterion(
 
     def value(lam: float) -> float:
         omega = estimate(lam)
-        return _minus_likelihood(own.S, omega, n) + price * _edges(omega)
+        return _minus_likelihood(S, omega, n) + price * _edges(omega)
 
     chosen = np.unique(np.linspace(0, len(knots) - 1, min(looks, len(knots))).round().astype(int))
     values = np.array([value(float(lam)) for lam in knots[chosen]])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.paths.parametric import ParametricPath
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, is_sparse
 from sparseopt.selection.curve import Curve
 from sparseopt.selection.losses import Loss
 
@@ -14,8 +17,65 @@ _CELLS = 1 << 18
 """Predictors that are held at once: segments times observations."""
 
 
+class Rows:
+    """Observations x_i - c, whose products with a solution are the linear predictors.
+
+    Sparse ones are never made dense.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n, p)
+    centre : array of shape (p,), optional
+        Taken away from each row. Default: nothing.
+    """
+
+    def __init__(self, X: Any, centre: Array | None = None) -> None:
+        if centre is not None and not is_sparse(X):
+            X, centre = X - centre, None
+        self.X = X
+        self.centre = centre
+
+    def __getitem__(self, rows: Array) -> Rows:
+        return Rows(self.X[rows], self.centre)
+
+    def columns(self, which: Array) -> Array:
+        """Return some columns as a dense array of shape (n, k)."""
+        if not is_sparse(self.X):
+            return np.asarray(self.X[:, which])
+        found = np.asarray(self.X[:, which].toarray())
+        return found if self.centre is None else found - self.centre[which]
+
+    def predictors(self, theta: sp.csr_array) -> Array:
+        """Return theta (x_i - c) for each row of coefficients, shape (q, n)."""
+        found = theta @ self._by_column
+        if is_sparse(found):
+            found = found.toarray()
+        if self.centre is not None:
+            found -= (theta @ self.centre)[:, None]
+        return np.asarray(found)
+
+    def correlations(self, u: Array) -> Array:
+        """Return u' (X - 1 c') for each row of u, shape (q, p)."""
+        found = np.asarray((self.X.T @ u.T).T)
+        return found if self.centre is None else found - np.outer(u.sum(axis=1), self.centre)
+
+    def squares(self, counts: Array) -> Array:
+        """Return the weighted squared lengths of the columns of X - 1 c', shape (p,)."""
+        if not is_sparse(self.X):
+            return np.asarray(counts @ self.X**2)
+        found = counts @ self.X.multiply(self.X)
+        if self.centre is None:
+            return np.asarray(found)
+        both = counts.sum() * self.centre - 2.0 * (counts @ self.X)
+        return np.asarray(np.maximum(found + both * self.centre, 0.0))
+
+    @cached_property
+    def _by_column(self) -> Any:
+        return sp.csr_array(self.X.T) if is_sparse(self.X) else np.ascontiguousarray(self.X.T)
+
+
 def path_loss(
-    path: ParametricPath, design: Array, y: Array, loss: Loss, counts: Array | float = 1.0
+    path: ParametricPath, rows: Rows, y: Array, loss: Loss, counts: Array | float = 1.0
 ) -> Curve:
     r"""Return :math:`\sum_i s_i\, \ell(y_i, x_i'\theta(\lambda))` over the whole path.
 
@@ -25,8 +85,8 @@ def path_loss(
     Parameters
     ----------
     path : ParametricPath
-    design : array of shape (n, p)
-        The rows x_i, with a column of ones where the path has an intercept.
+    rows : Rows
+        The n rows x_i, with a column of ones where the path has an intercept.
     y : array of shape (n,)
     loss : Loss
     counts : array of shape (n,), default 1
@@ -37,15 +97,14 @@ def path_loss(
         sp.csr_array((part, path.theta.index, path.theta.ptr), shape=(segments, p))
         for part in (path.theta.value, path.theta.rate)
     )
-    by_column = np.ascontiguousarray(design.T)
     times = np.broadcast_to(counts, y.shape)[:, None]
     kink, below, above = loss.kink(y), times * loss.below(y), times * loss.above(y)
     chunk = max(1, _CELLS // len(y))
     parts = []
     for first in range(0, segments, chunk):
         here = slice(first, min(first + chunk, segments))
-        u = theta[here] @ by_column - kink
-        v = rate[here] @ by_column
+        u = rows.predictors(theta[here]) - kink
+        v = rows.predictors(rate[here])
         parts.append(_pieces(u, v, path.low[here], path.high[here], below, above))
     low, coefficients = zip(*parts, strict=True)
     return Curve(np.concatenate(low), float(path.high[0]), np.concatenate(coefficients))

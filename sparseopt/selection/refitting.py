@@ -52,8 +52,8 @@ def refit(problem: Problem, support: Any) -> Array:
     columns = np.flatnonzero(kept[: own.X.shape[1]])
     x = np.zeros(len(kept))
     if known.likelihood == "gaussian":
-        root, (X, y) = np.sqrt(counts(problem)), predicted(problem)
-        x[columns] = _least_squares(own, root[:, None] * X[:, columns], root * y, columns)
+        root, (rows, y) = np.sqrt(counts(problem)), predicted(problem)
+        x[columns] = _least_squares(own, root[:, None] * rows.columns(columns), root * y, columns)
     elif kept.any():
         x[kept] = _unpenalised(own, columns)
     return x

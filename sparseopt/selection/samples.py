@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from sparseopt.errors import ParamError
-from sparseopt.problems.base import Array, Problem, is_sparse
+from sparseopt.problems.base import Array, Problem
 from sparseopt.selection.losses import ABSOLUTE, HINGE, SQUARED, Loss, check_loss
+from sparseopt.selection.path_loss import Rows
 
 
 @dataclass(frozen=True)
@@ -127,10 +128,10 @@ def take_columns(problem: Any, columns: Array, **changes: Any) -> Any:
     return replace(problem, **{"X": problem.X[:, columns], **some, **changes})
 
 
-def design(problem: Any) -> Array:
+def design(problem: Any) -> Any:
     """Return the rows whose products with a solution are the linear predictors, shape (n, p).
 
-    They are dense, where X is sparse, too.
+    They are sparse where X is.
 
     Parameters
     ----------
@@ -139,12 +140,9 @@ def design(problem: Any) -> Array:
 
     Returns
     -------
-    array of shape (n, p)
+    array or csr_array of shape (n, p)
     """
-    X = np.asarray(problem.X.toarray() if is_sparse(problem.X) else problem.X)
-    if not _has_last(problem):
-        return X
-    return np.column_stack([X, np.ones(len(X))])
+    return problem.design if _has_last(problem) else problem.X
 
 
 def penalised(problem: Any) -> Array:
@@ -169,7 +167,7 @@ def _has_last(problem: Any) -> bool:
     return getattr(problem, "fit_intercept", False) and problem.kind != "dantzig-selector"
 
 
-def predicted(problem: Any, rows: Array | None = None) -> tuple[Array, Array]:
+def predicted(problem: Any, rows: Array | None = None) -> tuple[Rows, Array]:
     """Return the design and the response that residuals on the path are made from.
 
     Parameters
@@ -182,14 +180,15 @@ def predicted(problem: Any, rows: Array | None = None) -> tuple[Array, Array]:
 
     Returns
     -------
-    design : array of shape (n, p)
+    design : Rows
+        Of shape (n, p).
     y : array of shape (n,)
     """
     X, y = design(problem), np.asarray(problem.y)
     if problem.kind == "dantzig-selector" and problem.fit_intercept:
         centre, level = (problem if rows is None else take_rows(problem, rows)).means()
-        return X - centre, y - level
-    return X, y
+        return Rows(X, centre), y - level
+    return Rows(X), y
 
 
 def counts(problem: Any) -> Array:

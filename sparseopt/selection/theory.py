@@ -12,11 +12,11 @@ from scipy.special import ndtri
 
 from sparseopt.errors import ParamError
 from sparseopt.paths.parametric import ParametricPath
-from sparseopt.problems.base import Array, Problem
+from sparseopt.problems.base import Array, Problem, is_sparse
 from sparseopt.selection.curve import Curve
 from sparseopt.selection.losses import SQUARED
-from sparseopt.selection.path_loss import path_loss
-from sparseopt.selection.samples import counts, design, penalised, predicted
+from sparseopt.selection.path_loss import Rows, path_loss
+from sparseopt.selection.samples import counts, penalised, predicted
 
 _DRAWS = 2000
 _CELLS = 1 << 22
@@ -143,12 +143,31 @@ def _dantzig(problem: Any, asked: _Asked) -> TheoreticalLam:
 
 def _dantzig_unit(problem: Any) -> float:
     """Return sqrt(2 log d) max_j norm(X_j) / r_j on the problem's scale: lam for sigma = 1."""
-    X = problem.weighted_rows()[0]
     full = (problem.penalty_weights == 0.0) & (problem.band_weights == 0.0)
+    lengths = _sparse_lengths(problem, full) if is_sparse(problem.X) else _lengths(problem, full)
+    ratio = _ratio(lengths, problem.row_weights)
+    return math.sqrt(2.0 * math.log(max(int((~full).sum()), 2))) * ratio / float(problem.divisor)
+
+
+def _lengths(problem: Any, full: Array) -> Array:
+    """Return the columns' lengths once those that are fitted in full are projected out."""
+    X = problem.weighted_rows()[0]
     if full.any():
         X = X - X[:, full] @ np.linalg.lstsq(X[:, full], X, rcond=None)[0]
-    ratio = _ratio(np.linalg.norm(X, axis=0), problem.row_weights)
-    return math.sqrt(2.0 * math.log(max(int((~full).sum()), 2))) * ratio / float(problem.divisor)
+    return np.asarray(np.linalg.norm(X, axis=0))
+
+
+def _sparse_lengths(problem: Any, full: Array) -> Array:
+    """Return the same of a sparse X by products with it: only columns in full become dense."""
+    products, columns = problem.matrix_map, np.flatnonzero(full)
+    squares = products.divisor * products.norms**2
+    if len(columns):
+        basis, sizes, _ = np.linalg.svd(
+            products.forward(columns, np.eye(len(columns))), full_matrices=False
+        )
+        basis = basis[:, sizes > 1e-12 * sizes[0]]
+        squares -= ((products.divisor * products.back(basis)) ** 2).sum(axis=1)
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
 def _ratio(sizes: Array, weights: Array | None) -> float:
@@ -181,15 +200,15 @@ def _quantile(problem: Any, asked: _Asked) -> TheoreticalLam:
         raise ParamError(
             "the score is simulated for whole numbers of observations: give whole sample_weights"
         )
-    X = np.repeat(X, repeats.astype(np.int64), axis=0)
-    n, d = X.shape
+    X = X[np.repeat(np.arange(len(repeats)), repeats.astype(np.int64))]
+    n, d = X.X.shape
     rng = np.random.default_rng(asked.seed)
     largest = np.empty(_DRAWS)
     chunk = max(1, min(_DRAWS, _CELLS // max(n, d)))
     for first in range(0, _DRAWS, chunk):
         here = slice(first, min(first + chunk, _DRAWS))
         score = tau - (rng.random((here.stop - first, n)) <= tau)
-        largest[here] = (np.abs(score @ X) / weights).max(axis=1, initial=0.0)
+        largest[here] = (np.abs(X.correlations(score)) / weights).max(axis=1, initial=0.0)
     return TheoreticalLam(
         c * times * float(np.quantile(largest, 1.0 - asked.alpha)),
         f"{c:g} x {1 - asked.alpha:g} quantile of the sup norm of the score ({_DRAWS} draws)",
@@ -200,22 +219,22 @@ def _quantile(problem: Any, asked: _Asked) -> TheoreticalLam:
 def _svm(problem: Any, asked: _Asked) -> TheoreticalLam:
     c = asked.constant(1.1)
     X, weights = _penalised_columns(problem)
-    level = math.sqrt(2.0 * math.log(2.0 * max(X.shape[1], 1) / asked.alpha))
+    level = math.sqrt(2.0 * math.log(2.0 * max(len(weights), 1) / asked.alpha))
     return TheoreticalLam(
-        c * level * _ratio(np.sqrt(counts(problem) @ X**2), weights),
+        c * level * _ratio(np.sqrt(X.squares(counts(problem))), weights),
         f"{c:g} sqrt(2 log(2 d / {asked.alpha:g})) max_j |X_j| / w_j",
         "Peng, Wang, Wu (2016)",
     )
 
 
-def _penalised_columns(problem: Any) -> tuple[Array, Array]:
+def _penalised_columns(problem: Any) -> tuple[Rows, Array]:
     """Return the columns with a penalty, centred where there is an intercept, and their weights."""
     mask = penalised(problem)[: problem.X.shape[1]]
-    X = design(problem)[:, : len(mask)][:, mask]
+    X, times, centre = problem.X[:, mask], counts(problem), None
     if problem.fit_intercept:
-        X = X - np.average(X, axis=0, weights=counts(problem))
+        centre = np.asarray(X.T @ (times / times.sum()))
     weights = np.ones(len(mask)) if problem.weights is None else problem.weights
-    return X, weights[mask]
+    return Rows(X, centre), weights[mask]
 
 
 def _clime(problem: Any, asked: _Asked) -> TheoreticalLam:
@@ -225,7 +244,7 @@ def _clime(problem: Any, asked: _Asked) -> TheoreticalLam:
             f"got {asked.n!r}"
         )
     c, d = asked.constant(2.0), len(problem.S)
-    lam = c * float(np.diag(problem.S).max()) * math.sqrt(math.log(max(d, 2)) / asked.n)
+    lam = c * float(problem.variances.max()) * math.sqrt(math.log(max(d, 2)) / asked.n)
     return TheoreticalLam(lam, f"{c:g} max_j S_jj sqrt(log d / n)", "Cai, Liu, Luo (2011)")
 
 

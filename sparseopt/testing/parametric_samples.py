@@ -286,16 +286,20 @@ def _distinct(pieces: Pieces, lam: float) -> list[Array]:
 def _sums(pieces: Pieces, z: Array, lam: float) -> Array:
     """Return the sum over the functions i of f_i(z_i) for every column of z, shape (points,).
 
-    From the definition: f_i is zero at its first kink, and its slopes are added up from there.
-    Points outside a domain are moved to its end.
+    From the definition: its slopes are added up from the first kink, less what they come to at the
+    kink where f_i is zero. Points outside a domain are moved to its end.
     """
     total = np.zeros(z.shape[1])
-    for zi, (begin, end), first in zip(z, pairwise(pieces.ptr), pieces.slope_ptr, strict=False):
+    parts = zip(z, pairwise(pieces.ptr), pieces.slope_ptr, pieces.zeros, strict=False)
+    for zi, (begin, end), first, zero in parts:
         kinks = pieces.kinks_at(lam)[begin:end]
         slopes = pieces.slopes_at(lam)[first : first + len(kinks) + 1]
+        points = np.append(zi, kinks[zero])
+        value = np.zeros(len(points))
         if np.isfinite(slopes[0]):
-            total += slopes[0] * np.minimum(zi - kinks[0], 0.0)
+            value += slopes[0] * np.minimum(points - kinks[0], 0.0)
         for left, right, slope in zip(kinks, [*kinks[1:], np.inf], slopes[1:], strict=True):
             if np.isfinite(slope):
-                total += slope * (np.clip(zi, left, right) - left)
+                value += slope * (np.clip(points, left, right) - left)
+        total += value[:-1] - value[-1]
     return total

@@ -13,7 +13,7 @@ from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.problems.subspace.sufficient import SufficientReduction
 from sparseopt.testing.samples import FamilySamples, Sample
 
-_ANGLES = 721
+_ANGLES = 181
 
 
 def subspace_samples(rng: np.random.Generator) -> FamilySamples:

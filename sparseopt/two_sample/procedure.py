@@ -139,16 +139,9 @@ def two_sample_test(
     else:
         train_x, test_x = _split("x", len(x), split, streams[0])
         train_y, test_y = _split("y", len(y), split, streams[0])
-        if len(ds) * len(lams) > 1:
-            _check_halves(len(train_x), len(train_y))
-            candidates = tune(
-                method, x[train_x], y[train_y], ds, lams, relative, n_permutations, streams[1]
-            )
-        else:
-            unit = automatic_lam(method, x[train_x], y[train_y], ds[0]) if relative else 1.0
-            candidates = [Candidate(ds[0], lams[0] * unit, np.nan, np.nan)]
-        best = candidates[0]
-        chosen = choose(method, x[train_x], y[train_y], best.d, best.lam)
+        training = x[train_x], y[train_y]
+        candidates = _compared(method, training, ds, lams, relative, n_permutations, streams[1])
+        chosen = choose(method, *training, candidates[0].d, candidates[0].lam)
     if check and chosen.result is not None:
         chosen = replace(chosen, result=with_verdict(chosen.result.problem, chosen.result))
     notes = (*chosen.notes, *_too_few(n_permutations, float(alpha)))
@@ -175,6 +168,23 @@ def two_sample_test(
         seed=seed,
         chosen=chosen,
     )
+
+
+def _compared(
+    method: Method,
+    training: tuple[Array, Array],
+    ds: list[int],
+    lams: list[float],
+    relative: bool,
+    n_permutations: int,
+    rng: np.random.Generator,
+) -> list[Candidate]:
+    """Return what is to be selected with, the best first; a single one is not compared."""
+    if len(ds) * len(lams) > 1:
+        _check_halves(*map(len, training))
+        return tune(method, *training, ds, lams, relative, n_permutations, rng)
+    unit = automatic_lam(method, *training, ds[0]) if relative else 1.0
+    return [Candidate(ds[0], lams[0] * unit, np.nan, np.nan)]
 
 
 def _candidates(method: Method, d: Any, lam: Any, D: int) -> tuple[list[int], list[float], bool]:

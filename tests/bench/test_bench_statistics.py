@@ -226,3 +226,17 @@ def test_cells_count_and_add_up_the_medians_of_repeats() -> None:
     ((head, cells),) = laid_out(frame(records), spec).rows
     assert head == ("x",)
     assert [cell.text for cell in cells] == ["7 [6 of 7]", "9 [6 of 7]", "6 of 7"]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "text"),
+    [("mean", "4"), ("mean-sd", "4 (4.36)"), ("mean-se", "4 (2.52)"), ("mean-ci", "4 ± 11")],
+)
+def test_means_have_the_spread_that_was_asked_for(statistic: str, text: str) -> None:
+    pytest.importorskip("pandas", reason="the frame of records needs pandas")
+    from sparseopt.bench.tables import TableSpec, laid_out
+
+    records = [record("x", 1, t, key=str(k), repeat=k) for k, t in enumerate((1.0, 2.0, 9.0))]
+    spec = TableSpec("t", rows=("backend",), columns=("value",), statistic=statistic)
+    ((_, cells),) = laid_out(frame(records), spec).rows
+    assert [cell.text for cell in cells] == [text]

@@ -11,6 +11,7 @@ import pytest
 from attacks import damages, lies
 from brute_force import smallest_losses
 from brute_paths import Basis, path_result
+from forged_proofs import restated_graph
 from segment_attacks import Editor, restated
 from small_misdps import draw
 from thorough import first
@@ -315,6 +316,23 @@ def test_candidates_that_nearly_depend_on_each_other_are_not_passed_over(angle, 
     assert result.verdict is not Verdict.REFUTED
     if angle >= 1e-7:  # the engine itself finds them, to what digits there are
         np.testing.assert_allclose(stated, best, atol=max(1e-9, 1e-14 / angle) * null)
+
+
+@pytest.mark.parametrize("near", [1e-4, 2.5e-5, 1e-5, 3e-6])
+def test_logarithms_of_losses_near_zero_are_not_taken_for_known(near):
+    """Two copies of a node, of which the worse one is said to be the better."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 4))
+    X[:, 1] = X[:, 0] + near * rng.normal(size=20)
+    X[:, 2] = X[:, 0] + 0.4 * near * rng.normal(size=20)
+    model = L0GraphicalModel(X, Candidates.window(4, 3), scaling="nlogrss")
+    result = sparseopt.solve(model)
+    supports = result.path.supports.copy()
+    supports[result.path.ptr[0] + 1] = 1
+    false = restated_graph(model, result, supports)
+    assert (false.path.objective > result.path.objective + 10.0).any()
+    assert check(model, false).verdict is not Verdict.VERIFIED
+    assert result.verdict is not Verdict.REFUTED
 
 
 # ---- Right answers that were refuted.

@@ -10,6 +10,7 @@ import pytest
 
 import sparseopt
 from sparseopt import (
+    Certificate,
     Limit,
     ParamError,
     ProblemError,
@@ -88,6 +89,23 @@ def test_a_gap_is_allowed_up_to_what_was_asked():
     assert check(KNAPSACK, gap).verdict is Verdict.REFUTED
     for params in (SolveParams(abs_gap=0.5), SolveParams(rel_gap=0.1)):
         assert check(KNAPSACK, gap.with_changes(params=params)).verdict is Verdict.UNPROVEN
+
+
+def test_a_gap_of_the_checkers_own_replaces_what_was_asked():
+    lax = SolveParams(lam=1.0, rel_gap=0.5)
+    result = sparseopt.solve(DANTZIG, backend="highs", params=lax)
+    assert check(DANTZIG, result, rel_gap=1e-7).verdict is Verdict.VERIFIED
+    worse = result.with_changes(bound=0.75 * result.objective)
+    certificate = Certificate("dual", {"nu": np.array([-0.75, 0.0])})
+    worse = worse.with_changes(certificate=certificate, duals={})
+    assert check(DANTZIG, worse).verdict is Verdict.VERIFIED
+    report = check(DANTZIG, worse, rel_gap=1e-6)
+    assert report.verdict is Verdict.UNPROVEN
+    assert "1e-06" in report.messages[0]
+    false = worse.with_changes(objective=5.0)
+    assert check(DANTZIG, false, rel_gap=1e-6).verdict is Verdict.REFUTED
+    with pytest.raises(ParamError, match="rel_gap"):
+        check(DANTZIG, result, rel_gap=-1.0)
 
 
 def test_a_registered_verifier_proves_and_refutes(verifiers):

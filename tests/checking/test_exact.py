@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from attacks import lies
 from conditional_misdps import draw_conditional
+from forged_proofs import restated_graph
 from random_models import BOUNDED, case
 from segment_attacks import forgeries, merged
 from small_misdps import draw
@@ -379,3 +381,106 @@ def _readable(problem, result):
                     return "unreadable"
 
             yield name, judged
+
+
+def test_a_matrix_that_is_all_but_singular_beside_its_entries_is_no_violation(tmp_path):
+    # its tolerance is 3e-15 of its largest entry, and a guessed factor needs 1e-12
+    F = np.array([[-82, -3, -5, 2, 2, -1, 2, 1, 0, -1, -1, -2, -2, 2, -4]], dtype=float).T
+    F0 = np.array([354, 43, -9, -43, 0, 26, 17, -43, 34, 18, -32, 30, 75, -64, 60], dtype=float)
+
+    def problem(less):
+        diagonal = np.isin(np.arange(15), [0, 5, 9, 12, 14])
+        block = SemidefiniteBlock(F, F0=F0 - less * diagonal)
+        return MISDP([1.0], lower=[0.0], upper=[1.0], integer=[0], blocks=[block])
+
+    result = sparseopt.solve(problem(0.0))
+    assert verdict(tmp_path, problem(0.0), result)[0] == "proven"
+    other = result.with_changes(problem=problem(1e-3), fingerprint=None)
+    assert verdict(tmp_path, problem(1e-3), other)[0] == "refuted"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ('"objective": ', '"objective": -1.0, "objective": '),
+        ('"solve_time": ', '"solve_time": NaN, "unknown": '),
+        ('"trace": ', '"trace": ' + "[" * 5000 + "]" * 5000 + ', "unknown": '),
+        ('"x": {"dtype"', '"x": {"shape": -1, "data": [], "dtype"'),
+        ('"arrays": null', '"arrays": ["x"]'),
+        ('"objective": ', '"objective": [["x"]], "unknown": '),
+    ],
+)
+def test_a_malformed_result_is_unreadable(tmp_path, change):
+    problem, result = solved("tables", 0)
+    verdict(tmp_path, problem, result)
+    text = (tmp_path / "r.json").read_text()
+    if '"x": null' in text:
+        text = text.replace('"x": null', '"x": {"dtype": "float64", "shape": [0], "data": []}')
+    assert change[0] in text
+    (tmp_path / "r.json").write_text(text.replace(*change, 1))
+    with pytest.raises(exact.Unreadable):
+        exact.check(tmp_path / "p.npz", tmp_path / "r.json")
+
+
+def test_an_array_that_is_there_twice_is_unreadable(tmp_path):
+    problem, result = solved("tables", 0)
+    verdict(tmp_path, problem, result)
+    with zipfile.ZipFile(tmp_path / "p.npz", "a") as archive:
+        archive.writestr("values", archive.read("values.npy"))
+    with pytest.raises(exact.Unreadable, match="twice"):
+        exact.check(tmp_path / "p.npz", tmp_path / "r.json")
+
+
+@pytest.mark.parametrize("off", [1e-3, 0.4, 0.999])
+def test_boxes_whose_ends_are_no_integers_hold_those_between(tmp_path, off):
+    ends = {"lower": [0.0, 0.0], "upper": [1.0, 1.0], "integer": [0, 1]}
+    problem = MISDP([-1.0, -1.0], A=[[1.0, 1.0]], row_upper=[1.0], **ends)
+
+    def claim(x, upper):
+        leaves = {
+            "lower": np.zeros((1, 2)),
+            "upper": np.array([upper]),
+            "rows": np.array([[-float(np.sum(x))]]),
+            "infeasible": np.zeros(1, dtype=bool),
+        }
+        return Result(
+            status=Status.OPTIMAL,
+            x=np.array(x),
+            objective=-float(np.sum(x)),
+            bound=-float(np.sum(x)),
+            certificate=Certificate("misdp-leaves", leaves),
+            kind=problem.kind,
+            problem=problem,
+        )
+
+    assert verdict(tmp_path, problem, claim([1.0, 0.0], [1.0, 1.0]))[0] == "proven"
+    assert verdict(tmp_path, problem, claim([1.0, 0.0], [1.0 + off, 1.0]))[0] == "proven"
+    # The only box ends before the one integer point that is better.
+    assert verdict(tmp_path, problem, claim([0.0, 0.0], [off, off]))[0] != "proven"
+
+
+@pytest.mark.parametrize("seed", [2, 5, 8])
+def test_neighbours_that_no_budget_takes_are_the_best(tmp_path, seed):
+    problem, result = solved("gaussian graph", seed)
+    assert verdict(tmp_path, problem, result)[0] == "proven"
+    supports, ptr, unused = result.path.supports, result.path.ptr, 0
+    for j, size in enumerate(problem.candidates.sizes):
+        for k in range(1, size):
+            other = supports.copy()
+            other[ptr[j] + k] = supports[ptr[j] + k - 1]
+            false = restated_graph(problem, result, other)
+            if np.allclose(false.path.objective, result.path.objective, rtol=1e-12):
+                assert verdict(tmp_path, problem, false)[0] != "proven"
+                unused += 1
+    assert unused
+
+
+def test_spins_that_neighbours_separate_in_part_are_proven(tmp_path):
+    """Whole Newton steps overshoot along a direction in which the loss has no minimum."""
+    counts = {"-----": 3, "+++--": 2, "++--+": 1, "---++": 1, "+++++": 2, "-+--+": 1}
+    rows = [[1.0 if sign == "+" else -1.0 for sign in row] for row in counts]
+    X = np.repeat(rows, list(counts.values()), axis=0)
+    problem = L0GraphicalModel(X, Candidates.window(5, 3), loss="ising")
+    result = sparseopt.solve(problem)
+    assert result.verdict is Verdict.VERIFIED
+    assert verdict(tmp_path, problem, result)[0] == "proven"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import forged_proofs
 import numpy as np
 import pytest
@@ -11,7 +13,17 @@ from thorough import first
 from sparseopt import Status, Verdict
 from sparseopt.checking import check
 
-KINDS = {"Farkas", "ray", "reduced cost", "inflation", "fixed charge", "numbers", "points", "true"}
+KINDS = {
+    "Farkas",
+    "ray",
+    "reduced cost",
+    "inflation",
+    "loose bounds",
+    "fixed charge",
+    "numbers",
+    "points",
+    "true",
+}
 
 
 @pytest.mark.parametrize("count", first(1, [8, 300]))
@@ -38,3 +50,17 @@ def test_no_forged_proof_is_believed(kind):
         if attacks >= 30:
             return
     raise AssertionError(f"only {attacks} attacks were made")
+
+
+@pytest.mark.parametrize("size", [1e6, 1e100, 1e215])
+def test_no_factor_of_an_objective_hides_a_better_solution(size):
+    problem, result = forged_proofs.answer("pool", np.random.default_rng(713))
+    assert result.verdict is Verdict.VERIFIED
+    arrays = {name: np.array(array) for name, array in result.certificate.arrays.items()}
+    arrays["quadratic_factor"] = arrays["quadratic_factor"] * size
+    kept = [0, 2]
+    left = {name: arrays[name][kept] for name in ("pool_x", "pool_objective")}
+    arrays |= {**left, "pool_bound": np.array([0.83])}
+    assert result.certificate.arrays["pool_objective"][1] > 0.88
+    claim = result.with_changes(certificate=replace(result.certificate, arrays=arrays), trace=())
+    assert check(problem, claim).verdict is not Verdict.VERIFIED

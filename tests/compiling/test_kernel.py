@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 from thorough import first
 
-from sparseopt.compiling import Mode, loader, mode, override
+from sparseopt.compiling import Mode, by_address, loader, mode, override
 from sparseopt.compiling.signature import describe, describe_type, kind_of, numba_types
 from sparseopt.errors import ParamError
 
 KERNELS = '''
 from typing import NamedTuple
 import numpy as np
+from sparseopt.compiling import by_address
 from sparseopt.solvers.common.compiled import compiled, compiled_inside
 
 class Pair(NamedTuple):
@@ -49,6 +50,28 @@ def of_pair(pair, scale):
     for i in range(pair.a.shape[0]):
         total += scale * pair.a[i] * pair.b[i, 0]
     return total
+
+@by_address
+class Inner(NamedTuple):
+    a: np.ndarray
+    negative: bool
+
+@by_address
+class Outer(NamedTuple):
+    inner: Inner
+    scale: float
+    out: np.ndarray
+
+@compiled_inside
+def write(outer, i):
+    sign = -1.0 if outer.inner.negative else 1.0
+    outer.out[i, 0] = sign * outer.scale * outer.inner.a[i]
+
+@compiled
+def by_address_of(outer, count):
+    for i in range(count):
+        write(outer, i)
+    return outer.out
 '''
 
 
@@ -138,6 +161,9 @@ def works():
     assert toy.of_pair(toy.Pair(x, x[:, None]), 2.0) == 110.0
     made = toy.pairs(x, 3)
     assert type(made) is toy.Pair
+    outer = toy.Outer(toy.Inner(x, True), 0.5, np.zeros((6, 2)))
+    assert toy.by_address_of(outer, 5)[1, 0] == -0.5
+    assert outer.out[:, 0].tolist() == [0.0, -0.5, -1.0, -1.5, -2.0, 0.0]
     assert made.a.tolist() == [1.0, 2.0, 3.0] and made.b.tolist() == [[0], [1], [4]]
     x.setflags(write=False)
     assert toy.pairs(x, 2).a.flags.writeable
@@ -188,8 +214,26 @@ def test_machine_code_works_without_numba_and_beside_it(work: Path) -> None:
     (work / "toy_kernels.py").write_text(KERNELS + MORE_KERNELS)
     run(work, MACHINE_CODE, SPARSEOPT_COMPILE="now")
     linked, without = run(work, MACHINE_CODE, SPARSEOPT_COMPILE="now")
-    assert linked == ["harmonic", "inverse", "of_pair", "pairs", "refuse", "shuffled"]
+    assert linked == [
+        "by_address_of", "harmonic", "inverse", "of_pair", "pairs", "refuse", "shuffled",
+    ]  # fmt: skip
     assert without
+
+
+def test_a_tuple_by_address_is_what_it_is_in_plain_python(work: Path) -> None:
+    code = """
+import json, toy_kernels as toy
+import numpy as np
+found = []
+for inner in (toy.Inner(np.arange(6.0), True), toy.Inner(np.arange(12.0)[::2], False)):
+    outer = toy.Outer(inner, 0.5, np.full((6, 2), 9.0))
+    toy.by_address_of(outer, 5)
+    found.append(outer.out.tolist())
+print(json.dumps(found))
+"""
+    plain = run(work, code, SPARSEOPT_COMPILE="never")
+    assert plain[0][2] == [-1.0, 9.0]
+    assert run(work, code, SPARSEOPT_COMPILE="now") == plain
 
 
 def test_a_release_of_numba_that_nobody_has_tried_loads_its_forms_itself(
@@ -320,11 +364,15 @@ def test_a_mode_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 
 Two = namedtuple("Two", "first second")
+Addressed = by_address(namedtuple("Addressed", "two scale"))
 
 
 def test_types_are_found_without_numba_as_numba_finds_them() -> None:
     from numba import typeof
 
+    from sparseopt.compiling.addressed import announce_classes
+
+    announce_classes()
     matrix = np.zeros((3, 4))
     fixed = np.zeros(3, dtype=np.int32)
     fixed.setflags(write=False)
@@ -349,6 +397,7 @@ def test_types_are_found_without_numba_as_numba_finds_them() -> None:
         (1, 2),
         Two(matrix, 1),
         Two(matrix, matrix),
+        Addressed(Two(matrix, True), 1.5),
     ):
         described = json.loads(json.dumps(describe(value)))
         assert numba_types(described) == typeof(value)

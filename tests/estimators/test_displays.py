@@ -1,25 +1,33 @@
 """Pictures of fitted estimators."""
 
+import json
+import re
+
 import matplotlib as mpl
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 
 import sparseopt
 from sparseopt.errors import ParamError
 from sparseopt.estimators import (
     CLIME,
+    L1SVC,
     BestSubset,
     ComponentsDisplay,
     CrossValidationDisplay,
     DantzigSelectorCV,
     GaussianGraphL0,
     GraphDisplay,
+    LADLasso,
     NeighbourhoodGraph,
     PathDisplay,
     QuantileLasso,
     QuantileProcess,
     RobustSubspace,
+    SparseLDA,
     SparsePCA,
 )
 
@@ -108,11 +116,42 @@ def test_what_has_no_such_picture_is_an_error_in_words():
         PathDisplay.from_estimator(NeighbourhoodGraph(k=1).fit(DATA))
 
 
-def test_plot_takes_a_fitted_estimator_and_a_network_s_selection(tmp_path):
+def test_plot_takes_a_fitted_estimator_and_a_network_s_selection():
     model = CLIME(rule="bic").fit(DATA)
     assert sparseopt.plot(model).get_ylabel() == "entry off the diagonal"
-    sparseopt.plot(DantzigSelectorCV().fit(X, Y), file=tmp_path / "path.html")
-    assert "malic_acid" in (tmp_path / "path.html").read_text()
     ax = sparseopt.plot(model.selection_)
     assert ax.get_ylabel() == "BIC"
     assert any(np.allclose(line.get_xdata(), model.lam_) for line in ax.lines)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DantzigSelectorCV(cv=3),
+        LADLasso(lam=5.0),
+        QuantileLasso(fit_intercept=False, lam=5.0),
+        QuantileProcess(),
+        L1SVC(lam=2.0),
+        SparseLDA(lam=0.1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("make", [lambda X: X, sp.csr_array], ids=["dense", "sparse"])
+def test_the_slider_s_page_has_the_coefficients_and_the_intercept_of_at(model, make, tmp_path):
+    data, target = X.to_numpy(), np.asarray(Y)
+    if isinstance(model, L1SVC | SparseLDA):
+        target = target > np.median(target)
+    model = clone(model).fit(make(data), target)
+    sparseopt.plot(model, file=tmp_path / "path.html")
+    text = (tmp_path / "path.html").read_text()
+    shown = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
+    assert shown["hidden"] == ([len(data[0])] if model.fit_intercept else [])
+    for s in range(0, len(shown["low"]), max(1, len(shown["low"]) // 5)):
+        low, high = shown["low"][s], shown["high"][s]
+        value = low + 0.3 * (low if high is None else high - low)
+        found = np.zeros(len(shown["names"]))
+        for k in range(shown["ptr"][s], shown["ptr"][s + 1]):
+            found[shown["index"][k]] += shown["value"][k] + (value - low) * shown["rate"][k]
+        there = model.at(value)
+        expected = np.append(there.coef_, there.intercept_)[: len(found)]
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())

@@ -47,7 +47,7 @@ def test_units_do_not_matter_and_constant_columns_are_left_out():
 def test_without_an_intercept_nothing_is_centred_and_a_price_leaves_columns_out():
     through_zero = SparseLogisticRegression(k=1, fit_intercept=False).fit(X, Y)
     assert through_zero.intercept_.tolist() == [0.0]
-    priced = SparseLogisticRegression(k=6, penalty=0.05).fit(X, Y)
+    priced = SparseLogisticRegression(k=6, lam0=0.05).fit(X, Y)
     assert 1 <= len(priced.support_) < 6
     bounded = SparseLogisticRegression(k=2, ridge=0.0, bound=0.3).fit(X, Y)
     assert np.abs(bounded.coef_[0] * X.std(axis=0)).max() == pytest.approx(0.3)

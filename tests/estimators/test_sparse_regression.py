@@ -54,7 +54,7 @@ def test_units_do_not_matter_and_constant_columns_are_left_out():
     assert other.coef_[:10] == pytest.approx(100.0 * one.coef_ / scales, rel=1e-6)
     assert other.coef_[10] == 0.0
     assert other.objective_ == pytest.approx(one.objective_)
-    priced = SparseRegression(k=11, penalty=0.05).fit(X, y)
+    priced = SparseRegression(k=11, lam0=0.05).fit(X, y)
     assert 1 <= len(priced.support_) < 10
     with pytest.raises(ValueError, match="constant"):
         SparseRegression().fit(X, np.ones(60))
@@ -84,7 +84,7 @@ def test_every_node_has_its_best_neighbours():
 
 def test_a_chain_is_found_without_candidates():
     X = gaussian_chain(n=200, d=30, seed=1)
-    model = NeighbourhoodGraph(k=4, penalty=0.03).fit(X)
+    model = NeighbourhoodGraph(k=4, lam0=0.03).fit(X)
     i, j = model.graph_.nonzero()
     assert sorted(set(np.abs(i - j).tolist())) == [1]
     assert model.graph_.nnz == 2 * 29

@@ -17,13 +17,17 @@ from conditional_misdps import draw_conditional
 from small_misdps import draw
 
 import sparseopt
-from sparseopt import Certificate, Limit, Result, SolveParams, Status
+from sparseopt import Certificate, Limit, ProblemError, Result, SolveParams, Status
 from sparseopt.generators import embeddings, subspaces
 from sparseopt.problems import (
+    LPD,
     MISDP,
     STRS,
+    BudgetTables,
+    Candidates,
     DantzigSelector,
     KernelSelection,
+    L0GraphicalModel,
     LADLasso,
     ParametricLP,
     SemidefiniteBlock,
@@ -31,6 +35,7 @@ from sparseopt.problems import (
     SparseLogisticRegression,
     SparseRegression,
 )
+from sparseopt.proofs.neighbours import support_losses
 
 Array = np.ndarray
 Rng = np.random.Generator
@@ -60,6 +65,29 @@ def problem_of(kind: str, rng: Rng) -> tuple[Any, dict[str, Any]]:
         ), {}
     if kind == "component":
         return SparseComponent(X, d=int(rng.integers(2, 4))), {}
+    if kind == "gaussian kernel":
+        other = rng.normal(size=(6, 4)) + rng.uniform(0.2, 1.0)
+        return KernelSelection(X[:6, :4], other, "gaussian", d=int(rng.integers(1, 3))), {}
+    if kind == "graph":
+        # Some candidates nearly depend on each other.
+        candidates = Candidates.window(d, 3)
+        scaling = str(rng.choice(["standardised", "standardised", "rss", "nlogrss"]))
+        ridge = float(rng.choice([0.0, 0.0, 0.1]))
+        return L0GraphicalModel(X, candidates, scaling=scaling, ridge=ridge), {}
+    if kind == "spins":
+        signs = np.where(X[:, :5] + 0.5 * X[:, :1] > 0.0, 1.0, -1.0)
+        ridge = float(rng.choice([0.0, 0.02]))
+        return L0GraphicalModel(signs, Candidates.window(5, 3), loss="ising", ridge=ridge), {}
+    if kind == "drowned":
+        # Entries without any effect, beside which all others look like rounding errors.
+        A = X[:d, :d] + X[:d, :d].T
+        A[-1, -1] = -(10.0 ** rng.uniform(3.0, 15.0))
+        return STRS(A, d=int(rng.integers(1, 3))), {}
+    if kind == "singular":
+        # A point within any lam, and products with a null space that are zero up to rounding.
+        B = np.round(rng.normal(size=(max(1, d - 2), d)), 2)
+        S = B.T @ B
+        return LPD(S, S @ np.round(rng.normal(size=d), 1)), {"lam": 10.0 ** rng.uniform(-6.0, 0.0)}
     if kind == "kernels":
         other = rng.normal(size=(n, d)) + 0.5
         return KernelSelection(X, other, str(rng.choice(["linear", "quadratic"])), d=2), {}
@@ -73,6 +101,9 @@ def problem_of(kind: str, rng: Rng) -> tuple[Any, dict[str, Any]]:
         return embeddings.embedding_fit(atoms=12, features=6, seed=seed), {}
     if kind == "misdp":
         return draw(seed), {}
+    if kind == "pool":
+        drawn = draw_conditional(seed) if rng.random() < 0.4 else draw(seed)
+        return drawn, {"solutions": int(rng.integers(2, 5))}
     if kind == "conditional":
         return draw_conditional(seed), {}
     if kind == "ranks":
@@ -99,13 +130,19 @@ KINDS = (
     "strs",
     "component",
     "kernels",
+    "gaussian kernel",
+    "graph",
+    "spins",
+    "drowned",
     "subspace",
     "embedding",
     "misdp",
     "conditional",
+    "pool",
     "dantzig",
     "lad",
     "lp",
+    "singular",
 )
 
 
@@ -120,6 +157,14 @@ def forged(problem: Any, result: Result, rng: Rng, count: int = 20) -> Iterator[
     rng : Generator
     count : int
     """
+    if isinstance(problem, L0GraphicalModel):
+        for _ in range(count):
+            yield from _worse_graph(problem, result, rng)
+        return
+    if result.certificate is not None and "pool_x" in result.certificate.arrays:
+        for _ in range(count):
+            yield from _false_pool(problem, result, rng)
+        return
     worse, bare = list(_worse_points(problem, result, rng)), result.with_changes(trace=())
     for _ in range(count):
         certificate = changed(result.certificate, rng) if result.certificate else None
@@ -152,7 +197,7 @@ def _worse_points(problem: Any, result: Result, rng: Rng) -> Iterator[tuple[Arra
         points = [*np.eye(len(x))[:3], np.full(len(x), 1.0 / len(x))]
     elif problem.kind == "robust-subspace":
         points = [_turned(problem, x, rng) for _ in range(4)]
-    elif isinstance(problem, DantzigSelector | LADLasso | ParametricLP):
+    elif isinstance(problem, DantzigSelector | LADLasso | LPD | ParametricLP):
         points = [x * factor for factor in (0.0, 0.5, 0.9, 1.1, 2.0)]
         points += [x + 0.1 * rng.normal(size=len(x)) for _ in range(3)]
     else:
@@ -168,6 +213,99 @@ def _worse_points(problem: Any, result: Result, rng: Rng) -> Iterator[tuple[Arra
         scale = max(abs(result.objective), problem.value_unit)
         if sign * (value - result.objective) > FALSE * scale:
             yield point, value
+
+
+def _false_pool(problem: MISDP, result: Result, rng: Rng) -> Iterator[Result]:
+    """Yield pools of which one point is left out, and bounds that a point of the pool exceeds."""
+    assert result.certificate is not None
+    arrays = dict(result.certificate.arrays)
+    values, sign = arrays["pool_objective"], 1.0 if problem.sense == "min" else -1.0
+    count, scale = len(values), max(abs(result.objective or 0.0), problem.value_unit)
+    order = np.argsort(sign * values)
+    if count < 2 or sign * (values[order[-1]] - values[order[0]]) < FALSE * scale:
+        return
+    # A bound between the best point and the worst, and one of the better points missing.
+    share = rng.uniform(0.01, 1.0)
+    end = values[order[0]] + share * (values[order[-1]] - values[order[0]])
+    better = np.flatnonzero(sign * (end - values) > 1e-4 * scale)
+    if not len(better):
+        return
+    kept = np.arange(count) != int(rng.choice(better))
+    arrays |= {"pool_x": arrays["pool_x"][kept], "pool_objective": values[kept]}
+    if rng.random() < 0.7:
+        arrays["pool_bound"] = np.array([end])
+    else:
+        arrays["pool_bound"] = np.array([sign * np.inf])
+    certificate = replace(result.certificate, arrays=arrays)
+    if rng.random() < 0.5:
+        names = ("pool_x", "pool_objective", "pool_bound")
+        certificate = changed(certificate, rng)
+        certificate = replace(
+            certificate, arrays={**certificate.arrays, **{name: arrays[name] for name in names}}
+        )
+    yield result.with_changes(certificate=certificate, trace=())
+
+
+def _worse_graph(problem: L0GraphicalModel, result: Result, rng: Rng) -> Iterator[Result]:
+    """Yield claims whose tables hold worse neighbours, and all that follows from such tables."""
+    path: Any = result.path
+    supports, sizes = np.array(path.supports), problem.candidates.sizes
+    entries, ptr = [], path.ptr
+    for _ in range(int(rng.integers(1, 4))):
+        j = int(rng.integers(len(sizes)))
+        k = int(rng.integers(1, sizes[j] + 1))
+        chosen = rng.permutation(int(sizes[j]))[: int(rng.integers(0, k + 1))]
+        supports[ptr[j] + k] = int(sum(1 << int(bit) for bit in chosen))
+        entries.append(int(ptr[j] + k))
+    null = problem.null_losses()[np.repeat(np.arange(len(sizes)), sizes + 1)]
+    losses, true = support_losses(problem, supports), support_losses(problem, path.supports)
+    if not (losses - true > FALSE * null)[entries].any():
+        return
+    claim = restated_graph(problem, result, supports)
+    assert claim.certificate is not None
+    if rng.random() < 0.3:
+        # The bounds of the true tables, which the certificate does not prove.
+        false: Any = claim.path
+        least = np.minimum(path.bound, false.bound)
+        claim = claim.with_changes(path=replace(false, bound=least), bound=float(least[-1]))
+    if rng.random() < 0.5:
+        claim = claim.with_changes(certificate=changed(claim.certificate, rng))
+    yield claim
+
+
+def restated_graph(problem: L0GraphicalModel, result: Result, supports: Array) -> Result:
+    """Return what follows where these neighbours are said to be the best ones.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    result : Result
+        The true one.
+    supports : int64 array, as that of the result's path
+    """
+    path: Any = result.path
+    values, null = support_losses(problem, supports), problem.null_losses()
+    node = np.repeat(np.arange(len(null)), problem.candidates.sizes + 1)
+    if problem.scaling == "standardised":
+        values = values / null[node]
+    elif problem.scaling == "nlogrss":
+        values = len(problem.X) * np.log(np.maximum(values, 1e-300))
+    answer = sparseopt.solve(BudgetTables(values, path.ptr), check=False)
+    names = ("budgets", "objective", "bound", "certified", "changes", "nodes", "stopped_by")
+    found = {name: getattr(answer.path, name) for name in names}
+    other = replace(path, supports=supports, **found)
+    assert answer.certificate is not None
+    certificate = Certificate("budget", {**answer.certificate.arrays, "tables": values})
+    return result.with_changes(
+        status=Status.OPTIMAL,
+        limit=None,
+        x=other.at(other.budgets[-1]),
+        objective=float(other.objective[-1]),
+        bound=float(other.bound[-1]),
+        path=other,
+        certificate=certificate,
+        trace=(),
+    )
 
 
 def _opposite(problem: MISDP) -> Array | None:
@@ -216,6 +354,11 @@ def _without_optimum(
             yield bare.with_changes(status=Status.UNBOUNDED, certificate=curve)
     elif certificate is not None and "nu" in certificate.arrays:
         nu = certificate.arrays["nu"]
+        if isinstance(problem, LPD):
+            # Zero on S up to rounding, and any number beside delta.
+            null = np.linalg.svd(problem.S)[0][:, -2:] @ rng.normal(size=2)
+            nu = np.resize(nu, len(null))
+            nu = (null + 10.0 ** rng.uniform(-17.0, -6.0) * nu) * 10.0 ** rng.uniform(-3.0, 16.0)
         yield bare.with_changes(certificate=Certificate("farkas", {"nu": nu}))
         ray = {"x": np.asarray(result.x, dtype=float), "ray": rng.normal(size=len(result.x))}
         yield bare.with_changes(status=Status.UNBOUNDED, certificate=Certificate("ray", ray))
@@ -282,6 +425,15 @@ def _moved(array: Array, rng: Rng) -> Array:
 
 
 def answer(kind: str, rng: Rng) -> tuple[Any, Result]:
-    """Return a random problem of a kind, and its result."""
-    problem, question = problem_of(kind, rng)
-    return problem, sparseopt.solve(problem, params=SolveParams(time_limit=20.0, **question))
+    """Return a random problem of a kind, one that is not refused, and its result."""
+    while True:
+        try:
+            problem, question = problem_of(kind, rng)
+            more = {}
+            if "solutions" in question:
+                more = {"backend": "misdp-bnb", "options": {"solutions": question.pop("solutions")}}
+            params = SolveParams(time_limit=20.0, **question)
+            return problem, sparseopt.solve(problem, params=params, **more)
+        except ProblemError:
+            # a node without variance, or one whose residuals vanish
+            continue

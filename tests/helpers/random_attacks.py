@@ -85,6 +85,32 @@ def inflated(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
     yield "inflation", problem, _point(problem, [0.0, t, t], [1.0, t, t + 1.0], 0.0)
 
 
+def loose_bounds(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
+    """Yield points beyond a bound, beside another that is so loose that it hides the difference."""
+    loose, size = 10.0 ** rng.uniform(12.0, 18.0), 10.0 ** rng.uniform(-1.0, 3.0)
+    more = size * (1.0 + 10.0 ** rng.uniform(-3.0, 0.0))
+    zero = [0.0, 0.0]
+    problem = ParametricLP([[1.0], [1.0]], [size, loose * size], zero, [1.0], [0.0])
+    for value in (size, more):
+        yield "loose bounds", problem, _point(problem, [more], [1.0, 0.0], value)
+    problem = ParametricLP(
+        [[1.0, 1.0, -1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        [size, loose * size, loose * size],
+        [0.0] * 3,
+        [1.0, 0.0, 0.0],
+        [0.0] * 3,
+    )
+    far = loose * size / 2.0
+    for point in ([more, 0.0, 0.0], [more, far, far]):
+        yield "loose bounds", problem, _point(problem, point, [1.0, 1.0, 1.0], more)
+    X = np.diag([size, size / loose])
+    selector = DantzigSelector(X, [3.0 * size, 0.0])
+    true = sparseopt.solve(selector, lam=size * size)
+    x = np.array([true.x[0] * size / more, 0.0])
+    value = selector.objective(x)
+    yield "loose bounds", selector, true.with_changes(x=x, objective=value, bound=value)
+
+
 def fixed_charges(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
     """Yield integers that are zero up to 1 / M where y <= M k and y >= 1."""
     large = 10.0 ** rng.uniform(4.0, 12.0)
@@ -169,20 +195,35 @@ def _point(problem: ParametricLP, x: Any, nu: Any, value: float) -> Result:
     )
 
 
+def loose_box(rng: np.random.Generator, d: int) -> tuple[Any, Any]:
+    """Return bounds of d variables: upper ones that nothing reaches, and lower ones, some zero."""
+    high = 10.0 ** rng.uniform(9.0, 15.0, d)
+    return np.where(rng.random(d) < 0.5, 0.0, -high), high
+
+
 def random_problem(rng: np.random.Generator) -> tuple[Any, dict[str, Any]]:
-    """Return a small problem of any family, and a question."""
+    """Return a small problem of any family, and a question.
+
+    Half of the linear programs have rows or bounds that nothing ever reaches.
+    """
     kind, n, d = int(rng.integers(8)), int(rng.integers(4, 9)), int(rng.integers(2, 5))
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
     question = [{"lam": float(rng.uniform(0.1, 1.5))}, {}, {"lam": (0.9, 0.5)}][
         int(rng.integers(3))
     ]
+    loose = bool(rng.integers(2))
+    bounds = loose_box(rng, d) if loose else None
     if kind == 0:
-        return DantzigSelector(X, y), question
+        return DantzigSelector(X, y, bounds=bounds), question
     if kind == 1:
-        return LADLasso(X, y, fit_intercept=bool(rng.integers(2))), question
+        return LADLasso(X, y, fit_intercept=bool(rng.integers(2)), bounds=bounds), question
     if kind == 2:
         A, b = rng.uniform(0.2, 2.0, (d, n)), rng.uniform(0.5, 2.0, d)
-        return ParametricLP(A, b, b / 2.0, rng.normal(size=n), -rng.uniform(0.5, 1.0, n)), question
+        rate = b / 2.0
+        if loose:
+            A, rate = np.vstack([A, A]), np.append(rate, np.zeros(d))
+            b = np.append(b, b * 10.0 ** rng.uniform(9.0, 15.0, d))
+        return ParametricLP(A, b, rate, rng.normal(size=n), -rng.uniform(0.5, 1.0, n)), question
     M = rng.normal(size=(n, n))
     if kind == 3:
         return STRS(M + M.T, M[0], d=d), {}
@@ -202,11 +243,81 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--kinds", nargs="*", help="forged proofs of these kinds of problems alone")
     options = parser.parse_args()
-    found = campaign(options.count, options.seconds, options.seed, options.exact, KINDS)
+    choice = options.count, options.seconds, options.seed, options.exact
+    if options.kinds is None:
+        found = campaign(*choice, KINDS)
+    else:
+        found = forged_campaign(*choice, options.kinds or KINDS)
     for kind in sorted(found):
         counts = ", ".join(f"{word} {number}" for word, number in sorted(found[kind].items()))
         print(f"{kind}: {counts}")
+
+
+class Judge:
+    """Gives attacks to the checker and to the exact program, and counts verdicts by kind.
+
+    Attributes
+    ----------
+    found : dict of str to Counter
+        How many attacks of a kind there were, and how many had each verdict.
+    """
+
+    def __init__(self, count: int, exactly: bool, folder: str) -> None:
+        self.found: dict[str, Counter[str]] = defaultdict(Counter)
+        self._count, self._exactly, self._folder = count, exactly, folder
+
+    def enough(self, kind: str) -> bool:
+        """Return whether a kind has its number."""
+        return self.found[kind]["attacks"] >= self._count
+
+    def attack(self, kind: str, problem: Any, result: Result, read: bool = True) -> None:
+        """Count the verdicts on one result; `read` is false where the exact program may differ."""
+        if self.enough(kind):
+            return
+        verdict = check(problem, result).verdict.value
+        self.found[kind].update(["attacks", verdict])
+        if not (self._exactly and read):
+            return
+        files = Path(self._folder, "p.npz"), Path(self._folder, "r.json")
+        try:
+            sparseopt.save(problem, files[0])
+            sparseopt.save(result.with_changes(problem=problem, kind=problem.kind), files[1])
+            other, why = exact.check(*files, 20.0)
+        except (TypeError, ValueError, KeyError, SparseOptError, exact.Unreadable):
+            other, why = "not a file", ""
+        self.found[kind].update([f"exactly {other}"])
+        if (verdict == "verified") != (other == "proven") and "unproven" not in (verdict, other):
+            self.found[kind].update(["disagreements"])
+            print(f"{kind}: {verdict}, exactly {other}: {why}", flush=True)
+
+    def forge(self, kind: str, rng: np.random.Generator, count: int = 20) -> None:
+        """Forge proofs about a problem of that kind."""
+        problem, result = answer(kind, rng)
+        if result.verdict is Verdict.VERIFIED and result.status is Status.OPTIMAL:
+            for claim in forged(problem, result, rng, count):
+                # The exact program says that it does not cover the other solutions of a pool, or
+                # the neighbours of spins that no budget takes.
+                read = kind not in ("pool", "spins")
+                self.attack(f"forged proofs ({kind})", problem, claim, read=read)
+
+
+def forged_campaign(
+    count: int, seconds: float, seed: int, exactly: bool, kinds: Collection[str]
+) -> dict[str, Counter[str]]:
+    """Forge proofs until each kind of problem has its number, or the time is over."""
+    rng, end = np.random.default_rng(seed), time.monotonic() + seconds
+    with tempfile.TemporaryDirectory() as folder:
+        judge = Judge(count, exactly, folder)
+        while time.monotonic() < end:
+            left = [kind for kind in kinds if not judge.enough(f"forged proofs ({kind})")]
+            for kind in left:
+                if time.monotonic() < end:
+                    judge.forge(kind, rng, 100)
+            if not left:
+                break
+    return judge.found
 
 
 def campaign(
@@ -222,47 +333,22 @@ def campaign(
     problems whose proofs are forged.
     """
     rng, end = np.random.default_rng(seed), time.monotonic() + seconds
-    found: dict[str, Counter[str]] = defaultdict(Counter)
     with tempfile.TemporaryDirectory() as folder:
-
-        def attack(kind: str, problem: Any, result: Result, read: bool = True) -> None:
-            if found[kind]["attacks"] >= count:
-                return
-            verdict = check(problem, result).verdict.value
-            found[kind].update(["attacks", verdict])
-            if not (exactly and read):
-                return
-            files = Path(folder, "p.npz"), Path(folder, "r.json")
-            try:
-                sparseopt.save(problem, files[0])
-                sparseopt.save(result.with_changes(problem=problem, kind=problem.kind), files[1])
-                other, why = exact.check(*files, 20.0)
-            except (TypeError, ValueError, KeyError, SparseOptError, exact.Unreadable):
-                other, why = "not a file", ""
-            found[kind].update([f"exactly {other}"])
-            if (verdict == "verified") != (other == "proven") and "unproven" not in (
-                verdict,
-                other,
-            ):
-                found[kind].update(["disagreements"])
-                print(f"{kind}: {verdict}, exactly {other}: {why}", flush=True)
-
-        while time.monotonic() < end and any(
-            found[kind]["attacks"] < count for kind in ("true", "numbers", "Farkas", "fixed charge")
+        judge = Judge(count, exactly, folder)
+        attack = judge.attack
+        while time.monotonic() < end and not all(
+            judge.enough(kind) for kind in ("true", "numbers", "Farkas", "fixed charge")
         ):
-            for family in (small_coefficients, inflated, fixed_charges):
+            for family in (small_coefficients, inflated, loose_bounds, fixed_charges):
                 for _ in range(5):
                     for kind, problem, result in family(rng):
                         attack(kind, problem, result)
             for kind in kinds:
-                problem, result = answer(kind, rng)
-                if result.verdict is Verdict.VERIFIED and result.status is Status.OPTIMAL:
-                    for claim in forged(problem, result, rng):
-                        attack(f"forged proofs ({kind})", problem, claim)
+                judge.forge(kind, rng)
             problem, question = random_problem(rng)
             result = sparseopt.solve(problem, **question)
             if result.verdict is not Verdict.VERIFIED or result.status is not Status.OPTIMAL:
-                found["true"].update([f"not {result.verdict}"])
+                judge.found["true"].update([f"not {result.verdict}"])
                 continue
             attack("true", problem, result)
             for name, lie in lies(problem, result):
@@ -277,7 +363,7 @@ def campaign(
             if isinstance(problem, STRS):
                 for kind, lie in leaves(problem, result, rng):
                     attack(kind, problem, lie)
-    return found
+    return judge.found
 
 
 def _kind_of(name: str) -> str:

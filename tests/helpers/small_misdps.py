@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from enumeration import relax
 
+import sparseopt
+from sparseopt import Result, Status, Verdict
 from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.misdp.cones import pack_symmetric
 
@@ -145,12 +148,13 @@ def enumerated(problem: MISDP) -> Enumerated:
     return Enumerated(best(values), best(unclear))
 
 
-def faults(problem: MISDP, backend: str, known: Enumerated, **question: object) -> list[str]:
+def faults(problem: MISDP, backend: str, known: Enumerated, **question: Any) -> list[str]:
     """Return what is wrong with a backend's answer."""
-    import sparseopt
-    from sparseopt import Status, Verdict
+    return complaints(problem, sparseopt.solve(problem, backend=backend, **question), known)
 
-    result = sparseopt.solve(problem, backend=backend, **question)
+
+def complaints(problem: MISDP, result: Result, known: Enumerated) -> list[str]:
+    """Return what is wrong with a result."""
     said = f"{result.status} {result.objective} {result.bound} ({'; '.join(result.notes)})"
     found = []
     if result.verdict is Verdict.REFUTED:
@@ -167,7 +171,7 @@ def faults(problem: MISDP, backend: str, known: Enumerated, **question: object) 
     if result.bound is not None and sign * result.bound > sign * best + slack:
         found.append(f"the bound is on the wrong side: {said}, enumeration finds {best}")
     if result.status is not Status.OPTIMAL:
-        if "node_limit" not in question:
+        if result.params.node_limit is None:
             found.append(f"not solved: {said}, enumeration finds {best}")
     elif abs(result.objective - best) > slack and (
         known.unclear is None or sign * known.unclear > sign * result.objective + slack

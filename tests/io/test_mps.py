@@ -84,7 +84,9 @@ def test_a_parametric_lp_comes_back_to_the_last_bit(name: str, ending: str, tmp_
     assert again.fingerprint() == problem.fingerprint()
 
 
-finite = st.floats(allow_nan=False, allow_infinity=False)
+# all that a linear program may have
+sizes = st.floats(2.0**-300, 2.0**300)
+finite = sizes | sizes.map(lambda size: -size) | st.sampled_from([0.0, -0.0])
 
 
 @settings(max_examples=60, deadline=None)

@@ -477,3 +477,20 @@ def test_the_schema_of_the_instance_header(tmp_path: Path) -> None:
     assert set(header) == set(described["properties"])
     jsonschema = pytest.importorskip("jsonschema")
     jsonschema.Draft202012Validator(described).validate(header)
+
+
+@pytest.mark.parametrize("digest", ["/../evil", "", ["x"], 1])
+def test_a_result_takes_the_place_of_one_that_names_files_elsewhere(
+    tmp_path: Path, digest: object
+) -> None:
+    evil = tmp_path / "evil.arrays.npz"
+    evil.write_bytes(b"of somebody else")
+    (tmp_path / "r.").mkdir()
+    result = RESULTS["large-path"]()
+    save_result(result, tmp_path / "r.json")
+    document = json.loads((tmp_path / "r.json").read_text())
+    document["arrays"] = {"file": "r./../evil.arrays.npz", "sha256": digest}
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    save_result(result, tmp_path / "r.json")
+    assert evil.exists()
+    assert_equal(result, load_result(tmp_path / "r.json"))

@@ -234,7 +234,32 @@ TAMPERED = {
         noise_of_mean=d["noise_of_mean"] * d["records"] / 2**40, records=2**40
     ),
     "a negative weight of the count": lambda d: d.update(count_weight=-1.0),
+    "a range beyond numbers": lambda d: d["map"]["columns"][0].update(high=10**400),
+    "no risk at all": lambda d: d["curve"][6].__setitem__(1, 0.0),
+    "an entry of the map that nobody audits": lambda d: d["map"].update(epsilon=0.01),
+    "an entry of a column that nobody audits": lambda d: d["map"]["columns"][0].update(levels=[1]),
+    "more degrees than can be counted": lambda d: d["map"].update(
+        columns=[{**d["map"]["columns"][0], "name": k} for k in range(3000)],
+        product=list(range(3000)),
+        degree=[999_999] * 3000,
+    ),
+    "ranges that keep the audit busy": lambda d: d["map"].update(
+        columns=[
+            {**d["map"]["columns"][0], "name": k, "high": 5e4 + k, "order": 90} for k in range(500)
+        ],
+        product=[],
+        share=0.0,
+    ),
 }
+NO_JSON = {
+    "delta is no number",
+    "epsilon is no number",
+    "epsilon is infinite",
+    "a huge epsilon",
+    "the curve has no number",
+    "a range beyond numbers",
+}
+"""Statements whose files are none: strict JSON has no NaN, and integers of 400 bits here."""
 
 
 def less_noise(d, factor):
@@ -265,7 +290,42 @@ def test_tampered_statements_are_refused(stated, name, tmp_path):
     assert not private.audit(private.Statement(changed)).holds
     (tmp_path / "s.json").write_text(json.dumps(changed))
     done = CliRunner().invoke(main, ["private", "audit", "--json", str(tmp_path / "s.json")])
-    assert done.exit_code == 1 and json.loads(done.output)["holds"] is False
+    if name in NO_JSON:
+        assert done.exit_code == 2
+    else:
+        assert done.exit_code == 1 and json.loads(done.output)["holds"] is False
+
+
+def test_a_count_off_the_grid_is_refused():
+    released = private.release(
+        {"age": [40.0], "height": [180.0]},
+        features=MAPS["product"],
+        epsilon=1.0,
+        delta=1e-3,
+        neighbours="add-remove",
+    )
+    changed = stated_of(released)
+    assert private.audit(private.Statement(changed)).holds
+    report = private.audit(private.Statement({**changed, "count_weight": 0.25 - 2.0**-40}))
+    assert not report.holds and "multiple" in " ".join(report.messages)
+
+
+@pytest.mark.parametrize("change", ['"epsilon": 0.01, ', '"note": "epsilon is 0.01", '])
+def test_nothing_is_said_that_is_not_audited(stated, change, tmp_path):
+    (tmp_path / "s.json").write_text("{" + change + json.dumps(stated)[1:])
+    with pytest.raises(ParamError, match=r"twice|unknown"):
+        private.Statement.load(tmp_path / "s.json")
+    for version in (True, 1.0):
+        with pytest.raises(ParamError, match="version"):
+            private.Statement({**stated, "version": version})
+
+
+@pytest.mark.parametrize("of_map", [False, True])
+def test_the_number_of_features_that_is_wrong_is_named(stated, of_map):
+    changed = json.loads(json.dumps(stated))
+    (changed["map"] if of_map else changed)["dimension"] = 7
+    messages = " ".join(private.audit(private.Statement(changed)).messages)
+    assert f"the map has {stated['dimension']} features; the statement says 7" in messages
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other"}', "[" * 100_000])

@@ -1,4 +1,4 @@
-"""Notes about data that nobody centred or scaled."""
+"""Notes about data that nobody centred or scaled, and about repeated points."""
 
 import re
 
@@ -11,8 +11,12 @@ from sparseopt.problems import (
     L1SVM,
     DantzigSelector,
     LADLasso,
+    MMDSubspace,
+    MomentSubspace,
     QuantileLasso,
+    RobustSubspace,
     SparseRegression,
+    SufficientReduction,
 )
 
 RNG = np.random.default_rng(0)
@@ -31,7 +35,11 @@ FINE = {
     "svm": L1SVM(X, LABELS),
     "clime": CLIME(np.cov(X.T)),
     "subset": SparseRegression(X, Y, k=1, ridge=1.0),
+    "subspace": RobustSubspace(X, k=2),
+    "a point twice": MomentSubspace(np.vstack([X, X[:1]]), k=2),
+    "small integers": MMDSubspace(RNG.integers(0, 2, (60, 30)) * 1.0, k=2, bandwidth=1.0),
 }
+FLAT = np.column_stack([X, np.full(60, 5.0)])
 
 
 @pytest.mark.parametrize("name", FINE)
@@ -60,6 +68,30 @@ def test_offsets_and_units_are_remarked_on(problem, words):
     assert len(remarks) == (words is not None)
     if words is not None:
         assert re.search(words, remarks[0])
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (RobustSubspace(FLAT, k=2), r"x4 is 5 everywhere.*through 0.*Give centre='estimate'"),
+        (RobustSubspace(FLAT, k=2, norm="l1"), "Give centre='estimate'"),
+        (RobustSubspace(FLAT, k=2, centre="estimate"), "without a part in the subspace"),
+        (MomentSubspace(FLAT, k=2), "Centre the columns"),
+        (SufficientReduction(FLAT, Y, k=2), "without a part in the subspace"),
+        (RobustSubspace(0.0 * FLAT[:, 3:] + X[:, :2], k=1), None),
+        (RobustSubspace(FLAT - [0, 0, 0, 0, 5.0], k=2), "x4 is 0 everywhere.*without a part"),
+        (RobustSubspace(np.vstack([X, X[:9]]), k=2), "9 of 69 points repeat others"),
+        (RobustSubspace(np.vstack([X, np.zeros((5, 4)), -np.zeros((5, 4))]), k=2), "9 of 70"),
+        (RobustSubspace(X[[0, 1] * 30], k=2), "60 points, 2 of them distinct"),
+        (RobustSubspace(X[[0, 1, 2] * 20], k=2), "57 of 60 points repeat others"),
+    ],
+)
+def test_constant_columns_and_repeated_points_are_remarked_on(problem, words):
+    remarks = problem.remarks()
+    assert len(remarks) == (words is not None)
+    if words is not None:
+        assert re.search(words, remarks[0])
+        assert sparseopt.solve(problem).notes[-1] == remarks[0]
 
 
 def test_a_result_has_the_remarks_and_a_wide_matrix_is_looked_at_in_parts():

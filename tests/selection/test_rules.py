@@ -45,14 +45,6 @@ def test_a_result_a_path_and_a_problem_choose_alike(by: str, kind: type) -> None
         assert chosen[0].result is result
 
 
-def test_importing_sparseopt_does_not_import_selection() -> None:
-    import subprocess
-    import sys
-
-    code = "import sparseopt, sys; sys.exit('sparseopt.selection' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
 def test_a_rule_or_a_problem_that_is_not_there() -> None:
     problem = examples()["lad"]
     with pytest.raises(ParamError, match="no rule 'gcv'"):

@@ -32,6 +32,8 @@ _TRIES = 3
 # of our engines all are, and every second sample.
 _SOON = {"unknown-option", "unsupported", "invalid", "quiet", "unchanged"}
 _PROGRESS = {"homotopy", "strs-bnb", "misdp-bnb"}
+# Of the subspace backends one shows these in every run; the others with --thorough.
+_SHARED = {"deterministic", "warm-start", "one-thread", "other-thread"}
 
 
 def _cases() -> Iterator[object]:
@@ -43,6 +45,8 @@ def _cases() -> Iterator[object]:
                 waits = _outside(name) and case.name.rpartition("/")[2] not in _SOON
                 if case.solve is not None:
                     waits, samples = samples % (8 if _outside(name) else 2) > 0, samples + 1
+                if case.name.startswith("subspace/") and name != "irls":
+                    waits |= case.name.rpartition("/")[2] in _SHARED
                 if case.name.endswith("/progress"):  # half a second each
                     waits = name not in _PROGRESS
                 yield pytest.param(

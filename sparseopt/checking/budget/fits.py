@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 else:
     special = Deferred("scipy.special")
 
-__all__ = ["Observations", "largest_margins", "logistic_fits", "support_losses"]
-
 _ENTRIES = 1 << 21
 """Entries of X that are gathered at once."""
 _DEPENDENT = 1e-8
@@ -37,7 +35,8 @@ _HALVINGS = 40
 _NARROW = 1e-2
 """Sine of an angle below which the columns themselves are factorised, not those reduced before."""
 _REDUCED = 300
-"""Columns up to which X, where it fits into memory, is reduced to a triangle at first."""
+"""Columns up to which X, where it fits into memory, is reduced to a triangle at first; else it is
+the columns of each node, where they are few."""
 _PATTERNS = 16
 """Neighbours up to which equal observations are counted."""
 _LEFT = 2e-13
@@ -65,7 +64,15 @@ def support_losses(problem: L0GraphicalModel, supports: Array) -> Array:
         X = np.linalg.qr(np.asarray(X, dtype=float), mode="r")
     node = np.repeat(np.arange(candidates.nodes), candidates.sizes + 1)
     out = np.asarray(problem.null_losses()[node])
-    used = np.bitwise_count(supports)
+    apart = np.zeros(d, dtype=bool)
+    if problem.loss != "ising" and not reduced:
+        apart = (candidates.sizes > 1) & (2 * (candidates.sizes + 1) <= n)
+    for size in np.unique(candidates.sizes[apart]).astype(int):
+        nodes = np.flatnonzero(apart & (candidates.sizes == size))
+        step = max(1, _ENTRIES // (n * (size + 1)))
+        for start in range(0, len(nodes), step):
+            _by_triangles(problem, nodes[start : start + step], size, supports, out)
+    used = np.where(apart[node], 0, np.bitwise_count(supports))
     bit = np.arange(int(candidates.sizes.max()))
     for k in np.unique(used[used > 0]).astype(int):
         same = np.flatnonzero(used == k)
@@ -85,6 +92,34 @@ def support_losses(problem: L0GraphicalModel, supports: Array) -> Array:
                 out[some[at]] = _squares(columns, target, problem.ridge * n)[0]
             out[some] /= n
     return out
+
+
+def _by_triangles(
+    problem: L0GraphicalModel, nodes: Array, size: int, supports: Array, out: Array
+) -> None:
+    """Fill in the losses of all entries of some nodes, each with so many candidates.
+
+    The columns of a node are reduced to a triangle at first, as all of X is where it is small.
+    """
+    candidates, n = problem.candidates, len(problem.X)
+    own = candidates.index[candidates.ptr[nodes][:, None] + np.arange(size)]
+    columns, target = _columns(problem.X, own, nodes)
+    columns = np.concatenate([columns, target[:, None]], axis=1)
+    triangles = np.asarray(np.linalg.qr(columns.transpose(0, 2, 1), mode="r")).transpose(0, 2, 1)
+    entry = (candidates.ptr[nodes] + nodes)[:, None] + np.arange(size + 1)
+    used = np.bitwise_count(supports[entry])
+    for k in np.unique(used[used > 0]).astype(int):
+        at, which = np.nonzero(used == k)
+        here = entry[at, which]
+        place = np.nonzero(supports[here][:, None] >> np.arange(size) & 1)[1].reshape(-1, k)
+        chosen, last = triangles[at[:, None], place], triangles[at, size]
+        losses, sine = _squares(chosen, last, problem.ridge * n)
+        narrow = np.flatnonzero(sine < _NARROW)
+        if len(narrow):
+            of = at[narrow]
+            chosen, last = columns[of[:, None], place[narrow]], columns[of, size]
+            losses[narrow] = _squares(chosen, last, problem.ridge * n)[0]
+        out[here] = losses / n
 
 
 def largest_margins(problem: L0GraphicalModel, supports: Array, places: Array) -> Array:

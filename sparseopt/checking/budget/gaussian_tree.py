@@ -18,6 +18,8 @@ inverse is not exact enough.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sparseopt.checking.strict import strict
@@ -53,103 +55,165 @@ def prove_each(gram: Array, table: Array, work: float, state: Array, found: Arra
         What was spent.
     """
     count, d = len(gram), gram.shape[1] - 1
-    V = np.empty((d + 1, d, d))
-    beta, cost = np.empty((d + 1, d)), np.empty((d + 1, d))
-    rss, bound = np.empty(d + 1), np.empty(d + 1)
-    size, at = np.empty(d + 1, np.int64), np.empty(d + 1, np.int64)
-    stack, order = np.empty(d + 1, np.int64), np.empty(d, np.int64)
-    factor, c, length = np.empty((d, d)), np.empty(d), np.empty(d)
-    new_beta, new_cost, row = np.empty(d), np.empty(d), np.empty(d)
+    tree = _Tree(
+        np.empty((d + 1, d, d)),
+        np.empty((d + 1, d)),
+        np.empty((d + 1, d)),
+        np.empty(d + 1),
+        np.empty(d + 1),
+        np.empty((3, d + 1), np.int64),
+        np.empty(d, np.int64),
+        np.empty((d, d)),
+        np.empty((4, d)),
+    )
     spent = 0.0
     for j in range(count):
         null = gram[j, d, d]
         for k in range(d + 1):
-            bound[k] = table[j, k] / null
-        for i in range(d):
-            length[i] = np.sqrt(gram[j, i, i])
-        for i in range(d):
-            c[i] = gram[j, d, i] / (length[i] * np.sqrt(null))
-            for k in range(d):
-                factor[i, k] = gram[j, i, k] / (length[i] * length[k])
+            tree.bound[k] = table[j, k] / null
         spent += float(d) ** 3
-        if not _inverse(factor, V[d], row):
-            state[j] = DEPENDENT
-            continue
-        whole = 1.0
-        for i in range(d):
-            total = 0.0
-            for k in range(d):
-                total += V[d, i, k] * c[k]
-            new_beta[i] = total
-            new_cost[i] = total * total / V[d, i, i]
-            whole -= total * c[i]
-        if whole < bound[d]:
-            state[j], found[j, 0], found[j, 1] = BEATEN, d, whole * null
-            continue
-        least = _sort(new_cost, d, order)
-        if whole + least < bound[d - 1]:
-            state[j], found[j, 0], found[j, 1] = BEATEN, d - 1, (whole + least) * null
-            continue
-        for i in range(d):
-            for k in range(d):
-                factor[i, k] = V[d, i, k]
-        for i in range(d):
-            beta[d, i], cost[d, i] = new_beta[order[i]], new_cost[order[i]]
-            for k in range(d):
-                V[d, i, k] = factor[order[i], order[k]]
-        rss[d], size[d], at[d], stack[0], top = whole, d, d - 1, d, 0
-        state[j] = PROVEN
-        while top >= 0:
-            if spent > work:
-                state[j] = OPEN
-                break
-            u = stack[top]
-            l = at[u]
-            if l < 0:
-                top -= 1
-                continue
-            at[u] = l - 1
-            w = u - 1 - l
-            s = size[u] - 1
-            here = rss[u] + cost[u, l]
-            if w == 0 or here >= bound[s - w]:
-                continue
-            spent += w * w + 20.0
-            pivot = 1.0 / V[u, l, l]
-            share = beta[u, l] * pivot
-            for i in range(w):
-                v = V[u, l, l + 1 + i]
-                b = beta[u, l + 1 + i] - v * share
-                new_beta[i] = b
-                new_cost[i] = b * b / (V[u, l + 1 + i, l + 1 + i] - v * v * pivot)
-            least = _sort(new_cost, w, order)
-            if here + least < bound[s - 1]:
-                state[j], found[j, 0], found[j, 1] = BEATEN, s - 1, (here + least) * null
-                break
-            alive = False
-            for r in range(2, w + 1):
-                if here + new_cost[order[w - r]] < bound[s - r]:
-                    alive = True
-                    break
-            if not alive:
-                continue
-            for i in range(w):
-                o = order[i]
-                beta[w, i], cost[w, i] = new_beta[o], new_cost[o]
-                row[i] = V[u, l, l + 1 + o]
-            for i in range(w):
-                o = l + 1 + order[i]
-                part = row[i] * pivot
-                for k in range(w):
-                    V[w, i, k] = V[u, o, l + 1 + order[k]] - part * row[k]
-            rss[w], size[w], at[w] = here, s, w - 1
-            top += 1
-            stack[top] = w
+        state[j], size, value = _plant(tree, gram[j])
+        if state[j] == PROVEN:
+            state[j], size, value, spent = _search(tree, spent, work)
+        if state[j] == BEATEN:
+            found[j, 0], found[j, 1] = size, value * null
         if spent > work:
             for k in range(j, count):
                 state[k] = OPEN
             break
     return spent
+
+
+class _Tree(NamedTuple):
+    """Room for the sets on the way to one: those with w members that may be dropped at place w.
+
+    Attributes
+    ----------
+    V : array of shape (d + 1, d, d)
+    beta, cost : arrays of shape (d + 1, d)
+    rss, bound : arrays of shape (d + 1,)
+        Of each set, and of each size.
+    level : int array of shape (3, d + 1)
+        Sizes, which member is dropped next, and the stack.
+    order : int array of shape (d,)
+    factor : array of shape (d, d)
+    spare : array of shape (4, d)
+    """
+
+    V: Array
+    beta: Array
+    cost: Array
+    rss: Array
+    bound: Array
+    level: Array
+    order: Array
+    factor: Array
+    spare: Array
+
+
+@strict
+def _plant(tree: _Tree, gram: Array) -> tuple[int, int, float]:
+    """Make the set of all candidates the root; return PROVEN, or how it ends the search.
+
+    Where it or a set of one candidate less beats the table, its size and value are returned, too.
+    """
+    d = len(gram) - 1
+    V, factor, order = tree.V[d], tree.factor, tree.order
+    c, length, beta, cost = tree.spare[0], tree.spare[1], tree.spare[2], tree.spare[3]
+    for i in range(d):
+        length[i] = np.sqrt(gram[i, i])
+    for i in range(d):
+        c[i] = gram[d, i] / (length[i] * np.sqrt(gram[d, d]))
+        for k in range(d):
+            factor[i, k] = gram[i, k] / (length[i] * length[k])
+    if not _inverse(factor, V, beta):
+        return DEPENDENT, 0, 0.0
+    whole = 1.0
+    for i in range(d):
+        total = 0.0
+        for k in range(d):
+            total += V[i, k] * c[k]
+        beta[i] = total
+        cost[i] = total * total / V[i, i]
+        whole -= total * c[i]
+    if whole < tree.bound[d]:
+        return BEATEN, d, whole
+    least = _sort(cost, d, order)
+    if whole + least < tree.bound[d - 1]:
+        return BEATEN, d - 1, whole + least
+    for i in range(d):
+        for k in range(d):
+            factor[i, k] = V[i, k]
+    for i in range(d):
+        tree.beta[d, i], tree.cost[d, i] = beta[order[i]], cost[order[i]]
+        for k in range(d):
+            V[i, k] = factor[order[i], order[k]]
+    tree.rss[d], tree.level[0, d], tree.level[1, d], tree.level[2, 0] = whole, d, d - 1, d
+    return PROVEN, d, whole
+
+
+@strict
+def _search(tree: _Tree, spent: float, work: float) -> tuple[int, int, float, float]:
+    """Look through the sets below the root; return what became of them, and what was spent.
+
+    Where a set beats the table, its size and value are returned, too.
+    """
+    V, beta, cost, rss, bound, order = (
+        tree.V,
+        tree.beta,
+        tree.cost,
+        tree.rss,
+        tree.bound,
+        tree.order,
+    )
+    size, at, stack = tree.level[0], tree.level[1], tree.level[2]
+    new_beta, new_cost, row = tree.spare[0], tree.spare[1], tree.spare[2]
+    top = 0
+    while top >= 0:
+        if spent > work:
+            return OPEN, 0, 0.0, spent
+        u = stack[top]
+        l = at[u]
+        if l < 0:
+            top -= 1
+            continue
+        at[u] = l - 1
+        w = u - 1 - l
+        s = size[u] - 1
+        here = rss[u] + cost[u, l]
+        if w == 0 or here >= bound[s - w]:
+            continue
+        spent += w * w + 20.0
+        pivot = 1.0 / V[u, l, l]
+        share = beta[u, l] * pivot
+        for i in range(w):
+            v = V[u, l, l + 1 + i]
+            b = beta[u, l + 1 + i] - v * share
+            new_beta[i] = b
+            new_cost[i] = b * b / (V[u, l + 1 + i, l + 1 + i] - v * v * pivot)
+        least = _sort(new_cost, w, order)
+        if here + least < bound[s - 1]:
+            return BEATEN, s - 1, here + least, spent
+        alive = False
+        for r in range(2, w + 1):
+            if here + new_cost[order[w - r]] < bound[s - r]:
+                alive = True
+                break
+        if not alive:
+            continue
+        for i in range(w):
+            o = order[i]
+            beta[w, i], cost[w, i] = new_beta[o], new_cost[o]
+            row[i] = V[u, l, l + 1 + o]
+        for i in range(w):
+            o = l + 1 + order[i]
+            part = row[i] * pivot
+            for k in range(w):
+                V[w, i, k] = V[u, o, l + 1 + order[k]] - part * row[k]
+        rss[w], size[w], at[w] = here, s, w - 1
+        top += 1
+        stack[top] = w
+    return PROVEN, 0, 0.0, spent
 
 
 @strict

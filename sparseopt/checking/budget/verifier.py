@@ -22,7 +22,7 @@ from sparseopt.checking.budget import gaussian_subsets, ising_subsets
 from sparseopt.checking.budget.fits import largest_margins, support_losses
 from sparseopt.checking.budget.tables import verify_path
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import OBJECTIVE, SUMMATION
+from sparseopt.checking.tolerances import OBJECTIVE, ROUNDED, SUMMATION
 from sparseopt.checking.verifiers import Evaluation, plain_evaluation
 from sparseopt.paths.budget import BudgetPath
 from sparseopt.paths.graph import GraphPath
@@ -31,10 +31,10 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Result, Status
 
-__all__ = ["BudgetVerifier", "verify"]
-
 _TABLE = 1e-9
 """Errors of table entries, relative to the loss without neighbours."""
+_LOGARITHM, _PERFECT = 1e-12, 1e-4
+"""The same where logarithms are added up, and the loss below which these are not known."""
 _MARGIN = 10.0
 """The largest margin of a fit to values that the neighbours separate is well above this."""
 _VANISHED = 1e-7
@@ -74,7 +74,8 @@ class BudgetVerifier:
         if not isinstance(problem, L0GraphicalModel) or problem.loss != "gaussian":
             return plain
         rounding = _rounding(problem, np.asarray(x, dtype=float))
-        return replace(plain, size=plain.size + rounding / OBJECTIVE, data_size=plain.size)
+        least = max(abs(plain.value), ROUNDED * plain.size)
+        return replace(plain, size=plain.size + rounding / OBJECTIVE, data_size=least)
 
 
 verify = BudgetVerifier()
@@ -200,7 +201,21 @@ def _check_tables(
         return
     _check_separated(problem, path, stated, findings)
     search = ising_subsets if problem.loss == "ising" else gaussian_subsets
-    proof = search.prove_tables(problem, stated - tolerance)
+    narrow = tolerance
+    if problem.scaling == "nlogrss":
+        narrow = np.minimum(tolerance, np.maximum(_TABLE * stated, _LOGARITHM * null[node]))
+        blurred = (stated < _PERFECT * null[node]) | (error > narrow)
+        if blurred.any():
+            findings.doubt(
+                f"{int(blurred.sum())} stated supports fit their nodes so well that the logarithms "
+                "of their losses are not known"
+            )
+    proof = search.prove_tables(problem, stated - narrow)
+    if proof.beaten is not None and problem.scaling == "nlogrss":
+        surely = search.prove_tables(problem, stated - tolerance)
+        if surely.beaten is None:
+            findings.doubt(f"node {proof.beaten[0]} may have better neighbours than stated")
+            return
     if proof.beaten is not None:
         j, size, loss = proof.beaten
         findings.refute(

@@ -6,8 +6,12 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-_WORK = 400_000_000
-"""Comparisons of numbers after which the search for a cover is given up."""
+_WORK = 6e9
+"""Comparisons of numbers after which the search for a cover is given up: half a minute at most."""
+_CALL = 20_000.0
+"""What a few calls of NumPy cost beside their numbers, in comparisons."""
+_SORTS = 10.0
+"""What sorting a number costs."""
 
 
 class TooEntangled(ValueError):
@@ -34,12 +38,12 @@ def uncovered(lower: Array, upper: Array, low: Array, high: Array) -> tuple[Arra
     keep = (lower <= upper).all(axis=1)
     lower, upper = lower[keep], upper[keep]
     stack = [(low, high, np.arange(len(lower)))]
-    work = 0
+    work = 0.0
     while stack:
         low, high, which = stack.pop()
         if (low > high).any():
             continue
-        work += (len(which) + 1) * (len(low) + 1)
+        work += _CALL + _SORTS * (len(which) + 1) * (len(low) + 1)
         if work > _WORK:
             raise TooEntangled("the boxes of the leaves overlap too much to find what they cover")
         which = which[((lower[which] <= high) & (upper[which] >= low)).all(axis=1)]
@@ -49,23 +53,30 @@ def uncovered(lower: Array, upper: Array, low: Array, high: Array) -> tuple[Arra
         inner_high = np.minimum(upper[which], high)
         if ((inner_low == low) & (inner_high == high)).all(axis=1).any():
             continue
-        for begin, end, part in _split(inner_low, inner_high, low, high):
+        cuts = _clean_cuts(inner_low, inner_high)
+        if cuts is None:
+            work += (_CALL + 4.0 * _SORTS * len(which)) * len(low)
+            cuts = _least_cut(inner_low, inner_high, low, high)
+        for begin, end, part in _split(inner_low, inner_high, low, high, *cuts):
             stack.append((begin, end, which[part]))
     return None
 
 
-def _split(lower: Array, upper: Array, low: Array, high: Array) -> list[tuple[Array, Array, Array]]:
-    """Return (low, high, boxes) of the slices of a region; each has fewer boxes or faces."""
+def _clean_cuts(lower: Array, upper: Array) -> tuple[int, Array] | None:
+    """Return (variable, last values) of cuts where some boxes end before all others begin."""
     first, last = np.sort(lower, axis=0), np.sort(upper, axis=0)
-    # A clean cut: k boxes end before all others begin.
     clean = last[:-1] < first[1:]
     cuts = clean.sum(axis=0)
-    if cuts.any():
-        j = int(np.argmax(cuts))
-        ends = last[:-1, j][clean[:, j]]
-    else:
-        j, end = _least_cut(lower, upper, low, high)
-        ends = np.array([end])
+    if not cuts.any():
+        return None
+    j = int(np.argmax(cuts))
+    return j, last[:-1, j][clean[:, j]]
+
+
+def _split(
+    lower: Array, upper: Array, low: Array, high: Array, j: int, ends: Array
+) -> list[tuple[Array, Array, Array]]:
+    """Return (low, high, boxes) of the slices of a region; each has fewer boxes or faces."""
     begins = np.concatenate([low[j : j + 1], ends + 1.0])
     finish = np.concatenate([ends, high[j : j + 1]])
     parts = []
@@ -76,7 +87,7 @@ def _split(lower: Array, upper: Array, low: Array, high: Array) -> list[tuple[Ar
     return parts
 
 
-def _least_cut(lower: Array, upper: Array, low: Array, high: Array) -> tuple[int, float]:
+def _least_cut(lower: Array, upper: Array, low: Array, high: Array) -> tuple[int, Array]:
     """Return (variable, last value before the cut) of a face of a box that cuts the fewest."""
     best, found = np.inf, (0, 0.0)
     for j in range(lower.shape[1]):
@@ -89,4 +100,4 @@ def _least_cut(lower: Array, upper: Array, low: Array, high: Array) -> tuple[int
         k = int(np.argmin(begun - done))
         if begun[k] - done[k] < best:
             best, found = begun[k] - done[k], (j, float(ends[k]))
-    return found
+    return found[0], np.array([found[1]])

@@ -12,13 +12,15 @@ is lifted along the head of its cone, Z is shifted by a multiple of the identity
 shows in r, and is charged there.
 
 Rounding errors are bounded as they are made. A variable without an end on the side that r needs
-leaves no room for them: there the sign of r is decided in rational arithmetic. Where a matrix is
-made of variables, the multiplier Z may absorb their reduced costs, whatever they are exactly; the
-proof is tried with and without that.
+leaves no room for them: there the sign of r is decided in rational arithmetic, and where that does
+not do, multipliers close by are enclosed for which r is exactly 0
+(:mod:`sparseopt.checking.misdp.enclosure`). Where a matrix is made of variables, the multiplier Z
+may absorb their reduced costs, whatever they are exactly; the proof is tried with and without that.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,6 +28,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sparseopt.checking.misdp.enclosure import Enclosure, Part, enclosed
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import matrix_variable, triangle, unpack_symmetric
@@ -36,12 +39,13 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["LeafBound", "WeakDuality"]
-
 _EPS = float(np.finfo(float).eps)
 _NEARLY = 1e-8
 """A reduced cost of the wrong sign, of a variable without an end, that is at most this part of its
 terms may come from rounding: the leaf is then not proven, but not called wrong either."""
+_ROUNDS = 3
+"""How often columns are added to those of an enclosure."""
+_TINY = float(np.nextafter(0.0, 1.0))
 _EXACT = 200_000
 """Coefficients that are added in rational arithmetic for one problem; no sign is decided beyond."""
 
@@ -88,6 +92,7 @@ class WeakDuality:
         self._F = sp.csc_array(sp.vstack(parts, format="csc"))
         self._adjoint = sp.csr_array(self._F.T)
         self._absolute_adjoint = abs(self._adjoint)
+        self._pattern = (self._absolute_adjoint > 0.0).astype(float)
         self._g = np.concatenate(constants)
         self._rounding = _EPS * (np.diff(self._F.indptr) + 8.0)
         self._exact_left = _EXACT
@@ -114,7 +119,14 @@ class WeakDuality:
         cones = sum(cone.dimension for cone in problem.cones)
         return problem.A.shape[0], cones, sum(block.dimension for block in problem.blocks)
 
-    def bound(self, lower: Array, upper: Array, given: Array, farkas: bool = False) -> LeafBound:
+    def bound(
+        self,
+        lower: Array,
+        upper: Array,
+        given: Array,
+        farkas: bool = False,
+        wanted: float = math.inf,
+    ) -> LeafBound:
         """Return what multipliers prove on the box.
 
         Parameters
@@ -124,14 +136,77 @@ class WeakDuality:
             Multipliers of rows, cones, matrices, one after the other.
         farkas : bool, default False
             For costs zero: a positive value proves that the box holds no feasible point.
+        wanted : float, default inf
+            A value that is enough.
         """
         costs = np.zeros(len(lower)) if farkas else self.sign * self._problem.c
         dual = self._in_the_cones(given)
-        found = self._bound(lower, upper, costs, dual, absorb=False)
-        if any(columns is not None for *_, columns in self._blocks):
-            second = self._bound(lower, upper, costs, dual, absorb=True)
-            found = max(found, second, key=lambda bound: (bound.value, bound.nearly))
-        return found
+        box = lower, upper
+        ways = [False, True] if any(own is not None for *_, own in self._blocks) else [False]
+        found = [self._bound(box, costs, dual, absorb) for absorb in ways]
+        best = max(found, key=_proven)
+        value, size = best.value, best.size
+        problem = self._problem
+        ends = [box, (problem.lower, problem.upper)]
+        free = np.isinf(problem.lower) & np.isinf(problem.upper)
+        if free.any() and value < wanted:
+            # Of free variables, ends that are derived turn rounding into a charge.
+            opened = np.where(free, -np.inf, lower), np.where(free, np.inf, upper)
+            other = max((self._bound(opened, costs, dual, a) for a in ways), key=_proven)
+            best = max(best, other, key=lambda bound: bound.nearly)
+        # What is wrong by more than rounding is not looked at again.
+        tries = itertools.product(ways, ends, (False, True)) if best.nearly > -math.inf else ()
+        for absorb, (low, high), equations in tries:
+            if value >= wanted:
+                break
+            free = np.isinf(low) & np.isinf(high)
+            if free.any():
+                found_near = self._enclosed(box, costs, dual, free, absorb, equations)
+                value, size = max((value, size), found_near)
+        # Where an enclosure costs more than rounding, that is no fault of the multipliers.
+        return LeafBound(value, best.nearly, max(best.size, size))
+
+    def _enclosed(
+        self,
+        box: tuple[Array, Array],
+        costs: Array,
+        dual: Array,
+        free: Array,
+        absorb: bool,
+        equations: bool,
+    ) -> tuple[float, float]:
+        """Return what exact multipliers near the given ones prove, and the size of its terms.
+
+        The free columns are to cost nothing, and those where an end is missing
+        that a reduced cost of any doubt might need.
+        """
+        absorbing = np.zeros(len(costs), dtype=bool)
+        parts = [Part(here, 0, rotated) for here, rotated in self._cones]
+        for here, size, _, columns in self._blocks:
+            if absorb and columns is not None:
+                absorbing[columns] = True
+            else:
+                parts.append(Part(here, size, False))
+        filled = np.diff(self._F.indptr) > 0
+        chosen = free & filled & ~absorbing
+        nothing = -math.inf, 0.0
+        for _ in range(_ROUNDS):
+            sides = self._problem.row_lower, self._problem.row_upper
+            J = np.flatnonzero(chosen)
+            near = enclosed(self._F, costs, dual, sides, parts, J, equations)
+            if near is None:
+                return nothing
+            found = self._bound(box, costs, near.dual, absorb, near)
+            if found.value > -math.inf:
+                return found.value, found.size
+            r, error, _ = self._reduced_costs(costs, near.dual, near)
+            end = np.where(r > 0.0, *box)
+            missing = (np.isinf(end) | (np.abs(r) <= error)) & np.isinf(box[0] - box[1])
+            more = missing & filled & ~absorbing & ~chosen
+            if not more.any():
+                return nothing
+            chosen |= more
+        return nothing
 
     def _in_the_cones(self, given: Array) -> Array:
         """Drop multipliers of open sides, and lift those of cones."""
@@ -152,8 +227,14 @@ class WeakDuality:
         return dual
 
     def _bound(
-        self, lower: Array, upper: Array, costs: Array, dual: Array, absorb: bool
+        self,
+        box: tuple[Array, Array],
+        costs: Array,
+        dual: Array,
+        absorb: bool,
+        near: Enclosure | None = None,
     ) -> LeafBound:
+        """Return what multipliers prove, or those that are only known to be near."""
         problem, dual = self._problem, dual.copy()
         absorbed: dict[int, float] = {}
         # Matrices of variables come last: what they absorb depends on all other multipliers.
@@ -161,7 +242,7 @@ class WeakDuality:
             entries, unsure = dual[here], 0.0
             own: list[int] = []
             if absorb and columns is not None:
-                r, error, _ = self._reduced_costs(costs, dual)
+                r, error, _ = self._reduced_costs(costs, dual, near)
                 part = r[columns]
                 ends = np.where(part > 0.0, problem.lower[columns], problem.upper[columns])
                 free = np.isinf(ends)
@@ -173,30 +254,49 @@ class WeakDuality:
             # Errors of computed eigenvalues are of the order of s eps |Z|.
             least = float(values[0]) - 6.0 * size * _EPS * float(np.abs(values).max()) - unsure
             shift = max(0.0, -least)
+            if near is not None and not (absorb and columns is not None):
+                # They are inside.
+                shift = 0.0
             i, j = triangle(size)
             entries[i == j] += shift
             if columns is not None:
                 diagonal = set(columns[i == j].tolist())
                 absorbed |= {k: -shift if k in diagonal else 0.0 for k in own}
-        r, error, terms = self._reduced_costs(costs, dual)
+        r, error, terms = self._reduced_costs(costs, dual, near)
         for k, value in absorbed.items():
             r[k], error[k] = value, 4.0 * _EPS * abs(value)
         m = problem.A.shape[0]
         y = dual[:m]
         ends = np.where(y > 0.0, problem.row_lower, problem.row_upper)
         constant = np.concatenate([y * np.where(y == 0.0, 0.0, ends), -dual[m:] * self._g[m:]])
-        charges, unsure_ones = self._charges(r, error, terms, lower, upper)
+        charges, unsure_ones = self._charges(r, error, terms, *box)
         for k in unsure_ones:
-            charges[k] = self._exact_charge(k, costs, dual, lower[k], upper[k])
+            rows = self._F.indices[self._F.indptr[k] : self._F.indptr[k + 1]]
+            if near is None or not near.spread[rows].any():
+                charges[k] = self._exact_charge(k, costs, dual, box[0][k], box[1][k])
+        if near is not None:
+            # Rows with one side keep the sign of their multiplier.
+            sides = np.abs([problem.row_lower, problem.row_upper])
+            reach = np.where(np.isinf(sides), 0.0, sides).max(axis=0)
+            reach = np.concatenate([reach, np.abs(self._g[m:])])
+            constant -= (1.0 + 8.0 * _EPS) * near.spread * np.where(near.spread > 0.0, reach, 0.0)
         small = np.isinf(charges) & (np.abs(r) <= _NEARLY * terms)
         value, size_of_terms = _sum_down(constant, charges)
         nearly, size_of_nearly = _sum_down(constant, np.where(small, 0.0, charges))
         return LeafBound(value, nearly, min(size_of_terms, size_of_nearly))
 
-    def _reduced_costs(self, costs: Array, dual: Array) -> tuple[Array, Array, Array]:
-        """Return r, a bound of its rounding errors, and the sums of its absolute terms."""
+    def _reduced_costs(
+        self, costs: Array, dual: Array, near: Enclosure | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Return r, a bound of its errors, and the sums of its absolute terms."""
         terms = np.abs(costs) + self._absolute_adjoint @ np.abs(dual)
-        return costs - self._adjoint @ dual, self._rounding * terms, terms
+        # Products of small numbers vanish.
+        lost = _TINY * (self._pattern @ (dual != 0.0))
+        r, error = costs - self._adjoint @ dual, self._rounding * terms + lost
+        if near is not None:
+            error += (1.0 + 2.0 * self._rounding) * (self._absolute_adjoint @ near.spread)
+            r[near.columns] = error[near.columns] = 0.0
+        return r, error, terms + lost
 
     def _charges(
         self, r: Array, error: Array, terms: Array, lower: Array, upper: Array
@@ -230,6 +330,10 @@ class WeakDuality:
             return -math.inf
         product = float(r * Fraction(end))
         return product - 4.0 * _EPS * abs(product)
+
+
+def _proven(bound: LeafBound) -> tuple[float, float]:
+    return bound.value, bound.nearly
 
 
 def _sum_down(constant: Array, charges: Array) -> tuple[float, float]:

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["ImpliedBounds"]
-
 _EPS = float(np.finfo(float).eps)
 _CROSSED = 1e-9
 """An interval is empty where its ends cross by more than this, relative to their size (at least
@@ -48,6 +46,9 @@ _CROSSED = 1e-9
 _WHOLE = 1e-12, 1e-14
 """What a bound of an integer variable is moved outwards by before it is rounded: the part of its
 size, and in any case. Much less than 1 / M for a row y <= M k."""
+_FAR = 1e9
+"""Ends of continuous variables beyond this are none: what rounding leaves of a reduced cost would
+be charged at them."""
 _MOVED = 1e-3
 """Another round is worth it where a bound moved by more than this part of its size (at least 1)."""
 
@@ -183,6 +184,9 @@ class ImpliedBounds:
                 return None
             if not any(_moved(old, new) for old, new in zip(before, x, strict=True)):
                 break
+        low, high = x
+        low[~problem.integer & np.isinf(problem.lower) & (low < -_FAR)] = -np.inf
+        high[~problem.integer & np.isinf(problem.upper) & (high > _FAR)] = np.inf
         return x
 
     def _where_one(self, lower: Array, low: Array, high: Array) -> None:

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["merged_problem"]
-
 _LARGEST = 2.0**31
 """Multiples beyond this are not read."""
 _OUT = 1e-9

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["check_point", "second_eigenvalue_margin", "semidefinite_margin"]
-
 _EPS = float(np.finfo(float).eps)
 _DATA = 1e-12
 """Rounding errors in the data of a row of integers, relative to its terms."""

@@ -32,12 +32,14 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["RankBoxes", "verify_boxes"]
-
 _OWN = ("lower", "upper", "rows", "cones", "psd", "infeasible")
 
 _OUT = 1e-14
 """Derived numbers are moved outwards by this part of their terms: fifty rounding errors."""
+_TINY = 1e-300
+"""More than products lose that leave the range of numbers."""
+_BOXES = 20_000
+"""Leaves of a tree that are looked at: some minutes."""
 _EMPTY = 1e-9
 """An interval is empty where its ends cross by more than this, relative to their size (at least
 1)."""
@@ -106,8 +108,8 @@ class RankBoxes:
         for _ in range(_ROUNDS):
             for k, i, j in self.pairs.tolist():
                 # |X_ij| = sqrt(X_ii X_jj)
-                top = _product(high[i], high[j], math.inf) ** 0.5 * (1.0 + _OUT)
-                bottom = _product(low[i], low[j], 0.0) ** 0.5 * (1.0 - _OUT)
+                top = _root(high[i], high[j], math.inf) * (1.0 + _OUT)
+                bottom = _root(low[i], low[j], 0.0) * (1.0 - _OUT)
                 low[k], high[k] = max(low[k], -top), min(high[k], top)
                 if low[k] >= 0.0:
                     low[k] = max(low[k], bottom)
@@ -115,13 +117,14 @@ class RankBoxes:
                     high[k] = min(high[k], -bottom)
             for k, i, j in self.pairs.tolist():
                 # X_ii = X_ij^2 / X_jj
-                least = max(low[k], -high[k], 0.0) ** 2 * (1.0 - _OUT)
-                most = max(high[k], -low[k], 0.0) ** 2 * (1.0 + _OUT)
+                least, most = max(low[k], -high[k], 0.0), max(high[k], -low[k], 0.0)
                 for a, b in ((i, j), (j, i)):
+                    # Squares of small numbers would vanish.
                     if least > 0.0 and high[b] > 0.0:
-                        low[a] = max(low[a], least / high[b] * (1.0 - _OUT))
+                        low[a] = max(low[a], least * (least / high[b]) * (1.0 - _OUT))
                     if low[b] > 0.0:
-                        high[a] = min(high[a], most / low[b] * (1.0 + _OUT))
+                        square = most * (most / low[b]) * (1.0 + _OUT)
+                        high[a] = min(high[a], square + (_TINY if most > 0.0 else 0.0))
             size = np.maximum(1.0, np.minimum(np.abs(low), np.abs(high)))
             if (low > high + _EMPTY * size).any():
                 return None
@@ -145,7 +148,7 @@ class RankBoxes:
                     continue
                 matrix[p, j], matrix[p, i], matrix[p, k] = end[i], end[j], -(lower[k] + upper[k])
                 terms = abs(end[i] * end[j]) + (abs(lower[k]) + abs(upper[k])) ** 2
-                side[p] = end[i] * end[j] - lower[k] * upper[k] + _OUT * terms
+                side[p] = end[i] * end[j] - lower[k] * upper[k] + _OUT * terms + _TINY
             products = sp.csr_array(matrix)
             rows.append(sp.csr_array(products @ self.F))
             low.append(np.full(count, -np.inf))
@@ -158,9 +161,9 @@ class RankBoxes:
         )
 
 
-def _product(a: float, b: float, unknown: float) -> float:
-    """Return a b of numbers >= 0; `unknown` where an infinite one meets 0."""
-    value = max(a, 0.0) * max(b, 0.0)
+def _root(a: float, b: float, unknown: float) -> float:
+    """Return the root of a b for numbers >= 0; `unknown` where an infinite one meets 0."""
+    value = math.sqrt(max(a, 0.0)) * math.sqrt(max(b, 0.0))
     return unknown if math.isnan(value) else value
 
 
@@ -196,6 +199,9 @@ def verify_boxes(
     leaves = 0
     for node, low, high in _leaves(arrays, root[0], root[1]):
         leaves += 1
+        if leaves > _BOXES:
+            findings.doubt(f"more than {_BOXES} boxes of the ranks are too many to check")
+            return
         tight = boxes.tightened(low, high)
         if tight is None:
             continue

@@ -48,8 +48,6 @@ from sparseopt.problems.misdp.cones import SecondOrderCone
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate
 
-__all__ = ["verify_ray"]
-
 
 def verify_ray(problem: MISDP, certificate: Certificate | None, findings: Findings) -> None:
     """Prove that the objective improves without end.

@@ -40,6 +40,10 @@ else:
 
 _EPS = float(np.finfo(float).eps)
 
+_FACTOR = 1e3
+"""Entries of L, whose products L L' are near Q in units of its largest entry. Beyond, rounding
+errors of the implied bounds would prove anything."""
+
 
 def standard_form(problem: MISDP, arrays: Mapping[str, Array]) -> tuple[MISDP, float]:
     """Return the standard form, and by how much its optimum may exceed that of the problem.
@@ -83,6 +87,8 @@ def standard_form(problem: MISDP, arrays: Mapping[str, Array]) -> tuple[MISDP, f
         costs = _numbers(arrays, "quadratic_costs", (n,))
         if not np.isfinite(np.concatenate([factor.ravel(), shift, costs])).all():
             raise Malformed("the factor of the objective is not finite")
+        if np.abs(factor).max(initial=0.0) > _FACTOR:
+            raise Malformed("the factor of the objective is far larger than its matrix allows")
         numbers = StandardNumbers(factor, shift, costs, least, most)
         if box is not None:
             charge = _charge(problem, numbers, np.maximum(np.abs(box[0]), np.abs(box[1])))

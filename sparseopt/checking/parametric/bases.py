@@ -213,9 +213,7 @@ def solve_bases(
             np.abs(g) + np.abs(k) + noise[1][here],
         )
         systems.append(KernelSystems(here, R, C, kernels, target, right, *terms, in_106_bits))
-    ahead, back = _products(A.rows_times, theta, m), _products(A.rows_transpose_times, nu, p)
-    z = tuple(np.concatenate(pair, axis=1) for pair in zip(theta, ahead, strict=True))
-    v = tuple(np.concatenate([-g, part], axis=1) for g, part in zip(back, nu, strict=True))
+    z, v = _all_coordinates(A, theta, nu)
     for s, found in precise.items():
         for pair, values in zip((z, v), found, strict=True):
             pair[0][s], pair[1][s] = values
@@ -229,12 +227,23 @@ def solve_bases(
         at_kink,
         theta,
         nu,
-        (z[0], z[1]),
-        (v[0], v[1]),
+        z,
+        v,
         systems,
         rcond,
         in_106_bits,
     )
+
+
+def _all_coordinates(A: LinearMap, theta: Pair, nu: Pair) -> tuple[Pair, Pair]:
+    """Return z = (theta, A theta) and v = (-A' nu, nu), values and rates, shapes (q, p + m)."""
+    m, p = A.shape
+    ahead, back = _products(A.rows_times, theta, m), _products(A.rows_transpose_times, nu, p)
+    z, v = (
+        [np.concatenate(pair, axis=1) for pair in zip(*parts, strict=True)]
+        for parts in ((theta, ahead), ([-g for g in back], nu))
+    )
+    return (z[0], z[1]), (v[0], v[1])
 
 
 def _of_one_size(sizes: Array) -> Iterator[Array]:

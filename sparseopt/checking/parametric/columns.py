@@ -26,11 +26,8 @@ from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
-from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result, Status
-
-__all__ = ["check_columns", "verify_columns"]
 
 
 def check_columns(problem: ColumnwiseProblem, result: Result) -> CheckReport:
@@ -144,7 +141,7 @@ def _verify_paths(
     one = problem.column(0)
     common, row_kinks = one.canonical(), problem.row_kinks()
     matrix = PreciseMatrix(common.A)
-    tables = CodeTables(Pieces.concatenate(common.phi, common.psi))
+    tables = CodeTables(common.functions)
     for i, (column, part) in enumerate(zip(result.path.columns, parts, strict=True)):
         inner = Findings()
         own = common.with_row_kinks(row_kinks[i])

@@ -35,8 +35,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result, Status
 
-__all__ = ["read_grid", "verify_dual", "verify_grid"]
-
 _ENDS = {"infeasible_below": "farkas", "unbounded_below": "ray"}
 """Which evidence proves that a grid ends for this reason."""
 _CHARGED = 0.1
@@ -228,6 +226,49 @@ def _prove(
     here: str,
 ) -> _ProofAtLam | None:
     """Return what the pair proves at lam, or None after refuting it."""
+    dual = _feasible(program, point, nu, lam, findings, here)
+    if dual is None:
+        return None
+    # A bound of the optimum without some bounds is one, too.
+    p = program.A.shape[1]
+    program = program.without_loose_bounds(point.z[:p], lam)
+    if program is not point.program:
+        point = replace(point, program=program, pieces=program.functions)
+        dual = dual_point(program, np.clip(dual.v[p:], *program.psi.slope_range(lam)))
+    f = point.pieces.value(point.z, lam)
+    conjugate = dual.pieces.conjugate(dual.v, lam)
+    constant, size = offset_at(program, lam)
+    terms = np.abs(f).sum() + np.abs(conjugate).sum() + np.abs(point.z * dual.v).sum() + size
+    # Residuals that vanish, as in a saturated fit, are differences of larger numbers.
+    size, data_size = objective_scales(point, lam)
+    terms = max(terms, size)
+    value, bound = float(f.sum()) + constant, constant - float(conjugate.sum())
+    if not np.isfinite([value, bound, terms]).all():
+        findings.refute(f"the multipliers {here} prove nothing: their bound is not finite")
+        return None
+    data_terms = max(abs(value), abs(bound), data_size)
+    asked = _ProofAtLam(value, bound, float(terms), data_terms).asked(result)
+    enough = _CHARGED * max(asked, SUM * data_terms)
+    charge, where = _charge(point, dual, lam, float(f.sum()), enough)
+    if where is not None:
+        findings.doubt(
+            f"the multipliers {here} prove the bound up to rounding only: that of "
+            f"{point.name(where)} may be outside its slopes, and nothing bounds that"
+        )
+    proof = _ProofAtLam(value, bound, float(terms), data_terms, charge)
+    findings.measure("gap", proof.gap)
+    return proof
+
+
+def _feasible(
+    program: PiecewiseLinearProgram,
+    point: PrimalPoint,
+    nu: Array,
+    lam: float,
+    findings: Findings,
+    here: str,
+) -> DualPoint | None:
+    """Return the dual point of nu, moved into its slopes; None where it or the point is refuted."""
     low, high = program.psi.slope_range(lam)
     inside = np.clip(nu, low, high)
     largest = float(np.abs(nu).max(initial=0.0))
@@ -261,29 +302,7 @@ def _prove(
     doubt = feasibility_doubt(point, lam)
     if doubt:
         findings.doubt(doubt)
-    f = point.pieces.value(point.z, lam)
-    conjugate = dual.pieces.conjugate(dual.v, lam)
-    constant, size = offset_at(program, lam)
-    terms = np.abs(f).sum() + np.abs(conjugate).sum() + np.abs(point.z * dual.v).sum() + size
-    # Residuals that vanish, as in a saturated fit, are differences of larger numbers.
-    size, data_size = objective_scales(point, lam)
-    terms = max(terms, size)
-    value, bound = float(f.sum()) + constant, constant - float(conjugate.sum())
-    if not np.isfinite([value, bound, terms]).all():
-        findings.refute(f"the multipliers {here} prove nothing: their bound is not finite")
-        return None
-    data_terms = max(abs(value), abs(bound), data_size)
-    asked = _ProofAtLam(value, bound, float(terms), data_terms).asked(result)
-    enough = _CHARGED * max(asked, SUM * data_terms)
-    charge, where = _charge(point, dual, lam, float(f.sum()), enough)
-    if where is not None:
-        findings.doubt(
-            f"the multipliers {here} prove the bound up to rounding only: that of "
-            f"{point.name(where)} may be outside its slopes, and nothing bounds that"
-        )
-    proof = _ProofAtLam(value, bound, float(terms), data_terms, charge)
-    findings.measure("gap", proof.gap)
-    return proof
+    return dual
 
 
 def _charge(

@@ -34,8 +34,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
-__all__ = ["PathMultipliers"]
-
 _SEVERAL = 4
 """Ends of segments from which bounds are sought for all of a chunk at once."""
 

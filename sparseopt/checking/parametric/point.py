@@ -17,20 +17,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
-__all__ = [
-    "DualPoint",
-    "PrimalPoint",
-    "coordinate_name",
-    "dual_point",
-    "feasibility_doubt",
-    "largest",
-    "objective_scales",
-    "offset_at",
-    "primal_point",
-    "ratio_of",
-    "rounding_errors",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class PrimalPoint:
@@ -129,7 +115,7 @@ def primal_point(
     # A bound at zero has no scale of its own: a variable's is that of the largest variable.
     return PrimalPoint(
         program,
-        Pieces.concatenate(program.phi, program.psi),
+        program.functions,
         np.concatenate([theta, program.A.matvec(theta)]),
         np.concatenate([np.full(p, absolute.max(initial=0.0)), program.A.abs_matvec(absolute)]),
     )
@@ -158,7 +144,7 @@ def dual_point(program: PiecewiseLinearProgram, nu: Array) -> DualPoint:
     absolute = np.abs(nu)
     return DualPoint(
         program,
-        Pieces.concatenate(program.phi, program.psi),
+        program.functions,
         np.concatenate([-program.A.rmatvec(nu), nu]),
         np.concatenate([program.A.abs_rmatvec(absolute), np.full(m, absolute.max(initial=0.0))]),
     )

@@ -24,8 +24,6 @@ from sparseopt.proofs.double_double import (
     product,
 )
 
-__all__ = ["ILL", "PreciseMatrix", "precise_solution"]
-
 ILL = 1e-4
 """Reciprocal condition number below which a kernel is solved in 106 bits."""
 

@@ -14,8 +14,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Result
 
-__all__ = ["check_quantiles", "verify_quantiles"]
-
 _CHUNK = 256
 """Segments that are looked at together."""
 
@@ -135,6 +133,24 @@ def _malformed(path: QuantilePath) -> bool:
     )
 
 
+def _inverses(kernels: Array) -> tuple[Array, Array]:
+    """Return the inverses and the reciprocal condition numbers; 0 for all where one has none."""
+    try:
+        inverses = np.linalg.inv(kernels)
+    except np.linalg.LinAlgError:
+        return kernels, np.zeros(len(kernels))
+    norms = [np.abs(part).sum(axis=2).max(axis=1) for part in (kernels, inverses)]
+    return inverses, 1.0 / (norms[0] * norms[1])
+
+
+def _excess(kernels: Array, inverses: Array, right: Array, limits: Array) -> Array:
+    """Return by what part of the largest one the bases' multipliers leave [0, limit]."""
+    u = np.einsum("sij,si->sj", inverses, right)
+    u += np.einsum("sij,si->sj", inverses, right - np.einsum("sij,si->sj", kernels, u))
+    scale = np.maximum(np.abs(u).max(axis=1), limits.max(axis=1))
+    return np.asarray(np.maximum(-u, u - limits).max(axis=1) / scale)
+
+
 def _prove(
     path: QuantilePath, here: slice, side: Array, moved: int, total: Array, findings: Findings
 ) -> tuple[Array, int]:
@@ -142,13 +158,7 @@ def _prove(
     design, y, counts = path.design, path.y, path.counts
     bases, theta = path.bases[here], path.theta[here]
     kernels = design[bases]
-    try:
-        inverses = np.linalg.inv(kernels)
-    except np.linalg.LinAlgError:
-        findings.refute(f"a basis of the segments from {here.start} on is singular")
-        return side, moved
-    norms = [np.abs(part).sum(axis=2).max(axis=1) for part in (kernels, inverses)]
-    rcond = 1.0 / (norms[0] * norms[1])
+    inverses, rcond = _inverses(kernels)
     if not (rcond > RANK).all():
         findings.refute(f"a basis of the segments from {here.start} on is singular")
         return side, moved
@@ -181,13 +191,9 @@ def _prove(
             primal[s] = (-row[wrong] / scale).max()
             missed[s] = max(missed[s], -row[wrong].min())
     dual = np.zeros(len(bases))
-    limits = counts[bases]
     for levels in (path.levels[here], path.levels[here.start + 1 : here.stop + 1]):
         right = np.outer(1.0 - levels, total) - weight
-        u = np.einsum("sij,si->sj", inverses, right)
-        u += np.einsum("sij,si->sj", inverses, right - np.einsum("sij,si->sj", kernels, u))
-        scale = np.maximum(np.abs(u).max(axis=1), limits.max(axis=1))
-        dual = np.maximum(dual, np.maximum(-u, u - limits).max(axis=1) / scale)
+        dual = np.maximum(dual, _excess(kernels, inverses, right, counts[bases]))
     for name, values, allowed, message in (
         ("stored", off, STORED, "the coefficients do not interpolate their basis"),
         ("primal", primal, SEGMENT, "an observation is on the other side of the fit"),

@@ -15,8 +15,6 @@ from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result, Status
 
-__all__ = ["check_range", "check_reason"]
-
 _NO_OPTIMUM = {"infeasible_below": "farkas", "unbounded_below": "ray"}
 """What a path that ends so has as evidence."""
 

@@ -22,8 +22,6 @@ from sparseopt.problems.parametric.maps import (
     StackedMap,
 )
 
-__all__ = ["Budget", "entries", "fractions_of", "solve_near"]
-
 _ZERO = Fraction(0)
 _ROUNDS = 2
 """How often equations are added that the solution of others does not fulfil."""
@@ -77,23 +75,7 @@ def entries(
             for row in A.block(rows, columns).tolist()
         ]
     if isinstance(A, GramMap):
-        names = np.union1d(rows, columns)
-        if not budget.take(len(names)):
-            return None
-        data = A.samples(names)
-        data = data[data.any(axis=1)]
-        if not budget.take(len(rows) * len(columns) * len(data) // 4):
-            return None
-        samples = dict(zip(names.tolist(), map(fractions_of, data.T), strict=True))
-        divisor = Fraction(float(A.divisor))
-        return [
-            {
-                k: sum((a * b for a, b in zip(samples[i], samples[j], strict=True)), _ZERO)
-                / divisor
-                for k, j in enumerate(columns.tolist())
-            }
-            for i in rows.tolist()
-        ]
+        return _of_gram(A, rows, columns, budget)
     if isinstance(A, StackedMap):
         found: list[dict[int, Fraction] | None] = [None] * len(rows)
         for part, begin, end in zip(A.parts, A.offsets[:-1], A.offsets[1:], strict=True):
@@ -105,27 +87,60 @@ def entries(
                 found[place] = row
         return [row for row in found if row is not None]
     if isinstance(A, KroneckerMap):
-        (i2, i1), (j2, j1) = np.divmod(rows, A.right.shape[0]), np.divmod(columns, A.right.shape[1])
-        left, right = entries(A.left, i2, j2, budget), entries(A.right, i1, j1, budget)
-        if left is None or right is None:
-            return None
-        return [
-            {k: one[k] * two[k] for k in one.keys() & two.keys()}
-            for one, two in zip(left, right, strict=True)
-        ]
+        return _of_kronecker(A, rows, columns, budget)
     if isinstance(A, RepeatedMap):
-        (i_block, i), (j_block, j) = (
-            np.divmod(rows, A.part.shape[0]),
-            np.divmod(columns, A.part.shape[1]),
-        )
-        block = entries(A.part, i, j, budget)
-        if block is None:
-            return None
-        return [
-            {k: a for k, a in row.items() if j_block[k] == own}
-            for own, row in zip(i_block.tolist(), block, strict=True)
-        ]
+        return _of_repeated(A, rows, columns, budget)
     return None
+
+
+def _of_gram(
+    A: GramMap, rows: Array, columns: Array, budget: Budget
+) -> list[dict[int, Fraction]] | None:
+    names = np.union1d(rows, columns)
+    if not budget.take(len(names)):
+        return None
+    data = A.samples(names)
+    data = data[data.any(axis=1)]
+    if not budget.take(len(rows) * len(columns) * len(data) // 4):
+        return None
+    samples = dict(zip(names.tolist(), map(fractions_of, data.T), strict=True))
+    divisor = Fraction(float(A.divisor))
+    return [
+        {
+            k: sum((a * b for a, b in zip(samples[i], samples[j], strict=True)), _ZERO) / divisor
+            for k, j in enumerate(columns.tolist())
+        }
+        for i in rows.tolist()
+    ]
+
+
+def _of_kronecker(
+    A: KroneckerMap, rows: Array, columns: Array, budget: Budget
+) -> list[dict[int, Fraction]] | None:
+    (i2, i1), (j2, j1) = np.divmod(rows, A.right.shape[0]), np.divmod(columns, A.right.shape[1])
+    left, right = entries(A.left, i2, j2, budget), entries(A.right, i1, j1, budget)
+    if left is None or right is None:
+        return None
+    return [
+        {k: one[k] * two[k] for k in one.keys() & two.keys()}
+        for one, two in zip(left, right, strict=True)
+    ]
+
+
+def _of_repeated(
+    A: RepeatedMap, rows: Array, columns: Array, budget: Budget
+) -> list[dict[int, Fraction]] | None:
+    (i_block, i), (j_block, j) = (
+        np.divmod(rows, A.part.shape[0]),
+        np.divmod(columns, A.part.shape[1]),
+    )
+    block = entries(A.part, i, j, budget)
+    if block is None:
+        return None
+    return [
+        {k: a for k, a in row.items() if j_block[k] == own}
+        for own, row in zip(i_block.tolist(), block, strict=True)
+    ]
 
 
 def solve_near(

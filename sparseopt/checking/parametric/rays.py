@@ -39,17 +39,6 @@ from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result
 
-__all__ = [
-    "Affine",
-    "farkas_sum",
-    "no_optimum_at",
-    "prove_end",
-    "ray_cost",
-    "verify_infeasible",
-    "verify_unbounded",
-]
-
-
 _ROUNDS = 4
 """How often coordinates are added that a change of others moves."""
 
@@ -105,7 +94,7 @@ def farkas_sum(program: PiecewiseLinearProgram, nu: Array) -> Affine | str:
     Affine or str
     """
     p = program.A.shape[1]
-    pieces = Pieces.concatenate(program.phi, program.psi)
+    pieces = program.functions
     first, last = pieces.slope_ptr[:-1], pieces.slope_ptr[1:] - 1
     open_below = ~np.isneginf(pieces.slope[first])
     open_above = ~np.isposinf(pieces.slope[last])
@@ -149,7 +138,7 @@ def ray_cost(program: PiecewiseLinearProgram, ray: Array) -> Affine | str:
     -------
     Affine or str
     """
-    pieces = Pieces.concatenate(program.phi, program.psi)
+    pieces = program.functions
     first, last = program.phi.slope_ptr[:-1], program.phi.slope_ptr[1:] - 1
     barred = (ray > 0.0) & np.isposinf(program.phi.slope[last])
     barred |= (ray < 0.0) & np.isneginf(program.phi.slope[first])
@@ -455,7 +444,7 @@ def _stays_inside(program: PiecewiseLinearProgram, rate: Array) -> bool:
     p, rows = program.A.shape[1], _Images(program.A)
     w, _, error = rows.of(rate)
     w, error = np.concatenate([rate, w]), np.concatenate([np.zeros(p), error])
-    pieces = Pieces.concatenate(program.phi, program.psi)
+    pieces = program.functions
     first, last = pieces.slope_ptr[:-1], pieces.slope_ptr[1:] - 1
     moved, budget = np.flatnonzero(rate), Budget()
     exact = fractions_of(rate[moved])

@@ -444,18 +444,7 @@ def exactly_inside(
     m, p = program.A.shape
     ends = [_exact_slopes(pieces, at, lam) for at in range(p + m)]
     exact = fractions_of(nu)
-    unknown = []
-    margin = Fraction((_NEAR if free is not None else _ULP) * float(np.abs(nu).max(initial=0.0)))
-    for i in range(m):
-        low, high = ends[p + i]
-        if free is not None and free[i]:
-            unknown.append(i)
-        elif low is not None and exact[i] - low <= margin:
-            exact[i] = low
-        elif high is not None and high - exact[i] <= margin:
-            exact[i] = high
-        elif free is None:
-            unknown.append(i)
+    unknown = _put_at_ends(exact, ends[p:], free)
     rows = np.flatnonzero([value != 0 for value in exact])
     rows = np.union1d(rows, np.array(unknown, dtype=np.int64))
     places = np.flatnonzero(needed)
@@ -492,6 +481,28 @@ def exactly_inside(
         if _clipped(v, ends[j]) != v:
             return None
     return np.array([float(value) for value in exact])
+
+
+def _put_at_ends(
+    exact: list[Fraction], ends: list[list[Fraction | None]], free: Array | None
+) -> list[int]:
+    """Put multipliers to an end of their slopes that they are near to, save the free ones.
+
+    Returns which may still be changed: the free ones, or where none are named, those not near.
+    """
+    near = _NEAR if free is not None else _ULP
+    margin = Fraction(near * max((abs(float(value)) for value in exact), default=0.0))
+    unknown = []
+    for i, (low, high) in enumerate(ends):
+        if free is not None and free[i]:
+            unknown.append(i)
+        elif low is not None and exact[i] - low <= margin:
+            exact[i] = low
+        elif high is not None and high - exact[i] <= margin:
+            exact[i] = high
+        elif free is None:
+            unknown.append(i)
+    return unknown
 
 
 def pushed_inside(

@@ -38,11 +38,8 @@ from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, NOISE, OBJECTIVE, ROUNDING, SEGMENT, STORED
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
-from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result
-
-__all__ = ["OF_X", "verify_segments"]
 
 OF_X = ("feasibility of x", "objective of x")
 """Doubts about the rounding of x, which a proof about the exact solution takes back."""
@@ -95,7 +92,7 @@ def verify_segments(
         findings.refute("the certificate is for a path, but there is no path")
         return
     findings.cover("path", "duals")
-    pieces = Pieces.concatenate(program.phi, program.psi)
+    pieces = program.functions
     layout = read_layout(certificate, 2 * pieces.counts)
     if tables is None:
         tables = CodeTables(pieces, layout.codes, layout.changed)

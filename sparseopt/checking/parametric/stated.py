@@ -46,8 +46,6 @@ from sparseopt.checking.tolerances import ROUNDING, SEGMENT
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
-__all__ = ["StatedNumbers", "judge_stated"]
-
 _REGULAR = ROUNDING / SEGMENT
 """Above it the rounding errors of a kernel are below the tolerance of a segment's conditions."""
 _SEGMENTS = 256

@@ -11,23 +11,6 @@ import numpy as np
 from sparseopt.compiling import Kernel
 from sparseopt.problems.base import Array
 
-__all__ = [
-    "CLEAR",
-    "DIRTY",
-    "DUAL",
-    "GAP",
-    "OPEN",
-    "PRIMAL",
-    "RATE",
-    "ROOM",
-    "SUMS",
-    "TERMS",
-    "VALUE",
-    "at_rest",
-    "condition_numbers",
-    "examine",
-]
-
 CLEAR = 1e-12
 """Violations up to this part of their own terms are rounding errors."""
 
@@ -59,7 +42,6 @@ def _inside(function: Callable[..., Any]) -> Kernel:
         error_model="numpy",
         _nrt=False,
         no_cpython_wrapper=True,
-        no_cfunc_wrapper=True,
     )
 
 
@@ -325,6 +307,63 @@ def _at_rest_arrays(
         rest &= (~endless | (rise <= 0.0)).all(axis=0)
 
 
+@_inside
+def _share(
+    amount: float, size: float, part: Array, sizes: Array, s: int, row: int, lam: float
+) -> float:
+    """Return a violation relative to a size, and if need be to the terms of its product as well.
+
+    NaN counts as infinite; `row` is that of the product's entries, -1 where none are known.
+    """
+    ratio = amount / size if size > 0.0 else math.inf
+    if ratio > CLEAR and row >= 0:
+        size += _product_terms(part, sizes, s, row, lam)
+        ratio = amount / size if size > 0.0 else math.inf
+    return math.inf if math.isnan(ratio) else ratio
+
+
+@_inside
+def _add_terms(line: Array, side: int, lam: float, other: tuple[float, float], sums: Array) -> None:
+    """Add what a coordinate contributes to the objective and the gap, quadratics in the step.
+
+    At a kink (side 0) z is that of the line and v is `other`; on a piece it is the other way round.
+    """
+    a, b, c = line[8], line[9], line[10]
+    a, b = a + lam * (b + lam * c), b + 2.0 * lam * c
+    one, one_rate = line[4 * side] + lam * line[4 * side + 1], line[4 * side + 1]
+    two, two_rate = other
+    p0, p1, p2 = one * two, one * two_rate + one_rate * two, one_rate * two_rate
+    sums[GAP] += p0
+    sums[GAP + 1] += p1
+    sums[GAP + 2] += p2
+    sums[TERMS] += abs(p0) + abs(a)
+    sums[TERMS + 1] += abs(p1) + abs(b)
+    sums[TERMS + 2] += abs(p2) + abs(c)
+    if side == 1:
+        a, b, c = a + p0, b + p1, c + p2
+    sums[VALUE] += a
+    sums[VALUE + 1] += b
+    sums[VALUE + 2] += c
+
+
+@_inside
+def _add_excess(
+    outer: Array, lam: float, v: float, error: float, quick: float, end: int, sums: Array
+) -> None:
+    """Add the room of a coordinate's outer slopes, and take its multiplier's excess over them."""
+    left, right = outer[0] + lam * outer[1], outer[2] + lam * outer[3]
+    slope = min(-left, right)
+    excess = max(left - v, v - right) + error * quick
+    if slope < math.inf:
+        excess += error * slope
+        sums[ROOM + end] += slope * (outer[4] + lam * outer[5])
+        if excess > 0.0:
+            if slope > 0.0:
+                sums[RATE + end] = max(sums[RATE + end], excess / slope)
+            else:
+                sums[OPEN] = 1.0
+
+
 @_loop
 def examine(
     own: int,
@@ -406,24 +445,17 @@ def examine(
                 under_top = under + step * (low_rate - rate)
                 over_top = over + step * (rate - high_rate)
                 if not (under <= 0.0 and over <= 0.0 and under_top <= 0.0 and over_top <= 0.0):
+                    row = row_of[i] if side != own else -1
                     worst = 0.0
                     for end in range(2):
-                        here = top if end == 1 else lam
-                        amount, limit, moves = under, low + lam * low_rate, low_rate
-                        beyond = over
-                        if end == 1:
-                            amount, beyond = under_top, over_top
+                        amount, beyond = (under_top, over_top) if end == 1 else (under, over)
+                        here, limit, moves = top if end == 1 else lam, low, low_rate
                         if beyond > amount or math.isinf(low):
-                            amount, limit, moves = beyond, high + lam * high_rate, high_rate
-                        if amount <= 0.0 and not math.isnan(beyond):
-                            continue
-                        size = abs(limit) + abs(value) + here * (abs(moves) + abs(rate))
-                        ratio = amount / size if size > 0.0 else math.inf
-                        if ratio > CLEAR and side != own and row_of[i] >= 0:
-                            size += _product_terms(part, sizes, s, row_of[i], here)
-                            ratio = amount / size if size > 0.0 else math.inf
-                        if not ratio <= worst:
-                            worst = ratio if not math.isnan(ratio) else math.inf
+                            amount, limit, moves = beyond, high, high_rate
+                        if not amount <= 0.0 or math.isnan(beyond):
+                            limit += lam * moves
+                            size = abs(limit) + abs(value) + here * (abs(moves) + abs(rate))
+                            worst = max(worst, _share(amount, size, part, sizes, s, row, here))
                     if not worst <= CLEAR:
                         sums[s, DIRTY] = 1.0
                     if not worst <= sums[s, PRIMAL + side]:
@@ -444,41 +476,15 @@ def examine(
                 ):
                     sums[s, DIRTY] = 1.0
             if lines[at, 11] != 0.0:
-                a, b, c = lines[at, 8], lines[at, 9], lines[at, 10]
-                a, b = a + lam * (b + lam * c), b + 2.0 * lam * c
                 side = 1 if codes[i] & 1 == 0 else 0
-                one, one_rate = lines[at, 4 * side], lines[at, 4 * side + 1]
-                one += lam * one_rate
-                two, two_rate = x[2 - 2 * side, s, i], x[3 - 2 * side, s, i]
-                p0, p1, p2 = one * two, one * two_rate + one_rate * two, one_rate * two_rate
-                sums[s, GAP] += p0
-                sums[s, GAP + 1] += p1
-                sums[s, GAP + 2] += p2
-                sums[s, TERMS] += abs(p0) + abs(a)
-                sums[s, TERMS + 1] += abs(p1) + abs(b)
-                sums[s, TERMS + 2] += abs(p2) + abs(c)
-                if side == 1:
-                    a, b, c = a + p0, b + p1, c + p2
-                sums[s, VALUE] += a
-                sums[s, VALUE + 1] += b
-                sums[s, VALUE + 2] += c
+                other = (x[2 - 2 * side, s, i], x[3 - 2 * side, s, i])
+                _add_terms(lines[at], side, lam, other, sums[s])
             if len(outer) > 0:
                 for end in range(2):
-                    here = top if end == 1 else lam
-                    v = x[2, s, i]
+                    here, v = lam, x[2, s, i]
                     if end == 1:
-                        v += step * x[3, s, i]
-                    left, right = outer[i, 0] + here * outer[i, 1], outer[i, 2] + here * outer[i, 3]
-                    slope = min(-left, right)
-                    excess = max(left - v, v - right) + error[s] * quick[s, i]
-                    if slope < math.inf:
-                        excess += error[s] * slope
-                        sums[s, ROOM + end] += slope * (outer[i, 4] + here * outer[i, 5])
-                        if excess > 0.0:
-                            if slope > 0.0:
-                                sums[s, RATE + end] = max(sums[s, RATE + end], excess / slope)
-                            else:
-                                sums[s, OPEN] = 1.0
+                        here, v = top, v + step * x[3, s, i]
+                    _add_excess(outer[i], here, v, error[s], quick[s, i], end, sums[s])
 
 
 @examine.in_numpy

@@ -6,9 +6,10 @@ k. Code 2k + 1 puts it AT kink k, where its multiplier is between the slopes k a
 .. math:: c_k = s_1 t_0 + \sum_{j=2}^k (s_j - s_{j-1})\,t_{j-1}, \qquad
           F_k = \sum_{j=1}^k s_j (t_j - t_{j-1})
 
-(and c_0 = s_0 t_0) the function is :math:`f(z) = s_k z - c_k` on piece k and :math:`F_k` at kink k,
-and its conjugate is :math:`c_k` at slope k and :math:`v t_k - F_k` at kink k. With
-:math:`e = -c_k` or :math:`F_k` this gives
+(and c_0 = s_0 t_0) a function that is zero at its first kink is :math:`f(z) = s_k z - c_k` on piece
+k and :math:`F_k` at kink k; one that is zero at another is less by what is there. Its conjugate is
+:math:`c_k` at slope k and :math:`v t_k - F_k` at kink k. With :math:`e = -c_k` or :math:`F_k` this
+gives
 
 .. math:: P = \sum_{ON} s_k z + \sum e, \qquad D = \sum e - \sum_{AT} t_k v, \qquad
           P - D = \sum_{ON} s_k z + \sum_{AT} t_k v.
@@ -21,10 +22,12 @@ from functools import cached_property
 
 import numpy as np
 
+from sparseopt.checking.tolerances import prevailing
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 
-__all__ = ["CodeTables", "Line", "Slots", "sizes_at"]
+_AT_ONCE = 2**15
+"""Functions whose tables are made at once: what that takes beside them stays small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +74,10 @@ class Line:
     @cached_property
     def _moves(self) -> bool:
         return bool(self.rate.any())
+
+    def rows(self, slots: slice) -> Line:
+        """Return those of some slots, as views."""
+        return Line(self.constant[slots], self.rate[slots])
 
     def at(self, slots: Array, low: Array) -> tuple[Array, Array]:
         """Return (value at low, rate) of some slots, with their values of lam."""
@@ -136,34 +143,52 @@ class CodeTables:
         self.start = ends - counts
         if codes is not None:
             self.start -= first
-        owner = np.repeat(np.arange(len(counts)), counts)
-        code = np.arange(ends[-1]) - self.start[owner]
-        at_kink = (code & 1) == 1
-        k = code >> 1
-        self.lines = np.empty((len(code), 12))
+        slots = int(ends[-1])
+        self.lines = np.empty((slots, 12))
         self.z_low, self.z_high, self.v_low, self.v_high = (
             Line(self.lines[:, i], self.lines[:, i + 1]) for i in (0, 2, 4, 6)
         )
         self.value, self.active = self.lines[:, 8:11].T, self.lines[:, 11]
-        self._set_kinks(self.z_low, owner, k - 1 + at_kink, -np.inf)
-        self._set_kinks(self.z_high, owner, k, np.inf)
-        slope = pieces.slope_ptr[owner] + k
-        for line in (self.v_low, self.v_high):
-            line.constant[:], line.rate[:] = pieces.slope[slope], pieces.slope_rate[slope]
-            slope += at_kink
-        self.allowed = at_kink | np.isfinite(self.v_low.constant)
-        on = ~at_kink & self.allowed
-        self.kink = _where(at_kink, self.z_high)
-        self.slope = _where(on, self.v_low)
-        _set_values(self.value, pieces, owner, k, at_kink)
-        self.value[:, ~self.allowed] = 0.0
-        self.active[:] = 0.0
-        for part in (self.kink.constant, self.kink.rate, self.slope.constant, self.slope.rate):
-            self.active[part != 0.0] = 1.0
-        for part in self.value:
-            self.active[part != 0.0] = 1.0
+        self.kink, self.slope = (Line(np.zeros(slots), np.zeros(slots)) for _ in range(2))
+        self.allowed = np.empty(slots, dtype=bool)
+        for begin in range(0, len(counts), _AT_ONCE):
+            here = slice(begin, begin + _AT_ONCE)
+            some = counts[here]
+            part = pieces
+            if len(some) < len(counts):
+                part = pieces.part(np.arange(begin, begin + len(some)))
+            owner = np.repeat(np.arange(len(some)), some)
+            last = int(ends[begin + len(some) - 1])
+            inside = slice(last - len(owner), last)
+            self._fill(
+                inside, part, owner, np.arange(last - len(owner), last) - self.start[here][owner]
+            )
         self.kink_size = _line_size(pieces.kink, pieces.kink_rate)
         self.slope_size = _line_size(pieces.slope, pieces.slope_rate)
+
+    def _fill(self, slots: slice, pieces: Pieces, owner: Array, code: Array) -> None:
+        """Fill in slots, which are those of codes of the owners among some functions."""
+        at_kink = (code & 1) == 1
+        k = code >> 1
+        _set_kinks(self.z_low.rows(slots), pieces, owner, k - 1 + at_kink, -np.inf)
+        _set_kinks(self.z_high.rows(slots), pieces, owner, k, np.inf)
+        slope = pieces.slope_ptr[owner] + k
+        v_low = self.v_low.rows(slots)
+        for line in (v_low, self.v_high.rows(slots)):
+            line.constant[:], line.rate[:] = pieces.slope[slope], pieces.slope_rate[slope]
+            slope += at_kink
+        allowed = at_kink | np.isfinite(v_low.constant)
+        self.allowed[slots] = allowed
+        value, active = self.value[:, slots], self.active[slots]
+        _set_values(value, pieces, owner, k, at_kink)
+        value[:, ~allowed] = 0.0
+        active[:] = (value != 0.0).any(axis=0)
+        lines = (self.z_high, at_kink, self.kink), (self.v_low, ~at_kink & allowed, self.slope)
+        for source, chosen, line in lines:
+            one, other = source.rows(slots), line.rows(slots)
+            for given, entries in (one.constant, other.constant), (one.rate, other.rate):
+                entries[chosen] = given[chosen]
+                active[entries != 0.0] = 1.0
 
     def move(self, pieces: Pieces) -> None:
         """Become the tables of functions whose kinks have other constants, a few of them.
@@ -183,18 +208,17 @@ class CodeTables:
         self.kink.constant[slots] = few.kink.constant
         self.kink_size = _line_size(pieces.kink, pieces.kink_rate)
 
-    def _set_kinks(self, line: Line, owner: Array, k: Array, beyond: float) -> None:
-        """Set a line to the kinks k of the owners, and `beyond` where there is none."""
-        pieces = self._pieces
-        inside = (k >= 0) & (k < pieces.counts[owner])
-        at = np.where(inside, pieces.ptr[owner] + k, 0)
-        line.constant[:] = np.where(inside, pieces.kink[at], beyond)
-        line.rate[:] = np.where(inside, pieces.kink_rate[at], 0.0)
+
+def _set_kinks(line: Line, pieces: Pieces, owner: Array, k: Array, beyond: float) -> None:
+    """Set a line to the kinks k of the owners, and `beyond` where there is none."""
+    inside = (k >= 0) & (k < pieces.counts[owner])
+    at = np.where(inside, pieces.ptr[owner] + k, 0)
+    line.constant[:] = np.where(inside, pieces.kink[at], beyond)
+    line.rate[:] = np.where(inside, pieces.kink_rate[at], 0.0)
 
 
 def _line_size(constant: Array, rate: Array) -> tuple[float, float]:
-    finite = np.abs(constant[np.isfinite(constant)])
-    return float(finite.max(initial=0.0)), float(np.abs(rate).max(initial=0.0))
+    return prevailing(np.abs(constant[np.isfinite(constant)])), prevailing(np.abs(rate))
 
 
 def sizes_at(size: tuple[float, float], low: Array) -> tuple[Array, Array]:
@@ -215,29 +239,18 @@ def sizes_at(size: tuple[float, float], low: Array) -> tuple[Array, Array]:
     return constant + np.abs(low) * rate, np.full(low.shape, rate)
 
 
-def _where(chosen: Array, line: Line) -> Line:
-    return Line(np.where(chosen, line.constant, 0.0), np.where(chosen, line.rate, 0.0))
-
-
 def _set_values(value: Array, pieces: Pieces, owner: Array, k: Array, at_kink: Array) -> None:
     """Set e of every slot, the coefficients of 1, lam and lam^2, shape (3, slots)."""
     kinks = (pieces.kink, pieces.kink_rate)
     slopes = (np.where(np.isinf(pieces.slope), 0.0, pieces.slope), pieces.slope_rate)
-    # On piece k >= 1 the reference is kink k - 1, on piece 0 it is kink 0.
-    reference = pieces.ptr[owner] + np.where(at_kink, k, np.maximum(k - 1, 0))
+    # On a piece the reference is its end that is nearer to where the function is zero.
+    right = at_kink | (k <= pieces.zeros[owner])
+    reference = pieces.ptr[owner] + np.where(right, k, k - 1)
     s = pieces.slope_ptr[owner] + np.minimum(k, pieces.counts[owner])
     drop = _product(tuple(part[s] for part in slopes), tuple(part[reference] for part in kinks))
     drop[:, at_kink] = 0.0
     np.negative(drop, out=value)
-    F = np.zeros((3, len(pieces.kink)))
-    for j in range(1, int(pieces.counts.max(initial=1))):
-        here = np.flatnonzero(pieces.counts > j)
-        at = pieces.ptr[here] + j
-        s = pieces.slope_ptr[here] + j
-        F[:, at] = F[:, at - 1] + _product(
-            (slopes[0][s], slopes[1][s]), tuple(t[at] - t[at - 1] for t in kinks)
-        )
-    value += F[:, reference]
+    value += pieces.kink_values[:, reference]
 
 
 def _product(one: tuple[Array, ...], two: tuple[Array, ...]) -> Array:

@@ -10,9 +10,13 @@ of variables can be compared with each other. The unit of a coordinate is what t
 .. math:: T = \min(\max \tilde t, \;
           \tilde t + |\tilde A|' \tilde t + |\tilde A|'|\tilde A| \tilde t + \dots)
 
-with a few terms; kinks at zero have the largest of all. Units of multipliers follow from the finite
-slopes, :math:`s_i / r_i` and :math:`s_j c_j`, in the same way. Constants and rates are treated
-apart; rates count with at least the unit of lam, the ratio of constants to rates.
+with a few terms; kinks at zero have the largest of all. A bound that is so loose that nothing ever
+reaches it says nothing of the others' sizes: x <= 1e16 beside x <= 1 must not excuse x = 2. So what
+is sent, and the largest of all, count up to 10^4 lower quartiles of the kinks (`prevailing` in
+:mod:`sparseopt.checking.tolerances`); a coordinate's own kink counts in full. Units of multipliers
+follow from the finite slopes, :math:`s_i / r_i` and :math:`s_j c_j`, in the same way. Constants and
+rates are treated apart; rates count with at least the unit of lam, where the largest meets the
+constants.
 """
 
 from __future__ import annotations
@@ -22,9 +26,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from sparseopt.checking.tolerances import prevailing
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import LinearMap
-from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
 __all__ = ["Units", "units_of"]
@@ -44,16 +48,16 @@ class Units:
         Powers of two: 1 / c for variables, r for rows.
     lam : float
         The unit of lam; 0 where the data have none.
-    own : array of shape (4, p + m)
-        The coordinates' own kinks and slopes, constants and rates, scaled.
-    top : array of shape (2, 2)
-        The largest of each.
+    largest : array of shape (4,)
+        Of the coordinates' own kinks and slopes, constants and rates, scaled.
+    top : array of shape (4, copies)
+        The largest of each that prevails, in each of the blocks that A falls apart into.
     """
 
     program: PiecewiseLinearProgram
     factor: Array
     lam: float
-    own: Array
+    largest: Array
     top: Array
 
     @property
@@ -71,7 +75,10 @@ class Units:
         """What coordinates and those that they are coupled with send to each."""
         p = self.program.A.shape[1]
         row, column = self.factor[p:], 1.0 / self.factor[:p]
-        reached = _spread(self.program, self.own.T, row, column).T
+        sizes = [side // self.top.shape[1] for side in self.program.A.shape[::-1]]
+        top = np.concatenate([np.repeat(self.top, size, axis=1) for size in sizes], axis=1)
+        own = _own(self.program, self.factor)
+        reached = _spread(self.program, own.T, top.T, row, column).T
         reached[:2] /= self.factor
         reached[2:] *= self.factor
         return reached
@@ -86,14 +93,17 @@ class Units:
 
     def most(self, lam: float) -> tuple[Array, Array]:
         """Return bounds of z and v at lam, without a product with A."""
-        length, steepness = (constant + max(lam, self.lam) * rate for constant, rate in self.top)
+        constant, rate, slope, slope_rate = self.largest
+        length = constant + max(lam, self.lam) * rate
+        steepness = slope + max(lam, self.lam) * slope_rate
         return _or_infinite(length / self.factor), _or_infinite(steepness * self.factor)
 
     def objective(self, lam: Array | float) -> Array:
         """Return the unit of objective values at lam, or at each of several."""
-        lam = np.maximum(lam, self.lam)
-        length, steepness = (constant + lam * rate for constant, rate in self.top)
-        return np.asarray(length * steepness)
+        at = np.asarray(np.maximum(lam, self.lam))
+        tops = self.top.reshape(*self.top.shape, *[1] * at.ndim)
+        length, steepness = tops[0] + at * tops[1], tops[2] + at * tops[3]
+        return np.asarray((length * steepness).max(axis=0))
 
 
 @lru_cache(maxsize=2)
@@ -109,16 +119,26 @@ def units_of(program: PiecewiseLinearProgram) -> Units:
     Units
     """
     factor = _factors(program.A)
-    pieces = Pieces.concatenate(program.phi, program.psi)
-    kinks = [_largest(np.abs(t), pieces.ptr) * factor for t in (pieces.kink, pieces.kink_rate)]
-    slopes = []
-    for slope in (pieces.slope, pieces.slope_rate):
+    own = _own(program, factor)
+    largest = own.max(axis=1, initial=0.0)
+    copies, p = program.A.copies, program.A.shape[1]
+    blocks = np.concatenate([part.reshape(4, copies, -1) for part in np.split(own, [p], 1)], 2)
+    top = np.array([[prevailing(block) for block in side] for side in blocks])
+    pairs = zip(top[::2].max(axis=1), largest[1::2], strict=True)
+    ratios = [constant / rate for constant, rate in pairs if constant > 0.0 and rate > 0.0]
+    return Units(program, factor, min(ratios, default=0.0), largest, top)
+
+
+def _own(program: PiecewiseLinearProgram, factor: Array) -> Array:
+    """Return the coordinates' own kinks and slopes, constants and rates, scaled, (4, p + m)."""
+    pieces = program.functions
+    own = np.empty((4, len(pieces)))
+    for row, kink in zip(own[:2], (pieces.kink, pieces.kink_rate), strict=True):
+        np.multiply(_largest(np.abs(kink), pieces.ptr), factor, out=row)
+    for row, slope in zip(own[2:], (pieces.slope, pieces.slope_rate), strict=True):
         finite = np.where(np.isinf(slope), 0.0, np.abs(slope))
-        slopes.append(_largest(finite, pieces.slope_ptr) / factor)
-    top = np.array([[part.max(initial=0.0) for part in pair] for pair in (kinks, slopes)])
-    ratios = [one / two for one, two in top if one > 0.0 and two > 0.0]
-    own = np.stack([*kinks, *slopes])
-    return Units(program, factor, min(ratios, default=0.0), own, top)
+        np.divide(_largest(finite, pieces.slope_ptr), factor, out=row)
+    return own
 
 
 @lru_cache(maxsize=2)
@@ -127,11 +147,13 @@ def _factors(A: LinearMap) -> Array:
     return np.concatenate([1.0 / column, row])
 
 
-def _spread(program: PiecewiseLinearProgram, own: Array, row: Array, column: Array) -> Array:
-    """Send scaled sizes of coordinates, (p + m, q), to those that they are coupled with."""
+def _spread(
+    program: PiecewiseLinearProgram, own: Array, top: Array, row: Array, column: Array
+) -> Array:
+    """Send scaled sizes of coordinates, (p + m, q), up to `top`, to those they are coupled with."""
     p = program.A.shape[1]
     row, column = row[:, None], column[:, None]
-    total = own
+    sent = total = np.minimum(own, top)
     for _ in range(_HOPS):
         given = row * total[p:], column * total[:p]
         if program.A.symmetric:
@@ -140,9 +162,8 @@ def _spread(program: PiecewiseLinearProgram, own: Array, row: Array, column: Arr
             found = both[:, : own.shape[1]], both[:, own.shape[1] :]
         else:
             found = program.A.abs_rmatvec(given[0]), program.A.abs_matvec(given[1])
-        total = own + np.concatenate([column * found[0], row * found[1]])
-    top = own.max(axis=0, initial=0.0)
-    return np.asarray(np.where(total > 0.0, np.minimum(total, top), top))
+        total = sent + np.concatenate([column * found[0], row * found[1]])
+    return np.maximum(own, np.where(total > 0.0, np.minimum(total, top), top))
 
 
 def _largest(values: Array, ptr: Array) -> Array:

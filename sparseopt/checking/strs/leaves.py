@@ -28,7 +28,9 @@ is at most the sum of the squares of A on it, and with I what the leaf fixes in
 where each inner sum is at most that of the largest entries of its row, and the outer one at most
 that of the largest such bounds. Their sum must be at most U^2.
 
-Both are shown for U + 1e-9 s, where s is the size of the largest entry of A, a and U.
+Both are shown for U + 1e-9 s. A leaf that fails where s is the largest entry of A, a and U is
+refuted; proven are all only with the s of :func:`bound_tolerance`, which entries without any effect
+on the optimum do not widen.
 """
 
 from __future__ import annotations
@@ -100,7 +102,10 @@ def judge(problem: STRS, certificate: Certificate, bound: float) -> Judgement:
             return Judgement(
                 "refute", "the leaves do not hold all supports: some are in none of them"
             )
-        gap = unproven_leaf(problem, leaves, bound, bound_tolerance(problem, bound))
+        narrow, wide = bound_tolerance(problem, bound), largest_tolerance(problem, bound)
+        gap = unproven_leaf(problem, leaves, bound, narrow)
+        if gap and narrow < wide and not unproven_leaf(problem, leaves, bound, wide):
+            return Judgement("doubt", f"{gap}, unless it may be off by 1e-9 of the largest entry")
     except Malformed as error:
         return Judgement("refute", f"the leaves are malformed: {error}")
     except Unreadable as error:
@@ -115,7 +120,28 @@ def judge(problem: STRS, certificate: Certificate, bound: float) -> Judgement:
 
 
 def bound_tolerance(problem: STRS, bound: float) -> float:
-    """Return by how much a bound may be missed.
+    r"""Return by how much a bound may be missed: 1e-9 of a size that the optimum has.
+
+    That is ten times the bound, or the best value of one variable,
+    :math:`\max_i A_{ii} + |a_i|`; no more than the largest entry of the data.
+
+    Parameters
+    ----------
+    problem : STRS
+    bound : float
+
+    Returns
+    -------
+    float
+        In the units of the objective, > 0.
+    """
+    alone = float((np.diagonal(problem.A) + np.abs(problem.linear)).max())
+    least = SUM * (max(10.0 * abs(alone), 10.0 * abs(bound)) or _SMALLEST)
+    return min(least, largest_tolerance(problem, bound))
+
+
+def largest_tolerance(problem: STRS, bound: float) -> float:
+    """Return by how much a bound may be missed without being wrong: 1e-9 of the largest entry.
 
     Parameters
     ----------
@@ -129,7 +155,7 @@ def bound_tolerance(problem: STRS, bound: float) -> float:
     """
     size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()), abs(bound))
     # All may be zero; a factorisation needs a shift that is not.
-    return SUM * max(size, _SMALLEST)
+    return SUM * (size or _SMALLEST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,6 +435,23 @@ def _subtract_rows(N: Array, leaves: SupportLeaves, chunk: Array, F: Array, d: i
 def _positive(N: Array, shift: Array) -> Array:
     """Return which of the symmetric matrices N + shift I are surely positive semidefinite.
 
+    Where one large entry hides all others they are tried again with a diagonal of about one.
+    """
+    good = _factorised(N, np.broadcast_to(shift[:, None], N.shape[:2]))
+    bad = np.flatnonzero(~good)
+    if len(bad):
+        here = np.arange(N.shape[1])
+        diagonal = N[bad][:, here, here] + shift[bad, None]
+        _, power = np.frexp(np.where(diagonal > 0.0, diagonal, 1.0))
+        half = -(power // 2)
+        scaled = np.ldexp(N[bad], half[:, :, None] + half[:, None, :])
+        good[bad] = _factorised(scaled, np.ldexp(shift[bad, None], 2 * half))
+    return good
+
+
+def _factorised(N: Array, shift: Array) -> Array:
+    """Return which of the matrices N + diag(shift) a factorisation shows to be semidefinite.
+
     If the Cholesky factorisation of M - c I runs to its end in floating point for
     c >= (n + 1) u / (1 - 2 (n + 1) u) tr M, then M is positive definite (Rump 2006). Twice that
     also covers the rounding of the entries of M.
@@ -416,7 +459,7 @@ def _positive(N: Array, shift: Array) -> Array:
     n = N.shape[1]
     here = np.arange(n)
     M = N.copy()
-    M[:, here, here] += shift[:, None]
+    M[:, here, here] += shift
     trace = np.abs(M[:, here, here]).sum(axis=1)
     rounding = 2.0 * (n + 2) * _UNIT / (1.0 - 2.0 * (n + 2) * _UNIT) * trace
     M[:, here, here] -= rounding[:, None]
@@ -427,6 +470,6 @@ def _positive(N: Array, shift: Array) -> Array:
             return np.zeros(1, dtype=bool)
         half = len(M) // 2
         return np.concatenate(
-            [_positive(N[:half], shift[:half]), _positive(N[half:], shift[half:])]
+            [_factorised(N[:half], shift[:half]), _factorised(N[half:], shift[half:])]
         )
     return np.ones(len(M), dtype=bool)

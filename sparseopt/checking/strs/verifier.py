@@ -24,7 +24,7 @@ import numpy as np
 from sparseopt.checking.report import Findings
 from sparseopt.checking.strs.leaves import judge
 from sparseopt.checking.strs.supports import verify_by_supports
-from sparseopt.checking.tolerances import FEASIBILITY, OBJECTIVE, SUM, UNSCALED
+from sparseopt.checking.tolerances import FEASIBILITY, OBJECTIVE, ROUNDED, SUM, UNSCALED
 from sparseopt.checking.verifiers import Evaluation
 from sparseopt.paths.supports import SupportPath
 from sparseopt.problems.base import Array, Problem
@@ -67,9 +67,11 @@ class SphereVerifier:
         allowed = UNSCALED * (1.0 + float(np.abs(x).max()))
         length = float(np.linalg.norm(x))
         z = x / length if 0.0 < length < math.inf else x
+        value, size = problem.objective(z), problem.objective_scale(z)
         return Evaluation(
-            value=problem.objective(z),
-            size=problem.objective_scale(z),
+            value=value,
+            size=size,
+            data_size=max(abs(value), ROUNDED * size),
             violation=residuals[worst] / allowed,
             where=f"{worst} by {residuals[worst]:.3g}",
             residuals=residuals,

@@ -33,7 +33,7 @@ import numpy as np
 
 from sparseopt.checking.report import Findings
 from sparseopt.checking.subspace.gradients import gradient_of
-from sparseopt.checking.tolerances import FEASIBILITY, SUM
+from sparseopt.checking.tolerances import FEASIBILITY, ROUNDED, SUM
 from sparseopt.checking.verifiers import Evaluation
 from sparseopt.problems.base import Array, as_matrix, as_vector
 from sparseopt.problems.subspace.base import SubspaceProblem
@@ -89,9 +89,11 @@ class SubspaceVerifier:
         ortho = np.array(x)
         if math.isfinite(worst):
             ortho[:, : problem.k] = np.linalg.qr(ortho[:, : problem.k])[0]
+        value, size = problem.objective(ortho), problem.objective_scale(ortho)
         return Evaluation(
-            value=problem.objective(ortho),
-            size=problem.objective_scale(ortho),
+            value=value,
+            size=size,
+            data_size=max(abs(value), ROUNDED * size),
             violation=worst / FEASIBILITY if math.isfinite(worst) else math.inf,
             where=f"orthonormality by {worst:.3g}",
             residuals=residuals,
@@ -113,7 +115,7 @@ class SubspaceVerifier:
             findings.refute(
                 f"the bound {stated:.17g} is stated, the certificate proves {proven:.17g}"
             )
-        elif not stated - (proven - margin) <= SUM * unit:
+        elif not stated - max(0.0, proven - margin) <= SUM * max(abs(stated), ROUNDED * unit):
             findings.doubt(f"the certificate proves the bound {proven - margin:.17g} only")
         else:
             findings.prove(

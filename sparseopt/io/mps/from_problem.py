@@ -34,10 +34,12 @@ def model_of(problem: ParametricProblem) -> MpsModel:
     if isinstance(problem, ParametricLP):
         return _model_of_lp(problem, np.zeros(3))
     if isinstance(problem, PiecewiseLinearProgram):
+        problem = problem.from_first_kinks()
         direct = _model_of_intervals(problem)
         if direct is not None:
             return direct
-    program = replace(problem.canonical(), names=problem.coefficient_names)
+    program = problem.canonical().from_first_kinks()
+    program = replace(program, names=problem.coefficient_names)
     return _model_of_lp(as_parametric_lp(program), 0.0 - program.offset)
 
 

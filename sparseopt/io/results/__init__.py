@@ -105,6 +105,8 @@ def _arrays_file_of(target: Path) -> Path | None:
         name, digest = given["file"], given["sha256"]
     except (ProblemError, KeyError, TypeError):
         return None
+    if not re.fullmatch("[0-9a-f]{64}", str(digest)):
+        return None
     own = (f"{target.stem}.arrays.npz", f"{target.stem}.{digest[:_HASH]}.arrays.npz")
     return target.with_name(name) if name in own else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -18,6 +18,7 @@ from sparseopt.problems.base import Array, as_vector, freeze, is_sparse, unmaske
 from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.column_blocks import ColumnBlocks
 from sparseopt.problems.budget.tables import BudgetProblem
+from sparseopt.problems.fields import as_names, check_lengths, names_in
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -82,6 +83,8 @@ class L0GraphicalModel(BudgetProblem):
         large variance), or :math:`n \log \ell` (Gaussian only).
     ridge : float, default 0.0
         :math:`\rho \ge 0`, in the units of :math:`\ell`.
+    names : list of d str, optional
+        Of the nodes, for pictures. Default: a data frame's columns, or none.
 
     Raises
     ------
@@ -109,11 +112,14 @@ class L0GraphicalModel(BudgetProblem):
     loss: Loss = "gaussian"
     scaling: Scaling = "standardised"
     ridge: float = 0.0
+    names: Sequence[str] | None = None
 
     kind: ClassVar[str] = "l0-graphical-model"
 
     def _coerce(self) -> None:
+        names = names_in(self.names, self.X)
         self._set("X", _matrix(self.X))
+        self._set("names", as_names(names, self.X.shape[1]))
         candidates = self.candidates
         if is_sparse(candidates):
             candidates = Candidates.from_adjacency(candidates)
@@ -180,6 +186,7 @@ class L0GraphicalModel(BudgetProblem):
                         "2 * X - 1 for values 0 and 1",
                         "X",
                     )
+            check_lengths("X", np.maximum(high, -low)[None], first=first)
             constant = np.flatnonzero(low == high)
             if len(constant):
                 j = int(constant[0])
@@ -319,6 +326,8 @@ class L0GraphicalModel(BudgetProblem):
         }
         if self.budget is not None:
             values["budget"] = self.budget
+        if self.names is not None:
+            values["names"] = self.names
         arrays: dict[str, Array | sp.csr_array] = {
             "X": np.asarray(self.X),
             "ptr": self.candidates.ptr,

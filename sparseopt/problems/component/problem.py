@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import ClassVar, Literal, Self
@@ -11,6 +11,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
+from sparseopt.problems.fields import as_names, check_lengths, column_names, names_in
 from sparseopt.problems.strs.problem import STRS, standardised
 
 
@@ -30,6 +31,8 @@ class SparseComponent(Problem):
         Taken as it is. :meth:`from_data` centres and scales observations.
     d : int
         Largest number of nonzero entries, 1 <= d <= D.
+    names : list of D str, optional
+        Default: a data frame's columns, or x0, x1, ...
 
     Raises
     ------
@@ -48,6 +51,7 @@ class SparseComponent(Problem):
 
     X: Array
     d: int = 0
+    names: Sequence[str] | None = None
 
     kind: ClassVar[str] = "sparse-component"
     family: ClassVar[str] = "component"
@@ -73,14 +77,16 @@ class SparseComponent(Problem):
         ProblemError
             When n < 2, a column is constant and correlations are asked for, or d is out of range.
         """
-        return cls(X=standardised(X, kind), d=d)
+        return cls(X=standardised(X, kind), d=d, names=names_in(None, X))
 
     def as_strs(self) -> STRS:
         """Return the same problem with the matrix X'X, of size D x D."""
-        return STRS(A=self.X.T @ self.X, d=self.d)
+        return STRS(A=self.X.T @ self.X, d=self.d, names=self.names)
 
     def _coerce(self) -> None:
+        names = names_in(self.names, self.X)
         self._set("X", as_matrix("X", self.X))
+        self._set("names", as_names(names, self.variables))
         if isinstance(self.d, bool) or not isinstance(self.d, Integral):
             raise ProblemError(
                 f"d is {self.d!r}; expected an integer from 1 to {self.variables}", "d"
@@ -88,13 +94,16 @@ class SparseComponent(Problem):
         self._set("d", int(self.d))
 
     def validate(self) -> None:
-        """Check the range of d and of squares; the entries were checked on the way in."""
+        """Check the range of d and the lengths of columns."""
         if not 1 <= self.d <= self.variables:
             most = self.variables
             raise ProblemError(f"d is {self.d}; expected an integer from 1 to {most}", "d")
-        if not np.isfinite(self.squares).all():
-            largest = float(np.abs(self.X).max())
-            raise ProblemError(f"X has the entry {largest:.3g}, whose square is too large", "X")
+        check_lengths("X", self.X)
+
+    @property
+    def coefficient_names(self) -> list[str]:
+        """The name of each variable."""
+        return column_names(self.names, self.variables)
 
     @property
     def variables(self) -> int:

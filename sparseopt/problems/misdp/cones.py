@@ -153,7 +153,12 @@ class SecondOrderCone:
         return np.asarray(self.F @ x + self.g)
 
     def violation(self, u: Array) -> float:
-        """Return by how much the norm exceeds the head; a rotated cone is turned first.
+        """Return by how much the norm exceeds the head; a rotated cone is turned first."""
+        head, norm = self.head_and_norm(u)
+        return max(0.0, norm - head)
+
+    def head_and_norm(self, u: Array) -> tuple[float, float]:
+        """Return the head of u and the norm of the rest; a rotated cone is turned first.
 
         The turn u_0, u_1 -> (u_0 + u_1, u_0 - u_1) / sqrt(2) is an isometry onto the plain cone.
         """
@@ -162,7 +167,7 @@ class SecondOrderCone:
             if self.rotated
             else (u[0], u[1:])
         )
-        return max(0.0, float(np.linalg.norm(tail) - head))
+        return float(head), float(np.linalg.norm(tail))
 
 
 @dataclass(frozen=True, eq=False)

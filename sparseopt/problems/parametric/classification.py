@@ -11,21 +11,20 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_vector
-from sparseopt.problems.fields import as_names, as_symmetric, as_weights, names_in
-from sparseopt.problems.parametric.covariance import pooled_covariance, samples
-from sparseopt.problems.parametric.l1 import (
-    ConstrainedL1,
-    PenalisedL1,
-    column_names,
-    ones_or,
-    scaled_rows,
+from sparseopt.problems.fields import as_names, as_weights, column_names, names_in
+from sparseopt.problems.parametric.covariance import (
+    CovarianceProblem,
+    GramMatrix,
+    pooled_covariance,
+    samples,
 )
-from sparseopt.problems.parametric.maps import SymmetricMap
+from sparseopt.problems.parametric.l1 import PenalisedL1, ones_or, scaled_rows
+from sparseopt.problems.parametric.maps import LinearMap
 from sparseopt.problems.parametric.pieces import Pieces
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LPD(ConstrainedL1):
+class LPD(CovarianceProblem):
     r"""The linear programming discriminant (2.10), a sparse linear discriminant analysis.
 
     .. math:: \min_\theta \sum_j w_j |\theta_j| \quad\text{subject to}\quad
@@ -36,9 +35,10 @@ class LPD(ConstrainedL1):
 
     Parameters
     ----------
-    S : array of shape (d, d)
+    S : array of shape (d, d), or GramMatrix
         The pooled covariance, symmetric; it need not be positive semidefinite. An asymmetry of
-        rounding (1e-10 of the largest entry) is averaged away.
+        rounding (1e-10 of the largest entry) is averaged away. A
+        :class:`~sparseopt.problems.GramMatrix` is the data instead, of which it is never formed.
     delta : array of shape (d,)
         The difference of the means.
     weights : array of shape (d,), optional
@@ -70,7 +70,7 @@ class LPD(ConstrainedL1):
     0.25
     """
 
-    S: Array
+    S: Array | GramMatrix
     delta: Array
     weights: Array | None = None
     row_weights: Array | None = None
@@ -88,6 +88,7 @@ class LPD(ConstrainedL1):
         weights: Array | None = None,
         row_weights: Array | None = None,
         names: Sequence[str] | None = None,
+        form: bool | None = None,
     ) -> Self:
         r"""Build the problem from the observations of two classes, (2.7) and (2.8).
 
@@ -104,6 +105,9 @@ class LPD(ConstrainedL1):
             Subtracted from the divisor n1 + n2 of the paper; 2 makes S unbiased.
         weights, row_weights, names
             As in the class.
+        form : bool, optional
+            Whether S is formed, d^2 numbers, or the observations are kept in its place. Default:
+            it is formed up to 20,000 variables.
 
         Raises
         ------
@@ -114,7 +118,7 @@ class LPD(ConstrainedL1):
         one = samples("x", x)
         two = samples("y", y, columns=one.shape[1])
         return cls(
-            pooled_covariance(one, two, ddof),
+            pooled_covariance(one, two, ddof, form),
             one.mean(axis=0) - two.mean(axis=0),
             weights,
             row_weights,
@@ -122,8 +126,7 @@ class LPD(ConstrainedL1):
         )
 
     def _coerce(self) -> None:
-        self._set("S", as_symmetric("S", self.S))
-        d = len(self.S)
+        d = self._coerce_covariance()
         self._set("delta", as_vector("delta", self.delta, d))
         self._set("weights", as_weights("weights", self.weights, d))
         self._set("row_weights", as_weights("row_weights", self.row_weights, d))
@@ -141,9 +144,9 @@ class LPD(ConstrainedL1):
         return column_names(self.names, len(self.S))
 
     @cached_property
-    def matrix_map(self) -> SymmetricMap:
+    def matrix_map(self) -> LinearMap:
         """The matrix S."""
-        return SymmetricMap(self.S)
+        return self.covariance_map
 
     @property
     def center(self) -> Array:

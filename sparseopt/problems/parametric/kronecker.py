@@ -144,7 +144,7 @@ class RepeatedMap(LinearMap):
     """
 
     def __init__(self, part: LinearMap, count: int) -> None:
-        self.part, self.count = part, count
+        self.part, self.count, self.copies = part, count, count
         self.shape = (count * part.shape[0], count * part.shape[1])
         self.inner = part.inner
         self.symmetric = part.symmetric

@@ -11,7 +11,15 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array, as_matrix, as_vector, is_sparse
-from sparseopt.problems.fields import as_bounds, as_names, as_weights, check_flag, names_in
+from sparseopt.problems.fields import (
+    as_bounds,
+    as_names,
+    as_weights,
+    check_flag,
+    check_lengths,
+    column_names,
+    names_in,
+)
 from sparseopt.problems.parametric.maps import LinearMap, as_linear_map
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
@@ -63,22 +71,6 @@ def check_counted(sample_weights: Array | None) -> None:
         raise ProblemError("sample_weights are all 0; expected a positive one", "sample_weights")
 
 
-def column_names(names: Sequence[str] | None, d: int) -> list[str]:
-    """Return the names, or x0, x1, ... where none are given.
-
-    Parameters
-    ----------
-    names : sequence of str, or None
-    d : int
-        Number of columns.
-
-    Returns
-    -------
-    list of d str
-    """
-    return [f"x{j}" for j in range(d)] if names is None else list(names)
-
-
 class L1Problem(ParametricProblem):
     r"""A model with the weighted l1 norm :math:`\sum_j w_j |\theta_j|` of its coefficients."""
 
@@ -97,20 +89,13 @@ class L1Problem(ParametricProblem):
         """Return sum_j w_j abs(x_j) of coefficients of shape (p,)."""
         return float(self.penalty_weights @ np.abs(self._coefficients(x)))
 
-    def _program(
-        self, A: LinearMap, penalty: Pieces, psi: Pieces, power: int
-    ) -> PiecewiseLinearProgram:
-        """Return the general form, with the penalty, w abs times lam ** power, on the bounds."""
+    def _program(self, A: LinearMap, penalty: Pieces, psi: Pieces) -> PiecewiseLinearProgram:
+        """Return the general form, with the penalty on the bounds."""
         if self.bounds is None:
             return PiecewiseLinearProgram(A, penalty, psi)
-        weights = self.penalty_weights
-        low, high = np.full((2, len(weights)), [[-np.inf], [np.inf]])
+        low, high = np.full((2, len(self.penalty_weights)), [[-np.inf], [np.inf]])
         low[: self.bounds.shape[1]], high[: self.bounds.shape[1]] = self.bounds
-        # A function is zero at its first kink, which is the lower bound now.
-        ended = np.isfinite(low)
-        offset = np.zeros(3)
-        offset[power] = -weights[ended] @ low[ended]
-        return PiecewiseLinearProgram(A, penalty.within(low, high), psi, offset)
+        return PiecewiseLinearProgram(A, penalty.within(low, high), psi)
 
 
 class ConstrainedL1(L1Problem):
@@ -138,7 +123,7 @@ class ConstrainedL1(L1Problem):
     def canonical(self) -> PiecewiseLinearProgram:
         """Phi = w abs within the bounds, psi = indicator of abs(z - c) <= lam r."""
         band = Pieces.lam_band(self.center, self.band_weights)
-        return self._program(self.matrix_map, Pieces.absolute(self.penalty_weights), band, 0)
+        return self._program(self.matrix_map, Pieces.absolute(self.penalty_weights), band)
 
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return sum_j w_j abs(x_j); it does not depend on lam."""
@@ -173,9 +158,11 @@ class PenalisedL1(L1Problem):
         self._set("names", as_names(names, d))
 
     def validate(self) -> None:
-        """Check `fit_intercept`; the arrays were checked on the way in."""
+        """Check `fit_intercept` and the lengths of columns."""
         check_flag("fit_intercept", self.fit_intercept)
         check_counted(self.sample_weights)
+        check_lengths("X", self.X)
+        check_lengths("y", self.y)
 
     def remarks(self) -> tuple[str, ...]:
         return regression_remarks(
@@ -227,7 +214,7 @@ class PenalisedL1(L1Problem):
     def canonical(self) -> PiecewiseLinearProgram:
         """A = the predictors, phi = lam w abs (0 for the intercept), psi = the loss of each row."""
         penalty = Pieces.lam_absolute(self.penalty_weights)
-        return self._program(as_linear_map(self.predictors), penalty, self.loss_pieces(), 1)
+        return self._program(as_linear_map(self.predictors), penalty, self.loss_pieces())
 
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return the loss plus lam times the weighted l1 norm of x, shape (p,)."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector
-from sparseopt.problems.fields import as_names, as_weight_matrix
+from sparseopt.problems.fields import as_names, as_weight_matrix, check_lengths
 from sparseopt.problems.parametric.kronecker import KroneckerMap
 from sparseopt.problems.parametric.l1 import ConstrainedL1, ones_or
 from sparseopt.problems.parametric.maps import DenseMap
@@ -111,12 +111,14 @@ class MatrixDantzig(ConstrainedL1):
         self._set("column_names", as_names(self.column_names, d2))
 
     def validate(self) -> None:
-        """Check that the product X D Z has the shape of Y."""
+        """Check that the product X D Z has the shape of Y, and the lengths of columns."""
         expected = (self.X.shape[0], self.Z.shape[1])
         if self.Y.shape != expected:
             raise ProblemError(
                 f"Y has shape {self.Y.shape}; expected {expected}, that of X D Z", "Y"
             )
+        for name in ("X", "Z", "Y"):
+            check_lengths(name, getattr(self, name))
 
     @property
     def size(self) -> Mapping[str, int]:

@@ -19,13 +19,20 @@ from sparseopt.problems.fields import (
     as_symmetric,
     as_weight_matrix,
     as_weights,
+    check_lengths,
+    column_names,
     names_in,
 )
 from sparseopt.problems.parametric.classification import LPD
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
-from sparseopt.problems.parametric.covariance import covariance, samples
+from sparseopt.problems.parametric.covariance import (
+    CovarianceProblem,
+    GramMatrix,
+    covariance,
+    samples,
+)
 from sparseopt.problems.parametric.kronecker import KroneckerMap, RepeatedMap
-from sparseopt.problems.parametric.l1 import ConstrainedL1, column_names, ones_or
+from sparseopt.problems.parametric.l1 import ConstrainedL1, ones_or
 from sparseopt.problems.parametric.maps import SymmetricMap
 from sparseopt.problems.parametric.matrix_dantzig import as_columns, entry_names
 from sparseopt.problems.remarks import variance_remarks
@@ -41,7 +48,7 @@ def _smaller_of_pairs(matrix: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CLIME(ConstrainedL1, ColumnwiseProblem):
+class CLIME(CovarianceProblem, ColumnwiseProblem):
     r"""A sparse precision matrix by constrained l1 minimisation (2.13).
 
     .. math:: \min_\Omega \sum_{ij} w_i |\Omega_{ij}| \quad\text{subject to}\quad
@@ -53,9 +60,10 @@ class CLIME(ConstrainedL1, ColumnwiseProblem):
 
     Parameters
     ----------
-    S : array of shape (d, d)
+    S : array of shape (d, d), or GramMatrix
         The covariance or correlation matrix, symmetric; it need not be positive semidefinite. An
-        asymmetry of rounding (1e-10 of the largest entry) is averaged away.
+        asymmetry of rounding (1e-10 of the largest entry) is averaged away. A
+        :class:`~sparseopt.problems.GramMatrix` is the data instead, of which it is never formed.
     weights : array of shape (d,), optional
         The :math:`w_i \ge 0` of the objective, default 1, the same in all columns.
     row_weights : array of shape (d,), optional
@@ -91,7 +99,7 @@ class CLIME(ConstrainedL1, ColumnwiseProblem):
     1.5
     """
 
-    S: Array
+    S: Array | GramMatrix
     weights: Array | None = None
     row_weights: Array | None = None
     names: Sequence[str] | None = None
@@ -108,6 +116,7 @@ class CLIME(ConstrainedL1, ColumnwiseProblem):
         weights: Array | None = None,
         row_weights: Array | None = None,
         names: Sequence[str] | None = None,
+        form: bool | None = None,
     ) -> Self:
         r"""Build the problem from the covariance matrix of observations.
 
@@ -121,6 +130,9 @@ class CLIME(ConstrainedL1, ColumnwiseProblem):
             Subtracted from the divisor n of the paper; 1 makes S unbiased.
         weights, row_weights, names
             As in the class.
+        form : bool, optional
+            Whether S is formed, d^2 numbers, or X kept in its place, n d numbers, from which a
+            column takes longer. Default: it is formed up to 20,000 variables.
 
         Raises
         ------
@@ -128,11 +140,10 @@ class CLIME(ConstrainedL1, ColumnwiseProblem):
             When X is no such matrix.
         """
         names = names_in(names, X)
-        return cls(covariance("X", samples("X", X), ddof), weights, row_weights, names)
+        return cls(covariance("X", samples("X", X), ddof, form), weights, row_weights, names)
 
     def _coerce(self) -> None:
-        self._set("S", as_symmetric("S", self.S))
-        d = len(self.S)
+        d = self._coerce_covariance()
         self._set("weights", as_weights("weights", self.weights, d))
         self._set("row_weights", as_weights("row_weights", self.row_weights, d))
         self._set("names", as_names(self.names, d))
@@ -145,7 +156,8 @@ class CLIME(ConstrainedL1, ColumnwiseProblem):
     def remarks(self) -> tuple[str, ...]:
         if self.weights is not None or self.row_weights is not None:
             return ()
-        return variance_remarks(self.S, self.names, "Take the correlation matrix, or give weights")
+        cure = "Take the correlation matrix, or give weights"
+        return variance_remarks(self.variances, self.names, cure)
 
     @property
     def size(self) -> Mapping[str, int]:
@@ -329,8 +341,8 @@ class DifferentialNetwork(ConstrainedL1):
         one = samples("x", x)
         two = samples("y", y, columns=one.shape[1])
         return cls(
-            covariance("x", one, ddof),
-            covariance("y", two, ddof),
+            np.asarray(covariance("x", one, ddof)),
+            np.asarray(covariance("y", two, ddof)),
             sign,
             weights,
             row_weights,
@@ -346,13 +358,15 @@ class DifferentialNetwork(ConstrainedL1):
         self._set("names", as_names(self.names, d))
 
     def validate(self) -> None:
-        """Check `sign` and that the two matrices have one shape."""
+        """Check `sign`, that the two matrices have one shape, and the lengths of columns."""
         if self.sign not in ("y-x", "x-y"):
             raise ProblemError(f"sign is {self.sign!r}; expected 'y-x' or 'x-y'", "sign")
         if self.S_Y.shape != self.S_X.shape:
             raise ProblemError(
                 f"S_Y has shape {self.S_Y.shape}; expected {self.S_X.shape}, that of S_X", "S_Y"
             )
+        for name in ("S_X", "S_Y"):
+            check_lengths(name, getattr(self, name))
 
     @property
     def size(self) -> Mapping[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,8 +20,8 @@ class Pieces:
     :math:`s_{i0} \le \dots \le s_{iq}` between and beyond them, each affine in lam:
     ``t = kink + lam * kink_rate`` and ``s = slope + lam * slope_rate``. Only the two outer slopes
     may be infinite, which makes the outer kink a bound. **Every function is zero at its first
-    kink.** An equality z = t is two equal kinks with the slopes (-inf, 0, inf); a free variable
-    of cost s is the kink 0 between two equal slopes s.
+    kink**, or at the one that `zero` names. An equality z = t is two equal kinks with the slopes
+    (-inf, 0, inf); a free variable of cost s is the kink 0 between two equal slopes s.
 
     Parameters
     ----------
@@ -30,6 +30,9 @@ class Pieces:
         entries ``ptr[i] + i : ptr[i + 1] + i + 1``.
     kink, kink_rate : arrays of shape (ptr[n],)
     slope, slope_rate : arrays of shape (ptr[n] + n,)
+    zero : int array of shape (n,), optional
+        The number of the kink at which each function is zero, counted from 0. Default: the first.
+        A first kink far away, a loose bound, would drown all values in rounding errors.
     """
 
     ptr: Array
@@ -37,13 +40,15 @@ class Pieces:
     kink_rate: Array
     slope: Array
     slope_rate: Array
+    zero: Array | None = None
 
     def __len__(self) -> int:
         return len(self.ptr) - 1
 
     def frozen(self, name: str) -> Pieces:
         """Return the functions with arrays that nobody else can change; `name` is for errors."""
-        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        parts = {part: array for part, array in given.items() if array is not None}
         return Pieces(
             **{
                 part: freeze(np.asarray(unmasked(f"{name}.{part}", given)), given)
@@ -123,7 +128,7 @@ class Pieces:
     def within(self, low: Array, high: Array) -> Pieces:
         r"""Return functions with the one kink 0 as they are on [low, high], and infinite outside.
 
-        Those with a finite low < 0 are zero there, and no more at 0.
+        They stay zero at 0.
 
         Parameters
         ----------
@@ -147,7 +152,23 @@ class Pieces:
             kink_rate=np.zeros(int(kept.sum())),
             slope=slopes(self.slope, endless),
             slope_rate=slopes(self.slope_rate, zero),
+            zero=(below & ended).astype(np.int64),
         )
+
+    def without_ends(self, low: Array, high: Array) -> Pieces:
+        """Return functions some of which go on beyond their first or last kink as they come to it.
+
+        Parameters
+        ----------
+        low, high : bool arrays of shape (n,)
+            Where the first, and where the last slope is infinite and becomes that of the piece
+            next to it.
+        """
+        slope, rate = self.slope.copy(), self.slope_rate.copy()
+        first, last = self.slope_ptr[:-1][low], self.slope_ptr[1:][high] - 1
+        for at, inside in ((first, first + 1), (last, last - 1)):
+            slope[at], rate[at] = slope[inside], rate[inside]
+        return replace(self, slope=slope, slope_rate=rate)
 
     @classmethod
     def concatenate(cls, *parts: Pieces) -> Pieces:
@@ -160,6 +181,7 @@ class Pieces:
             kink_rate=np.concatenate([part.kink_rate for part in parts]),
             slope=np.concatenate([part.slope for part in parts]),
             slope_rate=np.concatenate([part.slope_rate for part in parts]),
+            zero=np.concatenate([part.zeros for part in parts]),
         )
 
     def part(self, functions: Array) -> Pieces:
@@ -177,6 +199,7 @@ class Pieces:
             kink_rate=self.kink_rate[kinks],
             slope=self.slope[slopes],
             slope_rate=self.slope_rate[slopes],
+            zero=self.zeros[functions],
         )
 
     # ---- values
@@ -185,6 +208,11 @@ class Pieces:
     def counts(self) -> Array:
         """Number of kinks of each function, shape (n,)."""
         return np.diff(self.ptr)
+
+    @property
+    def zeros(self) -> Array:
+        """The number of the kink at which each function is zero, shape (n,)."""
+        return np.zeros(len(self), np.int64) if self.zero is None else self.zero
 
     @cached_property
     def slope_ptr(self) -> Array:
@@ -219,16 +247,17 @@ class Pieces:
         kinks, slopes = self.kinks_at(lam), self.slopes_at(lam)
         first, last = self.ptr[:-1], self.ptr[1:]
         s = self.slope_ptr[:-1]
-        start = kinks[first]
-        left = np.minimum(z - start, 0.0)
+        left = np.minimum(z - kinks[first], 0.0)
         total = np.where(left < 0.0, left * np.where(left < 0.0, slopes[s], 0.0), 0.0)
         for k in range(int(self.counts.max(initial=0))):
             here = np.flatnonzero(self.counts > k)
             begin = kinks[first[here] + k]
             inner = first[here] + k + 1 < last[here]
             end = np.where(inner, kinks[np.minimum(first[here] + k + 1, len(kinks) - 1)], np.inf)
-            step = np.clip(z[here], begin, np.maximum(begin, end)) - begin
-            moved = step > 0.0
+            end = np.maximum(begin, end)
+            # from the end that is nearer to where the function is zero
+            step = np.clip(z[here], begin, end) - np.where(self.zeros[here] > k, end, begin)
+            moved = step != 0.0
             total[here[moved]] += step[moved] * slopes[s[here[moved]] + k + 1]
         return np.asarray(total)
 
@@ -240,25 +269,48 @@ class Pieces:
         low, high = self.slope_range(lam)
         v = np.clip(v, low, high)
         kinks = self.kinks_at(lam)
+        slopes = np.delete(self.slopes_at(lam), self.slope_ptr[1:] - 1)
+        values = self.at_kinks(
+            np.diff(kinks, prepend=0.0) * np.where(np.isinf(slopes), 0.0, slopes)
+        )
         best = np.full(len(self), -np.inf)
         for k in range(int(self.counts.max(initial=0))):
             here = np.flatnonzero(self.counts > k)
             t = kinks[self.ptr[here] + k]
-            z = np.zeros(len(self))
-            z[here] = t
-            value = self._value_at_kink(k, kinks, lam)[here]
-            best[here] = np.maximum(best[here], v[here] * t - value)
+            best[here] = np.maximum(best[here], v[here] * t - values[self.ptr[here] + k])
         return best
 
-    def _value_at_kink(self, k: int, kinks: Array, lam: float) -> Array:
-        """Return f_i at its k-th kink (where there is one)."""
-        slopes = self.slopes_at(lam)
-        total = np.zeros(len(self))
-        for j in range(1, k + 1):
-            here = np.flatnonzero(self.counts > j)
-            at = self.ptr[here] + j
-            total[here] += (kinks[at] - kinks[at - 1]) * slopes[self.slope_ptr[here] + j]
+    def at_kinks(self, rise: Array) -> Array:
+        """Add up by how much each function rises between its kinks, from where it is zero.
+
+        Parameters
+        ----------
+        rise : array of shape (..., ptr[n])
+            From the kink before to each kink; entries of first kinks do not matter.
+
+        Returns
+        -------
+        array of that shape
+            The values at all kinks.
+        """
+        total, most = np.zeros_like(rise), int(self.counts.max(initial=1))
+        for j in range(1, most):
+            at = (self.ptr[:-1] + j)[(self.counts > j) & (self.zeros < j)]
+            total[..., at] = total[..., at - 1] + rise[..., at]
+        for j in range(most - 1, 0, -1):
+            at = (self.ptr[:-1] + j)[(self.counts > j) & (self.zeros >= j)]
+            total[..., at - 1] = total[..., at] - rise[..., at]
         return total
+
+    @cached_property
+    def kink_values(self) -> Array:
+        """The values at all kinks, as coefficients of 1, lam and lam^2, shape (3, ptr[n])."""
+        t, rate = (np.diff(part, prepend=0.0) for part in (self.kink, self.kink_rate))
+        s, speed = (
+            np.delete(part, self.slope_ptr[1:] - 1) for part in (self.slope, self.slope_rate)
+        )
+        s = np.where(np.isinf(s), 0.0, s)
+        return self.at_kinks(np.stack([s * t, s * rate + speed * t, speed * rate]))
 
     # ---- validation
 
@@ -287,6 +339,8 @@ class Pieces:
             if bad.any():
                 at = int(np.flatnonzero(bad)[0])
                 raise ProblemError(f"{field}.{name}[{at}] is {array[at]}", field)
+        if self.zeros.shape != (n,) or ((self.zeros < 0) | (self.zeros >= self.counts)).any():
+            raise ProblemError(f"{field}.zero does not name a kink of each function", field)
         infinite = np.isinf(self.slope)
         first, last = self.slope_ptr[:-1], self.slope_ptr[1:] - 1
         allowed = np.zeros(len(self.slope), dtype=bool)

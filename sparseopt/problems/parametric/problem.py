@@ -6,15 +6,19 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
-from sparseopt.problems.fields import as_names
+from sparseopt.problems.fields import as_names, check_range
 from sparseopt.problems.parametric.maps import LinearMap, as_linear_map
 from sparseopt.problems.parametric.pieces import Pieces
+
+_LOOSE = 1e6
+"""Bounds that are so many times as large as all else are loose."""
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -130,6 +134,7 @@ class PiecewiseLinearProgram(ParametricProblem):
     def _coerce(self) -> None:
         if not isinstance(self.A, LinearMap):
             self._set("A", as_linear_map(as_matrix("A", self.A, allow_sparse=True)))
+            check_range("A", self.A.as_array())
         for name in ("phi", "psi"):
             pieces = getattr(self, name)
             if isinstance(pieces, Pieces):
@@ -160,10 +165,52 @@ class PiecewiseLinearProgram(ParametricProblem):
     def canonical(self) -> PiecewiseLinearProgram:
         return self
 
+    @cached_property
+    def functions(self) -> Pieces:
+        """The functions of all coordinates (theta, A theta): phi, then psi."""
+        return Pieces.concatenate(self.phi, self.psi)
+
     def with_row_kinks(self, kink: Array) -> PiecewiseLinearProgram:
         """Return the program with other constants of the rows' kinks, of which none is checked."""
         other = copy(self)
+        other.__dict__.pop("functions", None)
         other._set("psi", replace(self.psi, kink=kink))
+        return other
+
+    def from_first_kinks(self) -> PiecewiseLinearProgram:
+        """Return the same program, its functions zero at their first kinks, as it is in files."""
+        if not self.functions.zeros.any():
+            return self
+        shifts = [part.kink_values[:, part.ptr[:-1]].sum(axis=1) for part in (self.phi, self.psi)]
+        phi, psi = (replace(part, zero=None) for part in (self.phi, self.psi))
+        return replace(self, phi=phi, psi=psi, offset=self.offset + sum(shifts))
+
+    def without_loose_bounds(self, theta: Array, lam: float) -> PiecewiseLinearProgram:
+        """Return a relaxation that has the same value at theta: without what is far from it.
+
+        Bounds of variables and rows are left out that are 10^6 times as far away as theta, A theta
+        and the lower quartile of the kinks. Next to them a multiplier that is off by rounding
+        would prove nothing.
+
+        Parameters
+        ----------
+        theta : array of shape (p,)
+        lam : float
+        """
+        z = np.concatenate([theta, self.A.matvec(theta)])
+        pieces, p = self.functions, len(theta)
+        sizes = np.sort(np.abs(pieces.kinks_at(lam)))
+        sizes = sizes[np.searchsorted(sizes, 0.0, side="right") :]
+        usual = sizes[(len(sizes) - 1) // 4] if len(sizes) else 0.0
+        limit = _LOOSE * max(float(np.abs(z).max(initial=0.0)), usual)
+        loose = [np.isfinite(end) & (np.abs(end) > limit) for end in pieces.domain(lam)]
+        if not np.any(loose):
+            return self
+        other = copy(self)
+        other.__dict__.pop("functions", None)
+        for name, here in (("phi", slice(0, p)), ("psi", slice(p, None))):
+            part: Pieces = getattr(self, name)
+            other._set(name, part.without_ends(loose[0][here], loose[1][here]))
         return other
 
     def value(self, theta: Array, lam: float) -> float:
@@ -194,8 +241,9 @@ class PiecewiseLinearProgram(ParametricProblem):
 
     def payload(self) -> tuple[dict[str, Any], dict[str, Array | sp.csr_array]]:
         values: dict[str, Any] = {} if self.names is None else {"names": list(self.names)}
-        arrays: dict[str, Array | sp.csr_array] = {"A": self.A.as_array(), "offset": self.offset}
-        for name, pieces in (("phi", self.phi), ("psi", self.psi)):
+        plain = self.from_first_kinks()
+        arrays: dict[str, Array | sp.csr_array] = {"A": self.A.as_array(), "offset": plain.offset}
+        for name, pieces in (("phi", plain.phi), ("psi", plain.psi)):
             for part in ("ptr", "kink", "kink_rate", "slope", "slope_rate"):
                 dtype = np.int64 if part == "ptr" else np.float64
                 arrays[f"{name}_{part}"] = np.asarray(getattr(pieces, part), dtype=dtype)
@@ -278,11 +326,13 @@ class ParametricLP(ParametricProblem):
         self._set("names", as_names(self.names, n))
 
     def validate(self) -> None:
-        """Check the form; the arrays were checked on the way in."""
+        """Check the form and the range of the numbers."""
         if self.form not in ("inequality", "equality"):
             raise ProblemError(
                 f"form is {self.form!r}; expected 'inequality' (1.3) or 'equality' (1.2)", "form"
             )
+        for name in ("A", "b", "b_bar", "c", "c_bar"):
+            check_range(name, getattr(self, name))
 
     @property
     def size(self) -> Mapping[str, int]:

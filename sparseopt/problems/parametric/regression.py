@@ -11,12 +11,19 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector, is_sparse
-from sparseopt.problems.fields import as_bounds, as_names, as_weights, check_flag, names_in
+from sparseopt.problems.fields import (
+    as_bounds,
+    as_names,
+    as_weights,
+    check_flag,
+    check_lengths,
+    column_names,
+    names_in,
+)
 from sparseopt.problems.parametric.l1 import (
     ConstrainedL1,
     PenalisedL1,
     check_counted,
-    column_names,
     ones_or,
     scaled_rows,
 )
@@ -99,11 +106,14 @@ class DantzigSelector(ConstrainedL1):
         self._set("names", as_names(names, d))
 
     def validate(self) -> None:
-        """Check `scale` and `fit_intercept`; the arrays were checked on the way in."""
+        """Check `scale`, `fit_intercept` and the lengths of columns."""
         if self.scale not in ("none", "n"):
             raise ProblemError(f"scale is {self.scale!r}; expected 'none' or 'n'", "scale")
         check_flag("fit_intercept", self.fit_intercept)
         check_counted(self.sample_weights)
+        root = None if self.sample_weights is None else np.sqrt(self.sample_weights)
+        check_lengths("X", self.X, root)
+        check_lengths("y", self.y, root)
 
     def remarks(self) -> tuple[str, ...]:
         weighted = self.weights is not None or self.row_weights is not None
@@ -399,8 +409,10 @@ class CompressedSensing(ConstrainedL1):
         self._set("names", as_names(names, d))
 
     def validate(self) -> None:
-        """Check that something counts; the arrays were checked on the way in."""
+        """Check that something counts, and the lengths of columns."""
         check_counted(self.sample_weights)
+        check_lengths("X", self.X)
+        check_lengths("y", self.y)
 
     @property
     def size(self) -> Mapping[str, int]:

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
+from sparseopt.problems.fields import check_lengths
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,10 +62,9 @@ class EmbeddingFit(Problem):
         self._set("mu", as_vector("mu", self.mu, self.Phi.shape[1]))
 
     def validate(self) -> None:
-        """Check that squares of the entries do not overflow; the rest was checked before."""
-        largest = max(float(np.abs(self.Phi).max()), float(np.abs(self.mu).max()))
-        if not math.isfinite(largest * largest * self.Phi.shape[1]):
-            raise ProblemError(f"Phi and mu have entries up to {largest:g}: their squares overflow")
+        """Check that squares of the entries neither vanish nor overflow."""
+        check_lengths("Phi", self.Phi.ravel())
+        check_lengths("mu", self.mu)
 
     @property
     def size(self) -> Mapping[str, int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
-from sparseopt.problems.fields import as_symmetric
+from sparseopt.problems.fields import as_names, as_symmetric, column_names, names_in
 from sparseopt.problems.twosample.statistics.linear import automatic_lam, linear_terms
 from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 
@@ -31,6 +31,7 @@ class SphereProblem(Problem):
 
     A: Array
     a: Array | None = None
+    names: Sequence[str] | None = field(default=None, kw_only=True)
 
     family: ClassVar[str] = "strs"
     parameter: ClassVar[str | None] = "size"
@@ -79,7 +80,7 @@ class SphereProblem(Problem):
         ProblemError
             When d is out of range.
         """
-        return STRS(A=self.A, a=self.linear, d=d)
+        return STRS(A=self.A, a=self.linear, d=d, names=self.names)
 
     @property
     def linear(self) -> Array:
@@ -88,13 +89,20 @@ class SphereProblem(Problem):
         return self.a
 
     @property
+    def coefficient_names(self) -> list[str]:
+        """The name of each variable."""
+        return column_names(self.names, self.A.shape[0])
+
+    @property
     def magnitude(self) -> float:
         """The largest absolute entry of A and a, which rounding errors are proportional to."""
         return max(float(np.abs(self.A).max()), float(np.abs(self.linear).max()))
 
     def _coerce(self) -> None:
+        names = names_in(self.names, self.A)
         self._set("A", as_symmetric("A", self.A))
         D = self.A.shape[0]
+        self._set("names", as_names(names, D))
         self._set("a", np.zeros(D) if self.a is None else as_vector("a", self.a, D))
 
     def _coerce_count(self, name: str) -> None:
@@ -162,6 +170,8 @@ class STRS(SphereProblem):
         Largest number of nonzero entries, 1 <= d <= D; there is no default. A solve asks for other
         sizes, or for several, by ``size=...``: ``size=range(1, 11)`` gives a path
         (:class:`~sparseopt.paths.supports.SupportPath`).
+    names : list of D str, optional
+        Default: a data frame's columns, or x0, x1, ...
 
     Raises
     ------
@@ -210,7 +220,7 @@ class STRS(SphereProblem):
             raise ProblemError(
                 f"S[{at}, {at}] is {diagonal[at]}; expected variances, which are >= 0", "S"
             )
-        return cls(A=matrix, d=d)
+        return cls(A=matrix, d=d, names=names_in(None, S))
 
     @classmethod
     def from_data(
@@ -236,7 +246,7 @@ class STRS(SphereProblem):
         A = Z.T @ Z
         if kind == "correlation":
             np.fill_diagonal(A, 1.0)
-        return cls(A=A, d=d)
+        return cls(A=A, d=d, names=names_in(None, X))
 
     @classmethod
     def from_two_samples(
@@ -296,7 +306,7 @@ class STRS(SphereProblem):
         samples = TwoSample.of(x, y, "linear", bandwidth)
         a, V = linear_terms(samples.x, samples.y, samples.bandwidth)
         # The weight needs a d within range.
-        problem = cls(A=-V, a=a, d=d)
+        problem = cls(A=-V, a=a, d=d, names=names_in(None, x))
         weight = automatic_lam(a, V, problem.d) if automatic else float(lam)
         return problem.with_changes(A=-weight * V)
 
@@ -337,6 +347,8 @@ class STRSPath(SphereProblem):
         Default 0: sparse principal component analysis.
     d_max : int, optional
         Largest number of nonzeros, 1 <= d_max <= D. Default D.
+    names : list of D str, optional
+        Default: a data frame's columns, or x0, x1, ...
 
     Raises
     ------
@@ -368,7 +380,8 @@ class STRSPath(SphereProblem):
         d_max : int, optional
             Default: the problem's own d.
         """
-        return cls(A=problem.A, a=problem.linear, d_max=problem.d if d_max is None else d_max)
+        size = problem.d if d_max is None else d_max
+        return cls(A=problem.A, a=problem.linear, d_max=size, names=problem.names)
 
     @property
     def last(self) -> int:

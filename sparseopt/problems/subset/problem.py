@@ -13,6 +13,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
+from sparseopt.problems.fields import check_lengths
 from sparseopt.problems.remarks import centring_remarks
 
 
@@ -53,7 +54,7 @@ class SubsetProblem(Problem):
             self._set(name, float(value))
 
     def validate(self) -> None:
-        """Check the ranges of the numbers, and of squares."""
+        """Check the ranges of the numbers, and the lengths of columns."""
         p = self.X.shape[1]
         if not 1 <= self.k <= p:
             raise ProblemError(f"k is {self.k}; expected an integer from 1 to {p}", "k")
@@ -70,10 +71,8 @@ class SubsetProblem(Problem):
                 f"no coefficient exceeds{self._without_either}",
                 "ridge",
             )
-        with np.errstate(over="ignore"):
-            squares = float(self.squares.max()), float(self.y @ self.y)
-        if not np.isfinite(squares).all():
-            raise ProblemError("the squared length of y or of a column of X is too large", "X")
+        check_lengths("X", self.X)
+        check_lengths("y", self.y)
 
     @property
     def size(self) -> Mapping[str, int]:

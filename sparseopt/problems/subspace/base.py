@@ -10,6 +10,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix
+from sparseopt.problems.remarks import point_remarks
 
 _CENTRES = (None, "estimate")
 
@@ -65,6 +66,14 @@ class SubspaceProblem(Problem):
     @property
     def size(self) -> Mapping[str, int]:
         return {"N": self.X.shape[0], "n": self.X.shape[1], "k": self.k}
+
+    def remarks(self) -> tuple[str, ...]:
+        return point_remarks(self.X, self.k, self._cure)
+
+    @property
+    def _cure(self) -> str | None:
+        """What to do about a constant column; None where it has no part in the answer."""
+        return "Centre the columns"
 
     @property
     def columns(self) -> int:
@@ -129,3 +138,7 @@ class CentredSubspace(SubspaceProblem):
     @property
     def columns(self) -> int:
         return self.k + (self.centre is not None)
+
+    @property
+    def _cure(self) -> str | None:
+        return "Give centre='estimate'" if self.centre is None else None

@@ -130,7 +130,7 @@ class MomentSubspace(DistributionSubspace):
         self._set("weights", as_vector("weights", weights, np.size(weights)))
 
     def validate(self) -> None:
-        """Check the dimension, the weights, and that the moments are finite."""
+        """Check the dimension, the weights, and that moments neither vanish nor overflow."""
         super().validate()
         assert self.weights is not None
         if not (
@@ -141,14 +141,16 @@ class MomentSubspace(DistributionSubspace):
                 f"{_ORDERS}, nonnegative and not all 0",
                 "weights",
             )
-        with np.errstate(over="ignore"):
-            largest = np.abs(self.X).max() ** 2
-            if not np.isfinite(largest ** len(self.weights) * self.weights.max() * self.X.size):
-                raise ProblemError(
-                    f"X has entries of {np.abs(self.X).max():.3g}, whose moments of order "
-                    f"{len(self.weights)} overflow: divide X by a unit",
-                    "X",
-                )
+        with np.errstate(over="ignore", under="ignore"):
+            largest = np.abs(self.X).max()
+            moment = largest ** (2 * len(self.weights)) * self.weights.max() * self.X.size
+        if not np.isfinite(moment) or (largest > 0.0 and moment < np.finfo(float).tiny):
+            happens = "overflow" if largest > 1.0 else "vanish"
+            raise ProblemError(
+                f"X has entries of {largest:.3g}, whose moments of order {len(self.weights)} "
+                f"{happens}: divide X by a unit",
+                "X",
+            )
 
     def matched(self, rows: slice, products: Array) -> Array:
         """Return the polynomial of the inner products, by Horner's rule."""

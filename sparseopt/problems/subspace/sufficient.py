@@ -12,6 +12,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_vector
+from sparseopt.problems.fields import check_lengths
 from sparseopt.problems.subspace.base import SubspaceProblem
 
 _TASKS = ("regression", "classification")
@@ -81,12 +82,15 @@ class SufficientReduction(SubspaceProblem):
         super()._coerce()
         self._set("y", as_vector("y", self.y, len(self.X)))
         if self.bandwidth is None:
-            spread = float(np.sqrt(self.X.var(axis=0).mean()))
+            with np.errstate(over="ignore", invalid="ignore"):
+                spread = float(np.sqrt(self.X.var(axis=0).mean()))
             self._set("bandwidth", 2.0 * math.sqrt(max(self.k, 1)) * (spread or 1.0))
 
     def validate(self) -> None:
         """Check the dimension, the responses, the task, bandwidth and ridge."""
         super().validate()
+        check_lengths("X", self.X.ravel())
+        check_lengths("y", self.y)
         if self.task not in _TASKS:
             raise ProblemError(
                 f"task is {self.task!r}; expected one of {', '.join(map(repr, _TASKS))}", "task"
@@ -109,6 +113,10 @@ class SufficientReduction(SubspaceProblem):
                 f"{_CLASSES} classes of two points on average: use task='regression'",
                 "y",
             )
+
+    @property
+    def _cure(self) -> str | None:
+        return None
 
     @cached_property
     def targets(self) -> Array:

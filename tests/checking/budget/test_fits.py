@@ -31,6 +31,14 @@ def ising(rng: np.random.Generator) -> L0GraphicalModel:
     return L0GraphicalModel(X, candidates, loss="ising", ridge=ridge)
 
 
+@pytest.fixture(params=[True, False], ids=["all columns at once", "node by node"])
+def reduced(request, monkeypatch):
+    """Reduce X as a whole, or the columns of each node."""
+    if not request.param:
+        monkeypatch.setattr(fits, "_REDUCED", 0)
+
+
+@pytest.mark.usefixtures("reduced")
 @pytest.mark.parametrize("draw", [gaussian, ising])
 @pytest.mark.parametrize("seed", range(15))
 def test_the_three_agree(draw, seed):
@@ -45,6 +53,7 @@ def test_the_three_agree(draw, seed):
     np.testing.assert_allclose(by_checker / null, by_path / null, rtol=0, atol=1e-10)
 
 
+@pytest.mark.usefixtures("reduced")
 @pytest.mark.parametrize("ridge", [0.0, 0.05])
 def test_squares_are_the_smallest_of_dependent_neighbours_too(ridge):
     rng = np.random.default_rng(0)
@@ -62,3 +71,14 @@ def test_squares_are_the_smallest_of_dependent_neighbours_too(ridge):
             rest = y - A @ np.linalg.lstsq(A, y, rcond=None)[0]
             assert losses[5 * j + 4] == pytest.approx(rest @ rest / 20, rel=1e-9, abs=1e-12)
             assert losses[5 * j] == pytest.approx(np.square(X[:, j]).mean())
+
+
+def test_few_nodes_at_a_time(monkeypatch):
+    problem = gaussian(np.random.default_rng(3))
+    supports = gaussian_tables(problem, Control(SolveParams()), 1).mask
+    expected = fits.support_losses(problem, supports)
+    monkeypatch.setattr(fits, "_REDUCED", 0)
+    monkeypatch.setattr(fits, "_ENTRIES", 500)
+    null = problem.null_losses().repeat(problem.candidates.sizes + 1)
+    found = fits.support_losses(problem, supports)
+    np.testing.assert_allclose(found / null, expected / null, rtol=0, atol=1e-12)

@@ -6,6 +6,7 @@ can be stated.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,17 @@ import numpy as np
 import pytest
 
 from sparseopt import Certificate, Limit, Result, SolveParams, Status, check, exact, save, solve
+from sparseopt.checking.misdp import boxes, ranks, verifier
+from sparseopt.checking.misdp.boxes import TooEntangled, uncovered
 from sparseopt.checking.misdp.implied import ImpliedBounds
-from sparseopt.problems import MISDP, IndicatorConstraint, SecondOrderCone, SemidefiniteBlock
+from sparseopt.checking.misdp.ranks import RankBoxes
+from sparseopt.problems import (
+    MISDP,
+    IndicatorConstraint,
+    MISDPBuilder,
+    SecondOrderCone,
+    SemidefiniteBlock,
+)
 
 MANY = 20
 
@@ -655,3 +665,76 @@ def test_boxes_that_share_their_children_are_no_tree(depth: int) -> None:
     report = check(problem, result)
     assert report.verdict == "refuted"
     assert "child of two" in report.messages[0]
+
+
+def test_boxes_that_overlap_are_given_up(monkeypatch: Any) -> None:
+    """Slabs in random pairs of directions, which no straight cut takes apart."""
+    rng = np.random.default_rng(0)
+    lower, upper = np.zeros((400, 40)), np.full((400, 40), 9.0)
+    for a, b in zip(lower, upper, strict=True):
+        some = rng.choice(40, 3, replace=False)
+        a[some] = rng.integers(0, 6, 3)
+        b[some] = a[some] + 4
+    monkeypatch.setattr(boxes, "_WORK", boxes._WORK / 10.0)
+    begin = time.process_time()
+    with pytest.raises(TooEntangled):
+        uncovered(lower, upper, np.zeros(40), np.full(40, 9.0))
+    assert time.process_time() - begin < 10.0
+
+
+def test_leaves_are_counted(monkeypatch: Any) -> None:
+    """The same leaf again and again, which takes little room in a file."""
+    ends = {"lower": [0.0, 0.0], "upper": [4.0, 4.0], "integer": [0, 1]}
+    problem = MISDP(c=[1.0, 1.1], A=[[1.0, 1.0]], row_lower=[1.0], **ends)
+    one = leaf(problem, rows=[1.0]).arrays
+    arrays = {name: np.repeat(array, 400, axis=0) for name, array in one.items()}
+    result = optimal(problem, [1.0, 0.0])
+    result = result.with_changes(certificate=Certificate("misdp-leaves", arrays))
+    assert verdict(problem, result) == "verified"
+    monkeypatch.setattr(verifier, "_WORK", 1e8)
+    report = check(problem, result)
+    assert (report.verdict, "too much work" in report.messages[0]) == ("unproven", True)
+
+
+def test_boxes_of_ranks_are_counted(monkeypatch: Any) -> None:
+    rng = np.random.default_rng(10)
+    model = MISDPBuilder("min")
+    X = model.matrix(3, rank_one=True)
+    model.row((X, np.eye(3)), lower=1.0, upper=1.0)
+    v = rng.normal(size=3)
+    v /= np.linalg.norm(v)
+    for _ in range(4):
+        A = rng.normal(size=(3, 3))
+        model.row((X, A + A.T), upper=2.0 * float(v @ A @ v) + 0.02)
+    C = rng.normal(size=(3, 3))
+    model.objective((X, C + C.T))
+    problem = model.build()
+    result = solve(problem, rel_gap=1e-3)
+    assert (result.verdict, result.certificate.kind) == ("verified", "rank-one-leaves")
+    monkeypatch.setattr(ranks, "_BOXES", 1)
+    report = check(problem, result)
+    assert (report.verdict, "too many to check" in report.messages[0]) == ("unproven", True)
+
+
+# ---- products that leave the range of numbers
+
+
+@pytest.mark.parametrize("size", [1e-110, 1e-170, 1e-200])
+def test_products_of_small_entries_do_not_vanish(size: float) -> None:
+    """X_12^2 = X_11 X_22 in units whose squares are zero in floating point."""
+    block = SemidefiniteBlock(np.eye(3), rank_one=True)
+    rules = RankBoxes(MISDP(c=[1.0, 0.0, 1.0], blocks=[block]))
+    low, high = rules.tightened(np.array([0.0, -1.0, 0.0]), np.array([size, 1.0, size])) or [0, 0]
+    assert size <= high[1] < 1.1 * size
+    assert -1.1 * size < low[1] <= -size
+    low, high = rules.tightened(np.array([size, 0.0, 0.0]), np.array([1.0, size, 1.0])) or [0, 0]
+    assert size <= high[2] < 1.1 * size
+
+
+@pytest.mark.parametrize("small", [1e-163, 1e-170])
+def test_reduced_costs_do_not_vanish(small: float) -> None:
+    """x_2 >= 1 - small^2 x_1, which x_1 without an end makes anything."""
+    ends = {"lower": [0.0, 0.0], "upper": [np.inf, 1.0]}
+    row = {"A": [[small, 1.0 / small]], "row_lower": [1.0 / small]}
+    problem = MISDP(c=[0.0, 1.0], **ends, **row)
+    assert verdict(problem, optimal(problem, [0.0, 1.0], rows=[small])) != "verified"

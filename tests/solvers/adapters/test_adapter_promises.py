@@ -1,5 +1,8 @@
 """What every adapter promises of a call: quiet, verbose, gaps, limits, seeds, statuses."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from thorough import first
@@ -90,6 +93,15 @@ def test_quiet_is_quiet_and_verbose_is_not(solver, kind, capfd):
     assert quiet.status is loud.status
     assert quiet.status in (Status.OPTIMAL, Status.CONVERGED)
     assert quiet.objective == loud.objective
+
+
+def test_a_quiet_first_solve_of_a_process_writes_nothing():
+    """HiGHS logs a banner once in a process, for which a test that comes later is blind."""
+    code = "import numpy, sparseopt; from sparseopt.problems import LADLasso as P; " + (
+        "sparseopt.solve(P(X=numpy.eye(3), y=numpy.ones(3)), backend='highs', lam=0.5)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 @pytest.mark.thorough

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from functools import cache
 
 import numpy as np
 import pytest
@@ -45,6 +46,12 @@ def solve(problem, options=None, **question):
     return Highs().solve(problem, SolveParams(**question), options)
 
 
+@cache
+def whole(problem):
+    """The result for all lam, which several tests look at."""
+    return solve(problem)
+
+
 SEEDS = range(3)
 every_problem = pytest.mark.parametrize(
     "problem",
@@ -62,7 +69,7 @@ every_problem = pytest.mark.parametrize(
 
 def values_of(problem, count, seed=0):
     """Random values of lam from where the path ends up to beyond its first knot."""
-    path = solve(problem).path
+    path = whole(problem).path
     low = path.low[-1]
     high = path.high[0] if np.isfinite(path.high[0]) else 1.2 * path.low[0] + 1.0
     inside = np.random.default_rng(seed).uniform(low, high, count)
@@ -185,8 +192,8 @@ def test_a_grid_that_is_infeasible_at_its_largest_value_alone_says_so():
 
 @every_problem
 def test_the_path_agrees_with_single_values(problem):
-    result = solve(problem)
-    path, lams = values_of(problem, 8, seed=1)
+    result = whole(problem)
+    path, lams = values_of(problem, 4, seed=1)
     assert result.status is Status.OPTIMAL
     assert result.limit is None
     for lam in lams:
@@ -197,7 +204,7 @@ def test_the_path_agrees_with_single_values(problem):
 
 @every_problem
 def test_the_segments_tile_the_range_and_are_optimal_at_both_ends(problem):
-    path = solve(problem).path
+    path = whole(problem).path
     assert isinstance(path, ParametricPath)
     assert np.array_equal(path.low[:-1], path.high[1:])
     assert (path.low < path.high).all()
@@ -208,7 +215,7 @@ def test_the_segments_tile_the_range_and_are_optimal_at_both_ends(problem):
 
 @every_problem
 def test_the_codes_are_bases_of_p_coordinates_at_kinks(problem):
-    result = solve(problem)
+    result = whole(problem)
     program = problem.canonical()
     arrays = result.certificate.arrays
     codes = arrays["codes"].copy()

@@ -178,3 +178,15 @@ def test_a_singular_basis_is_said():
     bases[:, 1] = bases[:, 0]
     with pytest.raises(ParamError, match=r"basis at the level 0\.5 is singular"):
         replace(path, bases=bases).dual_at(0.5)
+
+
+@pytest.mark.parametrize("power", [20, 60, 200])
+def test_columns_in_other_units_cost_no_digits(power):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(20), rng.normal(size=(20, 3))])
+    y = X @ [1.0, 2.0, 0.0, -1.0] + rng.normal(size=20)
+    unit = np.exp2([0, power, -power, power // 2])
+    plain, scaled = (quantile_path(Z, y, np.ones(20), list("abcd")) for Z in (X, X * unit))
+    assert check_quantiles(scaled).verdict == "verified"
+    assert np.array_equal(scaled.levels, plain.levels)
+    assert np.array_equal(scaled.theta * unit, plain.theta)

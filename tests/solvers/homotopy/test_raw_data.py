@@ -1,5 +1,8 @@
 """Paths on data as people have them (:mod:`raw_data`): verified, whatever the units."""
 
+from dataclasses import replace
+from itertools import count
+
 import numpy as np
 import pytest
 import random_models
@@ -11,7 +14,8 @@ from sparseopt import generators
 from sparseopt.compiling import Mode, override
 from sparseopt.problems import CLIME, LPD, DantzigSelector
 from sparseopt.result import Status, Verdict
-from sparseopt.solvers.homotopy import run
+from sparseopt.solvers.homotopy import run, run_columns
+from sparseopt.solvers.homotopy.settings import DOUBTFUL
 
 REGULAR = 1e10
 """Condition number of columns, in units of their own, up to which a path is to be verified."""
@@ -20,7 +24,7 @@ SLOW = {("clime", "offset", 12)}
 
 
 @pytest.mark.parametrize("seed", first(1, range(6, 14)))
-@pytest.mark.parametrize("kind", first(3, raw_data.KINDS))
+@pytest.mark.parametrize("kind", first(2, raw_data.KINDS))
 @pytest.mark.parametrize("model", raw_data.MODELS)
 def test_paths_of_raw_data_are_verified(model, kind, seed):
     problem, columns = raw_data.case(model, kind, seed)
@@ -66,14 +70,32 @@ def test_columns_of_a_covariance_without_centring_end():
     assert result.verdict.value == "verified", result.check_messages
 
 
-@pytest.mark.parametrize("seconds", [0.1, 0.4])
-def test_columns_that_the_clock_stops_in_106_bits_are_shorter_and_right(seconds):
+@pytest.mark.parametrize("asked", [0, 5, 100, 200])
+def test_columns_that_the_clock_stops_in_106_bits_are_shorter_and_right(monkeypatch, asked):
     """Those that were not reached kept what double precision had found, and were refuted."""
     problem, _ = raw_data.case("clime", "polynomial", 6)
+    questions, whole = count(), run_columns.follow_precisely
+
+    def stopped(*args, **options):
+        def stop():
+            return "time" if next(questions) >= asked else None
+
+        return whole(*args, **options | {"stop": stop})
+
+    monkeypatch.setattr(run_columns, "follow_precisely", stopped)
+    result = sparseopt.solve(problem, backend="homotopy")
+    assert result.status is Status.FEASIBLE
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.4])
+def test_nor_does_a_clock_of_seconds_leave_any_that_is_wrong(seconds):
+    """At the very end of the path rounded coefficients may be feasible up to cancellation only."""
+    problem, _ = raw_data.case("clime", "polynomial", 6)
     result = sparseopt.solve(problem, time_limit=seconds, backend="homotopy")
-    assert result.verdict.value != "refuted", result.check_messages
+    assert result.verdict is not Verdict.REFUTED, result.check_messages
     if result.path is not None:
-        assert result.verdict.value == "verified", result.check_messages
+        assert any("and all others: optimal" in message for message in result.check_messages)
 
 
 @pytest.mark.parametrize(
@@ -105,14 +127,25 @@ def test_what_is_walked_again_does_not_depend_on_how_often_a_rough_walk_pivots(m
 
 def test_a_path_in_doubt_that_takes_too_many_pivots_is_kept_as_it_was(monkeypatch):
     """A part of the path in 106 bits does not take the place of a whole."""
-    problem = generators.generate("differential-network-4.4", seed=4135, n=30, d=5, sparsity=0.2)
-    whole = run.follow_precisely
-    monkeypatch.setattr(
-        run,
-        "follow_precisely",
-        lambda *args, **options: whole(*args, **options | {"max_pivots": 5}),
-    )
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 8))
+    problem = DantzigSelector(X, X[:, 0] - X[:, 1] + rng.normal(size=30))
+    plain, follow, whole = sparseopt.solve(problem), run.follow, run.follow_precisely
+    walks = []
+
+    def precisely(*args, **options):
+        walks.append(whole(*args, **options | {"max_pivots": 5}))
+        return walks[-1]
+
+    # whether a walk is in doubt by itself depends on the last digits of a machine's products
+    def doubtful(*args, **options):
+        return replace(follow(*args, **options), doubt=10.0 * DOUBTFUL)
+
+    monkeypatch.setattr(run, "follow", doubtful)
+    monkeypatch.setattr(run, "follow_precisely", precisely)
     result = sparseopt.solve(problem, check=False)
+    assert [len(walk.segments) > 0 for walk in walks] == [True]
+    assert len(plain.path) > len(walks[0].segments)
     assert result.status is Status.OPTIMAL
-    assert result.path.low[-1] == 0.0
+    assert np.array_equal(result.path.low, plain.path.low)
     assert any("digits may be lost" in note for note in result.notes)

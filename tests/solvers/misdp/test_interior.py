@@ -18,9 +18,10 @@ from sparseopt.solvers.misdp.conic import ConicForm
 from sparseopt.solvers.misdp.propagation import Propagation
 
 PROBLEMS = {
-    # Rank one, and a second-order cone; few entries; a matrix variable; a dense matrix beside.
+    # Rank one, and a second-order cone; cones of both kinds; few entries; a matrix variable; a
+    # dense matrix beside.
     "least squares": ("cardinality-least-squares", {"n": 6, "d": 5}),
-    "cones": ("random-misdp", {}),
+    "cones": ("random-misdp", {"integers": 8, "continuous": 3, "cones": 2}),
     "partitioning": ("k-partitioning", {"nodes": 6}),
     "isometry": ("restricted-isometry", {"m": 5, "n": 5}),
     "network": ("network-design", {"nodes": 5, "candidates": 8, "k": 6}),
@@ -136,7 +137,7 @@ def _spectrum(packed, size):
     return np.linalg.eigvalsh(unpack_symmetric(packed / np.sqrt(triangle_weights(size)), size))
 
 
-@pytest.mark.parametrize("name", sorted(set(PROBLEMS) - {"cones"}))
+@each_problem
 def test_it_begins_at_the_iterate_of_a_box_around(name):
     problem = _problem(name)
     form = ConicForm(problem)
@@ -178,17 +179,15 @@ def test_both_bodies_derive_the_same_bounds(name):
 @each_problem
 def test_the_quick_bound_is_no_better_than_the_whole_one(name):
     problem = _problem(name)
-    if problem.cones:
-        pytest.skip("the quick bound takes no cones")
     judge, rng = Judge(problem), np.random.default_rng(1)
     box = Propagation(problem).tighten()
-    rows, psd = problem.A.shape[0], judge.safe.psd_length
+    lengths = problem.A.shape[0], judge.safe.cone_length, judge.safe.psd_length
     finite = 0
     for size in (0.1, 1.0, 100.0):
-        y, Z = size * rng.normal(size=rows), size * rng.normal(size=psd)
+        given = ConicMultipliers(*(size * rng.normal(size=(1, length)) for length in lengths))
         with override(Mode.NOW):
-            quick = judge.safe.quick(*box, np.concatenate([y, Z]))
-        whole = judge.safe.evaluate(*box, ConicMultipliers(y[None], np.zeros((1, 0)), Z[None]))
+            quick = judge.safe.quick(*box, given.joined())
+        whole = judge.safe.evaluate(*box, given)
         if np.isinf(quick):
             continue
         finite += 1

@@ -49,6 +49,22 @@ def test_a_quadratic_objective_far_from_the_origin(big, backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_far_minima_do_not_hang_on_the_last_digits_of_relaxations(seed, backend):
+    """Costs of 1e12 hide some hundred units of the integers from a relaxation's tolerance."""
+    rng = np.random.default_rng(seed)
+    root = np.array([[2.0, 0.0], [0.5, 3.0]]) + 0.1 * rng.normal(size=(2, 2))
+    H, c = root @ root.T, np.array([-3e5 + 0.5, 2.3e6]) + np.round(rng.normal(size=2) * 1e4, 3)
+    problem = MISDP(c=c, Q=H, integer=[0, 1], lower=[-1e9, -1e9], upper=[1e9, 1e9])
+    centre = np.rint(np.linalg.solve(H, -c))
+    around = (centre + step for step in itertools.product(range(-3, 4), repeat=2))
+    best = min(problem.objective(np.array(point)) for point in around)
+    result = sparseopt.solve(problem, backend=backend)
+    assert result.status is Status.OPTIMAL and result.verdict is Verdict.VERIFIED
+    assert abs(result.objective - best) <= 1e-15 * abs(best)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_matrices_of_large_integers_are_judged_exactly(backend):
     """The largest k with k^2 <= 3.7e11 - j, and j of a thousandth: j at its bound."""
     model = MISDPBuilder("max")

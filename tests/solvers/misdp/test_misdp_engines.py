@@ -13,6 +13,7 @@ from thorough import first
 
 import sparseopt
 from sparseopt import Limit, Status, Verdict
+from sparseopt.compiling import Mode, override
 from sparseopt.generators.misdp import k_partitioning, network_design, restricted_isometry
 from sparseopt.generators.random_misdp import random_misdp
 from sparseopt.io.solu import read_solu
@@ -85,6 +86,49 @@ def test_leaves_hold_with_the_bounds_that_their_integers_imply(seed):
     assert proven(result), result.check_messages
 
 
+@pytest.mark.parametrize("relaxation", ["barrier", "clarabel"])
+def test_what_is_stated_holds_in_the_bounds_that_the_checker_derives(relaxation):
+    # Large multipliers at ends of continuous variables that compiled loops derive more tightly.
+    with override(Mode.NOW):
+        result = solve(draw(118), options={"relaxation": relaxation})
+    assert proven(result), result.check_messages
+
+
+@pytest.mark.thorough
+def test_many_against_enumeration():
+    """More of them; SPARSEOPT_MISDP_CASES=1000 for a thousand, a quarter of an hour.
+
+    At the seeds 340 and 355 nothing has an interior, and it is Clarabel's points that are off: by
+    5e-9, which moves their values by 4e-5 and 9e-5. `check --exact` proves ours at 355.
+    """
+    count = int(os.environ.get("SPARSEOPT_MISDP_CASES", "60"))
+    wrong = [
+        (k, found)
+        for k in range(100, 100 + count)
+        if (found := faults(draw(k), "misdp-bnb", enumerated(draw(k))))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("seeds", first(1, [(SEEDS[:6],), (SEEDS[6:],)]))
+def test_linear_programs_in_our_own_tree_against_enumeration(seeds):
+    wrong = [
+        (k, found)
+        for k in seeds
+        if (found := faults(draw(k), "misdp-oa", _known(k), options={"master": "tree"}))
+    ]
+    assert wrong == []
+
+
+def test_linear_programs_alone_prove_an_optimum():
+    problem = network_design(seed=1, nodes=6, candidates=11, k=7)
+    result = solve(problem, "misdp-oa", options={"master": "tree"})
+    assert proven(result)
+    assert result.objective == pytest.approx(solve(problem).objective, rel=1e-6)
+    # Fewer semidefinite relaxations than nodes: the others are linear programs.
+    assert result.iterations < result.nodes
+
+
 @pytest.mark.thorough
 def test_lazy_cuts_of_scip_against_enumeration():
     pytest.importorskip("pyscipopt", reason="pyscipopt is not installed: sparseopt[scip]")
@@ -103,13 +147,13 @@ def test_every_solver_of_relaxations(relaxation):
     assert result.objective == pytest.approx(expected, rel=1e-5)
 
 
-@each_engine
 @pytest.mark.parametrize("kind", ["boundary", "infeasible"])
-def test_no_strict_feasibility(backend, kind):
+def test_no_strict_feasibility(kind):
     problem = random_misdp(seed=3, kind=kind, integers=3, continuous=1)
     known = enumerated(problem)
     assert (known.optimum is None) == (kind == "infeasible")
-    assert faults(problem, backend, known) == []
+    for backend in ENGINES:
+        assert faults(problem, backend, known) == [], backend
 
 
 @each_engine
@@ -132,7 +176,7 @@ def test_the_optimum_of_a_trust_region_subproblem(backend, D, d, formulation):
     [
         ("misdp-bnb", {}, 8, 2, "strong"),
         ("misdp-bnb", {}, 12, 3, "weak"),
-        ("misdp-oa", {}, 9, 2, "strong"),
+        pytest.param("misdp-oa", {}, 9, 2, "strong", marks=pytest.mark.thorough),
         pytest.param("misdp-oa", {}, 10, 3, "weak", marks=pytest.mark.thorough),
         ("misdp-oa", {"master": "scip"}, 8, 2, "weak"),
     ],

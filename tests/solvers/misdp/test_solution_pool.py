@@ -75,6 +75,17 @@ def test_the_best_ones_of_many(seed):
                 assert result.verdict is Verdict.VERIFIED, result.check_messages
 
 
+def test_a_first_point_narrows_no_more_than_the_pool_states():
+    """Boxes that the cutoff narrowed to one choice say nothing of those it left out."""
+    problem = draw_conditional(66)
+    best = sparseopt.solve(problem, backend="misdp-bnb")
+    result = sparseopt.solve(
+        problem, backend="misdp-bnb", options={"solutions": 4}, warm_start=best
+    )
+    compare(problem, 4, result)
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
+
+
 def small():
     """Maximise 3 a + 2 b + c with at most two of them: 5, 4, 3 twice, 2, 1, 0."""
     model = MISDPBuilder("max")

@@ -22,11 +22,12 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("backend", ["misdp-bnb", "misdp-oa"])
 @pytest.mark.parametrize("seed", [0, 5, 7])
-def test_enumeration(seed, backend):
+def test_enumeration(seed):
     problem = draw_conditional(seed)
-    assert not faults(problem, backend, enumerated(problem))
+    known = enumerated(problem)
+    for backend in ("misdp-bnb", "misdp-oa"):
+        assert not faults(problem, backend, known), backend
 
 
 @pytest.mark.thorough
@@ -38,6 +39,16 @@ def test_enumeration_of_many(seed):
         assert not faults(problem, backend, known)
         if np.isfinite(problem.upper).all():
             assert sparseopt.solve(problem, backend=backend).verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize("backend", ["misdp-bnb", "misdp-oa"])
+def test_ends_that_are_derived_and_far_away_do_not_stop_the_search(backend):
+    """The cutoff of the first incumbent bounds a free variable by 4e14."""
+    problem = draw_conditional(55)
+    result = sparseopt.solve(problem, backend=backend)
+    assert result.status is Status.OPTIMAL and result.verdict is Verdict.VERIFIED
+    # As SCIP has it without the matrix, which holds there.
+    assert result.objective == pytest.approx(-3.39605, abs=1e-5)
 
 
 def test_points_go_there_and_back():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import erf
 
 import sparseopt
 from sparseopt import Limit, Status, Verdict, generators
@@ -9,6 +10,7 @@ from sparseopt.checking.subspace.gradients import gradient_of
 from sparseopt.problems import MMDSubspace, MomentSubspace, SufficientReduction
 from sparseopt.solvers.subspace.objectives import objective_of
 from sparseopt.solvers.subspace.scheme import AlternatingScheme, Atoms, Features
+from sparseopt.solvers.subspace.sigmoids import Sigmoids
 
 DESIGNS = [
     ("skewed-directions", {"N": 60, "n": 5}),
@@ -16,6 +18,7 @@ DESIGNS = [
     ("index-model", {"N": 60, "model": "rational"}),
     ("index-model", {"N": 60, "model": "classes"}),
 ]
+SCHEME = "alternating-scheme"
 DEFAULTS = {name: option.default for name, option in AlternatingScheme.options.items()}
 
 
@@ -46,19 +49,21 @@ def test_gradients_are_those_of_finite_differences(name, settings, gradient):
     assert objective_of(problem)(W)[0] == pytest.approx(problem.objective(W), rel=1e-12)
 
 
-@pytest.mark.parametrize(("name", "settings"), DESIGNS[:2])
-def test_gradients_of_atoms_are_those_of_finite_differences(name, settings):
+@pytest.mark.parametrize(("name", "settings"), DESIGNS)
+def test_gradients_of_functions_are_those_of_finite_differences(name, settings):
     problem = generators.generate(name, **settings)
     rng = np.random.default_rng(1)
-    atoms = Atoms(problem, {**DEFAULTS, "size": 7})
-    theta, before, d = (atoms.start + 0.3 * rng.normal(size=atoms.start.size) for _ in range(3))
+    family = Sigmoids if isinstance(problem, SufficientReduction) else Atoms
+    functions = family(problem, {**DEFAULTS, "size": 7})
+    start = functions.start
+    theta, before, d = (start + 0.3 * rng.normal(size=start.size) for _ in range(3))
     W = basis(rng, problem.X.shape[1], problem.k)
-    exact = atoms.value(theta, before, W @ W.T)[1] @ d
-    ends = [atoms.value(theta + sign * 1e-6 * d, before, W @ W.T)[0] for sign in (1.0, -1.0)]
+    exact = functions.value(theta, before, W @ W.T)[1] @ d
+    ends = [functions.value(theta + sign * 1e-6 * d, before, W @ W.T)[0] for sign in (1.0, -1.0)]
     assert exact == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6)
 
 
-def test_expectations_of_atoms_and_features_are_those_of_samples():
+def test_expectations_are_those_of_samples():
     rng = np.random.default_rng(2)
     problem = generators.generate("skewed-directions", N=30, n=3, k=1)
     atoms = Atoms(problem, {**DEFAULTS, "size": 5})
@@ -75,6 +80,35 @@ def test_expectations_of_atoms_and_features_are_those_of_samples():
     slopes = -(np.sin(xi @ features.W.T + features.phases) * theta[:, 0]) @ features.W
     sampled = slopes.T @ slopes / len(xi)
     np.testing.assert_allclose(features.gram(theta), sampled, atol=0.03 * np.trace(sampled))
+
+    layer = Sigmoids(response, {**DEFAULTS, "size": 6})
+    theta, before = (layer.start + rng.normal(size=layer.start.shape) for _ in range(2))
+    W = basis(rng, 3, 2)
+    fields = []
+    for each in (theta, before):
+        c, V, b = layer.split(each)
+        fields.append(np.exp(-((xi @ V.T + b) ** 2)) * c[:, 0] * 2.0 / np.sqrt(np.pi) @ V)
+    sampled = fields[0].T @ fields[0] / len(xi)
+    np.testing.assert_allclose(layer.gram(theta), sampled, atol=0.03 * np.trace(sampled))
+    # The penalty is all that a larger weight adds, but for what does not depend on theta.
+    P, heavy = W @ W.T, Sigmoids(response, {**DEFAULTS, "size": 6, "penalty": 2.0})
+    added = heavy.value(theta, before, P)[0] - layer.value(theta, before, P)[0]
+    across = float(np.mean(np.sum((fields[0] - fields[1] @ P) ** 2, axis=1)))
+    without = float(np.mean(np.sum((fields[1] @ P) ** 2, axis=1)))
+    assert added == pytest.approx(across - without, abs=0.03 * (across + without))
+
+
+def test_noise_gives_sigmoids_the_error_of_their_mean():
+    rng = np.random.default_rng(5)
+    response = generators.generate("index-model", N=12, n=3)
+    layer = Sigmoids(response, {**DEFAULTS, "size": 5, "penalty": 0.0, "noise": 0.7})
+    theta = layer.start + rng.normal(size=layer.start.shape)
+    c, W, b = layer.split(theta)
+    noisy = layer.X[:, None] + 0.7 * rng.normal(size=(12, 40_000, 3))
+    means = erf(noisy @ W.T + b).mean(axis=1) @ c
+    error = means - layer.Y
+    expected = float(np.mean((error - error.mean()) ** 2))
+    assert layer.value(theta, theta, np.eye(3))[0] == pytest.approx(expected, rel=0.02)
 
 
 def test_principal_components_are_moments_of_order_2():
@@ -112,11 +146,19 @@ def test_figure_1a():
     assert min(angle(two, "pca"), 180.0 - angle(two, "pca")) < 10.0
 
 
-@pytest.mark.parametrize("backend", ["stiefel", "alternating-scheme"])
+@pytest.mark.parametrize(
+    ("backend", "options"),
+    [
+        ("stiefel", {}),
+        ("alternating-scheme", {}),
+        ("alternating-scheme", {"functions": "sigmoids"}),
+    ],
+    ids=["stiefel", "cosines", "sigmoids"],
+)
 @pytest.mark.parametrize("model", ["rational", "quadratic", "classes"])
-def test_responses_reveal_their_directions(backend, model):
+def test_responses_reveal_their_directions(backend, options, model):
     problem = generators.generate("index-model", N=150, model=model)
-    result = sparseopt.solve(problem, backend=backend)
+    result = sparseopt.solve(problem, backend=backend, options=options)
     assert (result.status, result.verdict) == (Status.CONVERGED, Verdict.UNPROVEN)
     assert sine(np.eye(6)[:, :2], result.x) < 0.4
 
@@ -128,9 +170,10 @@ def test_responses_reveal_their_directions(backend, model):
 def test_samples_without_structure(backend, X):
     problems = [MomentSubspace(X, k=1), MMDSubspace(X, k=1, bandwidth=1.0)]
     for problem in [*problems, SufficientReduction(X, np.arange(6.0), k=1)]:
-        result = sparseopt.solve(problem, backend=backend)
-        assert result.status is Status.CONVERGED
-        assert result.verdict is Verdict.UNPROVEN, result.check_messages
+        for options in [{}, *([{"functions": "sigmoids"}] if backend == SCHEME else [])]:
+            result = sparseopt.solve(problem, backend=backend, options=options)
+            assert result.status is Status.CONVERGED
+            assert result.verdict is Verdict.UNPROVEN, result.check_messages
 
 
 def test_a_warm_start_is_where_the_search_begins():

@@ -1,11 +1,16 @@
 """Robust subspaces: exact recovery with a proof, the relaxation, degenerate samples, limits."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import sparseopt
-from sparseopt import Limit, Status, Verdict, generators
+from sparseopt import Limit, SolveParams, Status, Verdict, generators
+from sparseopt.backend import Control
 from sparseopt.problems import RobustSubspace
+from sparseopt.solvers.subspace import irls
+from sparseopt.solvers.subspace.weighted import principal
 
 BACKENDS = ("irls", "reaper", "tyler", "pca")
 
@@ -177,3 +182,30 @@ def test_starts_that_fall_too_slowly_end_early():
     truth = np.linalg.svd(problem.X[:280], full_matrices=False)[2][:10].T
     assert np.linalg.norm(projection(result.x, 10) - truth @ truth.T) <= 1e-10
     assert result.status is Status.CONVERGED and result.verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize("centre", [None, "estimate"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_reweighting_never_raises_its_smoothed_objective(monkeypatch, centre, seed):
+    """With h(r) = r beyond the smoothing s, r^2 / 2s + s / 2 below: s falls, and so does sum h."""
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.normal(size=(40, 2)) @ rng.normal(size=(2, 6)), rng.normal(size=(30, 6))])
+    problem = RobustSubspace(X + 0.1 * rng.normal(size=X.shape) + 1.0, k=2, centre=centre)
+    steps = []
+
+    def watched(problem, weights):
+        flat = principal(problem, weights)
+        steps.append((weights, flat.distances(problem)))
+        return flat
+
+    monkeypatch.setattr(irls, "principal", watched)
+    control = Control(SolveParams())
+    irls.reweight(problem, principal(problem, np.ones(len(X))), control, 60)
+    assert len(steps) > 10
+    smoothings = []
+    for (_, before), (weights, after) in itertools.pairwise(steps):
+        s = float(np.max((weights * before)[weights < 1.0]))
+        smoothings.append(s)
+        low, high = (np.where(r > s, r, r**2 / (2.0 * s) + s / 2.0).sum() for r in (after, before))
+        assert low <= high * (1.0 + 1e-12)
+    assert np.all(np.diff(smoothings) <= 1e-12 * smoothings[0])

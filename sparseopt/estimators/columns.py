@@ -1,0 +1,112 @@
+"""Means, spreads and covariances of the columns of data, which may be sparse and stay so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparseopt.problems.base import Array, is_sparse
+
+_CELLS = 1 << 22
+"""Entries of a sparse matrix's rows that are held densely at once."""
+
+
+def as_dense(X: Any) -> Array:
+    """Return validated data as a dense array, for the problems that hold no other.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    """
+    return np.asarray(X.toarray() if is_sparse(X) else X)
+
+
+def mean(X: Any, counts: Array | None = None) -> Array:
+    """Return the mean of each column, shape (d,).
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n, d)
+    counts : array of shape (n,), optional
+        The weights of the observations. Default: 1.
+    """
+    if not is_sparse(X):
+        return np.asarray(np.average(X, axis=0, weights=counts))
+    times = np.ones(X.shape[0]) if counts is None else counts
+    return np.asarray(X.T @ (times / times.sum()))
+
+
+def spread(X: Any, counts: Array, centred: bool) -> Array:
+    """Return the standard deviation of each column, and 1 for columns that are constant.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n, d)
+    counts : array of shape (n,)
+        The weights of the observations.
+    centred : bool
+        Whether deviations are from the mean, or from 0.
+
+    Returns
+    -------
+    array of shape (d,)
+    """
+    size = _deviation(X, counts, np.zeros(X.shape[1]))
+    found = _deviation(X, counts, mean(X, counts)) if centred else size
+    # The deviations of a constant column are what rounding left.
+    return np.asarray(np.where(found > 1e-10 * size, found, 1.0))
+
+
+def _deviation(X: Any, counts: Array, centre: Array) -> Array:
+    """Return the root mean square of each column less its centre."""
+    if not is_sparse(X):
+        return np.asarray(np.sqrt(np.average((X - centre) ** 2, axis=0, weights=counts)))
+    d, column = X.shape[1], X.indices
+    times = np.repeat(counts, np.diff(X.indptr))
+    stored = np.bincount(column, times * (X.data - centre[column]) ** 2, minlength=d)
+    left = counts.sum() - np.bincount(column, times, minlength=d)
+    # What is not stored is 0, and as far from the centre as the centre is from 0.
+    return np.asarray(np.sqrt((stored + np.maximum(left, 0.0) * centre**2) / counts.sum()))
+
+
+def covariance(X: Any, counts: Array, centres: Array, place: Array) -> Array:
+    """Return the covariance of the columns about the centres of groups, shape (d, d).
+
+    Sparse rows are held densely in blocks only.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n, d)
+    counts : array of shape (n,)
+        The weights of the observations.
+    centres : array of shape (groups, d)
+    place : int array of shape (n,)
+        The group of each observation.
+    """
+    n, d = X.shape
+    step = max(1, _CELLS // d) if is_sparse(X) else n
+    total = np.zeros((d, d))
+    for first in range(0, n, step):
+        here = slice(first, first + step)
+        rows = as_dense(X[here]) - centres[place[here]]
+        total += (counts[here, None] * rows).T @ rows
+    return np.asarray(total / counts.sum())
+
+
+def with_intercept(X: Any, scales: Array, names: list[str] | None) -> tuple[Any, Any, Any]:
+    """Return X, weights and names with a last column of ones, whose weight is 0.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n, d)
+    scales : array of shape (d,)
+    names : list of d str, or None
+    """
+    named = None if names is None else [*names, "intercept"]
+    ones = np.ones((X.shape[0], 1))
+    both = (
+        sp.csr_array(sp.hstack([X, sp.csr_array(ones)])) if is_sparse(X) else np.hstack([X, ones])
+    )
+    return both, np.append(scales, 0.0), named

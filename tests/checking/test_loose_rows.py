@@ -1,0 +1,96 @@
+"""Rows and bounds that nothing ever reaches excuse nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_exact import verdict
+
+import sparseopt
+from sparseopt import Certificate, Result, SolveParams, Status, Verdict
+from sparseopt.checking import check
+from sparseopt.problems import DantzigSelector, LADLasso, ParametricLP
+
+LOOSE = (1e9, 1e12, 1e15)
+
+
+def believed(tmp_path, problem, claim):
+    """Return which of the two checkers believe a claim."""
+    claim = claim.with_changes(problem=problem, kind=problem.kind, trace=())
+    verified = check(problem, claim).verdict is Verdict.VERIFIED
+    return verified, verdict(tmp_path, problem, claim)[0] == "proven"
+
+
+def stated(problem, x, nu, value):
+    nu = np.asarray(nu, dtype=float)
+    return Result(
+        status=Status.OPTIMAL,
+        x=np.asarray(x, dtype=float),
+        objective=value,
+        bound=value,
+        duals={"rows": nu},
+        certificate=Certificate("dual", {"nu": nu}),
+        params=SolveParams(lam=0.0),
+        kind=problem.kind,
+        problem=problem,
+    )
+
+
+def linear_program(loose, seed=0):
+    rng = np.random.default_rng(seed)
+    A, b = rng.uniform(0.2, 2.0, (3, 5)), rng.uniform(0.5, 2.0, 3)
+    rates = np.append(b / 2.0, np.zeros(3))
+    A, b = np.vstack([A, A]), np.append(b, loose * b)
+    return ParametricLP(A, b, rates, rng.uniform(0.5, 1.0, 5), -rng.uniform(0.5, 1.0, 5))
+
+
+def bounded(model, loose, lower=1.0):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8, 3))
+    y = X @ [2.0, 1.0, 0.0] + 0.1 * rng.normal(size=8)
+    return model(X, y, bounds=(-lower * np.full(3, loose), np.full(3, loose)))
+
+
+@pytest.mark.parametrize("loose", LOOSE)
+def test_a_bound_beyond_the_optimum_beside_loose_rows(tmp_path, loose):
+    problem = linear_program(loose)
+    result = sparseopt.solve(problem, lam=0.3)
+    assert believed(tmp_path, problem, result) == (True, True)
+    for share in (1e-6, 1e-3, 0.1):
+        false = result.with_changes(bound=result.bound * (1.0 - share))
+        assert believed(tmp_path, problem, false) == (False, False)
+
+
+@pytest.mark.parametrize("loose", LOOSE)
+def test_a_negative_variable_of_a_loose_row(tmp_path, loose):
+    problem = ParametricLP(np.eye(2), [1.0, loose], [0.0, 0.0], [1.0, -1.0], [0.0, 0.0])
+    true = stated(problem, [1.0, 0.0], [1.0, 0.0], 1.0)
+    assert believed(tmp_path, problem, true) == (True, True)
+    low = -loose / 10**15
+    for off in (low, 5.0 * low):
+        false = stated(problem, [1.0, off], [1.0, 0.0], 1.0 - off)
+        assert believed(tmp_path, problem, false) == (False, False)
+
+
+@pytest.mark.parametrize("loose", LOOSE)
+@pytest.mark.parametrize("lower", (0.0, 1.0))
+@pytest.mark.parametrize("model", (DantzigSelector, LADLasso))
+def test_false_numbers_beside_loose_bounds(tmp_path, model, lower, loose):
+    problem = bounded(model, loose, lower)
+    result = sparseopt.solve(problem, lam=1.0)
+    assert believed(tmp_path, problem, result) == (True, True)
+    for share in (1e-6, 1e-3, 10.0):
+        false = result.with_changes(objective=result.objective * (1.0 - share))
+        assert believed(tmp_path, problem, false) == (False, False)
+        false = result.with_changes(bound=result.bound * (1.0 + share))
+        assert believed(tmp_path, problem, false) == (False, False)
+
+
+@pytest.mark.parametrize("loose", LOOSE)
+@pytest.mark.parametrize("model", (DantzigSelector, LADLasso))
+def test_paths_within_loose_bounds_are_those_without(tmp_path, model, loose):
+    free, problem = bounded(model, np.inf), bounded(model, loose)
+    one, two = sparseopt.solve(free), sparseopt.solve(problem)
+    assert believed(tmp_path, problem, two) == (True, True)
+    assert np.array_equal(one.path.low, two.path.low)
+    np.testing.assert_allclose(one.path.objective, two.path.objective, rtol=1e-9, atol=1e-9)
