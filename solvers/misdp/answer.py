@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -332,7 +333,7 @@ def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
     if x is not None:
         reach = np.maximum(1.0, np.abs(x))
         near = max(near, problem.objective_scale(x))
-    safe, whole = SafeBounds(problem, reach), problem.integer
+    safe = SafeBounds(problem, reach)
     leaves = [*tree.leaves.found, *(_open(node) for node in tree.open)]
     for _ in range(RECOMPUTATIONS):
         cutoff = tree.judge.better_than(float(safe.bound(np.array(bound))))
@@ -340,14 +341,8 @@ def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
         if box is None:
             return bound
         least = bound
-        for leaf in leaves:
-            low, high = (end.copy() for end in box)
-            low[whole] = np.maximum(low[whole], leaf.lower)
-            high[whole] = np.minimum(high[whole], leaf.upper)
-            crossed = (low > high).any()
-            tight = None if crossed else search.propagation.tighten(low, high, cutoff)
-            if tight is not None:
-                least = min(least, tree.judge.rounded(_leaf_bound(safe, leaf, tight, near)))
+        for leaf, tight in _tightened(search, leaves, box, cutoff):
+            least = min(least, tree.judge.rounded(_leaf_bound(safe, leaf, tight, near)))
         if least >= bound - tree.rounding:
             return bound
         bound = least
@@ -363,31 +358,44 @@ def _as_checked(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
     reduced costs of nodes without an interior magnify the difference. Where variables have no
     bounds, `_recomputed` has judged the leaves.
     """
-    problem, whole = search.problem, search.problem.integer
+    problem = search.problem
     if not np.isfinite(np.concatenate([problem.lower, problem.upper])).all():
         return bound
     near = bound + PROOF_NEAR * max(tree.judge.scale, abs(bound))
     leaves = [*tree.leaves.found, *(_open(node) for node in tree.open)]
     leaves = [leaf for leaf in leaves if leaf.bound <= near and _rests_on_ends(tree, leaf)]
-    if whole.all() or not leaves or not np.isfinite(bound):
+    if problem.integer.all() or not leaves or not np.isfinite(bound):
         return bound
     cutoff = tree.judge.better_than(float(tree.judge.safe.bound(np.array(bound))))
     box = search.propagation.tighten(cutoff=cutoff, in_turn=False)
     if box is None:
         return bound
     least = bound
+    for leaf, tight in _tightened(search, leaves, box, cutoff, in_turn=False):
+        multipliers = leaf.multipliers or tree.judge.safe.zero()
+        value = tree.judge.rounded(tree.judge.value(tight, multipliers))
+        least = min(least, value) if value > -np.inf else least
+    return bound if least >= bound - tree.rounding else least
+
+
+def _tightened(
+    search: MISDPSearch,
+    leaves: list[IntegerLeaf],
+    box: Box,
+    cutoff: float,
+    in_turn: bool = True,
+) -> Iterator[tuple[IntegerLeaf, Box]]:
+    """Yield the leaves with what is left of the box in them, without those that are left empty."""
+    whole = search.problem.integer
     for leaf in leaves:
         low, high = (end.copy() for end in box)
         low[whole] = np.maximum(low[whole], leaf.lower)
         high[whole] = np.minimum(high[whole], leaf.upper)
         if (low > high).any():
             continue
-        tight = search.propagation.tighten(low, high, cutoff, in_turn=False)
+        tight = search.propagation.tighten(low, high, cutoff, in_turn=in_turn)
         if tight is not None:
-            multipliers = leaf.multipliers or tree.judge.safe.zero()
-            value = tree.judge.rounded(tree.judge.value(tight, multipliers))
-            least = min(least, value) if value > -np.inf else least
-    return bound if least >= bound - tree.rounding else least
+            yield leaf, tight
 
 
 def _rests_on_ends(tree: IntegerTree, leaf: IntegerLeaf) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from random_attacks import stated_point
 from test_exact import verdict
 
 import sparseopt
-from sparseopt import Certificate, Result, SolveParams, Status, Verdict
+from sparseopt import Verdict
 from sparseopt.checking import check
 from sparseopt.problems import DantzigSelector, LADLasso, ParametricLP
 
@@ -19,21 +20,6 @@ def believed(tmp_path, problem, claim):
     claim = claim.with_changes(problem=problem, kind=problem.kind, trace=())
     verified = check(problem, claim).verdict is Verdict.VERIFIED
     return verified, verdict(tmp_path, problem, claim)[0] == "proven"
-
-
-def stated(problem, x, nu, value):
-    nu = np.asarray(nu, dtype=float)
-    return Result(
-        status=Status.OPTIMAL,
-        x=np.asarray(x, dtype=float),
-        objective=value,
-        bound=value,
-        duals={"rows": nu},
-        certificate=Certificate("dual", {"nu": nu}),
-        params=SolveParams(lam=0.0),
-        kind=problem.kind,
-        problem=problem,
-    )
 
 
 def linear_program(loose, seed=0):
@@ -64,11 +50,11 @@ def test_a_bound_beyond_the_optimum_beside_loose_rows(tmp_path, loose):
 @pytest.mark.parametrize("loose", LOOSE)
 def test_a_negative_variable_of_a_loose_row(tmp_path, loose):
     problem = ParametricLP(np.eye(2), [1.0, loose], [0.0, 0.0], [1.0, -1.0], [0.0, 0.0])
-    true = stated(problem, [1.0, 0.0], [1.0, 0.0], 1.0)
+    true = stated_point(problem, [1.0, 0.0], [1.0, 0.0], 1.0)
     assert believed(tmp_path, problem, true) == (True, True)
     low = -loose / 10**15
     for off in (low, 5.0 * low):
-        false = stated(problem, [1.0, off], [1.0, 0.0], 1.0 - off)
+        false = stated_point(problem, [1.0, off], [1.0, 0.0], 1.0 - off)
         assert believed(tmp_path, problem, false) == (False, False)
 
 

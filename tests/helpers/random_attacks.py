@@ -66,7 +66,7 @@ def small_coefficients(rng: np.random.Generator) -> Iterator[tuple[str, Any, Res
         [-1.0, 1.0 + small],
         zero,
     )
-    yield "reduced cost", problem, _point(problem, [0.0, 0.0], [0.0, 1.0, 0.0], 0.0)
+    yield "reduced cost", problem, stated_point(problem, [0.0, 0.0], [0.0, 1.0, 0.0], 0.0)
 
 
 def inflated(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
@@ -80,9 +80,9 @@ def inflated(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
         [0.0] * 3,
     )
     more = size * (1.0 + 10.0 ** rng.uniform(-3.0, 1.0))
-    yield "inflation", problem, _point(problem, [more, t, t], [1.0, 0.0, 1.0], more)
-    yield "inflation", problem, _point(problem, [more, t, t], [2.0, t, t + 2.0], more)
-    yield "inflation", problem, _point(problem, [0.0, t, t], [1.0, t, t + 1.0], 0.0)
+    yield "inflation", problem, stated_point(problem, [more, t, t], [1.0, 0.0, 1.0], more)
+    yield "inflation", problem, stated_point(problem, [more, t, t], [2.0, t, t + 2.0], more)
+    yield "inflation", problem, stated_point(problem, [0.0, t, t], [1.0, t, t + 1.0], 0.0)
 
 
 def loose_bounds(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
@@ -92,7 +92,7 @@ def loose_bounds(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
     zero = [0.0, 0.0]
     problem = ParametricLP([[1.0], [1.0]], [size, loose * size], zero, [1.0], [0.0])
     for value in (size, more):
-        yield "loose bounds", problem, _point(problem, [more], [1.0, 0.0], value)
+        yield "loose bounds", problem, stated_point(problem, [more], [1.0, 0.0], value)
     problem = ParametricLP(
         [[1.0, 1.0, -1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [size, loose * size, loose * size],
@@ -102,7 +102,7 @@ def loose_bounds(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
     )
     far = loose * size / 2.0
     for point in ([more, 0.0, 0.0], [more, far, far]):
-        yield "loose bounds", problem, _point(problem, point, [1.0, 1.0, 1.0], more)
+        yield "loose bounds", problem, stated_point(problem, point, [1.0, 1.0, 1.0], more)
     X = np.diag([size, size / loose])
     selector = DantzigSelector(X, [3.0 * size, 0.0])
     true = sparseopt.solve(selector, lam=size * size)
@@ -180,7 +180,8 @@ def _claim(status: Status, kind: str, arrays: dict[str, Any]) -> Result:
     )
 
 
-def _point(problem: ParametricLP, x: Any, nu: Any, value: float) -> Result:
+def stated_point(problem: ParametricLP, x: Any, nu: Any, value: float) -> Result:
+    """Return a result that calls a point at lam = 0 optimal, its multipliers nu the proof."""
     nu = np.asarray(nu, dtype=float)
     return Result(
         status=Status.OPTIMAL,
