@@ -7,7 +7,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from .programs import Point, programs
+from .models import programs
+from .programs import Point
 from .rationals import ONE, ZERO, exact, exacts, near
 from .statements import dense_row, same, within
 from .verdicts import FEASIBLE, GAP, OBJECTIVE, Refuted, Unproven

@@ -8,8 +8,8 @@ import math
 from fractions import Fraction
 from functools import cached_property
 
-from .algebra import Matrix, dense, gram, solve, sparse, transpose
-from .rationals import ONE, ZERO, exact, exacts, rough
+from .algebra import solve
+from .rationals import ZERO, rough
 from .verdicts import FEASIBLE, NOISE, Unproven
 
 
@@ -61,45 +61,6 @@ def conjugate(piece, v):
     return best
 
 
-def constant(*values):
-    return [(exact(v) if not isinstance(v, Fraction) else v, ZERO) for v in values]
-
-
-def absolute(weight):
-    return Function(constant(0), constant(-weight, weight))
-
-
-def lam_absolute(weight):
-    return Function(constant(0), [(ZERO, -weight), (ZERO, weight)])
-
-
-def within(functions, arrays, power):
-    """Functions with the one kink 0 on their bounds, and the constant that 0 at first kinks costs.
-
-    The offset multiplies lam ** power.
-    """
-    out, offset = list(functions), [ZERO, ZERO, ZERO]
-    ends = arrays["bounds"].rows() if "bounds" in arrays else ([], [])
-    for j, (low, high) in enumerate(zip(*ends, strict=True)):
-        left, right = functions[j].slopes
-        kinks, slopes = [(ZERO, ZERO)], []
-        if low < 0 and math.isfinite(low):
-            kinks.insert(0, (exact(low), ZERO))
-            offset[power] += left[power] * exact(low)
-        slopes += [None] * math.isfinite(low) + [left] * (low < 0)
-        if high > 0 and math.isfinite(high):
-            kinks.append((exact(high), ZERO))
-        if low == 0 and high == 0:
-            kinks.append((ZERO, ZERO))
-        slopes += [right] * (high > 0 or low == 0) + [None] * math.isfinite(high)
-        out[j] = Function(kinks, slopes)
-    return out, offset
-
-
-def band(center, radius):
-    return Function([(center, -radius), (center, radius)], [None, (ZERO, ZERO), None])
-
-
 class Program:
     """min sum phi_j(theta_j) + sum psi_i((A theta)_i) + offset; the sign is -1 for a maximum."""
 
@@ -122,136 +83,6 @@ class Program:
                 slopes = [abs(s[k]) for s in f.slopes if s is not None]
                 tables[2 + k].append(rough(max(slopes)) / factor)
         return [prevailing(table) for table in tables]
-
-
-def programs(header, arrays):
-    """The general form of a parametric instance; one for each column where it falls apart."""
-    kind, params = header["kind"], header["params"]
-
-    def weights(name, count):
-        return exacts(arrays[name].values) if name in arrays else [ONE] * count
-
-    if kind == "piecewise-linear-program":
-        rows, p = sparse(arrays, "A")
-        parts = []
-        for name in ("phi", "psi"):
-            get = lambda part, name=name: arrays[f"{name}_{part}"].values  # noqa: E731
-            ptr, found = get("ptr"), []
-            for i in range(len(ptr) - 1):
-                kinks = range(ptr[i], ptr[i + 1])
-                slopes = range(ptr[i] + i, ptr[i + 1] + i + 1)
-                found.append(
-                    Function(
-                        [(exact(get("kink")[k]), exact(get("kink_rate")[k])) for k in kinks],
-                        [
-                            (exact(get("slope")[k]), exact(get("slope_rate")[k]))
-                            if math.isfinite(get("slope")[k])
-                            else None
-                            for k in slopes
-                        ],
-                    )
-                )
-            parts.append(found)
-        return [Program(Matrix(rows, p), *parts, exacts(arrays["offset"].values))]
-    if kind == "parametric-lp":
-        rows, n = sparse(arrays, "A")
-        b, b_bar, c, c_bar = (exacts(arrays[k].values) for k in ("b", "b_bar", "c", "c_bar"))
-        phi = [Function(constant(0), [None, (-s, -r)]) for s, r in zip(c, c_bar, strict=True)]
-        flat = (ZERO, ZERO)
-        if params["form"] == "inequality":
-            psi = [Function([t], [flat, None]) for t in zip(b, b_bar, strict=True)]
-        else:
-            psi = [Function([t, t], [None, flat, None]) for t in zip(b, b_bar, strict=True)]
-        return [Program(Matrix(rows, n), phi, psi, sign=-1)]
-    if kind in ("lad-lasso", "quantile-lasso", "l1-svm"):
-        y, rows = exacts(arrays["y"].values), dense(arrays["X"])
-        d, count = arrays["X"].shape[1], weights("sample_weights", len(rows))
-        w = weights("weights", d)
-        if params.get("fit_intercept", kind == "l1-svm"):
-            w = [*w, ZERO]
-            rows = [{**row, d: ONE} for row in rows]
-        if kind == "l1-svm":
-            rows = [{j: a * t for j, a in row.items()} for row, t in zip(rows, y, strict=True)]
-            psi = [Function(constant(1), constant(-k, 0)) for k in count]
-        else:
-            tau = exact(params["tau"]) if kind == "quantile-lasso" else Fraction(1, 2)
-            scale = 2 if kind == "lad-lasso" else 1
-            psi = [
-                Function(constant(t), constant(-scale * k * tau, scale * k * (1 - tau)))
-                for t, k in zip(y, count, strict=True)
-            ]
-        phi, offset = within([lam_absolute(a) for a in w], arrays, 1)
-        return [Program(Matrix(rows, len(w)), phi, psi, offset)]
-    if kind in ("dantzig-selector", "compressed-sensing"):
-        y, rows, d = exacts(arrays["y"].values), dense(arrays["X"]), arrays["X"].shape[1]
-        if kind == "dantzig-selector":
-            count = weights("sample_weights", len(rows))
-            divisor = sum(count) if params.get("scale") == "n" else ONE
-            counted = [k * t for k, t in zip(count, y, strict=True)]
-            A = Matrix(rows, d)
-            y, sums, total = A.transposed(counted), A.transposed(count), sum(count)
-            rows = gram(rows, d, divisor, count)
-            if params.get("fit_intercept"):
-                # The products of the centred data.
-                level = sum(counted) / total
-                y = [a - s * level for a, s in zip(y, sums, strict=True)]
-                parts = [s / (divisor * total) for s in sums]
-                rows = [
-                    {j: row.get(j, ZERO) - s * parts[j] for j in range(d)}
-                    for row, s in zip(rows, sums, strict=True)
-                ]
-            y = [a / divisor for a in y]
-        w, r = weights("weights", d), weights("row_weights", len(rows))
-        return [l1_program(rows, d, y, w, r, arrays)]
-    if kind in ("lpd", "clime"):
-        if "X" in arrays:
-            d, samples = arrays["X"].shape[1], dense(arrays["X"])
-            rows = gram(samples, d, exact(params["divisor"]), [ONE] * len(samples))
-        else:
-            rows, d = sparse(arrays, "S")
-        w, r = weights("weights", d), weights("row_weights", d)
-        if kind == "lpd":
-            return [l1_program(rows, d, exacts(arrays["delta"].values), w, r)]
-        only = arrays["only"].values if "only" in arrays else range(d)
-        return [l1_program(rows, d, [Fraction(i == k) for i in range(d)], w, r) for k in only]
-    if kind in ("matrix-dantzig", "differential-network"):
-        if kind == "matrix-dantzig":
-            left, right = transpose(arrays["Z"].rows()), arrays["X"].rows()
-            center = [exacts(row) for row in arrays["Y"].rows()]
-        else:
-            left, right = arrays["S_Y"].rows(), arrays["S_X"].rows()
-            sign = 1 if params["sign"] == "y-x" else -1
-            center = [
-                [sign * (exact(a) - exact(b)) for a, b in zip(*pair, strict=True)]
-                for pair in zip(right, left, strict=True)
-            ]
-        width = len(left[0]) * len(right[0])
-        if len(left) * len(right) * width > 4_000_000:
-            raise Unproven("too large: a Kronecker product of more than 4 million entries")
-        rows = [
-            {
-                j2 * len(right[0]) + j1: Fraction(a) * Fraction(b)
-                for j2, a in enumerate(l)
-                for j1, b in enumerate(r)
-                if a and b
-            }
-            for l in left
-            for r in right
-        ]
-        w, r = (
-            exacts(v for row in transpose(arrays[name].rows()) for v in row)
-            if name in arrays
-            else [ONE] * length
-            for name, length in (("weights", width), ("row_weights", len(rows)))
-        )
-        return [l1_program(rows, width, [v for row in transpose(center) for v in row], w, r)]
-    raise Unproven(f"instances of the kind {kind!r} are not covered")
-
-
-def l1_program(rows, width, center, w, r, arrays=()):
-    psi = [band(c, k) for c, k in zip(center, r, strict=True)]
-    phi, offset = within([absolute(a) for a in w], arrays, 0)
-    return Program(Matrix(rows, width), phi, psi, offset)
 
 
 class Point:
