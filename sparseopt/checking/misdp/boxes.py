@@ -14,8 +14,8 @@ _SORTS = 10.0
 """What sorting a number costs."""
 
 
-class TooEntangled(ValueError):
-    """The boxes overlap so much that their cover cannot be decided within the work allowed."""
+class TooMuchWork(ValueError):
+    """A proof, or finding what boxes cover, takes more than the work allowed."""
 
 
 def uncovered(lower: Array, upper: Array, low: Array, high: Array) -> tuple[Array, Array] | None:
@@ -33,7 +33,7 @@ def uncovered(lower: Array, upper: Array, low: Array, high: Array) -> tuple[Arra
 
     Raises
     ------
-    TooEntangled
+    TooMuchWork
     """
     keep = (lower <= upper).all(axis=1)
     lower, upper = lower[keep], upper[keep]
@@ -45,7 +45,7 @@ def uncovered(lower: Array, upper: Array, low: Array, high: Array) -> tuple[Arra
             continue
         work += _CALL + _SORTS * (len(which) + 1) * (len(low) + 1)
         if work > _WORK:
-            raise TooEntangled("the boxes of the leaves overlap too much to find what they cover")
+            raise TooMuchWork("the boxes of the leaves overlap too much to find what they cover")
         which = which[((lower[which] <= high) & (upper[which] >= low)).all(axis=1)]
         if not len(which):
             return low, high

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -70,6 +71,18 @@ class LeafBound:
     size: float
 
 
+class LeafBounds(NamedTuple):
+    """The same of a stack of N boxes, arrays of shape (N,)."""
+
+    value: Array
+    nearly: Array
+    size: Array
+
+    def only(self) -> LeafBound:
+        """Return that of a stack of one."""
+        return LeafBound(*(float(numbers[0]) for numbers in self))
+
+
 class WeakDuality:
     """One problem's constraints, stacked: rows, cones, matrices (entries off the diagonal twice).
 
@@ -112,6 +125,10 @@ class WeakDuality:
             self._blocks.append((here, block.size, weight, columns))
             begin += block.dimension
 
+        owned = any(own is not None for *_, own in self._blocks)
+        self._ways = [False, True] if owned else [False]
+        """Whether matrices of variables absorb reduced costs: what is tried."""
+
     @property
     def widths(self) -> tuple[int, int, int]:
         """How many multipliers a leaf has: of rows, cones and matrices."""
@@ -139,11 +156,10 @@ class WeakDuality:
         wanted : float, default inf
             A value that is enough.
         """
-        costs = np.zeros(len(lower)) if farkas else self.sign * self._problem.c
-        dual = self._in_the_cones(given)
+        costs = self._costs(np.array([farkas]))
+        dual = self._in_the_cones(given[None])
         box = lower, upper
-        ways = [False, True] if any(own is not None for *_, own in self._blocks) else [False]
-        found = [self._bound(box, costs, dual, absorb) for absorb in ways]
+        found = [self._bound(box, costs, dual, absorb).only() for absorb in self._ways]
         best = max(found, key=_proven)
         value, size = best.value, best.size
         problem = self._problem
@@ -152,19 +168,40 @@ class WeakDuality:
         if free.any() and value < wanted:
             # Of free variables, ends that are derived turn rounding into a charge.
             opened = np.where(free, -np.inf, lower), np.where(free, np.inf, upper)
-            other = max((self._bound(opened, costs, dual, a) for a in ways), key=_proven)
-            best = max(best, other, key=lambda bound: bound.nearly)
+            others = (self._bound(opened, costs, dual, a).only() for a in self._ways)
+            best = max(best, max(others, key=_proven), key=lambda bound: bound.nearly)
         # What is wrong by more than rounding is not looked at again.
-        tries = itertools.product(ways, ends, (False, True)) if best.nearly > -math.inf else ()
+        tries: Iterable[Any] = ()
+        if best.nearly > -math.inf:
+            tries = itertools.product(self._ways, ends, (False, True))
         for absorb, (low, high), equations in tries:
             if value >= wanted:
                 break
             free = np.isinf(low) & np.isinf(high)
             if free.any():
-                found_near = self._enclosed(box, costs, dual, free, absorb, equations)
+                found_near = self._enclosed(box, costs[0], dual[0], free, absorb, equations)
                 value, size = max((value, size), found_near)
         # Where an enclosure costs more than rounding, that is no fault of the multipliers.
         return LeafBound(value, best.nearly, max(best.size, size))
+
+    def bounds(self, lower: Array, upper: Array, given: Array, farkas: Array) -> LeafBounds:
+        """Return what multipliers prove on each of N boxes: as :meth:`bound`, without enclosures.
+
+        Parameters
+        ----------
+        lower, upper : array of shape (N, n)
+        given : array of shape (N, sum(widths))
+        farkas : bool array of shape (N,)
+        """
+        costs, dual = self._costs(farkas), self._in_the_cones(given)
+        best, *others = (self._bound((lower, upper), costs, dual, a) for a in self._ways)
+        for other in others:
+            better = other.value > best.value
+            best = LeafBounds(*(np.where(better, *pair) for pair in zip(other, best, strict=True)))
+        return best
+
+    def _costs(self, farkas: Array) -> Array:
+        return np.where(farkas[:, None], 0.0, self.sign * self._problem.c)
 
     def _enclosed(
         self,
@@ -196,10 +233,10 @@ class WeakDuality:
             near = enclosed(self._F, costs, dual, sides, parts, J, equations)
             if near is None:
                 return nothing
-            found = self._bound(box, costs, near.dual, absorb, near)
+            found = self._bound(box, costs[None], near.dual[None], absorb, near).only()
             if found.value > -math.inf:
                 return found.value, found.size
-            r, error, _ = self._reduced_costs(costs, near.dual, near)
+            r, error = (a[0] for a in self._reduced_costs(costs[None], near.dual[None], near)[:2])
             end = np.where(r > 0.0, *box)
             missing = (np.isinf(end) | (np.abs(r) <= error)) & np.isinf(box[0] - box[1])
             more = missing & filled & ~absorbing & ~chosen
@@ -209,21 +246,20 @@ class WeakDuality:
         return nothing
 
     def _in_the_cones(self, given: Array) -> Array:
-        """Drop multipliers of open sides, and lift those of cones."""
+        """Drop multipliers of open sides, and lift those of cones, in a stack of leaves."""
         problem, dual = self._problem, given.copy()
         m = problem.A.shape[0]
-        y = dual[:m]
+        y = dual[:, :m]
         y[np.isinf(np.where(y > 0.0, problem.row_lower, problem.row_upper))] = 0.0
         for here, rotated in self._cones:
-            u = dual[here]
+            u = dual[:, here]
+            head, tail = u[:, 0], u[:, 1:]
             if rotated:
-                head = (u[0] + u[1]) / math.sqrt(2.0)
-                tail = math.hypot((u[0] - u[1]) / math.sqrt(2.0), *u[2:].tolist())
-            else:
-                head, tail = u[0], math.hypot(*u[1:].tolist())
-            safe = tail * (1.0 + _EPS * (len(u) + 4.0)) + 4.0 * _EPS * abs(head)
-            lacking = max(0.0, safe - head)
-            u[: 2 if rotated else 1] += lacking / math.sqrt(2.0) if rotated else lacking
+                head = (u[:, 0] + u[:, 1]) / math.sqrt(2.0)
+                tail = np.hstack([(u[:, :1] - u[:, 1:2]) / math.sqrt(2.0), u[:, 2:]])
+            safe = _norms(tail) * (1.0 + _EPS * (u.shape[1] + 4.0)) + 4.0 * _EPS * np.abs(head)
+            lacking = np.maximum(0.0, safe - head)[:, None]
+            u[:, : 2 if rotated else 1] += lacking / math.sqrt(2.0) if rotated else lacking
         return dual
 
     def _bound(
@@ -233,75 +269,79 @@ class WeakDuality:
         dual: Array,
         absorb: bool,
         near: Enclosure | None = None,
-    ) -> LeafBound:
-        """Return what multipliers prove, or those that are only known to be near."""
+    ) -> LeafBounds:
+        """Return what a stack of multipliers proves, or those that are only known to be near."""
         problem, dual = self._problem, dual.copy()
-        absorbed: dict[int, float] = {}
+        absorbed = []
         # Matrices of variables come last: what they absorb depends on all other multipliers.
         for here, size, weight, columns in sorted(self._blocks, key=lambda b: b[3] is not None):
-            entries, unsure = dual[here], 0.0
-            own: list[int] = []
+            entries, unsure = dual[:, here], np.zeros(len(dual))
+            diagonal = np.equal(*triangle(size))
+            free = None
             if absorb and columns is not None:
                 r, error, _ = self._reduced_costs(costs, dual, near)
-                part = r[columns]
+                part = r[:, columns]
                 ends = np.where(part > 0.0, problem.lower[columns], problem.upper[columns])
                 free = np.isinf(ends)
                 entries += np.where(free, part / weight, 0.0)
-                doubt = np.where(free, (error[columns] + 4.0 * _EPS * np.abs(part)) / weight, 0.0)
-                unsure = math.sqrt(float(weight @ doubt**2))
-                own = columns[free].tolist()
+                doubt = (error[:, columns] + 4.0 * _EPS * np.abs(part)) / weight
+                unsure = np.sqrt(np.where(free, doubt, 0.0) ** 2 @ weight)
             values = np.linalg.eigvalsh(unpack_symmetric(entries, size))
             # Errors of computed eigenvalues are of the order of s eps |Z|.
-            least = float(values[0]) - 6.0 * size * _EPS * float(np.abs(values).max()) - unsure
-            shift = max(0.0, -least)
-            if near is not None and not (absorb and columns is not None):
+            least = values[:, 0] - 6.0 * size * _EPS * np.abs(values).max(axis=1) - unsure
+            shift = np.maximum(0.0, -least)[:, None]
+            if near is not None and free is None:
                 # They are inside.
-                shift = 0.0
-            i, j = triangle(size)
-            entries[i == j] += shift
-            if columns is not None:
-                diagonal = set(columns[i == j].tolist())
-                absorbed |= {k: -shift if k in diagonal else 0.0 for k in own}
+                shift[:] = 0.0
+            entries += np.where(diagonal, shift, 0.0)
+            if columns is not None and free is not None:
+                absorbed.append((columns, free, np.where(diagonal, -shift, 0.0)))
         r, error, terms = self._reduced_costs(costs, dual, near)
-        for k, value in absorbed.items():
-            r[k], error[k] = value, 4.0 * _EPS * abs(value)
+        for columns, free, left in absorbed:
+            r[:, columns] = np.where(free, left, r[:, columns])
+            error[:, columns] = np.where(free, 4.0 * _EPS * np.abs(left), error[:, columns])
         m = problem.A.shape[0]
-        y = dual[:m]
+        y = dual[:, :m]
         ends = np.where(y > 0.0, problem.row_lower, problem.row_upper)
-        constant = np.concatenate([y * np.where(y == 0.0, 0.0, ends), -dual[m:] * self._g[m:]])
+        constant = np.hstack([y * np.where(y == 0.0, 0.0, ends), -dual[:, m:] * self._g[m:]])
         charges, unsure_ones = self._charges(r, error, terms, *box)
-        for k in unsure_ones:
+        for leaf, k in unsure_ones:
             rows = self._F.indices[self._F.indptr[k] : self._F.indptr[k + 1]]
             if near is None or not near.spread[rows].any():
-                charges[k] = self._exact_charge(k, costs, dual, box[0][k], box[1][k])
+                low, high = (np.broadcast_to(end, r.shape)[leaf, k] for end in box)
+                charges[leaf, k] = self._exact_charge(k, costs[leaf], dual[leaf], low, high)
         if near is not None:
             # Rows with one side keep the sign of their multiplier.
             sides = np.abs([problem.row_lower, problem.row_upper])
             reach = np.where(np.isinf(sides), 0.0, sides).max(axis=0)
             reach = np.concatenate([reach, np.abs(self._g[m:])])
             constant -= (1.0 + 8.0 * _EPS) * near.spread * np.where(near.spread > 0.0, reach, 0.0)
+        value, size = _sums_down(constant, charges)
         small = np.isinf(charges) & (np.abs(r) <= _NEARLY * terms)
-        value, size_of_terms = _sum_down(constant, charges)
-        nearly, size_of_nearly = _sum_down(constant, np.where(small, 0.0, charges))
-        return LeafBound(value, nearly, min(size_of_terms, size_of_nearly))
+        nearly, size_of_nearly = value.copy(), size.copy()
+        some = small.any(axis=1)
+        if some.any():
+            without = np.where(small[some], 0.0, charges[some])
+            nearly[some], size_of_nearly[some] = _sums_down(constant[some], without)
+        return LeafBounds(value, nearly, np.minimum(size, size_of_nearly))
 
     def _reduced_costs(
         self, costs: Array, dual: Array, near: Enclosure | None = None
     ) -> tuple[Array, Array, Array]:
-        """Return r, a bound of its errors, and the sums of its absolute terms."""
-        terms = np.abs(costs) + self._absolute_adjoint @ np.abs(dual)
+        """Return r, a bound of its errors, and the sums of its absolute terms, in a stack."""
+        terms = np.abs(costs) + (self._absolute_adjoint @ np.abs(dual.T)).T
         # Products of small numbers vanish.
-        lost = _TINY * (self._pattern @ (dual != 0.0))
-        r, error = costs - self._adjoint @ dual, self._rounding * terms + lost
+        lost = _TINY * (self._pattern @ (dual.T != 0.0)).T
+        r, error = costs - (self._adjoint @ dual.T).T, self._rounding * terms + lost
         if near is not None:
             error += (1.0 + 2.0 * self._rounding) * (self._absolute_adjoint @ near.spread)
-            r[near.columns] = error[near.columns] = 0.0
+            r[:, near.columns] = error[:, near.columns] = 0.0
         return r, error, terms + lost
 
     def _charges(
         self, r: Array, error: Array, terms: Array, lower: Array, upper: Array
-    ) -> tuple[Array, list[int]]:
-        """Return min(r_j x_j) over the box, -inf where that is or may be, and where it only may."""
+    ) -> tuple[Array, list[list[int]]]:
+        """Return min(r_j x_j) over the boxes, -inf where that is or may be, and where it may."""
         low, high = r - error, r + error
         # A term r x with x at an infinite end is 0 only where r is exactly 0.
         with np.errstate(invalid="ignore"):
@@ -310,7 +350,7 @@ class WeakDuality:
         charges = np.where(np.isnan(charges), -np.inf, charges)
         decided = (low > 0.0) | (high < 0.0)
         unsure = np.isneginf(charges) & ~decided & (terms > 0.0)
-        return charges, np.flatnonzero(unsure).tolist()
+        return charges, np.argwhere(unsure).tolist()
 
     def _exact_charge(self, k: int, costs: Array, dual: Array, lower: float, upper: float) -> float:
         """Return min(r_k x_k) with r_k in rational arithmetic."""
@@ -336,11 +376,19 @@ def _proven(bound: LeafBound) -> tuple[float, float]:
     return bound.value, bound.nearly
 
 
-def _sum_down(constant: Array, charges: Array) -> tuple[float, float]:
-    """Return the sum of all terms rounded down, and that of their absolute values."""
-    terms = [*constant.tolist(), *charges.tolist()]
-    size = float(np.abs(terms).sum())
-    if not math.isfinite(size):
-        return -math.inf, size
-    # The sum is exact; each term is a product of few factors.
-    return math.fsum(terms) - 8.0 * _EPS * size, size
+def _norms(vectors: Array) -> Array:
+    """Return the norms of rows, whatever their scale."""
+    scale = np.abs(vectors).max(axis=1, initial=0.0)
+    scaled = vectors / np.where(scale > 0.0, scale, 1.0)[:, None]
+    return np.asarray(scale * np.sqrt((scaled * scaled).sum(axis=1)))
+
+
+def _sums_down(constant: Array, charges: Array) -> tuple[Array, Array]:
+    """Return the sums of all terms of each row rounded down, and those of absolute values."""
+    terms = np.hstack([constant, charges])
+    size = np.abs(terms).sum(axis=1)
+    finite = np.isfinite(size)
+    # The sums are exact; each term is a product of few factors.
+    sums = np.full(len(terms), -np.inf)
+    sums[finite] = [math.fsum(row) for row in terms[finite].tolist()]
+    return sums - np.where(finite, 8.0 * _EPS * size, 0.0), size

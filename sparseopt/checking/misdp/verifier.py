@@ -57,15 +57,15 @@ x + s ray + s^2 bend is feasible for s = 0, 1, 2, ... (:mod:`sparseopt.checking.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from sparseopt.checking.evidence import Malformed
-from sparseopt.checking.misdp.boxes import TooEntangled, uncovered
-from sparseopt.checking.misdp.duality import LeafBound, WeakDuality
+from sparseopt.checking.misdp.boxes import TooMuchWork, uncovered
+from sparseopt.checking.misdp.duality import WeakDuality
 from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.checking.misdp.merged import merged_problem
 from sparseopt.checking.misdp.points import check_point
@@ -80,8 +80,11 @@ from sparseopt.proofs.misdp_standard_form import is_standard
 from sparseopt.result import Result, Status
 
 _EPS = float(np.finfo(float).eps)
-_WORK, _LEAF, _TIGHTENED = 3e11, 3e5, 3e6
-"""Operations that the leaves may take, some minutes; those of a leaf, and of its derived bounds."""
+_WORK, _STACKED, _LEAF, _TIGHTENED = 3e11, 3e4, 3e5, 3e6
+"""Operations that the leaves may take, some minutes; those of a leaf among others, of one that is
+looked at again by itself, and of its derived bounds."""
+_STACK = 1_000_000
+"""Numbers of the leaves that are looked at together."""
 _POINT = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IMPRECISE})
 """Statuses that state a feasible point."""
 
@@ -116,7 +119,7 @@ def verify(problem: MISDP, result: Result, findings: Findings) -> None:
             _verify_pool(problem, result, findings)
     except Malformed as error:
         findings.refute(f"the certificate is malformed: {error}")
-    except TooEntangled as error:
+    except TooMuchWork as error:
         findings.doubt(str(error))
 
 
@@ -325,13 +328,8 @@ def _verify_leaves(
         target, lowest = (
             duality.sign * (bound - problem.offset) - SUM * size for size in (unit, loose)
         )
-    size = problem.A.nnz + sum(b.size**3 + b.F.nnz for b in problem.blocks)
     proof = _ProofOfLeaves(problem, duality, implied, box, bound, cutoff, step, target, lowest)
-    for k in range(len(leaves)):
-        spent = (_LEAF + 1e2 * size) * k + (_TIGHTENED + 1e3 * size) * proof.tightened
-        if spent > _WORK:
-            findings.doubt(f"{len(leaves)} leaves are too much work to check")
-            return
+    for k in proof.open(leaves):
         found = proof.failure(leaves, k)
         if found is None or (members and proof.integers(leaves, k) in members):
             continue
@@ -361,8 +359,14 @@ class _ProofOfLeaves:
     """What costs, as a minimisation and without the offset, must reach on leaves with points."""
     lowest: float
     """What they must reach unless the bound is false: by the largest of all costs."""
+    again: int = 0
+    """Leaves so far that were looked at by themselves."""
     tightened: int = 0
-    """Leaves so far whose bounds had to be derived."""
+    """Those whose bounds had to be derived."""
+
+    def __post_init__(self) -> None:
+        blocks = self.problem.blocks
+        self._size = self.problem.A.nnz + sum(b.size**3 + b.F.nnz for b in blocks)
 
     def integers(self, leaves: Leaves, k: int) -> bytes | None:
         """Return the integers of a leaf that holds no others, else None."""
@@ -375,29 +379,62 @@ class _ProofOfLeaves:
             return None
         return bytes((tight[0][whole] + 0.0).tobytes())
 
+    def open(self, leaves: Leaves) -> Iterator[int]:
+        """Yield the leaves that their multipliers do not prove on their own boxes.
+
+        Raises
+        ------
+        TooMuchWork
+            When that is too much work.
+        """
+        whole = self.problem.integer
+        count = max(1, _STACK // (len(whole) + leaves.dual.shape[1]))
+        for first in range(0, len(leaves), count):
+            some = slice(first, min(first + count, len(leaves)))
+            self._account(leaves, some.stop)
+            low, high = (np.tile(end, (len(leaves.lower[some]), 1)) for end in self.box)
+            low[:, whole] = np.maximum(low[:, whole], leaves.lower[some])
+            high[:, whole] = np.minimum(high[:, whole], leaves.upper[some])
+            farkas = leaves.infeasible[some]
+            found = self.duality.bounds(low, high, leaves.dual[some], farkas)
+            proven = self._enough(found.value, found.size, farkas)
+            if self.bound is None:
+                proven &= farkas
+            proven |= (low > high).any(axis=1)
+            for k in (first + np.flatnonzero(~proven)).tolist():
+                self.again += 1
+                self._account(leaves, some.stop)
+                yield k
+
+    def _account(self, leaves: Leaves, stacked: int) -> None:
+        """Raise where so many leaves in stacks, and those again, are too much work."""
+        spent = (_STACKED + 1e2 * self._size) * stacked
+        spent += (_LEAF + 1e2 * self._size) * self.again
+        spent += (_TIGHTENED + 1e3 * self._size) * self.tightened
+        if spent > _WORK:
+            raise TooMuchWork(f"{len(leaves)} leaves are too much work to check")
+
     def failure(self, leaves: Leaves, k: int) -> tuple[str, bool] | None:
         """Return what is wrong with a leaf, and whether only rounding is; None if it is proven."""
         whole = self.problem.integer
         low, high = (end.copy() for end in self.box)
         low[whole] = np.maximum(low[whole], leaves.lower[k])
         high[whole] = np.minimum(high[whole], leaves.upper[k])
-        if (low > high).any():
-            return None
         farkas = bool(leaves.infeasible[k])
         if self.bound is None and not farkas:
             return f"leaf {k} is not said to be infeasible", False
         wanted = math.inf if farkas else self.target
         found = self.duality.bound(low, high, leaves.dual[k], farkas, wanted)
-        if self._enough(found, found.value, farkas):
+        if self._enough(found.value, found.size, farkas):
             return None
         self.tightened += 1
         tight = self.implied.tighten(low, high, self.cutoff)
         if tight is None:
             return None
         found = self.duality.bound(*tight, leaves.dual[k], farkas, wanted)
-        if self._enough(found, found.value, farkas):
+        if self._enough(found.value, found.size, farkas):
             return None
-        only_rounding = self._enough(found, found.nearly, farkas, self.lowest)
+        only_rounding = bool(self._enough(found.nearly, found.size, farkas, self.lowest))
         if farkas:
             message = f"leaf {k} is not proven infeasible: its multipliers give {found.value:.6g}"
         else:
@@ -406,13 +443,19 @@ class _ProofOfLeaves:
         return message, only_rounding
 
     def _enough(
-        self, found: LeafBound, value: float, farkas: bool, target: float | None = None
-    ) -> bool:
-        if farkas:
-            return value >= max(SEGMENT * found.size, np.finfo(float).tiny)
-        if self.step and math.isfinite(value):
-            value = math.ceil(value / self.step) * self.step
-        return value >= (self.target if target is None else target)
+        self,
+        value: Array | float,
+        size: Array | float,
+        farkas: Array | bool,
+        target: float | None = None,
+    ) -> Array:
+        """Return whether values prove what is claimed of their leaves."""
+        target = self.target if target is None else target
+        costs = np.asarray(value)
+        if self.step:
+            costs = np.where(np.isfinite(costs), np.ceil(costs / self.step) * self.step, costs)
+        empty = value >= np.maximum(SEGMENT * np.asarray(size), np.finfo(float).tiny)
+        return np.where(farkas, empty, costs >= target)
 
 
 def objective_step(problem: MISDP) -> float:

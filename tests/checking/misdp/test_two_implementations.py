@@ -80,6 +80,40 @@ def test_weak_duality(problem: MISDP) -> None:
     assert finite or np.isinf(np.concatenate(box)).any()
 
 
+@each_problem
+def test_leaves_in_a_stack_prove_what_each_does(problem: MISDP) -> None:
+    """The same operations in another order of additions."""
+    rng = np.random.default_rng(8)
+    duality, N = WeakDuality(problem), 40
+    given = rng.normal(size=(N, sum(duality.widths))) * 10.0 ** rng.integers(-200, 100, (N, 1))
+    low, high = (np.tile(end, (N, 1)) for end in (problem.lower, problem.upper))
+    farkas = rng.random(N) < 0.5
+    stack = duality.bounds(low, high, given, farkas)
+    for k in range(N):
+        # Nothing is enough for a bound, so that multipliers are not enclosed.
+        one = duality.bound(low[k], high[k], given[k], bool(farkas[k]), wanted=-np.inf)
+        assert np.isinf(one.value) == np.isinf(stack.value[k])
+        if np.isfinite(one.value):
+            assert abs(one.value - stack.value[k]) <= 1e-11 * one.size
+            assert one.size == pytest.approx(stack.size[k], rel=1e-11)
+
+
+@pytest.mark.parametrize("size", [1e-250, 1e-200, 1.0, 1e200])
+@pytest.mark.parametrize("rotated", [False, True])
+def test_multipliers_of_a_cone_are_lifted_at_any_scale(rotated: bool, size: float) -> None:
+    """The cone x_0 >= |x_1|, and x_0 >= 0 alone proven; squares of such multipliers vanish."""
+    cone = SecondOrderCone(np.eye(3), rotated=rotated)
+    problem = MISDP(c=np.zeros(3), lower=-np.ones(3), upper=np.full(3, np.inf), cones=[cone])
+    duality = WeakDuality(problem)
+    given = size * np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
+    lifted = duality._in_the_cones(given)
+    head = lifted[:, 0] + lifted[:, 1] if rotated else lifted[:, 0]
+    tail = np.hypot(lifted[:, 0] - lifted[:, 1], np.sqrt(2.0) * lifted[:, 2])
+    if not rotated:
+        tail = np.hypot(lifted[:, 1], lifted[:, 2])
+    assert (head >= tail).all() and (head > 0.0).all()
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_boxes_of_rank_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
