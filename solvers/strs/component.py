@@ -225,12 +225,14 @@ class _Search:
         self.nodes += result.nodes or 0
         self.evaluations += result.iterations or 0
         self.notes += result.notes
-        if result.certificate is not None:
+        squares = self.unit * sums_of_largest(self.outside.squares[kernel], k)[k]
+        if result.certificate is not None and result.bound < squares:
+            # A tree that was stopped may prove less than the squares alone.
             self.proven[k] = (result.bound, result.certificate)
         if k == self.d and result.x is not None:
             z = result.x[found.support]
             self._offer(Incumbent(kernel[found.support], z, result.objective / self.unit))
-        return result.bound
+        return min(result.bound, float(squares))
 
     def _answer(self) -> Result:
         """Collect the bounds, and pack the certificate."""

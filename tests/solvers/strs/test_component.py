@@ -158,6 +158,18 @@ def with_arrays(result, **arrays):
     )
 
 
+@pytest.mark.parametrize("calls", range(1, 9))
+def test_a_search_that_is_stopped_at_any_time_leaves_a_bound_that_is_verified(calls):
+    """The trees of smaller supports may prove less than the squares alone when they are stopped."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 300)) + 0.7 * rng.normal(size=(40, 300))
+    problem = SparseComponent.from_data(X, 12, kind="correlation")
+    left = iter(range(calls, 0, -1))
+    result = sparseopt.solve(problem, on_progress=lambda _: next(left, 0) > 0, time_limit=20.0)
+    assert result.status in (Status.OPTIMAL, Status.FEASIBLE)
+    assert result.verdict is Verdict.VERIFIED
+
+
 def test_a_kernel_without_a_variable_that_it_needs_is_refuted():
     problem, result = eliminated()
     kernel = result.certificate.arrays["kernel"]
