@@ -127,7 +127,7 @@ class IntegerTree:
     @property
     def bound(self) -> float:
         """The best bound that is known; inf where nothing is feasible."""
-        return max(self.floor, min(self.leaf_bound, self.points.value))
+        return min(max(self.floor, self.leaf_bound), self.points.value)
 
     @property
     def open(self) -> list[IntegerNode]:

@@ -402,3 +402,13 @@ def test_public_instances(name, backend):
     else:
         assert result.status is Status.OPTIMAL
         assert result.objective == pytest.approx(known.value, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", [27, 59, 105])
+def test_a_master_that_finds_nothing_better_bounds_the_incumbent_alone(seed):
+    """What is not better costs a step of the objective more than the incumbent."""
+    problem = k_partitioning(seed=seed)
+    result = sparseopt.solve(problem, backend="misdp-oa")
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.objective == sparseopt.solve(problem, backend="misdp-bnb").objective
+    assert all(bound <= result.objective for _, _, bound in result.trace)
