@@ -152,6 +152,9 @@ def _follow(
     if isinstance(found, Limit):
         return found
     theta = found["theta"] * call.scale
+    if not np.isfinite(theta).all():
+        # Its bases become singular, which it does not notice.
+        return Limit.SLOW_PROGRESS
     if "intercept" in found:
         theta = np.column_stack([theta, found["intercept"]])
     knots = Knots(problem, found["lam"] * call.factor, theta, out_of_pivots=len(theta) >= pivots)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from stopped_solves import draw
 
 import sparseopt
-from sparseopt import BackendError, Status, UnsupportedProblem, Verdict
+from sparseopt import BackendError, Limit, Status, UnsupportedProblem, Verdict
 from sparseopt.problems import (
     L1SVM,
     CompressedSensing,
@@ -72,6 +73,13 @@ def test_a_path_of_pyprimal_stops_where_it_is_told():
     assert result.status is Status.OPTIMAL
     result = sparseopt.solve(problem, backend="pyprimal", max_nonzeros=3)
     assert (result.path.nonzeros().max(), result.path.stopped_by) == (3, "max_nonzeros")
+
+
+def test_numbers_of_pyprimal_that_are_not_finite_are_no_solution():
+    """Three factors and 168 columns: its bases become singular."""
+    need("pyprimal")
+    result = sparseopt.solve(draw(np.random.default_rng(340)), backend="pyprimal")
+    assert (result.status, result.limit) == (Status.NO_SOLUTION, Limit.SLOW_PROGRESS)
 
 
 def test_pyprimal_says_when_it_runs_out_of_pivots():
