@@ -20,21 +20,39 @@ def check_budget(header, arrays, result):
     if header["kind"] == "budget-tables":
         ptr, values = arrays["ptr"].values, exacts(arrays["values"].values)
         tables = [values[a:b] for a, b in pairwise(ptr)]
-        attained = tables
+        attained, attained_by = tables, None
     else:
         tables, attained, attained_by = graph_tables(header["params"], arrays, path)
-    budgets, J, cache = path["budgets"].values, len(tables), {}
     if path["stopped_by"] != "budget":
         raise Unproven("only paths that end at the last budget are covered")
-    multiplier = result["certificate"]["arrays"]["multiplier"].values
     last = result["params"].get("budget")
-    last = (
-        last
-        if last is not None
-        else header["params"].get("budget", sum(len(t) - 1 for t in tables))
-    )
-    if budgets != list(range(last + 1)):
+    if last is None:
+        last = header["params"].get("budget", sum(len(t) - 1 for t in tables))
+    if path["budgets"].values != list(range(last + 1)):
         raise Unproven("the path does not have every budget that was asked")
+    ising = header["params"].get("loss") == "ising"
+    walk = Walk(tables, attained, ising)
+    optimum = knapsack(tables, last)
+    for K in range(last + 1):
+        walk.step(path["changes"], K)
+        walk.compare(path, result, K, optimum[K])
+    margins, objective = walk.margins, exact(path["objective"].values[last])
+    for name in ("objective", "bound"):
+        off = abs(exact(result[name]) - exact(path[name].values[last]))
+        within(off, *margins, f"the {name} is not the path's at its end:")
+    if attained_by is None:
+        same(result["x"].values, [Fraction(c) for c in walk.counts], "x")
+    else:
+        beyond = attained_by(exacts(result["x"].values)) - objective
+        if beyond > margins[1] and ising:
+            raise Unproven("the point stops short of the loss of neighbours that separate a node")
+        within(abs(beyond), *margins, "the objective at the last budget is not that of x:")
+    rest = "; neighbours that no budget takes are not covered" if walk.apart else ""
+    return f"optimal for {last + 1} budgets, margin {near(margins[1]):.3g} at the last{rest}"
+
+
+def knapsack(tables, last):
+    """The least sums of losses for budgets 0, ..., last, by dynamic programming in integers."""
     if last * sum(map(len, tables)) > 60_000_000:
         raise Unproven("too large: a dynamic program of more than 60 million steps")
     scale = math.lcm(*(v.denominator for t in tables for v in t))
@@ -49,58 +67,67 @@ def check_budget(header, arrays, result):
                     if new[K + k] is None or base + v < new[K + k]:
                         new[K + k] = base + v
         best = new
-    optimum = [
-        Fraction(v, scale) for v in accumulate((math.inf if b is None else b for b in best), min)
-    ]
-    changes, counts = path["changes"], [0] * J
-    total = sum((t[0] for t in attained), ZERO)
-    # The losses of no neighbours may be those of few tables, which the budget is for.
-    large = left = sum((abs(t[0]) for t in attained), ZERO)
-    wide = Fraction(OBJECTIVE) * max(large, ONE / 10**300)
-    asked = exact(result["params"].get("rel_gap", 1e-6))
-    apart = any(
-        b - a > wide for t in zip(tables, attained, strict=True) for a, b in zip(*t, strict=True)
-    )
-    if apart and header["params"].get("loss") != "ising":
-        raise Unproven("a node has better neighbours than its table states")
-    for K in budgets:
-        for k in range(changes["ptr"].values[K], changes["ptr"].values[K + 1]):
+    least = accumulate((math.inf if b is None else b for b in best), min)
+    return [Fraction(v, scale) for v in least]
+
+
+class Walk:
+    """The counts of the nodes from budget to budget, their losses, and what is compared."""
+
+    def __init__(self, tables, attained, ising):
+        self.tables, self.attained = tables, attained
+        self.counts, self.dual = [0] * len(tables), {}
+        self.total = sum((t[0] for t in attained), ZERO)
+        # The losses of no neighbours may be those of few tables, which the budget is for.
+        self.large = self.left = sum((abs(t[0]) for t in attained), ZERO)
+        wide = self.margins[0]
+        pairs = (p for t in zip(tables, attained, strict=True) for p in zip(*t, strict=True))
+        self.apart = any(b - a > wide for a, b in pairs)
+        if self.apart and not ising:
+            raise Unproven("a node has better neighbours than its table states")
+
+    @property
+    def margins(self):
+        """What numbers may be off by, by the largest losses and by those that are left."""
+        sizes = max(self.large, ONE / 10**300), max(self.left, self.large / 10**7)
+        return tuple(Fraction(OBJECTIVE) * size for size in sizes)
+
+    def step(self, changes, K):
+        ptr = changes["ptr"].values
+        for k in range(ptr[K], ptr[K + 1]):
             j, count = changes["node"].values[k], changes["count"].values[k]
-            if not 0 <= count < len(tables[j]):
+            losses = self.attained[j]
+            if not 0 <= count < len(losses):
                 raise Refuted("a count is outside its table")
-            total += attained[j][count] - attained[j][counts[j]]
-            left += abs(attained[j][count]) - abs(attained[j][counts[j]])
-            counts[j] = count
-        objective, bound = (exact(path[name].values[K]) for name in ("objective", "bound"))
-        margins = wide, Fraction(OBJECTIVE) * max(left, large / 10**7)
-        if sum(counts) > K:
+            self.total += losses[count] - losses[self.counts[j]]
+            self.left += abs(losses[count]) - abs(losses[self.counts[j]])
+            self.counts[j] = count
+        if sum(self.counts) > K:
             raise Refuted(f"at budget {K} the counts are too many")
-        within(abs(total - objective), *margins, f"at budget {K} the objective is off")
-        lam = exact(multiplier[K])
+
+    def compare(self, path, result, K, optimum):
+        """The stated numbers with the losses of the counts and with the optimum of a budget."""
+        objective, bound = (exact(path[name].values[K]) for name in ("objective", "bound"))
+        margins = self.margins
+        within(abs(self.total - objective), *margins, f"at budget {K} the objective is off")
+        lam = exact(result["certificate"]["arrays"]["multiplier"].values[K])
         if path["certified"].values[K]:
-            if lam not in cache:
-                cache[lam] = sum((min(v + lam * k for k, v in enumerate(t)) for t in tables), ZERO)
             if lam < 0:
                 raise Refuted(f"at budget {K} the multiplier is negative")
-            short = objective - (cache[lam] - lam * K)
+            short = objective - (self.lagrangian(lam) - lam * K)
             within(short, *margins, f"at budget {K} the multiplier does not certify the counts:")
-        text = f"at budget {K} the bound {near(bound):.12g} exceeds {near(optimum[K]):.12g}"
-        within(bound - optimum[K], *margins, text)
-        gap = asked * abs(objective)
+        text = f"at budget {K} the bound {near(bound):.12g} exceeds {near(optimum):.12g}"
+        within(bound - optimum, *margins, text)
+        gap = exact(result["params"].get("rel_gap", 1e-6)) * abs(objective)
         if result["status"] == "optimal":
             allowed = (max(gap, margin) for margin in margins)
             within(objective - bound, *allowed, f"at budget {K} objective and bound are apart")
-    for name, at in (("objective", objective), ("bound", bound)):
-        within(abs(exact(result[name]) - at), *margins, f"the {name} is not the path's at its end:")
-    if header["kind"] == "budget-tables":
-        same(result["x"].values, [Fraction(c) for c in counts], "x")
-    else:
-        beyond = attained_by(exacts(result["x"].values)) - objective
-        if beyond > margins[1] and header["params"].get("loss") == "ising":
-            raise Unproven("the point stops short of the loss of neighbours that separate a node")
-        within(abs(beyond), *margins, "the objective at the last budget is not that of x:")
-    rest = "; neighbours that no budget takes are not covered" if apart else ""
-    return f"optimal for {len(budgets)} budgets, margin {near(margins[1]):.3g} at the last{rest}"
+
+    def lagrangian(self, lam):
+        if lam not in self.dual:
+            least = (min(v + lam * k for k, v in enumerate(t)) for t in self.tables)
+            self.dual[lam] = sum(least, ZERO)
+        return self.dual[lam]
 
 
 def graph_tables(params, arrays, path):
@@ -120,10 +147,8 @@ def graph_tables(params, arrays, path):
     scaled = (lambda v, null: n * ln(v)) if params["scaling"] == "nlogrss" else Fraction.__truediv__
     if sum(2 ** (b - a) * (b - a + 1) ** 2 for a, b in pairwise(ptr)) > 20_000_000:
         raise Unproven("too large: more subsets of candidates than minutes allow")
-    ints, scale = whole(exacts(arrays["X"].values))
-    columns = [ints[j::d] for j in range(d)]
-    ridge, tables, attained, at = exact(params.get("ridge", 0.0)), [], [], 0
-    product, grams = {}, []
+    inner = inner_products(arrays, n, d)
+    ridge, tables, attained, at, grams = exact(params.get("ridge", 0.0)), [], [], 0, []
 
     def attained_by(x):
         if len(x) != len(index):
@@ -135,46 +160,51 @@ def graph_tables(params, arrays, path):
             total += scaled(sum((beta[a] * beta[b] * G[a][b] for a in on for b in on), ZERO), null)
         return total
 
-    def inner(i, j):
-        key = (min(i, j), max(i, j))
-        if key not in product:
-            product[key] = Fraction(
-                sum(map(int.__mul__, columns[i], columns[j])), n * scale * scale
-            )
-        return product[key]
-
     for j in range(d):
         Clock.check()
         own = index[ptr[j] : ptr[j + 1]]
         G = [[inner(a, b) + ridge * (a == b and a != j) for b in [*own, j]] for a in [*own, j]]
         null = G[-1][-1] if params["scaling"] == "standardised" else ONE
         grams.append((G, null))
-        best, masks = [G[-1][-1]] + [None] * len(own), {0: G[-1][-1]}
-
-        def grow(S, first, size, mask, best=best, masks=masks):
-            for k in range(first, len(S) - 1):
-                if S[k][k] > 0:
-                    T = [
-                        [
-                            v - row[k] * w / S[k][k] if c > k else v
-                            for c, (v, w) in enumerate(zip(row, S[k], strict=True))
-                        ]
-                        if r > k
-                        else row
-                        for r, row in enumerate(S)
-                    ]
-                    loss = T[-1][-1]
-                    masks[mask | 1 << k] = loss
-                    if best[size + 1] is None or loss < best[size + 1]:
-                        best[size + 1] = loss
-                    grow(T, k + 1, size + 1, mask | 1 << k)
-
-        grow(G, 0, 0, 0)
-        stated = path["supports"].values[at : at + len(own) + 1]
-        if any(mask not in masks or mask.bit_count() > k for k, mask in enumerate(stated)):
+        losses = {}
+        add_losses(G, 0, 0, losses)
+        stated = masks[at : at + len(own) + 1]
+        if any(mask not in losses or mask.bit_count() > k for k, mask in enumerate(stated)):
             raise Unproven("a stated support holds candidates that depend on each other")
         at += len(own) + 1
-        best = list(accumulate((b if b is not None else best[0] for b in best), min))
-        tables.append([scaled(b, null) for b in best])
-        attained.append([scaled(masks[mask], null) for mask in stated])
+        best = [losses[0]] * (len(own) + 1)
+        for mask, loss in losses.items():
+            best[mask.bit_count()] = min(best[mask.bit_count()], loss)
+        tables.append([scaled(b, null) for b in accumulate(best, min)])
+        attained.append([scaled(losses[mask], null) for mask in stated])
     return tables, attained, attained_by
+
+
+def inner_products(arrays, n, d):
+    """A function of two columns of X that gives their inner product over n."""
+    ints, scale = whole(exacts(arrays["X"].values))
+    columns, known = [ints[j::d] for j in range(d)], {}
+
+    def inner(i, j):
+        key = (min(i, j), max(i, j))
+        if key not in known:
+            known[key] = Fraction(sum(map(int.__mul__, columns[i], columns[j])), n * scale * scale)
+        return known[key]
+
+    return inner
+
+
+def add_losses(G, first, mask, losses):
+    """Add the losses of a set of regressors, and of all with later ones, by pivots on G.
+
+    The last entry of G is what the regressors leave. Those that depend on others are left out.
+    """
+    losses[mask] = G[-1][-1]
+    for k in range(first, len(G) - 1):
+        if G[k][k] <= 0:
+            continue
+        shares = [0] * (k + 1) + [w / G[k][k] for w in G[k][k + 1 :]]
+        rest = G[: k + 1] + [
+            [v - row[k] * w for v, w in zip(row, shares, strict=True)] for row in G[k + 1 :]
+        ]
+        add_losses(rest, k + 1, mask | 1 << k, losses)
