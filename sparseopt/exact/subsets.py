@@ -17,31 +17,10 @@ from .verdicts import GAP, OBJECTIVE, SUBSET_WORK, Clock, Refuted, Unproven
 
 def check_subset(header, arrays, result):
     """Regression with few nonzeros: a tree, and the bounds of dual vectors r at its nodes."""
-    given, certificate = header["params"], result["certificate"]
-    columns = [exacts(column) for column in zip(*arrays["X"].rows(), strict=True)]
-    y, p, k = exacts(arrays["y"].values), len(columns), given["k"]
-    ridge, price = exact(given["ridge"]), exact(given["penalty"])
-    M = exact(given["bound"]) if "bound" in given else None
-    logistic = header["kind"] == "sparse-logistic-regression"
-    fitted = logistic and given["fit_intercept"]
-    x, objective, bound = (
-        exacts(result["x"].values),
-        *map(exact, (result["objective"], result["bound"])),
-    )
-    beta = x.pop() if fitted and x else ZERO
-    on = [j for j, v in enumerate(x) if v]
-    if len(x) != p or len(on) > k or (M is not None and any(abs(x[j]) > M for j in on)):
-        raise Refuted("x has another length, more than k nonzeros, or exceeds the bound")
-    fit = [beta + sum(columns[j][i] * x[j] for j in on) for i in range(len(y))]
-    if logistic:
-        margins = Counter((v * f,) for v, f in zip(y, fit, strict=True))
-        value = logistic_loss(margins, [ONE], ZERO, 1)
-        size = len(y) * Fraction(DIGITS.ln(Decimal(2)))
-    else:
-        value = sum((v - f) ** 2 for v, f in zip(y, fit, strict=True)) / 2
-        size = sum(v * v for v in y) / 2
-    value += ridge * sum(x[j] ** 2 for j in on) / 2 + price * len(on)
-    wide, narrow = (Fraction(OBJECTIVE) * max(value, size / part) for part in (1, 10**6))
+    model, certificate = Subset(header, arrays), result["certificate"]
+    objective, bound = exact(result["objective"]), exact(result["bound"])
+    value = model.value(exacts(result["x"].values))
+    wide, narrow = (Fraction(OBJECTIVE) * max(value, model.size / part) for part in (1, 10**6))
     within(abs(value - objective), wide, narrow, "the objective is off")
     gap = exact(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
     if result["status"] == "optimal":
@@ -51,43 +30,75 @@ def check_subset(header, arrays, result):
     if certificate is None or certificate["kind"] != "subset-tree":
         raise Unproven("there is no certificate 'subset-tree'")
     own = {name: table.values for name, table in certificate["arrays"].items()}
+    target = bound - Fraction(GAP) * max(bound, model.size / 10**6)
+    closed = close(model, own, target)
+    p = len(model.columns)
+    return f"optimal up to the gap stated, for {model.k} of {p} columns, {closed} closed nodes"
+
+
+class Subset:
+    """The data; half the squared distance or the logistic loss, with a ridge and a price each."""
+
+    def __init__(self, header, arrays):
+        given = header["params"]
+        self.columns = [exacts(column) for column in zip(*arrays["X"].rows(), strict=True)]
+        self.y, self.k = exacts(arrays["y"].values), given["k"]
+        self.ridge, self.price = exact(given["ridge"]), exact(given["penalty"])
+        self.M = exact(given["bound"]) if "bound" in given else None
+        self.logistic = header["kind"] == "sparse-logistic-regression"
+        self.fitted = self.logistic and given["fit_intercept"]
+        if self.logistic:
+            self.size = len(self.y) * Fraction(DIGITS.ln(Decimal(2)))
+        else:
+            self.size = sum(v * v for v in self.y) / 2
+
+    def value(self, x):
+        """The objective at a point, which must be one."""
+        beta = x.pop() if self.fitted and x else ZERO
+        on = [j for j, v in enumerate(x) if v]
+        far = self.M is not None and any(abs(x[j]) > self.M for j in on)
+        if len(x) != len(self.columns) or len(on) > self.k or far:
+            raise Refuted("x has another length, more than k nonzeros, or exceeds the bound")
+        fit = [beta + sum(self.columns[j][i] * x[j] for j in on) for i in range(len(self.y))]
+        if self.logistic:
+            margins = Counter((v * f,) for v, f in zip(self.y, fit, strict=True))
+            loss = logistic_loss(margins, [ONE], ZERO, 1)
+        else:
+            loss = sum((v - f) ** 2 for v, f in zip(self.y, fit, strict=True)) / 2
+        return loss + self.ridge * sum(x[j] ** 2 for j in on) / 2 + self.price * len(on)
+
+    def dual(self, own, vector, some):
+        """What a dual vector proves without columns, and the most that each of some gains."""
+        begin, end = own["w_ptr"][vector : vector + 2]
+        fit = [exact(own["w_intercept"][vector]) if self.fitted else ZERO] * len(self.y)
+        for j, v in zip(own["w_index"][begin:end], exacts(own["w_value"][begin:end]), strict=True):
+            fit = [a + v * c for a, c in zip(fit, self.columns[j], strict=True)]
+        r, found = (logistic_dual if self.logistic else squared_dual)(self.y, fit, self.fitted)
+        products = {j: abs(sum(map(Fraction.__mul__, self.columns[j], r))) for j in some}
+        gain = {j: ridge_gain(c, self.ridge, self.M) - self.price for j, c in products.items()}
+        return found, gain
+
+
+def close(model, own, target):
+    """Prove the target on the whole tree; return how many nodes dual vectors close."""
     children = tree_children(own["parent"], own["variable"], own["inside"])
-    target = bound - Fraction(GAP) * max(bound, size / 10**6)
-    vectors = len(own["w_ptr"]) - 1
-    if vectors * p * len(y) > SUBSET_WORK:
+    p, vectors = len(model.columns), len(own["w_ptr"]) - 1
+    if vectors * p * len(model.y) > SUBSET_WORK:
         raise Unproven(f"too large: {vectors} dual vectors for {p} columns")
-    stack, leaves = [(0, [], list(range(p)))], 0
+    stack, closed = [(0, [], list(range(p)))], 0
     while stack:
         Clock.check()
         node, inside, free = stack.pop()
-        if len(inside) > k:
+        if len(inside) > model.k:
             continue
         if own["dual"][node] >= 0:
-            begin, end = own["w_ptr"][own["dual"][node] : own["dual"][node] + 2]
-            w = zip(own["w_index"][begin:end], exacts(own["w_value"][begin:end]), strict=True)
-            beta = exact(own["w_intercept"][own["dual"][node]]) if fitted else ZERO
-            fit = [beta] * len(y)
-            for j, v in w:
-                fit = [a + v * c for a, c in zip(fit, columns[j], strict=True)]
-            r, found = (logistic_dual if logistic else squared_dual)(y, fit, fitted)
-            cost = {
-                j: ridge_gain(abs(sum(map(Fraction.__mul__, columns[j], r))), ridge, M) - price
-                for j in [*inside, *free]
-            }
-            m, ranked = k - len(inside), sorted(free, key=cost.__getitem__, reverse=True)
-            spent = [max(cost[j], ZERO) for j in ranked] + [ZERO]
-            found -= sum(cost[j] for j in inside) + sum(spent[:m])
-            if found >= target:
-                leaves += 1
+            found, gain = model.dual(own, own["dual"][node], [*inside, *free])
+            left = narrowed(model.k, found, gain, inside, free, target)
+            if left is None:
+                closed += 1
                 continue
-            last = spent[m - 1] if 0 < m < len(spent) else ZERO
-            following = spent[min(m, len(spent) - 1)]
-            inside = inside + [
-                j for j in ranked[:m] if found + max(cost[j], ZERO) - following >= target
-            ]
-            out = {j for j in ranked[m:] if found + last - cost[j] >= target}
-            free = [j for j in free if j not in out and j not in inside]
-            if len(inside) > k:
+            inside, free = left
+            if len(inside) > model.k:
                 continue
         if node not in children:
             raise Refuted(f"nothing proves the bound at node {node}")
@@ -97,7 +108,25 @@ def check_subset(header, arrays, result):
             stack.append((below[0], inside, left))
         if j in free or j in inside:
             stack.append((below[1], [*inside, j] if j in free else inside, left))
-    return f"optimal up to the gap stated, for {k} of {p} columns, {leaves} closed nodes"
+    return closed
+
+
+def narrowed(k, found, gain, inside, free, target):
+    """What is inside and free where the target is not proven; None where it is everywhere.
+
+    The m best of the free columns may gain what they can. One without which the target is proven
+    is inside, one with which it is proven is out.
+    """
+    m, ranked = k - len(inside), sorted(free, key=gain.__getitem__, reverse=True)
+    spent = [max(gain[j], ZERO) for j in ranked] + [ZERO]
+    found -= sum(gain[j] for j in inside) + sum(spent[:m])
+    if found >= target:
+        return None
+    last = spent[m - 1] if 0 < m < len(spent) else ZERO
+    following = spent[min(m, len(spent) - 1)]
+    needed = [j for j in ranked[:m] if found + max(gain[j], ZERO) - following >= target]
+    out = {j for j in ranked[m:] if found + last - gain[j] >= target}
+    return inside + needed, [j for j in free if j not in out and j not in needed]
 
 
 def squared_dual(y, fit, fitted):
