@@ -47,7 +47,7 @@ terms may come from rounding: the leaf is then not proven, but not called wrong 
 _ROUNDS = 3
 """How often columns are added to those of an enclosure."""
 _TINY = float(np.nextafter(0.0, 1.0))
-_EXACT = 200_000
+_EXACT = 400_000
 """Coefficients that are added in rational arithmetic for one problem; no sign is decided beyond."""
 
 

@@ -368,13 +368,18 @@ class _ProofOfLeaves:
         blocks = self.problem.blocks
         self._size = self.problem.A.nnz + sum(b.size**3 + b.F.nnz for b in blocks)
 
+    def _boxes(self, leaves: Leaves, some: slice) -> tuple[Array, Array]:
+        """Return what is left of the box in some leaves: ends of shape (N, n)."""
+        whole = self.problem.integer
+        low, high = (np.tile(end, (some.stop - some.start, 1)) for end in self.box)
+        low[:, whole] = np.maximum(low[:, whole], leaves.lower[some])
+        high[:, whole] = np.minimum(high[:, whole], leaves.upper[some])
+        return low, high
+
     def integers(self, leaves: Leaves, k: int) -> bytes | None:
         """Return the integers of a leaf that holds no others, else None."""
-        whole = self.problem.integer
-        low, high = (end.copy() for end in self.box)
-        low[whole] = np.maximum(low[whole], leaves.lower[k])
-        high[whole] = np.minimum(high[whole], leaves.upper[k])
-        tight = self.implied.tighten(low, high, self.cutoff)
+        whole, (low, high) = self.problem.integer, self._boxes(leaves, slice(k, k + 1))
+        tight = self.implied.tighten(low[0], high[0], self.cutoff)
         if tight is None or (tight[0][whole] < tight[1][whole]).any():
             return None
         return bytes((tight[0][whole] + 0.0).tobytes())
@@ -387,14 +392,11 @@ class _ProofOfLeaves:
         TooMuchWork
             When that is too much work.
         """
-        whole = self.problem.integer
-        count = max(1, _STACK // (len(whole) + leaves.dual.shape[1]))
+        count = max(1, _STACK // (len(self.box[0]) + leaves.dual.shape[1]))
         for first in range(0, len(leaves), count):
             some = slice(first, min(first + count, len(leaves)))
             self._account(leaves, some.stop)
-            low, high = (np.tile(end, (len(leaves.lower[some]), 1)) for end in self.box)
-            low[:, whole] = np.maximum(low[:, whole], leaves.lower[some])
-            high[:, whole] = np.minimum(high[:, whole], leaves.upper[some])
+            low, high = self._boxes(leaves, some)
             farkas = leaves.infeasible[some]
             found = self.duality.bounds(low, high, leaves.dual[some], farkas)
             proven = self._enough(found.value, found.size, farkas)
@@ -416,10 +418,7 @@ class _ProofOfLeaves:
 
     def failure(self, leaves: Leaves, k: int) -> tuple[str, bool] | None:
         """Return what is wrong with a leaf, and whether only rounding is; None if it is proven."""
-        whole = self.problem.integer
-        low, high = (end.copy() for end in self.box)
-        low[whole] = np.maximum(low[whole], leaves.lower[k])
-        high[whole] = np.minimum(high[whole], leaves.upper[k])
+        low, high = (end[0] for end in self._boxes(leaves, slice(k, k + 1)))
         farkas = bool(leaves.infeasible[k])
         if self.bound is None and not farkas:
             return f"leaf {k} is not said to be infeasible", False
