@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,12 +120,31 @@ def _frame(file: Path) -> pd.DataFrame:
         head = pd.read_csv(file, header=None, nrows=1, dtype=str, **style)
         first = head.iloc[0].str.replace(decimal, ".")
         unnamed = pd.to_numeric(first, errors="coerce").notna().all()
-        frame: pd.DataFrame = pd.read_csv(
-            file, header=None if unnamed else 0, index_col=False, **style
-        )
+        twice = [] if unnamed else first[first.duplicated() & first.notna()].tolist()
+        if twice:
+            raise ProblemError(
+                f"{file}: several columns are called {twice[0]!r}; rename all but one"
+            )
+        with warnings.catch_warnings():
+            # Values beyond the names would be left out with no more than a warning.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame: pd.DataFrame = pd.read_csv(
+                file, header=None if unnamed else 0, index_col=False, **style
+            )
     except UnicodeDecodeError as error:
-        raise ProblemError(f"{file}: this is no text in UTF-8 ({error.reason})") from error
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise ProblemError(
+            f"{file}: this is no text in UTF-8 ({error.reason}); save it as UTF-8"
+        ) from error
+    except pd.errors.EmptyDataError as error:
+        raise ProblemError(
+            f"{file}: the file is empty; expected a line of names and one for each observation"
+        ) from error
+    except pd.errors.ParserWarning as error:
+        raise ProblemError(
+            f"{file}: its lines hold more values than the first one has names ({len(first)}); name "
+            "each column"
+        ) from error
+    except pd.errors.ParserError as error:
         raise ProblemError(f"{file}: {' '.join(str(error).split())}") from error
     return frame.add_prefix("x") if unnamed else frame
 

@@ -207,3 +207,28 @@ def test_semicolons_with_decimal_commas_or_points(tmp_path, decimal, header):
     found = run("lad", tmp_path / "s.csv", *given)
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout) == json.loads(run("lad", tmp_path / "plain.csv", *given).stdout)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"a,a,target\n1,2,3\n2,1,4\n", "several columns are called 'a'"),
+        (b"a,b,target\n1,2,3,9\n2,1,4,8\n", "more values than the first one has names (3)"),
+        (b"a,b,target\n1,2,3\n2,1,4,8\n", "line 3"),
+        (b"", "the file is empty"),
+        ("größe,target\n1,2\n2,1\n".encode("latin-1"), "save it as UTF-8"),
+    ],
+)
+def test_files_that_are_no_table_are_named(tmp_path, text, says):
+    file = tmp_path / "bad.csv"
+    file.write_bytes(text)
+    done = run("lad", file, "--target", "target", "--lam", 1)
+    assert done.exit_code != 0 and says in done.output, done.output
+    assert "Warning" not in done.output
+
+
+def test_an_empty_last_value_of_each_line_is_none(tmp_path):
+    file = tmp_path / "trailing.csv"
+    file.write_text("a,b,target\n1,2,3,\n2,1,4,\n3,5,1,\n4,0,2,\n")
+    done = run("lad", file, "--target", "target", "--lam", 0.1, "--json")
+    assert json.loads(done.stdout)["verdict"] == "verified"
