@@ -80,3 +80,33 @@ def test_paths_within_loose_bounds_are_those_without(tmp_path, model, loose):
     assert believed(tmp_path, problem, two) == (True, True)
     assert np.array_equal(one.path.low, two.path.low)
     np.testing.assert_allclose(one.path.objective, two.path.objective, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("loose", LOOSE)
+@pytest.mark.parametrize("count", [10, 100])
+def test_points_beside_loose_rows_alone(tmp_path, count, loose):
+    """All right-hand sides but one are what nothing reaches: more than three quarters of them."""
+    b, c = np.full(count, loose), np.full(count, -1.0)
+    b[0] = c[0] = 1.0
+    problem = ParametricLP(np.eye(count), b, np.zeros(count), c, np.zeros(count))
+    first = np.eye(count)[0]
+    assert believed(tmp_path, problem, stated_point(problem, first, first, 1.0)) == (True, True)
+    for off in (1e-6, 1e-3, 0.1, 0.5):
+        x = first - off * np.eye(count)[1]
+        claim = stated_point(problem, x, first, 1.0 + off)
+        assert believed(tmp_path, problem, claim) == (False, False)
+
+
+@pytest.mark.parametrize("loose", LOOSE)
+@pytest.mark.parametrize("more", [9, 99])
+def test_a_bound_beyond_the_optimum_beside_loose_rows_alone(tmp_path, more, loose):
+    rng = np.random.default_rng(0)
+    A, b = rng.uniform(0.2, 2.0, (3, 5)), rng.uniform(0.5, 2.0, 3)
+    rates = np.append(b / 2.0, np.zeros(3 * more))
+    A, b = np.vstack([A] * (more + 1)), np.append(b, np.tile(loose * b, more))
+    problem = ParametricLP(A, b, rates, rng.uniform(0.5, 1.0, 5), -rng.uniform(0.5, 1.0, 5))
+    result = sparseopt.solve(problem, lam=0.3)
+    assert believed(tmp_path, problem, result) == (True, True)
+    for share in (1e-6, 1e-3, 0.1):
+        false = result.with_changes(bound=result.bound * (1.0 - share))
+        assert believed(tmp_path, problem, false) == (False, False)

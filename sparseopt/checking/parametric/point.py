@@ -181,11 +181,13 @@ def objective_scales(point: PrimalPoint, lam: float) -> tuple[float, float]:
     first = pieces.slope_ptr[:-1]
     slope = np.maximum(slopes[first + below], slopes[first + upto])
     values = np.abs(pieces.value(z, lam))
-    common = offset_at(point.program, lam)[1] + NOISE / OBJECTIVE * float(units.objective(lam))
     whole = float(values.sum() + slope @ size)
+    offset = offset_at(point.program, lam)[1]
     size = np.minimum(size, units.z(lam) + largest(np.abs(kinks), pieces))
     strict = float(np.minimum(values, slope * size).sum() + slope @ size)
-    return whole + common, strict + common
+    wide, narrow = float(units.objective(lam)), units.rounding(lam, strict + offset)
+    whole += offset + NOISE / OBJECTIVE * wide
+    return whole, strict + offset + NOISE / OBJECTIVE * narrow
 
 
 def feasibility_doubt(point: PrimalPoint, lam: float) -> str:

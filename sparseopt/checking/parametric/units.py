@@ -26,7 +26,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from sparseopt.checking.tolerances import prevailing
+from sparseopt.checking.tolerances import LOOSE, prevailing
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import LinearMap
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
@@ -52,6 +52,8 @@ class Units:
         Of the coordinates' own kinks and slopes, constants and rates, scaled.
     top : array of shape (4, copies)
         The largest of each that prevails, in each of the blocks that A falls apart into.
+    least : array of shape (2,)
+        The smallest kinks that are not 0, constants and rates, scaled.
     """
 
     program: PiecewiseLinearProgram
@@ -59,6 +61,7 @@ class Units:
     lam: float
     largest: Array
     top: Array
+    least: Array
 
     @property
     def kinks(self) -> Array:
@@ -105,6 +108,17 @@ class Units:
         length, steepness = tops[0] + at * tops[1], tops[2] + at * tops[3]
         return np.asarray((length * steepness).max(axis=0))
 
+    def rounding(self, lam: float, terms: float) -> float:
+        """Return the unit of rounding errors of objective values that such terms add up to.
+
+        It is that of objective values, up to 10^4 times what the terms, or the smallest kinks, are:
+        where most kinks are so loose that nothing reaches them, these would excuse anything.
+        """
+        at = max(lam, self.lam)
+        steepness = float((self.top[2] + at * self.top[3]).max())
+        smallest = float(self.least[0] + at * self.least[1]) * steepness
+        return min(float(self.objective(lam)), LOOSE * max(terms, smallest))
+
 
 @lru_cache(maxsize=2)
 def units_of(program: PiecewiseLinearProgram) -> Units:
@@ -126,7 +140,9 @@ def units_of(program: PiecewiseLinearProgram) -> Units:
     top = np.array([[prevailing(block) for block in side] for side in blocks])
     pairs = zip(top[::2].max(axis=1), largest[1::2], strict=True)
     ratios = [constant / rate for constant, rate in pairs if constant > 0.0 and rate > 0.0]
-    return Units(program, factor, min(ratios, default=0.0), largest, top)
+    least = np.array([side[side > 0.0].min(initial=np.inf) for side in own[:2]])
+    least[np.isinf(least)] = 0.0
+    return Units(program, factor, min(ratios, default=0.0), largest, top, least)
 
 
 def _own(program: PiecewiseLinearProgram, factor: Array) -> Array:
