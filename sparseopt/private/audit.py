@@ -34,8 +34,8 @@ _MOST_POINTS = 10**6
 _MOST_WORK = 2 * 10**9
 """Points times degrees of all columns together, some ten seconds."""
 
-_LEAST = 1e-14
-"""Smaller deltas are not compared; but a delta of zero is never true of Gaussian noise."""
+_LEAST, _AGREE_BELOW = 1e-14, 1e-4
+"""Deltas below 1e-14 are compared to four digits: of differences of tails fewer are left."""
 
 _REACH = 40.0
 """A normal variable is below minus this with a probability of less than 1e-300."""
@@ -87,7 +87,7 @@ def audit(statement: Statement) -> AuditReport:
         wrong.append(f"delta is {delta:.6g} at epsilon {facts['epsilon']}, not {facts['delta']}")
     for epsilon, stated in facts["curve"]:
         again = _delta(facts, epsilon)
-        if not (again <= stated * (1.0 + _AGREE) + _LEAST and stated > 0.0):
+        if not again <= stated * (1.0 + (_AGREE if stated >= _LEAST else _AGREE_BELOW)):
             wrong.append(f"the curve states {stated:.6g} at epsilon {epsilon}, not {again:.6g}")
     if facts["mechanism"] != "discrete Gaussian":
         wrong.append(f"the mechanism {facts['mechanism']!r} is none that is known here")
@@ -147,8 +147,9 @@ def _read_map(data: Any) -> dict[str, Any]:
         if "order" in column:
             numbers = {k: _real(k, column[k], -math.inf, math.inf) for k in _BOUNDS}
             order = _integer("order", column["order"], 1, _MOST_FEATURES)
-            radius = (numbers["high"] - numbers["low"]) / 2.0 / numbers["length"]
-            if not (numbers["length"] > 0.0 and 0.0 < radius < math.inf):
+            positive = numbers["length"] > 0.0
+            radius = (numbers["high"] - numbers["low"]) / 2.0 / numbers["length"] if positive else 0
+            if not 0.0 < radius < math.inf:
                 raise ValueError(f"column {column['name']!r} has the bounds {numbers}")
             columns.append({"name": column["name"], "order": order, "radius": radius})
         else:

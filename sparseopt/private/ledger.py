@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -71,9 +72,9 @@ class Ledger:
 
     @property
     def statements(self) -> tuple[Statement, ...]:
-        """The releases so far."""
+        """The releases so far, as copies: what is changed in them spends nothing back."""
         with self._held():
-            return tuple(self._entered)
+            return tuple(copy.deepcopy(self._entered))
 
     @property
     def spent(self) -> float:
@@ -93,6 +94,7 @@ class Ledger:
             When the budget does not allow it, the statement does not hold, or it is for other
             neighbours than those before; nothing is entered then.
         """
+        statement = copy.deepcopy(statement)
         report = audit(statement)
         if not report.holds:
             raise ParamError(f"a statement that does not hold: {'; '.join(report.messages)}")

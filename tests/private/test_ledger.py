@@ -87,6 +87,14 @@ def test_only_statements_that_hold_are_entered(ledger):
     assert ledger.statements == ()
 
 
+def test_what_is_changed_in_a_statement_later_spends_nothing_back(ledger):
+    released = release(ledger)
+    spent = ledger.spent
+    for statement in (released.statement, *ledger.statements):
+        statement.data["variance"] *= 10**6
+        assert ledger.spent == spent
+
+
 def test_a_copy_is_the_same_budget(ledger, most):
     model = PrivateMeanEmbedding(features=FEATURES, ledger=ledger, **HALF)
     for each in (ledger, copy.copy(ledger), copy.deepcopy(ledger), clone(model).ledger):

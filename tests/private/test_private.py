@@ -236,6 +236,9 @@ TAMPERED = {
     "a negative weight of the count": lambda d: d.update(count_weight=-1.0),
     "a range beyond numbers": lambda d: d["map"]["columns"][0].update(high=10**400),
     "no risk at all": lambda d: d["curve"][6].__setitem__(1, 0.0),
+    "hardly any risk": lambda d: d["curve"][6].__setitem__(1, 5e-324),
+    "a small risk halved": lambda d: d["curve"][5].__setitem__(1, d["curve"][5][1] / 2.0),
+    "a length of zero": lambda d: d["map"]["columns"][0].update(length=0.0),
     "an entry of the map that nobody audits": lambda d: d["map"].update(epsilon=0.01),
     "an entry of a column that nobody audits": lambda d: d["map"]["columns"][0].update(levels=[1]),
     "more degrees than can be counted": lambda d: d["map"].update(
