@@ -66,14 +66,16 @@ def check_parametric(header, arrays, result):
         several = path["columns"] if path["kind"] == "columnwise" else [path]
         if len(several) != len(parts):
             raise Refuted("the path has not one part for each column")
-        for program, part in zip(parts, several, strict=True):
-            segments(program, part, report)
-        check_end(several, parts, result, report)
+        gaps = [segments(*pair, report) for pair in zip(parts, several, strict=True)]
+        check_end(several, parts, gaps, result, report)
     return report.message()
 
 
-def check_end(several, parts, result, report):
-    """Where and why a path ends, and that the result states its end."""
+def check_end(several, parts, gaps, result, report):
+    """Where and why a path ends, and that the result states its end.
+
+    The stated bound is no better than what the multipliers of the last segments prove.
+    """
     path, params = result["path"], result["params"]
     end = max(part["low"].values[-1] for part in several)
     count, reason = len(several[0]["low"].values), path["stopped_by"]
@@ -92,13 +94,14 @@ def check_end(several, parts, result, report):
         good = result["status"] == "feasible" and reason == result["limit"]
     if not good:
         raise Refuted(f"the path ends at {end:.9g}, not by {reason!r}")
-    x, nu, total, size = [], [], ZERO, ZERO
-    for part, program in zip(several, parts, strict=True):
+    x, nu, total, size, gap = [], [], ZERO, ZERO, ZERO
+    for part, program, own in zip(several, parts, gaps, strict=True):
         lows = part["low"].values
         s = max(k for k, low in enumerate(lows) if k == 0 or lows[k - 1] > end)
         step = exact(end) - exact(lows[s])
         a, b, c = exacts(part["objective"].rows()[s])
         total += a + step * (b + step * c)
+        gap += own[s]
         point = Point(program, exact(end))
         size = max(size, abs(total), point.objective_unit())
         for out, name, length in ((x, "theta", program.phi), (nu, "nu", program.psi)):
@@ -112,6 +115,8 @@ def check_end(several, parts, result, report):
     for name, allowed in (("objective", 0), ("bound", report.rel_gap)):
         if abs(exact(result[name]) - total) > max(Fraction(OBJECTIVE), allowed) * size:
             raise Refuted(f"the {name} is not that of the path's end")
+    beyond = parts[0].sign * (exact(result["bound"]) - total) + gap
+    within(beyond, *[Fraction(GAP) * size] * 2, "the bound is beyond what is proven at the end")
 
 
 class Report:
@@ -126,7 +131,10 @@ class Report:
         within(margin, wide, narrow, text)
 
     def at(self, program, lam, theta, nu, objective, bound, stated=None, rounding=ZERO):
-        """Prove one lam: theta is feasible, its value is the one stated, and none is better."""
+        """Prove one lam: theta is feasible, its value is the one stated, and none is better.
+
+        Returns the gap to what nu proves.
+        """
         point = Point(program, lam)
         value, off = point.primal(theta)
         here = f"at lam = {near(lam):.9g}"
@@ -144,7 +152,8 @@ class Report:
         proven, charge = point.dual(nu, value, wide) or (None, None)
         if proven is None or value - proven - charge <= wide < value - proven:
             raise Unproven(f"{here} multipliers near the stated ones prove nothing exactly")
-        self.note("gap", value - proven, wide, narrow, f"{here} the multipliers leave a gap")
+        gap = value - proven
+        self.note("gap", gap, wide, narrow, f"{here} the multipliers leave a gap")
         if bound is not None:
             bound = exact(bound) * program.sign
             within(abs(bound - value), wide, narrow, f"{here} objective and bound do not meet: off")
@@ -153,6 +162,7 @@ class Report:
             if beyond - charge <= wide < beyond:
                 raise Unproven(f"{here} the bound is not proven exactly")
             self.note("gap", beyond, wide, narrow, f"{here} the bound is not proven: off")
+        return gap
 
     def message(self):
         worst = ", ".join(f"{name} {value:.2g}" for name, value in self.worst.items())
@@ -165,8 +175,9 @@ def segments(program, path, report):
     Feasible sets and slopes are affine on a segment. Where kinks move and nu does not, or slopes
     move and theta does not, the gap is a convex function of lam, so what holds at the ends holds
     between them; where all may move it is a quadratic, if nothing passes a kink or a slope. A part
-    of 1e-9 of each segment at its ends is left out.
+    of 1e-9 of each segment at its ends is left out. Returns the largest gap of each segment.
     """
+    gaps = []
     low, high, objective = path["low"].values, path["high"].values, path["objective"].rows()
     p, m = len(program.phi), len(program.psi)
     if any(a != b for a, b in zip(low, high[1:], strict=False)) or low != sorted(low, reverse=True):
@@ -191,9 +202,10 @@ def segments(program, path, report):
             ):
                 name = "multipliers move" if program.moves[0] else "point moves"
                 raise Unproven(f"between lam = {begin:.9g} and {end:.9g} the {name}")
+        found = []
         for step in places:
             terms = [c * step**k for k, c in enumerate(quadratic)]
-            report.at(
+            gap = report.at(
                 program,
                 exact(begin) + step,
                 *([a + step * b for a, b in zip(*pair, strict=True)] for pair in (theta, nu)),
@@ -202,10 +214,13 @@ def segments(program, path, report):
                 stated=sum(terms),
                 rounding=sum(map(abs, terms)) / 2**43,
             )
+            found.append(gap)
+        gaps.append(max(found))
     if math.isfinite(high[0]):
         report.notes.append(f"what is above lam = {high[0]:.6g} is not covered")
     else:
         report.notes.append(f"the largest lam checked is {2 * low[0] or 1.0:.6g}")
+    return gaps
 
 
 def ends_of(pair, places):

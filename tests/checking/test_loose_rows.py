@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from random_attacks import stated_point
@@ -97,16 +99,48 @@ def test_points_beside_loose_rows_alone(tmp_path, count, loose):
         assert believed(tmp_path, problem, claim) == (False, False)
 
 
-@pytest.mark.parametrize("loose", LOOSE)
-@pytest.mark.parametrize("more", [9, 99])
-def test_a_bound_beyond_the_optimum_beside_loose_rows_alone(tmp_path, more, loose):
+def mostly_loose(loose, more):
     rng = np.random.default_rng(0)
     A, b = rng.uniform(0.2, 2.0, (3, 5)), rng.uniform(0.5, 2.0, 3)
     rates = np.append(b / 2.0, np.zeros(3 * more))
     A, b = np.vstack([A] * (more + 1)), np.append(b, np.tile(loose * b, more))
-    problem = ParametricLP(A, b, rates, rng.uniform(0.5, 1.0, 5), -rng.uniform(0.5, 1.0, 5))
+    return ParametricLP(A, b, rates, rng.uniform(0.5, 1.0, 5), -rng.uniform(0.5, 1.0, 5))
+
+
+@pytest.mark.parametrize("loose", LOOSE)
+@pytest.mark.parametrize("more", [9, 99])
+def test_a_bound_beyond_the_optimum_beside_loose_rows_alone(tmp_path, more, loose):
+    problem = mostly_loose(loose, more)
     result = sparseopt.solve(problem, lam=0.3)
     assert believed(tmp_path, problem, result) == (True, True)
     for share in (1e-6, 1e-3, 0.1):
         false = result.with_changes(bound=result.bound * (1.0 - share))
         assert believed(tmp_path, problem, false) == (False, False)
+
+
+@pytest.mark.parametrize("loose", LOOSE)
+def test_false_numbers_of_a_path_beside_loose_rows_alone(tmp_path, loose):
+    problem = mostly_loose(loose, 9)
+    result = sparseopt.solve(problem, lam_min=0.1)
+    assert believed(tmp_path, problem, result) == (True, True)
+    for share in (1e-6, 1e-3, 0.1, 0.5):
+        objective = result.path.objective.copy()
+        objective[len(objective) // 2] *= 1.0 + share
+        path = replace(result.path, objective=objective)
+        for false in (
+            result.with_changes(path=path),
+            result.with_changes(bound=result.bound * (1.0 - share)),
+        ):
+            assert believed(tmp_path, problem, false) == (False, False)
+
+
+@pytest.mark.parametrize("loose", LOOSE)
+def test_false_values_of_a_grid_beside_loose_rows_alone(tmp_path, loose):
+    problem = mostly_loose(loose, 9)
+    result = sparseopt.solve(problem, lam=(0.9, 0.5, 0.2))
+    assert believed(tmp_path, problem, result) == (True, True)
+    for share in (1e-6, 1e-3, 0.1, 0.5):
+        for name in ("values", "bounds"):
+            numbers = getattr(result.path, name) * [1.0, 1.0 - share, 1.0]
+            false = result.with_changes(path=replace(result.path, **{name: numbers}))
+            assert believed(tmp_path, problem, false) == (False, False)

@@ -234,7 +234,7 @@ class PathMultipliers:
         return np.asarray(np.maximum(SUMMATION, terms * float(np.finfo(float).eps)))
 
     def _enough(self, lam: Array, value: Array) -> Array:
-        least = NOISE * self._units.objective(lam)
+        least = NOISE * self._units.rounding(lam, np.abs(value))
         return np.asarray(np.maximum(max(self._rel_gap, SEGMENT) * np.abs(value), least))
 
     def _at(self, segment: int, lam: float, nu: Array, value: float, known: Array | None) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from sparseopt.checking.parametric.bases import Bases, Pair
 from sparseopt.checking.parametric.point import ratio_of
 from sparseopt.checking.parametric.tables import CodeTables, sizes_at
-from sparseopt.checking.tolerances import NOISE, SEGMENT
+from sparseopt.checking.tolerances import LOOSE, NOISE, SEGMENT
 from sparseopt.problems.base import Array
 
 
@@ -97,12 +97,11 @@ def objective_and_gap(tables: CodeTables, bases: Bases, low: Array, offset: Arra
     def total(terms: Array) -> Array:
         return np.stack([np.bincount(segment, part, count) for part in terms])
 
+    terms = total(np.abs(cost) + np.abs(pull) + np.abs(constant)) + np.abs(whole)
     return Quadratics(
         value=total(cost + constant) + whole,
         gap=total(cost + pull),
-        terms=total(np.abs(cost) + np.abs(pull) + np.abs(constant))
-        + np.abs(whole)
-        + size_noise(tables, low),
+        terms=terms + size_noise(tables, low, terms),
     )
 
 
@@ -115,22 +114,29 @@ def _times(one: Pair, two: Pair) -> Array:
     return np.stack([one[0] * two[0], one[0] * two[1] + one[1] * two[0], one[1] * two[1]])
 
 
-def size_noise(tables: CodeTables, low: Array) -> Array:
+def size_noise(tables: CodeTables, low: Array, terms: Array) -> Array:
     """Return the rounding errors that objectives have whatever their terms, as a quadratic.
+
+    They are those of the kinks that prevail, up to 10^4 times what the terms, or the smallest
+    kinks, are: where most kinks are so loose that nothing reaches them, these would excuse all.
 
     Parameters
     ----------
     tables : CodeTables
     low : array of shape (q,)
         The lower ends of segments.
+    terms : array of shape (3, q)
+        Sums of the absolute values of the terms of each coefficient.
 
     Returns
     -------
     array of shape (3, q)
         Coefficients of 1, step and step^2.
     """
-    kinks, slopes = (sizes_at(size, low) for size in (tables.kink_size, tables.slope_size))
-    return np.asarray(NOISE / SEGMENT * _times(kinks, slopes))
+    sizes = tables.kink_size, tables.least_kink, tables.slope_size
+    kinks, least, slopes = (sizes_at(size, low) for size in sizes)
+    most = LOOSE * np.maximum(terms, _times(least, slopes))
+    return np.asarray(NOISE / SEGMENT * np.minimum(_times(kinks, slopes), most))
 
 
 def shifted(quadratic: Array, low: Array) -> Array:

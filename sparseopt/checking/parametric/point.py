@@ -185,7 +185,7 @@ def objective_scales(point: PrimalPoint, lam: float) -> tuple[float, float]:
     offset = offset_at(point.program, lam)[1]
     size = np.minimum(size, units.z(lam) + largest(np.abs(kinks), pieces))
     strict = float(np.minimum(values, slope * size).sum() + slope @ size)
-    wide, narrow = float(units.objective(lam)), units.rounding(lam, strict + offset)
+    wide, narrow = float(units.objective(lam)), float(units.rounding(lam, strict + offset))
     whole += offset + NOISE / OBJECTIVE * wide
     return whole, strict + offset + NOISE / OBJECTIVE * narrow
 

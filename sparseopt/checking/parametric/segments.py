@@ -303,8 +303,8 @@ class _ProofOfSegments:
             judged = np.isfinite(high) & ~exact
             gap = np.where(judged, np.abs((steps * sums.gap).sum(axis=0)), 0.0)
             difference = np.maximum(difference, np.maximum(off, gap))
-        terms = sum(self.program.A.shape)
-        units = terms * self.units.objective(low + length)
+        terms = (powers * sums.terms).sum(axis=0)
+        units = sum(self.program.A.shape) * self.units.rounding(low + length, terms)
         return ratio_of(difference, np.maximum(OBJECTIVE * value, NOISE * units)), difference
 
     def _check_stored(self, here: Array, codes: Array, bases: Bases) -> None:

@@ -202,10 +202,11 @@ class _Chunk:
             clear &= (sums[:, DIRTY] == 0.0) & (sums[:, OPEN] == 0.0)
         low, length = self.low, self.finite_length
         whole = shifted(self.program.offset[:, None], low)
+        terms = sums[:, TERMS : TERMS + 3].T + np.abs(whole)
         quadratics = Quadratics(
             value=sums[:, VALUE : VALUE + 3].T + whole,
             gap=sums[:, GAP : GAP + 3].T,
-            terms=sums[:, TERMS : TERMS + 3].T + np.abs(whole) + size_noise(self.tables, low),
+            terms=terms + size_noise(self.tables, low, terms),
         )
         at = np.flatnonzero(clear)
         for end, step in ((0, np.zeros(count)), (1, length)):

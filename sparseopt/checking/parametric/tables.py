@@ -126,7 +126,9 @@ class CodeTables:
     active : bool array
         Whether the slot contributes to an objective value.
     kink_size, slope_size : (float, float)
-        Largest constant and largest rate of all finite kinks, and of all finite slopes.
+        Largest constant and largest rate that prevail among all finite kinks and slopes.
+    least_kink : (float, float)
+        Smallest constant and smallest rate of the kinks that are not 0.
     """
 
     def __init__(
@@ -163,8 +165,7 @@ class CodeTables:
             self._fill(
                 inside, part, owner, np.arange(last - len(owner), last) - self.start[here][owner]
             )
-        self.kink_size = _line_size(pieces.kink, pieces.kink_rate)
-        self.slope_size = _line_size(pieces.slope, pieces.slope_rate)
+        self._measure(pieces)
 
     def _fill(self, slots: slice, pieces: Pieces, owner: Array, code: Array) -> None:
         """Fill in slots, which are those of codes of the owners among some functions."""
@@ -206,7 +207,12 @@ class CodeTables:
         slots = np.repeat(self.start[owners], counts) + within
         self.lines[slots] = few.lines
         self.kink.constant[slots] = few.kink.constant
+        self._measure(pieces)
+
+    def _measure(self, pieces: Pieces) -> None:
         self.kink_size = _line_size(pieces.kink, pieces.kink_rate)
+        self.slope_size = _line_size(pieces.slope, pieces.slope_rate)
+        self.least_kink = _smallest(pieces.kink), _smallest(pieces.kink_rate)
 
 
 def _set_kinks(line: Line, pieces: Pieces, owner: Array, k: Array, beyond: float) -> None:
@@ -219,6 +225,11 @@ def _set_kinks(line: Line, pieces: Pieces, owner: Array, k: Array, beyond: float
 
 def _line_size(constant: Array, rate: Array) -> tuple[float, float]:
     return prevailing(np.abs(constant[np.isfinite(constant)])), prevailing(np.abs(rate))
+
+
+def _smallest(values: Array) -> float:
+    sizes = np.abs(values[values != 0.0])
+    return float(sizes.min()) if len(sizes) else 0.0
 
 
 def sizes_at(size: tuple[float, float], low: Array) -> tuple[Array, Array]:

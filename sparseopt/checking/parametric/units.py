@@ -108,16 +108,16 @@ class Units:
         length, steepness = tops[0] + at * tops[1], tops[2] + at * tops[3]
         return np.asarray((length * steepness).max(axis=0))
 
-    def rounding(self, lam: float, terms: float) -> float:
+    def rounding(self, lam: Array | float, terms: Array | float) -> Array:
         """Return the unit of rounding errors of objective values that such terms add up to.
 
         It is that of objective values, up to 10^4 times what the terms, or the smallest kinks, are:
         where most kinks are so loose that nothing reaches them, these would excuse anything.
         """
-        at = max(lam, self.lam)
-        steepness = float((self.top[2] + at * self.top[3]).max())
-        smallest = float(self.least[0] + at * self.least[1]) * steepness
-        return min(float(self.objective(lam)), LOOSE * max(terms, smallest))
+        at = np.asarray(np.maximum(lam, self.lam))
+        steepness = (self.top[2] + np.multiply.outer(at, self.top[3])).max(axis=-1)
+        smallest = (self.least[0] + at * self.least[1]) * steepness
+        return np.asarray(np.minimum(self.objective(lam), LOOSE * np.maximum(terms, smallest)))
 
 
 @lru_cache(maxsize=2)
