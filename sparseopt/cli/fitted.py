@@ -60,7 +60,8 @@ def shown_of(fitted: Any) -> dict[str, Any]:
     ----------
     fitted : estimator
     """
-    from sparseopt.estimators.displays import edge_weights, names_of
+    from sparseopt.estimators.columns import names_of
+    from sparseopt.estimators.displays import edge_weights
 
     names = names_of(fitted)
     if hasattr(fitted, "components_"):
@@ -75,8 +76,7 @@ def shown_of(fitted: Any) -> dict[str, Any]:
                 for i, j in zip(rows[order], columns[order], strict=True)
             ]
         }
-    values = np.append(np.ravel(fitted.coef_), fitted.intercept_)
-    return {"coefficients": NamedValues([*names, "intercept"], values).nonzero()}
+    return {"coefficients": fitted.coefficients_.nonzero()}
 
 
 def print_fitted(facts: dict[str, Any], shown: dict[str, Any]) -> None:
@@ -119,7 +119,7 @@ def _number(value: Any) -> Any:
 
 
 def draw(fitted: Any, file: Path, title: str) -> None:
-    """Draw the graph, the components, the points in the subspace or the path into a file.
+    """Draw the graph, or what :func:`sparseopt.plot` shows of the estimator, into a file.
 
     Parameters
     ----------
@@ -127,16 +127,10 @@ def draw(fitted: Any, file: Path, title: str) -> None:
     file : path
     title : str
     """
-    from sparseopt.estimators import displays
+    from sparseopt.estimators.columns import names_of
+    from sparseopt.estimators.displays import GraphDisplay, edge_weights
     from sparseopt.pictures import save_picture
 
-    shown: Any
-    if any(hasattr(fitted, name) for name in _GRAPHS):
-        shown = displays.GraphDisplay(displays.edge_weights(fitted), displays.names_of(fitted))
-    elif hasattr(fitted, "adjusted_variance_ratio_"):
-        shown = displays.ComponentsDisplay(
-            fitted.components_, displays.names_of(fitted), fitted.adjusted_variance_ratio_
-        )
-    else:
-        shown = fitted.result_
+    graph = any(hasattr(fitted, name) for name in _GRAPHS)
+    shown = GraphDisplay(edge_weights(fitted), names_of(fitted)) if graph else fitted
     save_picture(shown, file, title=title)

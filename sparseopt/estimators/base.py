@@ -32,10 +32,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from sparseopt.api import solve
 from sparseopt.backend import Progress
 from sparseopt.cards import NamedValues
-from sparseopt.estimators.columns import mean, spread
+from sparseopt.estimators.columns import given_names, mean, names_of, spread
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, is_sparse
-from sparseopt.problems.fields import as_bounds, column_names
+from sparseopt.problems.fields import as_bounds
 from sparseopt.result import relative_gap
 from sparseopt.selection.choice import Selection, coefficients_at
 from sparseopt.selection.cross_validation import CVResult
@@ -68,6 +68,18 @@ _LOSSES = {
 """The loss of which each scorer of scikit-learn is the mean, up to its sign."""
 
 
+def forget(estimator: Any, *names: str) -> None:
+    """Delete attributes of an earlier fit that this one may not set, where they are.
+
+    Parameters
+    ----------
+    estimator : object
+    *names : str
+    """
+    for name in names:
+        vars(estimator).pop(name, None)
+
+
 def _as_rows(X: Any) -> Any:
     """Return validated data, sparse ones by rows as the problems hold them."""
     return sp.csr_array(X) if is_sparse(X) else X
@@ -87,6 +99,16 @@ class _SparseCoefficients:
 
     penalty: ClassVar[str] = "l1"
     """Read by SelectFromModel, which keeps coefficients above 1e-5 then, else above their mean."""
+    coef_: Array
+    intercept_: Any
+    n_features_in_: int
+
+    @property
+    def coefficients_(self) -> NamedValues:
+        """The coefficients and the intercept by name, as a table."""
+        check_is_fitted(self)
+        values = np.append(np.ravel(self.coef_), self.intercept_)
+        return NamedValues([*names_of(self), "intercept"], values)
 
 
 class LinearPrediction(_SparseCoefficients, RegressorMixin):  # type: ignore[misc]
@@ -171,6 +193,8 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _default_rule: ClassVar[str] = "ebic"
+    _of_the_rule: ClassVar[tuple[str, ...]] = ("selection_", "cv_results_")
+    """Fitted attributes that are there only where a rule chose lam."""
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "lam": [Interval(Real, 0, None, closed="left"), None],
         "rule": [StrOptions({"cv", "1se", "aic", "bic", "ebic", "theory"}), None],
@@ -297,9 +321,7 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 centre = mean(X, counts)
                 X = X - centre
         self.origin_ = (centre, level)
-        names = getattr(self, "feature_names_in_", None)
-        named = None if names is None else list(names)
-        return self._problem(X, y - level, counts, named)
+        return self._problem(X, y - level, counts, given_names(self))
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array]:
         """Validate the data: one dtype and one layout, so that no new code is compiled."""
@@ -332,6 +354,7 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _follow(self, problem: Any, end: float | None = None) -> None:
         """Solve for the path, down to `lam` where it is given, else to `end`."""
+        forget(self, *self._of_the_rule)
         end = end if self.lam is None else float(self.lam)
         asked = SolveParams(lam_min=end, time_limit=self.time_limit)
         self.result_ = solve(problem, backend=self.backend, params=asked).raise_for_status()
@@ -394,15 +417,6 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         centre, level = self.origin_
         self.intercept_: Any = float(x[d:].sum() + level - centre @ x[:d])
 
-    @property
-    def coefficients_(self) -> NamedValues:
-        """The coefficients and the intercept by name, as a table."""
-        check_is_fitted(self)
-        found = getattr(self, "feature_names_in_", None)
-        names = column_names(None if found is None else list(found), self.n_features_in_)
-        values = np.append(np.ravel(self.coef_), self.intercept_)
-        return NamedValues([*names, "intercept"], values)
-
     def at(self, lam: float) -> Self:
         """Return the estimator as fitted with another lam, read off the path: nothing is solved.
 
@@ -423,8 +437,7 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         other = copy.copy(self)
-        for name in ("selection_", "cv_results_"):
-            other.__dict__.pop(name, None)
+        forget(other, *self._of_the_rule)
         other.lam = float(lam)
         other._place(float(lam), "above")
         return other

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.api import solve
+from sparseopt.estimators.base import forget
 from sparseopt.selection.rules import select
 
 
@@ -32,6 +33,7 @@ class BudgetEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _follow(self, problem: Any) -> None:
         """Solve for every budget."""
+        forget(self, "selection_")
         result = solve(problem, backend=self.backend, time_limit=self.time_limit)
         self.result_ = result.raise_for_status()
         self.path_: Any = result.path
@@ -61,7 +63,7 @@ class BudgetEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         other = copy.copy(self)
-        other.__dict__.pop("selection_", None)
+        forget(other, "selection_")
         setattr(other, self._budget, int(budget))
         other._place(int(budget))
         return other

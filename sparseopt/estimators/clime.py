@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparseopt.estimators.base import PathEstimator
+from sparseopt.estimators.columns import given_names
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
 from sparseopt.selection.rules import select
@@ -100,8 +101,7 @@ class CLIME(PathEstimator):
         return self
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
-        found = getattr(self, "feature_names_in_", None)
-        return networks.CLIME.from_data(X, form=True, names=None if found is None else list(found))
+        return networks.CLIME.from_data(X, form=True, names=given_names(self))
 
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
         if self.lam is not None:

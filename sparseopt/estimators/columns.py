@@ -1,4 +1,4 @@
-"""Means, spreads and covariances of the columns of data, which may be sparse and stay so."""
+"""Names, means, spreads and covariances of the columns of data, which may be sparse and stay so."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.problems.base import Array, is_sparse
+from sparseopt.problems.fields import column_names
 
 _CELLS = 1 << 22
 """Entries of a sparse matrix's rows that are held densely at once."""
@@ -21,6 +22,27 @@ def as_dense(X: Any) -> Array:
     X : array or sparse matrix of shape (n, d)
     """
     return np.asarray(X.toarray() if is_sparse(X) else X)
+
+
+def given_names(estimator: Any) -> list[str] | None:
+    """Return the names of the columns that an estimator was fitted with; None of arrays.
+
+    Parameters
+    ----------
+    estimator : fitted
+    """
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def names_of(estimator: Any) -> list[str]:
+    """Return the names of the columns that an estimator was fitted with: x0, x1, ... of arrays.
+
+    Parameters
+    ----------
+    estimator : fitted
+    """
+    return column_names(given_names(estimator), estimator.n_features_in_)
 
 
 def mean(X: Any, counts: Array | None = None) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import _fit_context
 
 from sparseopt.estimators.base import PathEstimator, TwoClasses
-from sparseopt.estimators.columns import covariance, mean
+from sparseopt.estimators.columns import covariance, given_names, mean
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
 
@@ -95,16 +95,13 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
         return self
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
-        found = getattr(self, "feature_names_in_", None)
         units = np.outer(self._units, self._units)
         parts = [X[y == 0], X[y == 1]]
         S = [
             covariance(part, np.ones(part.shape[0]), mean(part)[None], np.zeros(part.shape[0], int))
             for part in parts
         ]
-        return networks.DifferentialNetwork(
-            S[0] / units, S[1] / units, names=None if found is None else list(found)
-        )
+        return networks.DifferentialNetwork(S[0] / units, S[1] / units, names=given_names(self))
 
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
         knots = self.path_.knots

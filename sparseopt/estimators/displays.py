@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.errors import ParamError
+from sparseopt.estimators.columns import names_of
 from sparseopt.estimators.quantile_process import QuantileProcess
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
-from sparseopt.problems.fields import column_names
 
 __all__ = ["ComponentsDisplay", "CrossValidationDisplay", "GraphDisplay", "PathDisplay"]
 
@@ -159,17 +159,6 @@ def _colours(ax: Any) -> tuple[str, ...]:
     from matplotlib.colors import to_rgb
 
     return _ON_BLACK if sum(to_rgb(ax.get_facecolor())) < 1.5 else _ON_WHITE
-
-
-def names_of(estimator: Any) -> list[str]:
-    """Return the names of the columns that the estimator was fitted with: x0, x1, ... of arrays.
-
-    Parameters
-    ----------
-    estimator : fitted
-    """
-    names = getattr(estimator, "feature_names_in_", None)
-    return column_names(None if names is None else list(names), estimator.n_features_in_)
 
 
 def edge_weights(estimator: Any) -> Array:

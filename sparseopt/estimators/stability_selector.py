@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
-from sparseopt.estimators.base import NeedsTarget
+from sparseopt.estimators.base import NeedsTarget, forget
 from sparseopt.estimators.lad_lasso import LADLasso
 from sparseopt.problems.base import Array
 from sparseopt.selection.stability import stability_selection
@@ -95,9 +95,9 @@ class StabilitySelector(NeedsTarget, SelectorMixin, BaseEstimator):  # type: ign
         """
         model = LADLasso() if self.estimator is None else clone(self.estimator)
         data, target = model._read(X, y)
-        names = getattr(model, "feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = names
+        forget(self, "feature_names_in_")
+        if hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_
         self.n_features_in_ = data.shape[1]
         problem = model._pose(data, target, None)
         self.result_ = stability_selection(

@@ -12,8 +12,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.api import with_verdict
+from sparseopt.cards import NamedValues
 from sparseopt.estimators.base import TwoClasses
-from sparseopt.estimators.columns import as_dense
+from sparseopt.estimators.columns import as_dense, names_of
 from sparseopt.problems.base import Array
 from sparseopt.two_sample.selecting import Method, automatic_lam, choose
 
@@ -114,6 +115,12 @@ class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: igno
         self.result_ = with_verdict(chosen.result.problem, chosen.result)
         self.weights_ = chosen.z
         self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
+
+    @property
+    def coefficients_(self) -> NamedValues:
+        """The weights by name, as a table."""
+        check_is_fitted(self)
+        return NamedValues(names_of(self), self.weights_)
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self)

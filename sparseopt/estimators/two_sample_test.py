@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from sparseopt.estimators.columns import given_names
 from sparseopt.estimators.two_sample_selector import TwoSampleSelector
 from sparseopt.problems.base import Array
 from sparseopt.two_sample.procedure import two_sample_test
@@ -74,7 +75,6 @@ class TwoSampleTest(TwoSampleSelector):
         self.split = split
 
     def _select(self, one: Array, two: Array) -> None:
-        names = getattr(self, "feature_names_in_", None)
         self.test_ = two_sample_test(
             one,
             two,
@@ -84,7 +84,7 @@ class TwoSampleTest(TwoSampleSelector):
             n_permutations=int(self.n_permutations),
             split=float(self.split),
             seed=int(self.random_state),
-            names=None if names is None else list(names),
+            names=given_names(self),
             backend=self.backend,
             time_limit=self.time_limit,
         )

@@ -1,5 +1,6 @@
 """Every picture (needs matplotlib: ``pip install 'sparseopt[plot]'``); nothing below imports it."""
 
+from sparseopt.pictures.bars import plot_values
 from sparseopt.pictures.draw import plot, plot_witness, save_picture
 from sparseopt.pictures.graphs import plot_graph
 from sparseopt.pictures.private import plot_marginal
@@ -14,6 +15,7 @@ __all__ = [
     "plot_graph",
     "plot_marginal",
     "plot_subspace",
+    "plot_values",
     "plot_weights",
     "plot_witness",
     "save_picture",

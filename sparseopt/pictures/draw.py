@@ -8,11 +8,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sparseopt.cards import NamedValues
 from sparseopt.errors import ParamError
 from sparseopt.families import families
 from sparseopt.installed import resolve
 from sparseopt.io.files import replacing
 from sparseopt.paths.base import PathResult
+from sparseopt.pictures.bars import plot_values
 from sparseopt.pictures.graphs import plot_budgets, plot_graph, plot_roc
 from sparseopt.pictures.selection import (
     plot_criterion,
@@ -51,8 +53,10 @@ def plot(
     ----------
     shown : object
         Of a Result, or of a fitted estimator's, its path is drawn, by the family's picture of that
-        kind of path; of a subspace the points in it (:func:`~sparseopt.pictures.plot_subspace`).
-        Of a graphical model that is not solved yet: its candidate edges.
+        kind of path; without a path its coefficients
+        (:func:`~sparseopt.pictures.plot_values`); of a subspace the points in it
+        (:func:`~sparseopt.pictures.plot_subspace`). Of sparse components their loadings, of a graph
+        of neighbours its edges. Of a graphical model that is not solved yet: its candidate edges.
     ax : matplotlib Axes, optional
         Where to draw. Default: the only axes of a new pyplot figure.
     file : path, optional
@@ -80,30 +84,47 @@ def plot(
 
 
 def _answer(shown: Any) -> Any:
-    """Return the result or the test of a fitted estimator; all else as it is."""
-    return getattr(shown, "result_", getattr(shown, "test_", shown))
+    """Return the result, coefficients or test of a fitted estimator; all else as it is."""
+    found = getattr(shown, "result_", getattr(shown, "test_", shown))
+    if isinstance(found, Result) and found.path is None and hasattr(shown, "coefficients_"):
+        return shown.coefficients_
+    return found
 
 
 @singledispatch
 def _draw(shown: Any, ax: Axes | None = None, **style: Any) -> Any:
     if hasattr(shown, "from_estimator"):  # a display, in scikit-learn's word, draws itself
         return shown.plot(ax=ax, **style).ax_
+    for fitted, display in _DISPLAYS.items():
+        if hasattr(shown, fitted):
+            return resolve(display).from_estimator(shown, ax=ax, **style).ax_
+    unfitted = " that is not fitted: call fit first" if hasattr(shown, "fit") else ""
     raise ParamError(
-        f"there is no picture of a {type(shown).__name__}; draw a result with a path, a path, a "
-        "selection, an ROC curve, a two-sample test or a fitted estimator"
+        f"there is no picture of a {type(shown).__name__}{unfitted}; draw a result, a path, a "
+        "selection, an ROC curve, a two-sample test, coefficients or a fitted estimator"
     )
+
+
+_DISPLAYS = {
+    "adjusted_variance_": "sparseopt.estimators:ComponentsDisplay",
+    "graph_": "sparseopt.estimators:GraphDisplay",
+}
+"""What draws the estimators that have this fitted attribute and no single result."""
 
 
 @_draw.register(Result)
 def _result(shown: Result, ax: Axes | None = None, **style: Any) -> Axes:
     if isinstance(shown.problem, SubspaceProblem) and shown.x is not None:
         return plot_subspace(shown.problem, shown.x, ax, **style)
-    if shown.path is None or not len(shown.path):
-        raise ParamError(
-            f"a picture shows a path, and this result has none (status {shown.status.value})"
-        )
-    drawn: Axes = _draw(shown.path, ax, **style)
-    return drawn
+    if shown.path is not None and len(shown.path):
+        drawn: Axes = _draw(shown.path, ax, **style)
+        return drawn
+    if shown.x is not None and hasattr(shown.problem, "coefficient_names"):
+        return plot_values(shown.coefficients, ax, **style)
+    raise ParamError(
+        "a picture shows a path or coefficients by name, and this result has neither "
+        f"(status {shown.status.value})"
+    )
 
 
 @_draw.register(PathResult)
@@ -138,6 +159,7 @@ def _roc(shown: ROC, ax: Axes | None = None, label: str | None = None, **style: 
     return plot_roc({label or "path": shown}, ax=ax, **style)
 
 
+_draw.register(NamedValues)(plot_values)
 _draw.register(CVResult)(plot_cross_validation)
 _draw.register(CriterionResult)(plot_criterion)
 _draw.register(NetworkResult)(plot_network)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sparseopt.cards import NamedValues
+from sparseopt.pictures.bars import plot_values
 from sparseopt.pictures.style import axes, palette
 from sparseopt.problems.base import Array
 from sparseopt.two_sample.result import TwoSampleTest
@@ -57,18 +59,8 @@ def plot_weights(test: TwoSampleTest, ax: Axes | None = None, max_bars: int = 12
     -------
     matplotlib Axes
     """
-    ax = axes(ax)
-    shown = list(test.selected[:max_bars])
-    ax.barh(np.arange(len(shown)), test.z[shown], color=palette(ax).main, height=0.6)
-    ax.set_yticks(np.arange(len(shown)), [test.names[s] for s in shown])
-    for label in ax.get_yticklabels():
-        label.set_parse_math(False)
-    ax.invert_yaxis()
-    ax.axvline(0.0, color=palette(ax).ink, linewidth=0.6)
-    ax.set_xlabel("weight")
-    if len(shown) < len(test.selected):
-        ax.set_title(f"the first {len(shown)} of {len(test.selected)}", fontsize="small")
-    return ax
+    weights = NamedValues(test.names, test.z)
+    return plot_values(weights, ax, max_bars=max_bars, label="weight")
 
 
 def plot_witness(test: TwoSampleTest, ax: Axes | None, variables: list[int]) -> Axes:

@@ -5,8 +5,10 @@ import re
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 
@@ -28,7 +30,10 @@ from sparseopt.estimators import (
     QuantileProcess,
     RobustSubspace,
     SparseLDA,
+    SparseLogisticRegression,
     SparsePCA,
+    SparseRegression,
+    TwoSampleSelector,
 )
 
 mpl.use("Agg")
@@ -114,6 +119,28 @@ def test_what_has_no_such_picture_is_an_error_in_words():
         ComponentsDisplay.from_estimator(model)
     with pytest.raises(ParamError, match="a NeighbourhoodGraph has no path"):
         PathDisplay.from_estimator(NeighbourhoodGraph(k=1).fit(DATA))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SparsePCA(n_nonzeros=3),
+        SparseRegression(k=2),
+        SparseLogisticRegression(k=2),
+        NeighbourhoodGraph(k=2),
+        TwoSampleSelector(n_variables=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_plot_takes_fitted_estimators_without_a_path(model):
+    with pytest.raises(ParamError, match="that is not fitted: call fit first"):
+        sparseopt.plot(model)
+    names = list("abcdefgh")
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 8)), columns=names)
+    axes = Figure().add_subplot()
+    ax = sparseopt.plot(model.fit(X, (X["a"] + X["c"] > 0.0).astype(int)), axes)
+    shown = {text.get_text() for text in [*ax.texts, *ax.get_yticklabels()]}
+    assert len(shown & set(names)) >= 2
 
 
 def test_plot_takes_a_fitted_estimator_and_a_network_s_selection():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sparseopt
+from sparseopt.cards import NamedValues
 from sparseopt.errors import ParamError
 from sparseopt.families import families
 from sparseopt.paths.budget import BudgetPath, CountChanges
@@ -111,6 +112,18 @@ def test_the_selected_variables_of_a_test_are_bars():
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names == [test.names[s] for s in test.selected]
     assert [bar.get_width() for bar in ax.patches] == pytest.approx(test.z[test.selected])
+
+
+def test_what_has_no_path_is_drawn_as_bars():
+    result = sparseopt.solve(STRS(correlated(), d=2, names=["a", "b", "$c", "d", "e"]))
+    ax = sparseopt.plot(result, new_axes())
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    found = result.coefficients.nonzero()
+    assert names == list(found) and len(names) == 2
+    assert [bar.get_width() for bar in ax.patches] == list(found.values())
+    ax = sparseopt.plot(NamedValues(list("abc"), [1.0, -3.0, 2.0]), new_axes(), max_bars=2)
+    assert [bar.get_width() for bar in ax.patches] == [-3.0, 2.0]
+    assert ax.get_title() == "the largest 2 of 3"
 
 
 def contrast(one: str, other: str) -> float:
