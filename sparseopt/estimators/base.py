@@ -108,7 +108,10 @@ class _SparseCoefficients:
         """The coefficients and the intercept by name, as a table."""
         check_is_fitted(self)
         values = np.append(np.ravel(self.coef_), self.intercept_)
-        return NamedValues([*names_of(self), "intercept"], values)
+        return NamedValues(self._coefficient_names(), values)
+
+    def _coefficient_names(self) -> list[str]:
+        return [*names_of(self), "intercept"]
 
 
 class LinearPrediction(_SparseCoefficients, RegressorMixin):  # type: ignore[misc]
@@ -193,7 +196,7 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _default_rule: ClassVar[str] = "ebic"
-    _of_the_rule: ClassVar[tuple[str, ...]] = ("selection_", "cv_results_")
+    _of_the_rule: ClassVar[tuple[str, ...]] = ("selection_", "cv_results_", "curve_")
     """Fitted attributes that are there only where a rule chose lam."""
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "lam": [Interval(Real, 0, None, closed="left"), None],

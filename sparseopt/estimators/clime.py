@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparseopt.estimators.base import PathEstimator
-from sparseopt.estimators.columns import given_names
+from sparseopt.estimators.columns import given_names, standardised
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
 from sparseopt.selection.rules import select
@@ -93,9 +93,8 @@ class CLIME(PathEstimator):
         self
         """
         X = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
-        self.location_ = X.mean(axis=0)
-        self._units = self._scales(X, None)
-        self._follow(self._problem((X - self.location_) / self._units, X, None, None))
+        Z, self.location_, self._units = standardised(X, True, self.standardize)
+        self._follow(self._problem(Z, X, None, None))
         self.covariance_ = self.result_.problem.S * np.outer(self._units, self._units)
         self._choose(X, X, None)
         return self

@@ -81,6 +81,25 @@ def spread(X: Any, counts: Array, centred: bool) -> Array:
     return np.asarray(np.where(found > 1e-10 * size, found, 1.0))
 
 
+def standardised(X: Array, centred: bool, scaled: bool) -> tuple[Array, Array, Array]:
+    """Return the columns less their means and in units of their spreads, with means and units.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    centred, scaled : bool
+        Otherwise the means are 0, and the units 1.
+
+    Returns
+    -------
+    array of shape (n, d), two arrays of shape (d,)
+    """
+    n, d = X.shape
+    centre = mean(X) if centred else np.zeros(d)
+    units = spread(X, np.ones(n), centred) if scaled else np.ones(d)
+    return np.asarray((X - centre) / units), centre, units
+
+
 def _deviation(X: Any, counts: Array, centre: Array) -> Array:
     """Return the root mean square of each column less its centre."""
     if not is_sparse(X):

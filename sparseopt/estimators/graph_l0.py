@@ -6,15 +6,14 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from sparseopt.estimators.budget import BudgetEstimator
+from sparseopt.estimators.nodes import candidates_among, in_all_columns, nodes_of
 from sparseopt.problems.base import Array
-from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
 __all__ = ["GaussianGraphL0", "GraphL0", "IsingGraphL0"]
@@ -107,20 +106,12 @@ class GraphL0(BudgetEstimator):
         )
         data = self._columns(X)
         # Nothing can be learned about a constant column; it stays without neighbours.
-        self._kept = np.flatnonzero((data != data[0]).any(axis=0))
-        if len(self._kept) < 2:
-            raise ValueError("fewer than two columns of X vary: there is no graph")
+        self._kept = nodes_of((data != data[0]).any(axis=0))
         self.scale_ = np.ones(X.shape[1])
         if self._loss == "gaussian":
             self.scale_[self._kept] = data[:, self._kept].std(axis=0)
         data = data[:, self._kept]
-        if isinstance(self.candidates, Integral):
-            # A Gaussian node needs more observations than candidates.
-            most = min(int(self.candidates), len(data) - 2, data.shape[1] - 1)
-            allowed = Candidates.correlated(data, most)
-        else:
-            mask = np.asarray(self.candidates, dtype=bool)[np.ix_(self._kept, self._kept)]
-            allowed = Candidates.from_mask(mask)
+        allowed = candidates_among(data, self.candidates, self._kept)
         problem = L0GraphicalModel(data, allowed, loss=self._loss, ridge=float(self.ridge))
         self._follow(problem)
         budget = self.budget
@@ -131,18 +122,12 @@ class GraphL0(BudgetEstimator):
         return self
 
     def _place(self, budget: int) -> None:
-        self.budget_ = budget
+        self.budget_, d = budget, self.n_features_in_
         place = int(np.searchsorted(self.path_.budgets, budget))
-        self.coef_ = self._whole(self.path_.coefficients(budget))
-        self.graph_ = self._whole(self.path_.graph(budget, self.edges))
+        found = self.path_.coefficients(budget), self.path_.graph(budget, self.edges)
+        self.coef_, self.graph_ = (in_all_columns(each, self._kept, d) for each in found)
         self.objective_ = float(self.path_.objective[place])
         self.bound_ = float(self.path_.bound[place])
-
-    def _whole(self, matrix: Any) -> sp.csr_array:
-        """Return a matrix of the columns that vary as one of all."""
-        found, d = sp.coo_array(matrix), self.n_features_in_
-        where = (self._kept[found.row], self._kept[found.col])
-        return sp.csr_array((found.data, where), shape=(d, d))
 
 
 class GaussianGraphL0(GraphL0):

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, _fit_context
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from sparseopt.cards import NamedValues
 from sparseopt.estimators.base import LinearPrediction, PathEstimator
+from sparseopt.estimators.columns import given_names, standardised
 from sparseopt.problems.base import Array
 from sparseopt.problems.fields import column_names
 from sparseopt.problems.parametric import matrix_dantzig
@@ -95,14 +95,10 @@ class MatrixDantzig(MultiOutputMixin, LinearPrediction, PathEstimator):  # type:
         )
         self._single = y.ndim == 1
         Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        means = X.mean(axis=0), Y.mean(axis=0)
-        self._means = means if self.fit_intercept else tuple(0.0 * mean for mean in means)
-        Z, T = X - self._means[0], Y - self._means[1]
-        self._units = self._scales(Z, None), self._scales(T, None)
-        Z, T = Z / self._units[0], T / self._units[1]
-        names = getattr(self, "feature_names_in_", None)
         self._responses = [str(name) for name in responses or range(Y.shape[1])]
-        self._follow(self._problem(Z, T, None, None if names is None else list(names)))
+        Z, *self._columns = standardised(X, self.fit_intercept, self.standardize)
+        T, *self._levels = standardised(Y, self.fit_intercept, self.standardize)
+        self._follow(self._problem(Z, T, None, given_names(self)))
         self._choose(Z, T, None)
         return self
 
@@ -127,18 +123,15 @@ class MatrixDantzig(MultiOutputMixin, LinearPrediction, PathEstimator):  # type:
         return float(min(self.path_.knots, key=bic)), "above"
 
     def _unpack(self, x: Array) -> None:
-        (centre, level), (units, scale) = self._means, self._units
+        (centre, units), (level, scale) = self._columns, self._levels
         coef = (self.result_.problem.matrix(x) / units[:, None] * scale).T
         intercept = level - coef @ centre
         self.coef_ = coef[0] if self._single else coef
         self.intercept_ = float(intercept[0]) if self._single else intercept
 
-    @property
-    def coefficients_(self) -> NamedValues:
-        """The coefficients and the intercepts by name, "column,response"; as a table."""
-        check_is_fitted(self)
+    def _coefficient_names(self) -> list[str]:
+        """Return "column,response" for each coefficient and intercept of several responses."""
         if self._single:
-            return super().coefficients_
-        problem = self.result_.problem
-        names = problem.coefficient_names + [f"intercept,{name}" for name in self._responses]
-        return NamedValues(names, np.concatenate([np.ravel(self.coef_), self.intercept_]))
+            return super()._coefficient_names()
+        intercepts = [f"intercept,{name}" for name in self._responses]
+        return [*self.result_.problem.coefficient_names, *intercepts]

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
+from sparseopt.estimators.nodes import nodes_of
 from sparseopt.estimators.supports import CONSTRAINTS, neighbours, unit_columns
 from sparseopt.paths.graph import undirected
 from sparseopt.result import Verdict
@@ -119,9 +120,7 @@ class NeighbourhoodGraph(BaseEstimator):  # type: ignore[misc]
         )
         d = X.shape[1]
         units, lengths = unit_columns(X, X.mean(axis=0))
-        vary = np.flatnonzero(lengths > 0.0)
-        if len(vary) < 2:
-            raise ValueError("fewer than two columns of X vary: there is no graph")
+        vary = nodes_of(lengths > 0.0)
         units = np.ascontiguousarray(units[:, vary])
         units.flags.writeable = False
         asked = self.k, self.ridge, self.bound, self.lam0

@@ -14,11 +14,10 @@ from sparseopt.api import solve, with_verdict
 from sparseopt.errors import ParamError
 from sparseopt.estimators.base import PathRegressor
 from sparseopt.estimators.columns import as_dense, with_intercept
+from sparseopt.estimators.levels import LevelsOfOdds, program_in_odds
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.l1 import ones_or
-from sparseopt.problems.parametric.pieces import Pieces
-from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Verdict, relative_gap
 from sparseopt.solvers.homotopy.quantiles import solve_quantiles
 
@@ -30,11 +29,10 @@ class QuantileProcess(PathRegressor):
               + \lambda \sum_j s_j |\theta_j| \quad\text{for all } 0 < \tau < 1
 
     The solution is constant between the levels `quantiles_`. Without a penalty the path goes from
-    tau = 0 to 1 over bases of as many observations as coefficients. With one, the problem is
-    divided by 1 - tau: its slopes are then minus the odds tau / (1 - tau), and 1, those of a linear
-    program whose parameter is the odds, and the general engine follows it; also where the columns
-    are dependent. The first way takes seconds for 10,000 observations, and makes a sparse X dense;
-    the second one takes minutes.
+    tau = 0 to 1 over bases of as many observations as coefficients. With one, and where
+    the columns are dependent, the odds tau / (1 - tau) are the parameter of a linear program that
+    the general engine follows. The first way takes seconds for 10,000 observations, and makes a
+    sparse X dense; the second one takes minutes.
 
     Parameters
     ----------
@@ -101,11 +99,7 @@ class QuantileProcess(PathRegressor):
         X = X if self.lam > 0.0 else as_dense(X)
         if self.fit_intercept:
             X, price, names = with_intercept(X, price, names)
-        times = ones_or(counts, len(y))
-        # All is divided by 1 - tau = 1 / (1 + odds).
-        phi = Pieces.uniform([0.0], [-price, price], slope_rates=[-price, price], n=len(price))
-        psi = Pieces.uniform([y], [0.0, times], slope_rates=[-times, 0.0], n=len(y))
-        return PiecewiseLinearProgram(X, phi, psi, names=names)
+        return program_in_odds(X, y, price, ones_or(counts, len(y)), names)
 
     def _follow(self, problem: Any, end: float | None = None) -> None:
         found = solve_quantiles(problem, self.time_limit) if self.lam == 0.0 else None
@@ -115,27 +109,21 @@ class QuantileProcess(PathRegressor):
             found = solve(problem, backend=self.backend, time_limit=self.time_limit)
         self.result_ = found.raise_for_status()
         self.path_ = found.path
+        plain = isinstance(self.path_, QuantilePath)
+        self._levels = self.path_ if plain else LevelsOfOdds(problem, self.path_)
 
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
-        self.quantiles_ = self.path_.knots
-        if not isinstance(self.path_, QuantilePath):
-            odds = self.path_.knots[self.path_.knots > 0.0][::-1]
-            self.quantiles_ = odds / (1.0 + odds)
+        self.quantiles_ = self._levels.knots
+        self.lam_ = float(self.lam)
+        self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
         self._place_level(float(self.quantile))
 
     def _place_level(self, quantile: float) -> None:
         """Set the fitted attributes to the solution at a level."""
-        path = self.path_
-        if isinstance(path, QuantilePath):
-            self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
-            self.objective_, self.bound_ = path.objective_at(quantile), path.bound_at(quantile)
-            self.gap_ = relative_gap(self.objective_, self.bound_, self.result_.problem.value_unit)
-            self._unpack(path.at(quantile))
-        else:
-            self._place(quantile / (1.0 - quantile), "above")
-            self.objective_ *= 1.0 - quantile
-            self.bound_ *= 1.0 - quantile
-        self.lam_ = float(self.lam)
+        levels = self._levels
+        self.objective_, self.bound_ = levels.objective_at(quantile), levels.bound_at(quantile)
+        self.gap_ = relative_gap(self.objective_, self.bound_, self.result_.problem.value_unit)
+        self._unpack(levels.at(quantile))
 
     def at(self, quantile: float) -> Self:
         """Return the estimator as fitted at another level, read off the path: nothing is solved.

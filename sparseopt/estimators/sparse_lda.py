@@ -76,7 +76,6 @@ class SparseLDA(BinaryClassifier):
         "rule": [StrOptions({"cv"}), None],
         **PathEstimator._constraints("lam", "cv", "standardize", "backend", "time_limit", "n_jobs"),
     }
-    _of_the_rule = ("curve_",)
     fit_intercept = True
     refit = False
 

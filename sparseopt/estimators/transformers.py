@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparseopt.api import solve
-from sparseopt.estimators.columns import spread
+from sparseopt.estimators.columns import standardised
 from sparseopt.problems.base import Array, Problem
 
 
@@ -26,9 +26,8 @@ class ComponentsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def _standardised(self, X: Array) -> Array:
         """Return centred points, divided by the columns' deviations where that is asked for."""
-        self.mean_ = X.mean(axis=0)
-        self.scale_ = spread(X, np.ones(len(X)), True) if self.standardize else np.ones(X.shape[1])
-        return np.asarray((X - self.mean_) / self.scale_)
+        points, self.mean_, self.scale_ = standardised(X, True, self.standardize)
+        return points
 
     @property
     def _n_features_out(self) -> int:

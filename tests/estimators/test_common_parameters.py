@@ -1,7 +1,11 @@
 """Parameters and forms of data that the estimators have in common."""
 
+import ast
 import inspect
+import io
 import sys
+import tokenize
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -247,3 +251,24 @@ def test_an_intercept_is_neither_counted_nor_listed():
 def test_all_quantiles_begin_with_a_loss_of_nothing():
     result = QuantileProcess().fit(X, y).result_
     assert result.gap == 0.0 and str(result.verdict) == "verified"
+
+
+def lines_of_code(source):
+    """Count the lines that have a token of code: no docstrings, comments or blank lines."""
+    nothing = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+    lines = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in nothing and token.type != tokenize.ENDMARKER:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
+            lines.difference_update(range(node.lineno, node.end_lineno + 1))
+    return len(lines)
+
+
+def test_an_estimator_is_a_file_of_under_80_lines_of_code():
+    assert lines_of_code('"""Words."""\n\n# more\nx = [\n    1,\n]\n"""Of x."""\n') == 3
+    modules = {getattr(estimators, name).__module__ for name in estimators.__all__}
+    files = {Path(sys.modules[name].__file__) for name in modules}
+    long = {f.name: lines_of_code(f.read_text(encoding="utf-8")) for f in files}
+    assert {name for name, count in long.items() if count >= 80} == {"displays.py"}

@@ -1,0 +1,66 @@
+"""The columns of data as the nodes of a graph: those that vary, and who may choose whom."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparseopt.problems.base import Array
+from sparseopt.problems.budget.candidates import Candidates
+
+
+def nodes_of(varies: Array) -> Array:
+    """Return the indices of the columns that vary: the nodes that can have neighbours.
+
+    Parameters
+    ----------
+    varies : bool array of shape (d,)
+
+    Returns
+    -------
+    int array
+
+    Raises
+    ------
+    ValueError
+        When there are fewer than two.
+    """
+    nodes = np.flatnonzero(varies)
+    if len(nodes) < 2:
+        raise ValueError("fewer than two columns of X vary: there is no graph")
+    return nodes
+
+
+def candidates_among(data: Array, candidates: Any, nodes: Array) -> Candidates:
+    """Return who may choose whom among the nodes.
+
+    Parameters
+    ----------
+    data : array of shape (n, m)
+        The columns of the nodes.
+    candidates : int or bool array of shape (d, d)
+        How many columns, those most correlated; or which ones, of all columns.
+    nodes : int array of shape (m,)
+        Places of the nodes among all columns.
+    """
+    if isinstance(candidates, Integral):
+        # A Gaussian node needs more observations than candidates.
+        most = min(int(candidates), len(data) - 2, data.shape[1] - 1)
+        return Candidates.correlated(data, most)
+    return Candidates.from_mask(np.asarray(candidates, dtype=bool)[np.ix_(nodes, nodes)])
+
+
+def in_all_columns(matrix: Any, nodes: Array, d: int) -> sp.csr_array:
+    """Return a matrix of the nodes as one of all d columns.
+
+    Parameters
+    ----------
+    matrix : array or sparse array of shape (m, m)
+    nodes : int array of shape (m,)
+    d : int
+    """
+    found = sp.coo_array(matrix)
+    return sp.csr_array((found.data, (nodes[found.row], nodes[found.col])), shape=(d, d))
