@@ -23,7 +23,7 @@ from ..common.segments import path_from_codes
 from ..lp.answer import evidence, grid, single, without_optimum
 from ..lp.form import LPForm
 from ..lp.layout import Bounds
-from .instance import Instance
+from .instance import WITHOUT_BASIS, Instance
 from .path import Ranging
 
 
@@ -63,6 +63,13 @@ class Highs(Adapter):
             float, 1e-9, "Feasibility tolerances of HiGHS, in the data's scale.", low=1e-10
         ),
         "settings": Adapter.options["settings"],
+        "solver": Option(
+            str,
+            "simplex",
+            "HiGHS' method for single values and grids: the dual simplex method, interior points "
+            "with crossover (ipx; hipo, which needs highspy[extras]), or first-order ones.",
+            choices=("simplex", *WITHOUT_BASIS),
+        ),
         "warm_start_grid": Option(
             bool, False, "Start each grid value from the basis of the one before."
         ),
@@ -78,7 +85,7 @@ class Highs(Adapter):
         with control.uncounted():
             self._load()
         if params.lam is None:
-            options = {**options, "presolve": "off"}
+            options = {**options, "presolve": "off", "solver": "simplex"}
             return _path(problem, Session(problem.canonical(), self, options, control))
         session = Session(problem.canonical(), self, options, control)
         if isinstance(params.lam, tuple):
@@ -116,6 +123,9 @@ class Session(LPEngine):
 
     def _ask(self, form: LPForm, bounds: Bounds, warm: bool) -> Answer:
         instance = self._instance(form, bounds)
+        if self.options["solver"] != "simplex":
+            instance.forget()
+            return instance.answer(instance.run())
         if not warm:
             instance.forget()
             if self.options["presolve"] == "off":
@@ -132,6 +142,7 @@ class Session(LPEngine):
             return instance
         with self.control.building():
             instance = Instance(self.control, tolerance=self.options["tolerance"], spent=self.spent)
+            instance.use(self.options["solver"])
             instance.apply(named_values(_settings(self.options)))
             instance.load(bounds.program(form.matrix))
             self._loaded = form, instance

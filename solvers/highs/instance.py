@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.backend import Control
-from sparseopt.errors import BackendError, ParamError
+from sparseopt.errors import BackendError, BackendUnavailable, ParamError
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
@@ -23,6 +23,9 @@ from ..common.program import Program
 
 DUAL, PRIMAL = 1, 4
 """HiGHS' numbers of its two simplex methods, for the option simplex_strategy."""
+
+WITHOUT_BASIS = ("ipx", "hipo", "pdlp", "hipdlp")
+"""HiGHS' names of its methods for linear programs that start from no basis."""
 
 
 STATUS_MAP: Mapping[str, tuple[Outcome, Limit | None]] = {
@@ -111,6 +114,21 @@ class Instance:
         """Set an option; HiGHS reports a wrong name or value by its return code alone."""
         if self.highs.setOptionValue(name, value).name != "kOk":
             raise BackendError(f"HiGHS does not take the option {name}={value!r}")
+
+    def use(self, solver: str) -> None:
+        """Choose the method for linear programs, by HiGHS' own name.
+
+        Raises
+        ------
+        BackendUnavailable
+            When this build of HiGHS does not have it.
+        """
+        if self.highs.setOptionValue("solver", solver).name != "kOk":
+            raise BackendUnavailable(
+                f"HiGHS {self.highs.version()} as installed has no solver {solver!r}: HiPO needs "
+                "the package highspy-extras of the very version of highspy "
+                "(pip install 'highspy[extras]'), HiPDLP needs HiGHS 1.13 or newer"
+            )
 
     def set_gaps(self, relative: float, absolute: float) -> None:
         """Set the gaps at which a tree search ends."""
@@ -246,10 +264,11 @@ class Instance:
             self.set_option("time_limit", self.highs.getRunTime() + remaining)
         if self.iteration_limit is not None:
             left = max(0, self.iteration_limit - self.spent.iterations)
-            self.set_option("simplex_iteration_limit", left)
+            for method in ("simplex", "ipm", "pdlp"):
+                self.set_option(f"{method}_iteration_limit", left)
         self.set_option("solve_relaxation", relaxed)
         self.highs.run()
-        self.spent.iterations += max(0, int(self.highs.getInfo().simplex_iteration_count))
+        self.spent.iterations += self._iterations()
         status = self.highs.getModelStatus()
         outcome, limit = STATUS_MAP.get(status.name, (Outcome.FAILED, None))
         if outcome is Outcome.LIMIT:
@@ -268,6 +287,17 @@ class Instance:
             run = self.run()
             self.set_option("simplex_strategy", DUAL)
         return run
+
+    def _iterations(self) -> int:
+        """Return the iterations of the last run, of whichever method."""
+        info = self.highs.getInfo()
+        counts = (
+            info.simplex_iteration_count,
+            info.ipm_iteration_count,
+            info.crossover_iteration_count,
+            info.pdlp_iteration_count,
+        )
+        return sum(max(0, int(count)) for count in counts)
 
     # ---- what comes back
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import threading
@@ -29,7 +30,8 @@ from parametric_examples import (
 from scipy.optimize import linprog
 from thorough import first
 
-from sparseopt.errors import ParamError, UnsupportedProblem
+from sparseopt.api import check
+from sparseopt.errors import BackendUnavailable, ParamError, UnsupportedProblem
 from sparseopt.params import SolveParams
 from sparseopt.paths.parametric import GridPath, ParametricPath
 from sparseopt.problems import (
@@ -50,6 +52,35 @@ def solve(problem, options=None, **question):
 def whole(problem):
     """The result for all lam, which several tests look at."""
     return solve(problem)
+
+
+@pytest.mark.parametrize("method", ["ipx", "pdlp", "hipdlp"])
+@pytest.mark.parametrize("kind", [dantzig, lad, lp_inequality])
+def test_methods_without_a_basis_end_at_the_same_vertex(kind, method):
+    problem = kind(0)
+    lam = 0.7 * float(whole(problem).path.low[0])
+    found = solve(problem, {"solver": method}, lam=lam, time_limit=20.0)
+    vertex = solve(problem, lam=lam)
+    assert found.status is Status.OPTIMAL
+    assert check(problem, found).verdict == "verified"
+    assert found.objective == pytest.approx(vertex.objective, rel=1e-9, abs=1e-9)
+    assert found.iterations > 0
+
+
+def test_hipo_solves_or_says_what_to_install():
+    problem = dantzig(0)
+    if importlib.util.find_spec("highspy_extras") is None:
+        with pytest.raises(BackendUnavailable, match=r"pip install 'highspy\[extras\]'"):
+            solve(problem, {"solver": "hipo"}, lam=0.5)
+    else:
+        found = solve(problem, {"solver": "hipo"}, lam=0.5)
+        assert check(problem, found).verdict == "verified"
+        assert found.objective == pytest.approx(solve(problem, lam=0.5).objective, rel=1e-9)
+
+
+def test_the_path_by_ranging_takes_the_simplex_method():
+    with_option = solve(dantzig(0), {"solver": "ipx"})
+    np.testing.assert_array_equal(with_option.path.low, whole(dantzig(0)).path.low)
 
 
 SEEDS = range(3)
