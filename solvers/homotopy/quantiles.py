@@ -88,7 +88,8 @@ def quantile_path(
         basis = _start(design, apart, turned)
         if basis is None:
             return None
-        path = _walk(design, y, counts, names, (apart, total, turned), basis, stop)
+        walk = _Walk(design, counts, (apart, total, turned), basis)
+        path = _walk(walk, y, names, stop)
     except np.linalg.LinAlgError:
         return None
     return None if path is None else replace(path, design=given, theta=path.theta / unit)
@@ -169,81 +170,145 @@ def _start(design: Array, y: Array, total: Array) -> Array | None:
     return None
 
 
-def _walk(
-    design: Array,
-    y: Array,
-    counts: Array,
-    names: Sequence[str],
-    perturbed: tuple[Array, Array, Array],
-    basis: Array,
-    stop: Callable[[], bool],
-) -> QuantilePath | None:
-    """Pivot from the basis at tau = 0 to tau = 1."""
-    n = len(design)
-    apart, total, turned = perturbed
-    side = np.ones(n)
-    side[basis] = 0.0
-    rows = np.asfortranarray(design * side[:, None])  # side_i z_i: distances shrink where it grows
-    speed, ratio = np.empty(n), np.empty(n)
-    inverse, distance, above = _refresh(design, apart, counts, basis, side)
-    theta, bases, levels, moves = [], [], [0.0], []
-    leaving: list[int] = []
-    up: list[bool] = []
-    tau, pivots = 0.0, 0
-    while True:
-        # where each multiplier of the basis meets 0 or its weight
-        fall, value = turned @ inverse, (turned - above) @ inverse
-        limit = np.where(fall > 0.0, 0.0, counts[basis])
+class _Walk:
+    """The pivots from the basis at tau = 0 to tau = 1.
+
+    With Z the design, B = Z[basis], `total` = sum_i w_i z_i and `above` its part over the
+    observations above the fit, the multipliers of the basis at the level tau are
+    B^-T (tau total - above), and each lies between 0 and its weight until it leaves.
+
+    Parameters
+    ----------
+    design : array, shape (n, p)
+    counts : array, shape (n,)
+        The weights w.
+    perturbed : tuple of array
+        The observations moved apart, shape (n,); `total` and the turned one, shape (p,).
+    basis : array, shape (p,)
+        At tau = 0; changed in place.
+
+    Attributes
+    ----------
+    side : array, shape (n,)
+        1 above the fit, -1 below, 0 in the basis.
+    rows : array, shape (n, p)
+        side_i z_i: the distances |y_i - z_i'theta| shrink where its product with the direction is
+        positive.
+    inverse : array, shape (p, p)
+        B^-1.
+    """
+
+    def __init__(
+        self, design: Array, counts: Array, perturbed: tuple[Array, Array, Array], basis: Array
+    ) -> None:
+        self.design, self.counts, self.basis = design, counts, basis
+        self.apart, self.total, self.turned = perturbed
+        n = len(design)
+        self.side = np.ones(n)
+        self.side[basis] = 0.0
+        self.rows = np.asfortranarray(design * self.side[:, None])
+        self._speed, self._ratio = np.empty(n), np.empty(n)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Compute B^-1, the distances from the fit (1 in the basis) and sum_above w_i z_i anew."""
+        self.inverse = np.linalg.inv(self.design[self.basis])
+        theta = self.inverse @ self.apart[self.basis]
+        distance = np.abs(self.apart - self.design @ theta)
+        self.distance = np.maximum(distance, np.finfo(float).tiny)
+        self.distance[self.basis] = 1.0
+        self.above = (self.counts * (self.side > 0.0)) @ self.design
+
+    def event(self, tau: float) -> tuple[int, bool, float]:
+        """Return which place of the basis leaves, whether to below, and at which level.
+
+        The first multiplier that meets 0 or its weight, by the turned total; the level is that of
+        the total itself, and 1 where none meets its end before.
+        """
+        fall, value = self.turned @ self.inverse, (self.turned - self.above) @ self.inverse
+        limit = np.where(fall > 0.0, 0.0, self.counts[self.basis])
         moving = np.abs(fall) > _STILL * np.abs(fall).max()
         ends = np.where(moving, (value - limit) / np.where(moving, fall, 1.0), np.inf)
         j = int(np.argmin(ends))
-        out, down = int(basis[j]), bool(fall[j] > 0.0)
-        column = inverse[:, j].copy()
-        rate = float(total @ column)
-        exact = (float((total - above) @ column) - float(limit[j])) / rate if rate else np.inf
-        last = ends[j] >= 1.0 - 1e-12
-        reached = 1.0 if last else min(max(exact, tau), 1.0)
+        down = bool(fall[j] > 0.0)
+        if ends[j] >= 1.0 - 1e-12:
+            return j, down, 1.0
+        column = self.inverse[:, j].copy()
+        rate = float(self.total @ column)
+        if not rate:
+            return j, down, 1.0
+        exact = (float((self.total - self.above) @ column) - float(limit[j])) / rate
+        return j, down, min(max(exact, tau), 1.0)
+
+    def pivot(self, j: int, down: bool) -> bool:
+        """Turn the fit away from the place j of the basis, up to the first observation it meets.
+
+        Return whether there is one.
+        """
+        out, column = int(self.basis[j]), self.inverse[:, j].copy()
+        speed, ratio = self._speed, self._ratio
+        np.dot(self.rows, column if down else -column, out=speed)
+        np.divide(speed, self.distance, out=ratio)
+        entering = int(np.argmax(ratio))
+        if not ratio[entering] > 0.0:
+            return False
+        step = self.distance[entering] / speed[entering]
+        np.multiply(speed, step, out=ratio)
+        self.distance -= ratio
+        self._cross(out, entering, down, max(step, 0.0))
+        self._exchange(j, entering, column)
+        return True
+
+    def _cross(self, out: int, entering: int, down: bool, step: float) -> None:
+        """Move one observation off the fit, to a distance of `step`, and another one onto it."""
+        design, counts, side = self.design, self.counts, self.side
+        if side[entering] > 0.0:
+            self.above = self.above - counts[entering] * design[entering]
+        if not down:
+            self.above = self.above + counts[out] * design[out]
+        side[out], side[entering] = -1.0 if down else 1.0, 0.0
+        self.distance[out], self.distance[entering] = step, 1.0
+        self.rows[out], self.rows[entering] = side[out] * design[out], 0.0
+
+    def _exchange(self, j: int, entering: int, column: Array) -> None:
+        """Replace the row j of B: B^-1 less (column j) (z'B^-1 - e_j) / (z'B^-1)_j."""
+        change = self.design[entering] @ self.inverse
+        pivot = change[j]
+        change[j] -= 1.0
+        self.inverse -= np.outer(column / pivot, change)
+        self.basis[j] = entering
+
+
+def _walk(
+    walk: _Walk, y: Array, names: Sequence[str], stop: Callable[[], bool]
+) -> QuantilePath | None:
+    """Pivot from tau = 0 to tau = 1, and record the fit of each range of levels."""
+    theta, bases, levels, moves = [], [], [0.0], []
+    leaving: list[int] = []
+    up: list[bool] = []
+    tau = 0.0
+    while True:
+        j, down, reached = walk.event(tau)
         if reached - tau > _STILL:
-            theta.append(inverse @ y[basis])
-            bases.append(basis.copy())
+            theta.append(walk.inverse @ y[walk.basis])
+            bases.append(walk.basis.copy())
             moves.append(len(leaving))
             levels.append(reached)
             tau = reached
-        if last:
+        if reached == 1.0:
             break
-        # the fit turns away from it, up to the first observation that it meets
-        np.dot(rows, column if down else -column, out=speed)
-        np.divide(speed, distance, out=ratio)
-        entering = int(np.argmax(ratio))
-        if not ratio[entering] > 0.0:
-            return None
-        step = distance[entering] / speed[entering]
-        np.multiply(speed, step, out=ratio)
-        distance -= ratio
-        if side[entering] > 0.0:
-            above = above - counts[entering] * design[entering]
-        if not down:
-            above = above + counts[out] * design[out]
-        leaving.append(out)
+        leaving.append(int(walk.basis[j]))
         up.append(not down)
-        side[out], side[entering] = -1.0 if down else 1.0, 0.0
-        distance[out], distance[entering] = max(step, 0.0), 1.0
-        rows[out], rows[entering] = side[out] * design[out], 0.0
-        # B^-1 with one row of B replaced
-        change = design[entering] @ inverse
-        pivot = change[j]
-        change[j] -= 1.0
-        inverse -= np.outer(column / pivot, change)
-        basis[j] = entering
-        pivots += 1
-        if pivots % _REFRESH == 0:
-            if pivots > _PIVOTS * n or stop():
+        if not walk.pivot(j, down):
+            return None
+        if len(leaving) % _REFRESH == 0:
+            if len(leaving) > _PIVOTS * len(y) or stop():
                 return None
-            inverse, distance, above = _refresh(design, apart, counts, basis, side)
+            walk.refresh()
     return QuantilePath(
-        design=design,
+        design=walk.design,
         y=y,
-        counts=counts,
+        counts=walk.counts,
         levels=np.array(levels),
         theta=np.array(theta),
         bases=np.array(bases),
@@ -252,14 +317,3 @@ def _walk(
         moves=np.array(moves, dtype=np.int64),
         names=list(names),
     )
-
-
-def _refresh(
-    design: Array, y: Array, counts: Array, basis: Array, side: Array
-) -> tuple[Array, Array, Array]:
-    """Return B^-1, the distances from the fit (1 in the basis), and sum_above w_i z_i."""
-    inverse = np.linalg.inv(design[basis])
-    distance = np.abs(y - design @ (inverse @ y[basis]))
-    distance = np.maximum(distance, np.finfo(float).tiny)
-    distance[basis] = 1.0
-    return inverse, distance, (counts * (side > 0.0)) @ design
