@@ -42,6 +42,16 @@ def test_a_study_names_its_work_and_its_tables(name: str) -> None:
     assert all(f"--set {key}=" in out for key in study.settings)
 
 
+def test_every_block_of_clime_is_verified(tmp_path: Path) -> None:
+    chosen = {"sizes": "1000", "columns": "6", "nonzeros": "3", "jobs": "1"}
+    study = find_study("clime-blocks").with_settings(chosen)
+    (unit,) = study.units(study.settings)
+    (row,) = study.do(unit, tmp_path)
+    assert row["blocks verified"] == "2 of 2"
+    assert row["complaint"] == ""
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_larger_study_keeps_what_a_smaller_one_has_done() -> None:
     study = find_study("two-sample-level")
     small, large = (study.with_settings({"trials": trials}) for trials in ("100", "200"))
