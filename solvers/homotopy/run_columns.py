@@ -18,7 +18,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.result import Certificate, Limit, Result, Status
 
-from . import core, entry
+from . import core, entry, precise
 from .basis import AffineBasis
 from .columns import Column, FirstBasis, scale
 from .precise import ILL_CONDITIONED, exact_matrix, follow_precisely, pivots_allowed
@@ -49,6 +49,7 @@ _STOPPED_BY = {
     core.UNBOUNDED: "unbounded_below",
     core.STALLED: Limit.SLOW_PROGRESS.value,
 }
+_CODES = {reason: code for code, reason in _STOPPED_BY.items()} | {"end": core.END}
 _LIMITS = frozenset(Limit)
 
 Walked = tuple[int, Column, SegmentRecords]
@@ -186,20 +187,15 @@ def _precisely(
     if not walk_again:
         return walked
     matrix = exact_matrix(program)
-    codes_of = {reason: code for code, reason in _STOPPED_BY.items()}
-    codes_of["end"] = core.END
     again: dict[tuple[int, int], SegmentRecords] = {}
     for part, column in doubtful:
         begin, ended, segments = walked[part]
-        last = float(segments.low[ended.ends[column] - 1]) if ended.ends[column] else np.inf
-        reason = _STOPPED_BY.get(int(ended.reason[column]), "")
         own = ScaledProgram.from_program(problem.column(begin + column).canonical())
-        start = optimal_from(AffineBasis(own, codes))
         found = follow_precisely(
             own,
             matrix,
             codes,
-            max(start, end),
+            max(optimal_from(AffineBasis(own, codes)), end),
             end,
             rng=np.random.default_rng(params.seed + begin + column),
             top=np.inf,
@@ -209,25 +205,37 @@ def _precisely(
             max_nonzeros=params.max_nonzeros,
         )
         allowed -= found.pivots + 1
-        if found.reason == Limit.TIME.value and ended.ends[column]:
-            # a part that is right is better than a whole that may be wrong
-            first = int(ended.ends[column - 1]) if column else 0
-            kept = found.segments if len(found.segments) else segments.part(first, first + 1)
-            again[part, column] = kept
-            ended.reason[column] = core.PAUSED
-            continue
-        given_up = found.unfinished and not for_certain
-        if given_up or found.reason not in codes_of or not found.replaces(reason, last):
-            continue
-        again[part, column] = found.segments
-        ended.reason[column] = codes_of[found.reason]
-        ended.pivots[column] = found.pivots
-        if found.ray is not None:
-            ended.rays[column] = found.ray
+        better = _better(found, ended, segments, column, for_certain)
+        if better is not None:
+            again[part, column] = better
     return [
         (begin, *_with_columns(ended, segments, again, part))
         for part, (begin, ended, segments) in enumerate(walked)
     ]
+
+
+def _better(
+    found: precise.Walked, ended: Column, segments: SegmentRecords, column: int, for_certain: bool
+) -> SegmentRecords | None:
+    """Return the segments of a column that replace those of the rough walk; None to keep these.
+
+    How the column ended is changed in `ended`, in place.
+    """
+    if found.reason == Limit.TIME.value and ended.ends[column]:
+        # a part that is right is better than a whole that may be wrong
+        ended.reason[column] = core.PAUSED
+        first = int(ended.ends[column - 1]) if column else 0
+        return found.segments if len(found.segments) else segments.part(first, first + 1)
+    last = float(segments.low[ended.ends[column] - 1]) if ended.ends[column] else np.inf
+    rough = _STOPPED_BY.get(int(ended.reason[column]), "")
+    given_up = found.unfinished and not for_certain
+    if given_up or found.reason not in _CODES or not found.replaces(rough, last):
+        return None
+    ended.reason[column] = _CODES[found.reason]
+    ended.pivots[column] = found.pivots
+    if found.ray is not None:
+        ended.rays[column] = found.ray
+    return found.segments
 
 
 def _doubtful(
