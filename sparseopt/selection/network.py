@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -113,9 +113,6 @@ def network_criterion(
     >>> network_criterion(CLIME.from_data(X), n=200).edges
     1
     """
-    # A quarter of a second to import, for this rule alone.
-    from scipy.optimize import minimize_scalar
-
     price = _price(problem, n, kind, gamma)
     whole = path_result(problem, result, backend, options, lam_min, check)
     path = whole.path
@@ -134,26 +131,8 @@ def network_criterion(
         omega = estimate(lam)
         return _minus_likelihood(S, omega, n) + price * _edges(omega)
 
-    chosen = np.unique(np.linspace(0, len(knots) - 1, min(looks, len(knots))).round().astype(int))
-    values = np.array([value(float(lam)) for lam in knots[chosen]])
-    if not np.isfinite(values).any():
-        raise ParamError("no estimate on the path is positive definite: go to a smaller lam")
-    best = int(np.argmin(values))
-    # All knots between the neighbours of the best of those that were looked at.
-    between = np.arange(chosen[max(best - 1, 0)], chosen[min(best + 1, len(chosen) - 1)] + 1)
-    between = np.setdiff1d(between, chosen)
-    chosen = np.append(chosen, between)
-    values = np.append(values, [value(float(lam)) for lam in knots[between]])
-    order = np.argsort(chosen)
-    chosen, values = chosen[order], values[order]
-    best = int(np.argmin(values))
-    lam, smallest = float(knots[chosen[best]]), float(values[best])
-    for other in (best - 1, best + 1):
-        if 0 <= other < len(chosen):
-            low, high = sorted((lam, float(knots[chosen[other]])))
-            found = minimize_scalar(value, bounds=(low, high), method="bounded")
-            if found.fun < smallest:
-                lam, smallest = float(found.x), float(found.fun)
+    chosen, values = _looked_at(value, knots, looks)
+    lam, smallest = _refined(value, knots[chosen], values)
     return NetworkResult(
         by=kind,
         lam=lam,
@@ -166,6 +145,37 @@ def network_criterion(
         problem=problem,
         notes=() if path.stopped_by == "lam_min" else (f"the path ended by {path.stopped_by}",),
     )
+
+
+def _looked_at(value: Callable[[float], float], knots: Array, looks: int) -> tuple[Array, Array]:
+    """Return some of the knots, all beside the best one among them, and their values."""
+    chosen = np.unique(np.linspace(0, len(knots) - 1, min(looks, len(knots))).round().astype(int))
+    values = np.array([value(float(lam)) for lam in knots[chosen]])
+    if not np.isfinite(values).any():
+        raise ParamError("no estimate on the path is positive definite: go to a smaller lam")
+    best = int(np.argmin(values))
+    between = np.arange(chosen[max(best - 1, 0)], chosen[min(best + 1, len(chosen) - 1)] + 1)
+    between = np.setdiff1d(between, chosen)
+    chosen = np.append(chosen, between)
+    values = np.append(values, [value(float(lam)) for lam in knots[between]])
+    order = np.argsort(chosen)
+    return chosen[order], values[order]
+
+
+def _refined(value: Callable[[float], float], knots: Array, values: Array) -> tuple[float, float]:
+    """Return the best lam beside the best knot, and its value: Brent's search on either side."""
+    # A quarter of a second to import, for this rule alone.
+    from scipy.optimize import minimize_scalar
+
+    best = int(np.argmin(values))
+    lam, smallest = float(knots[best]), float(values[best])
+    for other in (best - 1, best + 1):
+        if 0 <= other < len(knots):
+            low, high = sorted((lam, float(knots[other])))
+            found = minimize_scalar(value, bounds=(low, high), method="bounded")
+            if found.fun < smallest:
+                lam, smallest = float(found.x), float(found.fun)
+    return lam, smallest
 
 
 def _price(problem: Problem, n: int, kind: Criterion, gamma: float) -> float:
