@@ -27,7 +27,6 @@ class _Model:
     estimator: str
     target: Literal["numbers", "classes"] | None = None
     result: bool = True
-    picture: bool = True
 
 
 _MODELS = {
@@ -36,9 +35,9 @@ _MODELS = {
     "quantile": _Model("QuantileLasso", "numbers"),
     "basis-pursuit": _Model("BasisPursuit", "numbers"),
     "best-subset": _Model("BestSubset", "numbers"),
-    "sparse-regression": _Model("SparseRegression", "numbers", picture=False),
+    "sparse-regression": _Model("SparseRegression", "numbers"),
     "svm": _Model("L1SVC", "classes"),
-    "sparse-logistic": _Model("SparseLogisticRegression", "classes", picture=False),
+    "sparse-logistic": _Model("SparseLogisticRegression", "classes"),
     "lda": _Model("SparseLDA", "classes"),
     "differential-network": _Model("DifferentialNetwork", "classes"),
     "clime": _Model("CLIME"),
@@ -103,14 +102,14 @@ def fit(
     if (target is None) != (chosen.target is None):
         wanted = f"needs --target NAME, a column of {chosen.target}"
         raise ParamError(f"the model {model} {wanted if chosen.target else 'has no target'}")
-    for option, file, there in (("-o", output, chosen.result), ("--plot", plot, chosen.picture)):
-        if file is not None:
-            if not there:
-                raise ParamError(f"{option}: {model} has no such file; --json prints all of it")
-            check_target(option, file, table)
+    if output is not None:
+        if not chosen.result:
+            raise ParamError(f"-o: {model} has no such file; --json prints all of it")
+        check_target("-o", output, table)
     if plot is not None:
         from sparseopt.pictures import check_picture
 
+        check_target("--plot", plot, table)
         check_picture(plot)
     given |= {"fit_intercept": False if no_intercept else None}
     given |= {"standardize": False if no_standardize else None}

@@ -89,8 +89,7 @@ def solve(
     from sparseopt.io import load_result
 
     params = sparseopt.SolveParams(**_asked(question, lam, sizes), verbose=verbose)
-    single = isinstance(params.lam, float) or isinstance(params.size, int)
-    _check_targets(instance, output, plot, single=single)
+    _check_targets(instance, output, plot)
 
     trouble: list[BaseException] = []
     show = not as_json and not verbose
@@ -100,7 +99,7 @@ def solve(
     ):
         problem = sparseopt.load(instance, b_bar=b_bar)
         warm_start = None if start is None else load_result(start)
-        style = {} if plot is None else _style(problem, params, plot_x)
+        style = {} if plot is None else _style(problem, params, plot_x, plot)
         progress.text = "solving"
         result = sparseopt.solve(
             problem,
@@ -163,7 +162,7 @@ def _sizes(text: str) -> list[int]:
         raise ParamError(f"--sizes is {text!r}; expected 1:10, or numbers with commas") from None
 
 
-def _check_targets(instance: Path, output: Path | None, plot: Path | None, single: bool) -> None:
+def _check_targets(instance: Path, output: Path | None, plot: Path | None) -> None:
     """Refuse what could not be written afterwards, before any time is spent."""
     if output is not None:
         check_target("-o", output, instance, plot)
@@ -174,11 +173,6 @@ def _check_targets(instance: Path, output: Path | None, plot: Path | None, singl
 
         check_target("--plot", plot, instance)
         check_picture(plot)
-        if single:
-            raise ParamError(
-                "--plot draws a path, and a single --lam or --size asks for a point: give several "
-                "values, --lam-min, or --sizes"
-            )
 
 
 @contextlib.contextmanager
@@ -214,29 +208,35 @@ def _save(result: Result, output: Path) -> None:
     result.save(output)
 
 
-def _style(problem: Problem, params: SolveParams, x: str) -> dict[str, Any]:
-    """Return how a path or a subspace is drawn; refuse, before any work is done, what has none."""
+def _style(problem: Problem, params: SolveParams, x: str, plot: Path) -> dict[str, Any]:
+    """Return how the answer is drawn; refuse, before any work is done, what has no picture."""
     if problem.family == "subspace":
         return {}
+    point = isinstance(problem.asked(params), int | float)
+    if x != "auto" and point:
+        raise ParamError(f"--plot-x is {x}, but a single {problem.parameter} is no path")
+    if point and plot.suffix.lower() == ".html":
+        raise ParamError(f"--plot {plot.name}: a page shows a path; draw one answer as a picture")
+    if point and hasattr(problem, "coefficient_names"):
+        return {}
     family = family_of(problem.family)
-    if family is None or not family.pictures:
-        raise ParamError(f"--plot draws a path, and there is no picture of one of a {problem.kind}")
+    if point or family is None or not family.pictures:
+        raise ParamError(
+            "--plot draws a path, or coefficients by name, and this question about a "
+            f"{problem.kind} has neither"
+        )
     if problem.parameter == "lam":
         return {"x": x}
-    if isinstance(problem.asked(params), int):
-        more = ": give --sizes" if problem.parameter == "size" else ""
-        raise ParamError(
-            f"--plot draws a path, and this question about a {problem.kind} has none{more}"
-        )
     if x != "auto":
         raise ParamError(f"--plot-x is {x}, but this path is drawn against the {problem.parameter}")
     return {}
 
 
 def _draw(result: Result, plot: Path, *, title: str, **style: Any) -> None:
-    points = result.problem is not None and result.problem.family == "subspace"
-    if not (points and result.x is not None) and (result.path is None or not len(result.path)):
-        say("warning", f"there is no path to draw: {plot} was not written")
+    problem = result.problem
+    drawn = hasattr(problem, "coefficient_names") or getattr(problem, "family", "") == "subspace"
+    if not (drawn and result.x is not None) and (result.path is None or not len(result.path)):
+        say("warning", f"there is nothing to draw: {plot} was not written")
         return
     from sparseopt.pictures import save_picture
 

@@ -86,9 +86,10 @@ def save_page(shown: Any, file: str | PathLike[str], title: str = "") -> None:
 
 @singledispatch
 def _data(path: Any) -> dict[str, Any]:
+    what = "a single answer" if path is None else f"a {type(path).__name__}"
     raise ParamError(
-        f"a page with a slider shows a path of lam, or of all levels, not a {type(path).__name__}: "
-        "write a picture (.png, .svg, .pdf)"
+        f"a page with a slider shows a path of lam, or of all levels, not {what}: write a picture "
+        "(.png, .svg, .pdf)"
     )
 
 

@@ -292,8 +292,8 @@ def test_sizes_are_asked(tmp_path):
         (("--sizes", "2,1"), "increasing"),
         (("--size", "4"), "at most the number of variables, 3"),
         (("--size", "2", "--sizes", "1:2"), "for several"),
-        (("--size", "2", "--plot", tmp_path / "p.png"), "a single --lam or --size"),
-        (("--plot", tmp_path / "p.png"), "give --sizes"),
+        (("--size", "2", "--plot", tmp_path / "p.html"), "a page shows a path"),
+        (("--plot", tmp_path / "p.png", "--plot-x", "log"), "a single size is no path"),
     ):
         assert words in refused(run(*asked, *wrong))
 
@@ -458,7 +458,6 @@ def test_files_that_cannot_be_written_are_found_before_solving(instance, tmp_pat
         assert word in refused(run("solve", instance, "--plot", name))
     same = tmp_path / "same.json"
     assert "already" in refused(run("solve", instance, "-o", same, "--plot", same))
-    refused(run("solve", instance, "--lam", "1", "--plot", tmp_path / "p.png"))
     assert instance.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -470,6 +469,12 @@ def test_a_closed_folder_is_found_before_solving(instance, tmp_path):
         assert "permission denied" in refused(run("solve", instance, "-o", tmp_path / "r.json"))
     finally:
         tmp_path.chmod(0o700)
+
+
+def test_one_answer_is_drawn_by_its_coefficients(instance, tmp_path):
+    pytest.importorskip("matplotlib")
+    assert run("solve", instance, "--lam", "1", "--plot", tmp_path / "x.png").exit_code == 0
+    assert (tmp_path / "x.png").stat().st_size > 1000
 
 
 def test_a_subspace_is_drawn_by_its_points(tmp_path):

@@ -87,7 +87,10 @@ def test_classes(tmp_path):
         (["sparse-pca", "TABLE", "-o", "x.json"], "-o: sparse-pca has no such file"),
         (["sparse-pca", "TABLE", "--set", "n_components=0"], "must be an int"),
         (["sparse-pca", "TABLE", "--set", "size=1"], "size is no parameter of the model"),
-        (["sparse-regression", "TABLE", "--target", "target", "--plot", "x.png"], "no such file"),
+        (
+            ["sparse-regression", "TABLE", "--target", "target", "--plot", "x.html"],
+            "not a single an",
+        ),
         (["svm", "TABLE", "--target", "target"], "Only binary classification"),
         (["lad", "TABLE", "--target", "target", "--lam", "-1"], "'lam' parameter"),
         (["lad", "nothing.csv", "--target", "y"], "nothing.csv"),
