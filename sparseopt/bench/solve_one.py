@@ -131,7 +131,16 @@ def _backend(spec: dict[str, Any]) -> str | Backend:
     if not spec["reference"]:
         return str(spec["backend"])
     module, _, name = spec["reference"].partition(":")
-    backend: Backend = getattr(importlib.import_module(module), name)()
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        from sparseopt.errors import BackendUnavailable
+
+        more = f"there is no module {module!r}: give its folder as `path` in [suite]"
+        raise BackendUnavailable(more) from None
+    backend: Backend = getattr(found, name)()
     return backend
 
 

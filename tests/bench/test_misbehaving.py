@@ -9,7 +9,9 @@ from sparseopt.bench.frame import frame, settled
 from sparseopt.bench.jobs import expand
 from sparseopt.bench.records import read_records
 from sparseopt.bench.run import RECORDS, plan_run, run
+from sparseopt.bench.solve_one import _backend
 from sparseopt.bench.suite import read_suite
+from sparseopt.errors import BackendUnavailable
 
 CLASSES = {
     "Good": "ok",
@@ -57,6 +59,11 @@ def test_each_misbehaviour_has_its_class(suite_file: Callable[..., Path], tmp_pa
     assert table["solved"].sum() == 2
     assert not table.loc["NoLicence", "attempted"]
     assert table.loc["Hangs", "charged"] == 0.5
+
+
+def test_a_class_whose_folder_is_not_known_names_the_key():
+    with pytest.raises(BackendUnavailable, match=r"module 'mine': give its folder as `path`"):
+        _backend({"backend": "mine", "reference": "mine:Mine"})
 
 
 @pytest.mark.thorough
