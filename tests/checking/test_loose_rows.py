@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from random_attacks import stated_point
+from random_attacks import random_problem, stated_point
 from test_exact import verdict
 
 import sparseopt
-from sparseopt import Verdict
+from sparseopt import Certificate, Status, Verdict
 from sparseopt.checking import check
 from sparseopt.problems import DantzigSelector, LADLasso, ParametricLP
 
@@ -144,3 +144,19 @@ def test_false_values_of_a_grid_beside_loose_rows_alone(tmp_path, loose):
             numbers = getattr(result.path, name) * [1.0, 1.0 - share, 1.0]
             false = result.with_changes(path=replace(result.path, **{name: numbers}))
             assert believed(tmp_path, problem, false) == (False, False)
+
+
+def test_a_proof_of_infeasibility_beside_bounds_that_nothing_reaches(tmp_path):
+    """Rounding errors of A'nu times such bounds are far above the sum; exactly it is negative."""
+    problem, question = random_problem(np.random.default_rng([77, 131]))
+    assert problem.kind == "dantzig-selector" and np.abs(problem.bounds).max() > 1e14
+    result = sparseopt.solve(problem, **question)
+    assert result.status is Status.INFEASIBLE
+    assert believed(tmp_path, problem, result)[0]
+    nu = result.certificate.arrays["nu"]
+    for moved in (1e-15, 1e-12, 1e-9, 1e-3):
+        # off by more than rounding, the bounds make of it what is not negative
+        false = Certificate("farkas", {"nu": nu * (1.0 + moved * np.arange(4.0))})
+        assert believed(tmp_path, problem, result.with_changes(certificate=false))[0] == (
+            moved == 1e-15
+        )

@@ -41,6 +41,8 @@ from sparseopt.result import Certificate, Result
 
 _ROUNDS = 4
 """How often coordinates are added that a change of others moves."""
+_FAR = 1e-10
+"""Rounding errors of a product that are more than this of a whole sum are computed away."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,8 @@ class Affine:
 
     def doubtful(self, lam: float) -> bool:
         """Return whether the value at lam is zero up to rounding, and not by having no terms."""
-        return self.terms(lam) > 0.0 and abs(self.at(lam)) <= SEGMENT * self.terms(lam)
+        error = self.constant_error + lam * self.rate_error
+        return self.terms(lam) > 0.0 and abs(self.at(lam)) <= SEGMENT * self.terms(lam) + error
 
 
 def farkas_sum(program: PiecewiseLinearProgram, nu: Array) -> Affine | str:
@@ -121,9 +124,19 @@ def farkas_sum(program: PiecewiseLinearProgram, nu: Array) -> Affine | str:
         v, size, error = columns.of(nu)
         v[still] = error[still] = 0.0
     moving = 0.0 if exact is not None else columns.moving(nu, above, below)
+    kinks = np.abs(pieces.kink) + np.abs(pieces.kink_rate)
+    at_end = kinks[_ends(pieces, np.concatenate([-v, nu]))]
+    sure = np.append(np.abs(v) > error, np.ones(len(nu), dtype=bool))
+    sum_of_terms = float(np.abs(np.append(v, nu))[sure] @ at_end[sure])
+    columns.sharpen(nu, v, error, np.maximum.reduceat(kinks, pieces.ptr[:-1])[:p], sum_of_terms)
     v, error = np.concatenate([-v, nu]), np.concatenate([error, np.zeros(len(nu))])
-    end = np.where(v > 0.0, pieces.ptr[1:] - 1, pieces.ptr[:-1])
+    end = _ends(pieces, v)
     return _affine(v, error, pieces.kink[end], pieces.kink_rate[end], moving, "multipliers")
+
+
+def _ends(pieces: Pieces, v: Array) -> Array:
+    """Return the places of the kinks at which v z is largest in each domain."""
+    return np.where(v > 0.0, pieces.ptr[1:] - 1, pieces.ptr[:-1])
 
 
 def ray_cost(program: PiecewiseLinearProgram, ray: Array) -> Affine | str:
@@ -219,6 +232,29 @@ class _Images:
                 return None
             error = rounding_errors(terms) + self.of(moved)[1]
         return None
+
+    def sharpen(self, x: Array, product: Array, error: Array, reach: Array, whole: float) -> None:
+        """Compute products anew in rational arithmetic, in place, where their errors reach far.
+
+        Parameters
+        ----------
+        x : array of shape (k,)
+        product, error : arrays of shape (q,), changed
+            What :meth:`of` returned for x.
+        reach : array of shape (q,)
+            What each entry of the product is multiplied by: a bound that nothing reaches makes
+            much of its rounding error.
+        whole : float
+            The size of the sum that these products are part of.
+        """
+        places, support = np.flatnonzero(error * reach > _FAR * whole), np.flatnonzero(x)
+        equations = self._equations(places, support, Budget())
+        if equations is None:
+            return
+        given = fractions_of(x[support])
+        for at, row in zip(places.tolist(), equations, strict=True):
+            product[at] = float(sum((a * given[j] for j, a in row.items()), Fraction(0)))
+            error[at] = np.finfo(float).eps * abs(product[at])
 
     def moving(self, x: Array, barred_below: Array, barred_above: Array) -> float:
         """Return the largest entry of the product on a barred side, if they are all rounding."""
