@@ -21,9 +21,11 @@ from sparseopt.proofs.misdp_standard_form import (
     is_standard,
     standard_problem,
 )
-from sparseopt.result import Result
+from sparseopt.result import Limit, Result, Status
 
 _EPS = float(np.finfo(float).eps)
+_ROUNDING = 1e-9
+"""A gap up to this part of the terms of the objective is rounding, as for the checker."""
 _OUT = 1e-9
 """Values of an indicator's row are moved outwards by this part of their terms, for the checker's
 own bounds may be that much looser."""
@@ -138,12 +140,15 @@ class StandardForm:
         """Return a point of the standard form in the given problem."""
         return x[: len(self.given.c)]
 
-    def answer(self, result: Result) -> Result:
+    def answer(self, result: Result, rel_gap: float = np.inf, abs_gap: float = np.inf) -> Result:
         """Return a result of the standard form as one of the given problem.
 
         Parameters
         ----------
         result : Result
+        rel_gap, abs_gap : float, optional
+            What was asked. The terms of the standard form may be larger than those of the problem;
+            where their rounding leaves a gap that is none of the problem's, it is not closed.
         """
         given = self.given
         if self.problem is given:
@@ -179,7 +184,16 @@ class StandardForm:
                     }
             keep = certificate.kind != "curve" or given.Q is None
             changes["certificate"] = replace(certificate, arrays=arrays) if keep else None
-        return result.with_changes(**changes)
+        result = result.with_changes(**changes)
+        if result.status is Status.OPTIMAL and result.x is not None:
+            gap = abs((result.objective or 0.0) - (result.bound or 0.0))
+            size = abs(result.objective or 0.0)
+            costs = np.append(given.c, [given.offset])
+            largest = max(np.abs(costs).max(), 0.0 if given.Q is None else abs(given.Q).max())
+            rounding = _ROUNDING * min(given.objective_scale(result.x), float(largest))
+            if gap > max(abs_gap, rel_gap * size, rounding):
+                result = result.with_changes(status=Status.FEASIBLE, limit=Limit.SLOW_PROGRESS)
+        return result
 
 
 def _descended(x: Array, whole: Array, L: Array, shift: Array, problem: MISDP) -> Array:

@@ -309,7 +309,7 @@ def _certificate(
 def _lower_bound(tree: IntegerTree, value: float, closed: bool) -> float:
     """Return the bound as a minimisation; rounding beside an optimum is no gap."""
     bound = min(tree.bound, value)
-    return value if closed and value - bound <= 1.5 * tree.rounding else bound
+    return value if closed and value - bound <= tree.judge.rounding(value) else bound
 
 
 def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
@@ -343,7 +343,7 @@ def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
         least = bound
         for leaf, tight in _tightened(search, leaves, box, cutoff):
             least = min(least, tree.judge.rounded(_leaf_bound(safe, leaf, tight, near)))
-        if least >= bound - tree.rounding:
+        if least >= bound - tree.judge.rounding(bound):
             return bound
         bound = least
         if np.isinf(bound):
@@ -375,7 +375,7 @@ def _as_checked(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
         multipliers = leaf.multipliers or tree.judge.safe.zero()
         value = tree.judge.rounded(tree.judge.value(tight, multipliers))
         least = min(least, value) if value > -np.inf else least
-    return bound if least >= bound - tree.rounding else least
+    return bound if least >= bound - tree.judge.rounding(bound) else least
 
 
 def _tightened(
@@ -455,7 +455,7 @@ def _by_ranks(search: MISDPSearch, tree: IntegerTree, **more: Any) -> Result:
         return Result(status=Status.INFEASIBLE, **common)
     closed = points.best is not None and ranks.closed()
     bound = min(ranks.bound, points.value)
-    if closed and points.value - bound <= 1.5 * tree.rounding:
+    if closed and points.value - bound <= tree.judge.rounding(bound):
         bound = points.value
     if limit is Limit.SLOW_PROGRESS:
         common["notes"] = (

@@ -100,13 +100,13 @@ class SemidefiniteBranchAndBound(Backend):
         ended = without_optimum(search)
         if ended is not None:
             return form.answer(merged.answer(ended))
-        tree = search.tree(search.conic)
+        tree, gaps = search.tree(search.conic), (params.rel_gap, params.abs_gap)
         if pool is None:
             with Race(problem, options, control, lambda: search.points.best) as race:
                 limit = tree.run()
             if race.answer is not None:
                 return race.answer
-            return form.answer(merged.answer(answer(search, tree, limit)))
+            return form.answer(merged.answer(answer(search, tree, limit)), *gaps)
         limit = tree.run()
         pool.close()
-        return pool.answer(form.answer(answer(search, tree, limit)), tree, form)
+        return pool.answer(form.answer(answer(search, tree, limit), *gaps), tree, form)

@@ -19,6 +19,7 @@ from .conic import ConicForm, NodeProgram, relaxed
 from .polish import improved_multipliers
 from .relaxation import ConicSolver, Raw
 from .settings import (
+    BOUND_ROUNDING,
     DISPROOF,
     INSIDE,
     INSIDE_GAP,
@@ -105,7 +106,14 @@ class Judge:
         parts = [problem.A, *(cone.F for cone in problem.cones)]
         parts += [sp.diags_array(triangle_weights(b.size)) @ b.F for b in problem.blocks]
         self._forms = sp.csr_array(sp.vstack(parts, format="csr").T)
-        self.scale = max(float(np.abs(problem.c).max()), abs(problem.offset))
+        sizes = np.abs(problem.c)
+        self.scale = max(float(sizes.max()), abs(problem.offset))
+        self._least_cost = float(sizes[sizes > 0.0].min()) if sizes.any() else 0.0
+
+    def rounding(self, value: float) -> float:
+        """Return by how much a bound next to this value may be stated better than it is proven."""
+        size = abs(value + self.safe.sign * self._offset)
+        return BOUND_ROUNDING * max(size, self._least_cost)
 
     def reduced_costs(self, multipliers: ConicMultipliers) -> Array:
         """Return c - A'y - F'z - M*(Z), shape (n,), in plain arithmetic."""

@@ -79,7 +79,8 @@ class OuterApproximationBackend(Backend):
         search = MISDPSearch(merged.problem, options, control)
         start_points(search, form, merged)
         ended = without_optimum(search)
-        return form.answer(merged.answer(ended or _Run(search, options).result()))
+        found = merged.answer(ended or _Run(search, options).result())
+        return form.answer(found, params.rel_gap, params.abs_gap)
 
 
 class _Run:

@@ -61,7 +61,11 @@ INTEGER_BOUND = 1e-12, 1e-14
 size, and in any case. Much less than 1 / M for a row y <= M k."""
 
 OBJECTIVE_ROUNDING = 5e-10
-"""A gap below this, relative to the largest cost, is rounding; the checker allows twice as much."""
+"""A gap below this, relative to the largest cost, is rounding."""
+
+BOUND_ROUNDING = 4e-10
+"""By how much a bound may be stated better than it is proven, relative to itself or the smallest
+cost, twice; the checker allows 1e-9."""
 
 DISPROOF = 2e-9
 """Value that a disproof must have, relative to its terms; the checker asks for half of it."""

@@ -158,8 +158,10 @@ class IntegerTree:
 
     @property
     def rounding(self) -> float:
-        """The gap that is nothing but rounding, in the unit of the costs."""
-        return OBJECTIVE_ROUNDING * self.judge.scale
+        """The gap that is nothing but rounding: of the terms that the incumbent's costs have."""
+        x, scale = self.points.best, self.judge.scale
+        terms = scale if x is None else min(scale, self.problem.objective_scale(x))
+        return OBJECTIVE_ROUNDING * terms
 
     def closed(self) -> bool:
         """Return whether the bound meets the incumbent within the gap that was asked."""

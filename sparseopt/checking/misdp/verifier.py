@@ -29,10 +29,10 @@ where some of them are merged (:mod:`sparseopt.checking.misdp.merged`). It is pr
 2. on each leaf weak duality gives U or better. Multipliers are moved to where they are valid and
    every move is charged, so they need not be exact (:mod:`sparseopt.checking.misdp.duality`): in
    general with the bounds of all variables that were derived for the whole box, and where those do
-   not do, with those derived for the leaf. U may be missed by 1e-9 of the largest of the costs that
-   prevail, the offset and U; what misses it by more, but not by 1e-9 of the largest of all costs,
-   leaves it unproven. Where all costs are on integer variables and multiples of a step, what a leaf
-   proves counts as the next multiple, and the cutoff is half a step better than U.
+   not do, with those derived for the leaf. U may be missed by 1e-9 of itself or the smallest cost,
+   or 1e-12 of the costs and the offset; what misses it by more, but not by 1e-9 of the largest of
+   all costs, leaves it unproven. Where all costs are on integer variables and multiples of a step,
+   what a leaf proves counts as the next multiple, and the cutoff is half a step better than U.
 
 Where the problem has indicators or a quadratic objective all of this is about its standard form
 (:mod:`sparseopt.checking.misdp.standard_form`).
@@ -85,6 +85,8 @@ _WORK, _STACKED, _LEAF, _TIGHTENED = 3e11, 3e4, 3e5, 3e6
 looked at again by itself, and of its derived bounds."""
 _STACK = 1_000_000
 """Numbers of the leaves that are looked at together."""
+_ROUNDED = 1e-3
+"""What costs count for beside the bound itself, as they may cancel in it."""
 _POINT = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IMPRECISE})
 """Statuses that state a feasible point."""
 
@@ -129,11 +131,26 @@ def _unit(problem: MISDP, value: float = 0.0, *, largest: bool = False) -> float
     Costs far above the others may have no effect, so that those that prevail count, unless the
     largest are asked for.
     """
-    costs = np.abs(problem.c)
-    if problem.Q is not None:
-        costs = np.append(costs, np.abs(problem.Q.tocoo().data))
+    costs = _costs(problem)
     unit = float(costs.max()) if largest else prevailing(costs)
     return max(unit, abs(problem.offset), abs(value))
+
+
+def _bound_unit(problem: MISDP, bound: float) -> float:
+    """Return what a bound is measured by: itself, the smallest cost, or 1e-3 of all costs.
+
+    What weak duality proves is a true bound, rounding errors included. Only what the engine's
+    arithmetic has in other places is allowed for: 1e-12 of the costs and the offset.
+    """
+    costs = _costs(problem)
+    least = float(costs[costs > 0.0].min()) if costs.any() else 0.0
+    return max(abs(bound), least, _ROUNDED * max(prevailing(costs), abs(problem.offset)))
+
+
+def _costs(problem: MISDP) -> Array:
+    """Return the absolute values of the costs, linear and quadratic."""
+    costs = np.abs(problem.c)
+    return costs if problem.Q is None else np.append(costs, np.abs(problem.Q.tocoo().data))
 
 
 def _check_objective(problem: MISDP, result: Result, point: Array, findings: Findings) -> None:
@@ -295,7 +312,7 @@ def _verify_leaves(
         claim = f"outside the pool of {len(members)} {claim}"
     unit = loose = 0.0
     if bound is not None:
-        unit, loose = _unit(problem, bound), _unit(problem, bound, largest=True)
+        unit, loose = _bound_unit(problem, bound), _unit(problem, bound, largest=True)
     if result.certificate is not None and result.certificate.kind == "misdp-leaves":
         problem = merged_problem(problem, result.certificate.arrays)
     step = objective_step(problem)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conditional_misdps import draw_conditional
 
 from sparseopt import Certificate, Limit, Result, SolveParams, Status, check, exact, save, solve
 from sparseopt.checking.misdp import boxes, ranks, verifier
@@ -738,3 +739,18 @@ def test_reduced_costs_do_not_vanish(small: float) -> None:
     row = {"A": [[small, 1.0 / small]], "row_lower": [1.0 / small]}
     problem = MISDP(c=[0.0, 1.0], **ends, **row)
     assert verdict(problem, optimal(problem, [0.0, 1.0], rows=[small])) != "verified"
+
+
+@pytest.mark.parametrize("seed", [8, 16, 21, 34, 46, 53, 56, 64, 87])
+def test_no_bound_is_beyond_the_optimum_by_what_larger_costs_excuse(seed):
+    """Entries of Q up to 700 beside optima near one; a gap of rel_gap is allowed on one side."""
+    problem = draw_conditional(seed)
+    sign = 1.0 if problem.sense == "min" else -1.0
+    for rel_gap in (0.0, 1e-6):
+        result = solve(problem, rel_gap=rel_gap)
+        assert result.verdict.value == "verified"
+        best = sign * max(sign * result.objective, sign * result.bound)
+        scale = max(abs(best), np.abs(problem.c)[problem.c != 0.0].min())
+        for share in (1e-8, 1e-7, 9e-7):
+            false = result.with_changes(bound=best + sign * share * scale, trace=())
+            assert check(problem, false).verdict.value != "verified"
