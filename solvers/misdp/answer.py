@@ -198,15 +198,18 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
         return _by_ranks(search, tree, **more)
     notes: list[str] = []
     infeasible = tree.bound == np.inf and points.best is None
+    if infeasible:
+        # Disproofs may rest on ends of variables.
+        search.interior.tightened(None)
     common: dict[str, Any] = {
         "raw_status": f"{tree.nodes} nodes, {search.conic.solves} relaxations",
         "nodes": tree.nodes,
         "iterations": search.conic.solves,
         "trace": tuple(tree.trace),
-        "certificate": _certificate(search, tree, infeasible, notes),
-        **more,
     }
     if infeasible:
+        common["certificate"] = _certificate(search, tree, infeasible, notes)
+        common |= more
         return Result(status=Status.INFEASIBLE, notes=tuple(notes), **common)
     if limit is Limit.SLOW_PROGRESS:
         notes.append(
@@ -235,8 +238,10 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
             "was asked: their relaxations have no interior; ask for a larger rel_gap, or take "
             "another relaxation"
         )
-    if np.isinf(proven):
-        common["certificate"] = None
+    if not np.isinf(proven):
+        # Behind the bound, for which ends of variables may have been derived.
+        common["certificate"] = _certificate(search, tree, infeasible, notes)
+    common |= more
     return _with_point(search, tree, closed, limit, proven, notes=tuple(notes), **common)
 
 
@@ -274,13 +279,21 @@ def _with_point(
     **common: Any,
 ) -> Result:
     """Return the result of the incumbent and a bound (of a minimisation, without the offset)."""
-    x = search.points.best
+    x, sign = search.points.best, tree.judge.safe.sign
+    objective = None if x is None else search.problem.objective(x)
+    if objective is not None:
+        # Where nothing has an interior, points that are feasible to the tolerance may be better
+        # than what was proven before they were found.
+        common["trace"] = tuple(
+            (seconds, found, b if b is None else sign * min(sign * b, sign * objective))
+            for seconds, found, b in common["trace"]
+        )
     status = Status.OPTIMAL if closed else Status.FEASIBLE
     return Result(
         status=Status.NO_SOLUTION if x is None else status,
         limit=None if closed else limit,
         x=x,
-        objective=None if x is None else search.problem.objective(x),
+        objective=objective,
         bound=None if np.isinf(bound) else float(tree.judge.safe.bound(np.array(bound))),
         **common,
     )
@@ -290,11 +303,12 @@ def _certificate(
     search: MISDPSearch, tree: IntegerTree, infeasible: bool, notes: list[str]
 ) -> Certificate | None:
     """Return the leaves and open nodes, None where they do not prove the bound or are too many."""
+    interior = search.interior.arrays()
     if infeasible:
-        certificate = tree.leaves.pack([]) if not tree.open else None
+        certificate = tree.leaves.pack([], interior) if not tree.open else None
         too_large = not tree.leaves.kept
     elif tree.floor <= tree.leaf_bound:
-        certificate = tree.leaves.pack([_open(node) for node in tree.open])
+        certificate = tree.leaves.pack([_open(node) for node in tree.open], interior)
         too_large = certificate is None
     else:
         return None
@@ -337,7 +351,7 @@ def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
     leaves = [*tree.leaves.found, *(_open(node) for node in tree.open)]
     for _ in range(RECOMPUTATIONS):
         cutoff = tree.judge.better_than(float(safe.bound(np.array(bound))))
-        box = search.propagation.tighten(cutoff=cutoff)
+        box = search.interior.tightened(cutoff)
         if box is None:
             return bound
         least = bound

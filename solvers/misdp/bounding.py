@@ -26,6 +26,7 @@ from .settings import (
     INSIDE_SHARE,
     LARGEST_BOUND,
     PROOF_LOSS,
+    ROOM_WITHOUT_INTERIOR,
     STEP_DIGITS,
     STEP_LARGEST,
     STEP_ROUNDING,
@@ -81,8 +82,14 @@ class Bounding(Protocol):
         begin at what was found of a box around this one.
         """
 
-    def settle(self, box: Box, found: Relaxed, take: Callable[[Relaxed], None]) -> Relaxed:
-        """Try harder on a box whose integers are fixed, and have all points taken."""
+    def settle(
+        self,
+        box: Box,
+        found: Relaxed,
+        take: Callable[[Relaxed], None],
+        enough: Callable[[float], bool],
+    ) -> Relaxed:
+        """Try harder on a box whose integers are fixed, have points taken, until a bound does."""
 
 
 class Judge:
@@ -96,6 +103,11 @@ class Judge:
     ----------
     step : float
         Costs of feasible points are multiples of it; 0 where no such number is known.
+    forms : csr array of shape (n, multipliers)
+        Transposed: rows, entries of cones, entries of matrices (off the diagonal twice).
+    constants : array of shape (multipliers,)
+    scale : float
+        The largest cost, or the offset where that is larger.
     """
 
     def __init__(self, problem: MISDP) -> None:
@@ -105,7 +117,10 @@ class Judge:
         self._costs = self.safe.sign * problem.c
         parts = [problem.A, *(cone.F for cone in problem.cones)]
         parts += [sp.diags_array(triangle_weights(b.size)) @ b.F for b in problem.blocks]
-        self._forms = sp.csr_array(sp.vstack(parts, format="csr").T)
+        self.forms = sp.csr_array(sp.vstack(parts, format="csr").T)
+        constants = [np.zeros(problem.A.shape[0]), *(cone.g for cone in problem.cones)]
+        constants += [triangle_weights(b.size) * b.F0 for b in problem.blocks]
+        self.constants = np.concatenate(constants)
         sizes = np.abs(problem.c)
         self.scale = max(float(sizes.max()), abs(problem.offset))
         self._least_cost = float(sizes[sizes > 0.0].min()) if sizes.any() else 0.0
@@ -118,7 +133,7 @@ class Judge:
     def reduced_costs(self, multipliers: ConicMultipliers) -> Array:
         """Return c - A'y - F'z - M*(Z), shape (n,), in plain arithmetic."""
         dual = np.concatenate([multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]])
-        return np.asarray(self._costs - self._forms @ dual)
+        return np.asarray(self._costs - self.forms @ dual)
 
     def value(self, box: Box, multipliers: ConicMultipliers) -> float:
         """Return the proven lower bound of the costs on the box.
@@ -203,6 +218,8 @@ class ConicBounding:
     ----------
     free : bool array of shape (n,)
         Variables without bounds that are no entries of a matrix variable.
+    charged : tuple of two bool arrays of shape (n,), or None
+        Ends from below and from above that bounds are charged at only: programs leave them open.
     """
 
     def __init__(
@@ -213,6 +230,7 @@ class ConicBounding:
         self.solver = solver
         self._others = others
         self.solves = 0
+        self.charged: tuple[Array, Array] | None = None
         # Matrices that are variables take over their entries' reduced costs.
         self.free = np.isinf(problem.lower) & np.isinf(problem.upper)
         for block in problem.blocks:
@@ -239,13 +257,13 @@ class ConicBounding:
         costs : array of shape (n,), optional
             Others than the problem's: then only `x` and a disproof are of use.
         margin : float, default 0
-            Asked of the eigenvalues, to get points inside.
+            Asked of the eigenvalues, to get points inside; negative: given to them.
         loose : float, default 0
             A relative gap that is enough where the cutoff is clearly out of reach.
         start : array, optional
             What was found of a box around this one, with the same costs.
         """
-        program = self.form.program(*box, costs=costs, margin=margin, start=start)
+        program = self.form.program(*self._opened(box), costs=costs, margin=margin, start=start)
         if not len(program.q):
             return self._settled(box, program.fixed)
         # With other costs it is known already.
@@ -261,9 +279,22 @@ class ConicBounding:
                 return disproof
         return found
 
-    def settle(self, box: Box, found: Relaxed, take: Callable[[Relaxed], None]) -> Relaxed:
+    def _opened(self, box: Box) -> Box:
+        """Return a box without the ends that bounds are charged at only."""
+        if self.charged is None:
+            return box
+        below, above = self.charged
+        return np.where(below, -np.inf, box[0]), np.where(above, np.inf, box[1])
+
+    def settle(
+        self,
+        box: Box,
+        found: Relaxed,
+        take: Callable[[Relaxed], None],
+        enough: Callable[[float], bool],
+    ) -> Relaxed:
         """Ask the other solvers, have their points taken, and return the best bound."""
-        program = self.form.program(*box)
+        program = self.form.program(*self._opened(box))
         if not len(program.q):
             return found
         for solver in self._others:
@@ -275,7 +306,15 @@ class ConicBounding:
             if again.bound > found.bound:
                 x = found.x if again.x is None else again.x
                 found = replace(again, x=x, direction=None)
-        return self._disprove(box, program) or found
+        disproof = self._disprove(box, program)
+        if disproof is not None:
+            return disproof
+        # Without an interior all points may be short of the bound; with a little room none is.
+        for lacking in ROOM_WITHOUT_INTERIOR:
+            if enough(found.bound):
+                break
+            take(self.relax(box, np.inf, margin=-lacking))
+        return found
 
     def _read(self, box: Box, program: NodeProgram, raw: Raw, whole: bool = True) -> Relaxed:
         """Judge an answer; `whole` where it was to be solved to the end."""

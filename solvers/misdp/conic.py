@@ -228,7 +228,8 @@ class ConicForm:
         costs : array of shape (n,), optional
             For a minimisation; default the problem's.
         margin : float, default 0
-            What is asked of the eigenvalues of the matrices, relative to their size.
+            What is asked of the eigenvalues of the matrices, relative to their size; what they may
+            lack, where it is negative.
         start : array, optional
             What was kept of an iterate for a box around this one.
         """
@@ -362,7 +363,7 @@ class ConicForm:
         if U is not None:
             faces[k], size = U, U.shape[1]
             part, constant = onto_face(part, constant, U)
-        if margin > 0.0:
+        if margin != 0.0:
             rows, columns = triangle(size)
             largest = max(1.0, float(np.abs(constant).max()))
             constant = constant - np.where(rows == columns, margin * largest, 0.0)

@@ -545,7 +545,7 @@ def cut_out(
                     b[conic] = side[i]
                     most = max(most, abs(side[i]))
                     number, conic = number + 1, conic + 1
-            if margin > 0.0:
+            if margin != 0.0:
                 for a in range(order):
                     b[head] -= margin * most
                     head += order - a

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -97,8 +98,18 @@ class IntegerLeaves:
             self.kept = False
             self.found = []
 
-    def pack(self, more: list[IntegerLeaf]) -> Certificate | None:
-        """Return the certificate of these leaves and the nodes that are still open."""
+    def pack(
+        self, more: list[IntegerLeaf], arrays: Mapping[str, Array] | None = None
+    ) -> Certificate | None:
+        """Return the certificate of these leaves and the nodes that are still open.
+
+        Parameters
+        ----------
+        more : list of IntegerLeaf
+            The open nodes.
+        arrays : mapping, optional
+            What else it holds.
+        """
         if not self.kept:
             return None
         leaves = [*self.found, *more]
@@ -118,6 +129,7 @@ class IntegerLeaves:
                 "cones": cones,
                 "psd": psd,
                 "infeasible": np.array([leaf.infeasible for leaf in leaves], dtype=bool),
+                **(arrays or {}),
             },
         )
 

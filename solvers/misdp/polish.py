@@ -14,6 +14,8 @@ multipliers is set to zero, which is in every cone.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -28,7 +30,14 @@ from sparseopt.problems.misdp.cones import (
 from sparseopt.problems.misdp.problem import MISDP
 
 from .bounds import ConicMultipliers
-from .settings import POLISH_GROWTH, POLISH_LARGEST, POLISH_NOISE, POLISH_ROUNDS
+from .settings import (
+    POLISH_GROWTH,
+    POLISH_LARGEST,
+    POLISH_NOISE,
+    POLISH_RANK,
+    POLISH_ROUNDS,
+    POLISH_TRACE,
+)
 
 
 def improved_multipliers(
@@ -87,7 +96,7 @@ def improved_multipliers(
         if not _largest(*moved) <= POLISH_GROWTH * _largest(y, z, Z):
             break
         y, z, Z = moved
-    return ConicMultipliers(y[None], z[None], Z[None])
+    return ConicMultipliers(*_without_traces(problem, y, z, Z))
 
 
 def _largest(*vectors: Array) -> float:
@@ -120,6 +129,24 @@ def _without_noise(
     return y, z, Z
 
 
+def _without_traces(problem: MISDP, y: Array, z: Array, Z: Array) -> tuple[Array, Array, Array]:
+    """Return the multipliers, (1, length) each, with zeros for what stands for a zero.
+
+    Where constraints hold a variable without ends alone, or several of them as many entries, the
+    multipliers of these must be exactly zero.
+    """
+    sizes = np.abs(y) * _largest_entries(problem.A)
+    top = max(float(sizes.max(initial=0.0)), float(np.abs(problem.c).max()))
+    y = np.where(sizes <= POLISH_TRACE * top, 0.0, y)
+    for given, shapes in ((z, problem.cones), (Z, problem.blocks)):
+        begin = 0
+        for shape in shapes:
+            part = given[begin : begin + shape.dimension]
+            begin += shape.dimension
+            part[np.abs(part) <= POLISH_TRACE * _largest(part)] = 0.0
+    return y[None], z[None], Z[None]
+
+
 def _largest_entries(matrix: sp.csr_array) -> Array:
     """Return the largest absolute entry of each row."""
     if not matrix.nnz:
@@ -143,43 +170,42 @@ def _reduced(problem: MISDP, costs: Array, y: Array, z: Array, Z: Array) -> Arra
 def _moved(
     problem: MISDP, J: Array, r: Array, y: Array, z: Array, Z: Array
 ) -> tuple[Array, Array, Array]:
-    """Return the multipliers after the smallest move that takes r away from the columns J."""
+    """Return the multipliers after the smallest move that takes r away from the columns J.
+
+    With W the measure above and V = W^(1/2) F_J it is W^(1/2) times the shortest solution of
+    V'w = r: what its precision loses is the condition of V, not that of V'V.
+    """
     equal = problem.row_lower == problem.row_upper
     free = max(1.0, float(np.abs(y).max(initial=0.0)))
-    weight = np.where(equal, free**2, y**2)
-    A = _columns(problem.A, J)
-    moves = [weight[:, None] * A]
-    gram = A.T @ moves[0]
+    weight = np.where(equal, free, np.abs(y))
+    scaled = [weight[:, None] * _columns(problem.A, J)]
+    roots: list[_Root] = []
     begin = 0
     for cone in problem.cones:
-        u = z[begin : begin + cone.dimension]
-        V = _columns(cone.F, J)
-        moves.append(_quadratic(cone, u, V))
-        gram += V.T @ moves[-1]
+        roots.append(_ConeRoot(cone, z[begin : begin + cone.dimension]))
         begin += cone.dimension
-    first = 1 + len(problem.cones)
     begin = 0
     for block in problem.blocks:
-        weights = triangle_weights(block.size)
-        matrix = unpack_symmetric(Z[begin : begin + block.dimension], block.size)
-        V = _columns(block.F, J)
-        moves.append(pack_symmetric(matrix @ unpack_symmetric(V.T, block.size) @ matrix).T)
-        gram += V.T @ (weights[:, None] * moves[-1])
+        roots.append(_MatrixRoot(block.size, Z[begin : begin + block.dimension]))
         begin += block.dimension
+    parts = (*problem.cones, *problem.blocks)
+    scaled += [root.times(_columns(p.F, J)) for p, root in zip(parts, roots, strict=True)]
+    V = np.concatenate(scaled)
     # Equilibrated, so that a column of small entries is not taken for one that cannot be moved.
-    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(gram), np.finfo(float).tiny))
-    with np.errstate(over="ignore", invalid="ignore"):
-        scaled = gram * scale[:, None] * scale
-    if not np.isfinite(scaled).all():
+    norms = np.maximum(np.sqrt((V**2).sum(axis=0)), np.finfo(float).tiny)
+    if not np.isfinite(V).all() or not np.isfinite(norms).all():
         return y, z, Z
-    mu = scale * np.linalg.lstsq(scaled, scale * r, rcond=1e-13)[0]
-    if not np.isfinite(mu).all():
+    w = np.linalg.lstsq((V / norms).T, r / norms, rcond=POLISH_RANK)[0]
+    if not np.isfinite(w).all():
         return y, z, Z
-    change = [move @ mu for move in moves]
+    ends = np.cumsum([len(part) for part in scaled])[:-1]
+    first, *others = np.split(w, ends)
+    change = [root.back(part) for root, part in zip(roots, others, strict=True)]
+    k = len(problem.cones)
     return (
-        y + change[0],
-        z + np.concatenate([np.zeros(0), *change[1:first]]),
-        Z + np.concatenate([np.zeros(0), *change[first:]]),
+        y + weight * first,
+        z + np.concatenate([np.zeros(0), *change[:k]]),
+        Z + np.concatenate([np.zeros(0), *change[k:]]),
     )
 
 
@@ -187,12 +213,53 @@ def _columns(matrix: sp.csr_array, J: Array) -> Array:
     return np.asarray(matrix[:, J].toarray())
 
 
-def _quadratic(cone: SecondOrderCone, u: Array, V: Array) -> Array:
-    """Return P(u) V with P(u) = 2 u u' - det(u) J, J = diag(1, -1, ..., -1), for the plain cone."""
-    turn = np.eye(cone.dimension)
-    if cone.rotated:
-        turn[:2, :2] = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2.0)
-    w, W = turn @ u, turn @ V
-    determinant = w[0] ** 2 - w[1:] @ w[1:]
-    mirrored = np.concatenate([W[:1], -W[1:]])
-    return np.asarray(turn @ (2.0 * np.outer(w, w @ W) - determinant * mirrored))
+class _Root(Protocol):
+    """The root of the measure of a cone's or a matrix's multiplier."""
+
+    def times(self, V: Array) -> Array:
+        """Return W^(1/2) V for columns V of the constraint, in coordinates with W symmetric."""
+
+    def back(self, w: Array) -> Array:
+        """Return W^(1/2) w as a move of the multiplier."""
+
+
+class _MatrixRoot:
+    """S -> Z^(1/2) S Z^(1/2), on packed entries times the roots of their weights."""
+
+    def __init__(self, size: int, packed: Array) -> None:
+        self._size, self._scale = size, np.sqrt(triangle_weights(size))
+        values, vectors = np.linalg.eigh(unpack_symmetric(packed, size))
+        self._root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
+    def times(self, V: Array) -> Array:
+        inner = self._root @ unpack_symmetric(V.T, self._size) @ self._root
+        return np.asarray(pack_symmetric(inner).T * self._scale[:, None])
+
+    def back(self, w: Array) -> Array:
+        return self.times((w / self._scale)[:, None])[:, 0] / self._scale
+
+
+class _ConeRoot:
+    """The root of P(u): eigenvalues a b, a and b = u_0 +- ||u_1||, and along the frame a and b."""
+
+    def __init__(self, cone: SecondOrderCone, u: Array) -> None:
+        self._turn = np.eye(cone.dimension)
+        if cone.rotated:
+            self._turn[:2, :2] = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2.0)
+        turned = self._turn @ u
+        norm = float(np.linalg.norm(turned[1:]))
+        axis = turned[1:] / norm if norm > 0.0 else np.eye(cone.dimension)[1:, 1:2].ravel()
+        plus, minus = max(turned[0] + norm, 0.0), max(turned[0] - norm, 0.0)
+        self._middle = np.sqrt(plus * minus)
+        self._ends = plus - self._middle, minus - self._middle
+        self._frame = [np.append(1.0, sign * axis) / np.sqrt(2.0) for sign in (1.0, -1.0)]
+
+    def times(self, V: Array) -> Array:
+        W = self._turn @ V
+        found = self._middle * W
+        for end, e in zip(self._ends, self._frame, strict=True):
+            found = found + end * np.outer(e, e @ W)
+        return np.asarray(self._turn @ found)
+
+    def back(self, w: Array) -> Array:
+        return self.times(w[:, None])[:, 0]

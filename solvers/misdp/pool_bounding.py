@@ -125,9 +125,15 @@ class PoolBounding:
         self._instance.change_cost(self.conic.form.costs)
         return value + LP_SLIP * max(1.0, abs(value))
 
-    def settle(self, box: Box, found: Relaxed, take: Callable[[Relaxed], None]) -> Relaxed:
+    def settle(
+        self,
+        box: Box,
+        found: Relaxed,
+        take: Callable[[Relaxed], None],
+        enough: Callable[[float], bool],
+    ) -> Relaxed:
         """Ask the conic solvers."""
-        return self.conic.settle(box, found, take)
+        return self.conic.settle(box, found, take, enough)
 
     @property
     def _worth(self) -> bool:

@@ -10,6 +10,7 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from .bounding import Bounding, ConicBounding
 from .conic_solvers import conic_solver
+from .dual_interior import DualInterior
 from .points import IncumbentFinder
 from .propagation import Propagation
 from .tree import IntegerTree, TreeSettings
@@ -29,6 +30,8 @@ class MISDPSearch:
     ----------
     careful : ConicSolver
         For programs without an interior.
+    interior : DualInterior
+        Ends of variables that have none.
     """
 
     def __init__(self, problem: MISDP, options: Mapping[str, Any], control: Control) -> None:
@@ -48,6 +51,7 @@ class MISDPSearch:
             others = [conic_solver(name, control, tolerance) for name in names]
             others.append(conic_solver("careful", control, 100.0 * tolerance))
             self.conic = ConicBounding(problem, solver, others)
+            self.interior = DualInterior(self.conic, self.propagation)
             self.points = IncumbentFinder(problem, self.propagation, self.conic, control)
 
     def tree(self, bounding: Bounding, **changes: Any) -> IntegerTree:
@@ -66,6 +70,7 @@ class MISDPSearch:
             self.propagation,
             bounding,
             self.points,
+            self.interior,
             self.control,
             TreeSettings(**{**settings, **changes}),
         )

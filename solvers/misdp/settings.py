@@ -31,6 +31,16 @@ INSIDE_GAP = 1e-4
 INSIDE_SHARE = 1e-5
 """... and its share: together less than PROOF_LOSS."""
 
+INTERIOR_GAP = 0.1
+"""The relative gap of an iterate whose multipliers are inside their cones, ..."""
+
+INTERIOR_LEAST = 1e-9
+"""... and the least eigenvalue, relative to the largest, from which they are."""
+
+ENDS_WIDER = 1.1
+"""By which factor ends that follow from these are wider than computed: the checker derives them
+again from multipliers a little further in."""
+
 UNREACHED = 1e100
 """The size of variables without a point: no reduced cost may be left out."""
 
@@ -45,6 +55,10 @@ POINT_GOOD = 1e-9
 
 POINT_ALLOWED = 4e-8
 """Residuals up to which a point is feasible; the checker allows 1e-7."""
+
+ROOM_WITHOUT_INTERIOR = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
+"""What eigenvalues may lack, relative to the largest entries, at integers that leave no interior:
+less than is left of points anyway."""
 
 POINT_NEAR = 1e-3
 """A continuous solution that is off by more than this is not worth repairing."""
@@ -171,6 +185,12 @@ POLISH_LARGEST = 1e60
 
 POLISH_NOISE = 1e-9
 """Multipliers whose terms are this small beside the largest term of all are dropped."""
+
+POLISH_RANK = 1e-14
+"""Singular values of these equations below this, relative to the largest, are zero."""
+
+POLISH_TRACE = 1e-20
+"""Entries this small beside the others are what rounding leaves of a zero."""
 
 # ---- Presolving
 

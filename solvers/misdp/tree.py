@@ -13,6 +13,7 @@ from sparseopt.result import Limit
 
 from .bounding import Bounding, Box, Judge, Relaxed
 from .branching import PseudoCosts, reduced_cost_fixing
+from .dual_interior import DualInterior
 from .heuristics import Heuristics
 from .node import IntegerLeaf, IntegerLeaves, IntegerNode, OpenNodes
 from .points import IncumbentFinder
@@ -62,6 +63,8 @@ class IntegerTree:
         Relaxations of boxes.
     points : IncumbentFinder
         Finds and keeps the incumbent.
+    interior : DualInterior
+        Ends of variables that have none.
     control : Control
     settings : TreeSettings
 
@@ -81,6 +84,7 @@ class IntegerTree:
         propagation: Propagation,
         bounding: Bounding,
         points: IncumbentFinder,
+        interior: DualInterior,
         control: Control,
         settings: TreeSettings,
     ) -> None:
@@ -88,6 +92,7 @@ class IntegerTree:
         self.propagation = propagation
         self.bounding = bounding
         self.points = points
+        self.interior = interior
         self.control = control
         self.settings = settings
         self.judge = Judge(problem)
@@ -297,7 +302,8 @@ class IntegerTree:
         """
         cutoff = self.points.cutoff
         if self._root is None or self._root_cutoff != cutoff:
-            self._root, self._root_cutoff = self.propagation.tighten(cutoff=cutoff), cutoff
+            tightened = self.propagation.tighten if cutoff is None else self.interior.tightened
+            self._root, self._root_cutoff = tightened(cutoff=cutoff), cutoff
         if self._root is None:
             return None
         low, high = (end.copy() for end in self._root)
@@ -336,7 +342,10 @@ class IntegerTree:
             integers = node.box[0][self._whole]
             if found.bound < points.goal(integers) - self.slack:
                 again = self.bounding.settle(
-                    node.box, found, lambda other: points.take(other, node.box)
+                    node.box,
+                    found,
+                    lambda other: points.take(other, node.box),
+                    lambda bound: bound >= points.goal(integers) - self.slack,
                 )
                 again = self._rounded(again)
                 if again.infeasible or again.bound > found.bound:

@@ -83,6 +83,21 @@ class LeafBounds(NamedTuple):
         return LeafBound(*(float(numbers[0]) for numbers in self))
 
 
+@dataclass(frozen=True, eq=False)
+class InsideProof:
+    """Exact multipliers inside their cones, of which no column without an end costs anything.
+
+    Attributes
+    ----------
+    near : Enclosure
+    value : float
+        What they prove of the costs, or of the costs zero.
+    """
+
+    near: Enclosure
+    value: float
+
+
 class WeakDuality:
     """One problem's constraints, stacked: rows, cones, matrices (entries off the diagonal twice).
 
@@ -199,6 +214,49 @@ class WeakDuality:
             better = other.value > best.value
             best = LeafBounds(*(np.where(better, *pair) for pair in zip(other, best, strict=True)))
         return best
+
+    def inside(self, lower: Array, upper: Array, given: Array, farkas: bool) -> InsideProof | None:
+        """Return exact multipliers near the given ones, where all columns without ends cost 0.
+
+        Parameters
+        ----------
+        lower, upper : array of shape (n,)
+        given : array of shape (sum(widths),)
+        farkas : bool
+            Whether they are for costs zero.
+
+        Returns
+        -------
+        InsideProof or None
+            None where it cannot be shown that there are any.
+        """
+        costs, dual = self._costs(np.array([farkas])), self._in_the_cones(given[None])
+        J = np.flatnonzero((np.isinf(lower) | np.isinf(upper)) & (np.diff(self._F.indptr) > 0))
+        sides = self._problem.row_lower, self._problem.row_upper
+        for equations in (False, True):
+            near = enclosed(self._F, costs[0], dual[0], sides, self.parts, J, equations)
+            if near is None:
+                continue
+            found = self._bound((lower, upper), costs, near.dual[None], False, near).only()
+            if found.value > -math.inf:
+                return InsideProof(near, found.value)
+        return None
+
+    @property
+    def parts(self) -> list[Part]:
+        """All cones, then all matrices."""
+        cones = [Part(here, 0, rotated) for here, rotated in self._cones]
+        return cones + [Part(here, size, False) for here, size, *_ in self._blocks]
+
+    @property
+    def forms(self) -> sp.csc_array:
+        """F of all constraints: rows, cones, matrices (entries off the diagonal twice)."""
+        return self._F
+
+    @property
+    def constants(self) -> Array:
+        """Their constants, zeros for the rows."""
+        return self._g
 
     def _costs(self, farkas: Array) -> Array:
         return np.where(farkas[:, None], 0.0, self.sign * self._problem.c)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["Enclosure", "Part", "enclosed"]
+__all__ = ["Enclosure", "Part", "enclosed", "margin_inside"]
 
 _EPS = float(np.finfo(float).eps)
 _LARGEST = 1500
@@ -120,6 +121,8 @@ def enclosed(
     columns, dense = columns[movable], dense[:, movable]
     if not len(columns):
         return None
+    every, first = columns, _without_multiples(dense, costs[columns])
+    columns, dense = columns[first], dense[:, first]
     for _ in range(_STEPS + 1):
         room = _room(dual, sides, parts, equations)
         system = _System.of(dense, costs[columns], dual, room, used)
@@ -136,10 +139,37 @@ def enclosed(
         if lacking is None:
             return None
         if not lacking:
-            return Enclosure(dual, spread, columns)
+            return Enclosure(dual, spread, every)
         for part, missing in lacking:
             _shift(dual, part, _LIFT * missing)
     return None
+
+
+def _without_multiples(F: Array, costs: Array) -> Array:
+    """Return the places of the columns without those that are exact multiples of another one.
+
+    Where that costs nothing they do not either.
+    """
+    whole = np.vstack([costs, F])
+    tops = np.abs(whole).argmax(axis=0)
+    seen: dict[bytes, list[int]] = {}
+    kept = []
+    for j, top in enumerate(tops.tolist()):
+        a = whole[:, j]
+        alike = seen.setdefault((np.round(a / a[top], 9) + 0.0).tobytes(), [])
+        if not any(_multiples(a, whole[:, i], top) for i in alike):
+            alike.append(j)
+            kept.append(j)
+    return np.array(kept, dtype=np.int64)
+
+
+def _multiples(a: Array, b: Array, top: int) -> bool:
+    """Return whether a b_top = b a_top, exactly."""
+    if ((a == 0.0) != (b == 0.0)).any():
+        return False
+    some = np.flatnonzero(a)
+    one, other = Fraction(a[top]), Fraction(b[top])
+    return all(Fraction(a[i]) * other == Fraction(b[i]) * one for i in some.tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +248,11 @@ def _halves(a: Array) -> tuple[Array, Array]:
 
 
 def _room(dual: Array, sides: tuple[Array, Array], parts: list[Part], equations: bool) -> Array:
-    """Return how far inside its cone each multiplier is; 0 where it is not to be moved."""
+    """Return how far inside its cone each multiplier is; 0 where it is not to be moved.
+
+    Entries of a cone that are zero stay so: columns that have no others may depend on one another,
+    and none of them costs anything as it is.
+    """
     room = np.zeros(len(dual))
     m = len(sides[0])
     y = dual[:m]
@@ -226,7 +260,8 @@ def _room(dual: Array, sides: tuple[Array, Array], parts: list[Part], equations:
     if equations:
         room[:m][sides[0] == sides[1]] = max(1.0, float(np.abs(dual).max(initial=0.0)))
     for part in parts:
-        room[part.here] = max(0.0, _inside(dual, part))
+        moved = np.True_ if part.size else dual[part.here] != 0.0
+        room[part.here] = np.where(moved, max(0.0, _inside(dual, part)), 0.0)
     room[room < 1e-150] = 0.0
     return room
 
@@ -271,13 +306,30 @@ def _lacking(
         return None
     found = []
     for part in parts:
-        moved = spread[part.here]
-        weights = np.ones(len(moved))
-        if part.size:
-            i, j = triangle(part.size)
-            weights = np.where(i == j, 1.0, 2.0)
-        reach = math.sqrt(float(weights @ moved**2)) * _SAFE
-        inside = _inside(dual, part)
-        if inside < reach:
-            found.append((part, reach - inside))
+        lacking = _reach(spread, part) - _inside(dual, part)
+        if lacking > 0.0:
+            found.append((part, lacking))
     return found
+
+
+def _reach(spread: Array, part: Part) -> float:
+    """Return by how much a multiplier may be off, as a Euclidean distance."""
+    moved = spread[part.here]
+    weights = np.ones(len(moved))
+    if part.size:
+        i, j = triangle(part.size)
+        weights = np.where(i == j, 1.0, 2.0)
+    return math.sqrt(float(weights @ moved**2)) * _SAFE
+
+
+def margin_inside(near: Enclosure, part: Part) -> float:
+    """Return how far inside its cone the exact multiplier of a part is at least.
+
+    As a Euclidean distance: of a matrix the least eigenvalue, of a cone (head - norm) / sqrt(2).
+
+    Parameters
+    ----------
+    near : Enclosure
+    part : Part
+    """
+    return _inside(near.dual, part) - _reach(near.spread, part)

@@ -65,6 +65,7 @@ import numpy as np
 
 from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.misdp.boxes import TooMuchWork, uncovered
+from sparseopt.checking.misdp.dual_interior import ends_of_interior
 from sparseopt.checking.misdp.duality import WeakDuality
 from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.checking.misdp.merged import merged_problem
@@ -221,6 +222,27 @@ class Leaves:
         return cls(np.ceil(lower), np.floor(upper), np.concatenate(parts, axis=1), infeasible)
 
 
+def _interior(widths: tuple[int, int, int], arrays: Mapping[str, Array]) -> tuple[Array, Array]:
+    """Return multipliers inside their cones, side by side, and which of them have the costs.
+
+    Raises
+    ------
+    Malformed
+    """
+    if "interior_costs" not in arrays:
+        return np.zeros((0, sum(widths))), np.zeros(0, dtype=bool)
+    costly = np.asarray(arrays["interior_costs"])
+    if costly.ndim != 1 or costly.dtype.kind != "b":
+        raise Malformed("interior_costs must be a vector of flags")
+    names = ("interior_rows", "interior_cones", "interior_psd")
+    parts = [
+        _matrix(arrays, name, len(costly), width) for name, width in zip(names, widths, strict=True)
+    ]
+    if not all(np.isfinite(part).all() for part in parts):
+        raise Malformed("multipliers inside their cones hold numbers that are not finite")
+    return np.concatenate(parts, axis=1), costly
+
+
 def _matrix(arrays: Mapping[str, Array], name: str, rows: int, columns: int) -> Array:
     if name not in arrays and columns == 0:
         return np.zeros((rows, 0))
@@ -330,6 +352,13 @@ def _verify_leaves(
         return
     duality = WeakDuality(problem)
     leaves = Leaves.read(problem, duality.widths, certificate.arrays)
+    given, costly = _interior(duality.widths, certificate.arrays)
+    if np.isinf(box).any() and len(given):
+        box = ends_of_interior(problem, duality, box, given, costly, cutoff)
+        box = implied.tighten(*box, cutoff)
+        if box is None:
+            findings.prove(f"{claim}: the bounds that follow from the constraints cross")
+            return
     if bound is None and not members and not leaves.infeasible.all():
         findings.refute(
             f"leaf {int(np.argmin(leaves.infeasible))} is not said to be infeasible, the problem is"

@@ -83,15 +83,17 @@ def test_there_are_exact_multipliers_within_the_spread(seed):
 
 
 def test_equations_without_a_solution_have_no_enclosure():
-    """Two columns, the second twice the first, and costs that are not."""
+    """Two columns, the second twice the first, and costs that are not, and then are."""
     F = sp.csc_array(np.array([[1.0, 2.0], [0.5, 1.0], [1.0, 2.0]]))
     dual = np.array([1.0, 0.0, 1.0])
     none = np.zeros(0)
     part = Part(slice(0, 3), 2, False)
-    for costs in ([2.0, 4.0], [2.0, 4.0 + 1e-12]):
-        columns = np.arange(2)
-        assert enclosed(F, np.array(costs), dual, (none, none), [part], columns) is None
-    assert enclosed(F, np.array([2.0, 4.0]), dual, (none, none), [part], columns[:1]) is not None
+    columns = np.arange(2)
+    costs = np.array([2.0, 4.0 + 1e-12])
+    assert enclosed(F, costs, dual, (none, none), [part], columns) is None
+    assert enclosed(F, costs, dual, (none, none), [part], columns[:1]) is not None
+    near = enclosed(F, np.array([2.0, 4.0]), dual, (none, none), [part], columns)
+    assert near is not None and near.columns.tolist() == [0, 1]
 
 
 def test_equations_may_move_by_more_than_their_size():

@@ -412,3 +412,13 @@ def test_a_master_that_finds_nothing_better_bounds_the_incumbent_alone(seed):
     assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
     assert result.objective == sparseopt.solve(problem, backend="misdp-bnb").objective
     assert all(bound <= result.objective for _, _, bound in result.trace)
+
+
+@pytest.mark.parametrize("relaxation", ["auto", "clarabel", "barrier"])
+def test_problems_without_an_interior_close(relaxation):
+    """At seed 340 no bound reaches a feasible point; Clarabel's is better than what is proven."""
+    problem = draw(340)
+    result = sparseopt.solve(problem, backend="misdp-bnb", options={"relaxation": relaxation})
+    assert result.status is Status.OPTIMAL
+    assert result.verdict is Verdict.VERIFIED
+    assert abs(result.objective + 1.28928) < 2e-4
