@@ -195,9 +195,11 @@ class _KroneckerProduct(RoughProduct):
         (outer, inner), (_, p1) = self.factors, self.factors[1].shape
         i2, i1 = np.divmod(where, len(inner))
         j2, j1 = np.divmod(names, p1)
+        outer, inner = outer.take(j2, axis=1), inner.take(j1, axis=1)
 
         def multiply(part: slice) -> Array:
-            left = outer[np.ix_(i2[part], j2)] * inner[np.ix_(i1[part], j1)]
+            left = outer.take(i2[part], axis=0)
+            left *= inner.take(i1[part], axis=0)
             return np.asarray(left @ rounded)
 
         return multiply

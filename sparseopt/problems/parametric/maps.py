@@ -161,6 +161,9 @@ class DenseMap(LinearMap):
             yield here, self.matrix[:, here]
 
     def block(self, rows: Array, columns: Array) -> Array:
+        if len(rows) >= self.shape[0]:
+            # they repeat, as those of a Kronecker product's factor do: whole rows are copied
+            return np.asarray(self.matrix.take(columns, axis=1).take(rows, axis=0))
         if 8 * len(columns) < self.shape[1]:
             return np.asarray(self.matrix[np.ix_(rows, columns)])
         return np.asarray(self.matrix[rows].take(columns, axis=1))
