@@ -18,6 +18,25 @@ _LISTED = 8
 """Names that are written out."""
 
 
+_CAPITALS = {"clime", "lad", "lp", "lpd", "misdp", "strs", "svm"}
+
+
+def in_words(kind: str) -> str:
+    """Return a kind of problem as the beginning of a title.
+
+    Parameters
+    ----------
+    kind : str
+
+    Examples
+    --------
+    >>> in_words("lad-lasso"), in_words("dantzig-selector")
+    ('LAD lasso', 'Dantzig selector')
+    """
+    words = " ".join(word.upper() if word in _CAPITALS else word for word in kind.split("-"))
+    return words[0].upper() + words[1:]
+
+
 class NamedValues(Mapping[str, float]):
     """Numbers by name, such as coefficients; what is printed are those that are not zero.
 

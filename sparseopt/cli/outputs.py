@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sparseopt.cards import in_words
 from sparseopt.errors import ParamError
 
 if TYPE_CHECKING:
     from sparseopt import Problem
-
-_CAPITALS = {"clime", "lad", "lp", "lpd", "misdp", "strs", "svm"}
 
 
 def headline(instance: Path, problem: Problem) -> str:
@@ -27,10 +26,8 @@ def headline(instance: Path, problem: Problem) -> str:
     >>> headline(Path("data/diabetes-dantzig.npz"), DantzigSelector([[1.0]], [1.0]))
     'Dantzig selector: diabetes'
     """
-    model = problem.kind.split("-")
-    words = " ".join(word.upper() if word in _CAPITALS else word for word in model)
+    title, model = in_words(problem.kind), problem.kind.split("-")
     data = [word for word in instance.stem.split("-") if word not in model]
-    title = words[0].upper() + words[1:]
     return f"{title}: {' '.join(data)}" if data else title
 
 

@@ -24,15 +24,17 @@ def as_dense(X: Any) -> Array:
     return np.asarray(X.toarray() if is_sparse(X) else X)
 
 
-def given_names(estimator: Any) -> list[str] | None:
+def given_names(estimator: Any, kept: Any = slice(None)) -> list[str] | None:
     """Return the names of the columns that an estimator was fitted with; None of arrays.
 
     Parameters
     ----------
     estimator : fitted
+    kept : slice or int array
+        Of which columns.
     """
     names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else list(names)
+    return None if names is None else list(names[kept])
 
 
 def names_of(estimator: Any) -> list[str]:

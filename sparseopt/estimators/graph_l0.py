@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from sparseopt.estimators.budget import BudgetEstimator
+from sparseopt.estimators.columns import given_names, spread
 from sparseopt.estimators.nodes import candidates_among, in_all_columns, nodes_of
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
@@ -107,13 +108,12 @@ class GraphL0(BudgetEstimator):
         data = self._columns(X)
         # Nothing can be learned about a constant column; it stays without neighbours.
         self._kept = nodes_of((data != data[0]).any(axis=0))
-        self.scale_ = np.ones(X.shape[1])
-        if self._loss == "gaussian":
-            self.scale_[self._kept] = data[:, self._kept].std(axis=0)
+        self.scale_ = spread(data, np.ones(len(data)), False)
         data = data[:, self._kept]
         allowed = candidates_among(data, self.candidates, self._kept)
-        problem = L0GraphicalModel(data, allowed, loss=self._loss, ridge=float(self.ridge))
-        self._follow(problem)
+        how = {"loss": self._loss, "ridge": float(self.ridge)}
+        names = given_names(self, self._kept)
+        self._follow(L0GraphicalModel(data, allowed, **how, names=names))
         budget = self.budget
         if budget is None:
             jobs = {"n_jobs": effective_n_jobs(self.n_jobs)} if self.rule == "cv" else {}

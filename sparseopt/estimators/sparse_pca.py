@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from sparseopt.api import solve
+from sparseopt.estimators.columns import given_names
 from sparseopt.estimators.transformers import ComponentsTransformer
 from sparseopt.problems.base import Array
 from sparseopt.problems.component.deflation import deflated, variances
@@ -114,13 +115,17 @@ class SparsePCA(ComponentsTransformer):
         Z = np.where(np.ptp(X, axis=0) > 0.0, self._standardised(X), 0.0)
         Z /= np.sqrt(n if self.standardize else n - 1)
         sizes = np.broadcast_to(self.n_nonzeros, (self.n_components,))
+        names = given_names(self)
         self.results_: list[Any] = []
         vectors: list[Array] = []
         left = Z
         for size in sizes:
             k = min(int(size), d)
-            many = d > _MANY
-            problem = SparseComponent(X=left, d=k) if many else STRS(A=left.T @ left, d=k)
+            problem = (
+                SparseComponent(X=left, d=k, names=names)
+                if d > _MANY
+                else STRS(A=left.T @ left, d=k, names=names)
+            )
             result = solve(problem, backend=self.backend, time_limit=self.time_limit)
             result.raise_for_status()
             v = np.asarray(result.x)

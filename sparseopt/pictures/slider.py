@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sparseopt.cards import in_words
 from sparseopt.errors import ParamError
 from sparseopt.io.files import replacing
 from sparseopt.paths.parametric import ParametricPath, SparseRows
@@ -57,7 +58,7 @@ def to_html(shown: Any, title: str = "") -> str:
         path = shown.path
         verdict = None if shown.verdict is None else shown.verdict.value
         claims = {"verdict": verdict, "claim": "; ".join(shown.check_messages)}
-        title = title or shown.kind.replace("-", " ").capitalize()
+        title = title or in_words(shown.kind)
     data = {**_data(path), **claims}
     if origin is not None:
         data.update(_with_intercept(data, *origin))

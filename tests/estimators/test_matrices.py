@@ -14,8 +14,10 @@ from sparseopt.estimators import (
     CLIME,
     DantzigSelector,
     DifferentialNetwork,
+    GaussianGraphL0,
     MatrixDantzig,
     SparseLDA,
+    SparsePCA,
 )
 
 WINE = load_wine(as_frame=True)
@@ -150,6 +152,12 @@ def test_names_are_kept():
     model = CLIME(lam=0.3).fit(WINE.data)
     assert model.result_.problem.names == list(WINE.data.columns)
     assert isinstance(WINE.data, pd.DataFrame)
+    component = SparsePCA(n_nonzeros=2).fit(WINE.data)
+    shown = WINE.data.columns[component.components_[0] != 0.0]
+    assert set(component.results_[0].coefficients.nonzero()) == set(shown)
+    constant = WINE.data.assign(ash=1.0)
+    graph = GaussianGraphL0(budget=4).fit(constant)
+    assert graph.result_.problem.names == [name for name in constant if name != "ash"]
 
 
 def test_responses_and_columns_keep_their_names(tmp_path):

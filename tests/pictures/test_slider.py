@@ -40,6 +40,8 @@ def test_the_page_has_the_exact_path(problem):
     for lam in (0.0, 0.37 * path.knots[0], *path.knots, 2.0 * path.knots[0]):
         np.testing.assert_array_equal(at(data, lam), path.at(lam))
     assert held(path.to_html())["verdict"] is None
+    title = {"lad-lasso": "LAD lasso", "dantzig-selector": "Dantzig selector"}[problem.kind]
+    assert f"<h1>{title}</h1>" in result.to_html()
 
 
 def test_levels_have_a_page():
