@@ -15,15 +15,21 @@ from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.component.problem import SparseComponent
 from sparseopt.problems.strs.problem import STRS
+from sparseopt.proofs.large_loadings import Loadings
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from ..common.spheres import Incumbent, first_incumbent
-from .bnb import SphereBranchAndBound, solve_exactly
+from .anchors import AnchorProof, prove_by_anchors
+from .bnb import Solved, SphereBranchAndBound, solve_exactly
 from .elimination import Outside, Products, ascend, sums_of_largest
 from .settings import SMALLEST_GAP, EliminationSettings
 
 _BOUND_MARGIN = 2e-9
 """Of the largest square: twice what the checker adds to a bound of the kernel."""
+_PRODUCT_MARGIN = 1e-10
+"""Of the largest square: a hundred times that of the checker, for products rounded otherwise."""
+_MOST_CANDIDATES = 3000
+"""Variables of a kernel that the checker reads at most."""
 
 
 class ComponentBranchAndBound(Backend):
@@ -36,8 +42,11 @@ class ComponentBranchAndBound(Backend):
        cannot exclude (:mod:`sparseopt.solvers.strs.elimination`).
     4. The branch and bound of ``strs-bnb`` on the kernel; and, loosely, on its smaller supports
        where the elimination needs that.
+    5. Where the kernel would become too large: supports of 2, 3, ..., d variables one after the
+       other, each located by the bound of those before (:mod:`sparseopt.solvers.strs.anchors`).
 
-    Where the kernel would become too large the answer is feasible, with a bound that is proven.
+    Where that needs too large a kernel, too, the answer is feasible, with a bound that is proven.
+    With a time limit larger kernels are tried until it is reached.
     """
 
     name: ClassVar[str] = "component-bnb"
@@ -79,6 +88,8 @@ class _Search:
         What values are multiplied by to be those of the problem.
     proven : dict of int to (float, Certificate)
         For a number of variables of the kernel, a bound in the problem's units, and its leaves.
+    located : AnchorProof, optional
+        What is proven near the largest loadings.
     """
 
     problem: SparseComponent
@@ -92,6 +103,7 @@ class _Search:
     best: Incumbent
     proven: dict[int, tuple[float, Certificate]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    located: AnchorProof | None = None
     nodes: int = 0
     evaluations: int = 0
 
@@ -125,11 +137,69 @@ class _Search:
         """Eliminate, solve what is left, and say what is proven."""
         self._multiply()
         self.outside.take_in(self.best.support)
-        self._eliminate()
-        kernel = self._kernel()
-        if kernel.size >= self.d and self.control.limit() is None:
+        while not self._eliminate():
+            self._locate()
+            if self._closed(self._located_bound) or not self._raised():
+                break
+        outer = self._outer()
+        useful = len(self._kernel()) >= self.d and self.unit * outer < self._located_bound
+        if useful and self.control.limit() is None:
             self._solve(self.d, self.params)
         return self._answer()
+
+    def _raised(self) -> bool:
+        """Allow a kernel of twice the size, if there is a time limit and time left."""
+        if self.params.time_limit is None or self.control.limit() is not None:
+            return False
+        most = min(2 * self.settings.kernel, _MOST_CANDIDATES)
+        raised = most > self.settings.kernel
+        self.settings = self.outside.settings = replace(self.settings, kernel=most)
+        return raised
+
+    def _locate(self) -> None:
+        """Bound the supports of each size near their largest loadings."""
+        if self.d < 2 or self.control.limit() is not None:
+            return
+        outside = self.outside
+        loadings = Loadings(
+            self.X, outside.squares, outside.largest(), _PRODUCT_MARGIN, _MOST_CANDIDATES
+        )
+        proof = prove_by_anchors(
+            loadings,
+            self.best,
+            self.d,
+            self.settings.kernel,
+            self.settings.smaller,
+            self._solve_located,
+            self.control,
+        )
+        self._offer(proof.best)
+        if self.located is None or proof.upper[self.d] < self.located.upper[self.d]:
+            self.located = proof
+
+    def _solve_located(
+        self, kernel: Array, k: int, gap: float, start: Incumbent | None
+    ) -> tuple[float, Certificate | None, Incumbent]:
+        """Bound the supports of k variables of a kernel; all in the units of the scaled data."""
+        support = None if start is None else np.searchsorted(kernel, start.support)
+        params = self.params if gap == 0.0 else replace(self.params, abs_gap=gap * self.unit)
+        result = self._searched(kernel, k, params, support).result
+        assert result.bound is not None and result.objective is not None and result.x is not None
+        S = np.flatnonzero(result.x)
+        found = Incumbent(kernel[S], result.x[S], result.objective / self.unit)
+        bound = math.inf if result.certificate is None else result.bound / self.unit
+        return bound, result.certificate, found
+
+    @property
+    def _located_bound(self) -> float:
+        """What is proven by locating, in the problem's units."""
+        return math.inf if self.located is None else self.unit * float(self.located.upper[self.d])
+
+    def _closed(self, bound: float) -> bool:
+        """Return whether a bound in the problem's units is close enough to the best value."""
+        gap = bound - self.unit * self.best.value
+        rounding = SMALLEST_GAP * self.unit
+        return gap <= max(self.params.abs_gap, self.params.rel_gap * abs(bound), rounding)
 
     def _kernel(self) -> Array:
         return np.flatnonzero(self.outside.kernel)
@@ -154,8 +224,11 @@ class _Search:
         if found.value > self.best.value:
             self.best = found
 
-    def _eliminate(self) -> None:
-        """Let the kernel grow until bounds of its smaller supports are good enough to exclude."""
+    def _eliminate(self) -> bool:
+        """Let the kernel grow until bounds of its smaller supports are good enough to exclude.
+
+        Return whether this succeeded.
+        """
         inside = self._nested()
         for _ in range(self.settings.rounds):
             self.control.progress(
@@ -164,11 +237,12 @@ class _Search:
             )
             grown = self.outside.grow(self.best.value, inside, self.control)
             if self.control.limit() is not None:
-                return
+                return False
             self._improve()
             inside = np.maximum(inside, self._nested())
             if not grown or self._excluded(inside):
-                return
+                return grown
+        return False
 
     def _improve(self) -> None:
         """Swap variables within the kernel."""
@@ -214,17 +288,24 @@ class _Search:
                 done = False
         return done
 
+    def _searched(
+        self, kernel: Array, k: int, params: SolveParams, support: Array | None
+    ) -> Solved:
+        """Run branch and bound for k variables of a kernel."""
+        Z = self.problem.X[:, kernel]
+        found = solve_exactly(STRS(A=Z.T @ Z, d=k), params, self.options, self.control, support)
+        self.nodes += found.result.nodes or 0
+        self.evaluations += found.result.iterations or 0
+        self.notes += found.result.notes
+        return found
+
     def _solve(self, k: int, params: SolveParams) -> float:
         """Bound the supports of k variables of the kernel; keep the leaves. Problem's units."""
         kernel = self._kernel()
-        Z = self.problem.X[:, kernel]
         support = np.searchsorted(kernel, self.best.support) if k == self.d else None
-        found = solve_exactly(STRS(A=Z.T @ Z, d=k), params, self.options, self.control, support)
+        found = self._searched(kernel, k, params, support)
         result = found.result
         assert result.bound is not None and result.objective is not None
-        self.nodes += result.nodes or 0
-        self.evaluations += result.iterations or 0
-        self.notes += result.notes
         squares = self.unit * sums_of_largest(self.outside.squares[kernel], k)[k]
         if result.certificate is not None and result.bound < squares:
             # A tree that was stopped may prove less than the squares alone.
@@ -234,33 +315,47 @@ class _Search:
             self._offer(Incumbent(kernel[found.support], z, result.objective / self.unit))
         return min(result.bound, float(squares))
 
+    def _upper(self) -> Array:
+        """Bound the supports of 0, ..., d variables of the kernel."""
+        margin = _BOUND_MARGIN * float(self.outside.squares.max())
+        upper = sums_of_largest(self.outside.squares[self._kernel()], self.d)
+        for k, (bound, _) in self.proven.items():
+            upper[k] = min(upper[k], bound / self.unit + (margin if k < self.d else 0.0))
+        return upper
+
+    def _outer(self) -> float:
+        """Bound the supports with variables outside the kernel."""
+        q, c = self.outside.parts()
+        u = self._upper()[::-1]
+        mixed = (u + q) / 2.0 + np.sqrt(((u - q) / 2.0) ** 2 + c)
+        return float(np.nanmax(mixed, initial=0.0))
+
     def _answer(self) -> Result:
         """Collect the bounds, and pack the certificate."""
-        d, kernel = self.d, self._kernel()
-        margin = _BOUND_MARGIN * float(self.outside.squares.max())
-        upper = sums_of_largest(self.outside.squares[kernel], d)
-        for k, (bound, _) in self.proven.items():
-            upper[k] = min(upper[k], bound / self.unit + (margin if k < d else 0.0))
-        q, c = self.outside.parts()
-        u = upper[::-1]
-        mixed = (u + q) / 2.0 + np.sqrt(((u - q) / 2.0) ** 2 + c)
-        outer = float(np.nanmax(mixed, initial=0.0))
+        kernel, located = self._kernel(), self.located
+        within = float(self._upper()[self.d]) if len(kernel) >= self.d else 0.0
+        by_norms = self.unit * max(self._outer(), within)
         x = self.best.point(self.problem.variables)
         objective = self.problem.objective(x)
-        within = upper[d] if len(kernel) >= d else 0.0
-        bound = max(objective, self.unit * max(outer, within))
-        gap = bound - objective
-        rounding = SMALLEST_GAP * self.unit
-        closed = gap <= max(self.params.abs_gap, self.params.rel_gap * abs(bound), rounding)
-        if closed and gap <= rounding:
+        bound = max(objective, min(by_norms, self._located_bound))
+        closed, gap = self._closed(bound), bound - objective
+        if closed and gap <= SMALLEST_GAP * self.unit:
             bound = objective
         limit = self.control.limit() or (None if self.params.node_limit is None else Limit.NODE)
         if not closed and limit is None:
             limit = Limit.SLOW_PROGRESS
             self.notes.append(
                 f"more than {self.settings.kernel} variables cannot be excluded by norms of their "
-                "products; the option kernel allows more"
+                "products; the option kernel allows more, and with a time limit more are tried"
             )
+        if located is not None and self._located_bound < by_norms:
+            certificate, last = (
+                self._located_certificate(located, bound),
+                located.kernels.get(self.d),
+            )
+            kernel = np.zeros(0, dtype=np.int64) if last is None else last
+        else:
+            certificate = self._certificate(kernel, bound)
         return Result(
             status=Status.OPTIMAL if closed else Status.FEASIBLE,
             limit=None if closed else limit,
@@ -269,7 +364,7 @@ class _Search:
             x=x,
             objective=objective,
             bound=bound,
-            certificate=self._certificate(kernel, bound),
+            certificate=certificate,
             iterations=self.evaluations,
             nodes=self.nodes,
             notes=tuple(dict.fromkeys(self.notes)),
@@ -288,3 +383,9 @@ class _Search:
             own = self.proven[k][1].arrays
             arrays |= {f"{name}_{k}": array for name, array in own.items()}
         return Certificate(kind="kernel-leaves", arrays=arrays)
+
+    def _located_certificate(self, located: AnchorProof, bound: float) -> Certificate:
+        threshold = np.array([self.outside.products.threshold * self.unit])
+        arrays = {"threshold": threshold, **located.arrays(self.unit)}
+        arrays["bounds"] = np.minimum(arrays["bounds"], bound)
+        return Certificate(kind="anchor-leaves", arrays=arrays)

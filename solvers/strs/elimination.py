@@ -189,14 +189,29 @@ class Products:
         -------
         array of shape (D, d)
         """
-        D = len(self.floor)
-        largest = np.zeros((D, d - 1))
-        if d > 1 and self.value.shape[1]:
+        largest = self.largest(d - 1, kernel, off)
+        return np.concatenate([np.zeros((len(largest), 1)), np.cumsum(largest, axis=1)], axis=1)
+
+    def largest(self, count: int, kernel: Array, off: float) -> Array:
+        """Bound the largest products of each column with others outside the kernel, decreasing.
+
+        Parameters
+        ----------
+        count : int
+        kernel : bool array of shape (D,)
+        off : float
+            By which a product may be larger than it was computed.
+
+        Returns
+        -------
+        array of shape (D, count)
+        """
+        largest = np.zeros((len(self.floor), count))
+        if count and self.value.shape[1]:
             inside = kernel[self.index]
-            ordered = np.sort(np.where(inside, 0.0, self.value), axis=1)[:, ::-1][:, : d - 1]
+            ordered = np.sort(np.where(inside, 0.0, self.value), axis=1)[:, ::-1][:, :count]
             largest[:, : ordered.shape[1]] = ordered
-        largest = np.maximum(largest, self.floor[:, None]) + off
-        return np.concatenate([np.zeros((D, 1)), np.cumsum(largest, axis=1)], axis=1)
+        return np.asarray(np.maximum(largest, self.floor[:, None]) + off)
 
 
 class Outside:
@@ -227,6 +242,11 @@ class Outside:
         largest = float(self.squares.max())
         self._off = 3.0 * unit / max(1e-3, 1.0 - 2.0 * unit) * largest + 1e-30
         self._cross = np.zeros((D, 0))
+
+    def largest(self) -> Array:
+        """Bound the d - 1 largest products of each column with all others, shape (D, d - 1)."""
+        nothing = np.zeros(len(self.squares), dtype=bool)
+        return self.products.largest(self.d - 1, nothing, self._off)
 
     def take_in(self, variables: Array) -> None:
         """Put variables into the kernel."""

@@ -147,6 +147,9 @@ class EliminationSettings:
         Columns of a block: 16 MB for the products of two of them.
     rounds : int
         How often the kernel may grow after its bounds turned out too weak.
+    smaller : float
+        Gap that bounds of less than d variables may have where they serve to locate those of more:
+        a part of their value for each variable.
     """
 
     kernel: int = 300
@@ -158,6 +161,7 @@ class EliminationSettings:
     products: int = 10_000_000
     block: int = 2048
     rounds: int = 12
+    smaller: float = 0.002
 
 
 # ---- the ADMM for the relaxation

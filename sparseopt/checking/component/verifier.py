@@ -20,11 +20,10 @@ of the result is proven on the supports within K, and on those with m >= 1 varia
 
    .. math:: \begin{pmatrix} u_{d-m} & c_m \\ c_m & q_m \end{pmatrix}.
 
-The products within E are taken in single precision, block by block; an entry of theirs is off by at
-most (n + 4) 2^-24 times the lengths of its two columns (Higham 2002, section 3.1; two more for the
-rounding of the columns, and two to spare). Only those above ``threshold`` are kept, and all
-others count as if they were equal to it; pairs of columns so short that no product can be above it
-are passed over.
+The products within E are taken in single precision (:mod:`sparseopt.checking.component.products`).
+Only those above ``threshold`` are kept, and all others count as if they were equal to it; pairs of
+columns so short that no product can be above it are passed over. A certificate "anchor-leaves"
+proves the bound otherwise (:mod:`sparseopt.checking.component.anchors`).
 """
 
 from __future__ import annotations
@@ -33,6 +32,9 @@ import math
 
 import numpy as np
 
+from sparseopt.checking.component.anchors import KIND as ANCHORED
+from sparseopt.checking.component.anchors import prove_by_anchors
+from sparseopt.checking.component.products import PAIRS, largest_products, sums_of_largest
 from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.report import Findings
 from sparseopt.checking.strs.leaves import bound_tolerance, judge
@@ -45,10 +47,8 @@ from sparseopt.result import Certificate, Result
 _KIND = "kernel-leaves"
 _KERNEL = 3000
 """Variables of a kernel beyond which its matrix is not formed."""
-_PAIRS = 40_000_000
-"""Products above the threshold beyond which the certificate is not read."""
 _BLOCK = 2048
-"""Columns of a block: 16 MB for the products of two of them."""
+"""Columns whose products with the kernel are formed at once."""
 _MORE_WORDS = frozenset({"kernel", "threshold", "sizes", "bounds"})
 
 
@@ -60,11 +60,14 @@ class ComponentVerifier(SphereVerifier):
         certificate, bound = result.certificate, result.bound
         if bound is None or np.isposinf(bound):
             findings.doubt("there is no bound that a certificate could prove")
-        elif certificate is None or certificate.kind != _KIND:
-            findings.doubt(f"there is no certificate {_KIND!r} that could prove the bound")
+        elif certificate is None or certificate.kind not in (_KIND, ANCHORED):
+            findings.doubt(
+                f"there is no certificate {_KIND!r} or {ANCHORED!r} that could prove the bound"
+            )
         else:
+            prove = _prove if certificate.kind == _KIND else prove_by_anchors
             try:
-                _prove(problem, certificate, bound, findings)
+                prove(problem, certificate, bound, findings)
             except Malformed as error:
                 findings.refute(f"the certificate is malformed: {error}")
             for name in sorted(certificate.values):
@@ -101,7 +104,7 @@ def _prove(
     if not inside.all():
         mixed = mixed_bounds(X_in, problem.X[:, ~inside], d, upper, threshold)
         if mixed is None:
-            findings.doubt(f"more than {_PAIRS} products are above the threshold {threshold:.3g}")
+            findings.doubt(f"more than {PAIRS} products are above the threshold {threshold:.3g}")
             return
         m = int(np.argmax(mixed))
         if not mixed[m] <= allowed:
@@ -137,7 +140,7 @@ def _upper(
 ) -> Array | None:
     """Return bounds of the supports of 0, ..., d variables of the kernel; None after a doubt."""
     arrays, count = certificate.arrays, X_in.shape[1]
-    upper = _sums(np.einsum("ij,ij->j", X_in, X_in), problem.d)
+    upper = sums_of_largest(np.einsum("ij,ij->j", X_in, X_in), problem.d)
     sizes, bounds = np.asarray(arrays["sizes"]), np.asarray(arrays["bounds"], dtype=float)
     if sizes.dtype.kind not in "iu" or sizes.ndim != 1 or bounds.shape != sizes.shape:
         raise Malformed("sizes and bounds are not vectors of the same length")
@@ -163,20 +166,6 @@ def _upper(
     return upper
 
 
-def _sums(values: Array, d: int) -> Array:
-    """Return the sums of the 0, ..., d largest of nonnegative values; of all where there are fewer.
-
-    Parameters
-    ----------
-    values : array of shape (D,)
-    d : int
-    """
-    largest = np.zeros(d)
-    top = np.sort(values)[::-1][:d]
-    largest[: len(top)] = top
-    return np.concatenate([[0.0], np.cumsum(largest)])
-
-
 def mixed_bounds(X_in: Array, X_out: Array, d: int, upper: Array, threshold: float) -> Array | None:
     """Bound the supports of d variables of which m are among the columns of X_out.
 
@@ -196,11 +185,12 @@ def mixed_bounds(X_in: Array, X_out: Array, d: int, upper: Array, threshold: flo
         above the threshold.
     """
     squares = np.einsum("ij,ij->j", X_out, X_out)
-    outside = _largest_among(X_out, squares, d, threshold)
-    if outside is None:
+    listed = largest_products(X_out, squares, d, threshold)
+    if listed is None:
         return None
+    outside = np.concatenate([np.zeros((len(squares), 1)), np.cumsum(listed, axis=1)], axis=1)
     cross = _largest_between(X_in, X_out, d)
-    trace = _sums(squares, d)
+    trace = sums_of_largest(squares, d)
     bounds = np.zeros(d + 1)
     for m in range(max(1, d - X_in.shape[1]), min(d, X_out.shape[1]) + 1):
         u = float(upper[d - m])
@@ -221,63 +211,4 @@ def _largest_between(X_in: Array, X_out: Array, d: int) -> Array:
         largest = np.sort(squared, axis=1)[:, ::-1]
         sums[block, 1 : kept + 1] = np.cumsum(largest, axis=1)
         sums[block, kept + 1 :] = sums[block, kept : kept + 1]
-    return sums
-
-
-def _largest_among(X: Array, squares: Array, d: int, threshold: float) -> Array | None:
-    """Return bounds of the sums of the 0, ..., d - 1 largest absolute products of each column.
-
-    Parameters
-    ----------
-    X : array of shape (n, e)
-    squares : array of shape (e,)
-    d : int
-    threshold : float
-
-    Returns
-    -------
-    array of shape (e, d), or None
-        None where more than 40 million products are above the threshold.
-    """
-    n, e = X.shape
-    largest = float(squares.max())
-    if d == 1 or largest == 0.0:
-        return np.zeros((e, d))
-    order = np.argsort(-squares, kind="stable")
-    # Lengths of about 1, divided by a power of two: single precision has a small range.
-    scale = 2.0 ** round(math.log2(largest) / 2.0)
-    length, at = np.sqrt(squares[order]) / scale, threshold / scale**2
-    Z = np.ascontiguousarray((X[:, order] / scale).T.astype(np.float32))
-    # What underflows adds less than the second term.
-    off = (n + 4) * 2.0**-24 / (1.0 - (n + 4) * 2.0**-24) * float(length[0]) ** 2 + 1e-30
-    if not (n + 4) * 2.0**-24 < 0.5:
-        return None
-    rows, values, count = [], [], 0
-    for i in range(0, e, _BLOCK):
-        for j in range(i, e, _BLOCK):
-            if length[i] * length[j] <= at:
-                break
-            G = np.abs(Z[i : i + _BLOCK] @ Z[j : j + _BLOCK].T).ravel()
-            where = np.flatnonzero(at < G)
-            row, column = np.divmod(where, min(_BLOCK, e - j))
-            if i == j:
-                where, row, column = (a[row != column] for a in (where, row, column))
-            else:
-                rows.append(column + j)
-                values.append(G[where])
-            rows.append(row + i)
-            values.append(G[where])
-            count += 2 * len(where)
-            if count > _PAIRS:
-                return None
-    listed = np.full((e, d - 1), min(at, float(length[0]) ** 2))
-    if count:
-        row, value = np.concatenate(rows), np.concatenate(values)
-        sequence = np.lexsort((-value, row))
-        row, value = row[sequence], value[sequence].astype(float)
-        rank = np.arange(len(row)) - np.searchsorted(row, row)
-        first = rank < d - 1
-        listed[row[first], rank[first]] = value[first]
-    sums = np.zeros((e, d))
-    sums[order, 1:] = np.cumsum(listed + off, axis=1) * scale**2
     return sums
