@@ -5,6 +5,7 @@ All keep (epsilon, delta) for neighbours that replace one record, as our release
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Mapping
@@ -166,11 +167,14 @@ def marginals(
     epsilon, delta : float
     rng : numpy Generator
     """
+    import jax
+
     data = _Measured(codes, sizes, rng)
     rho = zcdp(epsilon, delta)
     model = _mst(data, rho) if method == "MST" else _aim(data, rho)
     np.random.seed(int(rng.integers(2**31)))  # noqa: NPY002, since mbi draws from there
-    drawn = model.synthetic_data(rows=data.records).to_dict()
+    with jax.disable_jit():
+        drawn = model.synthetic_data(rows=data.records).to_dict()
     return {name: np.asarray(drawn[name]).astype(int) for name in sizes}
 
 
@@ -203,7 +207,7 @@ class _Measured:
     def fitted(self) -> Any:
         from mbi import estimation
 
-        return estimation.MirrorDescent().estimate(
+        return estimation.MirrorDescent(marginal_oracle=_marginals_of).estimate(
             self.domain, self.measurements, known_total=float(self.records), iters=_ITERATIONS
         )
 
@@ -211,6 +215,37 @@ class _Measured:
         """Choose by the exponential mechanism; a record that is replaced moves a score by 2."""
         logits = math.sqrt(8.0 * rho) / (2.0 * 2.0) * scores
         return int(self.rng.choice(len(scores), p=np.exp(logits - logsumexp(logits))))
+
+
+def _marginals_of(potentials: Any, *args: Any, **options: Any) -> Any:
+    """Return the marginals of a model, compiled only inside of what is compiled anyway.
+
+    Each graph is another program to XLA, and calls outside of the descent's loop are too short to
+    be worth one: 8 instead of 20 seconds for MST on 31 columns.
+    """
+    import jax
+    from mbi import marginal_oracles
+
+    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(potentials))
+    with contextlib.nullcontext() if traced else jax.disable_jit():
+        return marginal_oracles.message_passing_hugin(potentials, *args, **options)
+
+
+def _projected(model: Any, names: tuple[str, ...]) -> Array:
+    """Return a table of counts of a fitted model, the product of its factors summed over the rest.
+
+    `model.project` gives the same and compiles a program for each table: .8 instead of 40 ms.
+    """
+    import opt_einsum
+
+    number = {name: j for j, name in enumerate(model.domain.attributes)}
+    operands: list[Any] = []
+    for clique in model.cliques:
+        factor = model.potentials[clique]
+        logs = np.asarray(factor.values, dtype=float)
+        operands += [np.exp(logs - logs.max()), [number[a] for a in factor.domain.attributes]]
+    table = opt_einsum.contract(*operands, [number[a] for a in names], optimize="greedy")
+    return np.asarray(table.ravel() * (float(model.total) / table.sum()))
 
 
 def _mst(data: _Measured, rho: float) -> Any:
@@ -262,7 +297,7 @@ def _aim(data: _Measured, rho: float) -> Any:
             <= 10.0 * used / rho
         ]
         noise = math.sqrt(2.0 / math.pi) * sigma * _REPLACED
-        before = {table: np.asarray(model.project(table).datavector()) for table in small}
+        before = {table: _projected(model, table) for table in small}
         scores = np.array(
             [
                 weight[t] * (np.abs(data.counts(t) - before[t]).sum() - noise * len(before[t]))
@@ -272,7 +307,7 @@ def _aim(data: _Measured, rho: float) -> Any:
         table = small[data.choose(scores / max(weight.values()), share)]
         data.measure(table, sigma)
         model = data.fitted()
-        moved = np.abs(np.asarray(model.project(table).datavector()) - before[table]).sum()
+        moved = np.abs(_projected(model, table) - before[table]).sum()
         if moved <= noise * len(before[table]):
             sigma, share = sigma / 2.0, 4.0 * share
     return model
