@@ -43,8 +43,8 @@ class TableSpec:
         Numeric columns of the frame that the cells hold; "time:max" has a statistic of its own.
     statistic : str
         How the runs of a cell are summed up; the mean with its standard error, with the standard
-        deviation, or with half of its 95% interval (Student's); "count" says of how many a column
-        is true, "total" adds up the instances, of each the median.
+        deviation, or with half of its 95% interval (Student's, from three runs on); "count" says of
+        how many a column is true, "total" adds up the instances, of each the median.
     paper_columns : tuple of tuples of str
         The column heads of the paper's cells.
     paper : tuple of PaperRow
@@ -122,6 +122,9 @@ def _fields(table: Table, key: str, value: object) -> tuple[str, ...]:
 
 
 Key = tuple[str, ...]
+
+_LEAST_RUNS = 3
+"""From which on a cell has an interval: of two, Student's is 13 standard errors wide."""
 
 TIMES = ("time", "cpu_time", "build_time", "solve_time", "iterations", "knots", "nodes")
 _ERRORS = ("violation", "max_violation", "min_violation")
@@ -267,7 +270,8 @@ def _cell(group: pd.DataFrame, value: str, statistic: str) -> Cell:
         return Cell("; ".join(dict.fromkeys(found)), len(group))
     numbers = found.astype(float)
     text = number_text(_summary(numbers, statistic))
-    if statistic.startswith("mean-") and len(numbers) > 1:
+    least = _LEAST_RUNS if statistic == "mean-ci" else 2
+    if statistic.startswith("mean-") and len(numbers) >= least:
         spread: Any = numbers.std(ddof=1)
         if statistic != "mean-sd":
             spread /= math.sqrt(len(numbers))

@@ -229,14 +229,21 @@ def test_cells_count_and_add_up_the_medians_of_repeats() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statistic", "text"),
-    [("mean", "4"), ("mean-sd", "4 (4.36)"), ("mean-se", "4 (2.52)"), ("mean-ci", "4 ± 11")],
+    ("statistic", "runs", "text"),
+    [
+        ("mean", 3, "4"),
+        ("mean-sd", 3, "4 (4.36)"),
+        ("mean-se", 3, "4 (2.52)"),
+        ("mean-ci", 3, "4 ± 11"),
+        ("mean-ci", 2, "1.5"),  # the interval of two would be 6.4 to either side
+    ],
 )
-def test_means_have_the_spread_that_was_asked_for(statistic: str, text: str) -> None:
+def test_means_have_the_spread_that_was_asked_for(statistic: str, runs: int, text: str) -> None:
     pytest.importorskip("pandas", reason="the frame of records needs pandas")
     from sparseopt.bench.tables import TableSpec, laid_out
 
-    records = [record("x", 1, t, key=str(k), repeat=k) for k, t in enumerate((1.0, 2.0, 9.0))]
+    times = (1.0, 2.0, 9.0)[:runs]
+    records = [record("x", 1, t, key=str(k), repeat=k) for k, t in enumerate(times)]
     spec = TableSpec("t", rows=("backend",), columns=("value",), statistic=statistic)
     ((_, cells),) = laid_out(frame(records), spec).rows
     assert [cell.text for cell in cells] == [text]
