@@ -17,7 +17,7 @@ from sparseopt.errors import ParamError
 from sparseopt.io.strict_json import loads_object
 from sparseopt.private.audit import audit
 from sparseopt.private.features import as_real
-from sparseopt.private.gaussian import gaussian_delta
+from sparseopt.private.gaussian import discreteness, with_discreteness
 from sparseopt.private.statement import INTEGER_BITS, Statement
 
 _FORMAT = "sparseopt-private-ledger"
@@ -27,9 +27,9 @@ class Ledger:
     r"""Adds up releases, and refuses one that would exceed (epsilon, delta).
 
     Gaussian releases compose exactly: several of :math:`\eta_i` (sensitivity over noise) are like
-    one of :math:`\eta = (\sum_i \eta_i^2)^{1/2}` (Dong, Roth, Su 2022, corollary 3.3); the
-    difference of the discrete noise is within a relative 1e-9 of delta. All releases must be for
-    the same neighbours, and their statements are audited.
+    one of :math:`\eta = (\sum_i \eta_i^2)^{1/2}` (Dong, Roth, Su 2022, corollary 3.3); what the
+    discrete noise adds is part of the sum (:mod:`sparseopt.private.gaussian`). All releases must be
+    for the same neighbours, and their statements are audited.
 
     A budget is one thing. Threads may share a ledger; a copy, such as that of
     :func:`sklearn.base.clone`, is the same ledger. With a file, processes share it, and what was
@@ -118,8 +118,13 @@ class Ledger:
             self._entered.append(statement)
 
     def _spent(self, statements: tuple[Statement, ...]) -> float:
+        if not statements:
+            return 0.0
         eta = math.sqrt(math.fsum(statement.eta**2 for statement in statements))
-        return 0.0 if eta == 0.0 else gaussian_delta(eta, self.epsilon) * (1.0 - 1e-9)
+        data = [statement.data for statement in statements]
+        pairs = [discreteness(eta, math.sqrt(d["variance"]), d["dimension"]) for d in data]
+        tau, beta = map(math.fsum, zip(*pairs, strict=True))
+        return with_discreteness(eta, self.epsilon, tau, beta)
 
     # ---- one budget, whoever holds it
 

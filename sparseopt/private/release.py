@@ -33,7 +33,7 @@ from sparseopt.private.discrete_gaussian import discrete_gaussian, is_insecure
 from sparseopt.private.features import FeatureMap, as_category, as_real, as_table
 from sparseopt.private.gaussian import calibrate, discrete_delta
 from sparseopt.private.ledger import Ledger
-from sparseopt.private.statement import FORMAT, VERSION, Statement
+from sparseopt.private.statement import FORMAT, INTEGER_BITS, VERSION, Statement
 from sparseopt.problems.base import Array
 
 GRID_BITS = 32
@@ -143,6 +143,8 @@ def release(
         raise ParamError(f"delta is {delta}; expected a number between 0 and 1")
     eta = calibrate(epsilon, delta * (1.0 - 1e-9))
     variance = math.ceil(squared / (Fraction(eta) * Fraction(eta)))
+    if variance.bit_length() > INTEGER_BITS:
+        raise ParamError(f"epsilon {epsilon:g} and delta {delta:g} need noise beyond all numbers")
     sigma = math.sqrt(variance)
     if discrete_delta(math.sqrt(squared / variance), epsilon, sigma, dimension) > delta:
         raise ParamError(f"no noise of this grid reaches delta {delta:g} at epsilon {epsilon:g}")
