@@ -15,7 +15,7 @@ from sparseopt.errors import ParamError
 from sparseopt.io.files import replacing
 from sparseopt.io.strict_json import loads_object
 from sparseopt.private import Category, Number
-from sparseopt.private.features import as_number
+from sparseopt.private.values import as_numbers
 from sparseopt.problems.base import Array
 
 _ROWS = 4096
@@ -92,7 +92,9 @@ def read_columns(file: Path, columns: list[Number | Category]) -> dict[str, Arra
                 cells = np.array(
                     [line[place] if place < len(line) else "" for line in block], dtype=object
                 )
-                part.append(as_number(cells, column) if isinstance(column, Number) else cells)
+                if isinstance(column, Number):
+                    cells = as_numbers(cells, column.low, column.high)
+                part.append(cells)
     return {
         column.name: np.concatenate(part) if part else np.empty(0)
         for column, part in zip(columns, parts, strict=True)

@@ -11,6 +11,7 @@ import numpy as np
 from sparseopt.errors import ParamError
 from sparseopt.pictures.style import axes, palette
 from sparseopt.private import Number, PrivateEmbedding, Synthesis, atoms
+from sparseopt.private.values import level_array
 from sparseopt.problems.base import Array
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def plot_marginal(
     x = (
         np.linspace(chosen.low, chosen.high, _GRID)
         if isinstance(chosen, Number)
-        else np.array(chosen.levels)
+        else level_array(chosen.levels)
     )
     levels = 1 if features.label is None else len(features.label.levels)
     table, _ = atoms(features, _OTHERS)

@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -28,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from sparseopt.errors import ParamError
+from sparseopt.private.values import as_codes, as_numbers
 from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.statistics.hermite import features as hermite_features
 from sparseopt.problems.twosample.statistics.hermite import order as hermite_order
@@ -36,8 +36,11 @@ _LARGEST_ORDER = 500
 _LARGEST_DIMENSION = 1_000_000
 _LEAST_TOLERANCE = 1e-12
 _TRUNCATIONS = ("auto", "total-degree", "tensor")
-_ROWS = 4096
-"""Rows that are embedded at a time."""
+_ROWS, _ENTRIES = 4096, 2**22
+"""Rows that are embedded at a time, and their features."""
+
+_LONGEST = 1.0 + 1e-10
+"""Features of a row are at most so long, with the rounding errors of evaluating them."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,8 @@ class Category:
     ----------
     name : str
     levels : sequence of str, int, float, bool or None
-        All that there can be; another value in the data has no features at all.
+        All that there can be; another value in the data has no features at all. Numbers and words
+        of them are one: 1, 1.0, True and "1".
     """
 
     name: str
@@ -311,6 +315,11 @@ class FeatureMap:
             rows += sum(len(c.levels) for c in self.columns if isinstance(c, Category))
         return rows * (1 if self.label is None else len(self.label.levels))
 
+    @property
+    def at_once(self) -> int:
+        """How many rows are embedded at a time, so that memory does not grow with their number."""
+        return max(1, min(_ROWS, _ENTRIES // self.dimension))
+
     def features(self, table: Mapping[str, Any], label: Any = None) -> Array:
         """Return the features of rows, shape (N, dimension); each of length at most 1.
 
@@ -325,8 +334,8 @@ class FeatureMap:
         """
         count = len(next(iter(table.values())))
         out = np.zeros((count, self.dimension))
-        for begin in range(0, count, _ROWS):
-            rows = slice(begin, begin + _ROWS)
+        for begin in range(0, count, self.at_once):
+            rows = slice(begin, begin + self.at_once)
             part = {name: np.asarray(values)[rows] for name, values in table.items()}
             out[rows] = self._block(part, None if label is None else np.asarray(label)[rows])
         return out
@@ -335,7 +344,7 @@ class FeatureMap:
         rows = self.rows(table)
         if self.label is None:
             return rows
-        codes = as_category(label, self.label)
+        codes = as_codes(label, self.label.levels)
         hot = codes[:, None] == np.arange(len(self.label.levels))
         return np.asarray((hot[:, :, None] * rows[:, None, :]).reshape(len(rows), -1))
 
@@ -363,10 +372,15 @@ class FeatureMap:
                         weight * hermite_features(scaled[column.name], self.orders[column.name])
                     )
                 else:
-                    codes = as_category(table[column.name], column)
+                    codes = as_codes(table[column.name], column.levels)
                     parts.append(weight * (np.arange(len(column.levels))[:, None] == codes))
         rows = np.vstack(parts).T
-        return np.asarray(rows / np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None])
+        # How a norm is summed up, and so its last digits, may depend on the place of a row.
+        lengths = np.linalg.norm(rows, axis=1)
+        too_long = lengths > _LONGEST
+        if too_long.any():
+            rows[too_long] /= lengths[too_long, None]
+        return np.asarray(rows)
 
     def slopes(self, table: Mapping[str, Array], target: Array) -> dict[str, Array]:
         r"""Return how inner products of rows' features with a vector change with each number.
@@ -414,11 +428,14 @@ class FeatureMap:
 
     def _scaled(self, table: Mapping[str, Array]) -> dict[str, Array]:
         """Return the numeric columns around the middle of their range, in length scales."""
-        return {
-            c.name: (as_number(table[c.name], c) - (c.low + c.high) / 2.0) / c.scale
-            for c in self.columns
-            if isinstance(c, Number)
-        }
+        found = {}
+        for c in self.columns:
+            if isinstance(c, Number):
+                values = as_numbers(table[c.name], c.low, c.high)
+                scaled = (values - (c.low + c.high) / 2.0) / c.scale
+                # Next to large bounds the middle is rounded, and one end would be too far from it.
+                found[c.name] = np.clip(scaled, -c.radius, c.radius)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a statement says of the map, ready for JSON."""
@@ -540,59 +557,3 @@ def as_real(name: str, value: Any) -> float:
         except OverflowError:
             pass
     raise ParamError(f"{name} is {value!r:.80}; expected a number")
-
-
-def as_number(values: Any, column: Number) -> Array:
-    """Return values within the column's bounds; whatever is no number is the middle.
-
-    Parameters
-    ----------
-    values : array of shape (N,)
-        Of any type.
-    column : Number
-    """
-    array = np.asarray(values)
-    middle = (column.low + column.high) / 2.0
-    if array.dtype.kind not in "fiub":
-        array = np.array([_number(value) for value in array.ravel()], dtype=float)
-    with np.errstate(all="ignore"):  # a longer float overflows to an infinity
-        array = array.astype(float)
-    array = np.where(np.isnan(array), middle, array)
-    return np.asarray(np.clip(array, column.low, column.high))
-
-
-def _number(value: Any) -> float:
-    known = isinstance(value, (Real, str, Decimal, np.bool_))  # the others may warn
-    try:
-        return float(value) if known else math.nan
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    except Exception:  # whatever a value raises would say something of it
-        return math.nan
-
-
-def as_category(values: Any, column: Category) -> Array:
-    """Return the levels' positions, -1 for an unknown one.
-
-    Parameters
-    ----------
-    values : array of shape (N,)
-        Of any type.
-    column : Category
-    """
-    position = {level: code for code, level in enumerate(column.levels)}
-    return np.array([_position(value, position) for value in _listed(values)], dtype=np.int64)
-
-
-def _position(value: Any, position: Mapping[Any, int]) -> int:
-    if not isinstance(value, (Real, str, np.bool_, type(None))):
-        return -1
-    try:
-        return position.get(value, -1)
-    except Exception:  # a value that cannot be hashed or compared is no level
-        return -1
-
-
-def _listed(values: Any) -> Sequence[Any]:
-    listed: Sequence[Any] = np.asarray(values).tolist()
-    return listed

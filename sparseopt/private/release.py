@@ -30,22 +30,24 @@ import numpy as np
 
 from sparseopt.errors import ParamError
 from sparseopt.private.discrete_gaussian import discrete_gaussian, is_insecure
-from sparseopt.private.features import FeatureMap, as_category, as_real, as_table
+from sparseopt.private.features import FeatureMap, as_real, as_table
 from sparseopt.private.gaussian import calibrate, discrete_delta
 from sparseopt.private.ledger import Ledger
 from sparseopt.private.statement import FORMAT, INTEGER_BITS, VERSION, Statement
+from sparseopt.private.values import as_codes, as_column
 from sparseopt.problems.base import Array
 
 GRID_BITS = 32
-"""Features are multiples of 2^-32; sums of up to 2^30 records fit into 64-bit integers."""
+"""Features are multiples of 2^-32."""
 
 SLACK = 1e-9
 """Allowance for rounding errors of features in squared lengths and inner products."""
 
 _MOST_RECORDS = 2**30
+"""Beyond that an auditor would ask how sums of 64 bits were exact."""
+
 _COUNT_WEIGHT = Fraction(1, 4)
 _CURVE = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-_ROWS = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +102,8 @@ def release(
         In place of `features`, for its defaults: what each column and the label may hold, see
         :meth:`FeatureMap.from_bounds`. Public as well.
     neighbours : {"replace-one", "add-remove"}
-        Data sets that must be alike. With "replace-one" N is public; with "add-remove" it is
-        protected, too, and released with noise.
+        Data sets that must be alike. With "replace-one" N is public, from 1 to 2^30; with
+        "add-remove" it is protected, too, and released with noise.
     ledger : Ledger, optional
         Refuses the release, before the data are read, where it exceeds the budget.
 
@@ -237,44 +239,29 @@ def _columns(
             values = table[column.name]
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise ParamError(f"the table has no column {column.name!r}") from error
-        found[column.name] = _as_column(f"column {column.name!r}", values)
-    label = None if label is None else _as_column("the label", label)
+        found[column.name] = as_column(f"column {column.name!r}", values)
+    label = None if label is None else as_column("the label", label)
     lengths = {len(values) for values in (*found.values(), *([] if label is None else [label]))}
     if len(lengths) > 1:
         told = "" if protected else f" {sorted(lengths)}"
         raise ParamError(f"columns and label have different lengths{told}; expected one")
     N = lengths.pop()
-    if not (protected or N) or N > _MOST_RECORDS:
-        raise ParamError(
-            f"there are {'too many' if N else 'no'} records; expected at most 2^30, and at least "
-            "one where their number is public"
-        )
+    if not protected and not 1 <= N <= _MOST_RECORDS:
+        raise ParamError(f"there are {N} records; expected 1 to 2^30 where their number is public")
     return found, label, N
-
-
-def _as_column(name: str, values: Any) -> Array:
-    """Return values as an array; a list has one entry for each record, whatever is in it."""
-    if isinstance(values, (list, tuple)):
-        return np.fromiter(values, dtype=object, count=len(values))
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(object), None)
-    found = np.asarray(values)
-    if found.ndim != 1:
-        raise ParamError(f"{name} has {found.ndim} dimensions; expected one, an entry a record")
-    return found
 
 
 def _sum(table: Mapping[str, Array], label: Any, features: FeatureMap, N: int) -> list[int]:
     """Return the exact sum of the rounded features, as integers."""
     levels = 1 if features.label is None else len(features.label.levels)
-    total = np.zeros((levels, features.dimension // levels), dtype=np.int64)
-    for begin in range(0, N, _ROWS):
-        rows = slice(begin, begin + _ROWS)
+    total = np.zeros((levels, features.dimension // levels), dtype=object)  # of Python's integers
+    for begin in range(0, N, features.at_once):
+        rows = slice(begin, begin + features.at_once)
         part = {name: values[rows] for name, values in table.items()}
         block = np.rint(features.rows(part) * 2.0**GRID_BITS).astype(np.int64)
         codes = np.zeros(len(block), dtype=np.int64)
         if features.label is not None:
-            codes = as_category(label[rows], features.label)
+            codes = as_codes(label[rows], features.label.levels)
         for level in range(levels):
             total[level] += block[codes == level].sum(axis=0)
     found: list[int] = total.ravel().tolist()

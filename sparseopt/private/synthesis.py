@@ -18,6 +18,7 @@ from sparseopt.api import solve
 from sparseopt.errors import ParamError
 from sparseopt.private.features import Category, FeatureMap, Number
 from sparseopt.private.release import PrivateEmbedding
+from sparseopt.private.values import level_array
 from sparseopt.problems.base import Array
 from sparseopt.problems.private.embedding_fit import EmbeddingFit
 from sparseopt.result import Result
@@ -144,10 +145,10 @@ def atoms(
         table[number.name] = number.low + (number.high - number.low) * unit[:, j]
     for j, category in enumerate(categories, start=len(numbers)):
         codes = (unit[:, j] * len(category.levels)).astype(int)  # the sequence stays below 1
-        table[category.name] = np.array(category.levels)[codes]
+        table[category.name] = level_array(category.levels)[codes]
     if features.label is None:
         return table, None
-    levels, rows = np.array(features.label.levels), len(unit)
+    levels, rows = level_array(features.label.levels), len(unit)
     repeated = {name: np.tile(values, len(levels)) for name, values in table.items()}
     return repeated, np.repeat(levels, rows)
 
@@ -354,5 +355,5 @@ def _fitted(
     together = {name: np.concatenate([t[name] for t in tables]) for name in tables[0]}
     label = None
     if features.label is not None:
-        label = np.repeat(np.array(features.label.levels), [len(part) for part in weights])
+        label = np.repeat(level_array(features.label.levels), [len(part) for part in weights])
     return Synthesis(features, together, label, share / share.sum(), tuple(results), spacing)

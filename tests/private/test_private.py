@@ -617,7 +617,7 @@ def test_bad_settings_are_refused(call, words):
         ({"neighbours": "swap"}, "replace-one"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"delta": 1.0}, "delta"),
-        ({"table": {"age": [], "height": []}}, "no records"),
+        ({"table": {"age": [], "height": []}}, "0 records"),
         ({"table": {"age": np.ones((1, 1)), "height": [1.0]}}, "2 dimensions"),
         ({"epsilon": "1"}, "epsilon is '1'; expected a number"),
         ({"delta": None}, "delta is None; expected a number"),

@@ -121,3 +121,22 @@ def test_reduced_grids_take_categories_and_labels():
 def test_kinds_that_there_are_not(kind, words):
     with pytest.raises(ParamError, match=words):
         private.atoms(MAPS["both"], 60, kind=kind)
+
+
+def test_levels_of_several_types_stay_what_they_are():
+    columns = (private.Category("c", (0, "x", None, 0.5)), private.Number("n", 0.0, 1.0))
+    label = private.Category("label", (1, "one"))
+    values, y = [0, "x", None, 0.5] * 25, [1, "one"] * 50
+    released = private.release(
+        {"c": values, "n": [0.5] * 100},
+        y,
+        features=private.FeatureMap(columns, label=label),
+        epsilon=50.0,
+        delta=1e-3,
+    )
+    drawn, labels = private.synthesise(released, 64).sample(400)
+    counts = [
+        sum(type(v) is type(level) and v == level for v in drawn["c"]) for level in values[:4]
+    ]
+    assert sum(counts) == 400 and min(counts) > 50
+    assert {type(one) for one in labels.tolist()} == {int, str}

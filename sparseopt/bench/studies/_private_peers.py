@@ -17,9 +17,9 @@ from scipy.special import logsumexp
 
 from sparseopt.api import solve
 from sparseopt.private import Category, FeatureMap, Number, Synthesis
-from sparseopt.private.features import as_category, as_number
 from sparseopt.private.gaussian import calibrate
 from sparseopt.private.synthesis import atoms
+from sparseopt.private.values import as_codes, as_numbers
 from sparseopt.problems import EmbeddingFit
 from sparseopt.problems.base import Array
 
@@ -54,11 +54,11 @@ def fourier_features(
     def embedded(table: Mapping[str, Array]) -> Array:
         parts = []
         if numbers:
-            scaled = [as_number(table[c.name], c) / c.scale for c in numbers]
+            scaled = [as_numbers(table[c.name], c.low, c.high) / c.scale for c in numbers]
             angles = np.column_stack(scaled) @ W
             parts.append(np.hstack([np.cos(angles), np.sin(angles)]) / math.sqrt(W.shape[1]))
         for c in categories:
-            hot = as_category(table[c.name], c)[:, None] == np.arange(len(c.levels))
+            hot = as_codes(table[c.name], c.levels)[:, None] == np.arange(len(c.levels))
             parts.append(hot / math.sqrt(len(categories)))
         return np.hstack(parts) / math.sqrt(bool(numbers) + bool(categories))
 
