@@ -4,7 +4,15 @@ The paper's dictionaries (3.8) to (3.11) say how basic variables and dual slacks
 Here a coordinate on a piece (basic) has a value and a coordinate at a kink (nonbasic) has a
 multiplier, each affine in lam, w_i(lam) = w_0i + lam w_1i, and x_B >= 0, z_N >= 0 become
 low <= w <= high, two limits that are affine in lam, too (:mod:`follow` describes the events). The
-third component of everything is its part in the symbolic perturbation.
+third component of everything is its part in the symbolic perturbation. Step by step:
+
+- the dictionary is `Tableau.w`, `low`, `high` (:mod:`tableau`);
+- lam* of (3.13), and the variable that attains it: `next_event` (:mod:`ratio_tests`);
+- the solution on [lam*, lam_max]: `record` (:mod:`records`);
+- step directions Delta x_B, Delta z_N: `set_ray` (:mod:`rays`);
+- the largest Delta x_i / (x_i* + lam* x_bar_i): `first_block` (:mod:`ratio_tests`);
+- step lengths t, s and the new solutions: `_step`, and `_flip` where the basis stays;
+- the new basis and its dictionary: `exchange` (:mod:`rays`), afresh in `refresh` (:mod:`refresh`).
 
 :func:`advance` is resumed where it stopped; all its state is in the tableau and the records.
 """
