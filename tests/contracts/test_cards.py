@@ -18,7 +18,7 @@ from sparseopt.problems import (
     LADLasso,
     QuantileLasso,
 )
-from sparseopt.sketch import bars, curves
+from sparseopt.sketch import _COLOURS, bars, curves
 
 FRAME = load_diabetes(as_frame=True, scaled=False)
 DATA, TARGET = FRAME.data.iloc[:100], FRAME.target[:100]
@@ -112,3 +112,15 @@ def test_coefficients_are_a_table_by_name():
 def test_nothing_but_zeros():
     assert repr(NamedValues(["a"], [0.0])) == "all of them are zero"
     assert NamedValues(["a"], [0.0]).short() == "none"
+
+
+def test_colours_of_cards_can_be_told_from_light_and_dark_pages():
+    def luminance(colour):
+        values = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255.0
+        linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    for colour in _COLOURS:
+        for page in ("#ffffff", "#14181e"):
+            low, high = sorted([luminance(colour), luminance(page)])
+            assert (high + 0.05) / (low + 0.05) >= 3.4, (colour, page)

@@ -17,7 +17,7 @@ from sklearn.datasets import load_wine
 import sparseopt
 from sparseopt.problems import STRS
 
-data = load_wine()
+data = load_wine(as_frame=True)
 problem = STRS.from_data(data.data, d=5)
 result = sparseopt.solve(problem, size=range(1, 14))
 result
