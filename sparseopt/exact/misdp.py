@@ -39,13 +39,43 @@ def check_misdp(header, arrays, result):
             within(abs(objective - bound), *margins, "objective and bound are apart")
         text = f"optimal up to the gap stated; x is off by {near(off):.2g} of its units"
     tables = certificate["arrays"]
+    pool = Pool(problem, tables) if "pool_x" in tables else None
     if problem.extra:
         standardise(problem, tables)
     if "merged_into" in tables or "merged_times" in tables:
         problem.merge(*(tables[f"merged_{name}"].values for name in ("into", "times")))
     prove = problem.rank_one if certificate["kind"] == "rank-one-leaves" else problem.leaves
     prove(tables, bound)
-    return text + ("; its other solutions are not covered" if "pool_x" in tables else "")
+    return text if pool is None else text + pool.prove(tables, certificate["kind"])
+
+
+class Pool:
+    """Points of different integers, and a bound of all points of other integers."""
+
+    def __init__(self, problem, tables):
+        self.problem, self.members = problem, set()
+        rows, values = tables["pool_x"].rows(), exacts(tables["pool_objective"].values)
+        (self.bound,) = tables["pool_bound"].values
+        for x, stated in zip(map(exacts, rows), values, strict=True):
+            value, _ = problem.point(x)
+            units = [max(size, abs(value)) for size in (problem.scale, problem.least)]
+            margins = [Fraction(OBJECTIVE) * unit for unit in units]
+            within(abs(stated - value), *margins, "the objective of a point of the pool is off")
+            self.members.add(tuple(int(x[j]) for j in problem.integer))
+        if len(self.members) < len(rows):
+            raise Refuted("two points of the pool have the same integers")
+
+    def prove(self, tables, kind):
+        """What is stated of all other integers, by the same leaves."""
+        if kind != "misdp-leaves" or "merged_into" in tables:
+            raise Unproven("pools beside ranks or merged integers are not covered")
+        if math.isnan(self.bound):
+            raise Refuted("the bound of a pool is no number")
+        if self.bound == -self.problem.sign * math.inf:
+            raise Unproven("nothing is stated of the integers outside the pool")
+        bound = None if math.isinf(self.bound) else exact(self.bound)
+        self.problem.leaves(tables, bound, self.members)
+        return f"; outside its pool of {len(self.members)} nothing is better than {self.bound:.9g}"
 
 
 class Conic:
@@ -235,7 +265,8 @@ class Conic:
             self.high[first] = self.low[first] + math.floor(room)
         self.integer = [j for k, j in enumerate(whole) if into[k] == k]
 
-    def leaves(self, arrays, bound):
+    def leaves(self, arrays, bound, members=()):
+        """Prove a bound of all integers but `members`, or without one that there are no others."""
         count = arrays["lower"].shape[0]
         width = {"rows": self.m, "cones": sum(len(p) for p, *_ in self.cones)}
         width["psd"] = len(self.forms) - sum(width.values())
@@ -279,13 +310,22 @@ class Conic:
                 found = self.bound(dual, low, high, bool(farkas[k]))
                 if found is not None and not farkas[k]:
                     found = step * math.ceil(found / step) if step else found - self.charge
-                if found is not None and (found > 0 if farkas[k] else found >= target):
+                if found is not None and farkas[k] and found > 0:
+                    break
+                if None not in (found, target) and not farkas[k] and found >= target:
                     break
             else:
+                if members and self.whole(low, high) in members:
+                    continue
                 if found is None:
                     raise Unproven(f"leaf {k}: a variable has no bound that this program derives")
-                goal = near(ZERO if farkas[k] else target)
+                goal = near(ZERO if farkas[k] or target is None else target)
                 raise Unproven(f"leaf {k} proves {near(found):.12g} only, not {goal:.12g}")
+
+    def whole(self, low, high):
+        """The integers of a box that holds no others, else None."""
+        ends = [(low[j], high[j]) for j in self.integer]
+        return None if any(a is None or a != b for a, b in ends) else tuple(int(a) for a, _ in ends)
 
     def step(self):
         """What all costs are multiples of, if all are on integers; else 0."""

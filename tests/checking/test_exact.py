@@ -22,7 +22,7 @@ from test_attacks import CASES, solved
 from thorough import first
 
 import sparseopt
-from sparseopt import exact
+from sparseopt import check, exact
 from sparseopt.exact.algebra import positive
 from sparseopt.exact.rationals import exact as rational
 from sparseopt.exact.rationals import exacts
@@ -339,11 +339,28 @@ def test_merged_integers(tmp_path):
         assert verdict(tmp_path, problem, result.with_changes(certificate=false))[0] != "proven"
 
 
-def test_other_solutions_of_integer_programs_are_not_covered(tmp_path):
+def test_other_solutions_of_integer_programs(tmp_path):
     plain = MISDP(c=[1.0, -1.0], lower=[0.0, 0.0], upper=[1.0, 3.0], integer=[0, 1])
     result = sparseopt.solve(plain, backend="misdp-bnb", options={"solutions": 3})
     found, why = verdict(tmp_path, plain, result)
-    assert found == "proven" and "its other solutions are not covered" in why
+    assert found == "proven" and "outside its pool of 3 nothing is better than -2" in why
+    arrays = result.certificate.arrays
+    values = arrays["pool_objective"]
+    second = np.argsort(values)[1]
+    kept = np.arange(3) != second
+    twice = np.array([0, 1, 0]) if second == 2 else np.array([0, 0, 2])
+    for lie in (
+        {"pool_x": arrays["pool_x"][kept], "pool_objective": values[kept]},
+        {"pool_x": arrays["pool_x"][twice], "pool_objective": values[twice]},
+        {"pool_objective": values - 1e-3},
+        {"pool_bound": arrays["pool_bound"] + 1.5},
+        {"pool_bound": np.array([np.inf])},
+        {"pool_bound": np.array([-np.inf])},
+        {"pool_x": arrays["pool_x"] + [0.0, 1.0]},
+    ):
+        false = result.with_changes(certificate=Certificate("misdp-leaves", {**arrays, **lie}))
+        assert verdict(tmp_path, plain, false)[0] != "proven"
+        assert check(plain, false).verdict is not Verdict.VERIFIED
 
 
 @pytest.mark.parametrize("seed", first(3, range(1, 12)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import forged_proofs
 import numpy as np
 import pytest
-from random_attacks import campaign
+from random_attacks import campaign, forged_campaign
 from thorough import first
 
 from sparseopt import Status, Verdict
@@ -50,6 +50,13 @@ def test_no_forged_proof_is_believed(kind):
         if attacks >= 30:
             return
     raise AssertionError(f"only {attacks} attacks were made")
+
+
+@pytest.mark.parametrize("kind", ["pool", "spins"])
+def test_the_exact_program_reads_pools_and_spins_as_well(kind):
+    found = forged_campaign(40, 60.0, 1, True, [kind])[f"forged proofs ({kind})"]
+    assert found["attacks"] >= 20
+    assert found["exactly proven"] == found["verified"] == found["disagreements"] == 0
 
 
 @pytest.mark.parametrize("size", [1e6, 1e100, 1e215])

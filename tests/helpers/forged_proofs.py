@@ -35,6 +35,7 @@ from sparseopt.problems import (
     SparseLogisticRegression,
     SparseRegression,
 )
+from sparseopt.problems.misdp.cones import triangle
 from sparseopt.proofs.neighbours import support_losses
 
 Array = np.ndarray
@@ -103,7 +104,12 @@ def problem_of(kind: str, rng: Rng) -> tuple[Any, dict[str, Any]]:
         return draw(seed), {}
     if kind == "pool":
         drawn = draw_conditional(seed) if rng.random() < 0.4 else draw(seed)
-        return drawn, {"solutions": int(rng.integers(2, 5))}
+        # With room beside singular matrices, which have no point exactly, so that no bound of
+        # exact points is false.
+        blocks = [
+            replace(b, F0=b.F0 + 1e-6 * np.eye(b.size)[triangle(b.size)]) for b in drawn.blocks
+        ]
+        return drawn.with_changes(blocks=blocks), {"solutions": int(rng.integers(2, 5))}
     if kind == "conditional":
         return draw_conditional(seed), {}
     if kind == "ranks":

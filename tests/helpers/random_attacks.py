@@ -277,7 +277,8 @@ class Judge:
         """Count the verdicts on one result; `read` is false where the exact program may differ."""
         if self.enough(kind):
             return
-        verdict = check(problem, result).verdict.value
+        report = check(problem, result)
+        verdict = report.verdict.value
         self.found[kind].update(["attacks", verdict])
         if not (self._exactly and read):
             return
@@ -288,8 +289,12 @@ class Judge:
             other, why = exact.check(*files, 20.0)
         except (TypeError, ValueError, KeyError, SparseOptError, exact.Unreadable):
             other, why = "not a file", ""
+        if "separate a node is not covered" in why and "not separate" in report.messages[0]:
+            # What the exact program leaves out is what is false.
+            other = "proven in part"
         self.found[kind].update([f"exactly {other}"])
-        if (verdict == "verified") != (other == "proven") and "unproven" not in (verdict, other):
+        judged = {verdict, other} <= {"verified", "proven", "refuted"}
+        if judged and (verdict == "verified") != (other == "proven"):
             self.found[kind].update(["disagreements"])
             print(f"{kind}: {verdict}, exactly {other}: {why}", flush=True)
 
@@ -298,10 +303,7 @@ class Judge:
         problem, result = answer(kind, rng)
         if result.verdict is Verdict.VERIFIED and result.status is Status.OPTIMAL:
             for claim in forged(problem, result, rng, count):
-                # The exact program says that it does not cover the other solutions of a pool, or
-                # the neighbours of spins that no budget takes.
-                read = kind not in ("pool", "spins")
-                self.attack(f"forged proofs ({kind})", problem, claim, read=read)
+                self.attack(f"forged proofs ({kind})", problem, claim)
 
 
 def forged_campaign(
