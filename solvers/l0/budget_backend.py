@@ -17,7 +17,7 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Result, Status
 
-from .model_tables import ModelTables, model_tables
+from .model_tables import ModelTables, cores, model_tables
 from .settings import MOST_CANDIDATES
 
 
@@ -66,7 +66,7 @@ class BudgetBackend(Backend):
         problem.last_budget(params.budget)
         tables = self._tables(problem, params, options, control)
         answer = self._spend(tables.problem, params, options, control)
-        return _result(problem, tables, answer)
+        return _result(problem, tables, answer, params.threads or cores())
 
     def _tables(
         self,
@@ -89,8 +89,8 @@ class BudgetBackend(Backend):
         """Solve given tables: a BudgetPath, and the certificate "budget" with its multipliers."""
 
 
-def _result(problem: L0GraphicalModel, tables: ModelTables, answer: Result) -> Result:
-    """Turn an answer about tables into one about the model."""
+def _result(problem: L0GraphicalModel, tables: ModelTables, answer: Result, threads: int) -> Result:
+    """Turn an answer about tables into one about the model; so many threads compute its point."""
     from .gaussian import gaussian_point
 
     found = answer.path
@@ -115,7 +115,7 @@ def _result(problem: L0GraphicalModel, tables: ModelTables, answer: Result) -> R
         problem=problem,
     )
     if problem.loss == "gaussian":
-        x = gaussian_point(problem, path.selected(int(path.budgets[-1])))
+        x = gaussian_point(problem, path.selected(int(path.budgets[-1])), threads)
     else:
         x = path.at(path.budgets[-1])
     changes: dict[str, Any] = {}

@@ -45,7 +45,7 @@ class ExactPath:
     limit: Limit | None
 
 
-def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
+def exact_path(problem: BudgetTables, last: int, control: Control, threads: int = 1) -> ExactPath:
     """Solve for the budgets 0, ..., last; after a limit the others repeat the last solution.
 
     Parameters
@@ -54,6 +54,8 @@ def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
     last : int
         The largest budget.
     control : Control
+    threads : int, default 1
+        Of the sorting of segments.
 
     Returns
     -------
@@ -61,7 +63,7 @@ def exact_path(problem: BudgetTables, last: int, control: Control) -> ExactPath:
     """
     values, ptr = problem.values, problem.ptr
     J, widest = len(ptr) - 1, int(problem.sizes.max())
-    hull = steepest_first(problem)
+    hull = steepest_first(problem, threads)
     answer = _memory(last)
     answer.objective[0] = answer.bound[0] = values[ptr[:-1]].sum()
     answer.multiplier[0] = -hull.slope[0] if len(hull.slope) else 0.0

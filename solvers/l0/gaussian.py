@@ -194,7 +194,7 @@ def _copies(columns: Array, R: Array) -> Array:
     return copy
 
 
-def gaussian_point(problem: L0GraphicalModel, selected: Array) -> Array:
+def gaussian_point(problem: L0GraphicalModel, selected: Array, threads: int = 1) -> Array:
     """Return the coefficients of the selected candidates, shape (total,); zero elsewhere.
 
     Parameters
@@ -202,6 +202,8 @@ def gaussian_point(problem: L0GraphicalModel, selected: Array) -> Array:
     problem : L0GraphicalModel
     selected : bool array of shape (total,)
         One entry for each candidate of each node.
+    threads : int, default 1
+        Workers that take blocks of nodes.
 
     Returns
     -------
@@ -210,11 +212,18 @@ def gaussian_point(problem: L0GraphicalModel, selected: Array) -> Array:
     x = np.zeros(problem.total)
     hard = np.zeros(problem.X.shape[1], dtype=bool)
     D = int(problem.candidates.sizes.max(initial=0)) + 1
-    factor, norm, chosen = np.empty((D, D)), np.empty(D), np.empty(D, dtype=np.int64)
-    for first, last in node_blocks(problem):
-        data = block_data(problem, first, last)
-        here = slice(problem.candidates.ptr[first], problem.candidates.ptr[last])
-        solve_block(factor, norm, chosen, data, selected[here], x[here], hard[first:last])
+    every = list(node_blocks(problem))
+    blocks = iter(every)
+
+    def work(_: int) -> None:
+        factor, norm, chosen = np.empty((D, D)), np.empty(D), np.empty(D, dtype=np.int64)
+        while (block := next(blocks, None)) is not None:
+            first, last = block
+            data = block_data(problem, first, last)
+            here = slice(problem.candidates.ptr[first], problem.candidates.ptr[last])
+            solve_block(factor, norm, chosen, data, selected[here], x[here], hard[first:last])
+
+    in_threads(work, min(threads, len(every)))
     for j in np.flatnonzero(hard):
         here = slice(problem.candidates.ptr[j], problem.candidates.ptr[j + 1])
         chosen = problem.candidates.of(j)[selected[here]]

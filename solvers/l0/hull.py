@@ -11,6 +11,7 @@ dual has no gap (Everett 1963). Source: SPICA, (3.1).
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 
 from ..common.compiled import compiled
+from .settings import THREADED_SEGMENTS
 
 
 @by_address
@@ -90,27 +92,47 @@ def hull_segments(values: Array, ptr: Array) -> Hull:
     return Hull(node[:count], start[:count], width[:count], slope[:count], decrease[:count])
 
 
-def steepest_first(tables: BudgetTables) -> Hull:
+def steepest_first(tables: BudgetTables, threads: int = 1) -> Hull:
     """Return the segments sorted by slope, those of one node in their order; O(N log N).
 
     Parameters
     ----------
     tables : BudgetTables
+    threads : int, default 1
+        More than 1: two halves are sorted, and arrays put in order, at the same time.
 
     Returns
     -------
     Hull
     """
     hull = hull_segments(tables.values, tables.ptr)
+    threads = threads if len(hull.slope) >= THREADED_SEGMENTS else 1
     # A stable sort is several times slower. Two nodes that explain each other tie, so ties are
     # there, but few: they are put in order afterwards.
-    order = np.argsort(hull.slope)
+    order = np.argsort(hull.slope) if threads == 1 else _halves_sorted(hull.slope)
     slope = hull.slope[order]
     again = slope[1:] == slope[:-1]
     tied = np.flatnonzero(np.append(again, False) | np.append(False, again))
     segment = order[tied]
     order[tied] = segment[np.lexsort((segment, slope[tied]))]
-    return Hull(*(array[order] for array in hull))
+    if threads == 1:
+        return Hull(*(array[order] for array in hull))
+    with ThreadPoolExecutor(min(threads, len(hull))) as pool:
+        return Hull(*pool.map(lambda array: array[order], hull))
+
+
+def _halves_sorted(values: Array) -> Array:
+    """Return the order of increasing values, from those of two halves; ties in any order."""
+    half = len(values) // 2
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(np.argsort, (values[:half], values[half:]))
+        second = second + half
+        left, right = values[first], values[second]
+        places = pool.map(np.searchsorted, (right, left), (left, right), ("left", "right"))
+        order = np.empty(len(values), dtype=np.int64)
+        for own, before in zip((first, second), places, strict=True):
+            order[before + np.arange(len(own))] = own
+    return order
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Result, Status
 
 from .budget_backend import BudgetBackend
+from .model_tables import cores
 
 
 class L0Tables(BudgetBackend):
@@ -53,7 +54,7 @@ class L0Tables(BudgetBackend):
 
             prepare(warm_up)
         last = tables.last_budget(params.budget)
-        found = exact_path(tables, last, control)
+        found = exact_path(tables, last, control, params.threads or cores())
         path = found.path
         return Result(
             status=Status.OPTIMAL if found.limit is None else Status.FEASIBLE,

@@ -84,7 +84,7 @@ def model_tables(
     if jobs > 1:
         found = _pooled(problem, control, jobs, engine)
     else:
-        found = _node_tables(problem, control, params.threads or _cores())
+        found = _node_tables(problem, control, params.threads or cores())
     d = problem.X.shape[1]
     lengths = problem.candidates.sizes + 1
     ptr = problem.candidates.ptr + np.arange(d + 1)
@@ -102,7 +102,7 @@ def model_tables(
     )
 
 
-def _cores() -> int:
+def cores() -> int:
     """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

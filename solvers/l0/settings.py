@@ -128,3 +128,6 @@ RANGES_PER_JOB = 4
 
 NODES_PER_RANGE = 1 << 14
 """The most nodes in a range: what is sent at once stays small."""
+
+THREADED_SEGMENTS = 100_000
+"""Segments from which threads sort them: fewer take some milliseconds."""

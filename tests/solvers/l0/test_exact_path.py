@@ -10,6 +10,7 @@ from sparseopt import SolveParams, Verdict
 from sparseopt.backend import Control
 from sparseopt.problems import BudgetTables, L0GraphicalModel
 from sparseopt.solvers.l0 import exact_path as driver
+from sparseopt.solvers.l0 import hull
 from sparseopt.solvers.l0.exact_path import exact_path
 
 
@@ -128,3 +129,20 @@ def test_nodes_that_fit_exactly_are_verified(backend, scaling, unit):
     assert result.verdict is Verdict.VERIFIED, result.check_messages
     assert (result.path.objective >= 0.0).all()
     assert result.objective <= 1e-14 * result.path.objective[0]
+
+
+def test_threads_sort_segments_alike(monkeypatch):
+    rng = np.random.default_rng(0)
+    # Whole numbers: many slopes tie.
+    tables = BudgetTables(
+        [
+            np.sort(rng.integers(0, 9, int(rng.integers(1, 6))))[::-1].astype(float)
+            for _ in range(60)
+        ]
+    )
+    alone = hull.steepest_first(tables)
+    monkeypatch.setattr(hull, "THREADED_SEGMENTS", 0)
+    for threads in (2, 3):
+        together = hull.steepest_first(tables, threads)
+        for one, other in zip(alone, together, strict=True):
+            np.testing.assert_array_equal(one, other)

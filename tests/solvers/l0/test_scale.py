@@ -135,3 +135,10 @@ def test_workers_of_no_kind_are_refused(model):
         sparseopt.solve(model, options={"jobs": 2, "joblib": "carrier-pigeon"}, check=False)
     with pytest.raises(ParamError, match="jobs must be int >= 1"):
         sparseopt.solve(model, backend="l0-tables", options={"jobs": 0})
+
+
+def test_threads_compute_the_same_point(model):
+    points = [sparseopt.solve(model, check=False, threads=threads).x for threads in (1, 2, 3)]
+    assert points[0].any()
+    np.testing.assert_array_equal(points[1], points[0])
+    np.testing.assert_array_equal(points[2], points[0])
