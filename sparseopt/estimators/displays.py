@@ -134,11 +134,12 @@ class CrossValidationDisplay(_Display):
         Raises
         ------
         ParamError
-            When lam was given, so that nothing was compared.
+            When lam was given, or the estimator does not keep what its rule compared.
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "selection_"):
-            raise ParamError(f"no rule chose anything for this {type(estimator).__name__}")
+            name = type(estimator).__name__
+            raise ParamError(f"this {name} holds nothing that a rule compared")
         return cls(estimator.selection_).plot(ax, **style)
 
 

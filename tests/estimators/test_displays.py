@@ -47,7 +47,7 @@ def test_a_path_with_the_chosen_lam():
     assert any(np.allclose(line.get_xdata(), model.lam_) for line in shown.ax_.lines)
     curve = CrossValidationDisplay.from_estimator(model)
     assert curve.figure_ is curve.ax_.figure
-    with pytest.raises(ParamError, match="no rule chose"):
+    with pytest.raises(ParamError, match="holds nothing that a rule compared"):
         CrossValidationDisplay.from_estimator(model.at(10.0))
 
 
@@ -117,6 +117,9 @@ def test_what_has_no_such_picture_is_an_error_in_words():
     model = RobustSubspace(n_components=2).fit(DATA)
     with pytest.raises(ParamError, match="RobustSubspace has no sparse components"):
         ComponentsDisplay.from_estimator(model)
+    discriminant = SparseLDA(cv=2).fit(X, Y.mean() < Y)
+    with pytest.raises(ParamError, match="this SparseLDA holds nothing that a rule compared"):
+        CrossValidationDisplay.from_estimator(discriminant)
     with pytest.raises(ParamError, match="a NeighbourhoodGraph has no path"):
         PathDisplay.from_estimator(NeighbourhoodGraph(k=1).fit(DATA))
 
