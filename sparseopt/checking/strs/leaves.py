@@ -52,7 +52,9 @@ from sparseopt.result import Certificate
 _CELLS = 200_000_000
 """Leaves times variables beyond which the certificate is not read."""
 _VISITS = 5e9
-"""Entries of leaves that rebuilding the tree may read, level by level: about a minute."""
+"""Entries of leaves that rebuilding the tree may read: about a minute."""
+_LEVELS = 2.5e8
+"""Those that it reads level by level; beyond, a tree is so deep that nodes take less."""
 _CUBES = 1e12
 """Sum of the cubes of the matrices that may be factorised: about a minute."""
 _SQUARES = 4e9
@@ -244,7 +246,7 @@ def _csr(ptr: Array, index: Array, rows: int, D: int, name: str) -> tuple[Array,
 def covers(leaves: SupportLeaves, d: int) -> bool:
     """Return whether every support of size d belongs to a leaf, level by level of the tree.
 
-    O(L D) for each level, at most D levels.
+    O(L D) for each level, at most D levels; a deep tree is rebuilt node by node.
 
     Parameters
     ----------
@@ -272,8 +274,8 @@ def covers(leaves: SupportLeaves, d: int) -> bool:
     visits = 0
     while len(left):
         visits += left.size
-        if visits > _VISITS:
-            raise Unreadable("the tree of the leaves is too deep to check")
+        if visits > min(_LEVELS, _VISITS):
+            return _deep_tree_covers(leaves.state, d)
         closed = np.logical_or.reduceat(~left.any(axis=1), start)
         common = np.logical_and.reduceat(left != 0, start, axis=0)
         if not (closed | common.any(axis=1)).all():
@@ -298,6 +300,51 @@ def covers(leaves: SupportLeaves, d: int) -> bool:
         left, child = left[order], child[order]
         numbers, start = np.unique(child, return_index=True)
         inside, outside = child_inside[numbers], child_outside[numbers]
+    return True
+
+
+def _deep_tree_covers(state: Array, d: int) -> bool:
+    """Return the same node by node: of two children only the leaves of the smaller are counted.
+
+    O(L D log L) for all leaves, and O(D) and the number of its leaves for each node.
+    """
+    D = state.shape[1]
+    fixes = state != 0
+    left, left_in = fixes.sum(axis=1), (state > 0).sum(axis=1)
+    visits, stack = state.size, [(np.arange(len(state)), fixes.sum(axis=0), 0, 0)]
+    while stack:
+        # how many of the node's leaves fix each variable; -1 where it is fixed above
+        rows, counts, inside, outside = stack.pop()
+        if (left[rows] == 0).any():
+            continue
+        if d == inside or d == D - outside:
+            # one support is left, which a leaf fixes the rest of or not
+            if (left_in[rows] == (0 if d == inside else left[rows])).any():
+                continue
+            return False
+        variable = int(counts.argmax())
+        if counts[variable] < len(rows):
+            raise Unreadable("the leaves are not those of a tree that branches on variables")
+        on = state[rows, variable] > 0
+        left[rows] -= 1
+        left_in[rows] -= on
+        parts = rows[on], rows[~on]
+        few = 0 if len(parts[0]) <= len(parts[1]) else 1
+        visits += len(rows) + D + len(parts[few]) * D
+        if visits > _VISITS:
+            raise Unreadable("the tree of the leaves is too large to check")
+        smaller = fixes[parts[few]].sum(axis=0)
+        pair = [counts - smaller, counts - smaller]
+        pair[few] = smaller
+        for part, own, more in zip(parts, pair, ((1, 0), (0, 1)), strict=True):
+            own[counts < 0] = -1
+            own[variable] = -1
+            ends = inside + more[0], outside + more[1]
+            if ends[0] > d or D - ends[1] < d:
+                continue
+            if not len(part):
+                return False
+            stack.append((part, own, *ends))
     return True
 
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import sparseopt
 from sparseopt import Certificate, Limit, Result, Status, Verdict
+from sparseopt.checking.strs import leaves as leaves_of_checker
+from sparseopt.checking.strs.leaves import SupportLeaves, covers
 from sparseopt.problems import STRS
 from sparseopt.solvers.common.spheres import maximise_on_sphere
 
@@ -222,3 +224,27 @@ def test_tampering_is_refuted(what):
     assert result.verdict is Verdict.VERIFIED
     report = sparseopt.check(problem, result.with_changes(**TAMPERED[what](result)))
     assert report.verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_deep_trees_are_rebuilt_node_by_node(seed, monkeypatch):
+    fixed = _tree(np.random.default_rng(seed))
+    trees = [fixed, *([*fixed[:k], *fixed[k + 1 :]] for k in range(len(fixed)))]
+    read = [SupportLeaves.read(_leaves(tree, np.ones(len(tree))), D, SUPPORT) for tree in trees]
+    found = [covers(one, SUPPORT) for one in read]
+    monkeypatch.setattr(leaves_of_checker, "_LEVELS", 0)
+    assert [covers(one, SUPPORT) for one in read] == found == [True] + [False] * len(fixed)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_a_chain_of_2500_variables_is_not_too_deep(d):
+    count = 2500
+    state = np.tril(-np.ones((count, count), dtype=np.int8))
+    np.fill_diagonal(state, 1)
+    last = -np.ones((1, count), dtype=np.int8)
+    last[0, count - d :] = 0
+    whole = np.vstack([state[: count - d], last])
+    own = SupportLeaves(whole, np.zeros(len(whole)), np.full(len(whole), -1), None)
+    assert covers(own, d)
+    short = SupportLeaves(whole[:-2], own.mu[:-2], own.pair[:-2], None)
+    assert not covers(short, d)
