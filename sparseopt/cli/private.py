@@ -17,7 +17,7 @@ _FILE = click.Path(path_type=Path)
 
 @click.group("private", short_help="Synthetic rows from private data; audits of statements.")
 def private() -> None:
-    """Work with private releases of mean embeddings."""
+    """Make synthetic rows from a private table, and audit what is stated of them."""
 
 
 @private.command("synthesise", short_help="Release a table once, and write synthetic rows.")
@@ -61,9 +61,10 @@ def synthesise(
 ) -> ExitCode:
     """Release the mean embedding of TABLE, a .csv file, once; write rows that are like it.
 
-    BOUNDS is a JSON object: for each column [low, high], or a list of its levels in words. It is
-    public, and must be written without a look at the data: values outside are moved to the bounds,
-    text that is no number to the middle, and unknown levels count as none.
+    The bounds are a JSON object: for each column [low, high], or a list of its levels in quotes, as
+    in {"age": [0, 100], "smokes": ["no", "yes"], "rooms": ["1", "2", "3"]}. They are public, and
+    must be written without a look at the data: values outside are moved to the bounds, text that is
+    no number to the middle, and unknown levels count as none.
     """
     check_target("-o", output, table, bounds, statement, ledger)
     check_target("--statement", statement, table, bounds, output, ledger)

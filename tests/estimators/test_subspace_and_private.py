@@ -1,5 +1,8 @@
 """The robust subspace as a transformer, and the private synthesizer."""
 
+import pickle
+import struct
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -148,3 +151,24 @@ def test_one_label_of_another_type_moves_no_other_record(other):
             model = PrivateMeanEmbedding(features=features, epsilon=1.0, delta=1e-3)
             means.append(model.fit(table, y).mean_)
     assert np.linalg.norm(means[1] - means[0]) <= np.sqrt(2.0 + 2e-2) / 50
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_mixed_frames_are_read_and_no_row_is_kept(package):
+    frames = pytest.importorskip(package)
+    rng = np.random.default_rng(0)
+    columns = {
+        "age": rng.uniform(0.0, 100.0, 200).tolist(),
+        "smokes": rng.choice(["no", "yes"], 200, p=[0.8, 0.2]).tolist(),
+        "floor": rng.integers(0, 3, 200).tolist(),
+        "name": ["a-secret-name"] * 200,
+    }
+    columns["age"][3] = columns["smokes"][4] = columns["floor"][5] = None
+    columns["age"][7] = secret = 41.4142135623731
+    bounds = {"age": (0, 100), "smokes": ["no", "yes"], "floor": ["0", "1", "2"]}
+    model = PrivateSynthesizer(bounds=bounds, epsilon=50.0, delta=1e-4, atoms=128)
+    rows, _ = model.fit(frames.DataFrame(columns)).sample(500)
+    assert 0.1 < (rows["smokes"] == "yes").mean() < 0.3
+    assert set(rows["floor"]) == {"0", "1", "2"}
+    kept = pickle.dumps(model)
+    assert b"a-secret-name" not in kept and struct.pack("<d", secret) not in kept
