@@ -52,6 +52,17 @@ def test_no_forged_proof_is_believed(kind):
     raise AssertionError(f"only {attacks} attacks were made")
 
 
+@pytest.mark.parametrize("kind", first(3, forged_proofs.KINDS))
+def test_no_false_statement_about_a_true_point_is_believed(kind):
+    rng, attacks = np.random.default_rng(6), 0
+    while attacks < 100:
+        problem, result = forged_proofs.answer(kind, rng)
+        if result.status is Status.OPTIMAL and result.verdict is Verdict.VERIFIED:
+            for claim in forged_proofs.false_statements(problem, result, rng):
+                assert check(problem, claim).verdict is not Verdict.VERIFIED
+                attacks += 1
+
+
 @pytest.mark.parametrize("kind", ["pool", "spins"])
 def test_the_exact_program_reads_pools_and_spins_as_well(kind):
     found = forged_campaign(40, 60.0, 1, True, [kind])[f"forged proofs ({kind})"]

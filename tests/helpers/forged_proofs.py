@@ -190,6 +190,49 @@ def forged(problem: Any, result: Result, rng: Rng, count: int = 20) -> Iterator[
             yield from _without_optimum(problem, result, certificate, rng)
 
 
+def false_statements(problem: Any, result: Result, rng: Rng) -> Iterator[Result]:
+    """Yield false bounds and objectives of the true point, each with inflated evidence or none.
+
+    A bound is beyond the optimum, both are better or worse than it, the gap that was asked is
+    enormous, or the problem is said to have no optimum.
+    """
+    sign = 1.0 if problem.sense == "min" else -1.0
+    scale = max(abs(result.objective), problem.value_unit)
+    best = max(sign * result.objective, sign * result.bound)
+    bare = result.with_changes(trace=())
+    lenient = replace(result.params, rel_gap=1e6, abs_gap=1e300)
+    for certificate in (result.certificate, None, _inflated(result.certificate, rng)):
+        given = bare.with_changes(certificate=certificate)
+        for share in (3e-6, 1e-3, 0.5):
+            beyond, better = (sign * (best + step * scale) for step in (share, -share))
+            yield given.with_changes(bound=beyond)
+            yield given.with_changes(bound=beyond, params=lenient)
+            yield given.with_changes(bound=better, objective=better)
+            worse = given.with_changes(bound=beyond, objective=beyond)
+            yield worse
+            yield worse.with_changes(status=Status.FEASIBLE, limit=Limit.TIME)
+        for status in (Status.INFEASIBLE, Status.UNBOUNDED):
+            yield Result(
+                status=status,
+                kind=problem.kind,
+                problem=problem,
+                params=result.params,
+                certificate=certificate,
+            )
+
+
+def _inflated(certificate: Certificate | None, rng: Rng) -> Certificate | None:
+    """Return a certificate with all numbers of one array times a factor, as large as they come."""
+    numbers = {} if certificate is None else certificate.arrays
+    names = [name for name, a in sorted(numbers.items()) if np.asarray(a).dtype.kind == "f"]
+    if certificate is None or not names:
+        return certificate
+    name = str(rng.choice(names))
+    with np.errstate(over="ignore", invalid="ignore"):
+        array = numbers[name] * float(rng.choice([1e3, 1e-3, -1.0, 5e-324, 1e300, np.nan]))
+    return replace(certificate, arrays={**numbers, name: array})
+
+
 def _worse_points(problem: Any, result: Result, rng: Rng) -> Iterator[tuple[Array, float]]:
     """Yield feasible points of another objective, if there are any that are easy to have."""
     sign = 1.0 if problem.sense == "min" else -1.0
