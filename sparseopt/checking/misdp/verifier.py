@@ -469,12 +469,19 @@ class _ProofOfLeaves:
         if self.bound is None and not farkas:
             return f"leaf {k} is not said to be infeasible", False
         wanted = math.inf if farkas else self.target
-        found = self.duality.bound(low, high, leaves.dual[k], farkas, wanted)
-        if self._enough(found.value, found.size, farkas):
-            return None
         self.tightened += 1
         tight = self.implied.tighten(low, high, self.cutoff)
         if tight is None:
+            return None
+        # Enclosures cost more than derived bounds, which often do.
+        one = slice(k, k + 1)
+        quick = self.duality.bounds(
+            tight[0][None], tight[1][None], leaves.dual[one], leaves.infeasible[one]
+        ).only()
+        if self._enough(quick.value, quick.size, farkas):
+            return None
+        found = self.duality.bound(low, high, leaves.dual[k], farkas, wanted)
+        if self._enough(found.value, found.size, farkas):
             return None
         found = self.duality.bound(*tight, leaves.dual[k], farkas, wanted)
         if self._enough(found.value, found.size, farkas):
