@@ -19,6 +19,7 @@ from sparseopt.bench.tables import TableSpec
 from sparseopt.generators.networks import gaussian_chain
 from sparseopt.path_store import solve_in_blocks
 from sparseopt.problems import CLIME
+from sparseopt.result import Verdict
 
 _SIZES = {"1000": (1_000, 1_000, 1_000), "10000": (1_000, 10_000, 10_000)} | {
     "100000": (200, 100_000, 128)
@@ -56,7 +57,7 @@ def _do(unit: Settings, folder: Path) -> Iterable[Row]:
         seconds = time.perf_counter() - begun
         verdicts = [store.result(k).verdict for k in range(len(store.blocks))]
         size = sum(store.file(k).stat().st_size for k in range(len(store.blocks)))
-    verified = verdicts.count("verified")
+    verified = verdicts.count(Verdict.VERIFIED)
     complaint = "" if verified == len(verdicts) else f"{verified} of {len(verdicts)} blocks proven"
     yield {
         "time": seconds,
