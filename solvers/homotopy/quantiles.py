@@ -82,14 +82,17 @@ def quantile_path(
     given, design = design, design / unit
     total = counts @ design
     size = np.abs(y)
-    apart = y + _OFFSET * np.maximum(size, size.mean()) * rng.uniform(-1.0, 1.0, n)
+    # the median: a response that is far off must not move the others apart
+    typical = float(np.median(size[size > 0.0])) if size.any() else 0.0
+    apart = y + _OFFSET * np.maximum(size, typical) * rng.uniform(-1.0, 1.0, n)
     turned = total + _OFFSET * (counts @ np.abs(design)) * rng.uniform(-1.0, 1.0, p)
     try:
         basis = _start(design, apart, turned)
         if basis is None:
             return None
         walk = _Walk(design, counts, (apart, total, turned), basis)
-        path = _walk(walk, y, names, stop)
+        with np.errstate(divide="ignore", invalid="ignore"):  # the fit may meet two at once
+            path = _walk(walk, y, names, stop)
     except np.linalg.LinAlgError:
         return None
     return None if path is None else replace(path, design=given, theta=path.theta / unit)

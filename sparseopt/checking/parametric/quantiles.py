@@ -8,7 +8,7 @@ import numpy as np
 
 from sparseopt.checking.evidence import same_numbers
 from sparseopt.checking.report import CheckReport, Findings
-from sparseopt.checking.tolerances import COPY, RANK, ROUNDING, SEGMENT, STORED
+from sparseopt.checking.tolerances import COPY, RANK, ROUNDING, SEGMENT, STORED, prevailing
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
@@ -151,6 +151,23 @@ def _excess(kernels: Array, inverses: Array, right: Array, limits: Array) -> Arr
     return np.asarray(np.maximum(-u, u - limits).max(axis=1) / scale)
 
 
+def _units(y: Array, typical: Array) -> Array:
+    """Return what each observation is measured by: itself, or what prevails among `typical`."""
+    return np.maximum(np.abs(y), max(prevailing(typical), np.finfo(float).tiny))
+
+
+def _missed(short: Array, y: Array, units: Array, residual: Array) -> float:
+    """Return by what part of its unit the fit misses an observation.
+
+    One observation that is far off measures the others only where the fit goes through it, so that
+    most residuals are large.
+    """
+    missed = float((short / units).max())
+    if missed > SEGMENT:
+        missed = float((short / _units(y, np.abs(y) + np.abs(residual))).max())
+    return missed
+
+
 def _prove(
     path: QuantilePath, here: slice, side: Array, moved: int, total: Array, findings: Findings
 ) -> tuple[Array, int]:
@@ -168,7 +185,7 @@ def _prove(
     above = (counts * (side > 0.0)) @ design
     primal = np.zeros(len(bases))
     off = np.zeros(len(bases))
-    missed = np.zeros(len(bases))
+    missed, units = np.zeros(len(bases)), _units(y, np.abs(y))
     for s, (basis, row) in enumerate(zip(bases, residuals, strict=True)):
         upto = int(path.moves[here.start + s])
         for k in range(moved, upto):
@@ -182,14 +199,14 @@ def _prove(
         size = np.abs(theta[s])
         scale = np.abs(y[basis]) + np.abs(kernels[s]) @ size
         off[s] = (np.abs(row[basis]) / np.maximum(scale, np.finfo(float).tiny)).max()
-        missed[s] = np.abs(row[basis]).max()
-        row *= side
-        row[basis] = 0.0
-        if row.min() < 0.0:
-            wrong = np.flatnonzero(row < 0.0)
+        short = np.maximum(-row * side, 0.0)
+        short[basis] = 0.0
+        wrong = np.flatnonzero(short)
+        if len(wrong):
             scale = np.abs(y[wrong]) + np.abs(design[wrong]) @ size
-            primal[s] = (-row[wrong] / scale).max()
-            missed[s] = max(missed[s], -row[wrong].min())
+            primal[s] = (short[wrong] / scale).max()
+        short[basis] = np.abs(row[basis])
+        missed[s] = _missed(short, y, units, row)
     dual = np.zeros(len(bases))
     for levels in (path.levels[here], path.levels[here.start + 1 : here.stop + 1]):
         right = np.outer(1.0 - levels, total) - weight
@@ -207,9 +224,9 @@ def _prove(
             else:
                 findings.refute(text)
     # Coefficients that cancel are no measure: the fit has the unit of the observations.
-    for s in np.flatnonzero(missed > SEGMENT * np.abs(y).max()).tolist():
+    for s in np.flatnonzero(missed > SEGMENT).tolist():
         findings.doubt(
-            f"segment {here.start + s}: the fit misses its basis or sides by {missed[s]:.3g}, "
-            "which only the size of coefficients that cancel explains"
+            f"segment {here.start + s}: the fit misses its basis or sides by {missed[s]:.3g} of "
+            "the observations, which only the size of coefficients that cancel explains"
         )
     return side, moved

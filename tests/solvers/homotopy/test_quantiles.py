@@ -190,3 +190,32 @@ def test_columns_in_other_units_cost_no_digits(power):
     assert check_quantiles(scaled).verdict == "verified"
     assert np.array_equal(scaled.levels, plain.levels)
     assert np.array_equal(scaled.theta * unit, plain.theta)
+
+
+@pytest.mark.parametrize("far", [1e6, 1e12, 1e15])
+def test_an_observation_that_is_far_off_moves_no_others_apart(far):
+    Z, y, counts = data(5, n=40)
+    y[3] = far
+    assert check_quantiles(quantile_path(Z, y, counts, list("abcd"))).verdict == "verified"
+
+
+@pytest.mark.parametrize(("seed", "n", "near"), [(45, 8, 2.0**-31), (48, 4, 2.0**-30)])
+def test_an_observation_that_is_far_off_hides_no_coefficients_that_cancel(seed, n, near):
+    """All coefficients are moved so that the fit is wrong by more than the other observations."""
+    rng = np.random.default_rng(seed)
+    rng.integers(4, 9), rng.integers(28, 34)
+    x = 2.0 ** rng.integers(0, 4, size=n) * rng.choice([-1.0, 1.0], n)
+    other = rng.choice([-2.0, -1.0, 1.0, 2.0], n) * rng.choice([0.0, 1.0], n, p=[0.3, 0.7])
+    y = rng.integers(-5, 6, size=n).astype(float)
+    y[0] = 1e12
+    path = quantile_path(np.column_stack([np.ones(n), x, other]), y, np.ones(n), list("abc"))
+    a, b, c = path.theta.T
+    path = replace(
+        path,
+        design=np.column_stack([np.ones(n), x, x + near * other]),
+        theta=np.column_stack([a, b - c / near, c / near]),
+    )
+    assert check_quantiles(path).verdict != "refuted"
+    moved = path.theta + 2.0**36 * np.array([0.0, 1.0, -1.0])
+    assert np.abs(path.design @ (moved - path.theta)[0]).max() >= 64.0
+    assert check_quantiles(replace(path, theta=moved)).verdict == "unproven"
