@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from thorough import first
 
 from sparseopt import private
 from sparseopt.estimators import PrivateMeanEmbedding, PrivateSynthesizer
@@ -42,7 +43,7 @@ def test_the_noise_is_the_least(epsilon, delta):
 
 @pytest.mark.parametrize("estimator", [PrivateMeanEmbedding, PrivateSynthesizer])
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+@pytest.mark.parametrize(("epsilon", "delta"), first(1, BUDGETS))
 def test_what_estimators_state(estimator, neighbours, epsilon, delta, tmp_path):
     more = {"atoms": 16} if estimator is PrivateSynthesizer else {}
     model = estimator(

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import norm
+from thorough import first
 
 from sparseopt import ParamError, private
 from sparseopt.private.audit import _continuous_delta
@@ -50,7 +51,7 @@ def test_deltas_are_those_of_many_digits(epsilon, delta):
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("delta", first(3, DELTAS))
 def test_what_is_released_passes_its_audit(epsilon, delta):
     call = {"features": X, "epsilon": epsilon, "delta": delta}
     report = private.audit(private.release({"x": [0.5]}, **call).statement)

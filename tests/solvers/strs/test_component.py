@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import first
 
 import sparseopt
 from sparseopt import Limit, Status, Verdict
@@ -158,7 +159,7 @@ def with_arrays(result, **arrays):
     )
 
 
-@pytest.mark.parametrize("calls", range(1, 9))
+@pytest.mark.parametrize("calls", first(2, [1, 4, 2, 3, 5, 6, 7, 8]))
 def test_a_search_that_is_stopped_at_any_time_leaves_a_bound_that_is_verified(calls):
     """The trees of smaller supports may prove less than the squares alone when they are stopped."""
     rng = np.random.default_rng(0)
