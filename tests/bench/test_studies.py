@@ -43,7 +43,7 @@ def test_a_study_names_its_work_and_its_tables(name: str) -> None:
 
 
 def test_every_block_of_clime_is_verified(tmp_path: Path) -> None:
-    chosen = {"sizes": "1000", "columns": "6", "nonzeros": "3", "jobs": "1"}
+    chosen = {"sizes": "100", "columns": "6", "nonzeros": "3", "jobs": "1"}
     study = find_study("clime-blocks").with_settings(chosen)
     (unit,) = study.units(study.settings)
     (row,) = study.do(unit, tmp_path)

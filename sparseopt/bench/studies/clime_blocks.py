@@ -21,8 +21,11 @@ from sparseopt.path_store import solve_in_blocks
 from sparseopt.problems import CLIME
 from sparseopt.result import Verdict
 
-_SIZES = {"1000": (1_000, 1_000, 1_000), "10000": (1_000, 10_000, 10_000)} | {
-    "100000": (200, 100_000, 128)
+_SIZES = {
+    "100": (200, 100, 100),
+    "1000": (1_000, 1_000, 1_000),
+    "10000": (1_000, 10_000, 10_000),
+    "100000": (200, 100_000, 128),
 }
 """Observations, variables, and the columns that are asked for, by the name of the size."""
 
