@@ -134,6 +134,21 @@ def test_answers_to_one_question_expose_a_false_optimum_and_a_false_bound() -> N
     assert liar["outcome"] == "ok"
 
 
+def test_a_point_within_tolerance_does_not_beat_a_verified_bound() -> None:
+    proven = record("proven", 1, 1.0, 8.946859, bound=8.946859)
+    close = record("close", 1, 1.0, 8.946847, bound=8.946847, verdict="unproven", violation=9e-8)
+    exact = close | {"label": "exact", "violation": 0.0}
+    far = close | {"label": "far", "objective": 8.9}
+    found = {r["label"]: r for r in settled([proven, close])}
+    assert [found[name]["outcome"] for name in ("proven", "close")] == ["ok", "ok"]
+    assert found["close"]["best"] == 8.946859
+    assert found["close"]["excess"] == found["proven"]["excess"] == 0.0
+    # A point without violation, or one that is far beyond, contradicts the bound.
+    for other in (exact, far):
+        found = {r["label"]: r for r in settled([proven, other])}
+        assert found["proven"]["outcome"] == "wrong"
+
+
 def test_small_values_are_compared_by_their_own_size() -> None:
     facts = {"sense": "max", "verdict": "unproven", "bound": None}
     best = record("best", 1, 1.0, 0.04, value_unit=0.2, **facts)
