@@ -9,7 +9,7 @@ K has features, :math:`K = \Phi W \Phi'`, the sums are those of squares of :math
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,8 +20,16 @@ _CHUNK = 1 << 24
 """Numbers that the orders of one pass may take."""
 _ROWS = 512
 """Rows of a Gram matrix that are held."""
+_PART = 256
+"""Observations from which row means of a Gram matrix are estimated."""
+_DOUBLE = 1 << 20
+"""Marks that are held in double precision at once."""
+_SINGLE = 4096
+"""Observations from which the products with a Gram matrix are of single precision."""
 _ROUNDING = 1e-12
-"""A permutation whose value is smaller by rounding only counts as equal."""
+"""How far values may be off, relative to the numbers that are added up."""
+_ROUNDING_SINGLE = 2e-8
+"""The same of single precision, of which thousands are added up, less their mean."""
 
 
 class Statistic(Protocol):
@@ -33,8 +41,8 @@ class Statistic(Protocol):
         ...
 
     @property
-    def scale(self) -> float:
-        """Size of the numbers that are added up."""
+    def rounding(self) -> float:
+        """How far a value may be off; one that is smaller by no more counts as equal."""
         ...
 
     def values(self, orders: Array) -> Array:
@@ -60,8 +68,8 @@ class GramStatistic:
         return len(self.gram)
 
     @property
-    def scale(self) -> float:
-        return float(np.abs(self.gram).max())
+    def rounding(self) -> float:
+        return _ROUNDING * float(np.abs(self.gram).max())
 
     def values(self, orders: Array) -> Array:
         """Return the squared MMD of each order, O(size^2) each."""
@@ -99,13 +107,22 @@ class KernelStatistic:
         return len(self.pooled)
 
     @property
-    def scale(self) -> float:
-        return self.samples.largest(self.z)
+    def rounding(self) -> float:
+        unit = _ROUNDING if self.size < _SINGLE else _ROUNDING_SINGLE
+        return unit * self.samples.largest(self.z)
 
     def values(self, orders: Array) -> Array:
-        """Return the squared MMD of each order, in one pass over half of the kernel's values."""
-        N, marks = self.size, _marks(orders, self.n)
-        xx, sums, diagonal = np.zeros(len(orders)), np.zeros(N), np.empty(N)
+        """Return the squared MMD of each order, in one pass over half of the kernel's values.
+
+        The sums within x are of K_ij - a_i - a_j, with a from a part of the observations: what is
+        left is small, and so is its rounding. 2 n times the sum of a over x is added.
+        """
+        N, n = self.size, self.n
+        marks = _marks(orders, n, np.float64 if N < _SINGLE else np.float32)
+        partners = _partners(orders) if 2 * n == N else None
+        centre = self._centre()
+        xx, matched = 2.0 * n * _products(marks, centre), np.zeros(len(orders))
+        sums, diagonal = np.zeros(N), np.empty(N)
         for begin in range(0, N, _ROWS):
             rows = slice(begin, min(begin + _ROWS, N))
             K = self.samples.gram(self.z, self.pooled[rows], self.pooled[begin:])
@@ -113,12 +130,24 @@ class KernelStatistic:
             diagonal[rows] = np.diagonal(own)
             sums[rows] += K.sum(axis=1)
             sums[rows.stop :] += rest.sum(axis=0)
+            if partners is not None:
+                matched += _sum_of_pairs(K, partners[:, rows] - begin)
+            K -= centre[rows, None] + centre[begin:]
             own *= 0.5
-            product = marks[:, begin:] @ K.T
-            product *= marks[:, rows]
-            xx += 2.0 * product.sum(axis=1)
-        matched = self.samples.matched(self.z, self.pooled, orders, self.n)
-        return _squared_mmd(marks, self.n, xx, sums, diagonal, matched)
+            product = marks[:, begin:] @ K.astype(marks.dtype, copy=False).T
+            xx += 2.0 * np.einsum("bi,bi->b", product, marks[:, rows], dtype=float)
+        return _squared_mmd(marks, n, xx, sums, diagonal, matched)
+
+    def _centre(self) -> Array:
+        """Return a: about the mean of each row of K, less half the mean of all."""
+        part = self.pooled[:: max(1, self.size // _PART)]
+        means = np.concatenate(
+            [
+                self.samples.gram(self.z, self.pooled[begin : begin + _ROWS], part).mean(axis=1)
+                for begin in range(0, self.size, _ROWS)
+            ]
+        )
+        return np.asarray(means - 0.5 * means.mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +166,10 @@ class FeatureStatistic(KernelStatistic):
     features: Array
     weights: Array
 
+    @property
+    def rounding(self) -> float:
+        return _ROUNDING * self.samples.largest(self.z)
+
     def values(self, orders: Array) -> Array:
         """Return the squared MMD of each order."""
         marks = _marks(orders, self.n)
@@ -148,11 +181,27 @@ class FeatureStatistic(KernelStatistic):
         return _squared_mmd(marks, self.n, xx, sums, diagonal, matched)
 
 
-def _marks(orders: Array, n: int) -> Array:
+def _marks(orders: Array, n: int, dtype: type[np.floating[Any]] = np.float64) -> Array:
     """Return 1 for the observations that an order calls x, else 0; shape of `orders`."""
-    marks = np.zeros(orders.shape)
+    marks: Array = np.zeros(orders.shape, dtype)
     marks[np.arange(len(orders))[:, None], orders[:, :n]] = 1.0
     return marks
+
+
+def _partners(orders: Array) -> Array:
+    """Return the number of the observation that each is paired with, shape of `orders`."""
+    n = orders.shape[1] // 2
+    partners, each = np.empty_like(orders), np.arange(len(orders))[:, None]
+    partners[each, orders[:, :n]] = orders[:, n:]
+    partners[each, orders[:, n:]] = orders[:, :n]
+    return partners
+
+
+def _sum_of_pairs(K: Array, partners: Array) -> Array:
+    """Return the sum of K_ij over rows i with their partners j > i, for each order."""
+    row = np.arange(len(K))
+    values = K.reshape(-1)[row * K.shape[1] + np.maximum(partners, 0)]
+    return np.asarray(np.einsum("bi,bi->b", values, partners > row))
 
 
 def _squared_mmd(
@@ -172,12 +221,18 @@ def _squared_mmd(
         Sums over the pairs (x_i, y_i), which (1) leaves out, for n = m.
     """
     m = marks.shape[1] - n
-    own_x = marks @ diagonal
-    across = marks @ sums - xx
+    own_x = _products(marks, diagonal)
+    across = _products(marks, sums) - xx
     yy = sums.sum() - xx - 2.0 * across
     within = (xx - own_x) / (n * (n - 1)) + (yy - (diagonal.sum() - own_x)) / (m * (m - 1))
     pairs = n * (n - 1) if n == m else n * m
     return np.asarray(within - 2.0 * (across - matched) / pairs)
+
+
+def _products(marks: Array, values: Array) -> Array:
+    """Return marks @ values in double precision, without a second copy of all marks."""
+    parts = np.array_split(marks, -(-marks.size // _DOUBLE))
+    return np.concatenate([part.astype(float, copy=False) @ values for part in parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +253,8 @@ class ScoreStatistic:
         return len(self.scores)
 
     @property
-    def scale(self) -> float:
-        return float(np.abs(self.scores).max())
+    def rounding(self) -> float:
+        return _ROUNDING * float(np.abs(self.scores).max())
 
     def values(self, orders: Array) -> Array:
         """Return the difference for each order."""
@@ -231,5 +286,5 @@ def permutation_test(
         # The samples themselves come with the first permutations.
         found.append(statistic.values(orders if begin else np.vstack([pooled, orders])))
     observed, values = float(found[0][0]), np.concatenate(found)[1:]
-    as_large = int((values >= observed - _ROUNDING * statistic.scale).sum())
+    as_large = int((values >= observed - statistic.rounding).sum())
     return observed, (1 + as_large) / (1 + permutations), values

@@ -76,12 +76,25 @@ def test_large_samples_need_no_gram_matrix(kernel, n, m, monkeypatch):
     held = GramStatistic(samples.gram(z, pooled, pooled), n)
     passing = KernelStatistic(samples, z, pooled, n)
     np.testing.assert_allclose(passing.values(orders), held.values(orders), atol=1e-14)
-    assert held.scale <= passing.scale
+    assert held.rounding <= passing.rounding
     found = samples.features(z, pooled)
     assert (found is not None) == (kernel == "linear")
     if found is not None:
         features = FeatureStatistic(samples, z, pooled, n, *found)
         np.testing.assert_allclose(features.values(orders), held.values(orders), atol=1e-13)
+
+
+@pytest.mark.parametrize("kernel", ["quadratic", "gaussian"])
+def test_single_precision_is_within_its_rounding(kernel, monkeypatch):
+    x, y = shifted(1500, 1100, 3)
+    samples = TwoSample.of(x, y, kernel)
+    pooled, z = np.concatenate([x, y]), np.array([0.6, 0.0, -0.8])
+    orders = np.array([np.random.default_rng(s).permutation(2600) for s in range(40)])
+    statistic = KernelStatistic(samples, z, pooled, 1500)
+    double, tight = statistic.values(orders), statistic.rounding
+    monkeypatch.setattr("sparseopt.two_sample.permutation._SINGLE", 0)
+    single = statistic.values(orders)
+    assert tight < np.abs(single - double).max() < statistic.rounding / 4
 
 
 def test_a_test_of_large_samples_is_the_same(monkeypatch):
