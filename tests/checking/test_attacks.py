@@ -78,8 +78,8 @@ def gaussian(seed):
 
 def ising(seed):
     rng = np.random.default_rng(seed)
-    X = np.where(rng.random((60, 4)) < 0.5, -1, 1)
-    X[:, 1] = np.where(rng.random(60) < 0.8, X[:, 0], -X[:, 0])
+    X = np.where(rng.random((30, 4)) < 0.5, -1, 1)
+    X[:, 1] = np.where(rng.random(30) < 0.8, X[:, 0], -X[:, 0])
     return L0GraphicalModel(X, Candidates.window(4, 3), loss="ising")
 
 
@@ -117,7 +117,7 @@ def classes(seed):
 
 def kernels(seed):
     rng = np.random.default_rng(seed)
-    return KernelSelection(rng.normal(size=(30, 5)), rng.normal(size=(30, 5)) + 0.5, "linear", d=2)
+    return KernelSelection(rng.normal(size=(12, 5)), rng.normal(size=(12, 5)) + 0.5, "linear", d=2)
 
 
 def misdp(seed):
@@ -147,7 +147,10 @@ CASES = {
     "kernels": (kernels, {}),
     "misdp": (misdp, {}),
 }
-ALIKE = ("dantzig point", "dantzig path", "dantzig knots", "lad path", "ising graph", "strs path")
+ALIKE = (
+    *("dantzig point", "dantzig grid", "dantzig path", "dantzig knots", "lad path"),
+    *("ising graph", "strs path"),
+)
 """Others of their family are attacked in the same ways."""
 
 

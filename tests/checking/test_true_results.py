@@ -58,7 +58,7 @@ KINDS = ("dantzig", "lad", "intercept", "lp", "both")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=4)
+@settings(deadline=None, max_examples=2)
 @given(seed=st.integers(0, 10_000))
 def test_a_true_path_is_verified(kind, seed):
     problem = small(kind, seed)
@@ -74,15 +74,15 @@ def test_a_true_path_is_verified(kind, seed):
 @pytest.mark.parametrize("kind", KINDS)
 def test_paths_of_random_problems_reach_zero(kind):
     """The property above is not empty."""
-    whole = 0
-    for seed in range(5):
-        bases = brute_path(small(kind, seed))
-        whole += bases[-1].low == 0.0 and np.isinf(bases[0].high)
-    assert whole >= 1
+
+    def whole(bases):
+        return bases[-1].low == 0.0 and np.isinf(bases[0].high)
+
+    assert any(whole(brute_path(small(kind, seed))) for seed in range(5))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=4)
+@settings(deadline=None, max_examples=2)
 @given(seed=st.integers(0, 10_000), position=st.floats(0.1, 0.9))
 def test_a_true_optimum_is_verified(kind, seed, position):
     problem = small(kind, seed)
@@ -110,7 +110,7 @@ def orthonormal_dantzig(y):
     return problem, bases
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 @given(
     st.lists(st.floats(0.01, 100.0), min_size=1, max_size=8, unique=True),
     st.integers(0, 2**8 - 1),

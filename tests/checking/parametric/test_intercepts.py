@@ -18,7 +18,7 @@ def svm(seed, n=12, d=5):
     return L1SVM(X, np.sign(X[:, 0] + rng.normal(size=n)))
 
 
-@pytest.mark.parametrize("seed", first(3, range(6)))
+@pytest.mark.parametrize("seed", first(1, range(3)))
 def test_no_point_that_is_no_worse_has_a_larger_intercept(seed):
     program = svm(seed).canonical()
     pieces = Pieces.concatenate(program.phi, program.psi)
@@ -30,7 +30,7 @@ def test_no_point_that_is_no_worse_has_a_larger_intercept(seed):
     bounds = reach.common_bounds(program, pieces, lams, values)[:p]
     assert np.isfinite(bounds).all()
     found = 0
-    for _ in range(2000):
+    for _ in range(1000):
         theta = rng.normal(size=p) * bounds * 10.0 ** rng.uniform(-4.0, 0.3, p)
         z = np.concatenate([theta, program.A.matvec(theta)])
         for lam, value in zip(lams, values, strict=True):
