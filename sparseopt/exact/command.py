@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import struct
-import zipfile
 
 from .program import check
 from .verdicts import Unproven, Unreadable
@@ -23,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         verdict, why = check(options.instance, options.result, options.seconds, options.rel_gap)
-    except (Unreadable, OSError, zipfile.BadZipFile, KeyError, ValueError, struct.error) as error:
+    except (Unreadable, OSError, ValueError) as error:
         verdict, why = "unreadable", str(error) or type(error).__name__
     except Unproven as error:
         verdict, why = "unproven", str(error)

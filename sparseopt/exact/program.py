@@ -11,7 +11,7 @@ from pathlib import Path
 from .budgets import check_budget
 from .components import check_component
 from .embeddings import check_embedding
-from .files import fingerprint, read_instance, read_result
+from .files import fingerprint, read_instance, read_result, readable
 from .misdp import check_misdp
 from .parametric import check_parametric
 from .spheres import check_sphere
@@ -56,20 +56,18 @@ def check(
 
     Raises
     ------
-    Unreadable, OSError, ValueError, KeyError
+    Unreadable, OSError
         When a file is not what it should be, or the result belongs to another instance.
     """
     if rel_gap is not None and not 0.0 <= rel_gap < math.inf:
         raise ValueError(f"the gap is {rel_gap}; expected a number of at least 0")
     Clock.end = time.process_time() + seconds
     try:
-        try:
+        with readable():
             header, arrays = read_instance(instance)
             claimed = read_result(result)
             own = claimed["instance"] == fingerprint(header, arrays)
-        except (AttributeError, IndexError, TypeError, RecursionError, SyntaxError) as error:
-            raise Unreadable(f"a file is malformed ({type(error).__name__}: {error})") from error
-        if not own:
+        if not own or claimed["kind"] not in ("", header["kind"]):
             raise Unreadable("the result belongs to another instance")
         if rel_gap is None:
             return _judged(header, arrays, claimed)

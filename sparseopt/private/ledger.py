@@ -176,7 +176,7 @@ class Ledger:
             whole = json.dumps(head).encode() + b"\n"
         stated, *lines = whole.splitlines()
         try:
-            if json.loads(stated) != head:
+            if loads_object(stated, "the first line") != head:
                 raise ValueError(f"it begins with {stated!r:.200}, not with {head}")
             if len(lines) < len(self._entered):
                 raise ValueError("releases that were entered are missing")

@@ -213,3 +213,13 @@ def test_a_file_that_was_changed_is_refused(changed, tmp_path):
 def test_bad_budgets_are_refused(settings, words):
     with pytest.raises(ParamError, match=words):
         private.Ledger(**{"epsilon": 1.0, "delta": 1e-5, **settings})
+
+
+def test_a_budget_that_is_stated_twice_is_refused(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    assert private.Ledger(1.0, 1e-6, path).spent == 0.0
+    text = path.read_text()
+    assert '"epsilon": 1.0' in text
+    path.write_text(text.replace('"epsilon": 1.0', '"epsilon": 9.0, "epsilon": 1.0'))
+    with pytest.raises(ParamError, match="twice"):
+        assert private.Ledger(1.0, 1e-6, path).spent

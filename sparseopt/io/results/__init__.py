@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -32,7 +33,7 @@ from sparseopt.io.results.paths import PathFormat, path_schemas
 from sparseopt.io.strict_json import dumps, loads_object
 from sparseopt.problems import Problem
 from sparseopt.problems.base import Array
-from sparseopt.result import Result
+from sparseopt.result import Result, relative_gap
 
 __all__ = ["PathFormat", "load_result", "read_result_header", "result_schema", "save_result"]
 
@@ -148,7 +149,28 @@ def load_result(path: str | PathLike[str], problem: Problem | None = None) -> Re
             f"{path}: this result {belongs}; the instance given is {fingerprint[:12]}...",
             "instance",
         )
-    return result.with_changes(problem=problem)
+    found = result.with_changes(problem=problem)
+    _check_gap(document["gap"], found, path)
+    return found
+
+
+def _check_gap(stated: float | str | None, result: Result, path: str | PathLike[str]) -> None:
+    """Refuse a gap that is not that of objective and bound: people read it, and nothing else does.
+
+    A result that was written without its problem has the unit 1.
+    """
+    given = None if stated is None else float(stated)
+    gaps = result.gap, relative_gap(result.objective, result.bound)
+    if not any(_same(gap, given) for gap in gaps):
+        raise ProblemError(
+            f"{path}: its gap is {stated}, that of objective and bound is {gaps[0]}", "gap"
+        )
+
+
+def _same(one: float | None, two: float | None) -> bool:
+    if one is None or two is None:
+        return one is two
+    return math.isclose(one, two, rel_tol=1e-6) or (math.isnan(one) and math.isnan(two))
 
 
 def read_result_header(path: str | PathLike[str]) -> dict[str, Any]:

@@ -128,7 +128,7 @@ def decode_result(document: Mapping[str, Any], entries: Callable[[str], Array]) 
     """
     status = Status(Fields(document, "", entries).choice("status", [s.value for s in Status]))
     fields = Fields(document, "", entries, finite=status not in _BROKEN)
-    for informative in ("format", "version", "status", "gap", "arrays"):
+    for informative in ("format", "version", "status", "arrays"):
         fields.raw(informative)
     limits, verdicts = [limit.value for limit in Limit], [verdict.value for verdict in Verdict]
     values: dict[str, Any] = {
@@ -161,6 +161,7 @@ def decode_result(document: Mapping[str, Any], entries: Callable[[str], Array]) 
         "kind": fields.text("kind"),
         "notes": tuple(fields.texts("notes")),
     }
+    _optional_number(fields, "gap")  # the reader compares it where the problem is known
     fields.end()
     try:
         return Result(**values)
