@@ -14,7 +14,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import (
     BaseEstimator,
@@ -27,12 +26,13 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparseopt.api import solve
 from sparseopt.backend import Progress
 from sparseopt.cards import NamedValues
 from sparseopt.estimators.columns import given_names, mean, names_of, spread
+from sparseopt.estimators.observations import SparseData, by_rows, weights_of
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, is_sparse
 from sparseopt.problems.fields import as_bounds
@@ -80,20 +80,6 @@ def forget(estimator: Any, *names: str) -> None:
         vars(estimator).pop(name, None)
 
 
-def _as_rows(X: Any) -> Any:
-    """Return validated data, sparse ones by rows as the problems hold them."""
-    return sp.csr_array(X) if is_sparse(X) else X
-
-
-class _SparseData:
-    """A mixin of the estimators that take scipy.sparse data, too."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.sparse = True
-        return tags
-
-
 class _SparseCoefficients:
     """A mixin of the linear models."""
 
@@ -133,7 +119,7 @@ class NeedsTarget:
         return tags
 
 
-class TwoClasses(NeedsTarget, _SparseData):
+class TwoClasses(NeedsTarget, SparseData):
     """A mixin of the estimators whose target has two classes."""
 
     def __sklearn_tags__(self) -> Any:
@@ -171,7 +157,7 @@ class TwoClasses(NeedsTarget, _SparseData):
             raise ValueError(
                 f"Only binary classification is supported. {type(self).__name__} was given {found}"
             )
-        return _as_rows(X), place
+        return by_rows(X), place
 
 
 class LinearClassification(_SparseCoefficients, TwoClasses, ClassifierMixin):  # type: ignore[misc]
@@ -274,11 +260,7 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         X, y = self._read(X, y)
-        counts = None
-        if sample_weight is not None:
-            counts = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
+        counts = None if sample_weight is None else weights_of(sample_weight, X)
         self._counts = counts
         with self._watched(X, y, sample_weight):
             self._follow(self._pose(X, y, counts))
@@ -338,7 +320,7 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             y_numeric=True,
             ensure_min_samples=2,
         )
-        return _as_rows(X), np.ascontiguousarray(y, dtype=np.float64)
+        return by_rows(X), np.ascontiguousarray(y, dtype=np.float64)
 
     def _scales(self, X: Array, counts: Array | None) -> Array:
         """Return the weights of the penalty: the columns' spreads where they are standardised."""
@@ -446,7 +428,7 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return other
 
 
-class PathRegressor(_SparseData, LinearPrediction, PathEstimator):
+class PathRegressor(SparseData, LinearPrediction, PathEstimator):
     """A sparse linear regression."""
 
 

@@ -6,10 +6,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils.validation import validate_data
 
 from sparseopt.estimators.base import LinearPrediction
 from sparseopt.estimators.budget import BudgetEstimator
+from sparseopt.estimators.columns import names_of
+from sparseopt.estimators.observations import SparseData
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
 __all__ = ["BestSubset"]
@@ -20,7 +21,7 @@ _EXACT = 1e-14
 """A loss of this size, relative to that of no variables, is rounding."""
 
 
-class BestSubset(LinearPrediction, BudgetEstimator):
+class BestSubset(SparseData, LinearPrediction, BudgetEstimator):
     r"""Least squares with the best k variables, for every k at once, proven.
 
     .. math:: \min_{\theta, \beta} \|y - X\theta - \beta\|_2^2 \quad\text{subject to}\quad
@@ -85,23 +86,22 @@ class BestSubset(LinearPrediction, BudgetEstimator):
         self.time_limit = time_limit
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the best models of all sizes, and choose a size.
 
         Parameters
         ----------
         X : array_like of shape (n, d)
         y : array_like of shape (n,)
+        sample_weight : array_like of shape (n,), optional
+            How often each observation counts, whole numbers: rows are repeated.
 
         Returns
         -------
         self
         """
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=3
-        )
+        X, y = self._rows(X, y, sample_weight, least=3)
         n, d = X.shape
-        y = np.asarray(y, dtype=np.float64)
         means = (X.mean(axis=0), float(y.mean()))
         self._means = means if self.fit_intercept else (np.zeros(d), 0.0)
         data = np.column_stack([y - self._means[1], X - self._means[0]])
@@ -118,7 +118,9 @@ class BestSubset(LinearPrediction, BudgetEstimator):
             )
         mask = np.zeros((len(kept), len(kept)), dtype=bool)
         mask[0, 1:] = True
-        problem = L0GraphicalModel(data[:, kept], mask, scaling="rss", ridge=float(self.ridge))
+        names = ["y", *np.array(names_of(self), dtype=object)[self._kept]]
+        how: dict[str, Any] = {"scaling": "rss", "ridge": float(self.ridge), "names": names}
+        problem = L0GraphicalModel(data[:, kept], mask, **how)
         self._follow(problem)
         path = self.path_
         others = float((data[:, kept[1:]] ** 2).sum()) / n

@@ -7,12 +7,15 @@ from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.api import solve
 from sparseopt.estimators.base import forget
+from sparseopt.estimators.observations import observed, places
+from sparseopt.selection.folds import make_folds
 from sparseopt.selection.rules import select
 
 
@@ -31,6 +34,15 @@ class BudgetEstimator(BaseEstimator):  # type: ignore[misc]
     }
     _count: ClassVar[list[Any]] = [Interval(Integral, 0, None, closed="left"), None]
 
+    def _rows(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[Any, Any]:
+        """Return validated data and y, if there is one, with rows as often as they count."""
+        X, y, counts = observed(self, X, y, sample_weight, dense=True, **checks)
+        self._row = None
+        if sample_weight is not None:
+            self._row = places(self, counts, X.shape[1])
+            X, y = X[self._row], None if y is None else y[self._row]
+        return X, y
+
     def _follow(self, problem: Any) -> None:
         """Solve for every budget."""
         forget(self, "selection_")
@@ -40,7 +52,13 @@ class BudgetEstimator(BaseEstimator):  # type: ignore[misc]
         self.verdict_, self.status_ = str(result.verdict), str(result.status)
 
     def _selected(self, **details: Any) -> int:
-        """Return the budget that the rule chooses."""
+        """Return the budget that the rule chooses; repeated rows are in one fold."""
+        if self.rule == "cv" and self._row is not None:
+            n = int(self._row[-1]) + 1
+            folds = make_folds(min(10, n), np.zeros((n, 1)), np.zeros(n), 0, classes=False)
+            details["folds"] = [
+                tuple(np.flatnonzero(np.isin(self._row, part)) for part in fold) for fold in folds
+            ]
         self.selection_ = select(self.result_.problem, self.rule, result=self.result_, **details)
         return int(self.selection_.budget)
 

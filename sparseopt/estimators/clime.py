@@ -11,13 +11,14 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparseopt.estimators.base import PathEstimator
-from sparseopt.estimators.columns import given_names, standardised
+from sparseopt.estimators.columns import covariance, given_names, location_and_scale, names_of
+from sparseopt.estimators.observations import NO_TARGET, SparseData, observed
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
 from sparseopt.selection.rules import select
 
 
-class CLIME(PathEstimator):
+class CLIME(SparseData, PathEstimator):
     r"""A sparse precision matrix, for every lam at once.
 
     .. math:: \min_\Omega \sum_{ij} |\Omega_{ij}| \quad\text{subject to}\quad
@@ -80,34 +81,50 @@ class CLIME(PathEstimator):
         self.time_limit = time_limit
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Follow the paths of all columns, and choose a value of lam.
 
         Parameters
         ----------
         X : array_like of shape (n, d)
         y : ignored
+        sample_weight : array_like of shape (n,), optional
+            How often each observation counts: weight k is k repeated rows.
 
         Returns
         -------
         self
         """
-        X = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
-        Z, self.location_, self._units = standardised(X, True, self.standardize)
-        self._follow(self._problem(Z, X, None, None))
+        X, _, counts = observed(self, X, NO_TARGET, sample_weight)
+        self._counts = counts
+        self.location_, self._units = location_and_scale(X, counts, True, self.standardize)
+        self._follow(self._problem(X, X, counts, given_names(self)))
         self.covariance_ = self.result_.problem.S * np.outer(self._units, self._units)
         self._choose(X, X, None)
         return self
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
-        return networks.CLIME.from_data(X, form=True, names=given_names(self))
+        S = covariance(X, self._counts, self.location_[None])
+        self._refuse_constants(S)
+        return networks.CLIME(S / np.outer(self._units, self._units), names=names)
+
+    def _refuse_constants(self, S: Array) -> None:
+        """Say which columns are constant where lam is to be chosen: no precision is near then."""
+        constant = np.diag(S) <= 1e-20 * self.location_**2
+        if self.lam is None and constant.any():
+            found = ", ".join(np.array(names_of(self), dtype=object)[constant][:5])
+            raise ValueError(
+                f"no precision matrix can be chosen: X is constant in {found}. Leave such columns "
+                "out, or give lam (1 and above)"
+            )
 
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
         if self.lam is not None:
             self._place(float(self.lam), "above")
             return
         rule = self.rule or self._default_rule
-        self.selection_ = select(self.result_.problem, rule, result=self.result_, n=len(X))
+        n = max(2, round(float(self._counts.sum())))
+        self.selection_ = select(self.result_.problem, rule, result=self.result_, n=n)
         self._place(self.selection_.lam, self.selection_.side)
 
     def _unpack(self, x: Array) -> None:

@@ -12,16 +12,33 @@ from sparseopt.problems.fields import column_names
 
 _CELLS = 1 << 22
 """Entries of a sparse matrix's rows that are held densely at once."""
+_LARGEST = 1 << 28
+"""Entries of a sparse matrix that is made dense as a whole."""
 
 
-def as_dense(X: Any) -> Array:
+def as_dense(X: Any, who: str = "this estimator") -> Array:
     """Return validated data as a dense array, for the problems that hold no other.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
+    who : str
+        Needs them dense, for the message.
+
+    Raises
+    ------
+    ValueError
+        When a sparse X would take more than 2 GB.
     """
-    return np.asarray(X.toarray() if is_sparse(X) else X)
+    if not is_sparse(X):
+        return np.asarray(X)
+    n, d = X.shape
+    if n * d > _LARGEST:
+        raise ValueError(
+            f"X is sparse, and {who} needs it dense: {n:,} x {d:,} numbers would take "
+            f"{8e-9 * n * d:.3g} GB, more than 2. Take fewer rows or columns, or give X dense"
+        )
+    return np.asarray(X.toarray())
 
 
 def given_names(estimator: Any, kept: Any = slice(None)) -> list[str] | None:
@@ -83,7 +100,25 @@ def spread(X: Any, counts: Array, centred: bool) -> Array:
     return np.asarray(np.where(found > 1e-10 * size, found, 1.0))
 
 
-def standardised(X: Array, centred: bool, scaled: bool) -> tuple[Array, Array, Array]:
+def location_and_scale(X: Any, counts: Array, centred: bool, scaled: bool) -> tuple[Array, Array]:
+    """Return the means and the spreads of the columns, shape (d,) each.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n, d)
+    counts : array of shape (n,)
+        The weights of the observations.
+    centred, scaled : bool
+        Otherwise the means are 0, and the spreads 1.
+    """
+    d = X.shape[1]
+    centre = mean(X, counts) if centred else np.zeros(d)
+    return centre, spread(X, counts, centred) if scaled else np.ones(d)
+
+
+def standardised(
+    X: Array, centred: bool, scaled: bool, counts: Array | None = None
+) -> tuple[Array, Array, Array]:
     """Return the columns less their means and in units of their spreads, with means and units.
 
     Parameters
@@ -91,14 +126,15 @@ def standardised(X: Array, centred: bool, scaled: bool) -> tuple[Array, Array, A
     X : array of shape (n, d)
     centred, scaled : bool
         Otherwise the means are 0, and the units 1.
+    counts : array of shape (n,), optional
+        The weights of the observations. Default: 1.
 
     Returns
     -------
     array of shape (n, d), two arrays of shape (d,)
     """
-    n, d = X.shape
-    centre = mean(X) if centred else np.zeros(d)
-    units = spread(X, np.ones(n), centred) if scaled else np.ones(d)
+    counts = np.ones(X.shape[0]) if counts is None else counts
+    centre, units = location_and_scale(X, counts, centred, scaled)
     return np.asarray((X - centre) / units), centre, units
 
 
@@ -114,7 +150,7 @@ def _deviation(X: Any, counts: Array, centre: Array) -> Array:
     return np.asarray(np.sqrt((stored + np.maximum(left, 0.0) * centre**2) / counts.sum()))
 
 
-def covariance(X: Any, counts: Array, centres: Array, place: Array) -> Array:
+def covariance(X: Any, counts: Array, centres: Array, place: Array | None = None) -> Array:
     """Return the covariance of the columns about the centres of groups, shape (d, d).
 
     Sparse rows are held densely in blocks only.
@@ -125,10 +161,11 @@ def covariance(X: Any, counts: Array, centres: Array, place: Array) -> Array:
     counts : array of shape (n,)
         The weights of the observations.
     centres : array of shape (groups, d)
-    place : int array of shape (n,)
-        The group of each observation.
+    place : int array of shape (n,), optional
+        The group of each observation. Default: the first.
     """
     n, d = X.shape
+    place = np.zeros(n, dtype=int) if place is None else place
     step = max(1, _CELLS // d) if is_sparse(X) else n
     total = np.zeros((d, d))
     for first in range(0, n, step):
@@ -136,6 +173,23 @@ def covariance(X: Any, counts: Array, centres: Array, place: Array) -> Array:
         rows = as_dense(X[here]) - centres[place[here]]
         total += (counts[here, None] * rows).T @ rows
     return np.asarray(total / counts.sum())
+
+
+def root_of_covariance(X: Any, counts: Array, centre: Array, units: Array) -> Array:
+    """Return Z with Z'Z the covariance of the columns in units, shape (n, d), or (d, d) if sparse.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n, d)
+    counts : array of shape (n,)
+        The weights of the observations.
+    centre, units : arrays of shape (d,)
+    """
+    if is_sparse(X):
+        values, vectors = np.linalg.eigh(covariance(X, counts, centre[None]))
+        return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0)) / units[:, None]).T)
+    Z = np.where(np.ptp(X, axis=0) > 0.0, (X - centre) / units, 0.0)
+    return np.asarray(Z * np.sqrt(counts / counts.sum())[:, None])
 
 
 def with_intercept(X: Any, scales: Array, names: list[str] | None) -> tuple[Any, Any, Any]:

@@ -9,6 +9,7 @@ from sklearn.base import _fit_context
 
 from sparseopt.estimators.base import PathEstimator, TwoClasses
 from sparseopt.estimators.columns import covariance, given_names, mean
+from sparseopt.estimators.observations import weights_of
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
 
@@ -73,7 +74,7 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
         self.time_limit = time_limit
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Follow the path, and choose a value of lam.
 
         Parameters
@@ -81,27 +82,28 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
         X : array_like of shape (n, d)
         y : array_like of shape (n,)
             Two classes.
+        sample_weight : array_like of shape (n,), optional
+            How often each observation counts: weight k is k repeated rows.
 
         Returns
         -------
         self
         """
         X, place = self._read_classes(X, y)
-        if np.bincount(place).min() < 2:
+        counts = weights_of(sample_weight, X)
+        classes = [counts[place == c] for c in (0, 1)]
+        if any(max(np.count_nonzero(own), own.sum()) < 2 for own in classes):
             raise ValueError("a class has n_samples=1; expected two observations of each")
-        self._units = self._scales(X, None)
-        self._follow(self._problem(X, place, None, None))
+        self._counts, self._units = counts, self._scales(X, counts)
+        self._follow(self._problem(X, place, counts, given_names(self)))
         self._choose(X, y, None)
         return self
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         units = np.outer(self._units, self._units)
-        parts = [X[y == 0], X[y == 1]]
-        S = [
-            covariance(part, np.ones(part.shape[0]), mean(part)[None], np.zeros(part.shape[0], int))
-            for part in parts
-        ]
-        return networks.DifferentialNetwork(S[0] / units, S[1] / units, names=given_names(self))
+        parts = [(X[y == c], self._counts[y == c]) for c in (0, 1)]
+        S = [covariance(rows, times, mean(rows, times)[None]) / units for rows, times in parts]
+        return networks.DifferentialNetwork(*S, names=names)
 
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
         knots = self.path_.knots

@@ -9,18 +9,18 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
 from sparseopt.estimators.budget import BudgetEstimator
 from sparseopt.estimators.columns import given_names, spread
 from sparseopt.estimators.nodes import candidates_among, in_all_columns, nodes_of
+from sparseopt.estimators.observations import NO_TARGET, SparseData
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
 __all__ = ["GaussianGraphL0", "GraphL0", "IsingGraphL0"]
 
 
-class GraphL0(BudgetEstimator):
+class GraphL0(SparseData, BudgetEstimator):
     """Graphs whose nodes choose the best neighbours under one budget, for every budget at once.
 
     See :class:`~sparseopt.problems.L0GraphicalModel`. This is the base of the two models.
@@ -90,21 +90,21 @@ class GraphL0(BudgetEstimator):
         raise NotImplementedError
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the best neighbours for every budget, and choose a budget.
 
         Parameters
         ----------
         X : array_like of shape (n, d)
         y : ignored
+        sample_weight : array_like of shape (n,), optional
+            How often each observation counts, whole numbers: rows are repeated.
 
         Returns
         -------
         self
         """
-        X = validate_data(
-            self, X, dtype=np.float64, order="C", ensure_min_samples=4, ensure_min_features=2
-        )
+        X, _ = self._rows(X, NO_TARGET, sample_weight, least=4, ensure_min_features=2)
         data = self._columns(X)
         # Nothing can be learned about a constant column; it stays without neighbours.
         self._kept = nodes_of((data != data[0]).any(axis=0))

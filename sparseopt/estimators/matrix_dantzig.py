@@ -6,10 +6,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, _fit_context
-from sklearn.utils.validation import validate_data
 
 from sparseopt.estimators.base import LinearPrediction, PathEstimator
-from sparseopt.estimators.columns import given_names, standardised
+from sparseopt.estimators.columns import (
+    covariance,
+    given_names,
+    location_and_scale,
+    standardised,
+)
+from sparseopt.estimators.observations import SparseData, observed
 from sparseopt.problems.base import Array
 from sparseopt.problems.fields import column_names
 from sparseopt.problems.parametric import matrix_dantzig
@@ -17,7 +22,7 @@ from sparseopt.problems.parametric import matrix_dantzig
 __all__ = ["MatrixDantzig"]
 
 
-class MatrixDantzig(MultiOutputMixin, LinearPrediction, PathEstimator):  # type: ignore[misc]
+class MatrixDantzig(SparseData, MultiOutputMixin, LinearPrediction, PathEstimator):  # type: ignore[misc]
     r"""Sparse coefficients of several responses with one lam, for every lam at once.
 
     .. math:: \min_B \sum_{jk} |B_{jk}| \quad\text{subject to}\quad
@@ -70,55 +75,53 @@ class MatrixDantzig(MultiOutputMixin, LinearPrediction, PathEstimator):  # type:
         self.time_limit = time_limit
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Follow the path, and choose a value of lam.
 
         Parameters
         ----------
         X : array_like of shape (n, d)
         y : array_like of shape (n, q) or (n,)
+        sample_weight : array_like of shape (n,), optional
+            How often each observation counts: weight k is k repeated rows.
 
         Returns
         -------
         self
         """
         responses = list(getattr(y, "columns", ()))
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=np.float64,
-            order="C",
-            multi_output=True,
-            y_numeric=True,
-            ensure_min_samples=2,
-        )
-        self._single = y.ndim == 1
-        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        X, y, counts = observed(self, X, y, sample_weight, multi_output=True)
+        self._single, self._counts = y.ndim == 1, counts
+        Y = y.reshape(len(y), -1)
         self._responses = [str(name) for name in responses or range(Y.shape[1])]
-        Z, *self._columns = standardised(X, self.fit_intercept, self.standardize)
-        T, *self._levels = standardised(Y, self.fit_intercept, self.standardize)
-        self._follow(self._problem(Z, T, None, given_names(self)))
-        self._choose(Z, T, None)
+        self._columns = location_and_scale(X, counts, self.fit_intercept, self.standardize)
+        T, *self._levels = standardised(Y, self.fit_intercept, self.standardize, counts)
+        self._follow(self._problem(X, T, counts, given_names(self)))
+        self._choose(X, T, None)
         return self
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
-        d, q = X.shape[1], y.shape[1]
+        centre, units = self._columns
+        weighed = self._counts[:, None] * y
+        inner = (X.T @ weighed - np.outer(centre, weighed.sum(axis=0))) / units[:, None]
+        S = covariance(X, self._counts, centre[None]) / np.outer(units, units)
         return matrix_dantzig.MatrixDantzig(
-            X=X.T @ X,
-            Z=np.eye(q),
-            Y=X.T @ y,
-            names=column_names(names, d),
+            X=self._counts.sum() * S,
+            Z=np.eye(y.shape[1]),
+            Y=inner,
+            names=column_names(names, X.shape[1]),
             column_names=self._responses,
         )
 
     def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
-        problem, n = self.result_.problem, len(X)
+        problem, counts, n = self.result_.problem, self._counts, float(self._counts.sum())
+        centre, units = self._columns
 
         def bic(lam: float) -> float:
-            B = problem.matrix(self.path_.at(lam))
-            rss = np.maximum(((y - X @ B) ** 2).mean(axis=0), np.finfo(float).tiny)
-            return float(n * np.log(rss).sum() + np.log(n) * np.count_nonzero(B))
+            B = problem.matrix(self.path_.at(lam)) / units[:, None]
+            rss = counts @ (y - (X @ B - centre @ B)) ** 2 / n
+            likelihood = n * np.log(np.maximum(rss, np.finfo(float).tiny)).sum()
+            return float(likelihood + np.log(n) * np.count_nonzero(B))
 
         return float(min(self.path_.knots, key=bic)), "above"
 

@@ -10,9 +10,10 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import validate_data
 
+from sparseopt.estimators.columns import mean
 from sparseopt.estimators.nodes import nodes_of
+from sparseopt.estimators.observations import NO_TARGET, SparseData, observed
 from sparseopt.estimators.supports import CONSTRAINTS, neighbours, unit_columns
 from sparseopt.paths.graph import undirected
 from sparseopt.result import Verdict
@@ -24,7 +25,7 @@ _NODES = 8
 """Columns that a worker takes at a time."""
 
 
-class NeighbourhoodGraph(BaseEstimator):  # type: ignore[misc]
+class NeighbourhoodGraph(SparseData, BaseEstimator):  # type: ignore[misc]
     """A graph whose nodes have the best few of all other columns as neighbours, each proven.
 
     Every column is regressed on all others as by :class:`~sparseopt.estimators.SparseRegression`,
@@ -103,23 +104,26 @@ class NeighbourhoodGraph(BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the best neighbours of every column.
 
         Parameters
         ----------
         X : array_like of shape (n, d)
+            A sparse one is made dense.
         y : ignored
+        sample_weight : array_like of shape (n,), optional
+            How often each observation counts: weight k is k repeated rows.
 
         Returns
         -------
         self
         """
-        X = validate_data(
-            self, X, dtype=np.float64, order="C", ensure_min_samples=2, ensure_min_features=2
+        X, _, counts = observed(
+            self, X, NO_TARGET, sample_weight, dense=True, ensure_min_features=2
         )
         d = X.shape[1]
-        units, lengths = unit_columns(X, X.mean(axis=0))
+        units, lengths = unit_columns(X, mean(X, counts), counts)
         vary = nodes_of(lengths > 0.0)
         units = np.ascontiguousarray(units[:, vary])
         units.flags.writeable = False
@@ -140,7 +144,7 @@ class NeighbourhoodGraph(BaseEstimator):  # type: ignore[misc]
                 numbers[:, j] = of_node
                 verified &= verdict == Verdict.VERIFIED
         self.coef_ = sp.csr_array(coefficients)
-        self.scale_ = np.where(lengths > 0.0, lengths / np.sqrt(len(X)), 1.0)
+        self.scale_ = np.where(lengths > 0.0, lengths / np.sqrt(counts.sum()), 1.0)
         self.objective_, self.bound_, self.gap_ = numbers
         self.verdict_ = "verified" if verified else "unproven"
         self.graph_ = undirected(self.coef_.astype(bool), self.edges)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sparseopt.api import solve
 from sparseopt.estimators.base import LinearClassification
 from sparseopt.estimators.columns import as_dense
+from sparseopt.estimators.observations import places, weights_of
 from sparseopt.estimators.supports import CONSTRAINTS, numbers_of, unit_columns
 from sparseopt.problems.base import Array
 from sparseopt.problems.subset import logistic
@@ -89,7 +90,7 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
         self.time_limit = time_limit
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the best columns.
 
         Parameters
@@ -98,16 +99,23 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
             A sparse one is made dense.
         y : array_like of shape (n,)
             Two classes, of which the second in order is the positive one.
+        sample_weight : array_like of shape (n,), optional
+            How often each observation counts, whole numbers: rows are repeated.
 
         Returns
         -------
         self
         """
         X, place = self._read_classes(X, y)
-        X = as_dense(X)
+        X = as_dense(X, type(self).__name__)
+        if sample_weight is not None:
+            rows = places(self, weights_of(sample_weight, X), X.shape[1])
+            X, place = X[rows], place[rows]
+            if len(np.unique(place)) < 2:
+                raise ValueError("one class has no weight; expected observations of both classes")
         n, d = X.shape
         centre = X.mean(axis=0) if self.fit_intercept else np.zeros(d)
-        units, lengths = unit_columns(X, centre)
+        units, lengths = unit_columns(X, centre, np.ones(n))
         root = math.sqrt(n)
         problem = logistic.SparseLogisticRegression(
             units * root,

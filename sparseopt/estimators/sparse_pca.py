@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
 from sparseopt.api import solve
-from sparseopt.estimators.columns import given_names
+from sparseopt.estimators import columns
+from sparseopt.estimators.observations import NO_TARGET, observed
 from sparseopt.estimators.transformers import ComponentsTransformer
 from sparseopt.problems.base import Array
 from sparseopt.problems.component.deflation import deflated, variances
@@ -96,26 +96,30 @@ class SparsePCA(ComponentsTransformer):
         self.time_limit = time_limit
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components one after another.
 
         Parameters
         ----------
         X : array_like of shape (n, d)
         y : ignored
+        sample_weight : array_like of shape (n,), optional
+            How often each observation counts: weight k is k repeated rows.
 
         Returns
         -------
         self
         """
-        X = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
-        n, d = X.shape
+        X, _, counts = observed(self, X, NO_TARGET, sample_weight)
+        n, d = float(counts.sum()), X.shape[1]
         if self.n_components > d:
             raise ValueError(f"n_components={self.n_components} is above n_features={d}")
-        Z = np.where(np.ptp(X, axis=0) > 0.0, self._standardised(X), 0.0)
-        Z /= np.sqrt(n if self.standardize else n - 1)
+        self.mean_, self.scale_ = columns.location_and_scale(X, counts, True, self.standardize)
+        rows = columns.as_dense(X, type(self).__name__) if d > _MANY else X
+        Z = columns.root_of_covariance(rows, counts, self.mean_, self.scale_)
+        Z *= 1.0 if self.standardize else np.sqrt(n / (n - 1.0))
         sizes = np.broadcast_to(self.n_nonzeros, (self.n_components,))
-        names = given_names(self)
+        names = columns.given_names(self)
         self.results_: list[Any] = []
         vectors: list[Array] = []
         left = Z

@@ -6,15 +6,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils.validation import validate_data
 
 from sparseopt.estimators.base import LinearPrediction
+from sparseopt.estimators.columns import location_and_scale
+from sparseopt.estimators.observations import SparseData, observed
 from sparseopt.estimators.supports import CONSTRAINTS, best_columns, numbers_of, unit_columns
 
 __all__ = ["SparseRegression"]
 
 
-class SparseRegression(LinearPrediction, BaseEstimator):  # type: ignore[misc]
+class SparseRegression(SparseData, LinearPrediction, BaseEstimator):  # type: ignore[misc]
     r"""Least squares with the best k of up to 100,000 columns, held small by a ridge, proven.
 
     .. math:: \min_b \tfrac12 \|y - Xb\|_2^2 + \tfrac\rho2 \|b\|_2^2 + \lambda_0 \|b\|_0
@@ -84,27 +85,27 @@ class SparseRegression(LinearPrediction, BaseEstimator):  # type: ignore[misc]
         self.time_limit = time_limit
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the best columns.
 
         Parameters
         ----------
         X : array_like of shape (n, d)
+            A sparse one is made dense.
         y : array_like of shape (n,)
+        sample_weight : array_like of shape (n,), optional
+            How often each observation counts: weight k is k repeated rows.
 
         Returns
         -------
         self
         """
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=2
-        )
-        y = np.asarray(y, dtype=np.float64)[:, None]
-        centre, level = np.zeros(X.shape[1]), np.zeros(1)
-        if self.fit_intercept:
-            centre, level = X.mean(axis=0), y.mean(axis=0)
-        units, lengths = unit_columns(X, centre)
-        response, size = unit_columns(y, level)
+        X, y, counts = observed(self, X, y, sample_weight, dense=True)
+        y = y[:, None]
+        centre, _ = location_and_scale(X, counts, self.fit_intercept, False)
+        level, _ = location_and_scale(y, counts, self.fit_intercept, False)
+        units, lengths = unit_columns(X, centre, counts)
+        response, size = unit_columns(y, level, counts)
         if size[0] == 0.0:
             raise ValueError("y is constant: there is nothing to explain")
         asked = self.k, self.ridge, self.bound, self.lam0

@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_y, validate_data
+from sklearn.utils.validation import _check_y
 
 from sparseopt import problems
 from sparseopt.estimators.base import NeedsTarget
+from sparseopt.estimators.observations import observed
 from sparseopt.estimators.transformers import SubspaceTransformer
 from sparseopt.problems.base import Array
 from sparseopt.selection.dimension import dimension_errors
@@ -101,16 +102,8 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> Self:
         """Find the subspace for points X, shape (n, d), and responses or labels y, shape (n,)."""
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=np.float64,
-            order="C",
-            ensure_min_samples=3,
-            ensure_min_features=2,
-            y_numeric=self.task == "regression",
-        )
+        how = {"numeric": self.task == "regression", "ensure_min_features": 2}
+        X, y, _ = observed(self, X, y, dense=True, least=3, **how)
         if self.task == "classification":
             check_classification_targets(y)
             self.classes_ = np.unique(y)

@@ -25,7 +25,7 @@ _CONSTANT = 1e-13
 """Deviations of this size, relative to the column's largest entry, are what rounding left."""
 
 
-def unit_columns(X: Array, centre: Array) -> tuple[Array, Array]:
+def unit_columns(X: Array, centre: Array, counts: Array) -> tuple[Array, Array]:
     """Return the centred columns with length 1, those that are constant 0, and their lengths.
 
     Parameters
@@ -33,14 +33,18 @@ def unit_columns(X: Array, centre: Array) -> tuple[Array, Array]:
     X : array of shape (n, d)
     centre : array of shape (d,)
         What is subtracted from each column.
+    counts : array of shape (n,)
+        The weights of the rows, which are multiplied by their roots.
 
     Returns
     -------
     array of shape (n, d), array of shape (d,)
     """
     rest = X - centre
+    constant = np.abs(rest).max(axis=0) <= _CONSTANT * np.abs(X).max(axis=0)
+    rest *= np.sqrt(counts)[:, None]
     lengths = np.sqrt(np.einsum("ij,ij->j", rest, rest))
-    lengths[np.abs(rest).max(axis=0) <= _CONSTANT * np.abs(X).max(axis=0)] = 0.0
+    lengths[constant] = 0.0
     rest *= np.where(lengths > 0.0, 1.0 / np.where(lengths > 0.0, lengths, 1.0), 0.0)
     return rest, lengths
 

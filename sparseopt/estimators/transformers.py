@@ -11,11 +11,14 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparseopt.api import solve
-from sparseopt.estimators.columns import standardised
-from sparseopt.problems.base import Array, Problem
+from sparseopt.estimators.columns import as_dense, standardised
+from sparseopt.estimators.observations import SparseData, observed
+from sparseopt.problems.base import Array, Problem, is_sparse
 
 
-class ComponentsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ComponentsTransformer(
+    SparseData, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):  # type: ignore[misc]
     """A centre, the scales of the columns, and directions: the coordinates of points along them."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -35,11 +38,17 @@ class ComponentsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def transform(self, X: Any) -> Array:
         """Return the coordinates in the subspace, shape (n, n_components)."""
-        return np.asarray(self._centred(X) @ self.components_.T)
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        along = (self.components_ / getattr(self, "scale_", 1.0)).T
+        if is_sparse(X):
+            return np.asarray(X @ along - self.mean_ @ along)
+        return np.asarray((X - self.mean_) @ along)
 
     def _centred(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        X = as_dense(X, type(self).__name__)
         return np.asarray((X - self.mean_) / getattr(self, "scale_", 1.0))
 
 
@@ -51,11 +60,7 @@ class SubspaceTransformer(ComponentsTransformer):
 
     def _points(self, X: Any) -> Array:
         """Return validated points."""
-        return np.asarray(
-            validate_data(
-                self, X, dtype=np.float64, order="C", ensure_min_samples=2, ensure_min_features=2
-            )
-        )
+        return np.asarray(observed(self, X, dense=True, ensure_min_features=2)[0])
 
     def _solved(self, problem: Problem) -> Array:
         """Return the answer of a problem, and keep what is known of it."""

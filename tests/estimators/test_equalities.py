@@ -96,6 +96,12 @@ WEIGHED = {
     "QuantileProcess with a penalty": QuantileProcess(quantile=0.3, lam=2.0),
 }
 
+ELSEWHERE = {
+    *("BestSubset", "SparseRegression", "SparseLogisticRegression", "MatrixDantzig"),
+    *("GaussianGraphL0", "IsingGraphL0", "NeighbourhoodGraph", "CLIME", "DifferentialNetwork"),
+    "SparsePCA",
+}
+
 
 @pytest.mark.parametrize("name", WEIGHED)
 def test_weights_are_repeated_rows(name):
@@ -139,4 +145,5 @@ def test_every_estimator_that_takes_weights_is_weighed():
         and "sample_weight" in signature(cls.fit).parameters
     }
     weighed = {type(model).__name__ for model in WEIGHED.values()}
-    assert takes - weighed == {"DantzigSelector", "QuantileLasso"}  # without folds of their own
+    # Without folds of their own, and those of test_weights_and_sparse_data.py.
+    assert takes - weighed - ELSEWHERE == {"DantzigSelector", "QuantileLasso"}

@@ -1,0 +1,148 @@
+"""Rows as estimators take them: validated, sparse or dense, each counted as often as it weighs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from sparseopt.estimators.columns import as_dense
+from sparseopt.problems.base import Array, is_sparse
+
+_MOST_ROWS = 1 << 28
+"""Entries that repeated rows may have: 2 GB."""
+NO_TARGET = "no_validation"
+"""scikit-learn's word for data without y; None is a y that is missing."""
+
+
+class SparseData:
+    """A mixin of the estimators that take scipy.sparse data, too."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        return tags
+
+
+def by_rows(X: Any) -> Any:
+    """Return validated data, sparse ones by rows as the problems hold them.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    """
+    return sp.csr_array(X) if is_sparse(X) else X
+
+
+def weights_of(sample_weight: Any, X: Any) -> Array:
+    """Return the weights of the observations, 1 where none are given, shape (n,).
+
+    Parameters
+    ----------
+    sample_weight : array_like of shape (n,), or None
+    X : array or sparse matrix of shape (n, d)
+
+    Raises
+    ------
+    ValueError
+        When one is negative, or all are 0.
+    """
+    return np.asarray(
+        _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    )
+
+
+def observed(
+    estimator: Any,
+    X: Any,
+    y: Any = NO_TARGET,
+    sample_weight: Any = None,
+    *,
+    dense: bool = False,
+    numeric: bool = True,
+    least: int = 2,
+    **checks: Any,
+) -> tuple[Any, Any, Array]:
+    """Validate data, and leave out the rows that weigh nothing.
+
+    Parameters
+    ----------
+    estimator : estimator
+        That is being fitted.
+    X : array_like or sparse matrix of shape (n, d)
+    y : array_like of shape (n,) or (n, q), optional
+        None is refused.
+    sample_weight : array_like of shape (n,), optional
+    dense : bool, default False
+        Whether a sparse X is made dense.
+    numeric : bool, default True
+        Whether y has numbers, or labels.
+    least : int, default 2
+        Rows that are needed.
+    **checks
+        Of scikit-learn's validate_data.
+
+    Returns
+    -------
+    X : array or csr_array of shape (m, d)
+    y : array of shape (m,) or (m, q), or None
+    counts : array of shape (m,)
+        The weights of the rows, positive.
+
+    Raises
+    ------
+    ValueError
+    """
+    how = {
+        "accept_sparse": "csr",
+        "dtype": np.float64,
+        "order": "C",
+        "ensure_min_samples": least,
+        **checks,
+    }
+    if isinstance(y, str):
+        X, y = validate_data(estimator, X, **how), None
+    else:
+        X, y = validate_data(estimator, X, y, y_numeric=numeric, **how)
+        y = np.ascontiguousarray(y, dtype=np.float64 if numeric else None)
+    X = as_dense(X, type(estimator).__name__) if dense else by_rows(X)
+    counts = weights_of(sample_weight, X)
+    kept = counts > 0.0
+    if kept.all():
+        return X, y, counts
+    if kept.sum() < min(2, least):
+        raise ValueError("a single observation has a weight that is not zero; expected two")
+    return X[kept], None if y is None else y[kept], counts[kept]
+
+
+def places(estimator: Any, counts: Array, columns: int) -> Array:
+    """Return the index of each row as often as it counts.
+
+    Parameters
+    ----------
+    estimator : estimator
+        For the message.
+    counts : array of shape (n,)
+    columns : int
+        Of the data that are to be repeated.
+
+    Raises
+    ------
+    ValueError
+        When a weight is no whole number, or there would be too many rows.
+    """
+    name, rows = type(estimator).__name__, int(counts.sum())
+    broken = counts[counts != np.floor(counts)]
+    if len(broken):
+        raise ValueError(
+            f"sample_weight has {broken[0]:g}; {name} takes whole numbers, how often a row counts: "
+            "multiply the weights by a common number, and round them"
+        )
+    if rows * columns > _MOST_ROWS:
+        raise ValueError(
+            f"sample_weight stands for {rows:,} rows of {columns:,} columns, above 2 GB: divide "
+            "the weights by a common number"
+        )
+    return np.repeat(np.arange(len(counts)), counts.astype(np.int64))
