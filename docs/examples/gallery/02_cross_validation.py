@@ -17,7 +17,7 @@ X = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
 y = 2.0 * data.target - 1.0
 problem = DantzigSelector(X, y - y.mean(), names=data.feature_names)
 
-cv = cross_validate(problem, folds=5, seed=0, lam_min=1.0)
+cv = cross_validate(problem, folds=5, seed=0, lam_min=0.2)
 print(f"{len(cv.knots)} knots")
 print(f"minimum at {cv.lam_min:.2f}, one standard error at {cv.lam_1se:.2f}")
 ax = cv.plot()
@@ -25,7 +25,7 @@ ax = cv.plot()
 # %%
 # The coefficients of the sparser choice, fitted again without a penalty:
 
-chosen = sparseopt.select(problem, "cv", rule="1se", folds=5, seed=0, lam_min=1.0)
+chosen = sparseopt.select(problem, "cv", rule="1se", folds=5, seed=0, lam_min=0.2)
 again = chosen.refit()
 for j in chosen.support:
     print(f"{data.feature_names[j]:25s} {chosen.x[j]:7.3f} {again[j]:7.3f}")

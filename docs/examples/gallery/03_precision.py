@@ -16,7 +16,10 @@ from sparseopt.pictures import plot_graph
 from sparseopt.problems import CLIME
 
 data = load_wine()
-names = [name.replace("_", " ") for name in data.feature_names]
+names = [
+    name.split("/")[0].replace("_", " ").replace("alcalinity of ash", "alcalinity")
+    for name in data.feature_names
+]
 problem = CLIME(np.corrcoef(data.data.T), names=names)
 result = sparseopt.solve(problem, lam_min=0.05)
 print(result.status, result.verdict)

@@ -25,13 +25,10 @@ print({str(model.verdict_) for model in models})
 
 coefficients = np.array([model.coef_ for model in models])
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-for name in ("bmi", "s5", "bp", "sex"):
-    ax.plot(
-        levels,
-        coefficients[:, list(data.data.columns).index(name)],
-        "o-",
-        label=name,
-    )
+colours = {"bmi": "#332288", "s5": "#CC6677", "bp": "#117733", "sex": "#AA4499"}
+for name, colour in colours.items():
+    values = coefficients[:, list(data.data.columns).index(name)]
+    ax.plot(levels, values, "o-", color=colour, label=name)
 ax.axhline(0.0, color="black", linewidth=0.6)
 ax.set(xlabel="quantile", ylabel="coefficient")
 ax.legend()

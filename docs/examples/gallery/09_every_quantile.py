@@ -26,7 +26,8 @@ levels = process.quantiles_[
 ]
 coefficients = np.array([process.at(tau).coef_ for tau in levels])
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-for name, values in zip(X.columns, coefficients.T):
-    ax.step(levels, values, where="post", label=name)
+colours = ["#332288", "#CC6677", "#117733"]
+for name, values, colour in zip(X.columns, coefficients.T, colours):
+    ax.step(levels, values, where="post", color=colour, label=name)
 ax.set(xlabel="level", ylabel="coefficient")
 ax.legend()

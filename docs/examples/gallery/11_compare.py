@@ -24,4 +24,4 @@ table[["backend", "outcome", "verdict", "objective", "gap", "time"]].round(5)
 
 fig, ax = plt.subplots(figsize=(6, 2.5), layout="constrained")
 ax.barh(table["backend"], table["time"], color="#332288")
-ax.set(xscale="log", xlabel="seconds")
+ax.set(xlabel="seconds")

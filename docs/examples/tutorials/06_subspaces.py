@@ -42,13 +42,14 @@ for share in shares:
 # How far is the subspace that was found?
 # ---------------------------------------
 
-fig, ax = plt.subplots()
-for name, label in methods.items():
-    ax.semilogy(shares, errors[name], marker="o", markersize=4, label=label)
+fig, ax = plt.subplots(layout="constrained")
+colours = ["#332288", "#CC6677", "#117733", "#AA4499", "#2F9485"]
+for (name, label), colour in zip(methods.items(), colours):
+    ax.semilogy(shares, errors[name], ".-", color=colour, label=label)
 ax.set_xlabel("share of points in the subspace")
 ax.set_ylabel("error of the projection")
 ax.set_title("Points in three of twenty dimensions, and outliers")
-ax.legend()
+ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %%
 # What the certificate says

@@ -50,7 +50,7 @@ fig, axes = plt.subplots(1, 2, sharex=True, sharey=True, figsize=(8, 4))
 for ax, table, title in zip(
     axes, (iris.data, rows), ("real", "synthetic"), strict=True
 ):
-    ax.scatter(np.asarray(table[x]), np.asarray(table[y]), s=12)
+    ax.scatter(np.asarray(table[x]), np.asarray(table[y]), s=12, color="#332288")
     ax.set_title(title)
     ax.set_xlabel(x)
 axes[0].set_ylabel(y)
