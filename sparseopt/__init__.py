@@ -32,6 +32,7 @@ for _type in (
     "sparseopt.paths.supports:SupportPath",
     "sparseopt.paths.l1_bound:L1BoundPath",
     "sparseopt.selection.criteria:CriterionResult",
+    "sparseopt.selection.choice:KnotSelection",
     "sparseopt.selection.cross_validation:CVResult",
     "sparseopt.selection.stability:StabilityResult",
     "sparseopt.selection.graphs.choice:GraphSelection",

@@ -370,6 +370,10 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         chosen: Selection = select(
             self.result_.problem, by, result=self.result_, backend=self.backend, **details
         )
+        return self._kept(chosen)
+
+    def _kept(self, chosen: Selection) -> tuple[float, str]:
+        """Keep what the rule says of every lam, and return the one that it chose, and the side."""
         self.selection_ = chosen
         if isinstance(chosen, CVResult):
             self.cv_results_ = {

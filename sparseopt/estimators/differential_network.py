@@ -12,6 +12,7 @@ from sparseopt.estimators.columns import covariance, given_names, mean
 from sparseopt.estimators.observations import weights_of
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
+from sparseopt.selection.choice import KnotSelection
 
 
 class DifferentialNetwork(TwoClasses, PathEstimator):
@@ -39,6 +40,8 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
         Of opposite entries of the solution the smaller one.
     classes_ : array of shape (2,)
     lam_, objective_, bound_, gap_, path_, result_, verdict_, status_
+    selection_ : KnotSelection
+        The criterion at every knot, where `lam` is not given.
     n_features_in_, feature_names_in_
 
     References
@@ -105,15 +108,8 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
         S = [covariance(rows, times, mean(rows, times)[None]) / units for rows, times in parts]
         return networks.DifferentialNetwork(*S, names=names)
 
-    def _choose(self, X: Array, y: Array, groups: Any) -> None:
-        knots = self.path_.knots
-        best = (
-            float(self.lam) if self.lam is not None else min(knots, key=self._criterion(X.shape[0]))
-        )
-        self._place(float(best), "above")
-
-    def _criterion(self, n: int) -> Any:
-        problem = self.result_.problem
+    def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
+        problem, n = self.result_.problem, float(self._counts.sum())
 
         def bic(lam: float) -> float:
             delta = problem.matrix(self.path_.at(lam))
@@ -121,7 +117,7 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
             residual = (product + product.T) / 2.0 - (problem.S_X - problem.S_Y)
             return float(n * np.linalg.norm(residual) + np.log(n) * np.count_nonzero(delta))
 
-        return bic
+        return self._kept(KnotSelection.of(bic, "bic", self.result_))
 
     def _unpack(self, x: Array) -> None:
         delta = self.result_.problem.symmetrised(x)

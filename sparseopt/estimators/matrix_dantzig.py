@@ -7,17 +7,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import MultiOutputMixin, _fit_context
 
+from sparseopt.estimators import columns
 from sparseopt.estimators.base import LinearPrediction, PathEstimator
-from sparseopt.estimators.columns import (
-    covariance,
-    given_names,
-    location_and_scale,
-    standardised,
-)
 from sparseopt.estimators.observations import SparseData, observed
 from sparseopt.problems.base import Array
 from sparseopt.problems.fields import column_names
 from sparseopt.problems.parametric import matrix_dantzig
+from sparseopt.selection.choice import KnotSelection
 
 __all__ = ["MatrixDantzig"]
 
@@ -43,6 +39,8 @@ class MatrixDantzig(SparseData, MultiOutputMixin, LinearPrediction, PathEstimato
     coef_ : array of shape (q, d), or (d,) for one response given as a vector
     intercept_ : array of shape (q,), or float
     lam_, objective_, bound_, gap_, path_, result_, verdict_, status_
+    selection_ : KnotSelection
+        The criterion at every knot, where `lam` is not given.
     n_features_in_, feature_names_in_
 
     Examples
@@ -94,9 +92,9 @@ class MatrixDantzig(SparseData, MultiOutputMixin, LinearPrediction, PathEstimato
         self._single, self._counts = y.ndim == 1, counts
         Y = y.reshape(len(y), -1)
         self._responses = [str(name) for name in responses or range(Y.shape[1])]
-        self._columns = location_and_scale(X, counts, self.fit_intercept, self.standardize)
-        T, *self._levels = standardised(Y, self.fit_intercept, self.standardize, counts)
-        self._follow(self._problem(X, T, counts, given_names(self)))
+        self._columns = columns.location_and_scale(X, counts, self.fit_intercept, self.standardize)
+        T, *self._levels = columns.standardised(Y, self.fit_intercept, self.standardize, counts)
+        self._follow(self._problem(X, T, counts, columns.given_names(self)))
         self._choose(X, T, None)
         return self
 
@@ -104,7 +102,7 @@ class MatrixDantzig(SparseData, MultiOutputMixin, LinearPrediction, PathEstimato
         centre, units = self._columns
         weighed = self._counts[:, None] * y
         inner = (X.T @ weighed - np.outer(centre, weighed.sum(axis=0))) / units[:, None]
-        S = covariance(X, self._counts, centre[None]) / np.outer(units, units)
+        S = columns.covariance(X, self._counts, centre[None]) / np.outer(units, units)
         return matrix_dantzig.MatrixDantzig(
             X=self._counts.sum() * S,
             Z=np.eye(y.shape[1]),
@@ -123,7 +121,7 @@ class MatrixDantzig(SparseData, MultiOutputMixin, LinearPrediction, PathEstimato
             likelihood = n * np.log(np.maximum(rss, np.finfo(float).tiny)).sum()
             return float(likelihood + np.log(n) * np.count_nonzero(B))
 
-        return float(min(self.path_.knots, key=bic)), "above"
+        return self._kept(KnotSelection.of(bic, "bic", self.result_))
 
     def _unpack(self, x: Array) -> None:
         (centre, units), (level, scale) = self._columns, self._levels

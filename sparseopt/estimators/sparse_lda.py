@@ -14,7 +14,7 @@ from sparseopt.estimators.columns import covariance, mean
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.classification import LPD
-from sparseopt.selection.curve import mean_curve
+from sparseopt.selection.cross_validation import chosen_by_folds
 from sparseopt.selection.losses import MISCLASSIFICATION
 from sparseopt.selection.path_loss import Rows, path_loss
 from sparseopt.selection.solving import solve_paths
@@ -54,8 +54,10 @@ class SparseLDA(BinaryClassifier):
     intercept_ : array of shape (1,)
     classes_ : array of shape (2,)
     lam_, objective_, bound_, gap_, path_, result_, verdict_, status_
-    curve_ : Curve
-        The rate of misclassification as a function of lam, where `lam` is not given.
+    selection_ : CVResult
+        Of the rule, where `lam` is not given: the rate of misclassification at every lam.
+    cv_results_, curve_
+        Its errors at the knots, and as a function of lam.
     n_features_in_, feature_names_in_
 
     References
@@ -133,7 +135,7 @@ class SparseLDA(BinaryClassifier):
             rows = Rows(X[test], centres[k])
             curves.append(path_loss(path, rows, y[test], MISCLASSIFICATION, times[test]))
         self.origin_ = origin
-        sizes = [float(times[test].sum()) for _, test in folds]
-        _, self.curve_ = mean_curve(curves, sizes, whole, end)
-        best = self.curve_.minimum()
-        return best.lam, best.side
+        about = {"loss": MISCLASSIFICATION.name, "problem": self.result_.problem, "rule": "min"}
+        chosen = chosen_by_folds(curves, folds, times, self.result_, end, **about)
+        self.curve_ = chosen.curve
+        return self._kept(chosen)

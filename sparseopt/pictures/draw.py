@@ -19,7 +19,7 @@ from sparseopt.pictures.graphs import plot_budgets, plot_graph, plot_roc
 from sparseopt.pictures.selection import (
     plot_criterion,
     plot_cross_validation,
-    plot_network,
+    plot_knots,
     plot_stability,
 )
 from sparseopt.pictures.slider import save_page
@@ -31,12 +31,12 @@ from sparseopt.problems.base import Problem
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.subspace.base import SubspaceProblem
 from sparseopt.result import Result
+from sparseopt.selection.choice import KnotSelection
 from sparseopt.selection.criteria import CriterionResult
 from sparseopt.selection.cross_validation import CVResult
 from sparseopt.selection.graphs.choice import GraphSelection
 from sparseopt.selection.graphs.roc import ROC
 from sparseopt.selection.graphs.stability import GraphStabilityResult
-from sparseopt.selection.network import NetworkResult
 from sparseopt.selection.stability import StabilityResult
 from sparseopt.two_sample.result import TwoSampleTest
 
@@ -162,7 +162,7 @@ def _roc(shown: ROC, ax: Axes | None = None, label: str | None = None, **style: 
 _draw.register(NamedValues)(plot_values)
 _draw.register(CVResult)(plot_cross_validation)
 _draw.register(CriterionResult)(plot_criterion)
-_draw.register(NetworkResult)(plot_network)
+_draw.register(KnotSelection)(plot_knots)
 _draw.register(StabilityResult)(plot_stability)
 _draw.register(GraphSelection)(plot_budgets)
 _draw.register(TwoSampleTest)(plot_null)

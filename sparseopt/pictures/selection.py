@@ -9,10 +9,10 @@ import numpy as np
 
 from sparseopt.pictures.style import axes, palette
 from sparseopt.problems.base import Array
+from sparseopt.selection.choice import KnotSelection
 from sparseopt.selection.criteria import CriterionResult
 from sparseopt.selection.cross_validation import CVResult
 from sparseopt.selection.curve import Curve
-from sparseopt.selection.network import NetworkResult
 from sparseopt.selection.stability import StabilityResult
 
 if TYPE_CHECKING:
@@ -84,12 +84,12 @@ def plot_criterion(chosen: CriterionResult, ax: Axes | None = None) -> Axes:
     return _criterion(ax, chosen, lam, value)
 
 
-def plot_network(chosen: NetworkResult, ax: Axes | None = None) -> Axes:
-    """Draw the criterion where the estimate is positive definite, and the choice.
+def plot_knots(chosen: KnotSelection, ax: Axes | None = None) -> Axes:
+    """Draw the criterion at the knots where it is finite, and the choice.
 
     Parameters
     ----------
-    chosen : NetworkResult
+    chosen : KnotSelection
     ax : matplotlib Axes, optional
         Where to draw. Default: the only axes of a new pyplot figure.
 
@@ -140,7 +140,7 @@ def plot_stability(result: StabilityResult, ax: Axes | None = None) -> Axes:
     return _finish(ax, np.array([start, result.runs.end]), result.lam)
 
 
-def _criterion(ax: Axes, chosen: CriterionResult | NetworkResult, lam: Array, value: Array) -> Axes:
+def _criterion(ax: Axes, chosen: CriterionResult | KnotSelection, lam: Array, value: Array) -> Axes:
     """Draw a criterion at some lam, and the choice."""
     colours, name = palette(ax), chosen.by.upper()
     ax.plot(lam, value, color=colours.main, linewidth=1.4, label=name)

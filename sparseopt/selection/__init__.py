@@ -5,7 +5,7 @@ cross-validation, information criteria, the theoretical values, stability select
 on a support.
 """
 
-from sparseopt.selection.choice import Selection
+from sparseopt.selection.choice import KnotSelection, Selection
 from sparseopt.selection.criteria import CriterionResult, information_criterion
 from sparseopt.selection.cross_validation import CVResult, cross_validate
 from sparseopt.selection.curve import Curve
@@ -30,6 +30,7 @@ __all__ = [
     "GraphCVResult",
     "GraphSelection",
     "GraphStabilityResult",
+    "KnotSelection",
     "Loss",
     "NetworkResult",
     "Runs",

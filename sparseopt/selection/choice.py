@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from sparseopt.problems.base import Array
 from sparseopt.result import Result
 from sparseopt.selection.refitting import refit
 from sparseopt.selection.solving import rounded_off
+from sparseopt.verbs import borrows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def coefficients_at(path: PathResult, lam: float, side: Side) -> Array:
@@ -130,3 +134,52 @@ class Selection(Card):
             "notes": list(self.notes),
             "instance": self.result.instance,
         }
+
+
+@borrows
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class KnotSelection(Selection):
+    """The smallest value of a criterion at the knots of a path; see :class:`Selection`.
+
+    Attributes
+    ----------
+    knots, values : arrays of shape (K,)
+        The values of lam that were looked at, decreasing, and the criterion there.
+    """
+
+    knots: Array
+    values: Array
+
+    @classmethod
+    def of(cls, criterion: Callable[[float], float], by: str, result: Result) -> Self:
+        """Look at all knots of a path.
+
+        Parameters
+        ----------
+        criterion : callable
+            Of lam.
+        by : str
+            Its name.
+        result : Result
+            With the path and its problem.
+        """
+        knots = np.asarray(result.path.knots)  # type: ignore[union-attr]
+        values = np.array([criterion(float(lam)) for lam in knots])
+        best = int(np.argmin(values))
+        lam, value = float(knots[best]), float(values[best])
+        facts = {"by": by, "lam": lam, "value": value, "interval": (lam, lam)}
+        return cls(**facts, result=result, problem=result.problem, knots=knots, values=values)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each knot: lam, criterion (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame({"lam": self.knots, self.by: self.values})
+
+    def summary(self) -> dict[str, Any]:
+        """Return the facts that a person or a script asks for first, ready for JSON."""
+        return {**super().summary(), "knots": len(self.knots)}
+
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
+
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...

@@ -47,6 +47,8 @@ class CVResult(Selection):
         The mean error in each test part, with the same breakpoints.
     loss : str
     folds : list of (training, test) index arrays
+    fold_sizes : array of shape (folds,)
+        Number of observations in each test part, with their weights.
     """
 
     rule: Rule
@@ -56,6 +58,7 @@ class CVResult(Selection):
     fold_curves: Sequence[Curve]
     loss: str
     folds: Sequence[Fold]
+    fold_sizes: Array
 
     @property
     def knots(self) -> Array:
@@ -76,12 +79,6 @@ class CVResult(Selection):
     def standard_errors(self) -> Array:
         """Standard errors of the mean error at the knots, shape (K,)."""
         return self.standard_error(self.knots)
-
-    @property
-    def fold_sizes(self) -> Array:
-        """Number of observations in each test part, with their weights, shape (folds,)."""
-        weights = counts(self.problem)
-        return np.array([weights[test].sum() for _, test in self.folds])
 
     def standard_error(self, lam: Array | float) -> Array:
         r"""Return the standard error at lam.
@@ -236,26 +233,53 @@ def cross_validate(
         totals.append(loss_of.rescaled(factor))
         if path.stopped_by != "lam_min":
             notes.append(f"the path of fold {k} ends at {totals[-1].end:g}: {path.stopped_by}")
-    sizes = [float(weights[test].sum()) for _, test in pairs]
+    details = {"loss": chosen.name, "problem": problem, "notes": tuple(notes)}
+    return chosen_by_folds(totals, pairs, weights, whole, lam_min, rule=rule, **details)
+
+
+def chosen_by_folds(
+    totals: Sequence[Curve],
+    folds: Sequence[Fold],
+    weights: Array,
+    whole: Result,
+    lam_min: float | None,
+    **details: Any,
+) -> CVResult:
+    """Return the choice by the errors of all folds.
+
+    Parameters
+    ----------
+    totals : sequence of Curve
+        The error of each fold's test part, summed over its observations.
+    folds : sequence of (training, test) index arrays
+    weights : array of shape (n,)
+        Of the observations.
+    whole : Result
+        The path of the whole data.
+    lam_min : float, optional
+        The smallest lam that is compared.
+    **details
+        The other fields of :class:`CVResult`: rule, loss, problem and notes.
+    """
+    sizes = [float(weights[test].sum()) for _, test in folds]
     parts, mean = mean_curve(totals, sizes, exact_path(whole), lam_min)
     shares = zip(parts, sizes, strict=True)
     curves = [Curve(part.low, mean.top, part.coefficients / size) for part, size in shares]
     best = mean.minimum()
     outcome = CVResult(
         by="cv",
-        rule=rule,
         lam=best.lam,
         value=best.value,
         interval=(best.low, best.high),
+        side=best.side,
         lam_min=best.lam,
         lam_1se=best.lam,
         curve=mean,
         fold_curves=curves,
-        loss=chosen.name,
-        folds=pairs,
+        folds=folds,
+        fold_sizes=np.array(sizes),
         result=whole,
-        problem=problem,
-        notes=tuple(notes),
+        **details,
     )
     return _within_one_error(outcome)
 
@@ -283,4 +307,4 @@ def _within_one_error(outcome: CVResult) -> CVResult:
     if outcome.rule == "min":
         return replace(outcome, lam_1se=lam)
     value = float(outcome.curve(lam))
-    return replace(outcome, lam_1se=lam, lam=lam, value=value, interval=(lam, lam))
+    return replace(outcome, lam_1se=lam, lam=lam, value=value, interval=(lam, lam), side="above")

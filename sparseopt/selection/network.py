@@ -15,7 +15,7 @@ from sparseopt.errors import ParamError
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Result
-from sparseopt.selection.choice import Selection
+from sparseopt.selection.choice import KnotSelection
 from sparseopt.selection.likelihood import Criterion
 from sparseopt.selection.solving import path_result, rounded_off
 
@@ -23,7 +23,7 @@ _LOOKS = 2000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class NetworkResult(Selection):
+class NetworkResult(KnotSelection):
     """The minimum of an information criterion; see :class:`~sparseopt.selection.Selection`.
 
     Attributes
@@ -36,8 +36,6 @@ class NetworkResult(Selection):
     """
 
     edges: int
-    knots: Array
-    values: Array
 
     @property
     def matrix(self) -> Array:
@@ -46,7 +44,7 @@ class NetworkResult(Selection):
 
     def summary(self) -> dict[str, Any]:
         """Return the facts that a person or a script asks for first, ready for JSON."""
-        return {**super().summary(), "edges": self.edges, "knots": len(self.knots)}
+        return {**super().summary(), "edges": self.edges}
 
 
 def network_criterion(

@@ -176,3 +176,23 @@ def test_responses_and_columns_keep_their_names(tmp_path):
     assert list(single) == [*X.columns, "intercept"]
     plain = MatrixDantzig(lam=2.0).fit(X.to_numpy(), Y.to_numpy())
     assert list(plain.coefficients_)[:2] == ["x0,0", "x1,0"]
+
+
+def test_the_rule_leaves_its_table_over_lam():
+    X, malign = load_breast_cancer(return_X_y=True)
+    X, malign = X[:150, :6], malign[:150]
+    lda = SparseLDA(cv=3).fit(X, malign)
+    table = lda.selection_.to_frame()
+    assert lda.selection_.value == table["error"].min() == float(lda.curve_(lda.lam_))
+    np.testing.assert_allclose(lda.cv_results_["mean_test_error"], table["error"])
+    models = [
+        DifferentialNetwork().fit(X, malign),
+        MatrixDantzig().fit(*load_linnerud(return_X_y=True)),
+    ]
+    for model in models:
+        table = model.selection_.to_frame()
+        assert model.lam_ == table["lam"][table["bic"].idxmin()]
+        assert len(repr(model.selection_).splitlines()) == 1
+        assert len(str(model.selection_).splitlines()) <= 10
+        assert model.selection_.plot().get_ylabel() == "BIC"
+        assert not hasattr(model.at(2.0 * model.lam_), "selection_")
