@@ -202,6 +202,7 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         "n_jobs": [Integral, None],
     }
     _step: Any = None
+    _counts: Any
 
     def __init__(
         self,

@@ -106,7 +106,7 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
         units = np.outer(self._units, self._units)
         parts = [(X[y == c], self._counts[y == c]) for c in (0, 1)]
         S = [covariance(rows, times, mean(rows, times)[None]) / units for rows, times in parts]
-        return networks.DifferentialNetwork(*S, names=names)
+        return networks.DifferentialNetwork(S[0], S[1], names=names)
 
     def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
         problem, n = self.result_.problem, float(self._counts.sum())

@@ -102,7 +102,7 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> Self:
         """Find the subspace for points X, shape (n, d), and responses or labels y, shape (n,)."""
-        how = {"numeric": self.task == "regression", "ensure_min_features": 2}
+        how: dict[str, Any] = {"numeric": self.task == "regression", "ensure_min_features": 2}
         X, y, _ = observed(self, X, y, dense=True, least=3, **how)
         if self.task == "classification":
             check_classification_targets(y)

@@ -16,9 +16,9 @@ from sparseopt.estimators.observations import SparseData, observed
 from sparseopt.problems.base import Array, Problem, is_sparse
 
 
-class ComponentsTransformer(
+class ComponentsTransformer(  # type: ignore[misc]
     SparseData, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):  # type: ignore[misc]
+):
     """A centre, the scales of the columns, and directions: the coordinates of points along them."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
