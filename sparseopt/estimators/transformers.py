@@ -16,8 +16,11 @@ from sparseopt.estimators.observations import SparseData, observed
 from sparseopt.problems.base import Array, Problem, is_sparse
 
 
-class ComponentsTransformer(  # type: ignore[misc]
-    SparseData, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+class ComponentsTransformer(
+    SparseData,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
 ):
     """A centre, the scales of the columns, and directions: the coordinates of points along them."""
 

@@ -137,7 +137,10 @@ def plot_stability(result: StabilityResult, ax: Axes | None = None) -> Axes:
     ax.axvline(result.lam, color=colours.accent, linewidth=1.0, label=f"lam = {result.lam:.4g}")
     ax.set_ylim(0.0, 1.02)
     ax.set_ylabel("selection frequency")
-    return _finish(ax, np.array([start, result.runs.end]), result.lam)
+    _finish(ax, np.array([start, result.runs.end]), result.lam)
+    # Lines rise everywhere: the names are below them, as those of a graph.
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, fontsize="small")
+    return ax
 
 
 def _criterion(ax: Axes, chosen: CriterionResult | KnotSelection, lam: Array, value: Array) -> Axes:

@@ -167,7 +167,7 @@ class KnotSelection(Selection):
         values = np.array([criterion(float(lam)) for lam in knots])
         best = int(np.argmin(values))
         lam, value = float(knots[best]), float(values[best])
-        facts = {"by": by, "lam": lam, "value": value, "interval": (lam, lam)}
+        facts: dict[str, Any] = {"by": by, "lam": lam, "value": value, "interval": (lam, lam)}
         return cls(**facts, result=result, problem=result.problem, knots=knots, values=values)
 
     def to_frame(self) -> pd.DataFrame:
