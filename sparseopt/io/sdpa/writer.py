@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from sparseopt.io.linear_rows import OneSided, split_rows
 from sparseopt.io.misdp_text import header_lines
 from sparseopt.io.sdpa.reader import MARK
-from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
-from sparseopt.problems.misdp.cones import triangle
+from sparseopt.problems import MISDP, SemidefiniteBlock
+from sparseopt.problems.misdp.cones import arrow_block, triangle
 
 
 def format_sdpa(problem: MISDP, facts: Mapping[str, Any]) -> str:
@@ -34,7 +34,7 @@ def format_sdpa(problem: MISDP, facts: Mapping[str, Any]) -> str:
 def _lines(problem: MISDP, facts: Mapping[str, Any]) -> Iterator[str]:
     n = len(problem.c)
     rows, types = split_rows(problem, equations=False)
-    blocks = [*problem.blocks, *(_arrow(cone) for cone in problem.cones)]
+    blocks = [*problem.blocks, *(arrow_block(cone) for cone in problem.cones)]
     header: dict[str, Any] = {"rows": types, "sense": problem.sense, "offset": problem.offset}
     header |= facts
     if problem.names is not None:
@@ -109,26 +109,6 @@ def _rows(k: int, rows: OneSided) -> Iterator[str]:
         for e in range(rows.A.indptr[i], rows.A.indptr[i + 1]):
             j, value = int(rows.A.indices[e]), float(rows.A.data[e])
             yield f"{j + 1} {k} {i + 1} {i + 1} {_number(sign * value)}"
-
-
-def _arrow(cone: SecondOrderCone) -> SemidefiniteBlock:
-    """Return the matrix that is semidefinite exactly on the cone.
-
-    [[u_0, u'], [u, u_0 I]], and for a rotated cone [[2 u_1, u'], [u, u_0 I]].
-    """
-    tail = cone.dimension - (2 if cone.rotated else 1)
-    size = tail + 1
-    rows, columns = triangle(size)
-    source = np.full(len(rows), -1)
-    scale = np.ones(len(rows))
-    source[rows == columns] = 0
-    first = columns == 0
-    source[first & (rows > 0)] = np.arange(tail) + cone.dimension - tail
-    if cone.rotated:
-        source[0], scale[0] = 1, 2.0
-    used = np.flatnonzero(source >= 0)
-    pick = sp.csr_array((scale[used], (used, source[used])), shape=(len(rows), cone.dimension))
-    return SemidefiniteBlock(sp.csr_array(pick @ cone.F), pick @ cone.g, size)
 
 
 def _indices(section: str, indices: list[int]) -> Iterator[str]:

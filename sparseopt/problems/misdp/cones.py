@@ -264,6 +264,37 @@ def matrix_variable(block: SemidefiniteBlock) -> Array | None:
     return np.asarray(F.indices, dtype=np.int64) if plain else None
 
 
+def arrow_block(cone: SecondOrderCone) -> SemidefiniteBlock:
+    r"""Return the arrow matrix that is positive semidefinite exactly on the cone.
+
+    .. math:: \begin{pmatrix} u_0 & u' \\ u & u_0 I \end{pmatrix}, \qquad\text{or rotated}\qquad
+              \begin{pmatrix} 2 u_1 & u' \\ u & u_0 I \end{pmatrix}
+
+    Parameters
+    ----------
+    cone : SecondOrderCone
+
+    Returns
+    -------
+    SemidefiniteBlock
+        Of the order of the cone's length, rotated one less (at least 2).
+    """
+    tail = cone.dimension - (2 if cone.rotated else 1)
+    # A rotated cone without a tail is u_0, u_1 >= 0.
+    size = max(tail, int(cone.rotated)) + 1
+    rows, columns = triangle(size)
+    source = np.full(len(rows), -1)
+    scale = np.ones(len(rows))
+    source[rows == columns] = 0
+    # The first column comes first.
+    source[1 : 1 + tail] = np.arange(tail) + cone.dimension - tail
+    if cone.rotated:
+        source[0], scale[0] = 1, 2.0
+    used = np.flatnonzero(source >= 0)
+    pick = sp.csr_array((scale[used], (used, source[used])), shape=(len(rows), cone.dimension))
+    return SemidefiniteBlock(sp.csr_array(pick @ cone.F), pick @ cone.g, size)
+
+
 def as_sparse(field: str, value: Any) -> sp.csr_array:
     """Return a matrix as a CSR array with sorted indices and without stored zeros.
 

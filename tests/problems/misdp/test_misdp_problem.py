@@ -19,6 +19,7 @@ from sparseopt.problems import (
     strs_as_misdp,
 )
 from sparseopt.problems.misdp.cones import (
+    arrow_block,
     pack_symmetric,
     triangle,
     triangle_weights,
@@ -298,3 +299,20 @@ def test_wrong_indicators_and_objectives(changes: dict[str, object], message: st
         IndicatorConstraint(0, [1.0])
     with pytest.raises(ProblemError, match="leave nothing"):
         IndicatorConstraint(0, [1.0], lower=2.0, upper=1.0)
+
+
+@pytest.mark.parametrize(("length", "rotated"), [(1, False), (4, False), (2, True), (5, True)])
+def test_an_arrow_matrix_is_semidefinite_exactly_on_its_cone(length: int, rotated: bool) -> None:
+    rng = np.random.default_rng(length)
+    F, g = rng.normal(size=(length, 3)), rng.normal(size=length)
+    g[: 1 + rotated] += 2.0
+    cone = SecondOrderCone(F, g, rotated)
+    block = arrow_block(cone)
+    inside = 0
+    for x in 3.0 * rng.normal(size=(300, 3)):
+        violation = cone.violation(cone.value(x))
+        least = np.linalg.eigvalsh(block.matrix(x))[0]
+        if abs(least) > 1e-9:
+            assert (least > 0.0) == (violation == 0.0)
+            inside += violation == 0.0
+    assert 0 < inside < 300
