@@ -22,7 +22,7 @@ from sparseopt.io.cbf import write_cbf
 from sparseopt.io.sdpa import write_sdpa
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
-from sparseopt.problems.misdp.cones import SemidefiniteBlock
+from sparseopt.problems.misdp.cones import SemidefiniteBlock, arrow_block
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Limit, Result, Status
 
@@ -82,9 +82,9 @@ class ScipSdp(Backend):
         return Availability(True)
 
     def supports(self, problem: Problem) -> tuple[bool, str]:
-        """Take linear problems without second-order cones, which its reader does not know."""
-        if isinstance(problem, MISDP) and problem.cones:
-            return False, f"{self.name} takes no second-order cones"
+        """Take linear problems; second-order cones only beside no indicators, as matrices."""
+        if isinstance(problem, MISDP) and problem.cones and problem.indicators:
+            return False, f"{self.name} takes no second-order cones beside indicators"
         if isinstance(problem, MISDP) and problem.Q is not None:
             return False, f"{self.name} takes no quadratic objectives"
         return super().supports(problem)
@@ -121,11 +121,11 @@ def _with_scalars(problem: MISDP) -> MISDP:
     """Return the problem with one more variable, which is in no constraint, behind all others.
 
     CBF's matrix variables must be the last ones; so there is none, and every variable is scalar,
-    with a number for its name.
+    with a number for its name. Second-order cones, which its reader does not know, are matrices.
     """
     blocks = [
         SemidefiniteBlock(_one_more(block.F), block.F0, rank_one=block.rank_one)
-        for block in problem.blocks
+        for block in (*problem.blocks, *(arrow_block(cone) for cone in problem.cones))
     ]
     return MISDP(
         c=np.append(problem.c, 0.0),

@@ -10,7 +10,10 @@ import pytest
 
 import sparseopt
 from sparseopt import BackendUnavailable, Limit, Status, generators
+from sparseopt.io.cbf import read_cbf, write_cbf
+from sparseopt.problems import MISDPBuilder
 from sparseopt.registry import get_backend
+from sparseopt.solvers.peers.scipsdp_ import _with_scalars
 
 needs_program = pytest.mark.skipif(
     not get_backend("scipsdp").availability().available,
@@ -83,7 +86,27 @@ def test_a_missing_program_and_cones_are_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BackendUnavailable, match="SPARSEOPT_SCIPSDP"):
         sparseopt.solve(generators.max_cut(nodes=3), backend="scipsdp")
-    cones = generators.random_misdp(seed=0)
-    backend = get_backend("scipsdp")
-    supported, reason = backend.supports(cones)
+    model = MISDPBuilder("min")
+    on, x = model.variable(upper=1.0, lower=0.0, integer=True), model.variable()
+    model.cone([[(x, 1.0)], [(on, 1.0)]])
+    model.indicator(on, (x, 1.0), lower=2.0)
+    supported, reason = get_backend("scipsdp").supports(model.build())
     assert not supported and "second-order cones" in reason
+
+
+def test_cones_are_written_as_matrices(tmp_path: Path) -> None:
+    problem = generators.random_misdp(seed=0)
+    assert problem.cones
+    write_cbf(_with_scalars(problem), tmp_path / "problem.cbf")
+    written = read_cbf(tmp_path / "problem.cbf")
+    assert not written.cones
+    assert len(written.blocks) == len(problem.blocks) + len(problem.cones)
+
+
+@needs_program
+def test_it_agrees_where_cones_are() -> None:
+    problem = generators.cardinality_portfolio(seed=1, assets=8, k=3)
+    theirs = sparseopt.solve(problem, backend="scipsdp", check=False)
+    ours = sparseopt.solve(problem, backend="misdp-bnb")
+    assert theirs.status == ours.status == "optimal"
+    assert theirs.objective == pytest.approx(ours.objective, rel=1e-3)
