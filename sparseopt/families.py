@@ -160,6 +160,7 @@ _SAMPLES = "sparseopt.generators.two_samples"
 _COMPONENTS = "sparseopt.generators.components"
 _SUBSETS = "sparseopt.generators.subsets"
 _MISDP = "sparseopt.generators.misdp"
+_MISDP_GRAPHS = "sparseopt.generators.misdp_graphs"
 _SUBSPACES = "sparseopt.generators.subspaces"
 _PATHS = "sparseopt.io.results.paths"
 
@@ -326,6 +327,11 @@ MISDP = Family(
         "optimal-design": f"{_MISDP}:optimal_design",
         "sensor-placement": f"{_MISDP}:sensor_placement",
         "network-design": f"{_MISDP}:network_design",
+        "sparse-component": f"{_MISDP}:sparse_component",
+        "cardinality-portfolio": f"{_MISDP}:cardinality_portfolio",
+        "minimum-bisection": f"{_MISDP_GRAPHS}:minimum_bisection",
+        "stable-set": f"{_MISDP_GRAPHS}:stable_set",
+        "line-switching": f"{_MISDP_GRAPHS}:line_switching",
         "random-misdp": "sparseopt.generators.random_misdp:random_misdp",
     },
 )

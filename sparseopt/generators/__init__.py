@@ -46,6 +46,7 @@ from sparseopt.generators.graphs import (
 from sparseopt.generators.linear_programs import parametric_lp, piecewise_linear
 from sparseopt.generators.misdp import (
     cardinality_least_squares,
+    cardinality_portfolio,
     clustering,
     k_partitioning,
     max_cut,
@@ -53,10 +54,12 @@ from sparseopt.generators.misdp import (
     optimal_design,
     restricted_isometry,
     sensor_placement,
+    sparse_component,
     sparse_directions,
     strs_misdp,
     truss_topology,
 )
+from sparseopt.generators.misdp_graphs import line_switching, minimum_bisection, stable_set
 from sparseopt.generators.networks import (
     clime,
     differential_network_44,
@@ -104,6 +107,7 @@ __all__ = [
     "bent_curve",
     "block_graph",
     "cardinality_least_squares",
+    "cardinality_portfolio",
     "clime",
     "clustering",
     "compressed_sensing",
@@ -128,9 +132,11 @@ __all__ = [
     "l1_svm",
     "lad_41",
     "lad_43",
+    "line_switching",
     "lpd",
     "max_cut",
     "mean_shift",
+    "minimum_bisection",
     "names",
     "network_design",
     "networks_44",
@@ -150,10 +156,12 @@ __all__ = [
     "sensor_placement",
     "settings",
     "skewed_directions",
+    "sparse_component",
     "sparse_directions",
     "sparse_logistic_regression",
     "sparse_regression",
     "spiked_covariance",
+    "stable_set",
     "stopping_value",
     "strs_misdp",
     "truss_topology",

@@ -178,8 +178,8 @@ def k_partitioning(
     weight = np.where(weight >= 0, weight + 1, weight) * edge
     model = MISDPBuilder("min")
     x = model.variables(len(pairs), lower=0.0, upper=1.0, integer=True, name="together")
-    _degrees(model, x, pairs, nodes, lower=smallest - 1.0)
-    units = [k / (k - 1.0) * unit for unit in _pair_units(pairs, nodes)]
+    degree_rows(model, x, pairs, nodes, lower=smallest - 1.0)
+    units = [k / (k - 1.0) * unit for unit in pair_units(pairs, nodes)]
     constant = np.full((nodes, nodes), -1.0 / (k - 1.0))
     np.fill_diagonal(constant, 1.0)
     model.semidefinite((x, units), constant=constant, name="partition")
@@ -388,7 +388,7 @@ def max_cut(*, seed: int = 0, nodes: int = 10, density: float = 0.5) -> MISDP:
     weight = rng.integers(1, 11, len(pairs)) * edge
     model = MISDPBuilder("max")
     x = model.variables(len(pairs), lower=0.0, upper=1.0, integer=True, name="cut")
-    units = [-2.0 * unit for unit in _pair_units(pairs, nodes)]
+    units = [-2.0 * unit for unit in pair_units(pairs, nodes)]
     model.semidefinite((x, units), constant=np.ones((nodes, nodes)), name="cut")
     model.objective((x, weight.astype(float)))
     return model.build()
@@ -433,8 +433,8 @@ def clustering(
     pairs = list(itertools.combinations(range(points), 2))
     model = MISDPBuilder("min")
     x = model.variables(len(pairs), lower=0.0, upper=1.0, integer=True, name="together")
-    _degrees(model, x, pairs, points, lower=size - 1.0, upper=size - 1.0)
-    model.semidefinite((x, _pair_units(pairs, points)), constant=np.eye(points), name="clusters")
+    degree_rows(model, x, pairs, points, lower=size - 1.0, upper=size - 1.0)
+    model.semidefinite((x, pair_units(pairs, points)), constant=np.eye(points), name="clusters")
     model.objective((x, np.array([_squared(place[i] - place[j]) / size for i, j in pairs])))
     return model.build()
 
@@ -506,6 +506,101 @@ def sensor_placement(*, seed: int = 0, candidates: int = 12, p: int = 3, k: int 
         constant[j, p] = constant[p, j] = 1.0
         model.semidefinite((q, bordered), (t[j], corner), constant=constant, name=f"error{j}")
     model.objective((t, np.ones(p)))
+    return model.build()
+
+
+def sparse_component(
+    *, seed: int = 0, n: int = 8, k: int = 3, samples: int = 24, modules: int = 2
+) -> MISDP:
+    r"""Sparse principal component of data with several modules of variables.
+
+    The model of `sparse-directions`, with S the sample covariance of data in which each module of
+    variables has a standard normal factor of its own: :math:`x = z + f`, z standard normal.
+
+    Parameters
+    ----------
+    seed : int, default 0
+    n : int
+        Variables.
+    k : int
+        Largest number of nonzeros.
+    samples : int
+    modules : int
+        From 1 to n; variable j is in module j modulo their number.
+
+    Raises
+    ------
+    ParamError
+        When a size is not positive, or k or modules exceeds n.
+
+    Notes
+    -----
+    Draws z by rows, then the factors by rows.
+    """
+    require_positive(n=n, k=k, samples=samples, modules=modules)
+    require_at_most("k", k, n)
+    require_at_most("modules", modules, n)
+    rng = stream(seed)
+    z = rng.standard_normal((samples, n))
+    factors = rng.standard_normal((samples, modules))
+    x = z + factors[:, np.arange(n) % modules]
+    return _sparse_rayleigh(_gram(x / math.sqrt(samples)), k, "max")
+
+
+def cardinality_portfolio(
+    *, seed: int = 0, assets: int = 12, k: int = 4, factors: int = 3, budget: float = 0.5
+) -> MISDP:
+    r"""Portfolio of the least risk with at most k assets and a return to be reached.
+
+    .. math:: \min \; t, \quad \|(F'w, D w)\| \le t,\;
+              \textstyle\sum_j w_j = 1,\; \mu'w \ge r,\; \sum_j q_j \le k, \quad
+              \tfrac{q_j}{20} \le w_j \le \text{budget} \cdot q_j, \; q \in \{0, 1\}
+
+    with the risk of some factors and of each asset in a second-order cone, and r the median of the
+    returns (Bienstock 1996; Vielma, Ahmed, Nemhauser 2008).
+
+    Parameters
+    ----------
+    seed : int, default 0
+    assets, k, factors : int
+        k at least 1 / budget.
+    budget : float
+        Largest weight of an asset, at least 1/20.
+
+    Raises
+    ------
+    ParamError
+        When a size is out of range.
+
+    Notes
+    -----
+    Draws F by rows, D, uniform on [0.2, 1.2], and the returns, uniform on [0.05, 0.15]. The
+    variables are q, w and t.
+    """
+    require_positive(assets=assets, k=k, factors=factors)
+    require_at_most("k", k, assets)
+    if not 0.05 <= budget <= 1.0 or k * budget < 1.0 or k > 20:
+        raise ParamError(
+            f"budget must be from 1/20 to 1, k from 1 / budget to 20, got {budget!r} and {k}"
+        )
+    rng = stream(seed)
+    F = rng.standard_normal((assets, factors))
+    own = 0.2 + rng.random(assets)
+    returns = 0.05 + 0.1 * rng.random(assets)
+    model = MISDPBuilder("min")
+    q = model.variables(assets, lower=0.0, upper=1.0, integer=True, name="q")
+    w = model.variables(assets, lower=0.0, upper=budget, name="w")
+    t = model.variable(lower=0.0, name="t")
+    risk = [[(t, 1.0)], *([(w, column)] for column in F.T)]
+    risk += [[(w[j], float(own[j]))] for j in range(assets)]
+    model.cone(risk)
+    model.row((w, np.ones(assets)), lower=1.0, upper=1.0)
+    model.row((w, returns), lower=float(np.median(returns)))
+    model.row((q, np.ones(assets)), upper=float(k))
+    for j in range(assets):
+        model.row((w[j], 1.0), (q[j], -budget), upper=0.0)
+        model.row((w[j], 1.0), (q[j], -0.05), lower=0.0)
+    model.objective((t, 1.0))
     return model.build()
 
 
@@ -597,7 +692,7 @@ def _selection(
     return model, q, [np.outer(a, a) for a in rows]
 
 
-def _pair_units(pairs: list[tuple[int, int]], nodes: int) -> list[Array]:
+def pair_units(pairs: list[tuple[int, int]], nodes: int) -> list[Array]:
     """Return for each pair the symmetric matrix with a one there."""
     units = np.zeros((len(pairs), nodes, nodes))
     for e, (i, j) in enumerate(pairs):
@@ -605,7 +700,7 @@ def _pair_units(pairs: list[tuple[int, int]], nodes: int) -> list[Array]:
     return list(units)
 
 
-def _degrees(
+def degree_rows(
     model: MISDPBuilder,
     x: Array,
     pairs: list[tuple[int, int]],

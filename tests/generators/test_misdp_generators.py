@@ -146,6 +146,86 @@ def test_networks_have_the_best_connectivity_of_all_choices() -> None:
     np.testing.assert_allclose(optimum(problem), best, rtol=1e-6)
 
 
+def test_bisections_are_the_feasible_points() -> None:
+    problem = generators.minimum_bisection(seed=1, nodes=4)
+    pairs = list(itertools.combinations(range(4), 2))
+    halves = {
+        tuple(float(labels[i] == labels[j]) for i, j in pairs)
+        for labels in set(itertools.permutations((0, 0, 1, 1)))
+    }
+    feasible = {
+        x
+        for x in itertools.product((0.0, 1.0), repeat=len(pairs))
+        if max(problem.residuals(np.array(x)).values()) < 1e-9
+    }
+    assert feasible == halves
+    # Weights between the halves: of all edges, less those within.
+    between = [-problem.c @ (1.0 - np.array(x)) for x in feasible]
+    values = [problem.objective(np.array(x)) for x in feasible]
+    np.testing.assert_allclose(values, between)
+
+
+def test_stable_sets_are_the_heaviest_of_all() -> None:
+    nodes, rng = 5, stream(2)
+    pairs = list(itertools.combinations(range(nodes), 2))
+    edge = rng.random(len(pairs)) < 0.5
+    weight = rng.integers(1, 11, nodes)
+    best = max(
+        sum(weight[i] for i in S)
+        for r in range(1, nodes + 1)
+        for S in itertools.combinations(range(nodes), r)
+        if not any(edge[e] for e, pair in enumerate(pairs) if set(pair) <= set(S))
+    )
+    problem = generators.stable_set(seed=2, nodes=nodes, density=0.5)
+    np.testing.assert_allclose(optimum(problem), best, rtol=1e-6)
+    assert generators.stable_set(nodes=3, density=1.0).size["integers"] == 3
+
+
+def test_lines_that_are_kept_connect_as_well_as_is_asked() -> None:
+    problem = generators.line_switching(seed=3, nodes=4, connectivity=0.5)
+    rows, columns = triangle(4)
+    laplacians = []
+    for packed in problem.blocks[0].F.toarray().T:
+        L = np.zeros((4, 4))
+        L[rows, columns] = L[columns, rows] = packed
+        np.testing.assert_allclose(L.sum(axis=0), 0.0, atol=1e-12)
+        laplacians.append(L)
+    m = len(laplacians)
+    level = 0.5 * np.linalg.eigvalsh(sum(laplacians))[1]
+    costs = [
+        sum(problem.c[list(S)])
+        for r in range(1, m + 1)
+        for S in itertools.combinations(range(m), r)
+        if np.linalg.eigvalsh(sum(laplacians[e] for e in S))[1] >= level - 1e-8
+    ]
+    np.testing.assert_allclose(optimum(problem), min(costs), rtol=1e-6)
+
+
+def test_sparse_components_are_the_largest_eigenvalues_of_parts() -> None:
+    n, k, samples = 4, 2, 20
+    rng = stream(4)
+    x = rng.standard_normal((samples, n)) + rng.standard_normal((samples, 2))[:, [0, 1, 0, 1]]
+    S = x.T @ x / samples
+    parts = [S[np.ix_(part, part)] for part in itertools.combinations(range(n), k)]
+    best = max(np.linalg.eigvalsh(part)[-1] for part in parts)
+    problem = generators.sparse_component(seed=4, n=n, k=k, samples=samples)
+    np.testing.assert_allclose(optimum(problem), best, rtol=1e-6)
+
+
+def test_a_portfolio_has_the_least_risk_of_all_choices() -> None:
+    problem = generators.cardinality_portfolio(seed=5, assets=4, k=2, factors=2)
+    F, own = (rng := stream(5)).standard_normal((4, 2)), 0.2 + rng.random(4)
+    returns = 0.05 + 0.1 * rng.random(4)
+    risks = []
+    for i, j in itertools.combinations(range(4), 2):
+        # Weights of at most a half each, of two assets: a half of each.
+        w = np.zeros(4)
+        w[[i, j]] = 0.5
+        if returns @ w >= np.median(returns):
+            risks.append(np.sqrt(np.sum((F.T @ w) ** 2) + np.sum((own * w) ** 2)))
+    np.testing.assert_allclose(optimum(problem), min(risks), rtol=1e-5)
+
+
 def test_a_truss_carries_its_load() -> None:
     problem = generators.truss_topology(seed=1, columns=2, rows=2)
     full = np.tile([0.0, 1.0], len(problem.c) // 2)
@@ -202,6 +282,13 @@ def test_random_problems_are_what_their_kind_says(kind: str) -> None:
         ("optimal-design", {"k": 3}, "k must be at least p = 4"),
         ("sensor-placement", {"k": 13}, "k must be at most 12"),
         ("network-design", {"k": 6}, "from nodes - 1 = 7 to 28"),
+        ("sparse-component", {"modules": 9}, "modules must be at most 8"),
+        ("cardinality-portfolio", {"budget": 0.2}, "budget must be from 1/20 to 1"),
+        ("minimum-bisection", {"nodes": 7}, "nodes must be even"),
+        ("minimum-bisection", {"density": -1.0}, "density must be from 0 to 1"),
+        ("stable-set", {"nodes": 1}, "nodes must be at least 2"),
+        ("line-switching", {"nodes": 1}, "nodes must be at least 2"),
+        ("line-switching", {"connectivity": 1.5}, "connectivity must be from 0 to 1"),
         ("random-misdp", {"cones": -1}, "cones must be at least 0"),
         ("random-misdp", {"kind": "boundary", "size": 1}, "kind boundary needs a size"),
     ],
