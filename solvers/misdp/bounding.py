@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from .bounds import ConicMultipliers, SafeBounds
 from .conic import ConicForm, NodeProgram, relaxed
-from .polish import improved_multipliers
+from .polish import Polish
 from .relaxation import ConicSolver, Raw
 from .settings import (
     BOUND_ROUNDING,
@@ -238,6 +239,11 @@ class ConicBounding:
             if columns is not None:
                 self.free[columns] = False
 
+    @cached_property
+    def polish(self) -> Polish:
+        """What moves multipliers off the reduced costs of variables without bounds."""
+        return Polish(self.form.problem)
+
     def relax(
         self,
         box: Box,
@@ -334,7 +340,7 @@ class ConicBounding:
         value = judge.value(box, multipliers)
         given = multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]
         for ends in self._with_open_ends(box, bool(np.isinf(value))):
-            better = improved_multipliers(form.problem, *ends, *given)
+            better = self.polish.improve(*ends, *given)
             value_then = judge.value(box, better)
             if value_then > value - PROOF_LOSS * max(judge.scale, abs(value)):
                 value, multipliers = value_then, better
@@ -363,7 +369,7 @@ class ConicBounding:
         best, most = multipliers, self._inside(multipliers)
         for ends in self._with_open_ends(box, unproven=False):
             y, z, Z = _between(multipliers, other, INSIDE_SHARE)
-            better = improved_multipliers(self.form.problem, *ends, y, z, Z)
+            better = self.polish.improve(*ends, y, z, Z)
             enough = value - PROOF_LOSS * max(self.judge.scale, abs(value))
             if self._inside(better) > most and self.judge.value(box, better) >= enough:
                 best, most = better, self._inside(better)
@@ -419,7 +425,7 @@ class ConicBounding:
         given = multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]
         unproven = not self.judge.disproves(box, multipliers)
         for ends in self._with_open_ends(box, unproven):
-            better = improved_multipliers(self.form.problem, *ends, *given, infeasible=True)
+            better = self.polish.improve(*ends, *given, infeasible=True)
             if self.judge.disproves(box, better):
                 return better
         return multipliers

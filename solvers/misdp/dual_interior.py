@@ -26,7 +26,6 @@ from sparseopt.problems.misdp.problem import MISDP
 from .bounding import Box, ConicBounding
 from .bounds import ConicMultipliers
 from .conic import relaxed
-from .polish import improved_multipliers
 from .propagation import Propagation
 from .settings import ENDS_WIDER, INTERIOR_GAP, INTERIOR_LEAST
 
@@ -121,7 +120,7 @@ class DualInterior:
             return None
         given = conic.form.multipliers(program, raw.dual)
         parts = given.rows[0], given.cones[0], given.psd[0]
-        better = improved_multipliers(conic.form.problem, *opened, *parts, infeasible=not costly)
+        better = conic.polish.improve(*opened, *parts, infeasible=not costly)
         return InteriorMultipliers(better, costly)
 
     def _within(self, known: InteriorMultipliers, box: Box, cutoff: float | None) -> Box:

@@ -14,6 +14,8 @@ multipliers is set to zero, which is in every cone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -22,6 +24,7 @@ import scipy.sparse as sp
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import (
     SecondOrderCone,
+    SemidefiniteBlock,
     matrix_variable,
     pack_symmetric,
     triangle_weights,
@@ -51,100 +54,164 @@ def improved_multipliers(
 ) -> ConicMultipliers:
     """Return multipliers of one box whose reduced costs vanish where a bound is missing.
 
+    :meth:`Polish.improve` for one box.
+    """
+    return Polish(problem).improve(lower, upper, rows, cones, psd, infeasible)
+
+
+class Polish:
+    """A problem whose multipliers are improved, for one box after another.
+
     Parameters
     ----------
     problem : MISDP
-    lower, upper : array of shape (n,)
-        Bounds of the variables in the box, as tight as they are known.
-    rows, cones, psd : arrays
-        The multipliers, as vectors; see :class:`~sparseopt.solvers.misdp.bounds.ConicMultipliers`.
-    infeasible : bool, default False
-        Whether they are Farkas multipliers (for the costs zero).
-
-    Returns
-    -------
-    ConicMultipliers
-        With L = 1. Where a move would not help, those that were given.
-
-    Notes
-    -----
-    O(k sum s^3 + k^3) for k variables without a bound. Columns of matrix variables are left to
-    :class:`~sparseopt.solvers.misdp.bounds.SafeBounds`, which moves their costs into Z.
     """
-    sign = 1.0 if problem.sense == "min" else -1.0
-    costs = np.zeros(len(problem.c)) if infeasible else sign * problem.c
-    own = np.zeros(len(costs), dtype=bool)
-    for block in problem.blocks:
-        columns = matrix_variable(block)
-        if columns is not None:
-            own[columns] = True
-    y = np.where(
-        np.where(rows > 0.0, np.isinf(problem.row_lower), np.isinf(problem.row_upper)), 0.0, rows
-    )
-    y, z, Z = _without_noise(problem, costs, y, np.array(cones, float), np.array(psd, float))
-    chosen = np.isinf(lower) & np.isinf(upper) & ~own
-    # Squares of what is larger overflow.
-    for _ in range(POLISH_ROUNDS if _largest(y, z, Z) < POLISH_LARGEST else 0):
-        r = _reduced(problem, costs, y, z, Z)
-        size = np.abs(costs) + abs(problem.A.T) @ np.abs(y)
-        missing = ~own & np.where(r > 0.0, np.isinf(lower), np.isinf(upper))
-        chosen |= missing & (np.abs(r) > 1e-14 * size)
-        J = np.flatnonzero(chosen)
-        if not len(J) or not np.abs(r[J]).any():
-            break
-        moved = _moved(problem, J, r[J], y, z, Z)
-        if not _largest(*moved) <= POLISH_GROWTH * _largest(y, z, Z):
-            break
-        y, z, Z = moved
-    return ConicMultipliers(*_without_traces(problem, y, z, Z))
 
+    def __init__(self, problem: MISDP) -> None:
+        self._problem = problem
+        self._costs = problem.c if problem.sense == "min" else -problem.c
+        self._own = np.zeros(len(problem.c), dtype=bool)
+        for block in problem.blocks:
+            columns = matrix_variable(block)
+            if columns is not None:
+                self._own[columns] = True
+        self._row_ends = np.isinf(problem.row_lower), np.isinf(problem.row_upper)
+        parts = [problem.A, *(part.F for part in (*problem.cones, *problem.blocks))]
+        self._columns = sp.csc_array(sp.vstack(parts, format="csc"))
+        m, lengths = problem.A.shape[0], [part.shape[0] for part in parts]
+        self._ends = np.cumsum(lengths)
+        matrices = [triangle_weights(block.size) for block in problem.blocks]
+        weights = np.concatenate([np.ones(sum(lengths[: 1 + len(problem.cones)])), *matrices])
+        self._adjoint = sp.csr_array((sp.diags_array(weights) @ self._columns).T)
+        self._of_rows = sp.csr_array(abs(problem.A).T)
+        self._largest = _largest_entries(sp.csr_array(self._columns))
+        self._at_cones = int(self._ends[len(problem.cones)])
+        self._m, self._last = m, (np.zeros(0, np.int64), np.zeros((0, 0)))
 
-def _largest(*vectors: Array) -> float:
-    return max(float(np.abs(vector).max(initial=0.0)) for vector in vectors)
+    def improve(
+        self,
+        lower: Array,
+        upper: Array,
+        rows: Array,
+        cones: Array,
+        psd: Array,
+        infeasible: bool = False,
+    ) -> ConicMultipliers:
+        """Return multipliers of one box whose reduced costs vanish where a bound is missing.
 
+        Parameters
+        ----------
+        lower, upper : array of shape (n,)
+            Bounds of the variables in the box, as tight as they are known.
+        rows, cones, psd : arrays
+            The multipliers, as vectors; see
+            :class:`~sparseopt.solvers.misdp.bounds.ConicMultipliers`.
+        infeasible : bool, default False
+            Whether they are Farkas multipliers (for the costs zero).
 
-def _without_noise(
-    problem: MISDP, costs: Array, y: Array, z: Array, Z: Array
-) -> tuple[Array, Array, Array]:
-    """Return the multipliers without those rows, cones and matrices that hardly matter."""
-    sizes = np.abs(y) * _largest_entries(problem.A)
-    parts: list[tuple[Array, slice, float]] = []
-    for given, shapes in ((z, problem.cones), (Z, problem.blocks)):
-        begin = 0
-        for shape in shapes:
-            here = slice(begin, begin + shape.dimension)
-            terms = np.abs(given[here]) * _largest_entries(shape.F)
-            parts.append((given, here, float(terms.max(initial=0.0))))
-            begin += shape.dimension
-    top = max(
-        float(sizes.max(initial=0.0)),
-        float(np.abs(costs).max()),
-        *(size for *_, size in parts),
-        0.0,
-    )
-    y = np.where(sizes <= POLISH_NOISE * top, 0.0, y)
-    for given, here, size in parts:
-        if size <= POLISH_NOISE * top:
-            given[here] = 0.0
-    return y, z, Z
+        Returns
+        -------
+        ConicMultipliers
+            With L = 1. Where a move would not help, those that were given.
 
+        Notes
+        -----
+        O(k sum s^3 + k^3) for k variables without a bound. Columns of matrix variables are left to
+        :class:`~sparseopt.solvers.misdp.bounds.SafeBounds`, which moves their costs into Z.
+        """
+        costs = np.zeros(len(self._costs)) if infeasible else self._costs
+        y = np.where(np.where(rows > 0.0, *self._row_ends), 0.0, rows)
+        dual = np.concatenate([y, cones, psd])
+        self._drop_noise(costs, dual)
+        below, above = np.isinf(lower), np.isinf(upper)
+        chosen = below & above & ~self._own
+        # Squares of what is larger overflow.
+        for _ in range(POLISH_ROUNDS if _largest(dual) < POLISH_LARGEST else 0):
+            r = costs - self._adjoint @ dual
+            size = np.abs(costs) + self._of_rows @ np.abs(dual[: self._m])
+            missing = ~self._own & np.where(r > 0.0, below, above)
+            chosen |= missing & (np.abs(r) > 1e-14 * size)
+            J = np.flatnonzero(chosen)
+            if not len(J) or not np.abs(r[J]).any():
+                break
+            moved = self._moved(J, r[J], dual)
+            if not _largest(moved) <= POLISH_GROWTH * _largest(dual):
+                break
+            dual = moved
+        self._drop_traces(dual)
+        y, z, Z = np.split(dual, [self._m, self._at_cones])
+        return ConicMultipliers(y[None], z[None], Z[None])
 
-def _without_traces(problem: MISDP, y: Array, z: Array, Z: Array) -> tuple[Array, Array, Array]:
-    """Return the multipliers, (1, length) each, with zeros for what stands for a zero.
+    def _parts(self) -> Iterator[tuple[SecondOrderCone | SemidefiniteBlock, slice]]:
+        """Yield each cone and each matrix with its place."""
+        parts = (*self._problem.cones, *self._problem.blocks)
+        for part, (begin, end) in zip(parts, pairwise(self._ends.tolist()), strict=True):
+            yield part, slice(begin, end)
 
-    Where constraints hold a variable without ends alone, or several of them as many entries, the
-    multipliers of these must be exactly zero.
-    """
-    sizes = np.abs(y) * _largest_entries(problem.A)
-    top = max(float(sizes.max(initial=0.0)), float(np.abs(problem.c).max()))
-    y = np.where(sizes <= POLISH_TRACE * top, 0.0, y)
-    for given, shapes in ((z, problem.cones), (Z, problem.blocks)):
-        begin = 0
-        for shape in shapes:
-            part = given[begin : begin + shape.dimension]
-            begin += shape.dimension
+    def _drop_noise(self, costs: Array, dual: Array) -> None:
+        """Set those rows, cones and matrices to zero that hardly matter."""
+        sizes = np.abs(dual) * self._largest
+        top = max(float(sizes.max(initial=0.0)), float(np.abs(costs).max()))
+        of_rows = sizes[: self._m]
+        dual[: self._m][of_rows <= POLISH_NOISE * top] = 0.0
+        for _, here in self._parts():
+            if float(sizes[here].max(initial=0.0)) <= POLISH_NOISE * top:
+                dual[here] = 0.0
+
+    def _drop_traces(self, dual: Array) -> None:
+        """Write zeros for what stands for a zero.
+
+        Where constraints hold a variable without ends alone, or several of them as many entries,
+        the multipliers of these must be exactly zero.
+        """
+        y, sizes = dual[: self._m], np.abs(dual[: self._m]) * self._largest[: self._m]
+        top = max(float(sizes.max(initial=0.0)), float(np.abs(self._costs).max()))
+        y[sizes <= POLISH_TRACE * top] = 0.0
+        for _, here in self._parts():
+            part = dual[here]
             part[np.abs(part) <= POLISH_TRACE * _largest(part)] = 0.0
-    return y[None], z[None], Z[None]
+
+    def _of(self, J: Array) -> Array:
+        """Return the columns J of all constraints, kept for the next box."""
+        if not np.array_equal(self._last[0], J):
+            self._last = J, self._columns[:, J].toarray()
+        return self._last[1]
+
+    def _moved(self, J: Array, r: Array, dual: Array) -> Array:
+        """Return the multipliers after the smallest move that takes r away from the columns J.
+
+        With W the measure above and V = W^(1/2) F_J it is W^(1/2) times the shortest solution of
+        V'w = r: what its precision loses is the condition of V, not that of V'V.
+        """
+        problem, columns, m = self._problem, self._of(J), self._m
+        equal = problem.row_lower == problem.row_upper
+        size = np.abs(dual[:m])
+        weight = np.where(equal, max(1.0, float(size.max(initial=0.0))), size)
+        V = np.concatenate([weight[:, None] * columns[:m], columns[m:]])
+        roots: list[tuple[_Root, slice]] = []
+        for part, here in self._parts():
+            # What holds none of the columns is not moved.
+            if not columns[here].any():
+                continue
+            root = _root(part, dual[here])
+            V[here] = root.times(columns[here])
+            roots.append((root, here))
+        # Equilibrated, so that a column of small entries is not taken for one that cannot be moved.
+        norms = np.maximum(np.sqrt((V**2).sum(axis=0)), np.finfo(float).tiny)
+        if not np.isfinite(V).all() or not np.isfinite(norms).all():
+            return dual
+        w = np.linalg.lstsq((V / norms).T, r / norms, rcond=POLISH_RANK)[0]
+        if not np.isfinite(w).all():
+            return dual
+        moved = dual.copy()
+        moved[:m] += weight * w[:m]
+        for root, here in roots:
+            moved[here] += root.back(w[here])
+        return moved
+
+
+def _largest(vector: Array) -> float:
+    return float(np.abs(vector).max(initial=0.0))
 
 
 def _largest_entries(matrix: sp.csr_array) -> Array:
@@ -154,63 +221,10 @@ def _largest_entries(matrix: sp.csr_array) -> Array:
     return np.asarray(abs(matrix).max(axis=1).toarray()).reshape(-1)
 
 
-def _reduced(problem: MISDP, costs: Array, y: Array, z: Array, Z: Array) -> Array:
-    r = costs - problem.A.T @ y
-    begin = 0
-    for cone in problem.cones:
-        r = r - cone.F.T @ z[begin : begin + cone.dimension]
-        begin += cone.dimension
-    begin = 0
-    for block in problem.blocks:
-        r = r - block.adjoint(Z[begin : begin + block.dimension])
-        begin += block.dimension
-    return np.asarray(r)
-
-
-def _moved(
-    problem: MISDP, J: Array, r: Array, y: Array, z: Array, Z: Array
-) -> tuple[Array, Array, Array]:
-    """Return the multipliers after the smallest move that takes r away from the columns J.
-
-    With W the measure above and V = W^(1/2) F_J it is W^(1/2) times the shortest solution of
-    V'w = r: what its precision loses is the condition of V, not that of V'V.
-    """
-    equal = problem.row_lower == problem.row_upper
-    free = max(1.0, float(np.abs(y).max(initial=0.0)))
-    weight = np.where(equal, free, np.abs(y))
-    scaled = [weight[:, None] * _columns(problem.A, J)]
-    roots: list[_Root] = []
-    begin = 0
-    for cone in problem.cones:
-        roots.append(_ConeRoot(cone, z[begin : begin + cone.dimension]))
-        begin += cone.dimension
-    begin = 0
-    for block in problem.blocks:
-        roots.append(_MatrixRoot(block.size, Z[begin : begin + block.dimension]))
-        begin += block.dimension
-    parts = (*problem.cones, *problem.blocks)
-    scaled += [root.times(_columns(p.F, J)) for p, root in zip(parts, roots, strict=True)]
-    V = np.concatenate(scaled)
-    # Equilibrated, so that a column of small entries is not taken for one that cannot be moved.
-    norms = np.maximum(np.sqrt((V**2).sum(axis=0)), np.finfo(float).tiny)
-    if not np.isfinite(V).all() or not np.isfinite(norms).all():
-        return y, z, Z
-    w = np.linalg.lstsq((V / norms).T, r / norms, rcond=POLISH_RANK)[0]
-    if not np.isfinite(w).all():
-        return y, z, Z
-    ends = np.cumsum([len(part) for part in scaled])[:-1]
-    first, *others = np.split(w, ends)
-    change = [root.back(part) for root, part in zip(roots, others, strict=True)]
-    k = len(problem.cones)
+def _root(part: SecondOrderCone | SemidefiniteBlock, dual: Array) -> _Root:
     return (
-        y + weight * first,
-        z + np.concatenate([np.zeros(0), *change[:k]]),
-        Z + np.concatenate([np.zeros(0), *change[k:]]),
+        _ConeRoot(part, dual) if isinstance(part, SecondOrderCone) else _MatrixRoot(part.size, dual)
     )
-
-
-def _columns(matrix: sp.csr_array, J: Array) -> Array:
-    return np.asarray(matrix[:, J].toarray())
 
 
 class _Root(Protocol):

@@ -111,6 +111,8 @@ class IntegerTree:
         self._open_nodes = OpenNodes()
         self.floor = -np.inf
         self._root: Box | None = None
+        # An incumbent, and what of its costs is rounding.
+        self._measured: tuple[Array | None, float] = None, OBJECTIVE_ROUNDING * self.judge.scale
         self._root_cutoff: float | None = None
         box = propagation.tighten()
         whole = self._whole
@@ -165,8 +167,10 @@ class IntegerTree:
     def rounding(self) -> float:
         """The gap that is nothing but rounding: of the terms that the incumbent's costs have."""
         x, scale = self.points.best, self.judge.scale
-        terms = scale if x is None else min(scale, self.problem.objective_scale(x))
-        return OBJECTIVE_ROUNDING * terms
+        if x is not self._measured[0]:
+            terms = scale if x is None else min(scale, self.problem.objective_scale(x))
+            self._measured = x, OBJECTIVE_ROUNDING * terms
+        return self._measured[1]
 
     def closed(self) -> bool:
         """Return whether the bound meets the incumbent within the gap that was asked."""
