@@ -6,8 +6,9 @@ direction of Helmberg, Kojima and Monteiro needs one factorisation of the Schur 
 .. math:: H_{ij} = \langle A_i, Z A_j S^{-1} \rangle
 
 of the order of the number of variables, where a general conic solver factorises a system of the
-order of all entries of the matrices. Second-order cones are arrow matrices here. Infeasible start,
-Mehrotra's predictor and corrector.
+order of all entries of the matrices. Second-order cones are scaled as Nesterov and Todd do
+(:mod:`~sparseopt.solvers.misdp.cone_scaling`). Infeasible start, Mehrotra's predictor and
+corrector.
 
 References
 ----------
@@ -16,6 +17,7 @@ Helmberg, Rendl, Vanderbei, Wolkowicz (1996); Toh, Todd, Tutuncu (1999) for the 
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -151,34 +153,41 @@ class _Run:
     """The iterates of one solve: x, the slacks s and S, the multipliers z, nu and Z."""
 
     def __init__(self, flat: FlatProgram, state: Array) -> None:
-        k, zero, rows, bounds, arrows, _, _ = flat.shape.tolist()
+        k, zero, rows, bounds, cones, _, _ = flat.shape.tolist()
         self.q, self.k = flat.q, k
-        b, linear = flat.b, zero + rows
-        C = sp.csr_array((flat.row_val, flat.row_col, flat.row_ptr), shape=(linear, k))
-        conic = (len(b) - linear, k)
+        b, linear, count = flat.b, zero + rows, len(flat.row_ptr) - 1
+        C = sp.csr_array((flat.row_val, flat.row_col, flat.row_ptr), shape=(count, k)).toarray()
+        conic = (len(b) - count, k)
         D = sp.csc_array((flat.col_val, flat.col_row, flat.col_ptr), shape=conic).toarray()
-        self.E, self.e = C[:zero].toarray(), b[:zero]
-        self.G, self.h = Inequalities(C[zero:].toarray()), b[zero:linear]
+        self.E, self.e = C[:zero], b[:zero]
+        self.G, self.h = Inequalities(C[zero:]), b[zero:count]
+        self.rows, sizes = rows, flat.sizes.tolist()
+        ends = rows + np.cumsum([0, *sizes[:cones]])
+        self.cones = [
+            ScaledCone(slice(begin, end), C[zero + begin : zero + end])
+            for begin, end in itertools.pairwise(ends.tolist())
+        ]
         self.blocks: list[MatrixConstraint] = []
         end = 0
-        for t, size in enumerate(flat.sizes.tolist()):
-            length = size if t < arrows else size * (size + 1) // 2
-            self._add(D[end : end + length], b[linear:][end : end + length], size, arrow=t < arrows)
+        for size in sizes[cones:]:
+            length = size * (size + 1) // 2
+            self._add(D[end : end + length], b[count:][end : end + length], size)
             end += length
-        lengths = [k, zero, rows, rows, *[block.size**2 for block in self.blocks] * 2]
+        both = count - zero
+        lengths = [k, zero, both, both, *[block.size**2 for block in self.blocks] * 2]
         parts = np.split(state, np.cumsum(lengths)[:-1])
         self.x, self.nu, self.s, self.z = (part.copy() for part in parts[:4])
         for t, block in enumerate(self.blocks):
             shape = (block.size, block.size)
             block.S = parts[4 + t].reshape(shape)
             block.Z = parts[4 + len(self.blocks) + t].reshape(shape)
-        self.total = len(self.h) + sum(block.size for block in self.blocks)
+        self.total = rows + cones + sum(block.size for block in self.blocks)
         self.low, self.high = np.full(k, -np.inf), np.full(k, np.inf)
-        self.own = bounds
+        self.own = slice(rows - bounds, rows)
         for i in range(linear - bounds, linear):
             e = flat.row_ptr[i]
-            ends = self.low if flat.row_val[e] < 0.0 else self.high
-            ends[flat.row_col[e]] = b[i] / flat.row_val[e]
+            own = self.low if flat.row_val[e] < 0.0 else self.high
+            own[flat.row_col[e]] = b[i] / flat.row_val[e]
 
     def save(self, state: Array) -> None:
         """Write the iterates."""
@@ -228,11 +237,10 @@ class _Run:
 
     def _proven(self) -> tuple[float, float, float]:
         """Return what the multipliers prove of the costs, and of costs zero, with its terms."""
-        own = self.z.copy()
-        others = len(own) - self.own
-        own[:others] = 0.0
+        own, others = np.zeros(len(self.z)), self.z.copy()
+        own[self.own], others[self.own] = self.z[self.own], 0.0
         r = self.pulled - self.G.pull(own)
-        parts = [self.e @ self.nu, self.h[:others] @ self.z[:others]]
+        parts = [self.e @ self.nu, *(self.h * others)]
         parts += [(block.B * block.Z).sum() for block in self.blocks]
         constant, terms = -float(np.sum(parts)), float(np.abs(parts).sum())
         charged = r + self.q
@@ -244,22 +252,16 @@ class _Run:
         terms += float(np.abs(ray).sum())
         return constant + float(charge.sum()), constant + float(ray.sum()), terms
 
-    def _add(self, C: Array, b: Array, size: int, *, arrow: bool) -> None:
+    def _add(self, C: Array, b: Array, size: int) -> None:
         columns = np.flatnonzero(C.any(axis=0))
         entries = np.vstack([C[:, columns].T, b[None]])
-        if arrow:
-            matrices = np.zeros((len(entries), size, size))
-            matrices[:, np.arange(size), np.arange(size)] = entries[:, :1]
-            matrices[:, 0, 1:] = matrices[:, 1:, 0] = entries[:, 1:]
-        else:
-            matrices = unpack_symmetric(entries / np.sqrt(triangle_weights(size)), size)
+        matrices = unpack_symmetric(entries / np.sqrt(triangle_weights(size)), size)
         empty = np.zeros((size, size))
         self.blocks.append(
             MatrixConstraint(
                 columns,
                 matrices[:-1],
                 matrices[-1],
-                arrow,
                 empty,
                 empty,
                 whole=len(columns) == self.k,
@@ -268,13 +270,10 @@ class _Run:
 
     def dual(self) -> Array:
         """Return the multipliers in the order of the program's rows."""
-        parts = [self.nu, self.z]
-        for block in self.blocks:
-            if block.arrow:
-                parts.append(np.append(np.trace(block.Z), 2.0 * block.Z[0, 1:]))
-            else:
-                parts.append(np.sqrt(triangle_weights(block.size)) * pack_symmetric(block.Z))
-        return np.concatenate(parts)
+        weights = [np.sqrt(triangle_weights(block.size)) for block in self.blocks]
+        packed = [pack_symmetric(block.Z) for block in self.blocks]
+        matrices = [w * Z for w, Z in zip(weights, packed, strict=True)]
+        return np.concatenate([self.nu, self.z, *matrices])
 
     def _pulled(self) -> Array:
         """Return C'z."""
@@ -321,6 +320,8 @@ class _Run:
         """
         for block in self.blocks:
             block.factorise()
+        for cone in self.cones:
+            cone.scale(self.s, self.z)
         solve = self._schur()
         predicted = self._direction(solve, 0.0, None)
         primal, dual = self._lengths(predicted)
@@ -347,9 +348,17 @@ class _Run:
         r"""Factorise the Schur complement, with the equations beside it.
 
         .. math:: H_{ij} = \langle A_i, Z A_j S^{-1} \rangle + (G' D G)_{ij}, \qquad
-                  D = \operatorname{diag}(z / s) .
+                  D = \operatorname{diag}(z / s),
+
+        with :math:`W^{-2}` in place of z / s in cones.
         """
-        H = self.G.weighted(self.z / self.s)
+        weights = self.z / self.s
+        for cone in self.cones:
+            weights[cone.at] = -cone.signs / cone.eta**2
+        H = self.G.weighted(weights)
+        for cone in self.cones:
+            v = (cone.signs * cone.w) @ cone.G
+            H += 2.0 / cone.eta**2 * np.outer(v, v)
         for block in self.blocks:
             part = block.schur()
             if block.whole:
@@ -382,6 +391,13 @@ class _Run:
         target = mu / self.s - self.z - self.z * self.rs / self.s
         if predicted is not None:
             target = target - predicted.s * predicted.z / self.s
+        for cone in self.cones:
+            here = cone.at
+            target[here] = mu * cone.inverse(self.s[here]) - self.z[here]
+            target[here] -= cone.unscale_twice(self.rs[here])
+            if predicted is not None:
+                steps = predicted.s[here], predicted.z[here]
+                target[here] -= cone.second_order(self.z[here], *steps)
         right = self.rd - self.G.pull(target)
         targets = []
         for t, block in enumerate(self.blocks):
@@ -405,6 +421,8 @@ class _Run:
         pushed = self.G.push(dx)
         ds = self.rs - pushed
         dz = target + self.z / self.s * pushed
+        for cone in self.cones:
+            dz[cone.at] = target[cone.at] + cone.unscale_twice(pushed[cone.at])
         dSs, dZs = [], []
         for t, block in enumerate(self.blocks):
             moved = block.push(dx)
@@ -415,7 +433,11 @@ class _Run:
 
     def _lengths(self, direction: Direction) -> tuple[float, float]:
         """Return how far slacks and multipliers can go before they leave the cone."""
-        primal, dual = room(self.s, direction.s), room(self.z, direction.z)
+        rows = slice(0, self.rows)
+        primal, dual = room(self.s[rows], direction.s[rows]), room(self.z[rows], direction.z[rows])
+        for cone in self.cones:
+            primal = min(primal, cone_room(self.s[cone.at], direction.s[cone.at]))
+            dual = min(dual, cone_room(self.z[cone.at], direction.z[cone.at]))
         for block, dS, dZ in zip(self.blocks, direction.S, direction.Z, strict=True):
             primal = min(primal, matrix_room(block.factor, dS))
             dual = min(dual, matrix_room(block.dual_factor, dZ))
@@ -494,6 +516,83 @@ class Inequalities:
         return np.asarray(found)
 
 
+class ScaledCone:
+    """A second-order cone of slacks h - G x, scaled as in :mod:`.cone_scaling`.
+
+    Parameters
+    ----------
+    at : slice
+        Where its slacks and multipliers are.
+    G : array of shape (m, k)
+    """
+
+    def __init__(self, at: slice, G: Array) -> None:
+        self.at, self.G = at, G
+        self.signs = np.append(1.0, np.full(len(G) - 1, -1.0))
+
+    def scale(self, s: Array, z: Array) -> None:
+        """Compute the scaling for these slacks and multipliers of all rows."""
+        s, z = s[self.at], z[self.at]
+        of_s, of_z = np.sqrt(self._square(s)), np.sqrt(self._square(z))
+        s, z = s / of_s, z / of_z
+        self.w = (s + self.signs * z) / np.sqrt(2.0 + 2.0 * s @ z)
+        self.eta = np.sqrt(of_s / of_z)
+        self._W = self.eta * (2.0 * self._half(self.w) - np.diag(self.signs))
+        self._inverse = (2.0 * self._half(self.signs * self.w) - np.diag(self.signs)) / self.eta
+
+    def _half(self, w: Array) -> Array:
+        """Return v v' with 2 v v' - J the root of 2 w w' - J."""
+        v = (w + np.append(1.0, np.zeros(len(w) - 1))) / np.sqrt(2.0 * (w[0] + 1.0))
+        return np.outer(v, v)
+
+    def _square(self, u: Array) -> float:
+        """Return u'Ju.
+
+        Raises
+        ------
+        scipy.linalg.LinAlgError
+            Outside of the cone.
+        """
+        tail = float(np.linalg.norm(u[1:]))
+        value = (float(u[0]) - tail) * (float(u[0]) + tail)
+        if not (u[0] > 0.0 and value > 0.0):
+            raise la.LinAlgError("not inside the cone")
+        return value
+
+    def inverse(self, s: Array) -> Array:
+        """Return J s / s'Js."""
+        return np.asarray(self.signs * s / self._square(s))
+
+    def unscale_twice(self, u: Array) -> Array:
+        """Return W^-2 u."""
+        return np.asarray(self._inverse @ (self._inverse @ u))
+
+    def second_order(self, z: Array, ds: Array, dz: Array) -> Array:
+        r"""Return :math:`W^{-1} (\lambda \backslash (W^{-1} ds \circ W dz))`."""
+        level, a, c = self._W @ z, self._inverse @ ds, self._W @ dz
+        product = np.append(a @ c, a[0] * c[1:] + c[0] * a[1:])
+        arrow = level[0] * np.eye(len(level))
+        arrow[0, 1:] = arrow[1:, 0] = level[1:]
+        return np.asarray(self._inverse @ np.linalg.solve(arrow, product))
+
+
+def cone_room(u: Array, step: Array) -> float:
+    """Return the largest t with u + t step in the second-order cone, u inside.
+
+    It is the least positive root of (u + t step)'J(u + t step).
+    """
+    signs = np.append(1.0, np.full(len(u) - 1, -1.0))
+    a, b, c = step @ (signs * step), u @ (signs * step), u @ (signs * u)
+    if not np.isfinite(a):
+        raise la.LinAlgError("the step is not finite")
+    found = b * b - a * c
+    if found < 0.0 or (a >= 0.0 and b >= 0.0):
+        return np.inf
+    root = np.sqrt(found)
+    # With a < 0 one root is positive; with b < 0 the smaller one of two positive ones.
+    return float(c / (root - b))
+
+
 @dataclass(eq=False)
 class MatrixConstraint:
     """S = B - sum_j x_j A_j, positive semidefinite, and its multiplier Z.
@@ -504,8 +603,6 @@ class MatrixConstraint:
         The variables in it.
     A : array of shape (k, s, s)
     B : array of shape (s, s)
-    arrow : bool
-        Whether it stands for a second-order cone.
     S, Z : array of shape (s, s)
         Iterates, positive definite.
     whole : bool
@@ -517,7 +614,6 @@ class MatrixConstraint:
     columns: Array
     A: Array
     B: Array
-    arrow: bool
     S: Array
     Z: Array
     whole: bool

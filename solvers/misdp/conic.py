@@ -28,8 +28,8 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from .bounds import ConicMultipliers
 from .flat import (
-    ARROWS,
     BOUNDS,
+    CONES,
     MISSED,
     ROWS,
     WHOLE,
@@ -112,12 +112,12 @@ class NodeProgram:
     @property
     def orders(self) -> tuple[int, ...]:
         """Lengths of the second-order cones."""
-        return tuple(self.flat.sizes[: self.flat.shape[ARROWS]].tolist())
+        return tuple(self.flat.sizes[: self.flat.shape[CONES]].tolist())
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Orders of the matrices."""
-        return tuple(self.flat.sizes[self.flat.shape[ARROWS] :].tolist())
+        return tuple(self.flat.sizes[self.flat.shape[CONES] :].tolist())
 
     def kept(self, state: Array, rows_of_stack: int) -> Array | None:
         """Return an iterate of :func:`interior_point` for boxes inside; None where it has no form.
@@ -296,7 +296,7 @@ class ConicForm:
         room = FlatProgram(
             np.empty(MISSED + 1, np.int64),
             np.empty(blocks, np.int64),
-            np.empty(linear + 2 * n + 1, np.int64),
+            np.empty(len(stack.row_ptr) + 2 * n, np.int64),
             np.empty(cells, np.int64),
             np.empty(cells),
             np.empty(n + 1, np.int64),
@@ -313,7 +313,7 @@ class ConicForm:
         flat = FlatProgram(
             room.shape[: WHOLE + 1],
             room.sizes[: cones + matrices],
-            room.row_ptr[: zero + nonnegative + 1],
+            room.row_ptr[: zero + nonnegative + int(room.sizes[:cones].sum()) + 1],
             room.row_col[:cells],
             room.row_val[:cells],
             room.col_ptr[: k + 1],
@@ -490,7 +490,7 @@ def relaxed(program: NodeProgram) -> NodeProgram:
         extended,
         np.concatenate([program.b[:at], [0.0], program.b[at:]]),
         np.append(np.zeros(k), 1.0),
-        (shape[ZERO], shape[ROWS] + 1, shape[BOUNDS] + 1, shape[ARROWS]),
+        (shape[ZERO], shape[ROWS] + 1, shape[BOUNDS] + 1, shape[CONES]),
         program.flat.sizes.tolist(),
     )
     return replace(program, flat=flat, constant=0.0, start=None)

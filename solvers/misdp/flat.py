@@ -16,7 +16,7 @@ from ..common.compiled import compiled, compiled_into
 from .blas import Blas, blas_room, factorise
 from .settings import CLEARLY, DENSE_ENTRIES, FIXED
 
-K, ZERO, ROWS, BOUNDS, ARROWS, MATRICES, WHOLE, ENTRIES, CELLS, MISSED = range(10)
+K, ZERO, ROWS, BOUNDS, CONES, MATRICES, WHOLE, ENTRIES, CELLS, MISSED = range(10)
 """Places of a program's shape: variables, equations, inequalities, of which bounds at their end,
 second-order cones, matrices, and the length of b. :func:`cut_out` writes more: entries of cones and
 matrices, of linear rows, and whether a constraint without free variables may be missed."""
@@ -33,9 +33,9 @@ class FlatProgram(NamedTuple):
     sizes : int array of shape (blocks,)
         Orders of the second-order cones and of the matrices.
     row_ptr, row_col, row_val : arrays
-        The linear rows: equations, inequalities, bounds; compressed rows.
+        The rows of equations, inequalities, bounds and second-order cones; compressed rows.
     col_ptr, col_row, col_val : arrays
-        The rows of cones and matrices, scaled as in a NodeProgram; compressed columns.
+        The rows of matrices, scaled as in a NodeProgram; compressed columns.
     b : array of shape (WHOLE,)
     q : array of shape (k,)
     """
@@ -67,37 +67,37 @@ class FlatProgram(NamedTuple):
         sizes : list of int
             Lengths of the cones, then orders of the matrices.
         """
-        linear, matrices = counts[0] + counts[1], len(sizes) - counts[3]
+        rows, matrices = counts[0] + counts[1] + sum(sizes[: counts[3]]), len(sizes) - counts[3]
         return cls(
             np.array([len(q), *counts, matrices, len(b)], dtype=np.int64),
             np.array(sizes, dtype=np.int64),
-            *_compressed(C[:linear]),
-            *_compressed(C[linear:].T),
+            *_compressed(C[:rows]),
+            *_compressed(C[rows:].T),
             np.ascontiguousarray(b),
             np.ascontiguousarray(q),
         )
 
     def matrix(self) -> sp.csr_array:
         """Return C."""
-        k, whole, linear = len(self.q), len(self.b), len(self.row_ptr) - 1
-        rows = sp.csr_array((self.row_val, self.row_col, self.row_ptr), shape=(linear, k))
-        columns = sp.csc_array(
-            (self.col_val, self.col_row, self.col_ptr), shape=(whole - linear, k)
-        )
+        k, whole, count = len(self.q), len(self.b), len(self.row_ptr) - 1
+        rows = sp.csr_array((self.row_val, self.row_col, self.row_ptr), shape=(count, k))
+        columns = sp.csc_array((self.col_val, self.col_row, self.col_ptr), shape=(whole - count, k))
         return sp.csr_array(sp.vstack([rows, columns], format="csr"))
 
     @property
     def work(self) -> float:
         """About how many multiplications a step takes."""
-        k, zero = int(self.shape[0]), int(self.shape[1])
-        cubes = float((self.sizes.astype(float) ** 3).sum())
-        return (k + zero) ** 3 / 3.0 + (20.0 + 4.0 * k) * cubes + 1e4
+        k, zero = int(self.shape[K]), int(self.shape[ZERO])
+        cubes = float((self.sizes[self.shape[CONES] :].astype(float) ** 3).sum())
+        pairs = float((np.diff(self.row_ptr[zero:]).astype(float) ** 2).sum())
+        return (k + zero) ** 3 / 3.0 + (20.0 + 4.0 * k) * cubes + 2.0 * pairs + 1e4
 
     def start(self) -> Array:
         """Begin at multiples of the identity that are large enough for the data."""
-        k, zero, rows, *_ = self.shape.tolist()
-        area = int((self.sizes**2).sum())
-        state = np.zeros(k + zero + 2 * rows + 2 * area)
+        k, rows = int(self.shape[K]), len(self.row_ptr) - 1
+        zero = int(self.shape[ZERO])
+        area = int((self.sizes[self.shape[CONES] :] ** 2).sum())
+        state = np.zeros(k + zero + 2 * (rows - zero) + 2 * area)
         begin_at(self, state)
         return state
 
@@ -128,9 +128,10 @@ def begin_at(program: FlatProgram, state: Array) -> None:
     k, zero, rows = program.shape[K], program.shape[ZERO], program.shape[ROWS]
     col_ptr, col_val, b, q = program.col_ptr, program.col_val, program.b, program.q
     row_ptr, row_val, sizes = program.row_ptr, program.row_val, program.sizes
-    linear = zero + rows
+    # All rows but those of matrices: the slacks and multipliers that are vectors.
+    count, length = row_ptr.shape[0] - 1, row_ptr.shape[0] - 1 - zero
     most, ratio, largest = 0.0, 0.0, 0.0
-    for i in range(linear, b.shape[0]):
+    for i in range(count, b.shape[0]):
         largest += b[i] * b[i]
     largest = sqrt(largest)
     for j in range(k):
@@ -147,10 +148,20 @@ def begin_at(program: FlatProgram, state: Array) -> None:
             norm += row_val[e] * row_val[e]
         norm = sqrt(norm)
         state[k + zero + i] = max(10.0, norm, abs(b[zero + i]))
-        state[k + zero + rows + i] = max(10.0, (1.0 + most) / (1.0 + norm))
-    at = k + zero + 2 * rows
+        state[k + zero + length + i] = max(10.0, (1.0 + most) / (1.0 + norm))
+    head = rows
+    for t in range(program.shape[CONES]):
+        squares, constant = 0.0, 0.0
+        for i in range(zero + head, zero + head + sizes[t]):
+            constant += b[i] * b[i]
+            for e in range(row_ptr[i], row_ptr[i + 1]):
+                squares += row_val[e] * row_val[e]
+        state[k + zero + head] = max(10.0, sqrt(squares), sqrt(constant))
+        state[k + zero + length + head] = max(10.0, (1.0 + most) / (1.0 + sqrt(squares)))
+        head += sizes[t]
+    at = k + zero + 2 * length
     for of_dual in range(2):
-        for t in range(sizes.shape[0]):
+        for t in range(program.shape[CONES], sizes.shape[0]):
             n = sizes[t]
             value = max(10.0, sqrt(n), n * ratio if of_dual else largest)
             for i in range(n):
@@ -160,24 +171,29 @@ def begin_at(program: FlatProgram, state: Array) -> None:
 
 @begin_at.in_numpy
 def _(flat: FlatProgram, state: Array) -> None:
-    k, zero, rows, *_ = flat.shape.tolist()
-    linear = zero + rows
+    k, zero, rows, _, cones, *_ = flat.shape.tolist()
+    count = len(flat.row_ptr) - 1
     sizes = flat.sizes.tolist()
     number = np.repeat(np.arange(k), np.diff(flat.col_ptr))
     norms = np.sqrt(np.bincount(number, flat.col_val**2, minlength=k))
     top = np.abs(flat.q)
     ratio = float(((1.0 + top) / (1.0 + norms)).max(initial=0.0))
-    constant = float(np.sqrt((flat.b[linear:] ** 2).sum()))
+    constant = float(np.sqrt((flat.b[count:] ** 2).sum()))
     largest = max(float(norms.max(initial=0.0)), constant)
-    row = np.repeat(np.arange(linear), np.diff(flat.row_ptr))
-    of_rows = np.sqrt(np.bincount(row, flat.row_val**2, minlength=linear))[zero:]
-    at = k + zero
-    state[at : at + rows] = np.maximum(10.0, np.maximum(of_rows, np.abs(flat.b[zero:linear])))
-    at += rows
-    state[at : at + rows] = np.maximum(10.0, (1.0 + top.max(initial=0.0)) / (1.0 + of_rows))
-    at += rows
+    row = np.repeat(np.arange(count), np.diff(flat.row_ptr))
+    squares = np.bincount(row, flat.row_val**2, minlength=count)[zero:]
+    constants = flat.b[zero:count] ** 2
+    # Inequalities, then cones: of these only the head.
+    heads = rows + np.cumsum([0, *sizes[:cones]])
+    parts = np.concatenate([np.arange(rows), heads[:-1]]).astype(np.int64)
+    at, both = k + zero + parts, np.zeros((2, len(parts)))
+    if len(parts):
+        both = np.sqrt([np.add.reduceat(part, parts) for part in (squares, constants)])
+    state[at] = np.maximum(10.0, both.max(axis=0))
+    state[at + count - zero] = np.maximum(10.0, (1.0 + top.max(initial=0.0)) / (1.0 + both[0]))
+    at = k + zero + 2 * (count - zero)
     for of_dual in (False, True):
-        for size in sizes:
+        for size in sizes[cones:]:
             least = max(10.0, sqrt(size))
             value = max(least, size * ratio if of_dual else largest)
             state[at : at + size * size : size + 1] = value
@@ -199,16 +215,15 @@ def keep(
         As in :func:`~sparseopt.solvers.misdp.interior.interior_point`.
     kept : array of shape (5 n + 2 N,), single precision
         NaN. Receives x of all variables, slacks and multipliers of their lower bounds, of their
-        upper bounds, and of all rows of the stack: of cones those of the cone itself, not of the
-        matrix that stands for it.
+        upper bounds, and of all rows of the stack.
     rows_of_stack : int
         N.
     """
     k, zero, rows = program.shape[K], program.shape[ZERO], program.shape[ROWS]
     row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
     sizes, others, N = program.sizes, rows - program.shape[BOUNDS], rows_of_stack
-    n = (kept.shape[0] - 2 * N) // 5
-    at_s, at_z, own = k + zero, k + zero + rows, 5 * n
+    n, length = (kept.shape[0] - 2 * N) // 5, row_ptr.shape[0] - 1 - zero
+    at_s, at_z, own = k + zero, k + zero + length, 5 * n
     for p in range(k):
         kept[free[p]] = state[p]
     for i in range(zero):
@@ -221,64 +236,19 @@ def keep(
         j = n + free[row_col[e]] + (0 if row_val[e] < 0.0 else 2 * n)
         kept[j] = state[at_s + i]
         kept[j + n] = state[at_z + i]
-    at, p = at_z + rows, zero + others
+    at, p = at_z + length, zero + others
+    for i in range(rows, length):
+        kept[own + taken[p]], kept[own + N + taken[p]] = state[at_s + i], state[at_z + i]
+        p += 1
     area = (state.shape[0] - at) // 2
-    for t in range(sizes.shape[0]):
+    for t in range(program.shape[CONES], sizes.shape[0]):
         m = sizes[t]
-        if t < program.shape[ARROWS]:
-            head = 0.0
-            for r in range(m):
-                head += state[at + area + r * (m + 1)]
-            for r in range(m):
-                kept[own + taken[p]] = state[at + r * m]
-                z = state[at + area + r * m]
-                kept[own + N + taken[p]] = head if r == 0 else 2.0 * z
-                p += 1
-            at += m * m
-            continue
         for c in range(m):
             for r in range(c, m):
                 kept[own + taken[p]] = state[at + r * m + c]
                 kept[own + N + taken[p]] = state[at + area + r * m + c]
                 p += 1
         at += m * m
-
-
-@compiled
-def resume_arrow(
-    state: Array,
-    at: int,
-    area: int,
-    m: int,
-    kept: Array,
-    own: int,
-    N: int,
-    places: Array,
-    lift: float,
-) -> None:
-    """Write the matrices of a second-order cone of length m that :func:`keep` has reduced to it.
-
-    The slack u is [u_0 u'; u u_0 I]. The multiplier z becomes [a z'/2; z/2 z z'/(4 a) + d I] with
-    a = z_0 / 2 and the trace z_0: semidefinite, and of rank one where z is on the boundary, as
-    an optimal one is.
-    """
-    s0, z0 = kept[own + places[0]], kept[own + N + places[0]]
-    squares = 0.0
-    for r in range(1, m):
-        squares += kept[own + N + places[r]] ** 2
-    a = max(0.5 * z0, 1e-300)
-    d = max(0.0, 0.5 * z0 - squares / (4.0 * a)) / max(m - 1, 1)
-    for c in range(m):
-        zc = kept[own + N + places[c]]
-        for r in range(m):
-            zr = kept[own + N + places[r]]
-            state[at + r * m + c] = 0.0
-            state[at + area + r * m + c] = zr * zc / (4.0 * a)
-        state[at + c] = state[at + c * m] = kept[own + places[c]]
-        state[at + area + c] = state[at + area + c * m] = 0.5 * zc
-    for i in range(m):
-        state[at + i * (m + 1)] = s0 * (1.0 + lift)
-        state[at + area + i * (m + 1)] += (0.0 if i == 0 else d) + lift * z0 / m
 
 
 @compiled
@@ -300,7 +270,7 @@ def resume(
         As in :func:`keep`.
     lift : float
         Slacks and multipliers, of rows and of each matrix (on its diagonal), grow by this part of
-        their mean.
+        their mean; the heads of cones by this part of themselves.
     far : float
         By which factor the multipliers of a matrix may exceed those in `state`.
     state : array
@@ -309,14 +279,19 @@ def resume(
     k, zero, rows = program.shape[K], program.shape[ZERO], program.shape[ROWS]
     row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
     sizes, others, N = program.sizes, rows - program.shape[BOUNDS], rows_of_stack
-    n = (kept.shape[0] - 2 * N) // 5
-    at_s, at_z, own = k + zero, k + zero + rows, 5 * n
-    at, p = at_z + rows, zero + others
+    n, length = (kept.shape[0] - 2 * N) // 5, row_ptr.shape[0] - 1 - zero
+    at_s, at_z, own = k + zero, k + zero + length, 5 * n
+    at, p = at_z + length, zero + others
     area = (state.shape[0] - at) // 2
-    for t in range(sizes.shape[0]):
+    for t in range(program.shape[CONES]):
+        z = kept[own + N + taken[p]]
+        if z != z or z > far * state[at_z + p - zero + rows - others]:
+            return False
+        p += sizes[t]
+    for t in range(program.shape[CONES], sizes.shape[0]):
         m = sizes[t]
         trace = 0.0
-        for c in range(1 if t < program.shape[ARROWS] else m):
+        for c in range(m):
             for r in range(c, m):
                 z = kept[own + N + taken[p]]
                 if z != z:
@@ -352,14 +327,18 @@ def resume(
     for i in range(rows):
         state[at_s + i] += lift * sum_s / rows
         state[at_z + i] += lift * sum_z / rows
-    at, p = at_z + rows, zero + others
-    for t in range(sizes.shape[0]):
+    at, p = at_z + length, zero + others
+    for i in range(rows, length):
+        state[at_s + i], state[at_z + i] = kept[own + taken[p]], kept[own + N + taken[p]]
+        p += 1
+    head = rows
+    for t in range(program.shape[CONES]):
+        # More than single precision takes from a point near the boundary.
+        state[at_s + head] *= 1.0 + lift
+        state[at_z + head] *= 1.0 + lift
+        head += sizes[t]
+    for t in range(program.shape[CONES], sizes.shape[0]):
         m = sizes[t]
-        if t < program.shape[ARROWS]:
-            resume_arrow(state, at, area, m, kept, own, N, taken[p : p + m], lift)
-            p += m
-            at += m * m
-            continue
         sum_s, sum_z = 0.0, 0.0
         for c in range(m):
             for r in range(c, m):
@@ -401,7 +380,7 @@ class FlatStack(NamedTuple):
     col_ptr, col_row, col_val : arrays
         The columns of all constraints.
     row_ptr, row_col, row_val : arrays
-        The linear rows.
+        The linear rows, then those of the cones.
     b : array
     square_ptr, square_place, square_val : arrays
         The sum over all matrices of A_j^2 / |A_j|^2, for each variable: places in all matrices
@@ -466,7 +445,7 @@ class FlatStack(NamedTuple):
             np.array([n, zero, nonnegative, 0, len(orders), len(sizes)], dtype=np.int64),
             np.array([*orders, *sizes], dtype=np.int64),
             *_compressed(sp.csr_array(columns.T)),
-            *_compressed(sp.csr_array(columns[:linear])),
+            *_compressed(sp.csr_array(columns[: linear + sum(orders)])),
             b,
             *_compressed(square),
             norms,
@@ -511,25 +490,22 @@ def cut_out(
         False where a matrix is to be reduced to a range in general.
     """
     shape, sizes, b, blas = program.shape, program.sizes, program.b, blas_room()
-    linear, cones = stack.shape[ZERO] + stack.shape[ROWS], stack.shape[ARROWS]
+    linear, cones = stack.shape[ZERO] + stack.shape[ROWS], stack.shape[CONES]
     side, place = stack.b.copy(), np.full(stack.b.shape[0], -1)
     k = fix_variables(stack, lower, upper, costs, side, fixed, free, used, program.q)
     shape[K], shape[MISSED] = k, 0
-    number = cut_linear_rows(stack, lower, upper, side, free, used, taken, program)
-    rows = shape[ZERO] + shape[ROWS]
-    kept_cones, kept, conic, row, area = 0, 0, rows, linear, 0
-    for t in range(stack.sizes.shape[0]):
+    number, kept = cut_rows(stack, lower, upper, side, free, used, taken, program)
+    rows, row, area = shape[ZERO] + shape[ROWS], linear, 0
+    for t in range(kept):
+        rows += sizes[t]
+    for t in range(cones):
+        row += stack.sizes[t]
+    first, conic = row, rows
+    for t in range(cones, stack.sizes.shape[0]):
         m = stack.sizes[t]
-        length = m if t < cones else m * (m + 1) // 2
+        length = m * (m + 1) // 2
         if not used[linear + t]:
             shape[MISSED] = 1
-        elif t < cones:
-            for i in range(row, row + m):
-                place[i], taken[number] = conic - rows, i
-                b[conic] = side[i]
-                number, conic = number + 1, conic + 1
-            sizes[kept] = m
-            kept_cones, kept = kept_cones + 1, kept + 1
         else:
             lines = np.empty(m, np.int64)
             order = lines_in_use(stack, t, row, area, side, free[:k], lines, blas)
@@ -551,17 +527,17 @@ def cut_out(
                     head += order - a
             sizes[kept] = order
             kept += 1
-        row, area = row + length, area + (0 if t < cones else m * m)
+        row, area = row + length, area + m * m
     at = 0
     program.col_ptr[0] = 0
     for p in range(k):
         for e in range(stack.col_ptr[free[p]], stack.col_ptr[free[p] + 1]):
             i = stack.col_row[e]
-            if i >= linear and place[i] >= 0:
+            if i >= first and place[i] >= 0:
                 program.col_row[at], program.col_val[at] = place[i], stack.col_val[e]
                 at += 1
         program.col_ptr[p + 1] = at
-    shape[WHOLE], shape[ARROWS], shape[MATRICES] = conic, kept_cones, kept - kept_cones
+    shape[WHOLE], shape[MATRICES] = conic, kept - shape[CONES]
     shape[ENTRIES] = at
     return True
 
@@ -590,7 +566,7 @@ def fix_variables(
     row = linear
     for t in range(stack.sizes.shape[0]):
         m = stack.sizes[t]
-        for _ in range(m if t < stack.shape[ARROWS] else m * (m + 1) // 2):
+        for _ in range(m if t < stack.shape[CONES] else m * (m + 1) // 2):
             owner[row] = linear + t
             row += 1
     k = 0
@@ -614,7 +590,7 @@ def fix_variables(
 
 
 @compiled_into
-def cut_linear_rows(
+def cut_rows(
     stack: FlatStack,
     lower: Array,
     upper: Array,
@@ -623,8 +599,11 @@ def cut_linear_rows(
     used: Array,
     taken: Array,
     program: FlatProgram,
-) -> int:
-    """Write the linear rows with a free variable, then its bounds; return how many were taken."""
+) -> tuple[int, int]:
+    """Write the linear rows with a free variable, its bounds, then the cones with one.
+
+    Returns how many rows were taken, and of how many cones.
+    """
     shape, k, b = program.shape, program.shape[K], program.b
     row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
     zero = stack.shape[ZERO]
@@ -658,8 +637,25 @@ def cut_linear_rows(
                 rows += 1
                 row_ptr[rows] = at
     shape[ZERO], shape[ROWS], shape[BOUNDS] = equations, rows - equations, rows - number
-    shape[CELLS] = at
-    return number
+    kept, begin, linear = 0, zero + stack.shape[ROWS], zero + stack.shape[ROWS]
+    for t in range(stack.shape[CONES]):
+        end = begin + stack.sizes[t]
+        if not used[linear + t]:
+            shape[MISSED], begin = 1, end
+            continue
+        for i in range(begin, end):
+            for e in range(stack.row_ptr[i], stack.row_ptr[i + 1]):
+                c = where[stack.row_col[e]]
+                if c >= 0:
+                    row_col[at], row_val[at] = c, stack.row_val[e]
+                    at += 1
+            taken[number], b[rows] = i, side[i]
+            number, rows = number + 1, rows + 1
+            row_ptr[rows] = at
+        program.sizes[kept] = stack.sizes[t]
+        kept, begin = kept + 1, end
+    shape[CONES], shape[CELLS] = kept, at
+    return number, kept
 
 
 @compiled_into
@@ -679,7 +675,7 @@ def lines_in_use(
     common range is smaller. `row` and `area` are where the matrix begins in the stack, packed and
     as a square.
     """
-    m, matrix = stack.sizes[t], t - stack.shape[ARROWS]
+    m, matrix = stack.sizes[t], t - stack.shape[CONES]
     B, gram = np.empty(m * m), np.zeros(m * m)
     total, head = 0.0, row
     for c in range(m):

@@ -8,6 +8,9 @@ takes its entries by what the matrices are (Fujisawa, Kojima, Nakata 1997; DSDP'
 - two with few entries: a sum over pairs of entries;
 - any other, with :math:`T_j = Z A_j S^{-1}`: :math:`\langle A_i, T_j \rangle`.
 
+Second-order cones add squares of their rows and one product of rank one
+(:mod:`~sparseopt.solvers.misdp.cone_scaling`).
+
 At each iterate the multipliers give a bound that holds whatever their errors are, since bounds of
 the variables are charged for them: the method stops where that reaches the cutoff, or disproves
 that anything is feasible; and, where it is asked to, as soon as a node is clearly to be branched.
@@ -38,7 +41,14 @@ from .blas import (
     transposed_times,
     tridiagonalise,
 )
-from .flat import ARROWS, BOUNDS, ROWS, ZERO, FlatProgram, K
+from .cone_scaling import (
+    cone_norm,
+    cone_step,
+    scale_cone,
+    second_order_term,
+    unscale_twice,
+)
+from .flat import BOUNDS, CONES, ROWS, ZERO, FlatProgram, K
 
 
 class Ended:
@@ -102,7 +112,7 @@ class Sides(NamedTuple):
 
 
 class Iterate(NamedTuple):
-    """x, nu, s, z, and S and Z of all blocks; or a step of them."""
+    """x, nu, s and z of inequalities and cones, S and Z of all blocks; or a step of them."""
 
     x: Array
     nu: Array
@@ -124,7 +134,8 @@ class Residual(NamedTuple):
 class Factors(NamedTuple):
     """Of all blocks S^-1, and G with G G' the inverse of S or of Z; H and its Cholesky factor.
 
-    With equations also the rows of Y = H^-1 E', and the factor of E H^-1 E'.
+    With equations also the rows of Y = H^-1 E', and the factor of E H^-1 E'. Of cones, at the
+    places of their slacks, w, and eta^2.
     """
 
     inverse: Array
@@ -134,6 +145,8 @@ class Factors(NamedTuple):
     F: Array
     Y: Array
     EHE: Array
+    w: Array
+    eta_squared: Array
 
 
 class Room(NamedTuple):
@@ -147,10 +160,10 @@ class Room(NamedTuple):
         Right-hand side of H dx, and what is left of it.
     short : array
         What is missing of the equations.
-    target : array of shape (rows,), M : array
+    target : array of the length of s, M : array
         The parts of dz and dZ that do not depend on dx.
-    row_products : array of shape (rows,), products : array
-        ds dz and dZ dS of the predictor.
+    row_products : array of the length of s, products : array
+        ds dz / s (of cones what stands for it) and dZ dS of the predictor.
     W, V, T : arrays
         Three matrices of the largest order.
     tridiagonal : array
@@ -159,6 +172,7 @@ class Room(NamedTuple):
         Members of rank one.
     stacks, pairs : arrays of shapes (3, k times the largest order) and (2, k^2)
         Their vectors, these times Z and times S^-1, and both forms of each pair.
+    cone : array of shape (3, length of s)
     """
 
     own: Array
@@ -177,6 +191,7 @@ class Room(NamedTuple):
     ones: Array
     stacks: Array
     pairs: Array
+    cone: Array
 
 
 class Measured(NamedTuple):
@@ -288,12 +303,11 @@ def average(M: Array, n: int) -> None:
 @compiled_inside(makes_arrays=True)
 def read_members(program: FlatProgram) -> Members:
     """Sort the constraints' entries by block and variable, and say of which kind each matrix is."""
-    k, arrows, sizes = program.shape[K], program.shape[ARROWS], program.sizes
+    k, cones, sizes = program.shape[K], program.shape[CONES], program.sizes
     col_ptr, col_row, col_val = program.col_ptr, program.col_row, program.col_val
     blocks, most, widest = sizes.shape[0], col_val.shape[0], 1
-    for t in range(blocks):
+    for t in range(cones, blocks):
         widest = max(widest, sizes[t])
-        most += k * sizes[t] if t < arrows else 0
     numbers = np.empty((3, k * blocks + 2), np.int64)
     var, ptr, kind = numbers[0], numbers[1], numbers[2]
     places, val = np.empty(2 * most, np.int64), np.empty(most)
@@ -301,12 +315,12 @@ def read_members(program: FlatProgram) -> Members:
     members = Members(first, var, ptr, kind, places, val, vectors)
     # The next entry of each variable.
     at = col_ptr[:k].copy()
-    count, entries, begin = 0, 0, 0
-    first[0] = ptr[0] = 0
-    for t in range(blocks):
+    count, entries, begin, ptr[0] = 0, 0, 0, 0
+    for t in range(cones + 1):
+        first[t] = 0
+    for t in range(cones, blocks):
         n = sizes[t]
-        arrow = t < arrows
-        end = begin + (n if arrow else n * (n + 1) // 2)
+        end = begin + n * (n + 1) // 2
         for j in range(k):
             start = entries
             # The column of a packed place, which only grows.
@@ -315,14 +329,6 @@ def read_members(program: FlatProgram) -> Members:
                 row, value = col_row[at[j]], col_val[at[j]]
                 at[j] += 1
                 if value == 0.0:
-                    continue
-                if arrow:
-                    # The head of a cone is the whole diagonal.
-                    for i in range(n if row == begin else 1):
-                        places[2 * entries] = i if row == begin else row - begin
-                        places[2 * entries + 1] = i
-                        val[entries] = value
-                        entries += 1
                     continue
                 while row >= head + n - c:
                     head += n - c
@@ -511,15 +517,15 @@ def interior_point(
         See :data:`TOLERANCE`. LOOSE: a relative gap at which a node that will not reach the cutoff
         is left; 0 for none.
     state : array
-        x, nu, s, z, then S of all blocks, then Z of all blocks; changed in place.
+        x, nu, s, z (inequalities, then cones), S of all matrices, Z of all; changed in place.
     best : array of shape (k + WHOLE,)
         Receives the best x and multipliers.
     report : array
         See :data:`WORD`.
     steps : int
     """
-    degree = program.shape[ROWS]
-    for t in range(program.sizes.shape[0]):
+    degree = program.shape[ROWS] + program.shape[CONES]
+    for t in range(program.shape[CONES], program.sizes.shape[0]):
         degree += program.sizes[t]
     iterate, step = split(state, program), split(np.empty_like(state), program)
     members, sides, blas = read_members(program), read_sides(program), blas_room()
@@ -544,7 +550,9 @@ def interior_point(
             if min(primal_step, dual_step) < 0.0:
                 break
             if not corrected:
-                after = keep_predictor(program, iterate, step, room, primal_step, dual_step, blas)
+                after = keep_predictor(
+                    program, iterate, factors, step, room, primal_step, dual_step, blas
+                )
                 shorter = min(primal_step, dual_step)
                 ratio = max(after, 0.0) / max(degree, 1) / mu
                 aim = mu * min(1.0, max(ratio ** max(1.0, 3.0 * shorter * shorter), 1e-6))
@@ -565,8 +573,9 @@ def interior_point(
 def split(state: Array, program: FlatProgram) -> Iterate:
     """Return the parts of a state."""
     at_nu, at_s = program.shape[K], program.shape[K] + program.shape[ZERO]
-    at_z = at_s + program.shape[ROWS]
-    at_S = at_z + program.shape[ROWS]
+    length = program.row_ptr.shape[0] - 1 - program.shape[ZERO]
+    at_z = at_s + length
+    at_S = at_z + length
     at_Z = (at_S + state.shape[0]) // 2
     return Iterate(
         state[:at_nu],
@@ -581,10 +590,10 @@ def split(state: Array, program: FlatProgram) -> Iterate:
 @compiled_inside(makes_arrays=True)
 def read_sides(program: FlatProgram) -> Sides:
     """Return the constants of the blocks, and the bounds of the variables."""
-    k, sizes, b = program.shape[K], program.sizes, program.b
+    k, cones, sizes, b = program.shape[K], program.shape[CONES], program.sizes, program.b
     row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
     linear, area = program.shape[ZERO] + program.shape[ROWS], 0
-    for t in range(sizes.shape[0]):
+    for t in range(cones, sizes.shape[0]):
         area += sizes[t] * sizes[t]
     B, low, high = np.zeros(area), np.full(k, -np.inf), np.full(k, np.inf)
     for i in range(linear - program.shape[BOUNDS], linear):
@@ -594,21 +603,14 @@ def read_sides(program: FlatProgram) -> Sides:
             low[row_col[e]] = end
         else:
             high[row_col[e]] = end
-    at, row = 0, linear
-    for t in range(sizes.shape[0]):
+    at, row = 0, row_ptr.shape[0] - 1
+    for t in range(cones, sizes.shape[0]):
         n = sizes[t]
-        if t < program.shape[ARROWS]:
-            for i in range(n):
-                B[at + i * n + i] = b[row]
-            for i in range(1, n):
-                B[at + i] = B[at + i * n] = b[row + i]
-            row += n
-        else:
-            for c in range(n):
-                for r in range(c, n):
-                    v = b[row] if r == c else b[row] * _HALF_ROOT
-                    B[at + r * n + c] = B[at + c * n + r] = v
-                    row += 1
+        for c in range(n):
+            for r in range(c, n):
+                v = b[row] if r == c else b[row] * _HALF_ROOT
+                B[at + r * n + c] = B[at + c * n + r] = v
+                row += 1
         at += n * n
     return Sides(B, low, high)
 
@@ -616,11 +618,12 @@ def read_sides(program: FlatProgram) -> Sides:
 @compiled_inside(makes_arrays=True)
 def room_of(program: FlatProgram) -> tuple[Residual, Factors, Room]:
     """Return room for the residuals, the factors and a step, so that the loops make no arrays."""
-    k, zero, rows, area, widest = program.shape[K], program.shape[ZERO], program.shape[ROWS], 0, 1
-    for t in range(program.sizes.shape[0]):
+    k, zero, cones, area, widest = program.shape[K], program.shape[ZERO], program.shape[CONES], 0, 1
+    for t in range(cones, program.sizes.shape[0]):
         n = program.sizes[t]
         area, widest = area + n * n, max(widest, n)
-    of_k, of_zero, of_rows = np.empty((5, k)), np.empty((2, zero)), np.empty((3, rows))
+    length = program.row_ptr.shape[0] - 1 - zero
+    of_k, of_zero, of_rows = np.empty((5, k)), np.empty((2, zero)), np.empty((7, length))
     areas, squares, schur = (
         np.empty((6, area)),
         np.empty((3, widest * widest)),
@@ -635,6 +638,8 @@ def room_of(program: FlatProgram) -> tuple[Residual, Factors, Room]:
         schur[1],
         np.empty(zero * k),
         np.empty(zero * zero),
+        of_rows[3],
+        np.empty(cones),
     )
     room = Room(
         of_k[1],
@@ -653,6 +658,7 @@ def room_of(program: FlatProgram) -> tuple[Residual, Factors, Room]:
         np.empty(k, np.int64),
         np.empty((3, k * widest)),
         np.empty((2, k * k)),
+        of_rows[4:],
     )
     return residual, factors, room
 
@@ -677,7 +683,7 @@ def measure(
     for j in range(k):
         own[j] = 0.0
         pulled[j] = 0.0
-    for i in range(linear):
+    for i in range(row_ptr.shape[0] - 1):
         value = 0.0
         for e in range(row_ptr[i], row_ptr[i + 1]):
             value += row_val[e] * x[row_col[e]]
@@ -691,7 +697,7 @@ def measure(
             residual.s[i - zero] = missing
             product += s[i - zero] * multiplier
         primal = max(primal, abs(missing))
-        if i >= bounds:
+        if bounds <= i < linear:
             own[row_col[row_ptr[i]]] += row_val[row_ptr[i]] * multiplier
         else:
             for e in range(row_ptr[i], row_ptr[i + 1]):
@@ -699,7 +705,7 @@ def measure(
             constant -= b[i] * multiplier
             terms += abs(b[i] * multiplier)
     at = 0
-    for t in range(sizes.shape[0]):
+    for t in range(program.shape[CONES], sizes.shape[0]):
         n = sizes[t]
         B, R = sides.B[at : at + n * n], residual.S[at : at + n * n]
         S, Z = iterate.S[at : at + n * n], iterate.Z[at : at + n * n]
@@ -801,30 +807,24 @@ def judge(
 @compiled_inside
 def keep_best(program: FlatProgram, iterate: Iterate, best: Array) -> None:
     """Write x and the multipliers to `best`."""
-    k, zero, rows = program.shape[K], program.shape[ZERO], program.shape[ROWS]
+    k, zero = program.shape[K], program.shape[ZERO]
     for j in range(k):
         best[j] = iterate.x[j]
     for i in range(zero):
         best[k + i] = iterate.nu[i]
-    for i in range(rows):
-        best[k + zero + i] = iterate.z[i]
-    at, row = 0, k + zero + rows
-    for t in range(program.sizes.shape[0]):
+    row = k + zero
+    for i in range(iterate.z.shape[0]):
+        best[row] = iterate.z[i]
+        row += 1
+    at = 0
+    for t in range(program.shape[CONES], program.sizes.shape[0]):
         n = program.sizes[t]
         Z = iterate.Z[at : at + n * n]
-        if t < program.shape[ARROWS]:
-            total = 0.0
-            for i in range(n):
-                total += Z[i * n + i]
-                best[row + i] = 2.0 * Z[i]
-            best[row] = total
-            row += n
-        else:
-            for c in range(n):
-                for r in range(c, n):
-                    v = Z[c * n + r]
-                    best[row] = v if r == c else v / _HALF_ROOT
-                    row += 1
+        for c in range(n):
+            for r in range(c, n):
+                v = Z[c * n + r]
+                best[row] = v if r == c else v / _HALF_ROOT
+                row += 1
         at += n * n
 
 
@@ -837,7 +837,10 @@ def schur_complement(
     room: Room,
     blas: Blas,
 ) -> bool:
-    """Write H = G' diag(z / s) G + <A_i, Z A_j S^-1> and the factors; False where one fails."""
+    """Write H = G' diag(z / s) G + <A_i, Z A_j S^-1> and the factors; False where one fails.
+
+    With W^-2 in place of z / s in cones.
+    """
     k, zero, rows = program.shape[K], program.shape[ZERO], program.shape[ROWS]
     row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
     H, F, Y, EHE = factors.H, factors.F, factors.Y, factors.EHE
@@ -851,8 +854,10 @@ def schur_complement(
             for f in range(row_ptr[zero + i], e + 1):
                 first, second = row_col[e], row_col[f]
                 H[max(first, second) * k + min(first, second)] += part * row_val[f]
+    if not add_cones(program, iterate, factors, room, H):
+        return False
     at = 0
-    for t in range(program.sizes.shape[0]):
+    for t in range(program.shape[CONES], program.sizes.shape[0]):
         n = program.sizes[t]
         S, Z = iterate.S[at : at + n * n], iterate.Z[at : at + n * n]
         GS, inverse = factors.GS[at : at + n * n], factors.inverse[at : at + n * n]
@@ -894,6 +899,50 @@ def schur_complement(
 
 
 @compiled_inside(once=True)
+def add_cones(
+    program: FlatProgram, iterate: Iterate, factors: Factors, room: Room, H: Array
+) -> bool:
+    """Add G'W^-2 G of the second-order cones to H, for i >= j, and write W; False outside of one.
+
+    W^-2 = (2 (J w)(J w)' - J) / eta^2.
+    """
+    k, zero, begin = program.shape[K], program.shape[ZERO], program.shape[ROWS]
+    row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
+    v, inside = room.rest, room.ones
+    for t in range(program.shape[CONES]):
+        end = begin + program.sizes[t]
+        w = factors.w[begin:end]
+        eta_squared = scale_cone(iterate.s[begin:end], iterate.z[begin:end], w)
+        if not eta_squared < np.inf:
+            return False
+        factors.eta_squared[t] = eta_squared
+        for j in range(k):
+            v[j] = 0.0
+        for i in range(begin, end):
+            head = i == begin
+            weight, own = (-1.0 if head else 1.0) / eta_squared, w[i - begin]
+            for e in range(row_ptr[zero + i], row_ptr[zero + i + 1]):
+                first, value = row_col[e], row_val[e]
+                v[first] += value * (own if head else -own)
+                for f in range(row_ptr[zero + i], e + 1):
+                    second = row_col[f]
+                    product = weight * value * row_val[f]
+                    H[max(first, second) * k + min(first, second)] += product
+        count = 0
+        for j in range(k):
+            if v[j] != 0.0:
+                inside[count] = j
+                count += 1
+        for a in range(count):
+            i = inside[a]
+            part = 2.0 / eta_squared * v[i]
+            for c in range(a + 1):
+                H[i * k + inside[c]] += part * v[inside[c]]
+        begin = end
+    return True
+
+
+@compiled_inside(once=True)
 def right_side(
     program: FlatProgram,
     members: Members,
@@ -906,7 +955,8 @@ def right_side(
 ) -> None:
     """Write what dx does not change of dz and dZ, and the right-hand side r of H dx + E'dnu = r.
 
-    target = aim / s - z - z r_s / s - ds dz / s, and M = aim S^-1 - Z - (Z R + dZ dS) S^-1 made
+    target = aim / s - z - z r_s / s - ds dz / s, or aim s^-1 - z - W^-2 r_s less the second-order
+    term of a cone, and M = aim S^-1 - Z - (Z R + dZ dS) S^-1 made
     symmetric, with the predictor's ds dz and dZ dS; r = r_d - G'target - <A, M>.
     """
     k, zero, sizes = program.shape[K], program.shape[ZERO], program.sizes
@@ -916,11 +966,22 @@ def right_side(
     for j in range(k):
         right[j] = residual.d[j]
     for i in range(program.shape[ROWS]):
-        target[i] = aim / s[i] - z[i] - z[i] * rs[i] / s[i] - room.row_products[i] / s[i]
+        target[i] = aim / s[i] - z[i] - z[i] * rs[i] / s[i] - room.row_products[i]
+    begin = program.shape[ROWS]
+    for t in range(program.shape[CONES]):
+        end = begin + sizes[t]
+        cone = target[begin:end]
+        unscale_twice(factors.w[begin:end], factors.eta_squared[t], rs[begin:end], cone)
+        size = cone_norm(s[begin:end])
+        for i in range(begin, end):
+            inverse_s = (s[i] if i == begin else -s[i]) / (size * size)
+            target[i] = aim * inverse_s - z[i] - target[i] - room.row_products[i]
+        begin = end
+    for i in range(begin):
         for e in range(row_ptr[zero + i], row_ptr[zero + i + 1]):
             right[row_col[e]] -= row_val[e] * target[i]
     at = 0
-    for t in range(sizes.shape[0]):
+    for t in range(program.shape[CONES], sizes.shape[0]):
         n = sizes[t]
         Z, inverse = iterate.Z[at : at + n * n], factors.inverse[at : at + n * n]
         M, second = room.M[at : at + n * n], room.products[at : at + n * n]
@@ -995,18 +1056,30 @@ def complete(
     step: Iterate,
     blas: Blas,
 ) -> None:
-    """Write ds = r_s - G dx, dz = target + z / s G dx, dS = R - A(dx), dZ = M + Z A(dx) S^-1."""
+    """Write ds = r_s - G dx, dz = target + z / s G dx, dS = R - A(dx), dZ = M + Z A(dx) S^-1.
+
+    With W^-2 in place of z / s in cones.
+    """
     zero, sizes, dx = program.shape[ZERO], program.sizes, step.x
     row_ptr, row_col, row_val = program.row_ptr, program.row_col, program.row_val
     V, W = room.V, room.W
-    for i in range(program.shape[ROWS]):
+    for i in range(step.s.shape[0]):
         moved = 0.0
         for e in range(row_ptr[zero + i], row_ptr[zero + i + 1]):
             moved += row_val[e] * dx[row_col[e]]
-        step.s[i] = residual.s[i] - moved
-        step.z[i] = room.target[i] + iterate.z[i] / iterate.s[i] * moved
+        step.s[i], step.z[i] = residual.s[i] - moved, moved
+    begin = program.shape[ROWS]
+    for i in range(begin):
+        step.z[i] *= iterate.z[i] / iterate.s[i]
+    for t in range(program.shape[CONES]):
+        end = begin + sizes[t]
+        moved_z = step.z[begin:end]
+        unscale_twice(factors.w[begin:end], factors.eta_squared[t], moved_z, moved_z)
+        begin = end
+    for i in range(begin):
+        step.z[i] += room.target[i]
     at = 0
-    for t in range(sizes.shape[0]):
+    for t in range(program.shape[CONES], sizes.shape[0]):
         n = sizes[t]
         dS, dZ = step.S[at : at + n * n], step.Z[at : at + n * n]
         R, M = residual.S[at : at + n * n], room.M[at : at + n * n]
@@ -1038,8 +1111,14 @@ def lengths(
             primal_step = min(primal_step, -s[i] / ds[i])
         if dz[i] < 0.0:
             dual_step = min(dual_step, -z[i] / dz[i])
+    begin = program.shape[ROWS]
+    for t in range(program.shape[CONES]):
+        end = begin + program.sizes[t]
+        primal_step = min(primal_step, cone_step(s[begin:end], ds[begin:end], 1.0 / _SHORTEST))
+        dual_step = min(dual_step, cone_step(z[begin:end], dz[begin:end], 1.0 / _SHORTEST))
+        begin = end
     at = 0
-    for t in range(program.sizes.shape[0]):
+    for t in range(program.shape[CONES], program.sizes.shape[0]):
         n = program.sizes[t]
         GS, dS = factors.GS[at : at + n * n], step.S[at : at + n * n]
         GZ, dZ = factors.GZ[at : at + n * n], step.Z[at : at + n * n]
@@ -1062,6 +1141,7 @@ def forget_predictor(room: Room) -> None:
 def keep_predictor(
     program: FlatProgram,
     iterate: Iterate,
+    factors: Factors,
     step: Iterate,
     room: Room,
     primal_step: float,
@@ -1074,10 +1154,24 @@ def keep_predictor(
     after, at = 0.0, 0
     for i in range(s.shape[0]):
         after += (s[i] + primal_step * ds[i]) * (z[i] + dual_step * dz[i])
-        room.row_products[i] = ds[i] * dz[i]
+    begin = program.shape[ROWS]
+    for i in range(begin):
+        room.row_products[i] = ds[i] * dz[i] / s[i]
+    for t in range(program.shape[CONES]):
+        end = begin + program.sizes[t]
+        second_order_term(
+            factors.w[begin:end],
+            factors.eta_squared[t],
+            z[begin:end],
+            ds[begin:end],
+            dz[begin:end],
+            room.cone,
+            room.row_products[begin:end],
+        )
+        begin = end
     for i in range(S.shape[0]):
         after += (S[i] + primal_step * dS[i]) * (Z[i] + dual_step * dZ[i])
-    for t in range(program.sizes.shape[0]):
+    for t in range(program.shape[CONES], program.sizes.shape[0]):
         n = program.sizes[t]
         products = room.products[at : at + n * n]
         multiply(dZ[at : at + n * n], dS[at : at + n * n], products, n, n, blas)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,10 +13,16 @@ from sparseopt.backend import Control
 from sparseopt.compiling import Mode, override
 from sparseopt.params import SolveParams
 from sparseopt.problems import MISDP
-from sparseopt.problems.misdp.cones import SemidefiniteBlock, triangle_weights, unpack_symmetric
-from sparseopt.solvers.misdp.barrier import Barrier
+from sparseopt.problems.misdp.cones import (
+    SemidefiniteBlock,
+    arrow_block,
+    triangle_weights,
+    unpack_symmetric,
+)
+from sparseopt.solvers.misdp.barrier import Barrier, ScaledCone, cone_room
 from sparseopt.solvers.misdp.bounding import Judge
 from sparseopt.solvers.misdp.bounds import ConicMultipliers
+from sparseopt.solvers.misdp.clarabel_ import ClarabelRelaxation
 from sparseopt.solvers.misdp.conic import ConicForm
 from sparseopt.solvers.misdp.propagation import Propagation
 
@@ -24,6 +33,8 @@ PROBLEMS = {
     "cones": ("random-misdp", {"integers": 8, "continuous": 3, "cones": 2}),
     "partitioning": ("k-partitioning", {"nodes": 6}),
     "isometry": ("restricted-isometry", {"m": 5, "n": 5}),
+    # Cones that are longer than there are variables without them, and no matrix.
+    "portfolio": ("cardinality-portfolio", {"assets": 10}),
     "network": ("network-design", {"nodes": 5, "candidates": 8, "k": 6}),
 }
 each_problem = pytest.mark.parametrize("name", PROBLEMS)
@@ -73,6 +84,67 @@ def test_it_stops_early_with_a_bound_that_holds(name, mode):
     assert above.word == "to be branched"
     bound = judge.value(box, form.multipliers(program, above.dual)) - program.constant
     assert optimum - 0.02 * away - 1e-6 <= bound <= optimum + 1e-6
+
+
+def _with_arrows(problem):
+    """The same problem with matrices in place of cones."""
+    return replace(
+        problem, cones=(), blocks=(*problem.blocks, *(arrow_block(c) for c in problem.cones))
+    )
+
+
+@pytest.mark.parametrize("mode", [Mode.NOW, Mode.NEVER])
+@pytest.mark.parametrize("seed", range(6))
+def test_cones_and_their_arrow_matrices_have_the_same_optimum(seed, mode):
+    if seed % 2:
+        problem = generators.random_misdp(seed=seed, integers=4, continuous=4, cones=3, size=3)
+    else:
+        problem = generators.cardinality_portfolio(seed=seed, assets=9)
+    other = _with_arrows(problem)
+    form, judge = ConicForm(problem), Judge(problem)
+    for box in itertools.islice(_boxes(problem), 4):
+        with override(mode):
+            program, arrows = form.program(*box), ConicForm(other).program(*box)
+            assert program.orders and not arrows.orders
+            found, again = _solve(program), _solve(arrows)
+        exact = ClarabelRelaxation(Control(params=SolveParams()), 1e-9).solve(program, np.inf)
+        if found.ray:
+            assert again.ray or again.word != "optimal"
+            continue
+        value = float(program.q @ found.x)
+        np.testing.assert_allclose(value, float(arrows.q @ again.x), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(value, float(program.q @ exact.x), rtol=1e-6, atol=1e-6)
+        multipliers = form.multipliers(program, found.dual)
+        proven = judge.value(box, multipliers) - program.constant
+        assert value - 1e-6 * (1.0 + abs(value)) <= proven <= value + 1e-7 * (1.0 + abs(value))
+        # Multipliers are in their cones without any repair.
+        begin = 0
+        for cone in problem.cones:
+            head, norm = cone.head_and_norm(multipliers.cones[0][begin : begin + cone.dimension])
+            assert head >= norm * (1.0 - 1e-9)
+            begin += cone.dimension
+
+
+@pytest.mark.parametrize("length", [1, 2, 5, 40])
+def test_a_scaling_takes_slack_and_multiplier_to_one_point(length):
+    rng = np.random.default_rng(length)
+    s, z, ds, dz = rng.normal(size=(4, length))
+    for vector, room_ in ((s, 1e-3), (z, 2.0)):
+        vector[0] = np.linalg.norm(vector[1:]) + room_
+    cone = ScaledCone(slice(0, length), np.eye(length))
+    cone.scale(s, z)
+    level = cone._W @ z
+    np.testing.assert_allclose(cone._inverse @ s, level, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(cone._W @ cone._inverse, np.eye(length), atol=1e-6)
+    np.testing.assert_allclose(cone.unscale_twice(s), z, rtol=1e-6, atol=1e-6)
+    for u, step in ((s, ds), (z, dz)):
+        t = cone_room(u, step)
+        if np.isinf(t):
+            t = 1e3
+            assert u[0] + t * step[0] >= np.linalg.norm(u[1:] + t * step[1:]) - 1e-6
+        else:
+            gap = u[0] + t * step[0] - np.linalg.norm(u[1:] + t * step[1:])
+            assert abs(gap) <= 1e-9 * (1.0 + t)
 
 
 @each_problem
