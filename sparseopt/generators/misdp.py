@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -591,7 +591,8 @@ def cardinality_portfolio(
     q = model.variables(assets, lower=0.0, upper=1.0, integer=True, name="q")
     w = model.variables(assets, lower=0.0, upper=budget, name="w")
     t = model.variable(lower=0.0, name="t")
-    risk = [[(t, 1.0)], *([(w, column)] for column in F.T)]
+    risk: list[list[tuple[Any, Any]]] = [[(t, 1.0)]]
+    risk += [[(w, column)] for column in F.T]
     risk += [[(w[j], float(own[j]))] for j in range(assets)]
     model.cone(risk)
     model.row((w, np.ones(assets)), lower=1.0, upper=1.0)
