@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, _fit_context
 
 from sparseopt.api import solve
 from sparseopt.estimators.base import LinearClassification
-from sparseopt.estimators.columns import as_dense
+from sparseopt.estimators.columns import as_dense, given_names
 from sparseopt.estimators.observations import places, weights_of
 from sparseopt.estimators.supports import CONSTRAINTS, numbers_of, unit_columns
 from sparseopt.problems.base import Array
@@ -125,6 +125,7 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
             self.bound,
             n * float(self.lam0),
             self.fit_intercept,
+            names=given_names(self),
         )
         solved = solve(problem, backend=self.backend, time_limit=self.time_limit)
         self.result_ = solved.raise_for_status()

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 
 from sparseopt.estimators.base import LinearPrediction
-from sparseopt.estimators.columns import location_and_scale
+from sparseopt.estimators.columns import given_names, location_and_scale
 from sparseopt.estimators.observations import SparseData, observed
 from sparseopt.estimators.supports import CONSTRAINTS, best_columns, numbers_of, unit_columns
 
@@ -109,7 +109,8 @@ class SparseRegression(SparseData, LinearPrediction, BaseEstimator):  # type: ig
         if size[0] == 0.0:
             raise ValueError("y is constant: there is nothing to explain")
         asked = self.k, self.ridge, self.bound, self.lam0
-        self.result_ = best_columns(units, response[:, 0], asked, self.backend, self.time_limit)
+        how = self.backend, self.time_limit, given_names(self)
+        self.result_ = best_columns(units, response[:, 0], asked, *how)
         self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
         x = np.asarray(self.result_.x)
         self.coef_ = np.where(lengths > 0.0, x * size[0] / np.where(lengths > 0.0, lengths, 1), 0.0)

@@ -50,7 +50,12 @@ def unit_columns(X: Array, centre: Array, counts: Array) -> tuple[Array, Array]:
 
 
 def best_columns(
-    X: Array, y: Array, asked: tuple[Any, ...], backend: Any, time_limit: float | None
+    X: Array,
+    y: Array,
+    asked: tuple[Any, ...],
+    backend: Any,
+    time_limit: float | None,
+    names: list[str] | None = None,
 ) -> Result:
     """Solve for the best columns of X, of shape (n, d), to explain y by, of shape (n,).
 
@@ -62,6 +67,7 @@ def best_columns(
         k, of which more than d is d; ridge, bound and lam0.
     backend, time_limit
         Of the estimator.
+    names : list of d str, optional
 
     Raises
     ------
@@ -70,7 +76,7 @@ def best_columns(
     """
     k, ridge, bound, lam0 = asked
     problem = subset.SparseRegression(
-        X, y, min(int(k), X.shape[1]), float(ridge), bound, float(lam0)
+        X, y, min(int(k), X.shape[1]), float(ridge), bound, float(lam0), names=names
     )
     return solve(problem, backend=backend, time_limit=time_limit).raise_for_status()
 

@@ -153,3 +153,16 @@ def test_clime_names_a_constant_column():
     ):
         CLIME().fit(frame)
     assert CLIME(lam=1.0).fit(frame).precision_.shape == (6, 6)
+
+
+def test_results_name_the_columns_that_were_chosen():
+    diabetes, tumours = load_diabetes(as_frame=True), load_breast_cancer(as_frame=True)
+    frame, names = diabetes.data, list(diabetes.data.columns)
+    model = SparseRegression(k=3).fit(frame, diabetes.target)
+    assert model.result_.problem.names == names
+    assert set(model.result_.coefficients.nonzero()) == {names[j] for j in model.support_}
+    two = SparseLogisticRegression(k=2).fit(tumours.data.iloc[:, :5], tumours.target)
+    chosen = {tumours.data.columns[j] for j in two.support_} | {"intercept"}
+    assert set(two.result_.coefficients.nonzero()) == chosen
+    subset = BestSubset(size=2).fit(frame, diabetes.target)
+    assert subset.result_.problem.names == ["y", *names]

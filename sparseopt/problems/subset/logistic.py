@@ -43,6 +43,8 @@ class SparseLogisticRegression(SubsetProblem):
     fit_intercept : bool, default True
         Fit an intercept beta, free of penalty and bound; it is then the last of the p + 1
         coefficients. Needs both labels.
+    names : list of p str, optional
+        Default: a data frame's columns, or x0, x1, ...
 
     Raises
     ------
@@ -83,6 +85,11 @@ class SparseLogisticRegression(SubsetProblem):
                 f"y holds the label {self.y[0]:g} alone; an intercept needs both classes", "y"
             )
         super().validate()
+
+    @property
+    def coefficient_names(self) -> list[str]:
+        """The name of each entry of a point."""
+        return super().coefficient_names + ["intercept"] * self.fit_intercept
 
     @property
     def null_value(self) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
-from sparseopt.problems.fields import check_lengths
+from sparseopt.problems.fields import as_names, check_lengths, column_names, names_in
 from sparseopt.problems.remarks import centring_remarks
 
 
@@ -32,13 +32,16 @@ class SubsetProblem(Problem):
     ridge: float = 0.0
     bound: float | None = None
     penalty: float = 0.0
+    names: Sequence[str] | None = field(default=None, kw_only=True)
 
     family: ClassVar[str] = "subset"
     _without_either: ClassVar[str] = ""
     """What to do where there is neither a ridge nor a bound: the end of an error message."""
 
     def _coerce(self) -> None:
+        names = names_in(self.names, self.X)
         self._set("X", as_matrix("X", self.X))
+        self._set("names", as_names(names, self.X.shape[1]))
         self._set("y", as_vector("y", self.y, self.X.shape[0]))
         if isinstance(self.k, bool) or not isinstance(self.k, Integral):
             raise ProblemError(
@@ -77,6 +80,11 @@ class SubsetProblem(Problem):
     @property
     def size(self) -> Mapping[str, int]:
         return {"n": self.X.shape[0], "p": self.X.shape[1], "k": self.k}
+
+    @property
+    def coefficient_names(self) -> list[str]:
+        """The name of each entry of a point."""
+        return column_names(self.names, self.X.shape[1])
 
     @property
     def limit(self) -> float:
@@ -143,6 +151,8 @@ class SparseRegression(SubsetProblem):
     penalty : float, default 0
         :math:`\lambda_0 \ge 0`, the price of each nonzero in the units of the objective. With
         k = p the problem is the l0-penalised one.
+    names : list of p str, optional
+        Default: a data frame's columns, or x0, x1, ...
 
     Raises
     ------
