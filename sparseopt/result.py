@@ -320,7 +320,7 @@ class Result(Card):
             raise SparseOptError(f"this result has no {missing}")
         return NamedValues(names, self.x)
 
-    folded: ClassVar[frozenset[str]] = frozenset({"kind", "gap", "path", "time", "notes"})
+    folded: ClassVar[frozenset[str]] = frozenset({"gap", "path", "time", "notes"})
 
     def sketch(self) -> str:
         """Return a small picture of the path or of the largest coefficients."""
@@ -337,8 +337,7 @@ class Result(Card):
             "status": self.status.value + (f" ({self.limit.value})" if self.limit else ""),
             "verdict": self.verdict.value if self.verdict else None,
             "objective": self.objective,
-            "backend": self.backend or None,
-            "kind": self.kind or None,
+            "backend": " for ".join(filter(None, (self.backend, self.kind))) or None,
             "gap": self.gap,
             "path": None if path is None else repr(path),
             path.parameter if path is not None else "lam": self.last_lam,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -102,6 +102,12 @@ class Selection(Card):
     def coefficients(self) -> NamedValues:
         """The coefficients at lam by name."""
         return NamedValues(self.problem.coefficient_names, self.x)
+
+    folded: ClassVar[frozenset[str]] = frozenset({"value", "as good", "path", "notes"})
+
+    def sketch(self) -> str:
+        """Return a small picture of the largest coefficients."""
+        return self.coefficients.sketch()
 
     def facts(self) -> Mapping[str, Any]:
         """Return what a person reads first, by name."""

@@ -237,3 +237,14 @@ def test_fits_in_threads_are_those_of_one():
     assert len(found) == 4
     for coef in found.values():
         np.testing.assert_array_equal(coef, expected)
+
+
+def test_what_was_chosen_is_a_card_with_a_picture_and_ten_lines():
+    lad, subset = LADLasso().fit(X, y), BestSubset().fit(X, y)
+    for shown in (lad.result_, lad.selection_, subset.result_, subset.selection_):
+        assert len(repr(shown).splitlines()) == 1
+        assert len(str(shown).splitlines()) <= 10
+        card = shown._repr_html_()
+        assert "<svg" in card
+        assert "<details" in card
+        assert card.index("verdict") < card.index("<svg") < card.index("<details")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from sparseopt.paths.graph import GraphPath, Rule
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit, Result
+from sparseopt.sketch import curves
 from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
@@ -86,6 +87,12 @@ class GraphSelection(Card):
         import pandas as pd
 
         return pd.DataFrame({"budget": self.budgets, self.by: self.values})
+
+    folded: ClassVar[frozenset[str]] = frozenset({"budgets", "backend", "notes"})
+
+    def sketch(self) -> str:
+        """Return a small picture of the criterion over the budgets."""
+        return curves(self.budgets, {self.by: self.values}, "budget")
 
     def facts(self) -> Mapping[str, Any]:
         """Return what a person reads first, by name."""
