@@ -64,7 +64,7 @@ html_copy_source = False
 html_theme_options = {
     "header_links_before_dropdown": 7,
     "navbar_end": ["theme-switcher"],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},  # room for its picture
     "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": [],
