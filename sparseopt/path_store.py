@@ -193,7 +193,8 @@ def _follow(
 def _judge(part: ColumnwiseProblem, store: PathStore, k: int) -> CheckReport:
     """Check the piece of a block."""
     try:
-        result = store.result(k)
+        with np.errstate(all="ignore"):
+            result = store.result(k)
     except ProblemError as error:
         return CheckReport(Verdict.REFUTED, messages=(str(error),))
     report = check_columns(part, result)
@@ -362,7 +363,8 @@ class PathStore:
             `verified` when all columns are there and proven.
         """
         findings = Findings()
-        if problem.fingerprint() != self.header["instance"]:
+        own = problem.kind, problem.fingerprint()
+        if (self.header["kind"], self.header["instance"]) != own:
             findings.refute("the paths are those of another problem")
             return findings.report()
         if self.header["columns"] != problem.columns:

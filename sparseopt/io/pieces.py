@@ -9,6 +9,7 @@ at the columns' common end (x, multipliers, objective) follows from the path, an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from os import PathLike
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.io.archive import Archive, open_archive, write_archive
+from sparseopt.io.fields import Fields
 from sparseopt.io.files import naming, open_read
 from sparseopt.io.header import checked_version
 from sparseopt.io.strict_json import dumps, loads_object
@@ -32,6 +34,12 @@ _MAX_HEADER = 2**26
 _ROWS = ("ptr", "index", "value", "rate")
 _BASES = ("codes", "change_ptr", "changed", "change_code", "farkas_columns", "farkas")
 _TEXTS = ("raw_status", "backend")
+_ENTRIES = frozenset(
+    [
+        *("ptr", "low", "high", "objective", "stopped_by", *_BASES),
+        *(f"{side}.{name}" for side in ("theta", "nu") for name in _ROWS),
+    ]
+)
 
 
 def packed(result: Result, piece: Mapping[str, Any]) -> bytes:
@@ -125,10 +133,17 @@ def read_piece(
         header = _header(archive)
         arrays = {name: archive.read(name) for name in archive.names if name != _HEADER}
     with naming(path):
-        if header.get("piece") != dict(piece):
+        facts, params = _facts(header)
+        # What the blocks of a store were asked is the same, however many threads followed each.
+        asked = replace(params, threads=None).to_dict()
+        if header["piece"] != dict(piece) or asked != piece.get("params", asked):
             raise ProblemError("it belongs to another question, or another problem")
+        unknown = sorted(set(arrays) - _ENTRIES)
+        if unknown:
+            raise ProblemError(f"the entry {unknown[0]} is unknown")
         try:
-            return _result(header, arrays, columns, names)
+            found = _result(header, arrays, columns, names)
+            return found.with_changes(params=params, **facts)
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise ProblemError(
                 f"its content is no piece of a path ({type(error).__name__}: {error})"
@@ -159,7 +174,9 @@ def _result(
     if low.shape != (segments,) or high.shape != low.shape or objective.shape != (segments, 3):
         raise ValueError("its arrays differ in their numbers of segments")
     reasons = [str(reason) for reason in header["reasons"]]
-    stopped_by = [reasons[k] for k in arrays["stopped_by"].astype(np.int64).tolist() if k >= 0]
+    if arrays["stopped_by"].dtype != np.int8:
+        raise ValueError("stopped_by is not of bytes")
+    stopped_by = [reasons[k] for k in arrays["stopped_by"].tolist() if k >= 0]
     if len(stopped_by) != count:
         raise ValueError("stopped_by has another length than ptr")
     rows = {
@@ -177,18 +194,41 @@ def _result(
         **rows,
     )
     bases = {name: _whole(arrays[name]) for name in _BASES if name in arrays}
-    return _joined(stack, bases).with_changes(
-        status=Status(header["status"]),
-        limit=None if header["limit"] is None else Limit(header["limit"]),
-        verdict=None if header["verdict"] is None else Verdict(header["verdict"]),
-        check_messages=tuple(map(str, header["messages"])),
-        notes=tuple(map(str, header["notes"])),
-        iterations=header["iterations"],
-        versions={str(key): str(value) for key, value in header["versions"].items()},
-        params=SolveParams(**header["params"]),
-        **dict(zip(("build_time", "solve_time", "check_time"), header["seconds"], strict=True)),
-        **{name: str(header[name]) for name in _TEXTS},
-    )
+    return _joined(stack, bases)
+
+
+def _facts(header: Mapping[str, Any]) -> tuple[dict[str, Any], SolveParams]:
+    """Return what a piece says of its result beside the paths, and what was asked."""
+    fields = Fields(header, "", _no_entries)
+    for other in ("format", "version", "piece", "shape"):
+        fields.raw(other)
+    fields.texts("reasons")
+    limits, verdicts = [limit.value for limit in Limit], [verdict.value for verdict in Verdict]
+    limit = None if fields.is_null("limit") else Limit(fields.choice("limit", limits))
+    verdict = None if fields.is_null("verdict") else Verdict(fields.choice("verdict", verdicts))
+    seconds = [item.seconds("value") for item in fields.items("seconds")]
+    versions = fields.object("versions")
+    facts: dict[str, Any] = {
+        "status": Status(fields.choice("status", [status.value for status in Status])),
+        "limit": limit,
+        "verdict": verdict,
+        "check_messages": tuple(fields.texts("messages")),
+        "notes": tuple(fields.texts("notes")),
+        "iterations": None if fields.is_null("iterations") else fields.count("iterations"),
+        "versions": {name: versions.text(name) for name in versions.names()},
+        **{name: fields.text(name) for name in _TEXTS},
+    }
+    try:
+        facts |= dict(zip(("build_time", "solve_time", "check_time"), seconds, strict=True))
+        params = SolveParams(**fields.mapping("params"))
+    except (TypeError, ValueError) as error:
+        raise ProblemError(f"its seconds or params: {error}") from error
+    fields.end()
+    return facts, params
+
+
+def _no_entries(name: str) -> Any:
+    raise ProblemError(f"the array {name} is in another file")
 
 
 def _joined(stack: StackedPaths, bases: Mapping[str, Array]) -> Result:

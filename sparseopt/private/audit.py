@@ -34,6 +34,9 @@ _MOST_POINTS = 10**6
 _MOST_WORK = 2 * 10**9
 """Points times degrees of all columns together, some ten seconds."""
 
+_MOST_PAIRS = 1000
+"""Of a curve: each is an integral of some milliseconds."""
+
 _REACH = 40.0
 """A normal variable is below minus this with a probability of less than 1e-300."""
 
@@ -115,6 +118,8 @@ def _read(data: Mapping[str, Any]) -> dict[str, Any]:
     facts["epsilon"] = _real("epsilon", data["epsilon"], 0.0, 50.0)
     facts["delta"] = _real("delta", data["delta"], 0.0, 1.0)
     facts["count_weight"] = _real("count_weight", data["count_weight"], 0.0, 1.0)
+    if len(_list("curve", data["curve"])) > _MOST_PAIRS:
+        raise ValueError(f"the curve has more than {_MOST_PAIRS} pairs")
     facts["curve"] = [
         (_real("an epsilon", epsilon, 0.0, 50.0), _real("a delta", delta, 0.0, 1.0))
         for epsilon, delta in _list("curve", data["curve"])

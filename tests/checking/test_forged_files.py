@@ -7,13 +7,16 @@ import json
 import numpy as np
 import pytest
 from forged_files import archives, documents, with_hash
+from forged_stores import forged_stores
 from test_attacks import CASES, solved
 from thorough import first
 
 import sparseopt
 from sparseopt import ProblemError, SparseOptError, check, exact
 from sparseopt.exact import files
+from sparseopt.generators.networks import clime
 from sparseopt.io.results import load_result
+from sparseopt.path_store import PathStore, solve_in_blocks
 from sparseopt.problems import DantzigSelector
 
 OTHERS = ("tables", "misdp", "strs", "lad path", "gaussian graph", "kernels")
@@ -99,6 +102,25 @@ def test_no_forged_arrays_beside_a_result_are_believed(with_arrays_beside):
         with pytest.raises(exact.Unreadable), files.readable():
             files.read_result(result)
     assert believed == []
+
+
+@pytest.mark.parametrize("question", first(1, [{"lam_min": 0.2}, {"max_nonzeros": 2}]))
+def test_no_forged_path_store_is_believed(tmp_path, question):
+    problem = clime(d=6, n=40)
+    store = solve_in_blocks(problem, tmp_path, block=3, **question)
+    assert store.check(problem).verdict == "verified"
+    believed, count = [], 0
+    for forgery in forged_stores(tmp_path):
+        count += 1
+        try:
+            verdict = PathStore(tmp_path).check(problem).verdict.value
+        except ProblemError:
+            verdict = "refused"
+        if verdict == "verified":
+            believed.append(forgery)
+    assert believed == []
+    assert count > 200
+    assert PathStore(tmp_path).check(problem).verdict == "verified"
 
 
 @pytest.mark.parametrize("name", CASES)

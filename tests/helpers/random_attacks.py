@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from attacks import lies
-from forged_proofs import KINDS, answer, forged
+from forged_proofs import KINDS, answer, false_statements, forged
 from segment_attacks import forgeries
 from small_misdps import draw
 
@@ -268,6 +268,7 @@ class Judge:
     def __init__(self, count: int, exactly: bool, folder: str) -> None:
         self.found: dict[str, Counter[str]] = defaultdict(Counter)
         self._count, self._exactly, self._folder = count, exactly, folder
+        self._written: Any = None  # the problem in the file
 
     def enough(self, kind: str) -> bool:
         """Return whether a kind has its number."""
@@ -284,7 +285,10 @@ class Judge:
             return
         files = Path(self._folder, "p.npz"), Path(self._folder, "r.json")
         try:
-            sparseopt.save(problem, files[0])
+            if self._written is not problem:
+                self._written = None
+                sparseopt.save(problem, files[0])
+                self._written = problem
             sparseopt.save(result.with_changes(problem=problem, kind=problem.kind), files[1])
             other, why = exact.check(*files, 20.0)
         except (TypeError, ValueError, KeyError, SparseOptError, exact.Unreadable):
@@ -299,11 +303,13 @@ class Judge:
             print(f"{kind}: {verdict}, exactly {other}: {why}", flush=True)
 
     def forge(self, kind: str, rng: np.random.Generator, count: int = 20) -> None:
-        """Forge proofs about a problem of that kind."""
+        """Forge proofs about a problem of that kind, and make false statements of true points."""
         problem, result = answer(kind, rng)
         if result.verdict is Verdict.VERIFIED and result.status is Status.OPTIMAL:
             for claim in forged(problem, result, rng, count):
                 self.attack(f"forged proofs ({kind})", problem, claim)
+            for claim in false_statements(problem, result, rng):
+                self.attack(f"false statements ({kind})", problem, claim)
 
 
 def forged_campaign(

@@ -238,6 +238,7 @@ TAMPERED = {
     "no risk at all": lambda d: d["curve"][6].__setitem__(1, 0.0),
     "hardly any risk": lambda d: d["curve"][6].__setitem__(1, 5e-324),
     "a small risk halved": lambda d: d["curve"][5].__setitem__(1, d["curve"][5][1] / 2.0),
+    "a curve that takes minutes": lambda d: d["curve"].extend([[1.0, 1.0]] * 1000),
     "a length of zero": lambda d: d["map"]["columns"][0].update(length=0.0),
     "an entry of the map that nobody audits": lambda d: d["map"].update(epsilon=0.01),
     "an entry of a column that nobody audits": lambda d: d["map"]["columns"][0].update(levels=[1]),
