@@ -159,19 +159,19 @@ def _read_map(data: Any) -> dict[str, Any]:
     if not columns or len(names) < len(columns):
         raise ValueError("there is no column, or two have one name")
     product = _list("product", data["product"])
-    numeric = [column["name"] for column in columns if "order" in column]
+    numeric = {column["name"] for column in columns if "order" in column}
     share = _real("share", data["share"], 0.0, 1.0)
     if any(name not in numeric for name in product) or len(set(product)) < len(product):
         raise ValueError(f"the product {product} is not one of different numeric columns")
     if share > 0.0 and not product:
         raise ValueError("a product without columns has a share")
     degree = data["degree"]
-    if isinstance(degree, list):
+    if isinstance(degree, list) and share > 0.0:
         degree = [_integer("degree", one, 0, _MOST_FEATURES) for one in degree]
         if len(degree) != len(product):
             raise ValueError("there is not one degree for each column of the product")
-    elif share > 0.0:
-        degree = _integer("degree", degree, 0, _MOST_FEATURES)
+    else:
+        degree = _integer("degree", degree, *((0, _MOST_FEATURES) if share > 0.0 else (-1, -1)))
     return {
         "columns": columns,
         "label": None if data["label"] is None else _levels(data["label"]),
@@ -206,11 +206,25 @@ def _list(name: str, value: Any) -> list[Any]:
 
 
 def _levels(value: Any) -> list[Any]:
-    """Return the levels: different ones, none of them twice as another type."""
+    """Return the levels: different ones, none of them twice as another type or word."""
     levels = _list("levels", value)
-    if not levels or len(set(levels)) < len(levels) or any(level != level for level in levels):
+    if not levels or len({_as_read(level) for level in levels}) < len(levels):
         raise ValueError(f"levels are {levels!r:.80}; expected different ones")
     return levels
+
+
+def _as_read(level: Any) -> Any:
+    """Return a level as whoever guesses types may read it: a word of a number is that number."""
+    if type(level) not in (str, int, float, bool):
+        if level is None:
+            return None
+        raise ValueError(f"a level is {level!r:.40}; expected a word or a number")
+    word = str(level).strip().lower()
+    try:
+        number = float({"true": "1", "false": "0"}.get(word, word))
+    except ValueError:
+        return level
+    return None if math.isnan(number) else float(f"{number:.6g}" if number % 1.0 else number)
 
 
 # ---- deriving
@@ -222,7 +236,7 @@ def _features(facts: Mapping[str, Any]) -> list[str]:
     tolerance, columns, degree = stated["tolerance"], stated["columns"], stated["degree"]
     radius_of = {c["name"]: c["radius"] for c in columns if "order" in c}
     radii = [radius_of[name] for name in stated["product"]] if stated["share"] > 0.0 else []
-    own = [c for c in columns if "order" in c] if stated["share"] < 1.0 else []
+    own = [c for c in columns if "order" in c]  # in the sum, if there is one; true in any case
     if stated["share"] < 1.0:
         rows += sum(c["order"] if "order" in c else len(c["levels"]) for c in columns)
     degrees = degree if radii and isinstance(degree, list) else [degree] * len(radii)
@@ -270,7 +284,8 @@ def _count(degree: int | list[int], columns: int) -> int:
 
 def _points(radius: float, tolerance: float) -> int:
     """Return how many points of a column's range are looked at."""
-    return int(radius / min(0.02, math.sqrt(0.1 * math.sqrt(tolerance)))) + 2
+    points = radius / min(0.02, math.sqrt(0.1 * math.sqrt(tolerance)))
+    return int(min(points, 2.0 * _MOST_POINTS)) + 2
 
 
 def _left_out(radius: float, degree: int, tolerance: float) -> np.ndarray:

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from sparseopt.errors import ParamError
-from sparseopt.private.values import as_codes, as_numbers
+from sparseopt.private.values import as_codes, as_numbers, level_key
 from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.statistics.hermite import features as hermite_features
 from sparseopt.problems.twosample.statistics.hermite import order as hermite_order
@@ -97,7 +97,7 @@ class Category:
     name : str
     levels : sequence of str, int, float, bool or None
         All that there can be; another value in the data has no features at all. Numbers and words
-        of them are one: 1, 1.0, True and "1".
+        of them are one: 1, 1.0, True, "1" and "01".
     """
 
     name: str
@@ -109,10 +109,13 @@ class Category:
         if isinstance(given, str) or not np.iterable(given):
             raise ParamError(f"{where} a sequence of levels")
         levels = tuple(v.item() if isinstance(v, np.generic) else v for v in given)
-        if not all(v is None or (isinstance(v, (str, int, float)) and v == v) for v in levels):
+        if not all(level is None or _writable(level) for level in levels):
             raise ParamError(f"{where} strings, numbers, booleans or None, which a file can hold")
-        if not levels or len(set(levels)) < len(levels):
-            raise ParamError(f"{where} different ones")
+        if not levels or len({level_key(level) for level in levels}) < len(levels):
+            raise ParamError(
+                f"{where} different ones; 1, 1.0, True, '1' and '01' are one, since how a value is "
+                "written may depend on others of its column"
+            )
         object.__setattr__(self, "levels", levels)
 
 
@@ -530,9 +533,18 @@ def _up_to_degree(p: int, degree: int) -> Iterator[tuple[int, ...]]:
                 yield (first, *rest)
 
 
+def _writable(value: Any) -> bool:
+    """Return whether a file of JSON that anybody can read may hold a name or a level."""
+    if isinstance(value, str):
+        return not any("\ud800" <= character <= "\udfff" for character in value)
+    if isinstance(value, int):
+        return abs(value) < 2**63
+    return isinstance(value, float) and math.isfinite(value)
+
+
 def _named(name: Any) -> Any:
     """Return the name of a column, a string or an integer, or refuse it."""
-    if isinstance(name, bool) or not isinstance(name, (str, int)):
+    if isinstance(name, (bool, float)) or not _writable(name):
         raise ParamError(f"a column is named {name!r:.80}; expected a string or an integer")
     return name
 

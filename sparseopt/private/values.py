@@ -3,8 +3,9 @@
 Whoever makes an array, a data frame or a file of a table gives each column one type, and that may
 depend on a single record: one missing value makes floats of integers, one word makes words of
 numbers, one complex number makes all complex. If levels or numbers were read by type, that record
-would change what all others count as, beyond any sensitivity. So 1, 1.0, True, "1", b"1" and 1 + 0j
-are one value here, as are all ways of writing that one is missing.
+would change what all others count as, beyond any sensitivity. So 1, 1.0, True, "1", "01", b"1" and
+1 + 0j are one value here, as are all ways of writing that one is missing, and of the level 0.1 also
+what single precision makes of it. Two levels that are one value are refused, before data are read.
 
 Nothing raises or warns because of a value.
 """
@@ -12,7 +13,7 @@ Nothing raises or warns because of a value.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -22,8 +23,15 @@ import numpy as np
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array
 
-_MISSING_TYPES = ("NAType", "NaTType")
-"""Of pandas, which need not be installed."""
+_MISSING_TYPES = ("NAType", "NaTType", "MaskedConstant")
+"""Of pandas, which need not be installed, and of NumPy."""
+
+_SCALARS = (Real, Decimal, complex, np.generic)
+"""Others may warn when they are compared."""
+
+_PLAIN = (str, int, float, bool, type(None))
+
+_NAN = ("nan", "+nan", "-nan")
 
 
 def as_column(name: str, values: Any) -> Array:
@@ -71,22 +79,45 @@ def as_numbers(values: Any, low: float, high: float) -> Array:
 
 
 def as_codes(values: Any, levels: Sequence[Any]) -> Array:
-    """Return the levels' positions, -1 for an unknown one.
-
-    A value is the level that equals it; else, a number or a word of one is the first level of that
-    number, and a missing value is the level None.
+    """Return the levels' positions, -1 for a value that is none of them.
 
     Parameters
     ----------
     values : array of shape (N,)
         Of any type.
     levels : sequence of str, int, float, bool or None
+        Different ones by :func:`level_key`.
     """
-    exact = {level: code for code, level in enumerate(levels)}
-    numbers: dict[float, int] = {}
-    for code, level in enumerate(levels):
-        numbers.setdefault(_number(level), code)
-    return np.array([_code(value, exact, numbers) for value in _listed(values)], dtype=np.int64)
+    codes = {level_key(level): code for code, level in enumerate(levels)}
+    seen: dict[Any, int] = {}  # values that are equal are the same level
+    found = []
+    for value in _listed(values):
+        code = seen.get(value) if type(value) in _PLAIN else None
+        if code is None:
+            code = codes.get(level_key(value), -1)
+            if type(value) in _PLAIN:
+                seen[value] = code
+        found.append(code)
+    return np.array(found, dtype=np.int64)
+
+
+def level_key(value: Any) -> float | str | None:
+    """Return what a value is as a level, whatever type it has: a number, a word, None if missing.
+
+    A number that is not whole has six digits, which single precision keeps.
+
+    Parameters
+    ----------
+    value : object
+        NaN is returned for what can be no level.
+    """
+    number = _number(value)
+    if number == number:
+        return number if number.is_integer() else float(f"{number:.6g}")
+    word = _word(value)
+    if word is not None:  # NumPy makes the word nan of a missing value beside words
+        return None if word.strip().lower() in _NAN else word
+    return None if _is_missing(value) else math.nan
 
 
 def level_array(levels: Sequence[Any]) -> Array:
@@ -101,25 +132,21 @@ def level_array(levels: Sequence[Any]) -> Array:
     return np.fromiter(levels, dtype=object, count=len(levels))
 
 
-def _code(value: Any, exact: Mapping[Any, int], numbers: Mapping[float, int]) -> int:
-    if isinstance(value, bytes):
-        value = value.decode(errors="replace")
+def _word(value: Any) -> str | None:
+    """Return a word without the zeros that arrays cut off at its end, None for what is none."""
     try:
-        if isinstance(value, (str, int, float, Real)) and value in exact:
-            return exact[value]
-        number = _number(value)
-        if number == number:
-            return numbers.get(number, -1)
-        return exact.get(None, -1) if _is_missing(value) else -1
-    except Exception:  # a value that cannot be hashed or compared is no level
-        return -1
+        if isinstance(value, bytes):
+            value = value.decode(errors="replace")
+        return str.__str__(value).rstrip("\0") if isinstance(value, str) else None
+    except Exception:
+        return None
 
 
 def _number(value: Any) -> float:
     """Return the number that a value is or says, NaN for none."""
     try:
-        if isinstance(value, (bytes, str)):
-            word = value.decode() if isinstance(value, bytes) else value
+        word = _word(value)
+        if word is not None:
             truth = {"true": 1.0, "false": 0.0}.get(word.strip().lower())
             return float(word) if truth is None else truth
         if isinstance(value, (complex, np.complexfloating)):
@@ -133,7 +160,12 @@ def _number(value: Any) -> float:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in _MISSING_TYPES or bool(value != value)
+    if value is None or type(value).__name__ in _MISSING_TYPES:
+        return True
+    try:
+        return isinstance(value, _SCALARS) and bool(value != value)
+    except Exception:  # a signalling NaN is no level
+        return False
 
 
 def _listed(values: Any) -> Sequence[Any]:

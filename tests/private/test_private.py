@@ -224,6 +224,8 @@ TAMPERED = {
     "a huge range": lambda d: d["map"]["columns"][0].update(high=1e12),
     "a huge degree": lambda d: d["map"].update(degree=10**12),
     "a huge sensitivity": lambda d: d.update(sensitivity_squared=1e300),
+    "a range that is no number of points": lambda d: d["map"]["columns"][0].update(high=1.7e308),
+    "a curve without an end": lambda d: d.update(curve=d["curve"] * 200),
     "no product": lambda d: d["map"].update(product=[]),
     "a product with itself": lambda d: d["map"].update(product=["age", "age"]),
     "degrees of others": lambda d: d["map"].update(degree=[5]),
@@ -284,6 +286,17 @@ def test_the_audit_looks_inside_the_ranges():
     changed["dimension"] = 2
     report = private.audit(private.Statement(changed))
     assert not report.holds and "leave out" in " ".join(report.messages)
+
+
+@pytest.mark.parametrize("name", ["product", "sum"])
+def test_what_no_feature_uses_is_audited(name):
+    released = private.release(rows(3)[0], features=MAPS[name], epsilon=1.0, delta=1e-3)
+    changed = stated_of(released)
+    if name == "product":
+        changed["map"]["columns"][1]["order"] = 3
+    else:
+        changed["map"]["degree"] = "epsilon is 0.01"
+    assert not private.audit(private.Statement(changed)).holds
 
 
 @pytest.mark.parametrize("name", TAMPERED)

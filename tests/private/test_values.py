@@ -3,6 +3,7 @@
 import collections
 import importlib
 import io
+import json
 import math
 
 import numpy as np
@@ -85,10 +86,73 @@ def test_what_is_a_level(values, codes):
     np.testing.assert_array_equal(found, codes)
 
 
-def test_equal_levels_go_before_equal_numbers():
-    values = as_column("c", ["01", "1", 1, 1.0])
-    assert as_codes(values, ("1", "01")).tolist() == [1, 0, 0, 0]
-    assert as_codes(as_column("c", ["True", True]), (1, "True")).tolist() == [1, 0]
+@pytest.mark.parametrize(
+    ("levels", "values", "other"),
+    [
+        ((None, "a"), [np.nan, np.nan], "a"),  # NumPy makes the word nan of one beside words
+        ((0.1, 0.2), [np.float32(0.1), np.float32(0.2)], "x"),
+        ((0.1, 0.2), [np.float32(0.1), np.float32(0.2)], 0.5),
+        (("a", "b"), ["a\0", "b"], None),  # an array of words cuts zeros off at their end
+        ((2**53, 7), [2**53 + 1, 7], np.nan),
+    ],
+)
+@pytest.mark.parametrize("maker", [np.array, pd.Series, list], ids=["array", "series", "list"])
+def test_one_record_moves_no_other_at_the_limits_of_types(levels, values, other, maker):
+    alone, beside = (as_column("c", maker(each)) for each in (values, [*values, other]))
+    found = as_codes(alone, levels)
+    assert -1 not in found
+    np.testing.assert_array_equal(as_codes(beside, levels)[: len(values)], found)
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ("1", "01"),  # pandas reads 1 for both where all cells are numbers
+        (1, "True"),
+        ("x", 2**53, 2**53 + 1),
+        (None, "nan"),
+        (0.1, 0.1000000001),
+        ("1e3", "1000"),
+    ],
+)
+def test_levels_that_types_may_confuse_are_refused(levels):
+    # One word in a column moved all records of "01" from one level to another.
+    with pytest.raises(ParamError, match="different ones"):
+        private.Category("c", levels)
+    released = private.release(
+        {"c": [0]}, bounds={"c": list(range(len(levels)))}, epsilon=1.0, delta=1e-3
+    )
+    data = json.loads(json.dumps(dict(released.statement.data)))
+    data["map"]["columns"][0]["levels"] = list(levels)
+    assert not private.audit(private.Statement(data)).holds
+
+
+@pytest.mark.parametrize("level", [math.inf, 10**200, "\ud800"], ids=ascii)
+def test_levels_and_names_that_no_file_can_hold_are_refused(level):
+    # A ledger with the statement of such a release could not be read again.
+    with pytest.raises(ParamError, match="a file can hold"):
+        private.Category("c", (level, 0))
+    if level != math.inf:
+        with pytest.raises(ParamError, match="expected a string or an integer"):
+            private.Number(level, 0.0, 1.0)
+
+
+def test_values_may_be_any_objects(recwarn):
+    odd = [np.array([]), np.ma.masked, NotImplemented, memoryview(b"1"), np.void(b"a"), {}, type]
+    odd += [pd.Series([1]), pd.DataFrame(), pd.Period("2020"), np.longdouble("1e4000"), "1" * 5000]
+    column = as_column("c", odd)
+    assert as_codes(column, (None, "a")).tolist() == [-1, 0, *[-1] * (len(odd) - 2)]
+    assert as_numbers(column, 0.0, 2.0).tolist() == [*[1.0] * (len(odd) - 2), 2.0, 2.0]
+    assert not list(recwarn)
+
+
+@pytest.mark.parametrize("value", [1e-320, 1e308, -1e308, 1e-160, "1e-330", 1e19, math.nan])
+def test_no_setting_of_numpy_makes_a_value_raise(value):
+    features = private.FeatureMap(
+        [private.Number("x", -1.0, 40.0, 1.0), private.Category("c", (0, 1))], product=()
+    )
+    with np.errstate(all="raise"):
+        private.release({"x": [value], "c": [value]}, features=features, epsilon=1.0, delta=1e-3)
 
 
 def test_durations_are_no_numbers():

@@ -26,6 +26,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,7 @@ _MAPS = {
 _HOSTILE: tuple[Any, ...] = (
     *(math.nan, math.inf, -math.inf, 1e308, -1e308, 10**400, 0.0, 50.0, True, None),
     *("x", "1e400", "", b"z", (1, 2), [], {}, 1j, "u", np.datetime64("2026-01-01"), np.ones(2)),
+    *("nan", "\0", "1" * 5000, 2**53 + 1, np.array([]), np.ma.masked, Decimal("sNaN"), type),
 )
 
 
