@@ -155,6 +155,8 @@ class Ledger:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
             try:
                 _lock(file)  # of this opening: threads wait for each other, too
+                if not os.path.samestat(os.fstat(file), os.stat(self.path)):
+                    raise ParamError(f"{self.path} was replaced by another file; try again")
                 self._read(file)
                 yield file
             finally:

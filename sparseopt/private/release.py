@@ -237,7 +237,7 @@ def _columns(
     for column in features.columns:
         try:
             values = table[column.name]
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+        except Exception as error:  # each kind of table has its own
             raise ParamError(f"the table has no column {column.name!r}") from error
         found[column.name] = as_column(f"column {column.name!r}", values)
     label = None if label is None else as_column("the label", label)

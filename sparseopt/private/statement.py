@@ -13,6 +13,7 @@ from typing import Any
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.io.files import replacing
 from sparseopt.io.strict_json import loads_object
+from sparseopt.private.gaussian import discrete_delta
 
 FORMAT = "sparseopt-private-statement"
 VERSION = 1
@@ -89,6 +90,33 @@ class Statement:
     def eta(self) -> float:
         """Sensitivity over the noise's standard deviation."""
         return math.sqrt(self.data["sensitivity_squared"] / self.data["variance"])
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return the delta of the same noise at any epsilon: the curve that `curve` has points of.
+
+        Parameters
+        ----------
+        epsilon : float
+            From 0 to 50.
+
+        Raises
+        ------
+        ParamError
+            When epsilon is out of range.
+
+        Examples
+        --------
+        >>> from sparseopt import private
+        >>> stated = private.release(
+        ...     {"x": [0.5]}, bounds={"x": (0, 1)}, epsilon=1.0, delta=1e-3
+        ... ).statement
+        >>> round(stated.delta_at(0.5), 4)
+        0.023
+        """
+        if not 0.0 <= epsilon <= 50.0:
+            raise ParamError(f"epsilon is {epsilon}; expected a number from 0 to 50")
+        sigma = math.sqrt(self.data["variance"])
+        return discrete_delta(self.eta, epsilon, sigma, self.data["dimension"])
 
     @property
     def private(self) -> bool:

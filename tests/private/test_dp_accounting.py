@@ -62,6 +62,9 @@ def test_what_estimators_state(estimator, neighbours, epsilon, delta, tmp_path):
     for stated_epsilon, stated in facts["curve"]:
         theirs = loss.get_delta_for_epsilon(stated_epsilon)
         assert stated == pytest.approx(theirs, rel=AGREE, abs=1e-80)
+    for other in (0.0, 1e-3, 0.77 * epsilon, 1.5 * epsilon, 20.0):
+        theirs = loss.get_delta_for_epsilon(other)
+        assert model.statement_.delta_at(other) == pytest.approx(theirs, rel=AGREE, abs=1e-80)
     report = private.audit(model.statement_)
     assert report.holds
     assert report.delta == pytest.approx(loss.get_delta_for_epsilon(epsilon), rel=AGREE)

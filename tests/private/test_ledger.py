@@ -1,6 +1,7 @@
 """A budget that several releases share: composition, copies, threads, processes and crashes."""
 
 import copy
+import importlib
 import json
 import math
 import multiprocessing
@@ -8,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -17,6 +19,8 @@ from sklearn.base import clone
 from sparseopt import ParamError, private
 from sparseopt.estimators import PrivateMeanEmbedding
 from sparseopt.private.gaussian import gaussian_delta
+
+ledgers = importlib.import_module("sparseopt.private.ledger")
 
 FEATURES = private.FeatureMap([private.Number("x", 0.0, 1.0)], tolerance=1e-2)
 TABLE = {"x": np.linspace(0.0, 1.0, 20)}
@@ -180,6 +184,99 @@ def test_a_crash_wastes_budget_but_hides_no_release(tmp_path, most):
     assert len(ledger.statements) == 1
     assert fill(private.Ledger(1.0, 1e-5, path)) == most - 1
     assert len(ledger.statements) == most
+
+
+def test_a_release_is_not_entered_in_a_file_that_was_moved_away(tmp_path, monkeypatch):
+    # Who waited for the lock of a file that is replaced meanwhile would spend what nobody counts.
+    path = tmp_path / "l.jsonl"
+    ledger, waited = private.Ledger(1.0, 1e-5, path), []
+    inner = ledgers._lock
+
+    def lock(file):
+        inner(file)
+        if not waited:
+            waited.append(path.rename(tmp_path / "old.jsonl"))
+            private.Ledger(1.0, 1e-5, path)
+
+    monkeypatch.setattr(ledgers, "_lock", lock)
+    with pytest.raises(ParamError, match="was replaced"):
+        ledger.add(ONE)
+    ledger.add(ONE)
+    assert len(private.Ledger(1.0, 1e-5, path).statements) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and limits of POSIX")
+@pytest.mark.parametrize("room", [0, 50, 1.0, 1.5, 1.999, 2.0], ids=str)
+def test_a_full_disk_hides_no_release(room, tmp_path):
+    import resource
+    import signal
+
+    private.Ledger(1.0, 1e-5, tmp_path / "whole").add(ONE)
+    lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    limit = room if isinstance(room, int) else int(len(lines[0]) + (room - 1) * len(lines[1]))
+    path = tmp_path / "l.jsonl"
+
+    def child():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        done = 0
+        for _ in range(3):
+            try:
+                release(private.Ledger(1.0, 1e-5, path))
+            except ParamError as error:
+                assert "cannot be used" in str(error)
+            else:
+                done += 1
+        os._exit(done)
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    process.join()
+    assert process.exitcode == (room == 2.0)
+    assert len(private.Ledger(1.0, 1e-5, path).statements) == process.exitcode
+
+
+LOOPS = r"""
+import os, sys
+from sparseopt import ParamError, private
+
+features = private.FeatureMap([private.Number("x", 0.0, 1.0)], tolerance=1e-2)
+log = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+print("ready", flush=True)
+while True:
+    try:
+        ledger = private.Ledger(1.0, 1e-5, sys.argv[1])
+        private.release({"x": [0.5]}, features=features, epsilon=0.2, delta=1e-6, ledger=ledger)
+    except ParamError as error:
+        assert "budget" in str(error)
+        break
+    os.write(log, b"released\n")
+"""
+
+
+def test_processes_that_are_killed_spend_nothing_twice(tmp_path):
+    path, log = tmp_path / "l.jsonl", tmp_path / "log"
+    command = [sys.executable, "-c", LOOPS, str(path), str(log)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(3)]
+    for process in running:
+        process.stdout.readline()
+    time.sleep(0.05)
+    running[0].kill()
+    for process in running:
+        process.wait(timeout=120)
+        process.stdout.close()
+    assert [process.returncode for process in running[1:]] == [0, 0]
+    statement = private.release(
+        TABLE, features=FEATURES, epsilon=0.2, delta=1e-6
+    ).statement
+    possible = private.Ledger(1.0, 1e-5)
+    while True:
+        try:
+            possible.add(statement)
+        except ParamError:
+            break
+    entered, released = len(private.Ledger(1.0, 1e-5, path).statements), log.read_text().split()
+    assert entered - 1 <= len(released) <= entered == len(possible.statements)
 
 
 @pytest.mark.parametrize(

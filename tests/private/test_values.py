@@ -185,6 +185,8 @@ def test_polars_columns_are_read_as_others():
     assert as_codes(as_column("c", frame["c"]), ("a", "b")).tolist() == [0, -1, 1]
     assert as_codes(as_column("b", frame["b"]), (False, True)).tolist() == [1, -1, 0]
     assert as_codes(as_column("i", frame["i"]), ("0", "1")).tolist() == [1, -1, 0]
+    with pytest.raises(ParamError, match="no column 'y'"):
+        private.release(frame, bounds={"y": (0, 1)}, epsilon=1.0, delta=1e-3)
 
 
 # ---- places
