@@ -155,7 +155,7 @@ class Ledger:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
             try:
                 _lock(file)  # of this opening: threads wait for each other, too
-                if not os.path.samestat(os.fstat(file), os.stat(self.path)):
+                if not os.path.samestat(os.fstat(file), self.path.stat()):
                     raise ParamError(f"{self.path} was replaced by another file; try again")
                 self._read(file)
                 yield file

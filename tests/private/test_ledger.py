@@ -266,9 +266,7 @@ def test_processes_that_are_killed_spend_nothing_twice(tmp_path):
         process.wait(timeout=120)
         process.stdout.close()
     assert [process.returncode for process in running[1:]] == [0, 0]
-    statement = private.release(
-        TABLE, features=FEATURES, epsilon=0.2, delta=1e-6
-    ).statement
+    statement = private.release(TABLE, features=FEATURES, epsilon=0.2, delta=1e-6).statement
     possible = private.Ledger(1.0, 1e-5)
     while True:
         try:
