@@ -172,3 +172,41 @@ def test_mixed_frames_are_read_and_no_row_is_kept(package):
     assert set(rows["floor"]) == {"0", "1", "2"}
     kept = pickle.dumps(model)
     assert b"a-secret-name" not in kept and struct.pack("<d", secret) not in kept
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_neighbours_differ_in_nothing_but_the_noisy_numbers(
+    neighbours, tmp_path, caplog, capfd, recwarn
+):
+    settings = {"bounds": {"x": (0, 1), "c": ["a", "b"]}, "neighbours": neighbours, "delta": 1e-3}
+    records = [
+        [("a", 0.1), ("b", 0.2), last] for last in [("a", 0.3), (None, 1e308), ("s3cr3t", "s3cr3t")]
+    ]
+    if neighbours == "add-remove":
+        records += [records[0][:2]]
+    seen = []
+    for k, rows in enumerate(records):
+        ledger = private.Ledger(1.0, 1e-3, tmp_path / f"{k}.jsonl")
+        table = {"c": [row[0] for row in rows], "x": [row[1] for row in rows]}
+        model = PrivateMeanEmbedding(**settings, ledger=ledger).fit(table)
+        embedding = dict(vars(model.embedding_))
+        assert embedding.pop("mean") is model.mean_ and embedding.pop("statement") is not None
+        if neighbours == "add-remove":  # the noise of a mean follows from the noisy count
+            noise, noisy_count = embedding.pop("noise"), embedding.pop("records")
+            seen_noise = noise * noisy_count
+        else:
+            seen_noise = model.noise_
+        kept = pickle.dumps(model)
+        assert b"s3cr3t" not in kept
+        seen.append(
+            (
+                sorted(vars(model)),
+                str(model.statement_.data),
+                len(pickle.dumps((model.mean_, model.statement_, model.noise_))),
+                f"{seen_noise:.9g}",
+                str(embedding),
+                len(ledger.path.read_bytes()),
+            )
+        )
+    assert len(set(map(repr, seen))) == 1
+    assert not caplog.records and not list(recwarn) and capfd.readouterr() == ("", "")
