@@ -33,6 +33,15 @@ CHECKS = {
     "embedding-fit": check_embedding,
 }
 
+BASES = (
+    "robust-subspace",
+    "l1-subspace",
+    "moment-subspace",
+    "mmd-subspace",
+    "sufficient-reduction",
+)
+"""Kinds whose points are matrices; all others have vectors."""
+
 
 def check(
     instance: str | Path,
@@ -91,6 +100,9 @@ def _judged(header: dict, arrays: dict, claimed: dict) -> tuple[str, str]:
         solved = claimed["status"] in ("optimal", "feasible")
         if solved and None in (claimed["x"], claimed["objective"], claimed["bound"]):
             raise Refuted("a point, its objective and its bound belong to this status")
+        vectors = [*claimed["duals"].values(), *([claimed["x"]] if claimed["x"] else [])]
+        if any(len(table.shape) != 1 for table in vectors) and header["kind"] not in BASES:
+            raise Refuted("a point or multipliers are no vector")
         parametric = header["kind"] not in CHECKS
         if set(claimed["duals"]) - ({"rows"} if parametric else set()):
             raise Unproven("there are multipliers that are not covered")

@@ -28,6 +28,8 @@ def documents(text: str) -> Iterator[tuple[str, str]]:
     yield from _twice(text, tree)
     yield from _numbers(text, tree)
     yield from _fields(tree)
+    for shape in ([1, *tree["x"]["shape"]], [*tree["x"]["shape"], 1]):
+        yield f"x of the shape {shape}", json.dumps({**tree, "x": {**tree["x"], "shape": shape}})
     for place, node in _arrays(tree):
         for name, forged in _array(node):
             yield f"{'.'.join(place)} {name}", json.dumps(_with(tree, place, forged))
