@@ -124,7 +124,7 @@ def _contents(
         ("with too few reasons", ("reasons",), []),
         ("asked for fewer knots", ("params",), {**header["params"], "max_knots": 1}),
         ("asked for less", ("params",), {**header["params"], "lam_min": 0.5}),
-        ("asked for other nonzeros", ("params",), {**header["params"], "max_nonzeros": 2}),
+        ("asked for other nonzeros", ("params",), {**header["params"], "max_nonzeros": 7}),
         ("asked for a larger gap", ("params",), {**header["params"], "rel_gap": 1e6}),
         ("with params that are none", ("params",), [1]),
         ("with negative times", ("seconds",), [-1.0, -1.0, -1.0]),
