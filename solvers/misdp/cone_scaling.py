@@ -43,7 +43,7 @@ def cone_norm(u: Array) -> float:
     return sqrt((u[0] - tail) * (u[0] + tail)) if u[0] > tail else np.nan
 
 
-@compiled_inside
+@compiled_inside(once=True)
 def scale_cone(s: Array, z: Array, w: Array) -> float:
     """Write w; return eta^2, or NaN where s or z is not inside the cone."""
     of_s, of_z = cone_norm(s), cone_norm(z)
@@ -86,7 +86,7 @@ def unscale_twice(w: Array, eta_squared: float, u: Array, out: Array) -> None:
         out[i] = (u[i] - 2.0 * inner * w[i]) / eta_squared
 
 
-@compiled_inside
+@compiled_inside(once=True)
 def second_order_term(
     w: Array, eta_squared: float, z: Array, ds: Array, dz: Array, room: Array, out: Array
 ) -> None:
