@@ -117,9 +117,11 @@ def test_what_has_no_such_picture_is_an_error_in_words():
     model = RobustSubspace(n_components=2).fit(DATA)
     with pytest.raises(ParamError, match="RobustSubspace has no sparse components"):
         ComponentsDisplay.from_estimator(model)
-    discriminant = SparseLDA(cv=2).fit(X, Y.mean() < Y)
+    discriminant = SparseLDA(lam=0.1).fit(X, Y.mean() < Y)
     with pytest.raises(ParamError, match="this SparseLDA holds nothing that a rule compared"):
         CrossValidationDisplay.from_estimator(discriminant)
+    chosen = SparseLDA(cv=2).fit(X, Y.mean() < Y)
+    assert CrossValidationDisplay.from_estimator(chosen).shown is chosen.selection_
     with pytest.raises(ParamError, match="a NeighbourhoodGraph has no path"):
         PathDisplay.from_estimator(NeighbourhoodGraph(k=1).fit(DATA))
 
