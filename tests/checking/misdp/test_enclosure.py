@@ -119,7 +119,7 @@ def test_multipliers_on_the_boundary_have_none():
 @pytest.mark.skipif(
     not get_backend("misdp-bnb").availability().available, reason="sparseopt[misdp]"
 )
-@pytest.mark.parametrize("seed", first(4, [0, 2, 308, 380, 1, 6, 12, 30, 35, 43, 322, 336, 416]))
+@pytest.mark.parametrize("seed", first(4, [0, 2, 308, 380, 6, 12, 30, 35]))
 def test_optima_over_free_variables_are_proven_and_nothing_better_is(seed):
     problem = draw_free(seed)
     result = sparseopt.solve(problem, backend="misdp-bnb")
