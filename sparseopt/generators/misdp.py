@@ -169,11 +169,7 @@ def k_partitioning(
     require_at_most("smallest", smallest, nodes)
     if k < 2:
         raise ParamError(f"k must be at least 2, got {k}")
-    if not 0.0 <= density <= 1.0:
-        raise ParamError(f"density must be from 0 to 1, got {density!r}")
-    rng = stream(seed)
-    pairs = list(itertools.combinations(range(nodes), 2))
-    edge = rng.random(len(pairs)) < density
+    rng, pairs, edge = random_graph(seed, nodes, density)
     weight = rng.integers(-5, 10, len(pairs))
     weight = np.where(weight >= 0, weight + 1, weight) * edge
     model = MISDPBuilder("min")
@@ -380,11 +376,7 @@ def max_cut(*, seed: int = 0, nodes: int = 10, density: float = 0.5) -> MISDP:
     """
     if nodes < 2:
         raise ParamError(f"nodes must be at least 2, got {nodes}")
-    if not 0.0 <= density <= 1.0:
-        raise ParamError(f"density must be from 0 to 1, got {density!r}")
-    rng = stream(seed)
-    pairs = list(itertools.combinations(range(nodes), 2))
-    edge = rng.random(len(pairs)) < density
+    rng, pairs, edge = random_graph(seed, nodes, density)
     weight = rng.integers(1, 11, len(pairs)) * edge
     model = MISDPBuilder("max")
     x = model.variables(len(pairs), lower=0.0, upper=1.0, integer=True, name="cut")
@@ -691,6 +683,36 @@ def _selection(
     q = model.variables(candidates, lower=0.0, upper=1.0, integer=True, name="q")
     model.row((q, np.ones(candidates)), upper=float(k))
     return model, q, [np.outer(a, a) for a in rows]
+
+
+def random_graph(
+    seed: int, nodes: int, density: float
+) -> tuple[np.random.Generator, list[tuple[int, int]], Array]:
+    """Return the stream of a seed, all pairs i < j, and which of them are edges.
+
+    Parameters
+    ----------
+    seed, nodes : int
+    density : float
+        Probability of an edge.
+
+    Returns
+    -------
+    numpy Generator
+    list of (int, int)
+        P = nodes (nodes - 1) / 2 pairs.
+    bool array of shape (P,)
+
+    Raises
+    ------
+    ParamError
+        When density is not from 0 to 1.
+    """
+    if not 0.0 <= density <= 1.0:
+        raise ParamError(f"density must be from 0 to 1, got {density!r}")
+    rng = stream(seed)
+    pairs = list(itertools.combinations(range(nodes), 2))
+    return rng, pairs, rng.random(len(pairs)) < density
 
 
 def pair_units(pairs: list[tuple[int, int]], nodes: int) -> list[Array]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 
 from sparseopt.errors import ParamError
-from sparseopt.generators.draws import stream
-from sparseopt.generators.misdp import degree_rows, pair_units
+from sparseopt.generators.misdp import degree_rows, pair_units, random_graph
 from sparseopt.problems import MISDP, MISDPBuilder
 
 
@@ -41,10 +39,7 @@ def minimum_bisection(*, seed: int = 0, nodes: int = 10, density: float = 0.5) -
     """
     if nodes < 2 or nodes % 2:
         raise ParamError(f"nodes must be even and at least 2, got {nodes}")
-    _require_probability(density)
-    rng = stream(seed)
-    pairs = list(itertools.combinations(range(nodes), 2))
-    edge = rng.random(len(pairs)) < density
+    rng, pairs, edge = random_graph(seed, nodes, density)
     weight = (rng.integers(1, 11, len(pairs)) * edge).astype(float)
     model = MISDPBuilder("min")
     x = model.variables(len(pairs), lower=0.0, upper=1.0, integer=True, name="together")
@@ -85,10 +80,7 @@ def stable_set(*, seed: int = 0, nodes: int = 10, density: float = 0.4) -> MISDP
     """
     if nodes < 2:
         raise ParamError(f"nodes must be at least 2, got {nodes}")
-    _require_probability(density)
-    rng = stream(seed)
-    pairs = list(itertools.combinations(range(nodes), 2))
-    edge = rng.random(len(pairs)) < density
+    rng, pairs, edge = random_graph(seed, nodes, density)
     weight = rng.integers(1, 11, nodes).astype(float)
     free = [(i + 1, j + 1) for (i, j), taken in zip(pairs, edge.tolist(), strict=True) if not taken]
     model = MISDPBuilder("max")
@@ -138,12 +130,9 @@ def line_switching(
     """
     if nodes < 2:
         raise ParamError(f"nodes must be at least 2, got {nodes}")
-    _require_probability(density)
     if not (math.isfinite(connectivity) and 0.0 <= connectivity <= 1.0):
         raise ParamError(f"connectivity must be from 0 to 1, got {connectivity!r}")
-    rng = stream(seed)
-    pairs = list(itertools.combinations(range(nodes), 2))
-    drawn = rng.random(len(pairs)) < density
+    rng, pairs, drawn = random_graph(seed, nodes, density)
     path = np.array([j == i + 1 for i, j in pairs])
     kept = [pairs[e] for e in np.flatnonzero(drawn | path).tolist()]
     weight, cost = 0.5 + rng.random(len(kept)), 1.0 + rng.random(len(kept))
@@ -162,8 +151,3 @@ def line_switching(
     model.semidefinite((q, units), constant=constant, name="connectivity")
     model.objective((q, cost))
     return model.build()
-
-
-def _require_probability(density: float) -> None:
-    if not 0.0 <= density <= 1.0:
-        raise ParamError(f"density must be from 0 to 1, got {density!r}")
