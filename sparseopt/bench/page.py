@@ -210,10 +210,21 @@ def _section(name: str, kept: Path, report: str) -> str:
     first, last = (pick(record["started"] for record in records)[:10] for pick in (min, max))
     when = last if first == last else f"{first} to {last}"
     load = re.findall(r"^(load average.*)\.$", report, re.MULTILINE | re.IGNORECASE)
-    left = json.loads(kept.read_text(encoding="utf-8").partition("\n")[0])["solves"]
+    left = _stated_left(kept)
     rest = f" **{left} solves of the command are still to be done.**" if left else ""
     busy = load[-1][0].lower() + load[-1][1:] if load else "load unknown"
     return "\n".join([*shown, *summary, "", f"Run {when}; {busy}.{rest}"])
+
+
+def _stated_left(kept: Path) -> int:
+    """Return how many solves were left when the records were copied (the first line says so)."""
+    line = json.loads(kept.read_text(encoding="utf-8").partition("\n")[0])
+    if line.get("type") != "left":
+        raise ParamError(
+            f"{kept} does not begin with how many solves are left; kept records are written by "
+            "`sparseopt bench page PAGE PART --write`, not copied from a run's folder"
+        )
+    return int(line["solves"])
 
 
 def _sections(report: str) -> dict[str, str]:

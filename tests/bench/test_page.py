@@ -72,3 +72,16 @@ def test_another_record_is_another_table(tmp_path: Path) -> None:
     kept.write_text(records.replace(f'"levels":{levels}', '"levels":7'))
     assert f"| {levels} |" in body and f"| {levels} |" not in rewritten(page)
     assert "| 7 |" in rewritten(page)
+
+
+def test_records_copied_from_a_run_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    for package in ("pandas", "jinja2", "matplotlib"):
+        pytest.importorskip(package)
+    page, kept = tmp_path / "page.md", tmp_path / "records" / "quantile-process.jsonl"
+    kept.parent.mkdir()
+    body = parts(BENCHMARKS.read_text(encoding="utf-8"))[kept.stem]
+    page.write_text(f"<!-- begin {kept.stem} -->\n{body}<!-- end {kept.stem} -->\n")
+    records = (DOCS / "records" / kept.name).read_text(encoding="utf-8")
+    kept.write_text(records.partition("\n")[2])
+    with pytest.raises(ParamError, match="written by `sparseopt bench page"):
+        rewritten(page)
