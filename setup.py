@@ -3,7 +3,11 @@
 import sys
 from pathlib import Path
 
-LINKS = {"sparseopt/solvers": "../solvers", "sparseopt/bench/suites": "../../instances/suites"}
+LINKS = {
+    "sparseopt/solvers": "../solvers",
+    "sparseopt/bench/suites": "../../instances/suites",
+    "sparseopt/datasets/shipped": "../../instances",
+}
 
 for name, target in LINKS.items():
     link = Path(__file__).parent / name

@@ -22,6 +22,7 @@ import sparseopt
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(sparseopt.__file__).parent
 IN_TREE = (ROOT / "sparseopt" / "__init__.py").is_file()
+LINKS = ("sparseopt/solvers", "sparseopt/bench/suites", "sparseopt/datasets/shipped")
 BESIDE = ("docs", "instances", "tests")
 in_tree_only = pytest.mark.skipif(not IN_TREE, reason="needs the source tree")
 
@@ -40,6 +41,10 @@ def source_files(package: Path) -> set[str]:
     found = set()
     for folder, subfolders, names in os.walk(package, followlinks=True):
         subfolders[:] = [d for d in subfolders if d != "__pycache__"]
+        if Path(folder).relative_to(package) == Path("datasets/shipped"):
+            # Of the instances the files alone: suites have a link of their own, scripts stay here.
+            subfolders[:] = []
+            names = [n for n in names if n == "README.md" or n.endswith((".npz", ".solu"))]
         found |= {(Path(folder) / n).relative_to(package.parent).as_posix() for n in names}
     return found
 
@@ -130,6 +135,15 @@ def test_installed_files_are_type_marked_and_have_the_schemas():
     assert schemas, "no JSON schema is installed"
 
 
+def test_shipped_instances_come_with_the_package():
+    from sparseopt import datasets
+
+    files = datasets.instances()
+    assert len(files) >= 45
+    assert sparseopt.load(files["diabetes-dantzig"]).kind == "dantzig-selector"
+    assert all(file.is_relative_to(PACKAGE) for file in files.values())
+
+
 @pytest.mark.skipif(IN_TREE, reason="the tree is tested, not an installed wheel")
 def test_installation_has_one_top_level_name():
     files = importlib.metadata.files("sparseopt") or []
@@ -161,10 +175,10 @@ def test_the_import_waits_for_nothing_that_few_programs_need():
 
 @in_tree_only
 @pytest.mark.parametrize("left_behind", ["text", "nothing"])
-@pytest.mark.parametrize("link", ["sparseopt/solvers", "sparseopt/bench/suites"])
+@pytest.mark.parametrize("link", LINKS)
 def test_checkout_without_symlinks_is_told_what_to_do(tmp_path, left_behind, link):
     shutil.copy2(ROOT / "setup.py", tmp_path)
-    for folder in ("sparseopt/solvers", "sparseopt/bench/suites"):
+    for folder in LINKS:
         if folder != link:
             (tmp_path / folder).mkdir(parents=True)
     (tmp_path / link).parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ import click
 from sparseopt.cli.exits import ExitCode
 from sparseopt.cli.outputs import print_json
 from sparseopt.cli.progress import ProgressLine
-from sparseopt.cli.settings import b_bar_option
+from sparseopt.cli.settings import InstanceFile, b_bar_option
 from sparseopt.errors import ParamError, ProblemError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and not
 
 
 @click.command(short_help="Verify a result against its instance.")
-@click.argument("instance", type=_FILE)
+@click.argument("instance", type=InstanceFile())
 @click.argument("result", type=_FILE)
 @b_bar_option
 @click.option(
@@ -145,18 +145,43 @@ def _finite(value: float) -> float | str:
 
 
 @click.command(short_help="Show what a file holds.")
-@click.argument("file", type=_FILE)
+@click.argument("file", type=InstanceFile(), required=False)
 @b_bar_option
 @_JSON
-def info(file: Path, b_bar: str | None, as_json: bool) -> ExitCode:
-    """Show what FILE holds: an instance (.npz, .mps, .cbf, .dat-s) or a result (.json)."""
-    if file.suffix.lower() == ".json":
+def info(file: Path | None, b_bar: str | None, as_json: bool) -> ExitCode:
+    """Show what FILE holds: an instance (.npz, .mps, .cbf, .dat-s) or a result (.json).
+
+    Without FILE, list the shipped instances; commands take their names in place of files.
+    """
+    if file is None:
+        if b_bar is not None:
+            raise ParamError("--b-bar is for an MPS file, and no file is given")
+        _list_instances(as_json)
+    elif file.suffix.lower() == ".json":
         if b_bar is not None:
             raise ParamError("--b-bar is for an MPS file, not for a result")
         _info_result(file, as_json)
     else:
         _info_instance(file, b_bar, as_json)
     return ExitCode.ANSWER
+
+
+def _list_instances(as_json: bool) -> None:
+    import sparseopt
+    from sparseopt.datasets import instances
+
+    problems = {name: sparseopt.load(file) for name, file in instances().items()}
+    if as_json:
+        facts = ((name, problem.kind, dict(problem.size)) for name, problem in problems.items())
+        print_json([dict(zip(("name", "kind", "size"), row, strict=True)) for row in facts])
+        return
+    from sparseopt.cli.tables import print_table
+
+    rows = [
+        (name, problem.kind, ", ".join(f"{key} {value}" for key, value in problem.size.items()))
+        for name, problem in problems.items()
+    ]
+    print_table(("instance", "kind", "size"), rows, left=3)
 
 
 def _info_result(file: Path, as_json: bool) -> None:
@@ -217,7 +242,7 @@ def _flatten(value: Any, prefix: str = "") -> Iterable[tuple[str, object]]:
 
 
 @click.command(short_help="List the backends.")
-@click.argument("instance", type=_FILE, required=False)
+@click.argument("instance", type=InstanceFile(), required=False)
 @_JSON
 @click.option(
     "--licenses",

@@ -9,7 +9,7 @@ import click
 from sparseopt.cli.exits import ExitCode
 from sparseopt.cli.outputs import check_target, print_json
 from sparseopt.cli.progress import ProgressLine
-from sparseopt.cli.settings import b_bar_option, settings_option
+from sparseopt.cli.settings import InstanceFile, b_bar_option, settings_option
 from sparseopt.errors import ParamError
 
 _FILE = click.Path(path_type=Path)
@@ -84,7 +84,7 @@ def _list(as_json: bool) -> None:
 
 
 @click.command(short_help="Rewrite an instance in another format.")
-@click.argument("source", metavar="IN", type=_FILE)
+@click.argument("source", metavar="IN", type=InstanceFile())
 @click.argument("target", metavar="OUT", type=_FILE)
 @b_bar_option
 def convert(source: Path, target: Path, b_bar: str | None) -> ExitCode:

@@ -11,6 +11,7 @@ import click
 from sparseopt.cli.exits import ExitCode
 from sparseopt.cli.outputs import check_target, headline, print_json, stdout_kept_clean
 from sparseopt.cli.progress import ProgressLine
+from sparseopt.cli.settings import InstanceFile
 from sparseopt.errors import ParamError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _TAKES = {
 
 
 @click.command(short_help="Choose lam by a rule.")
-@click.argument("instance", type=_FILE)
+@click.argument("instance", type=InstanceFile())
 @click.option(
     "--by", type=click.Choice(_RULES), default="ebic", show_default=True, help="The rule."
 )

@@ -1,8 +1,9 @@
-"""Options that several commands share: ``--set KEY=VALUE`` and ``--b-bar SET``."""
+"""What several commands share: an instance, by its file or name, ``--set`` and ``--b-bar``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -10,6 +11,33 @@ import click
 from sparseopt.errors import ParamError
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class InstanceFile(click.Path):
+    """A file, or the name of a shipped instance where no file is called so.
+
+    Raises
+    ------
+    ParamError
+        When there is neither, and no ending that names a format either.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        path: Path = Path(str(super().convert(value, param, ctx)))
+        if path.suffix or path.exists():
+            return path
+        from sparseopt.datasets import instances
+
+        if (shipped := instances().get(str(path))) is None:
+            raise ParamError(
+                f"{path} is neither a file nor the name of a shipped instance; "
+                "`sparseopt info` lists these"
+            )
+        return shipped
 
 
 def settings_option(help_text: str) -> Callable[[F], F]:

@@ -12,7 +12,7 @@ import click
 from sparseopt.cli.exits import ExitCode, explain, say
 from sparseopt.cli.outputs import check_target, headline, print_json, stdout_kept_clean
 from sparseopt.cli.progress import ProgressLine
-from sparseopt.cli.settings import b_bar_option, settings_option
+from sparseopt.cli.settings import InstanceFile, b_bar_option, settings_option
 from sparseopt.errors import ParamError
 from sparseopt.families import family_of
 
@@ -23,7 +23,7 @@ _FILE = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("instance", type=_FILE)
+@click.argument("instance", type=InstanceFile())
 @click.option("--backend", metavar="NAME", default="auto", show_default=True, help="Who solves it.")
 @click.option(
     "--lam",

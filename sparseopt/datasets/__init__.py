@@ -8,6 +8,7 @@ Examples
 ((442, 10), 'bmi', 'scikit-learn')
 """
 
+from sparseopt.datasets.instances import instances
 from sparseopt.datasets.sources import Dataset, available, load, names
 
-__all__ = ["Dataset", "available", "load", "names"]
+__all__ = ["Dataset", "available", "instances", "load", "names"]

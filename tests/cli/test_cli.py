@@ -569,6 +569,27 @@ def test_info_of_an_instance(instance):
     assert small_problem().fingerprint() in text
 
 
+def test_shipped_instances_are_listed_and_taken_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = {row["name"]: row for row in json.loads(run("info", "--json").stdout)}
+    assert rows["pitprops"] == {
+        "name": "pitprops",
+        "kind": "strs-path",
+        "size": {"D": 13, "d_max": 13},
+    }
+    assert len(run("info").stdout.strip().splitlines()) == len(rows) + 1
+    found = json.loads(run("info", "pitprops", "--json").stdout)
+    assert found["kind"] == "strs-path" and "Jeffers" in found["citation"]
+    solved = json.loads(run("solve", "pitprops", "--size", "3", "--json").stdout)
+    assert solved["verdict"] == "verified"
+    line = refused(run("solve", "pitprop"))
+    assert "neither a file nor the name of a shipped instance" in line
+    # A file of that name comes first.
+    (tmp_path / "pitprops").write_text("x")
+    assert "the ending chooses the format" in refused(run("info", "pitprops"))
+    assert "no file is given" in refused(run("info", "--b-bar", "SET"))
+
+
 def test_backends(instance):
     rows = json.loads(run("backends", "--json").stdout)
     assert {row["name"] for row in rows} >= {"homotopy", "highs"}
