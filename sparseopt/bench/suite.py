@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sparseopt import datasets
 from sparseopt.bench.fields import Table
 from sparseopt.bench.figures import Figure, ScalingFigure, read_figure, read_scaling
 from sparseopt.bench.tables import TableSpec, read_table
@@ -249,6 +250,13 @@ def _check_names(
                 )
 
 
+def _file(folder: Path, name: str) -> Path:
+    """Return a file that a suite names, or the shipped instance of that name."""
+    path = folder / name
+    shipped = datasets.instances()
+    return (shipped[name] if name in shipped and not path.exists() else path).resolve()
+
+
 def _instance(table: Table, folder: Path) -> InstanceEntry:
     from sparseopt.bench.instances import design_settings
     from sparseopt.bench.metrics import METRICS
@@ -277,7 +285,7 @@ def _instance(table: Table, folder: Path) -> InstanceEntry:
             table.refuse("metrics", name, f"some of: {', '.join(METRICS)}")
     entry = InstanceEntry(
         generator=generator or None,
-        file=(folder / file).resolve() if file else None,
+        file=_file(folder, file) if file else None,
         settings=settings,
         seeds=table.seeds("seeds"),
         params=_params(table),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import sparseopt
+from sparseopt import datasets
 from sparseopt.bench.instances import component_reference, design_problem, facts_of
 from sparseopt.bench.jobs import JobSelection, expand
 from sparseopt.bench.suite import find_suite, read_suite, suite_files
@@ -173,6 +174,15 @@ def test_a_missing_instance_file_is_named(tmp_path: Path) -> None:
     text = '[[instances]]\nfile = "gone.npz"\n[[backends]]\nname = "highs"\n'
     with pytest.raises(ParamError, match=r"gone\.npz: No such file.*expected a file beside"):
         expand(read_suite(write(tmp_path, text)))
+
+
+def test_shipped_instances_go_by_their_names(tmp_path: Path) -> None:
+    text = '[[instances]]\nfile = "pitprops"\n[[backends]]\nname = "strs-bnb"\n'
+    (entry,) = read_suite(write(tmp_path, text)).instances
+    assert entry.file == datasets.instances()["pitprops"].resolve()
+    (tmp_path / "pitprops").write_text("a file beside the suite comes first")
+    (entry,) = read_suite(write(tmp_path, text)).instances
+    assert entry.file == (tmp_path / "pitprops").resolve()
 
 
 @pytest.mark.parametrize("name", sorted(suite_files()))

@@ -27,11 +27,11 @@ from typing import Any
 from sparseopt.bench.study import Row, Settings, Study
 from sparseopt.bench.tables import TableSpec
 from sparseopt.compiling import CACHE_VARIABLE, MODE_VARIABLE
+from sparseopt.datasets import instances
 
 ENGINES = ("parametric", "budget", "strs", "misdp")
 """Families whose engines are compiled."""
 
-_INSTANCES = Path(__file__).resolve().parents[3] / "instances"
 _NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 _SUBREAPER = 36
 """Of Linux' prctl: orphans become children of this process."""
@@ -52,7 +52,7 @@ def _units(settings: Settings) -> Iterable[Settings]:
     yield {"work": "import", "engine": "", "repeats": repeats}
     for engine in settings["engines"]:
         yield {"work": "compile", "engine": engine}
-    for path in sorted(_INSTANCES.glob("*.npz")):
+    for path in instances().values():
         yield {
             "work": "solve",
             "file": path.stem,
@@ -78,7 +78,7 @@ def _do(unit: Settings, folder: Path) -> Iterable[Row]:
 
 def _solves(unit: Settings, cache: str) -> Iterable[Row]:
     """Solve one instance cold, warm, and again."""
-    instance = str(_INSTANCES / f"{unit['file']}.npz")
+    instance = str(instances()[unit["file"]])
     command = [sys.executable, "-m", "sparseopt", "solve", instance, "--json"]
     environment = os.environ | {MODE_VARIABLE: unit["compile"], CACHE_VARIABLE: cache}
     _adopt_orphans()
@@ -213,5 +213,4 @@ STUDY = Study(
             "40 s for all.",
         ),
     ),
-    python_path=("instances",),
 )
