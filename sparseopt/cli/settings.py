@@ -28,16 +28,17 @@ class InstanceFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""
         path: Path = Path(str(super().convert(value, param, ctx)))
-        if path.suffix or path.exists():
+        if path.suffix in (".npz", ".json") or path.exists():
             return path
         from sparseopt.datasets import instances
 
-        if (shipped := instances().get(str(path))) is None:
+        shipped = instances().get(str(path))
+        if shipped is None and not path.suffix:
             raise ParamError(
                 f"{path} is neither a file nor the name of a shipped instance; "
                 "`sparseopt info` lists these"
             )
-        return shipped
+        return shipped or path
 
 
 def settings_option(help_text: str) -> Callable[[F], F]:

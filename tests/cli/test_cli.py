@@ -582,6 +582,8 @@ def test_shipped_instances_are_listed_and_taken_by_name(tmp_path, monkeypatch):
     assert found["kind"] == "strs-path" and "Jeffers" in found["citation"]
     solved = json.loads(run("solve", "pitprops", "--size", "3", "--json").stdout)
     assert solved["verdict"] == "verified"
+    dotted = json.loads(run("info", "dantzig-4.1", "--json").stdout)
+    assert dotted["name"] == "dantzig-4.1"
     line = refused(run("solve", "pitprop"))
     assert "neither a file nor the name of a shipped instance" in line
     # A file of that name comes first.
