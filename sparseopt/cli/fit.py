@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -54,6 +55,7 @@ _MODELS = {
 @click.argument("model", type=click.Choice(list(_MODELS)), metavar="MODEL")
 @click.argument("table", type=_FILE)
 @click.option("--target", metavar="NAME", help="The column that is explained, or the classes.")
+@click.option("--weights", metavar="NAME", help="The column of the observations' weights.")
 @click.option("--drop", multiple=True, metavar="NAMES", help="Columns to leave out.")
 @click.option("--indicators", multiple=True, metavar="NAMES", help="Text columns to make 0/1.")
 @click.option("--skip-missing", is_flag=True, help="Leave rows with missing values out.")
@@ -77,6 +79,7 @@ def fit(
     model: str,
     table: Path,
     target: str | None,
+    weights: str | None,
     drop: tuple[str, ...],
     indicators: tuple[str, ...],
     skip_missing: bool,
@@ -95,8 +98,8 @@ def fit(
     differential-network. Without a target: clime, gaussian-graph, ising-graph, neighbourhoods,
     sparse-pca, robust-subspace.
 
-    All columns but the target are candidates. Answers are verified, and coefficients are those of
-    the columns as they are in the table. NAMES are separated by commas.
+    All columns but the target and the weights are candidates. Answers are verified, and
+    coefficients are those of the columns as they are in the table. NAMES are separated by commas.
     """
     chosen = _MODELS[model]
     if (target is None) != (chosen.target is None):
@@ -114,21 +117,25 @@ def fit(
     given |= {"fit_intercept": False if no_intercept else None}
     given |= {"standardize": False if no_standardize else None}
     estimator = _estimator(model, given, settings)
+    if weights is not None and "sample_weight" not in signature(estimator.fit).parameters:
+        raise ParamError(f"--weights: the model {model} has no weights of observations")
     with (
         ProgressLine(f"reading {table}", enabled=not as_json) as progress,
         stdout_kept_clean(as_json),
     ):
-        X, y = read_raw(
+        X, y, sample_weight = read_raw(
             table,
             target,
             classes=chosen.target == "classes",
             drop=_names(drop),
             indicators=_names(indicators),
             skip_missing=skip_missing,
+            weights=weights,
         )
         progress.text = "solving"
         try:
-            fitted = estimator.fit(X, y)
+            weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+            fitted = estimator.fit(X, y, **weighted)
         except ValueError as error:
             raise ParamError(str(error)) from error
     facts = {**facts_of(fitted, target), "rows": len(X), "columns": X.shape[1]}

@@ -27,8 +27,9 @@ def read_raw(
     drop: Sequence[str],
     indicators: Sequence[str],
     skip_missing: bool,
-) -> tuple[pd.DataFrame, pd.Series | None]:
-    """Read a table; return the candidates, all numbers, and the target as it is.
+    weights: str | None = None,
+) -> tuple[pd.DataFrame, pd.Series | None, pd.Series | None]:
+    """Read a table; return the candidates, all numbers, the target as it is, and the weights.
 
     Parameters
     ----------
@@ -47,10 +48,12 @@ def read_raw(
         one, in sorted order.
     skip_missing : bool
         Whether observations with a missing value are left out.
+    weights : str, optional
+        The column that holds the weights of the observations.
 
     Returns
     -------
-    (data frame of float, series or None)
+    (data frame of float, series or None, series of float or None)
 
     Raises
     ------
@@ -64,14 +67,18 @@ def read_raw(
     if names[:1] == ["Unnamed: 0"]:
         frame, names = frame.iloc[:, 1:], names[1:]
     frame.columns = names
-    for name in (*([] if target is None else [target]), *drop, *indicators):
+    special = [name for name in (target, weights) if name is not None]
+    for name in (*special, *drop, *indicators):
         if names.count(name) != 1:
             raise ParamError(
                 f"{file} has {names.count(name) or 'no'} column {name!r}; there are: "
                 f"{', '.join(names[:40])}"
             )
-    if target in (*drop, *indicators):
-        raise ParamError(f"{target} is the target: it is neither dropped nor made indicators")
+    for taken, role in ((target, "the target"), (weights, "the weights")):
+        if taken in (*drop, *indicators):
+            raise ParamError(f"{taken} is {role}: it is neither dropped nor made indicators")
+    if target == weights is not None:
+        raise ParamError(f"{target} cannot be both the target and the weights")
     frame = frame.drop(columns=[*dict.fromkeys(drop)])
     missing = frame.isna()
     if missing.to_numpy().any():
@@ -85,14 +92,17 @@ def read_raw(
         frame = frame[~missing.any(axis=1)]
     if frame.empty:
         raise ProblemError(f"{file}: there are no observations in it")
+    w = None
+    if weights is not None:
+        w, frame = _numbers(file, frame[[weights]])[weights], frame.drop(columns=weights)
     if target is None:
-        return _numbers(file, _with_indicators(frame, indicators)), None
+        return _numbers(file, _with_indicators(frame, indicators)), None, w
     y, X = frame[target], frame.drop(columns=target)
     if not X.shape[1]:
         raise ParamError(f"{file} has the target alone: there is nothing to explain it by")
     if not classes:
         y = _numbers(file, frame[[target]])[target]
-    return _numbers(file, _with_indicators(X, indicators)), y
+    return _numbers(file, _with_indicators(X, indicators)), y, w
 
 
 def _frame(file: Path) -> pd.DataFrame:

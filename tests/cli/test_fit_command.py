@@ -235,3 +235,29 @@ def test_an_empty_last_value_of_each_line_is_none(tmp_path):
     file.write_text("a,b,target\n1,2,3,\n2,1,4,\n3,5,1,\n4,0,2,\n")
     done = run("lad", file, "--target", "target", "--lam", 0.1, "--json")
     assert json.loads(done.stdout)["verdict"] == "verified"
+
+
+def test_a_column_of_weights(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = FRAME[:60].assign(times=rng.integers(1, 4, 60))
+    weighted, repeated = tmp_path / "weighted.csv", tmp_path / "repeated.csv"
+    frame.to_csv(weighted, index=False)
+    rows = frame.loc[frame.index.repeat(frame["times"])].drop(columns="times")
+    rows.to_csv(repeated, index=False)
+    asked = ("--target", "target", "--by", "bic", "--json")
+    found = json.loads(run("lad", weighted, "--weights", "times", *asked).stdout)
+    same = json.loads(run("lad", repeated, *asked).stdout)
+    assert found["verdict"] == "verified" and found["columns"] == same["columns"]
+    assert found["coefficients"] == pytest.approx(same["coefficients"], rel=1e-8)
+    for arguments, message in (
+        (("lad", weighted, "--target", "target", "--weights", "often"), "no column 'often'"),
+        (("lad", weighted, "--target", "target", "--weights", "target"), "both the target and"),
+        (
+            ("lad", weighted, "--target", "target", "--weights", "age", "--drop", "age"),
+            "age is the",
+        ),
+        (("robust-subspace", weighted, "--weights", "times"), "no weights of observations"),
+        (("lad", weighted, "--target", "times", "--weights", "s1s2"), "no column"),
+    ):
+        done = run(*arguments)
+        assert done.exit_code == 2 and message in done.stderr, done.output
