@@ -90,7 +90,7 @@ def block_data(problem: L0GraphicalModel, first: int, last: int) -> BlockData:
         places = wanted - low
     else:
         columns, places = np.unique(wanted, return_inverse=True)
-    rows = np.ascontiguousarray(np.asarray(problem.X[:, columns]).T, dtype=np.float64).view()
+    rows = np.ascontiguousarray(problem.columns(columns).T).view()
     # Where nothing was copied X is read-only: one type, and one compiled form, for both.
     rows.setflags(write=False)
     local, own = places[: len(index)], places[len(index) :]

@@ -66,10 +66,10 @@ def _(x: Array, out: Array, bits: Array, power: Array) -> None:
 
 
 @compiled_in_place
-def _plus_log_terms(sample: Array, bits: Array, p: int, low: int, high: int) -> Any:
-    """Return the sum of p log p for p in (0, 1)."""
+def _plus_log_terms(sample: Array, bits: Array, counts: int, p: int, low: int, high: int) -> Any:
+    """Return the sum of p log p for p in (0, 1), each as often as it counts."""
     own, exponent, mantissa = bits[p], bits[low], bits[high]
-    value, fraction = sample[p], sample[high]
+    value, count, fraction = sample[p], sample[counts], sample[high]
     for i in range(len(own)):
         exponent[i] = (own[i] >> 52) - 1022
         mantissa[i] = (own[i] & ((1 << 52) - 1)) | (1022 << 52)
@@ -92,18 +92,22 @@ def _plus_log_terms(sample: Array, bits: Array, p: int, low: int, high: int) -> 
         y = 1.0 / 5.0 + t * y
         y = 1.0 / 3.0 + t * y
         y = 1.0 + t * y
-        total += value[i] * (e * _LOG2 + 2.0 * s * y)
+        total += count[i] * value[i] * (e * _LOG2 + 2.0 * s * y)
     return total
 
 
 @compiled_in_place
-def entropy(sample: Array, bits: Array, p: int, other: int, low: int, high: int) -> Any:
+def entropy(
+    sample: Array, bits: Array, counts: int, p: int, other: int, low: int, high: int
+) -> Any:
     """Return the sum of -p log p - (1 - p) log(1 - p); minus infinity where a p is not in (0, 1).
 
     Parameters
     ----------
     sample, bits : arrays of shape (rows, n)
         One memory seen as float64 and as int64.
+    counts : int
+        The row of how often each p counts.
     p : int
         The row of the p.
     other, low, high : int
@@ -115,13 +119,13 @@ def entropy(sample: Array, bits: Array, p: int, other: int, low: int, high: int)
         sample[other, i] = 1.0 - sample[p, i]
     if not (least > 0.0 and most < 1.0):
         return -np.inf
-    whole = _plus_log_terms(sample, bits, p, low, high)
-    return -whole - _plus_log_terms(sample, bits, other, low, high)
+    whole = _plus_log_terms(sample, bits, counts, p, low, high)
+    return -whole - _plus_log_terms(sample, bits, counts, other, low, high)
 
 
 @entropy.in_numpy
-def _(sample: Array, bits: Array, p: int, other: int, low: int, high: int) -> float:
+def _(sample: Array, bits: Array, counts: int, p: int, other: int, low: int, high: int) -> float:
     q = sample[p]
     if not (q.min() > 0.0 and q.max() < 1.0):
         return -np.inf
-    return -float(q @ np.log(q) + (1.0 - q) @ np.log1p(-q))
+    return -float(sample[counts] @ (q * np.log(q) + (1.0 - q) * np.log1p(-q)))

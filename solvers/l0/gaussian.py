@@ -260,8 +260,7 @@ def least_squares(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[
 
 def _stacked(problem: L0GraphicalModel, node: int, chosen: Array) -> tuple[Array, Array]:
     """Return the columns of some neighbours and of the node, with the rows of the ridge."""
-    columns = np.asarray(problem.X[:, chosen], dtype=np.float64)
-    target = np.asarray(problem.X[:, node], dtype=np.float64)
+    columns, target = problem.columns(chosen), problem.columns(node)
     if problem.ridge > 0.0:
         shift = np.sqrt(problem.X.shape[0] * problem.ridge)
         columns = np.vstack([columns, shift * np.eye(len(chosen))])

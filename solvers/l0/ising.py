@@ -65,7 +65,7 @@ def _search(
     """Return (losses, masks, separated, fits) of one node; None where a limit ended it."""
     X = problem.X
     Z = np.asarray(X[:, problem.candidates.of(node)], dtype=np.float64).T * X[:, node]
-    space = ising_space(Z)
+    space = ising_space(Z, None if problem.sample_weights is None else problem.shares)
     while not pursue(space, problem.ridge, FITS_PER_CALL):
         if control.limit() is not None:
             return None

@@ -14,6 +14,9 @@ to third order, at
 .. math:: p + \beta_l W \tilde z_l, \quad W = \operatorname{diag}(p (1 - p)),
           \quad \tilde z_l = Z V_{\cdot l} / V_{ll}, \quad V = (Z' W Z + 2 n \rho I)^{-1} . \tag{2}
 
+Where rows count :math:`c_i` times, with the mean 1, all sums over i are weighted by these, and the
+matrix W within V too.
+
 First sets come from forward selection, which ends with all candidates, the root of the tree. The
 tree is the drop tree of :mod:`~sparseopt.solvers.l0.leaps_and_bounds`, with these bounds as the
 costs of its members: a set is fitted only where they do not rule it out.
@@ -52,9 +55,10 @@ from .settings import (
 MEMBERS, AT, STACK = range(3)
 """Rows of ``IsingSpace.level``: a level's set, the member to be dropped next, and the stack."""
 
-MARGIN, WEIGHT, CHANCE, POINT, SPARE, LOW_BITS, HIGH_BITS = range(7)
-"""Rows of ``IsingSpace.sample``, of the current fit: z beta, p (1 - p), p; a point of the dual; and
-scratch, two rows of it for :mod:`~sparseopt.solvers.l0.elementary`."""
+MARGIN, WEIGHT, CHANCE, POINT, SPARE, LOW_BITS, HIGH_BITS, COUNT = range(8)
+"""Rows of ``IsingSpace.sample``, of the current fit: z beta, c p (1 - p), p; a point of the dual;
+scratch, two rows of it for :mod:`~sparseopt.solvers.l0.elementary`; and c, how often a row counts,
+with the mean 1."""
 
 STEP, TRIAL, UNIT, BOUND = range(4)
 """Rows of ``IsingSpace.work``."""
@@ -86,7 +90,7 @@ class IsingSpace(NamedTuple):
         Bounds on the loss without each member that may be dropped, the largest first; and which
         member that is.
     level : int64 array of shape (3, d + 1)
-    sample, bits : arrays of shape (7, n)
+    sample, bits : arrays of shape (8, n)
         The same memory as float64 and as int64.
     H, work : arrays of shape (d, d), (4, d)
     chosen : int64 array of shape (d,)
@@ -110,20 +114,26 @@ class IsingSpace(NamedTuple):
     state: Array
 
 
-def ising_space(Z: Array) -> IsingSpace:
+def ising_space(Z: Array, shares: Array | None = None) -> IsingSpace:
     """Return the memory for Z, one row for each candidate, shape (d, n), before the first fit.
 
     Parameters
     ----------
     Z : array of shape (d, n)
+    shares : array of shape (n,), optional
+        Of the columns of Z in means, which sum to one. Default: 1 / n.
 
     Returns
     -------
     IsingSpace
     """
     d, n = Z.shape
-    best, sample = np.full(d + 1, np.inf), np.zeros((7, n))
-    best[0], sample[CHANCE] = np.log(2.0), 0.5
+    best, sample = np.full(d + 1, np.inf), np.zeros((8, n))
+    best[0], sample[CHANCE], sample[COUNT] = np.log(2.0), 0.5, 1.0
+    if shares is not None:
+        # Equal counts stand together: their logarithms are taken at once.
+        order = np.argsort(shares, kind="stable")
+        Z, sample[COUNT] = Z[:, order], n * shares[order]
     return IsingSpace(
         Z=np.ascontiguousarray(Z, dtype=np.float64),
         best=best,
@@ -242,7 +252,7 @@ def _(margin: Array) -> bool:
 def _most_missed(space: IsingSpace, ridge: float) -> int:
     """Return the candidate whose coefficient alone gains most by a Newton step; O(n d)."""
     d, n = space.Z.shape
-    chance = space.sample[CHANCE]
+    chance, count = space.sample[CHANCE], space.sample[COUNT]
     first, most = -1, -1.0
     for k in range(d):
         if not space.state[CHOSEN] >> k & 1:
@@ -250,8 +260,8 @@ def _most_missed(space: IsingSpace, ridge: float) -> int:
             slope, curve = 0.0, 0.0
             for i in range(n):
                 p = chance[i]
-                slope += row[i] * p
-                curve += p * (1.0 - p) * row[i] * row[i]
+                slope += count[i] * row[i] * p
+                curve += count[i] * p * (1.0 - p) * row[i] * row[i]
             gain = slope * slope / (curve + 2.0 * n * ridge + TINY)
             if gain > most:
                 first, most = k, gain
@@ -261,8 +271,8 @@ def _most_missed(space: IsingSpace, ridge: float) -> int:
 @_most_missed.in_numpy
 def _(space: IsingSpace, ridge: float) -> int:
     d, n = space.Z.shape
-    chance = space.sample[CHANCE]
-    slope, curve = space.Z @ chance, space.Z**2 @ (chance * (1.0 - chance))
+    chance, count = space.sample[CHANCE], space.sample[COUNT]
+    slope, curve = space.Z @ (count * chance), space.Z**2 @ (count * chance * (1.0 - chance))
     gain = slope * slope / (curve + 2.0 * n * ridge + TINY)
     gain[space.state[CHOSEN] >> np.arange(d) & 1 == 1] = -1.0
     return int(gain.argmax())
@@ -285,7 +295,7 @@ def _newton(space: IsingSpace, k: int, ridge: float) -> Any:
         loss = _loss(Z, sample, bits, chosen, beta, k, ridge)
         for _ in range(NEWTON_STEPS):
             _factor(Z, sample, chosen, H, k, ridge)
-            _slope(Z, sample[CHANCE], chosen, beta, k, ridge, step)
+            _slope(Z, sample, chosen, beta, k, ridge, step)
             for a in range(k):
                 trial[a] = step[a]
             _solve(H, k, step)
@@ -325,7 +335,7 @@ def _loss(
 ) -> Any:
     """Fill in margins, weights and chances of the k chosen members; return the loss; O(n k)."""
     margin, weight, chance = sample[MARGIN], sample[WEIGHT], sample[CHANCE]
-    size, decay, n = sample[SPARE], sample[POINT], Z.shape[1]
+    size, decay, count, n = sample[SPARE], sample[POINT], sample[COUNT], Z.shape[1]
     for i in range(n):
         margin[i] = 0.0
     penalty = 0.0
@@ -342,14 +352,19 @@ def _loss(
         e = decay[i]
         inverse = 1.0 / (1.0 + e)
         chance[i] = e * inverse if margin[i] >= 0.0 else inverse
-        weight[i] = e * inverse * inverse
-        total += max(-margin[i], 0.0)
-    # One logarithm for many factors, which are at most 2.
+        weight[i] = count[i] * e * inverse * inverse
+        total += count[i] * max(-margin[i], 0.0)
+    # One logarithm for many factors, which are at most 2, where they count the same.
     for first in range(0, n, 64):
+        last = min(first + 64, n)
         product = 1.0
-        for i in range(first, min(first + 64, n)):
-            product *= 1.0 + decay[i]
-        total += np.log(product)
+        if count[first] == count[last - 1]:
+            for i in range(first, last):
+                product *= 1.0 + decay[i]
+            total += count[first] * np.log(product)
+        else:
+            for i in range(first, last):
+                total += count[i] * np.log(1.0 + decay[i])
     return total / n + ridge * penalty
 
 
@@ -362,8 +377,8 @@ def _(
     sample[POINT] = decay = np.exp(-np.abs(margin))
     inverse = 1.0 / (1.0 + decay)
     sample[CHANCE] = np.where(margin >= 0.0, decay * inverse, inverse)
-    sample[WEIGHT] = decay * inverse * inverse
-    total = np.maximum(-margin, 0.0).sum() + np.log1p(decay).sum()
+    sample[WEIGHT] = sample[COUNT] * decay * inverse * inverse
+    total = sample[COUNT] @ (np.maximum(-margin, 0.0) + np.log1p(decay))
     return float(total / Z.shape[1] + ridge * (b @ b))
 
 
@@ -425,24 +440,26 @@ def _solve(H: Array, k: int, right: Array) -> None:
 
 @compiled_inside
 def _slope(
-    Z: Array, chance: Array, chosen: Array, beta: Array, k: int, ridge: float, out: Array
+    Z: Array, sample: Array, chosen: Array, beta: Array, k: int, ridge: float, out: Array
 ) -> None:
-    """Set out to minus the gradient, Z'p / n - 2 rho beta, at the current fit; O(n k)."""
-    n = Z.shape[1]
+    """Set out to minus the gradient, Z'(c p) / n - 2 rho beta, at the current fit; O(n k)."""
+    chance, count, n = sample[CHANCE], sample[COUNT], Z.shape[1]
     for a in range(k):
         row = Z[chosen[a]]
         total = 0.0
         for i in range(n):
-            total += row[i] * chance[i]
+            total += count[i] * row[i] * chance[i]
         out[a] = total / n - 2.0 * ridge * beta[chosen[a]]
 
 
 @_slope.in_numpy
 def _(
-    Z: Array, chance: Array, chosen: Array, beta: Array, k: int, ridge: float, out: Array
+    Z: Array, sample: Array, chosen: Array, beta: Array, k: int, ridge: float, out: Array
 ) -> None:
     members = chosen[:k]
-    out[:k] = Z[members] @ chance / Z.shape[1] - 2.0 * ridge * beta[members]
+    out[:k] = (
+        Z[members] @ (sample[COUNT] * sample[CHANCE]) / Z.shape[1] - 2.0 * ridge * beta[members]
+    )
 
 
 @compiled_inside
@@ -482,11 +499,11 @@ def _bounds(space: IsingSpace, k: int, ridge: float, loss: float) -> None:
     """Bound the loss without each of the k chosen members of the current fit; O(n k^2)."""
     Z, sample, chosen, H = space.Z, space.sample, space.chosen, space.H
     beta, n = space.beta[len(Z) + 1], Z.shape[1]
-    weight, chance, p = sample[WEIGHT], sample[CHANCE], sample[POINT]
+    weight, chance, p, count = sample[WEIGHT], sample[CHANCE], sample[POINT], sample[COUNT]
     unit, rest, low = space.work[UNIT], space.work[STEP], space.work[BOUND]
     _factor(Z, sample, chosen, H, k, ridge)
     # What the fit has left is taken out of all bounds: a step of its own.
-    _slope(Z, chance, chosen, beta, k, ridge, rest)
+    _slope(Z, sample, chosen, beta, k, ridge, rest)
     _solve(H, k, rest)
     for l in range(k):
         low[l] = loss
@@ -505,16 +522,17 @@ def _bounds(space: IsingSpace, k: int, ridge: float, loss: float) -> None:
             for i in range(n):
                 p[i] += row[i] * share
         for i in range(n):
-            p[i] = min(max(chance[i] + weight[i] * p[i], SMALLEST_CHANCE), LARGEST_CHANCE)
+            step = weight[i] / count[i] * p[i]
+            p[i] = min(max(chance[i] + step, SMALLEST_CHANCE), LARGEST_CHANCE)
         # Its value (1), without the term of member l.
-        bound = entropy(space.sample, space.bits, POINT, SPARE, LOW_BITS, HIGH_BITS) / n
+        bound = entropy(space.sample, space.bits, COUNT, POINT, SPARE, LOW_BITS, HIGH_BITS) / n
         for a in range(k):
             if a == l:
                 continue
             row = Z[chosen[a]]
             g = 0.0
             for i in range(n):
-                g += row[i] * p[i]
+                g += count[i] * row[i] * p[i]
             g /= n
             bound -= g * g / (4.0 * ridge) if ridge > 0.0 else LARGEST_COEFFICIENT * abs(g)
         if bound > loss:
@@ -527,7 +545,7 @@ def _(space: IsingSpace, k: int, ridge: float, loss: float) -> None:
     Z, beta, n = space.Z, space.beta[len(space.Z) + 1], space.Z.shape[1]
     unit, rest, low = space.work[UNIT], space.work[STEP], space.work[BOUND]
     _factor(Z, sample, chosen, H, k, ridge)
-    _slope(Z, sample[CHANCE], chosen, beta, k, ridge, rest)
+    _slope(Z, sample, chosen, beta, k, ridge, rest)
     _solve(H, k, rest)
     members = Z[chosen[:k]]
     for l in range(k):
@@ -537,12 +555,12 @@ def _(space: IsingSpace, k: int, ridge: float, loss: float) -> None:
         if unit[l] <= 0.0:
             continue
         t = (beta[chosen[l]] + rest[l]) / unit[l]
-        p = sample[CHANCE] + sample[WEIGHT] * ((t * unit[:k] - rest[:k]) @ members)
+        p = sample[CHANCE] + sample[WEIGHT] / sample[COUNT] * ((t * unit[:k] - rest[:k]) @ members)
         sample[POINT] = p = p.clip(SMALLEST_CHANCE, LARGEST_CHANCE)
-        g = members @ p / n
+        g = members @ (sample[COUNT] * p) / n
         g[l] = 0.0
         penalty = g @ g / (4.0 * ridge) if ridge > 0.0 else LARGEST_COEFFICIENT * np.abs(g).sum()
-        bound = entropy(sample, space.bits, POINT, SPARE, LOW_BITS, HIGH_BITS) / n - penalty
+        bound = entropy(sample, space.bits, COUNT, POINT, SPARE, LOW_BITS, HIGH_BITS) / n - penalty
         low[l] = max(loss, bound)
 
 

@@ -124,8 +124,7 @@ def _active_sets(problem: L0GraphicalModel, node: int, unit: bool) -> tuple[list
     if len(index) == 0:
         return [0], np.zeros(0)
     n = problem.X.shape[0]
-    columns = np.asarray(problem.X[:, index], dtype=np.float64)
-    target = np.asarray(problem.X[:, node], dtype=np.float64)
+    columns, target = problem.columns(index), problem.columns(node)
     gram = columns.T @ columns + n * problem.ridge * np.eye(len(index))
     right = columns.T @ target
     if unit:

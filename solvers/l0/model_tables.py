@@ -160,6 +160,7 @@ def _pooled(problem: L0GraphicalModel, control: Control, jobs: int, engine: str)
             np.searchsorted(columns, index),
             problem.loss,
             problem.ridge,
+            problem.sample_weights,
             control.remaining,
         )
 
@@ -185,13 +186,15 @@ def _search_range(
     index: Array,
     loss: str,
     ridge: float,
+    weights: Array | None,
     time_limit: float | None,
 ) -> tuple[Array, Array, Array, Array, int]:
     """Search some nodes of a model whose other nodes have no candidates here."""
     sizes = np.zeros(X.shape[1], dtype=np.int64)
     sizes[own] = np.diff(ptr)
     candidates = Candidates(np.concatenate([[0], np.cumsum(sizes)]), index)
-    part = L0GraphicalModel(X, candidates, loss=loss, ridge=ridge)  # type: ignore[arg-type]
+    how: dict[str, Any] = {"loss": loss, "ridge": ridge, "sample_weights": weights}
+    part = L0GraphicalModel(X, candidates, **how)
     found = _node_tables(part, Control(SolveParams(time_limit=time_limit)), 1)
     kept = np.repeat(np.isin(np.arange(X.shape[1]), own), sizes + 1)
     return (

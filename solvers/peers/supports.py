@@ -92,7 +92,7 @@ def augmented(problem: L0GraphicalModel) -> tuple[Array, Array]:
     -------
     X, y : arrays of shape (n, d), or (n + d, d) with a ridge
     """
-    X = np.asarray(problem.X, dtype=float)
+    X = problem.columns(slice(None))
     n, d = X.shape
     if problem.ridge == 0.0:
         return X, X

@@ -1,16 +1,18 @@
 r"""The logistic loss: supports, and relaxations on a pool, by Newton's method.
 
-With :math:`\alpha_i = 1 / (1 + \exp(y_i (x_i'b + \beta)))` the residual is
-:math:`r_i = y_i \alpha_i`, and any :math:`\alpha \in [0, 1]^n` bounds the loss,
+With :math:`\alpha_i = 1 / (1 + \exp(y_i (x_i'b + \beta)))` the residual of a row that counts
+:math:`s_i` times is :math:`r_i = s_i y_i \alpha_i`, and any :math:`\alpha \in [0, 1]^n` bounds the
+loss,
 
 .. math:: \log(1 + e^{-m}) \ge H(\alpha) - \alpha m, \qquad
           H(\alpha) = -\alpha \log \alpha - (1 - \alpha) \log(1 - \alpha),
 
-so that :math:`\sum_i H(\alpha_i)` takes the place of :math:`y'r - \|r\|^2 / 2`. An intercept asks
-for :math:`\sum_i r_i = 0`; it is always at its best value, and its column is projected out of the
-quadratic models, which are least squares with the weights :math:`\alpha_i (1 - \alpha_i)` and are
-minimised by the coordinate descent of the squared loss. Sources: Friedman, Hastie, Tibshirani
-(2010), Regularization paths for generalized linear models, section 3; Atamturk, Gomez (2020).
+so that :math:`\sum_i s_i H(\alpha_i)` takes the place of :math:`y'r - \|r\|^2 / 2`. An intercept
+asks for :math:`\sum_i r_i = 0`; it is always at its best value, and its column is projected out of
+the quadratic models, which are least squares with the weights :math:`s_i \alpha_i (1 - \alpha_i)`
+and are minimised by the coordinate descent of the squared loss. Sources: Friedman, Hastie,
+Tibshirani (2010), Regularization paths for generalized linear models, section 3; Atamturk, Gomez
+(2020).
 """
 
 from __future__ import annotations
@@ -52,17 +54,19 @@ def intercept_at(problem: SparseLogisticRegression, values: Array) -> float:
     """
     if not problem.fit_intercept:
         return 0.0
-    y, n = problem.y, len(values)
+    y, counts = problem.y, problem.counts
     # Beyond these, the rows of one label outweigh all others.
-    high = float(np.abs(values).max()) + math.log(n) + 1.0
+    up, total = float(counts[y > 0.0].sum()), float(counts.sum())
+    high = float(np.abs(values).max()) + math.log(total / min(up, total - up)) + 1.0
     low, at = -high, 0.0
     for _ in range(200):
         alpha = special.expit(-y * (values + at))
-        slope = float(y @ alpha)
-        if abs(slope) <= 2.0**-50 * float(alpha.sum()):
+        share = counts * alpha
+        slope = float(y @ share)
+        if abs(slope) <= 2.0**-50 * float(share.sum()):
             break
         low, high = (at, high) if slope > 0.0 else (low, at)
-        curve = float(alpha @ (1.0 - alpha))
+        curve = float(share @ (1.0 - alpha))
         step = at + slope / curve if curve > 0.0 else math.inf
         following = step if low < step < high else 0.5 * (low + high)
         if not low < following < high:
@@ -80,7 +84,8 @@ def slopes(problem: SparseLogisticRegression, values: Array) -> tuple[Array, flo
     values : array of shape (n,)
     """
     margins = problem.y * (values + intercept_at(problem, values))
-    return problem.y * special.expit(-margins), float(np.logaddexp(0.0, -margins).sum())
+    r = problem.counts * problem.y * special.expit(-margins)
+    return r, float(problem.counts @ np.logaddexp(0.0, -margins))
 
 
 def first_slopes(problem: SparseLogisticRegression) -> Array:
@@ -91,6 +96,19 @@ def first_slopes(problem: SparseLogisticRegression) -> Array:
     problem : SparseLogisticRegression
     """
     return slopes(problem, np.zeros(len(problem.y)))[0]
+
+
+def curvature(problem: SparseLogisticRegression, r: Array) -> Array:
+    """Return the second derivatives of the loss in the values of the rows, shape (n,).
+
+    Parameters
+    ----------
+    problem : SparseLogisticRegression
+    r : array of shape (n,)
+        Residual at which the loss is taken.
+    """
+    alpha = np.abs(r) / problem.counts
+    return np.asarray(problem.counts * np.maximum(alpha * (1.0 - alpha), _FLAT))
 
 
 def quadratic(problem: SparseLogisticRegression, A: Array, r: Array) -> tuple[Array, Array]:
@@ -108,8 +126,7 @@ def quadratic(problem: SparseLogisticRegression, A: Array, r: Array) -> tuple[Ar
     -------
     array of shape (a, a), array of shape (a,)
     """
-    size = np.abs(r)
-    curve = np.maximum(size * (1.0 - size), _FLAT)
+    curve = curvature(problem, r)
     weighted = A * curve
     G, c = weighted @ A.T, A @ r
     jitter = _JITTER * np.diag(G)
@@ -204,8 +221,7 @@ class LogisticIncumbent(Incumbent):
         A = np.ascontiguousarray(X[:, chosen].T)
         b, _ = fit_support(problem, A)
         r, _ = slopes(problem, b @ A)
-        size = np.abs(r)
-        curve = np.maximum(size * (1.0 - size), _FLAT)
+        curve = curvature(problem, r)
         ridge = np.full(len(chosen), problem.ridge)
         if problem.fit_intercept:
             A, ridge = np.vstack([A, np.ones(len(r))]), np.append(ridge, 0.0)
@@ -241,7 +257,7 @@ class LogisticPool(Pool):
         return intercept_at(self.problem, value @ self.rows[self.place[index]])
 
     def residual(self, vector: tuple[Array, Array]) -> Array:
-        """Return y alpha for coefficients of some columns of the pool.
+        """Return s y alpha for coefficients of some columns of the pool.
 
         Parameters
         ----------
@@ -252,9 +268,10 @@ class LogisticPool(Pool):
         return slopes(self.problem, value @ self.rows[self.place[index]])[0]
 
     def dual(self, r: Array) -> tuple[float, float]:
-        """Return the sum of the entropies of abs(r), and the size of its terms."""
-        alpha = np.abs(r)
-        entropy = -float((special.xlogy(alpha, alpha) + special.xlog1py(1.0 - alpha, -alpha)).sum())
+        """Return the sum of the entropies of alpha, and the size of its terms."""
+        alpha = np.minimum(np.abs(r) / self.problem.counts, 1.0)
+        terms = special.xlogy(alpha, alpha) + special.xlog1py(1.0 - alpha, -alpha)
+        entropy = -float(self.problem.counts @ terms)
         return entropy, entropy
 
     def _hold(self, inside: Array, b: Array) -> None:

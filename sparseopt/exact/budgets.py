@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 
 from .algebra import whole
 from .logistic import ising_tables, ln
+from .models import weights
 from .rationals import ONE, ZERO, exact, exacts, near
 from .statements import same, within
 from .verdicts import OBJECTIVE, Clock, Refuted, Unproven
@@ -135,7 +136,11 @@ class Walk:
 
 def graph_tables(params, arrays, path):
     """The best losses of 0, 1, ... neighbours over all subsets, those attained, and those of x."""
-    n, d = arrays["X"].shape
+    rows, d = arrays["X"].shape
+    times = weights(arrays, "sample_weights", rows)
+    if min(times) <= 0:
+        raise Unproven("rows that do not count are not covered")
+    n = sum(times)
     ptr, index = arrays["ptr"].values, arrays["index"].values
     attained_all = params.get("loss", "gaussian") != "ising" or params.get("ridge", 0.0) > 0.0
     masks, separated = path["supports"].values, path["separated"].values
@@ -150,7 +155,7 @@ def graph_tables(params, arrays, path):
     scaled = (lambda v, null: n * ln(v)) if params["scaling"] == "nlogrss" else Fraction.__truediv__
     if sum(2 ** (b - a) * (b - a + 1) ** 2 for a, b in pairwise(ptr)) > 20_000_000:
         raise Unproven("too large: more subsets of candidates than minutes allow")
-    inner = inner_products(arrays, n, d)
+    inner = inner_products(arrays, times, d)
     ridge, tables, attained, at, grams = exact(params.get("ridge", 0.0)), [], [], 0, []
 
     def attained_by(x):
@@ -183,15 +188,18 @@ def graph_tables(params, arrays, path):
     return tables, attained, attained_by
 
 
-def inner_products(arrays, n, d):
-    """A function of two columns of X that gives their inner product over n."""
+def inner_products(arrays, times, d):
+    """A function of two columns of X that gives the mean of their products, weighted by times."""
     ints, scale = whole(exacts(arrays["X"].values))
+    counts, _ = whole(times)
     columns, known = [ints[j::d] for j in range(d)], {}
+    weighted = [list(map(int.__mul__, column, counts)) for column in columns]
+    unit = sum(counts) * scale * scale
 
     def inner(i, j):
         key = (min(i, j), max(i, j))
         if key not in known:
-            known[key] = Fraction(sum(map(int.__mul__, columns[i], columns[j])), n * scale * scale)
+            known[key] = Fraction(sum(map(int.__mul__, weighted[i], columns[j])), unit)
         return known[key]
 
     return inner

@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
+from .models import weights
 from .rationals import DIGITS, ONE, ZERO, decimal, exact, exacts
 from .verdicts import Clock, Refuted, Unproven
 
@@ -23,11 +24,13 @@ def ln(value):
 def ising_tables(params, arrays, path):
     """The same with the logistic loss: a lower bound for each subset, by duality at its fit.
 
-    Rows count by their pattern z in {-1, 1}^k. For every p in [0, 1], g = sum p z / n, the loss
+    Rows count by their pattern z in {-1, 1}^k, n is the sum of their weights. For every p in
+    [0, 1], g = sum p z / n, the loss
     is at least mean H(p) - g'g / (4 ridge), or mean H(p) - B |g|_1 for coefficients up to B.
     """
+    times = weights(arrays, "sample_weights", arrays["X"].shape[0])
     n, ridge, ptr, index = (
-        arrays["X"].shape[0],
+        sum(times),
         exact(params.get("ridge", 0.0)),
         arrays["ptr"].values,
         arrays["index"].values,
@@ -38,7 +41,9 @@ def ising_tables(params, arrays, path):
     scale = ln(Fraction(2)) if params["scaling"] == "standardised" else ONE
     nodes, tables, attained, at = [], [], [], 0
     for j, (a, b) in enumerate(pairwise(ptr)):
-        nodes.append(Counter(tuple(row[j] * row[k] for k in index[a:b]) for row in rows))
+        nodes.append(Counter())
+        for row, count in zip(rows, times, strict=True):
+            nodes[-1][tuple(row[j] * row[k] for k in index[a:b])] += count
         least, fits = [None] * (b - a + 1), {0: ()}
         for mask in range(2 ** (b - a)):
             Clock.check()
@@ -47,7 +52,7 @@ def ising_tables(params, arrays, path):
             for z, count in nodes[-1].items():
                 some[tuple(z[k] for k in on)] += count
             start = list(fits[mask & (mask - 1)])
-            fits[mask] = logistic_fit(some, [0.0, *start] if on else [], float(ridge), n)
+            fits[mask] = logistic_fit(some, [0.0, *start] if on else [], float(ridge), float(n))
             low = logistic_bound(some, fits[mask], ridge, n)
             if least[len(on)] is None or low < least[len(on)]:
                 least[len(on)] = low
@@ -79,13 +84,15 @@ def logistic_loss(patterns, beta, ridge, n):
         pull = sum((v * b for v, b in zip(z, beta, strict=True)), ZERO)
         odds = DIGITS.exp(decimal(-abs(pull)))
         linear += count * max(-pull, ZERO)
-        total = DIGITS.add(total, count * DIGITS.ln(DIGITS.add(1, odds)))
+        change = DIGITS.multiply(decimal(count), DIGITS.ln(DIGITS.add(1, odds)))
+        total = DIGITS.add(total, change)
     return (Fraction(total) + linear) / n + ridge * sum(b * b for b in beta)
 
 
 def logistic_fit(patterns, beta, ridge, n):
     """A guess of the coefficients, by Newton steps of a length of at most 4 that do not go up."""
     size = range(len(beta))
+    patterns = {z: float(count) for z, count in patterns.items()}
 
     def loss(beta):
         total = sum(ridge * n * b * b for b in beta)
@@ -138,11 +145,11 @@ def logistic_bound(patterns, beta, ridge, n):
     pull = [0.0] * len(beta)
     for z, count in patterns.items():
         p = 1.0 / (1.0 + math.exp(min(sum(map(float.__mul__, map(float, z), beta)), 700.0)))
-        odds[z] = p
+        odds[z], often = p, float(count)
         for k in range(len(beta)):
-            pull[k] += count * p * z[k]
+            pull[k] += often * p * z[k]
             for i in range(k + 1):
-                weight[k][i] += count * p * (1.0 - p) * z[k] * z[i]
+                weight[k][i] += often * p * (1.0 - p) * z[k] * z[i]
     step = [0.0] * len(beta)
     if beta and not ridge:
         # A Newton step of the dual takes g to zero up to rounding.
@@ -158,7 +165,7 @@ def logistic_bound(patterns, beta, ridge, n):
         for q in (p, 1 - p):
             if q:
                 total = DIGITS.subtract(
-                    total, count * DIGITS.multiply(decimal(q), DIGITS.ln(decimal(q)))
+                    total, DIGITS.multiply(decimal(count * q), DIGITS.ln(decimal(q)))
                 )
         g = [v + count * p * sign for v, sign in zip(g, z, strict=True)]
     off = sum(v * v for v in g) / (4 * ridge * n) if ridge else 1000 * sum(map(abs, g))

@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from .logistic import logistic_loss
+from .models import weights
 from .rationals import DIGITS, ONE, ZERO, decimal, exact, exacts
 from .statements import within
 from .verdicts import GAP, OBJECTIVE, SUBSET_WORK, Clock, Refuted, Unproven
@@ -47,8 +48,11 @@ class Subset:
         self.M = exact(given["bound"]) if "bound" in given else None
         self.logistic = header["kind"] == "sparse-logistic-regression"
         self.fitted = self.logistic and given["fit_intercept"]
+        self.counts = weights(arrays, "sample_weights", len(self.y))
+        if min(self.counts) <= 0:
+            raise Unproven("rows that do not count are not covered")
         if self.logistic:
-            self.size = len(self.y) * Fraction(DIGITS.ln(Decimal(2)))
+            self.size = sum(self.counts) * Fraction(DIGITS.ln(Decimal(2)))
         else:
             self.size = sum(v * v for v in self.y) / 2
 
@@ -61,7 +65,9 @@ class Subset:
             raise Refuted("x has another length, more than k nonzeros, or exceeds the bound")
         fit = [beta + sum(self.columns[j][i] * x[j] for j in on) for i in range(len(self.y))]
         if self.logistic:
-            margins = Counter((v * f,) for v, f in zip(self.y, fit, strict=True))
+            margins = Counter()
+            for v, f, count in zip(self.y, fit, self.counts, strict=True):
+                margins[v * f,] += count
             loss = logistic_loss(margins, [ONE], ZERO, 1)
         else:
             loss = sum((v - f) ** 2 for v, f in zip(self.y, fit, strict=True)) / 2
@@ -73,7 +79,10 @@ class Subset:
         fit = [exact(own["w_intercept"][vector]) if self.fitted else ZERO] * len(self.y)
         for j, v in zip(own["w_index"][begin:end], exacts(own["w_value"][begin:end]), strict=True):
             fit = [a + v * c for a, c in zip(fit, self.columns[j], strict=True)]
-        r, found = (logistic_dual if self.logistic else squared_dual)(self.y, fit, self.fitted)
+        if self.logistic:
+            r, found = logistic_dual(self.y, fit, self.counts, self.fitted)
+        else:
+            r, found = squared_dual(self.y, fit)
         products = {j: abs(sum(map(Fraction.__mul__, self.columns[j], r))) for j in some}
         gain = {j: ridge_gain(c, self.ridge, self.M) - self.price for j, c in products.items()}
         return found, gain
@@ -129,27 +138,28 @@ def narrowed(k, found, gain, inside, free, target):
     return inside + needed, [j for j in free if j not in out and j not in needed]
 
 
-def squared_dual(y, fit, fitted):
+def squared_dual(y, fit):
     """The residual y - Xw, and what it proves where no column gains anything."""
     r = [v - f for v, f in zip(y, fit, strict=True)]
     return r, sum(map(Fraction.__mul__, y, r)) - sum(v * v for v in r) / 2
 
 
-def logistic_dual(y, fit, fitted):
-    """The same of the logistic loss: any r = y p, p in [0, 1]^n; with an intercept a sum of 0."""
+def logistic_dual(y, fit, counts, fitted):
+    """The same of the logistic loss: any r = count y p, p in [0, 1]^n, summing to 0 if fitted."""
     r = []
-    for v, f in zip(y, fit, strict=True):
+    for v, f, count in zip(y, fit, counts, strict=True):
         margin = float(max(min(v * f, Fraction(700)), Fraction(-700)))
-        r.append(v * Fraction(1.0 / (1.0 + math.exp(margin))))
+        r.append(count * v * Fraction(1.0 / (1.0 + math.exp(margin))))
     up, down = sum(max(v, ZERO) for v in r), sum(max(-v, ZERO) for v in r)
     if fitted:
         least = min(up, down)
         r = [v * least / (up if v > 0 else down) if least else ZERO for v in r]
     total = Decimal(0)
-    for p in map(abs, r):
+    for value, count in zip(r, counts, strict=True):
+        p = abs(value) / count
         for q in (p, 1 - p):
             if q:
-                change = DIGITS.multiply(decimal(q), DIGITS.ln(decimal(q)))
+                change = DIGITS.multiply(decimal(count * q), DIGITS.ln(decimal(q)))
                 total = DIGITS.subtract(total, change)
     return r, Fraction(total)
 

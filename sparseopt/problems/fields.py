@@ -22,7 +22,7 @@ _SMALLEST, _GREATEST = 2.0**-300, 2.0**300
 """Entries of a linear program, whose ratios and the products of these are formed."""
 
 
-def as_weights(field: str, value: object, length: int) -> Array | None:
+def as_weights(field: str, value: object, length: int, *, positive: bool = False) -> Array | None:
     """Return weights >= 0 of the given length; None stays None.
 
     Parameters
@@ -31,6 +31,8 @@ def as_weights(field: str, value: object, length: int) -> Array | None:
         The name of the field, for messages.
     value : array_like of shape (length,), or None
     length : int
+    positive : bool, default False
+        Whether 0 is refused.
 
     Returns
     -------
@@ -40,7 +42,16 @@ def as_weights(field: str, value: object, length: int) -> Array | None:
     ------
     ProblemError
     """
-    return None if value is None else _nonnegative(field, as_vector(field, value, length))
+    if value is None:
+        return None
+    weights = _nonnegative(field, as_vector(field, value, length))
+    if positive and not weights.all():
+        raise ProblemError(
+            f"{field}[{int(np.argmin(weights))}] is 0; expected positive numbers: leave out rows "
+            "that do not count",
+            field,
+        )
+    return weights
 
 
 def as_weight_matrix(field: str, value: object, shape: tuple[int, int]) -> Array | None:

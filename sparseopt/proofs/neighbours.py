@@ -68,7 +68,12 @@ def refit(problem: L0GraphicalModel, selected: Array) -> Array:
     return x
 
 
-def support_losses(problem: L0GraphicalModel, supports: Array, test: Array | None = None) -> Array:
+def support_losses(
+    problem: L0GraphicalModel,
+    supports: Array,
+    test: Array | None = None,
+    test_weights: Array | None = None,
+) -> Array:
     """Return the loss of every entry of a path's supports, fitted anew.
 
     Parameters
@@ -80,6 +85,8 @@ def support_losses(problem: L0GraphicalModel, supports: Array, test: Array | Non
     test : array of shape (m, d), optional
         Other observations, whose mean losses are wanted, without the ridge. Default: those of
         `problem`, with it.
+    test_weights : array of shape (m,), optional
+        How often each of them counts. Default: 1.
 
     Returns
     -------
@@ -94,16 +101,16 @@ def support_losses(problem: L0GraphicalModel, supports: Array, test: Array | Non
     for k in range(int(sizes.max()) + 1):
         at = first + np.minimum(k, sizes)
         selected = (np.repeat(supports[at], sizes) >> bit & 1).astype(bool)
-        out[at] = problem.node_losses(refit(problem, selected), test)
+        out[at] = problem.node_losses(refit(problem, selected), test, test_weights)
     return out
 
 
 def _solve(problem: L0GraphicalModel, nodes: Array, neighbours: Array) -> Array:
     """Return the coefficients of nodes with k neighbours each, shape (nodes, k)."""
-    columns = np.asarray(problem.X[:, neighbours], dtype=np.float64).transpose(1, 2, 0)
-    target = np.asarray(problem.X[:, nodes], dtype=np.float64).T
+    columns = problem.columns(neighbours).transpose(1, 2, 0)
+    target = problem.columns(nodes).T
     if problem.loss == "ising":
-        return logistic_fits(columns * target[:, None, :], problem.ridge)[0]
+        return logistic_fits(columns * target[:, None, :], problem.ridge, problem.shares)[0]
     return _least_squares(columns, target, problem.X.shape[0] * problem.ridge)
 
 
@@ -133,27 +140,31 @@ def _least_squares(columns: Array, target: Array, shift: float) -> Array:
     return beta
 
 
-def logistic_fits(Z: Array, ridge: float) -> tuple[Array, Array]:
+def logistic_fits(Z: Array, ridge: float, shares: Array | None = None) -> tuple[Array, Array]:
     """Minimise mean log(1 + exp(-z beta)) plus the ridge by damped Newton steps, node by node.
 
     Parameters
     ----------
     Z : array of shape (nodes, k, n)
     ridge : float
+    shares : array of shape (n,), optional
+        Of the rows in the mean, which sum to one. Default: 1 / n.
 
     Returns
     -------
     beta, loss : arrays of shapes (nodes, k) and (nodes,)
     """
     count, k, n = Z.shape
+    shares = np.full(n, 1.0 / n) if shares is None else shares
     beta = np.zeros((count, k))
-    loss = _logistic_loss(Z, beta, ridge)
+    loss = _logistic_loss(Z, shares, beta, ridge)
     active = np.arange(count)
     for _ in range(_NEWTON):
         rows, here = Z[active], beta[active]
         chance = special.expit(-np.einsum("akn,ak->an", rows, here))
-        gradient = np.einsum("akn,an->ak", rows, chance) / n - 2.0 * ridge * here
-        hessian = (rows * (chance * (1.0 - chance))[:, None, :]) @ rows.transpose(0, 2, 1) / n
+        gradient = np.einsum("akn,an->ak", rows, shares * chance) - 2.0 * ridge * here
+        curve = shares * chance * (1.0 - chance)
+        hessian = (rows * curve[:, None, :]) @ rows.transpose(0, 2, 1)
         # A trace of a ridge keeps flat directions of separated nodes solvable.
         size = np.trace(hessian, axis1=1, axis2=2) / k
         diagonal = 2.0 * ridge + 1e-13 * size + 1e-300
@@ -166,7 +177,7 @@ def logistic_fits(Z: Array, ridge: float) -> tuple[Array, Array]:
             break
         length = np.ones(len(active))
         for _ in range(30):
-            new = _logistic_loss(Z[active], here + length[:, None] * step, ridge)
+            new = _logistic_loss(Z[active], shares, here + length[:, None] * step, ridge)
             worse = new > loss[active] - 1e-4 * length * decrement
             if not worse.any():
                 break
@@ -178,6 +189,6 @@ def logistic_fits(Z: Array, ridge: float) -> tuple[Array, Array]:
     return beta, loss
 
 
-def _logistic_loss(Z: Array, beta: Array, ridge: float) -> Array:
+def _logistic_loss(Z: Array, shares: Array, beta: Array, ridge: float) -> Array:
     margin = np.einsum("akn,ak->an", Z, beta)
-    return np.asarray(np.logaddexp(0.0, -margin).mean(axis=1) + ridge * np.square(beta).sum(axis=1))
+    return np.asarray(np.logaddexp(0.0, -margin) @ shares + ridge * np.square(beta).sum(axis=1))

@@ -94,6 +94,11 @@ def _models(rng: np.random.Generator) -> Iterator[tuple[str, L0GraphicalModel]]:
     yield "gaussian-log", L0GraphicalModel(X, some, scaling="nlogrss")
     yield "ising", L0GraphicalModel(spins, everyone, loss="ising")
     yield "ising-ridge", L0GraphicalModel(spins, some, loss="ising", ridge=0.05)
+    few, many = rng.uniform(0.2, 2.0, 12), rng.uniform(0.2, 2.0, 60)
+    yield "gaussian-weighted", L0GraphicalModel(X, everyone, sample_weights=few)
+    logs: dict[str, Any] = {"scaling": "nlogrss", "ridge": 0.1}
+    yield "gaussian-log-weighted", L0GraphicalModel(X, some, sample_weights=few, **logs)
+    yield "ising-weighted", L0GraphicalModel(spins, some, loss="ising", sample_weights=many)
 
 
 def _values_of(problem: BudgetTables) -> Array:
@@ -121,7 +126,7 @@ def _best_subsets(model: L0GraphicalModel) -> BudgetTables:
 def _least_loss(model: L0GraphicalModel, j: int, chosen: list[int]) -> float:
     """Return the least loss of node j on a support, by Newton's method from zero."""
     X, y = np.asarray(model.X, dtype=float)[:, chosen], np.asarray(model.X, dtype=float)[:, j]
-    n, ridge = len(y), 2.0 * model.ridge
+    n, ridge, share = len(y), 2.0 * model.ridge, model.shares
     beta = np.zeros(len(chosen))
     for _ in range(50):
         if model.loss == "gaussian":
@@ -129,17 +134,17 @@ def _least_loss(model: L0GraphicalModel, j: int, chosen: list[int]) -> float:
         else:
             wrong = expit(-y * (X @ beta))
             slope, curvature = -y * wrong, wrong * (1.0 - wrong)
-        gradient = X.T @ slope / n + ridge * beta
-        if np.linalg.norm(gradient) <= 1e-12 * max(1.0, float(np.linalg.norm(X.T @ y) / n)):
+        gradient = X.T @ (share * slope) + ridge * beta
+        if np.linalg.norm(gradient) <= 1e-12 * max(1.0, float(np.linalg.norm(X.T @ (share * y)))):
             break
-        hessian = (X.T * curvature) @ X / n + ridge * np.eye(len(chosen))
+        hessian = (X.T * (share * curvature)) @ X + ridge * np.eye(len(chosen))
         beta = beta - np.linalg.solve(hessian, gradient)
     else:
         raise AssertionError(f"node {j} on {chosen}: Newton's method did not converge")
     if model.loss == "gaussian":
-        loss = float(np.square(y - X @ beta).mean())
+        loss = float(share @ np.square(y - X @ beta))
     else:
-        loss = float(np.logaddexp(0.0, -y * (X @ beta)).mean())
+        loss = float(share @ np.logaddexp(0.0, -y * (X @ beta)))
     return loss + model.ridge * float(beta @ beta)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 from scipy.optimize import lsq_linear, minimize
@@ -48,11 +49,14 @@ def subset_samples(rng: np.random.Generator) -> FamilySamples:
         samples.append(Sample(name, each, {}, best, known_by="all supports"))
     labels, even = np.where(y > 0.0, 1.0, -1.0), np.array([1.0, 1.0, -1.0, -1.0])
     labels[:2] = -1.0, 1.0
+    counts = rng.uniform(0.2, 2.0, 8)
+    weighted: dict[str, Any] = {"ridge": 0.5, "sample_weights": counts}
     for name, logistic in (
         ("classes", SparseLogisticRegression(X, labels, k=2, ridge=0.5)),
         ("classes-bounded", SparseLogisticRegression(X, labels, k=3, bound=0.3)),
         ("classes-through-zero", SparseLogisticRegression(X, labels, 2, 0.1, fit_intercept=False)),
         ("classes-priced", SparseLogisticRegression(X, labels, k=7, ridge=0.1, penalty=0.4)),
+        ("classes-weighted", SparseLogisticRegression(X, labels, k=2, **weighted)),
         ("separated", SparseLogisticRegression(even[:, None] * np.ones(3), even, k=2, ridge=0.01)),
     ):
         best = best_of_all_classifiers(logistic)
@@ -98,7 +102,7 @@ def best_of_all_classifiers(problem: SparseLogisticRegression) -> float:
         Small.
     """
     n, p = problem.X.shape
-    y, ridge, M = problem.y, problem.ridge, problem.limit
+    y, ridge, M, counts = problem.y, problem.ridge, problem.limit, problem.counts
     ends = [np.ones(n)[:, None]] if problem.fit_intercept else []
     best = math.inf
     for size in range(problem.k + 1):
@@ -111,12 +115,12 @@ def best_of_all_classifiers(problem: SparseLogisticRegression) -> float:
             shrunk = np.append(ridge / scales**2, np.zeros(len(ends)))
 
             start = np.zeros(A.shape[1])
-            value = _shrunk_loss(start, A, y, shrunk)[0]
+            value = _shrunk_loss(start, A, y, shrunk, counts)[0]
             if len(start):
                 value = minimize(
                     _shrunk_loss,
                     start,
-                    (A, y, shrunk),
+                    (A, y, shrunk, counts),
                     jac=True,
                     bounds=[(-M * s, M * s) for s in scales] + [(None, None)] * len(ends),
                     method="L-BFGS-B",
@@ -126,11 +130,11 @@ def best_of_all_classifiers(problem: SparseLogisticRegression) -> float:
     return best
 
 
-def _shrunk_loss(b: Array, A: Array, y: Array, ridge: Array) -> tuple[float, Array]:
+def _shrunk_loss(b: Array, A: Array, y: Array, ridge: Array, counts: Array) -> tuple[float, Array]:
     """Return the logistic loss with a ridge for each coefficient, and its slopes."""
     margins = y * (A @ b)
-    value = np.logaddexp(0.0, -margins).sum() + 0.5 * ridge @ b**2
-    return float(value), ridge * b - A.T @ (y * expit(-margins))
+    value = counts @ np.logaddexp(0.0, -margins) + 0.5 * ridge @ b**2
+    return float(value), ridge * b - A.T @ (counts * y * expit(-margins))
 
 
 def _without_ridge() -> Problem:

@@ -42,6 +42,7 @@ from sparseopt.problems import (
     RobustSubspace,
     SecondOrderCone,
     SemidefiniteBlock,
+    SparseLogisticRegression,
 )
 from sparseopt.result import Certificate, Result, Status, Verdict
 
@@ -73,9 +74,20 @@ def spins(seed, **choices):
     return L0GraphicalModel(X, Candidates.window(4, 3), loss="ising", **choices)
 
 
-def logarithms(seed):
+def logarithms(seed, weights=None):
     X = np.random.default_rng(seed).normal(size=(20, 5))
-    return L0GraphicalModel(X, Candidates.window(5, 3), scaling="nlogrss")
+    return L0GraphicalModel(X, Candidates.window(5, 3), scaling="nlogrss", sample_weights=weights)
+
+
+def labelled(seed, weights=None):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(16, 6))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=16) > 0.0, 1.0, -1.0)
+    return SparseLogisticRegression(X, y, k=2, ridge=0.5, sample_weights=weights)
+
+
+def weights(seed, n):
+    return np.random.default_rng(100 + seed).uniform(0.2, 3.0, n)
 
 
 def outliers(seed, centre=None):
@@ -117,6 +129,9 @@ OTHERS = {
     "ising with a ridge": lambda seed: spins(seed, ridge=0.01),
     "ising sums": lambda seed: spins(seed, scaling="rss"),
     "logarithms": logarithms,
+    "ising with weights": lambda seed: spins(seed, sample_weights=weights(seed, 24)),
+    "logarithms with weights": lambda seed: logarithms(seed, weights(seed, 20)),
+    "classes with weights": lambda seed: labelled(seed, weights(seed, 16)),
     "outliers": lambda seed: outliers(seed),
     "outliers, centred": lambda seed: outliers(seed, "estimate"),
     "atoms": atoms,
@@ -171,6 +186,16 @@ def test_the_other_families_are_proven_and_worse_answers_are_not(tmp_path, name)
     assert verdict(tmp_path, problem, promise)[0] != "proven"
     better = result.with_changes(objective=result.objective + step, bound=result.bound + step)
     assert verdict(tmp_path, problem, better)[0] == "refuted"
+
+
+@pytest.mark.parametrize("name", ["ising", "logarithms", "classes"])
+def test_an_answer_for_other_weights_is_not_proven(tmp_path, name):
+    problem, result = answered(f"{name} with weights")
+    other = problem.with_changes(sample_weights=problem.sample_weights[::-1])
+    lie = result.with_changes(problem=other, fingerprint=other.fingerprint())
+    assert verdict(tmp_path, other, lie)[0] != "proven"
+    assert check(other, lie).verdict is Verdict.REFUTED
+    assert check(problem, result).verdict is Verdict.VERIFIED
 
 
 @pytest.mark.parametrize("model", BOUNDED)

@@ -44,6 +44,11 @@ FALSE = 1e-3
 """By how much a claim is worse than the optimum, at least, in the unit of the objective."""
 
 
+def weights(rng: Rng, n: int) -> Array | None:
+    """Return weights of n observations, or none."""
+    return rng.uniform(0.2, 2.0, n) if rng.random() < 0.4 else None
+
+
 def problem_of(kind: str, rng: Rng) -> tuple[Any, dict[str, Any]]:
     """Return a small problem of a kind of :data:`KINDS`, and a question."""
     seed = int(rng.integers(10**6))
@@ -62,7 +67,7 @@ def problem_of(kind: str, rng: Rng) -> tuple[Any, dict[str, Any]]:
         bound = None if rng.random() < 0.5 else 3.0
         fitted = bool(rng.random() < 0.7)
         return SparseLogisticRegression(
-            X, labels, k=3, ridge=0.3, bound=bound, fit_intercept=fitted
+            *(X, labels, 3, 0.3), bound=bound, fit_intercept=fitted, sample_weights=weights(rng, n)
         ), {}
     if kind == "component":
         return SparseComponent(X, d=int(rng.integers(2, 4))), {}
@@ -74,11 +79,12 @@ def problem_of(kind: str, rng: Rng) -> tuple[Any, dict[str, Any]]:
         candidates = Candidates.window(d, 3)
         scaling = str(rng.choice(["standardised", "standardised", "rss", "nlogrss"]))
         ridge = float(rng.choice([0.0, 0.0, 0.1]))
-        return L0GraphicalModel(X, candidates, scaling=scaling, ridge=ridge), {}
+        how = {"scaling": scaling, "ridge": ridge, "sample_weights": weights(rng, n)}
+        return L0GraphicalModel(X, candidates, **how), {}
     if kind == "spins":
         signs = np.where(X[:, :5] + 0.5 * X[:, :1] > 0.0, 1.0, -1.0)
-        ridge = float(rng.choice([0.0, 0.02]))
-        return L0GraphicalModel(signs, Candidates.window(5, 3), loss="ising", ridge=ridge), {}
+        how = {"ridge": float(rng.choice([0.0, 0.02])), "sample_weights": weights(rng, n)}
+        return L0GraphicalModel(signs, Candidates.window(5, 3), loss="ising", **how), {}
     if kind == "drowned":
         # Entries without any effect, beside which all others look like rounding errors.
         A = X[:d, :d] + X[:d, :d].T

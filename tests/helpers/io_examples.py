@@ -182,6 +182,11 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "subset-classes": lambda: SparseLogisticRegression(
         rng().normal(size=(4, 6)), [1.0, -1.0, 1.0, -1.0], k=2, ridge=0.5, penalty=0.1
     ),
+    "subset-classes-weighted": lambda: SparseLogisticRegression(
+        *(rng().normal(size=(4, 6)), [1.0, -1.0, 1.0, -1.0]),
+        ridge=0.5,
+        sample_weights=[1, 2, 3, 0.5],
+    ),
     "component": lambda: SparseComponent(rng().normal(size=(4, 6)), d=2),
     "strs-path": lambda: STRSPath(A=np.diag([3.0, 2.0, 1.0]), a=np.array([0.5, 0.0, -1.0])),
     "strs": lambda: STRS(A=np.diag([3.0, 2.0, 1.0]), a=np.array([0.5, 0.0, -1.0]), d=2),

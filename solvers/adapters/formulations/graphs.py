@@ -107,8 +107,8 @@ class NodeForm:
         """
         n = problem.X.shape[0]
         ptr = problem.candidates.ptr
-        columns = np.asarray(problem.X[:, problem.candidates.index[ptr[j] : ptr[j + 1]]], float)
-        target = np.asarray(problem.X[:, j], float)
+        columns = problem.columns(problem.candidates.index[ptr[j] : ptr[j + 1]])
+        target = problem.columns(j)
         G = columns.T @ columns / n + problem.ridge * np.eye(columns.shape[1])
         g, null = columns.T @ target / n, float(target @ target / n)
         unit = 1.0 / np.sqrt(np.diagonal(G))

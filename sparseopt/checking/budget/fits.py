@@ -56,12 +56,14 @@ def support_losses(problem: L0GraphicalModel, supports: Array) -> Array:
     -------
     array of shape (total + d,)
     """
-    candidates, X, (n, d) = problem.candidates, problem.X, problem.X.shape
+    candidates, (n, d) = problem.candidates, problem.X.shape
+    rows = n
+    source: L0GraphicalModel | Array = problem
     reduced = problem.loss != "ising" and 2 * d <= n and d <= _REDUCED and n * d <= _ENTRIES
     if reduced:
         # Q'X in place of X: columns of the same lengths and angles, to rounding errors of each
         # column's own size, which only narrow angles magnify.
-        X = np.linalg.qr(np.asarray(X, dtype=float), mode="r")
+        rows, source = d, np.asarray(np.linalg.qr(problem.columns(slice(None)), mode="r"))
     node = np.repeat(np.arange(candidates.nodes), candidates.sizes + 1)
     out = np.asarray(problem.null_losses()[node])
     apart = np.zeros(d, dtype=bool)
@@ -76,19 +78,19 @@ def support_losses(problem: L0GraphicalModel, supports: Array) -> Array:
     bit = np.arange(int(candidates.sizes.max()))
     for k in np.unique(used[used > 0]).astype(int):
         same = np.flatnonzero(used == k)
-        step = max(1, _ENTRIES // (X.shape[0] * (k + 1)))
+        step = max(1, _ENTRIES // (rows * (k + 1)))
         for start in range(0, len(same), step):
             some = same[start : start + step]
             place = np.nonzero(supports[some][:, None] >> bit & 1)[1].reshape(-1, k)
             chosen = candidates.index[candidates.ptr[node[some]][:, None] + place]
-            columns, target = _columns(X, chosen, node[some])
+            columns, target = _columns(source, chosen, node[some])
             if problem.loss == "ising":
-                observations = Observations.of(columns * target[:, None, :])
+                observations = Observations.of(columns * target[:, None, :], problem.shares)
                 out[some] = logistic_fits(observations, problem.ridge)[1]
                 continue
             out[some], sine = _squares(columns, target, problem.ridge * n)
             for at in np.flatnonzero(sine < _NARROW)[:, None] if reduced else ():
-                columns, target = _columns(problem.X, chosen[at], node[some[at]])
+                columns, target = _columns(problem, chosen[at], node[some[at]])
                 out[some[at]] = _squares(columns, target, problem.ridge * n)[0]
             out[some] /= n
     return out
@@ -101,9 +103,9 @@ def _by_triangles(
 
     The columns of a node are reduced to a triangle at first, as all of X is where it is small.
     """
-    candidates, n = problem.candidates, len(problem.X)
+    candidates, n = problem.candidates, problem.X.shape[0]
     own = candidates.index[candidates.ptr[nodes][:, None] + np.arange(size)]
-    columns, target = _columns(problem.X, own, nodes)
+    columns, target = _columns(problem, own, nodes)
     columns = np.concatenate([columns, target[:, None]], axis=1)
     triangles = np.asarray(np.linalg.qr(columns.transpose(0, 2, 1), mode="r")).transpose(0, 2, 1)
     entry = (candidates.ptr[nodes] + nodes)[:, None] + np.arange(size + 1)
@@ -145,18 +147,21 @@ def largest_margins(problem: L0GraphicalModel, supports: Array, places: Array) -
         own, bits = candidates.of(int(node[at])), int(supports[at])
         chosen = own[[i for i in range(len(own)) if bits >> i & 1]]
         if len(chosen):
-            columns, target = _columns(problem.X, chosen[None], node[[at]])
-            observations = Observations.of(columns * target[:, None, :])
+            columns, target = _columns(problem, chosen[None], node[[at]])
+            observations = Observations.of(columns * target[:, None, :], problem.shares)
             beta = logistic_fits(observations, problem.ridge)[0]
             margins = np.where(observations.weight > 0.0, observations.along(beta), 0.0)
             out[k] = np.abs(margins).max()
     return out
 
 
-def _columns(X: Array, chosen: Array, node: Array) -> tuple[Array, Array]:
+def _columns(source: L0GraphicalModel | Array, chosen: Array, node: Array) -> tuple[Array, Array]:
     """Return the columns of some sets, shape (sets, k, n), and those of their nodes."""
-    columns = np.asarray(X[:, chosen], dtype=float).transpose(1, 2, 0)
-    return columns, np.asarray(X[:, node], dtype=float).T
+    columns, target = (
+        source[:, each] if isinstance(source, np.ndarray) else source.columns(each)
+        for each in (chosen, node)
+    )
+    return columns.transpose(1, 2, 0), target.T
 
 
 def _squares(columns: Array, target: Array, shift: float) -> tuple[Array, Array]:
@@ -201,21 +206,23 @@ class Observations:
     weight: Array
 
     @classmethod
-    def of(cls, Z: Array) -> Observations:
+    def of(cls, Z: Array, shares: Array) -> Observations:
         """Collect those of sets of k neighbours whose values are -1 and 1.
 
         Parameters
         ----------
         Z : array of shape (sets, k, n)
+        shares : array of shape (n,)
+            The weight of each row, which sum to one.
         """
         count, k, n = Z.shape
         signs = Z > 0.0
         if k > _PATTERNS or 2**k >= n or not (np.abs(Z) == 1.0).all():
-            return cls(Z, np.full((count, n), 1.0 / n))
+            return cls(Z, np.broadcast_to(shares, (count, n)))
         code = np.arange(count)[:, None] << k | signs[:, 0]
         for j in range(1, k):
             code |= signs[:, j].astype(np.int64) << j
-        weight = np.bincount(code.ravel(), minlength=count << k).reshape(count, -1) / n
+        weight = np.bincount(code.ravel(), np.tile(shares, count), count << k).reshape(count, -1)
         patterns = 2.0 * (np.arange(2**k) >> np.arange(k)[:, None] & 1) - 1.0
         return cls(patterns[None], weight)
 

@@ -98,7 +98,7 @@ def _grams(problem: L0GraphicalModel, nodes: Array, size: int) -> Array:
     candidates = problem.candidates
     index = candidates.index[candidates.ptr[nodes][:, None] + np.arange(size)]
     every = np.concatenate([index, nodes[:, None]], axis=1)
-    columns = np.asarray(problem.X[:, every], dtype=float).transpose(1, 2, 0)
+    columns = problem.columns(every).transpose(1, 2, 0)
     gram = columns @ columns.transpose(0, 2, 1) / problem.X.shape[0]
     gram[:, np.arange(size), np.arange(size)] += problem.ridge
     return np.asarray(gram)
@@ -120,8 +120,7 @@ def _search_dependent(
     from sparseopt.checking.budget.gaussian_tree import OPEN
 
     own, n = problem.candidates.of(node), problem.X.shape[0]
-    columns = np.asarray(problem.X[:, own], dtype=float)
-    target = np.asarray(problem.X[:, node], dtype=float)
+    columns, target = problem.columns(own), problem.columns(node)
     if problem.ridge > 0.0:
         columns = np.vstack([columns, np.sqrt(n * problem.ridge) * np.eye(len(own))])
         target = np.append(target, np.zeros(len(own)))

@@ -13,7 +13,8 @@ and bounded from below by duality: with :math:`z_{ik} = x_{ij} x_{ik}`, the entr
 
 for every p in :math:`[0, 1]^n`; the second, without a ridge, for all coefficients up to B = 1000.
 Where neighbours separate the node's values the loss has an infimum and no minimum, and this is
-what is proven: coefficients beyond B cannot lower it by anything that counts.
+what is proven: coefficients beyond B cannot lower it by anything that counts. Where
+rows have weights all means are weighted.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ class _Batch:
         """Bound the losses of sets; note those that do better than the table, or might."""
         sizes = members.sum(axis=1)
         out = np.full(len(row), np.log(2.0))
-        n, ridge = self.problem.X.shape[0], self.problem.ridge
+        n, ridge, shares = self.problem.X.shape[0], self.problem.ridge, self.problem.shares
         for size in np.unique(sizes[sizes > 0]):
             same = np.flatnonzero(sizes == size)
             step = max(1, _ENTRIES // int(size * n))
@@ -159,9 +160,9 @@ class _Batch:
                 chosen = np.nonzero(members[some])[1].reshape(len(some), size)
                 own = row[some]
                 neighbours = self.index[own[:, None], chosen]
-                Z = np.asarray(self.problem.X[:, neighbours], dtype=float).transpose(1, 2, 0)
-                y = np.asarray(self.problem.X[:, self.nodes[own]], dtype=float).T
-                observations = Observations.of(Z * y[:, None, :])
+                Z = self.problem.columns(neighbours).transpose(1, 2, 0)
+                y = self.problem.columns(self.nodes[own]).T
+                observations = Observations.of(Z * y[:, None, :], shares)
                 beta, loss = logistic_fits(observations, ridge)
                 out[some] = _from_below(observations, beta, ridge)
                 better = loss < self.table[own, size]

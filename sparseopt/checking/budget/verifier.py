@@ -94,13 +94,13 @@ def _rounding(problem: L0GraphicalModel, x: Array) -> float:
     total = 0.0
     for j in np.flatnonzero(large):
         own = candidates.of(int(j))
-        columns = np.asarray(problem.X[:, own], dtype=float)
-        target = np.asarray(problem.X[:, j], dtype=float)
+        columns, target = problem.columns(own), problem.columns(j)
         beta = x[candidates.ptr[j] : candidates.ptr[j + 1]]
         loss = float(np.square(target - columns @ beta).mean())
         terms = float(np.square(np.abs(target) + np.abs(columns) @ np.abs(beta)).mean())
         error = 2.0 * SUMMATION * np.sqrt(loss * terms) + SUMMATION**2 * terms
-        unit = {"standardised": null[j], "nlogrss": loss / len(target)}.get(problem.scaling, 1.0)
+        units = {"standardised": null[j], "nlogrss": loss / problem.observations}
+        unit = units.get(problem.scaling, 1.0)
         total += error / unit if unit > 0.0 else np.inf
     return float(total)
 
@@ -260,7 +260,7 @@ def _rounded(problem: L0GraphicalModel, path: GraphPath, at: int, node: int) -> 
     chosen = own[[k for k in range(len(own)) if bits >> k & 1]]
     if problem.loss != "gaussian" or problem.ridge > 0.0 or len(chosen) == 0:
         return 0.0
-    columns = np.asarray(problem.X[:, chosen], dtype=float)
+    columns = problem.columns(chosen)
     sine = np.linalg.svd(columns / np.linalg.norm(columns, axis=0), compute_uv=False)[-1]
     return float(SUMMATION / sine) if sine > 0.0 else np.inf
 
@@ -270,5 +270,5 @@ def _unscaled(problem: L0GraphicalModel, values: Array, node: Array, null: Array
     if problem.scaling == "standardised":
         return np.asarray(values * null[node])
     if problem.scaling == "nlogrss":
-        return np.asarray(np.exp(values / problem.X.shape[0]))
+        return np.asarray(np.exp(values / problem.observations))
     return values

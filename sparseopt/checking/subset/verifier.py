@@ -24,11 +24,11 @@ below L can have, or can be without: with :math:`t_{(m)}` the m-th largest, j is
 - out if it is not among the m largest and :math:`D + t_{(m)} - (g(x_j'r) - \lambda_0) \ge L`;
 - in if it is, and :math:`D + t_j - t_{(m+1)} \ge L`.
 
-For the logistic loss, :math:`r_i = y_i \alpha_i` with
-:math:`\alpha_i = 1 / (1 + \exp(y_i (x_i'w + \beta)))`, and :math:`y'r - \tfrac12 \|r\|^2` is
-replaced by
+For the logistic loss, :math:`r_i = s_i y_i \alpha_i` with
+:math:`\alpha_i = 1 / (1 + \exp(y_i (x_i'w + \beta)))` and the weights s of the rows, and
+:math:`y'r - \tfrac12 \|r\|^2` is replaced by
 
-.. math:: \sum_i H(\alpha_i), \qquad H(\alpha) = -\alpha \log \alpha
+.. math:: \sum_i s_i H(\alpha_i), \qquad H(\alpha) = -\alpha \log \alpha
           - (1 - \alpha) \log(1 - \alpha), \qquad
           \log(1 + e^{-m}) \ge H(\alpha) - \alpha m .
 
@@ -221,8 +221,9 @@ class _Tree:
         if isinstance(problem, SparseRegression):
             return np.asarray(problem.y - values)
         assert isinstance(problem, SparseLogisticRegression)
-        r = problem.y * special.expit(-problem.y * (values + self.intercept[dual]))
-        return balanced(r) if problem.fit_intercept else r
+        alpha = special.expit(-problem.y * (values + self.intercept[dual]))
+        r = problem.counts * problem.y * alpha
+        return balanced(r, problem.counts) if problem.fit_intercept else r
 
 
 class _Products:
@@ -360,13 +361,14 @@ class NodeBound:
         return inside, outside
 
 
-def balanced(r: Array) -> Array:
+def balanced(r: Array, counts: Array | float = 1.0) -> Array:
     """Return r with its positive or its negative entries scaled down, so that it sums up to 0.
 
     Parameters
     ----------
     r : array of shape (n,)
-        Entries between -1 and 1.
+        Entries between -counts and counts.
+    counts : array of shape (n,), default 1
     """
     up, down = math.fsum(r[r > 0.0]), -math.fsum(r[r < 0.0])
     if not min(up, down) > 0.0:
@@ -376,7 +378,7 @@ def balanced(r: Array) -> Array:
         # What rounding left is taken off an entry that is small, but keeps its sign.
         left = math.fsum(r)
         size = np.abs(r)
-        room = (size >= 4.0 * abs(left)) & (size <= 0.5)
+        room = (size >= 4.0 * abs(left)) & (size <= 0.5 * counts)
         if left == 0.0 or not room.any():
             break
         r[int(np.argmin(np.where(room, size, math.inf)))] -= left
@@ -391,12 +393,16 @@ def _dual(problem: SubsetProblem, r: Array) -> tuple[float, float]:
         size = math.sqrt(float(y @ y) * square) + square
         return float(y @ r) - 0.5 * square, size
     assert isinstance(problem, SparseLogisticRegression)
-    alpha = y * r
+    alpha = y * r / problem.counts
     if not ((alpha >= 0.0) & (alpha <= 1.0)).all():
         return -math.inf, 0.0
-    entropy = -float((special.xlogy(alpha, alpha) + special.xlog1py(1.0 - alpha, -alpha)).sum())
-    left = problem.largest_intercept * abs(math.fsum(r)) if problem.fit_intercept else 0.0
-    return entropy - left, entropy
+    terms = special.xlogy(alpha, alpha) + special.xlog1py(1.0 - alpha, -alpha)
+    entropy = -float(problem.counts @ terms)
+    left = abs(math.fsum(r))
+    if problem.sample_weights is not None:
+        # The entries that alpha is of are those of r up to rounding.
+        left += _UNIT * math.fsum(np.abs(r))
+    return entropy - (problem.largest_intercept * left if problem.fit_intercept else 0.0), entropy
 
 
 def _conjugate(problem: SubsetProblem, c: Array) -> Array:

@@ -223,7 +223,7 @@ class Candidates:
         return cls(np.arange(d + 1, dtype=np.int64) * width, index.reshape(-1))
 
     @classmethod
-    def correlated(cls, X: Array, k: int) -> Self:
+    def correlated(cls, X: Array, k: int, weights: Array | None = None) -> Self:
         """Let the k other columns with the largest absolute correlations be the candidates of each.
 
         Of equal correlations those of the columns with the smaller numbers are taken.
@@ -234,10 +234,14 @@ class Candidates:
             Without constant columns.
         k : int
             From 1 to d - 1.
+        weights : array of shape (n,), optional
+            How often each row counts. Default: 1.
         """
         d = X.shape[1]
         _count("k", k, 1, d - 1)
-        size = np.abs(np.corrcoef(X.T))
+        covariance = np.cov(X.T, aweights=weights)
+        length = np.sqrt(np.diag(covariance))
+        size = np.abs(covariance / length[:, None] / length)
         np.fill_diagonal(size, -1.0)
         chosen = np.sort(np.argsort(-size, axis=1, kind="stable")[:, :k], axis=1)
         return cls(np.arange(d + 1, dtype=np.int64) * k, chosen.reshape(-1))

@@ -18,7 +18,7 @@ from sparseopt.problems.base import Array, as_vector, freeze, is_sparse, unmaske
 from sparseopt.problems.budget.candidates import Candidates
 from sparseopt.problems.budget.column_blocks import ColumnBlocks
 from sparseopt.problems.budget.tables import BudgetProblem
-from sparseopt.problems.fields import as_names, check_lengths, names_in
+from sparseopt.problems.fields import as_names, as_weights, check_lengths, names_in
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -85,6 +85,9 @@ class L0GraphicalModel(BudgetProblem):
         :math:`\rho \ge 0`, in the units of :math:`\ell`.
     names : list of d str, optional
         Of the nodes, for pictures. Default: a data frame's columns, or none.
+    sample_weights : array of shape (n,), optional
+        The number of times :math:`s_i > 0` that each row counts, default 1: means are weighted, and
+        n in the scaling is the sum of the weights.
 
     Raises
     ------
@@ -113,6 +116,7 @@ class L0GraphicalModel(BudgetProblem):
     scaling: Scaling = "standardised"
     ridge: float = 0.0
     names: Sequence[str] | None = None
+    sample_weights: Array | None = None
 
     kind: ClassVar[str] = "l0-graphical-model"
 
@@ -120,6 +124,8 @@ class L0GraphicalModel(BudgetProblem):
         names = names_in(self.names, self.X)
         self._set("X", _matrix(self.X))
         self._set("names", as_names(names, self.X.shape[1]))
+        weights = as_weights("sample_weights", self.sample_weights, self.X.shape[0], positive=True)
+        self._set("sample_weights", weights)
         candidates = self.candidates
         if is_sparse(candidates):
             candidates = Candidates.from_adjacency(candidates)
@@ -196,6 +202,39 @@ class L0GraphicalModel(BudgetProblem):
                     "X",
                 )
 
+    # ---- what the losses are made of
+
+    @property
+    def observations(self) -> float:
+        """How many observations the rows stand for: n, or the sum of the weights."""
+        return float(self.X.shape[0] if self.sample_weights is None else self.sample_weights.sum())
+
+    @property
+    def shares(self) -> Array:
+        """The share of each row in a mean, shape (n,); they sum to one."""
+        n = self.X.shape[0]
+        if self.sample_weights is None:
+            return np.full(n, 1.0 / n)
+        return np.asarray(self.sample_weights / self.sample_weights.sum())
+
+    def columns(self, chosen: Any) -> Array:
+        r"""Return columns of X in double precision, shape (n, ...), so that means are plain ones.
+
+        With loss "gaussian" row i is multiplied by :math:`\sqrt{n s_i / \sum_l s_l}`.
+
+        Parameters
+        ----------
+        chosen : int, slice or int array
+        """
+        found = np.asarray(self.X[:, chosen], dtype=np.float64)
+        if self.sample_weights is None or self.loss != "gaussian":
+            return found
+        return np.asarray(found * self._roots.reshape(-1, *[1] * (found.ndim - 1)))
+
+    @cached_property
+    def _roots(self) -> Array:
+        return np.asarray(np.sqrt(self.shares * self.X.shape[0]))
+
     # ---- what people ask
 
     @property
@@ -221,7 +260,7 @@ class L0GraphicalModel(BudgetProblem):
         """
         size = np.abs(self.node_objectives(x))
         if self.scaling == "nlogrss":
-            unit = np.full(len(size), float(self.X.shape[0]))
+            unit = np.full(len(size), self.observations)
         else:
             unit = self.scaled(self.null_losses(), np.arange(self.X.shape[1]))
         return float(np.maximum(size, unit).sum())
@@ -236,13 +275,13 @@ class L0GraphicalModel(BudgetProblem):
         """Return the scaled loss of every node at the coefficients x, shape (d,)."""
         return self.scaled(self.node_losses(x), np.arange(self.X.shape[1]))
 
-    def node_losses(self, x: Array, test: Any = None) -> Array:
+    def node_losses(self, x: Array, test: Any = None, test_weights: Array | None = None) -> Array:
         r"""Return :math:`\ell_j(\beta_j)` of every node at the coefficients x, shape (d,).
 
         With `test`, an array of shape (m, d) of other observations, it is their mean loss, without
-        the ridge.
+        the ridge; `test_weights` of shape (m,) say how often each counts.
         """
-        X = self.X if test is None else test
+        X, weights = (self.X, self.sample_weights) if test is None else (test, test_weights)
         x = as_vector("x", x, self.total)
         out = np.empty(self.X.shape[1])
         for first, last, columns, local in self._blocks():
@@ -253,9 +292,10 @@ class L0GraphicalModel(BudgetProblem):
             fitted = sp.csr_array((beta, local, ptr - ptr[0]), shape=shape) @ rows
             target = np.ascontiguousarray(X[:, first:last].T, dtype=np.float64)
             if self.loss == "gaussian":
-                loss = np.square(target - fitted).mean(axis=1)
+                loss = np.square(target - fitted)
             else:
-                loss = np.logaddexp(0.0, -target * fitted).mean(axis=1)
+                loss = np.logaddexp(0.0, -target * fitted)
+            loss = loss.mean(axis=1) if weights is None else loss @ (weights / weights.sum())
             if test is None and self.ridge > 0.0:
                 node = np.repeat(np.arange(last - first), np.diff(ptr))
                 penalty = np.bincount(node, weights=beta * beta, minlength=last - first)
@@ -279,6 +319,8 @@ class L0GraphicalModel(BudgetProblem):
             for begin in range(0, block.shape[1], width):
                 part = block[:, begin : begin + width].astype(np.float64)
                 at = first + begin
+                if self.sample_weights is not None:
+                    part *= self._roots[:, None]
                 out[at : at + part.shape[1]] = np.square(part, out=part).mean(axis=0)
         return out
 
@@ -303,7 +345,7 @@ class L0GraphicalModel(BudgetProblem):
                 "give a ridge > 0, or another scaling",
                 "scaling",
             )
-        return np.asarray(self.X.shape[0] * np.log(losses))
+        return np.asarray(self.observations * np.log(losses))
 
     def _blocks(self) -> Iterator[tuple[int, int, Array, Array]]:
         """Yield blocks of nodes: (first, last, their candidates, places of each among them)."""
@@ -335,6 +377,8 @@ class L0GraphicalModel(BudgetProblem):
         }
         if self.candidates.coordinates is not None:
             arrays["coordinates"] = self.candidates.coordinates
+        if self.sample_weights is not None:
+            arrays["sample_weights"] = self.sample_weights
         return values, arrays
 
     @classmethod

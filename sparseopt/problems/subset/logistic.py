@@ -11,7 +11,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_vector
-from sparseopt.problems.fields import check_flag
+from sparseopt.problems.fields import as_weights, check_flag
 from sparseopt.problems.subset.problem import SubsetProblem
 
 
@@ -19,7 +19,7 @@ from sparseopt.problems.subset.problem import SubsetProblem
 class SparseLogisticRegression(SubsetProblem):
     r"""The best k of p columns to tell two classes apart, with coefficients that are held small.
 
-    .. math:: \min_{b \in R^p, \beta} \; \sum_i \log\bigl(1 + e^{-y_i (x_i'b + \beta)}\bigr)
+    .. math:: \min_{b \in R^p, \beta} \; \sum_i s_i \log\bigl(1 + e^{-y_i (x_i'b + \beta)}\bigr)
               + \tfrac\rho2 \|b\|_2^2 + \lambda_0 \|b\|_0 \quad\text{subject to}\quad
               \|b\|_0 \le k,\; \|b\|_\infty \le M
 
@@ -45,6 +45,8 @@ class SparseLogisticRegression(SubsetProblem):
         coefficients. Needs both labels.
     names : list of p str, optional
         Default: a data frame's columns, or x0, x1, ...
+    sample_weights : array of shape (n,), optional
+        The number of times :math:`s_i > 0` that each row counts, default 1.
 
     Raises
     ------
@@ -69,8 +71,14 @@ class SparseLogisticRegression(SubsetProblem):
     """
 
     fit_intercept: bool = True
+    sample_weights: Array | None = None
 
     kind: ClassVar[str] = "sparse-logistic-regression"
+
+    def _coerce(self) -> None:
+        super()._coerce()
+        weights = as_weights("sample_weights", self.sample_weights, self.X.shape[0], positive=True)
+        self._set("sample_weights", weights)
 
     def validate(self) -> None:
         """Check the labels, the ranges of the numbers, and of squares."""
@@ -91,17 +99,23 @@ class SparseLogisticRegression(SubsetProblem):
         """The name of each entry of a point."""
         return super().coefficient_names + ["intercept"] * self.fit_intercept
 
+    @cached_property
+    def counts(self) -> Array:
+        """How often each row counts, shape (n,)."""
+        return np.ones(len(self.y)) if self.sample_weights is None else self.sample_weights
+
     @property
     def null_value(self) -> float:
         """The objective of x = 0."""
-        return len(self.y) * math.log(2.0)
+        return float(self.counts.sum()) * math.log(2.0)
 
     @cached_property
     def largest_intercept(self) -> float:
         r"""An intercept beyond which every b is worse than x = 0; 0 where there is none.
 
-        Where the objective is at most :math:`n \log 2`, so are :math:`\tfrac\rho2 \|b\|^2` and
-        the loss of each row, so that :math:`|\beta| \le n \log 2 + \max_i |x_i'b|`.
+        Where the objective is at most :math:`N = \sum_i s_i \log 2`, so are
+        :math:`\tfrac\rho2 \|b\|^2` and :math:`s_i` times the loss of a row with the other sign,
+        so that :math:`|\beta| \le N / s_i + \max_i |x_i'b|`.
         """
         if not self.fit_intercept:
             return 0.0
@@ -111,7 +125,8 @@ class SparseLogisticRegression(SubsetProblem):
             most = length * math.sqrt(2.0 * value / self.ridge)
         if self.bound is not None:
             most = min(most, self.bound * float(np.abs(self.X).sum(axis=1).max()))
-        return 1.000001 * most + value
+        heaviest = min(self.counts[self.y > 0.0].max(), self.counts[self.y < 0.0].max())
+        return 1.000001 * most + value / float(heaviest)
 
     def coefficients(self, x: Array) -> Array:
         """Return b of a point of shape (p + 1,), or (p,) without an intercept."""
@@ -128,7 +143,7 @@ class SparseLogisticRegression(SubsetProblem):
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return the objective value of coefficients of shape (p + 1,), or (p,)."""
         b = self.coefficients(x)
-        loss = float(np.logaddexp(0.0, -self.margins(x)).sum())
+        loss = float(self.counts @ np.logaddexp(0.0, -self.margins(x)))
         return loss + 0.5 * self.ridge * float(b @ b) + self.penalty * int(np.count_nonzero(b))
 
     def objective_scale(self, x: Array, lam: float | None = None) -> float:
@@ -137,5 +152,5 @@ class SparseLogisticRegression(SubsetProblem):
         S = np.flatnonzero(b)
         sizes = np.abs(self.X[:, S]) @ np.abs(b[S])
         sizes += abs(float(x[-1])) if self.fit_intercept else 0.0
-        slopes = np.exp(-np.logaddexp(0.0, self.margins(x)))
+        slopes = self.counts * np.exp(-np.logaddexp(0.0, self.margins(x)))
         return self.objective(x) + float(slopes @ sizes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -143,6 +143,23 @@ def graph_model(problem: Problem) -> L0GraphicalModel:
             f"a budget is chosen for graphical models, which have data; this is a {problem.kind}"
         )
     return problem
+
+
+def rows_of(model: L0GraphicalModel, rows: Array) -> L0GraphicalModel:
+    """Return the model of some observations, with their weights.
+
+    Parameters
+    ----------
+    model : L0GraphicalModel
+    rows : int array
+
+    Raises
+    ------
+    ProblemError
+        When these are no data for the candidates.
+    """
+    weights = None if model.sample_weights is None else model.sample_weights[rows]
+    return replace(model, X=np.asarray(model.X[rows]), sample_weights=weights)
 
 
 def graph_path(

@@ -36,8 +36,9 @@ def graph_criterion(
               f_j = n \log \ell_j \;\text{(Gaussian)}, \quad f_j = 2 n \ell_j \;\text{(Ising)}
 
     where c is 2 (AIC) or :math:`\log n` (BIC, EBIC), and :math:`\gamma = 0` but for EBIC:
-    minus twice the log pseudo-likelihood, with a penalty. All budgets are compared, in the time of
-    one fit for each entry of the tables. Of equal values the smallest budget is taken.
+    minus twice the log pseudo-likelihood, with a penalty. Where rows have weights, n is their
+    sum. All budgets are compared, in the time of one fit for each entry of the tables. Of
+    equal values the smallest budget is taken.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def graph_criterion(
 
 def _entries(model: L0GraphicalModel, supports: Array, kind: str, gamma: float) -> Array:
     """Return what each entry of the tables adds to the criterion."""
-    n = model.X.shape[0]
+    n = model.observations
     candidates = model.candidates
     node = np.repeat(np.arange(candidates.nodes), candidates.sizes + 1)
     losses = support_losses(model, supports)

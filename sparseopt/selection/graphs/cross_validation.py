@@ -22,6 +22,7 @@ from sparseopt.selection.graphs.choice import (
     graph_model,
     graph_path,
     graph_result,
+    rows_of,
 )
 from sparseopt.selection.solving import settled
 from sparseopt.workers import in_workers
@@ -55,7 +56,7 @@ class GraphCVResult(GraphSelection):
     @property
     def standard_errors(self) -> Array:
         """Standard error of `values`, from the spread between the folds, shape (B,)."""
-        size = np.array([len(test) for _, test in self.folds], dtype=float)
+        size = _sizes(self.problem, self.folds)
         variance = (size / size.sum()) @ (self.fold_errors - self.values) ** 2
         return np.asarray(np.sqrt(variance / (len(size) - 1)))
 
@@ -96,7 +97,8 @@ def graph_cross_validate(
 ) -> GraphCVResult:
     r"""Choose the budget by cross-validation over all budgets.
 
-    The path of each training part is followed over every K. The error of a test part is
+    The path of each training part is followed over every K. Rows count as often as they weigh.
+    The error of a test part is
 
     .. math:: \sum_j \frac{1}{s_j |T|} \sum_{i \in T} \ell(x_{ij}, x_{i N_j}' \beta_j(K))
 
@@ -160,7 +162,7 @@ def graph_cross_validate(
     errors = list(in_workers(_fold_errors, tasks(), n_jobs))
     last = min(len(whole.path.budgets), *map(len, errors))  # type: ignore[union-attr]
     fold_errors = np.array([error[:last] for error in errors])
-    size = np.array([len(test) for _, test in parts], dtype=float)
+    size = _sizes(model, parts)
     values = (size / size.sum()) @ fold_errors
     budgets = np.arange(last)
     found = GraphCVResult(
@@ -183,6 +185,11 @@ def graph_cross_validate(
     )
 
 
+def _sizes(model: L0GraphicalModel, folds: Sequence[Fold]) -> Array:
+    """Return how much each test part counts, shape (folds,)."""
+    return np.array([model.shares[test].sum() for _, test in folds])
+
+
 def _fold_errors(
     model: L0GraphicalModel,
     k: int,
@@ -194,10 +201,11 @@ def _fold_errors(
 ) -> Array:
     """Return the mean error of a test part at every budget."""
     try:
-        training = replace(model, X=np.asarray(model.X[train]))
+        training = rows_of(model, train)
         path = graph_path(training, f"fold {k}", backend, options).path
     except ProblemError as error:
         raise ParamError(f"the training part of fold {k} cannot be solved: {error}") from error
     assert isinstance(path, GraphPath)
-    losses = support_losses(training, path.supports, np.asarray(model.X[test]))
+    weights = None if model.sample_weights is None else model.sample_weights[test]
+    losses = support_losses(training, path.supports, np.asarray(model.X[test]), weights)
     return path.sums(losses / np.repeat(scale, model.candidates.sizes + 1), path.ptr)

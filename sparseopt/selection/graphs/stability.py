@@ -17,7 +17,7 @@ from sparseopt.errors import ParamError, ProblemError
 from sparseopt.paths.graph import GraphPath, Rule
 from sparseopt.problems.base import Problem
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
-from sparseopt.selection.graphs.choice import graph_model, graph_path
+from sparseopt.selection.graphs.choice import graph_model, graph_path, rows_of
 from sparseopt.selection.solving import settled
 from sparseopt.selection.stability import Bound, error_bound
 from sparseopt.verbs import borrows
@@ -222,7 +222,7 @@ def _paths(
             half = np.sort(rows[part * (n // 2) :][: n // 2])
             try:
                 solved = graph_path(
-                    replace(model, X=np.asarray(model.X[half])),
+                    rows_of(model, half),
                     f"subsample {number}",
                     backend,
                     options,

@@ -6,7 +6,13 @@ import pytest
 import sparseopt
 from sparseopt import Status, Verdict
 from sparseopt.errors import ParamError, ProblemError
-from sparseopt.problems import BudgetTables, Candidates, ColumnBlocks, L0GraphicalModel
+from sparseopt.problems import (
+    BudgetTables,
+    Candidates,
+    ColumnBlocks,
+    L0GraphicalModel,
+    SparseLogisticRegression,
+)
 
 X = np.random.default_rng(0).normal(size=(30, 6))
 SPINS = np.where(np.random.default_rng(1).random((40, 6)) < 0.5, -1, 1)
@@ -76,6 +82,19 @@ def test_spins_are_minus_one_and_one(value):
         L0GraphicalModel(wrong, WINDOW, loss="ising")
     with pytest.raises(ProblemError, match=r"2 \* X - 1"):
         L0GraphicalModel(SPINS > 0, WINDOW, loss="ising")
+
+
+def test_weights_are_positive():
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    for weights, words in (
+        ([1, 1, 0, 1, 1, 1], r"sample_weights\[2\] is 0; .* leave out rows that do not count"),
+        ([1, 1, 1, -2, 1, 1], r"sample_weights\[3\] is -2"),
+        ([1, 1], "sample_weights has"),
+    ):
+        with pytest.raises(ProblemError, match=words):
+            L0GraphicalModel(X, Candidates.window(3, 2), sample_weights=weights)
+        with pytest.raises(ProblemError, match=words):
+            SparseLogisticRegression(X, np.sign(X[:, 0]), ridge=1.0, sample_weights=weights)
 
 
 def test_no_more_rows_than_candidates():

@@ -12,10 +12,10 @@ def exponentials(x: np.ndarray) -> np.ndarray:
     return out
 
 
-def entropy_of(p: np.ndarray) -> float:
-    sample = np.empty((4, len(p)))
-    sample[0] = p
-    return entropy(sample, sample.view(np.int64), 0, 1, 2, 3)
+def entropy_of(p: np.ndarray, counts: float | np.ndarray = 1.0) -> float:
+    sample = np.empty((5, len(p)))
+    sample[0], sample[4] = p, counts
+    return entropy(sample, sample.view(np.int64), 4, 0, 1, 2, 3)
 
 
 def test_exponentials():
@@ -36,6 +36,9 @@ def test_entropies():
     p = np.concatenate([rng.random(500), [0.5, 0.25, 1e-9, 1.0 - 1e-9, 1e-300]])
     exact = -(xlogy(p, p) + xlogy(1.0 - p, 1.0 - p)).sum()
     np.testing.assert_allclose(entropy_of(p), exact, rtol=1e-14)
+    counts = rng.random(len(p))
+    weighted = -(counts * (xlogy(p, p) + xlogy(1.0 - p, 1.0 - p))).sum()
+    np.testing.assert_allclose(entropy_of(p, counts), weighted, rtol=1e-14)
     for outside in (0.0, 1.0, -0.1, 1.1):
         p[7] = outside
         assert entropy_of(p) == -np.inf

@@ -64,6 +64,19 @@ def test_the_tables_are_those_of_all_subsets(strength, ridge):
     assert not found.separated.any()
 
 
+@pytest.mark.parametrize("ridge", [0.0, 0.02])
+def test_rows_with_weights_are_repeated_rows(ridge):
+    X, counts = spins(70, 6, 1.0, 3), np.random.default_rng(0).integers(1, 30, 70)
+    how = {"candidates": Candidates.window(6, 5), "loss": "ising", "ridge": ridge}
+    one = L0GraphicalModel(X, sample_weights=counts, **how)
+    two = L0GraphicalModel(np.repeat(X, counts, axis=0), **how)
+    found, expected = (ising_tables(each, Control(SolveParams()), 1) for each in (one, two))
+    np.testing.assert_allclose(found.loss, expected.loss, rtol=1e-12)
+    np.testing.assert_array_equal(found.mask, expected.mask)
+    x = np.random.default_rng(1).normal(size=one.total)
+    np.testing.assert_allclose(one.node_losses(x), two.node_losses(x), rtol=1e-13)
+
+
 @pytest.mark.parametrize("backend", ["l0-tables", "knapsack-dp", "spica"])
 @pytest.mark.parametrize("scaling", ["standardised", "rss"])
 def test_solutions_have_the_stated_objective(backend, scaling):
