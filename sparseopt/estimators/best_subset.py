@@ -9,7 +9,7 @@ from sklearn.base import _fit_context
 
 from sparseopt.estimators.base import LinearPrediction
 from sparseopt.estimators.budget import BudgetEstimator
-from sparseopt.estimators.columns import names_of
+from sparseopt.estimators.columns import mean, names_of
 from sparseopt.estimators.observations import SparseData
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
@@ -94,15 +94,15 @@ class BestSubset(SparseData, LinearPrediction, BudgetEstimator):
         X : array_like of shape (n, d)
         y : array_like of shape (n,)
         sample_weight : array_like of shape (n,), optional
-            How often each observation counts, whole numbers: rows are repeated.
+            How often each observation counts: weight k is k repeated rows.
 
         Returns
         -------
         self
         """
-        X, y = self._rows(X, y, sample_weight, least=3)
-        n, d = X.shape
-        means = (X.mean(axis=0), float(y.mean()))
+        X, y, counts = self._rows(X, y, sample_weight, least=3)
+        d = X.shape[1]
+        means = (mean(X, counts), float(np.average(y, weights=counts)))
         self._means = means if self.fit_intercept else (np.zeros(d), 0.0)
         data = np.column_stack([y - self._means[1], X - self._means[0]])
         size = np.abs(np.column_stack([y, X])).max(axis=0)
@@ -120,11 +120,11 @@ class BestSubset(SparseData, LinearPrediction, BudgetEstimator):
         mask[0, 1:] = True
         names = ["y", *np.array(names_of(self), dtype=object)[self._kept]]
         how: dict[str, Any] = {"scaling": "rss", "ridge": float(self.ridge), "names": names}
-        problem = L0GraphicalModel(data[:, kept], mask, **how)
+        problem = L0GraphicalModel(data[:, kept], mask, sample_weights=counts, **how)
         self._follow(problem)
         path = self.path_
-        others = float((data[:, kept[1:]] ** 2).sum()) / n
-        self.rss_ = n * (path.objective - others)
+        others = float(problem.null_losses()[1:].sum())
+        self.rss_ = problem.observations * (path.objective - others)
         self.supports_ = [self._kept[path.selected(int(k))] for k in path.budgets]
         exact = np.flatnonzero(self.rss_ <= _EXACT * self.rss_[0])
         if self.size is not None:

@@ -14,9 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.api import solve
 from sparseopt.estimators.base import forget
-from sparseopt.estimators.observations import observed, places
+from sparseopt.estimators.observations import observed
+from sparseopt.problems.base import Array
 from sparseopt.selection.folds import make_folds
 from sparseopt.selection.rules import select
+
+_ENOUGH = 64
+"""Rows above the number of candidates that any node may have."""
 
 
 class BudgetEstimator(BaseEstimator):  # type: ignore[misc]
@@ -34,14 +38,21 @@ class BudgetEstimator(BaseEstimator):  # type: ignore[misc]
     }
     _count: ClassVar[list[Any]] = [Interval(Integral, 0, None, closed="left"), None]
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[Any, Any]:
-        """Return validated data and y, if there is one, with rows as often as they count."""
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any, **checks: Any
+    ) -> tuple[Any, Any, Array | None]:
+        """Return validated data, y if there is one, and how often rows count if that is given.
+
+        Few heavy rows stand several times, each with a part of its weight: as repeated rows they
+        are enough for the candidates.
+        """
         X, y, counts = observed(self, X, y, sample_weight, dense=True, **checks)
         self._row = None
-        if sample_weight is not None:
-            self._row = places(self, counts, X.shape[1])
-            X, y = X[self._row], None if y is None else y[self._row]
-        return X, y
+        if sample_weight is None:
+            return X, y, None
+        parts = int(np.ceil(min(_ENOUGH, counts.sum()) / len(X)))
+        self._row = np.repeat(np.arange(len(X)), max(1, parts))
+        return X[self._row], None if y is None else y[self._row], counts[self._row] / max(1, parts)
 
     def _follow(self, problem: Any) -> None:
         """Solve for every budget."""
@@ -52,7 +63,7 @@ class BudgetEstimator(BaseEstimator):  # type: ignore[misc]
         self.verdict_, self.status_ = str(result.verdict), str(result.status)
 
     def _selected(self, **details: Any) -> int:
-        """Return the budget that the rule chooses; repeated rows are in one fold."""
+        """Return the budget that the rule chooses; the parts of a row are in one fold."""
         if self.rule == "cv" and self._row is not None:
             n = int(self._row[-1]) + 1
             folds = make_folds(min(10, n), np.zeros((n, 1)), np.zeros(n), 0, classes=False)

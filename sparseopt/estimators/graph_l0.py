@@ -11,7 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparseopt.estimators.budget import BudgetEstimator
-from sparseopt.estimators.columns import given_names, spread
+from sparseopt.estimators.columns import given_names, mean, spread
 from sparseopt.estimators.nodes import candidates_among, in_all_columns, nodes_of
 from sparseopt.estimators.observations import NO_TARGET, SparseData
 from sparseopt.problems.base import Array
@@ -85,7 +85,7 @@ class GraphL0(SparseData, BudgetEstimator):
         self.time_limit = time_limit
         self.n_jobs = n_jobs
 
-    def _columns(self, X: Array) -> Array:
+    def _columns(self, X: Array, means: Array) -> Array:
         """Return the data as the model takes them, and of the same shape."""
         raise NotImplementedError
 
@@ -98,20 +98,20 @@ class GraphL0(SparseData, BudgetEstimator):
         X : array_like of shape (n, d)
         y : ignored
         sample_weight : array_like of shape (n,), optional
-            How often each observation counts, whole numbers: rows are repeated.
+            How often each observation counts: weight k is k repeated rows.
 
         Returns
         -------
         self
         """
-        X, _ = self._rows(X, NO_TARGET, sample_weight, least=4, ensure_min_features=2)
-        data = self._columns(X)
+        X, _, counts = self._rows(X, NO_TARGET, sample_weight, least=4, ensure_min_features=2)
+        data = self._columns(X, mean(X, counts))
         # Nothing can be learned about a constant column; it stays without neighbours.
         self._kept = nodes_of((data != data[0]).any(axis=0))
-        self.scale_ = spread(data, np.ones(len(data)), False)
+        self.scale_ = spread(data, np.ones(len(data)) if counts is None else counts, False)
         data = data[:, self._kept]
-        allowed = candidates_among(data, self.candidates, self._kept)
-        how = {"loss": self._loss, "ridge": float(self.ridge)}
+        allowed = candidates_among(data, self.candidates, self._kept, counts)
+        how = {"loss": self._loss, "ridge": float(self.ridge), "sample_weights": counts}
         names = given_names(self, self._kept)
         self._follow(L0GraphicalModel(data, allowed, **how, names=names))
         budget = self.budget
@@ -144,8 +144,8 @@ class GaussianGraphL0(GraphL0):
 
     _loss = "gaussian"
 
-    def _columns(self, X: Array) -> Array:
-        return np.where(np.ptp(X, axis=0) > 0.0, X - X.mean(axis=0), 0.0)
+    def _columns(self, X: Array, means: Array) -> Array:
+        return np.where(np.ptp(X, axis=0) > 0.0, X - means, 0.0)
 
 
 class IsingGraphL0(GraphL0):
@@ -156,5 +156,5 @@ class IsingGraphL0(GraphL0):
 
     _loss = "ising"
 
-    def _columns(self, X: Array) -> Array:
-        return np.where(X.mean(axis=0) < X, 1.0, -1.0)
+    def _columns(self, X: Array, means: Array) -> Array:
+        return np.where(means < X, 1.0, -1.0)

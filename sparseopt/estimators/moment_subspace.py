@@ -42,6 +42,10 @@ class MomentSubspace(SubspaceTransformer):
     result_ : Result
         With `verdict_`, `status_`, `objective_`, `bound_` and `gap_` beside it.
 
+    Notes
+    -----
+    The problem knows no weights of points: repeat rows for whole ones.
+
     References
     ----------
     Takhanov: Dimension reduction as an optimization problem over a set of generalized functions

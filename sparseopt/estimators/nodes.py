@@ -34,7 +34,9 @@ def nodes_of(varies: Array) -> Array:
     return nodes
 
 
-def candidates_among(data: Array, candidates: Any, nodes: Array) -> Candidates:
+def candidates_among(
+    data: Array, candidates: Any, nodes: Array, counts: Array | None
+) -> Candidates:
     """Return who may choose whom among the nodes.
 
     Parameters
@@ -45,11 +47,14 @@ def candidates_among(data: Array, candidates: Any, nodes: Array) -> Candidates:
         How many columns, those most correlated; or which ones, of all columns.
     nodes : int array of shape (m,)
         Places of the nodes among all columns.
+    counts : array of shape (n,), or None
+        How often each row counts.
     """
     if isinstance(candidates, Integral):
-        # A Gaussian node needs more observations than candidates.
-        most = min(int(candidates), len(data) - 2, data.shape[1] - 1)
-        return Candidates.correlated(data, most)
+        # A Gaussian node needs more observations than candidates; 3 times 1/3 may be below 1.
+        n = len(data) if counts is None else int(counts.sum() + 1e-6)
+        most = min(int(candidates), max(n - 2, 1), data.shape[1] - 1)
+        return Candidates.correlated(data, most, counts)
     return Candidates.from_mask(np.asarray(candidates, dtype=bool)[np.ix_(nodes, nodes)])
 
 

@@ -11,8 +11,6 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from sparseopt.estimators.columns import as_dense
 from sparseopt.problems.base import Array, is_sparse
 
-_MOST_ROWS = 1 << 28
-"""Entries that repeated rows may have: 2 GB."""
 NO_TARGET = "no_validation"
 """scikit-learn's word for data without y; None is a y that is missing."""
 
@@ -115,34 +113,3 @@ def observed(
     if kept.sum() < min(2, least):
         raise ValueError("a single observation has a weight that is not zero; expected two")
     return X[kept], None if y is None else y[kept], counts[kept]
-
-
-def places(estimator: Any, counts: Array, columns: int) -> Array:
-    """Return the index of each row as often as it counts.
-
-    Parameters
-    ----------
-    estimator : estimator
-        For the message.
-    counts : array of shape (n,)
-    columns : int
-        Of the data that are to be repeated.
-
-    Raises
-    ------
-    ValueError
-        When a weight is no whole number, or there would be too many rows.
-    """
-    name, rows = type(estimator).__name__, int(counts.sum())
-    broken = counts[counts != np.floor(counts)]
-    if len(broken):
-        raise ValueError(
-            f"sample_weight has {broken[0]:g}; {name} takes whole numbers, how often a row counts: "
-            "multiply the weights by a common number, and round them"
-        )
-    if rows * columns > _MOST_ROWS:
-        raise ValueError(
-            f"sample_weight stands for {rows:,} rows of {columns:,} columns, above 2 GB: divide "
-            "the weights by a common number"
-        )
-    return np.repeat(np.arange(len(counts)), counts.astype(np.int64))

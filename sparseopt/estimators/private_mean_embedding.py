@@ -22,7 +22,8 @@ class PrivateMeanEmbedding(BaseEstimator):  # type: ignore[misc]
     """Release the mean embedding of a table once.
 
     There is no `random_state`: the noise is the operating system's. What `features` or `bounds` and
-    `classes` say must be known without a look at the data.
+    `classes` say must be known without a look at the data. There are no sample weights: the noise
+    hides one row that counts once.
 
     Parameters
     ----------

@@ -41,6 +41,10 @@ class RobustSubspace(SubspaceTransformer):
     result_ : Result
         With `verdict_`, `status_`, `objective_`, `bound_` and `gap_` beside it.
 
+    Notes
+    -----
+    The problem knows no weights of points: repeat rows for whole ones.
+
     References
     ----------
     Lerman, Maunu: Fast, robust and non-convex subspace recovery (2018).

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, _fit_context
 
 from sparseopt.api import solve
 from sparseopt.estimators.base import LinearClassification
-from sparseopt.estimators.columns import as_dense, given_names
-from sparseopt.estimators.observations import places, weights_of
+from sparseopt.estimators.columns import as_dense, given_names, location_and_scale
+from sparseopt.estimators.observations import weights_of
 from sparseopt.estimators.supports import CONSTRAINTS, numbers_of, unit_columns
 from sparseopt.problems.base import Array
 from sparseopt.problems.subset import logistic
@@ -100,7 +100,7 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
         y : array_like of shape (n,)
             Two classes, of which the second in order is the positive one.
         sample_weight : array_like of shape (n,), optional
-            How often each observation counts, whole numbers: rows are repeated.
+            How often each observation counts: weight k is k repeated rows.
 
         Returns
         -------
@@ -108,30 +108,32 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
         """
         X, place = self._read_classes(X, y)
         X = as_dense(X, type(self).__name__)
-        if sample_weight is not None:
-            rows = places(self, weights_of(sample_weight, X), X.shape[1])
-            X, place = X[rows], place[rows]
-            if len(np.unique(place)) < 2:
-                raise ValueError("one class has no weight; expected observations of both classes")
-        n, d = X.shape
-        centre = X.mean(axis=0) if self.fit_intercept else np.zeros(d)
-        units, lengths = unit_columns(X, centre, np.ones(n))
+        counts = weights_of(sample_weight, X)
+        X, place, counts = (each[counts > 0.0] for each in (X, place, counts))
+        if len(np.unique(place)) < 2:
+            raise ValueError("one class has no weight; expected observations of both classes")
+        n, d = float(counts.sum()), X.shape[1]
+        centre, _ = location_and_scale(X, counts, self.fit_intercept, False)
+        _, lengths = unit_columns(X, centre, counts)
         root = math.sqrt(n)
+        # Constant columns become 0.
+        units = np.divide(root, lengths, out=np.zeros(d), where=lengths > 0.0)
         problem = logistic.SparseLogisticRegression(
-            units * root,
+            (X - centre) * units,
             2.0 * place - 1.0,
             min(int(self.k), d),
             n * float(self.ridge),
             self.bound,
             n * float(self.lam0),
             self.fit_intercept,
+            None if sample_weight is None else counts,
             names=given_names(self),
         )
         solved = solve(problem, backend=self.backend, time_limit=self.time_limit)
         self.result_ = solved.raise_for_status()
         self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
         x = np.asarray(self.result_.x)
-        coef = np.where(lengths > 0.0, x[:d] * root / np.where(lengths > 0.0, lengths, 1.0), 0.0)
+        coef = x[:d] * units
         self.coef_, self.support_ = coef[None], np.flatnonzero(coef)
         level = float(x[d] - centre @ coef) if self.fit_intercept else 0.0
         self.intercept_ = np.array([level])

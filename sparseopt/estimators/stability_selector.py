@@ -21,6 +21,9 @@ from sparseopt.selection.stability import stability_selection
 class StabilitySelector(NeedsTarget, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Stability selection over exact paths, as a transformer that keeps the stable variables.
 
+    There are no sample weights: the bound on false choices is for halves that share no observation,
+    and k repeated rows are in both.
+
     Parameters
     ----------
     estimator : estimator of this package with a path, optional

@@ -53,6 +53,10 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
     result_ : Result
         With `verdict_`, `status_`, `objective_`, `bound_` and `gap_` beside it.
 
+    Notes
+    -----
+    The problem knows no weights of points: repeat rows for whole ones.
+
     References
     ----------
     Fukumizu, Bach, Jordan: Kernel dimension reduction in regression, Annals of Statistics 37

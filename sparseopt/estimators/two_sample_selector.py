@@ -22,6 +22,9 @@ from sparseopt.two_sample.selecting import Method, automatic_lam, choose
 class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """The variables in which two classes differ most, as a transformer.
 
+    There are no sample weights: kernels are averaged over pairs of different observations, and a
+    repeated row is no other one.
+
     Parameters
     ----------
     n_variables : int, default 3

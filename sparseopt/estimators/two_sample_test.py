@@ -16,6 +16,9 @@ from sparseopt.two_sample.procedure import two_sample_test
 class TwoSampleTest(TwoSampleSelector):
     """Whether two classes differ: selection on one part of the data, permutations on the other.
 
+    There are no sample weights: the test permutes independent observations, of which repeated rows
+    are none.
+
     The parameters of :class:`TwoSampleSelector`, with "none" as a `selection` (all variables, and
     every observation is tested), and
 
