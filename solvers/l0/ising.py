@@ -65,11 +65,18 @@ def _search(
     """Return (losses, masks, separated, fits) of one node; None where a limit ended it."""
     X = problem.X
     Z = np.asarray(X[:, problem.candidates.of(node)], dtype=np.float64).T * X[:, node]
-    space = ising_space(Z, None if problem.sample_weights is None else problem.shares)
+    space = ising_space(*_patterns(Z, problem.shares))
     while not pursue(space, problem.ridge, FITS_PER_CALL):
         if control.limit() is not None:
             return None
     return space.best, space.mask, space.separated, int(space.state[FITS])
+
+
+def _patterns(Z: Array, shares: Array) -> tuple[Array, Array]:
+    """Return the different columns of Z, and what share of the observations each one has."""
+    code = (1 << np.arange(len(Z))) @ (Z > 0.0)
+    _, first, place = np.unique(code, return_index=True, return_inverse=True)
+    return Z[:, first], np.bincount(place, shares)
 
 
 @cache
