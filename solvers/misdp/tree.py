@@ -272,8 +272,7 @@ class IntegerTree:
         if found.direction is not None and self.direction is None:
             self.direction = found.direction
         if found.bound < node.bound and not found.infeasible:
-            # The parent's multipliers prove more.
-            found = replace(found, bound=node.bound, multipliers=node.multipliers)
+            found = self._by_parent(node, found)
         if node.branched is not None:
             self._costs.update(node.branched, found.bound)
         if fixed:
@@ -324,6 +323,17 @@ class IntegerTree:
             return self._rounded(self.bounding.relax(box, np.inf, start=start))
         cutoff = min(self.points.value - 0.5 * self.slack, self.points.threshold)
         return self._rounded(self.bounding.relax(box, cutoff, loose=NODE_GAP, start=start))
+
+    def _by_parent(self, node: IntegerNode, found: Relaxed) -> Relaxed:
+        """Bound a node by its parent's multipliers, which prove more than its own.
+
+        On the node's box they may prove more than on the parent's.
+        """
+        bound = node.bound
+        if node.multipliers is not None:
+            here = self.judge.rounded(self.judge.value(node.box, node.multipliers))
+            bound = max(bound, here)
+        return replace(found, bound=bound, multipliers=node.multipliers)
 
     def _rounded(self, found: Relaxed) -> Relaxed:
         """Round a bound up to costs that a point may have."""
