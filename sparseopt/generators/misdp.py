@@ -190,8 +190,9 @@ def truss_topology(
     rows: int = 2,
     sizes: int = 2,
     slack: float = 2.0,
+    loads: int = 1,
 ) -> MISDP:
-    r"""Truss of least volume that carries a load, with bars of discrete sizes.
+    r"""Truss of least volume that carries each of some loads, with bars of discrete sizes.
 
     .. math:: \min \sum_b \ell_b \sum_r a_r x_{br}, \quad
               \begin{pmatrix} 2\gamma & f' \\ f & \sum_{b, r} a_r x_{br} K_b \end{pmatrix}
@@ -200,7 +201,8 @@ def truss_topology(
     On a grid of nodes, those of the first column fixed, a load f acts on the last column. A bar b
     of size a has the stiffness a K_b, :math:`K_b = d_b d_b' / \ell_b^3` with its direction vector
     d_b on the degrees of freedom of its ends. The matrix says that the compliance f'u / 2 is at
-    most gamma (Ben-Tal and Nemirovski 1997; a family of Gally, Pfetsch, Ulbrich 2018).
+    most gamma (Ben-Tal and Nemirovski 1997; a family of Gally, Pfetsch, Ulbrich 2018). Several
+    loads, one at a time, make a matrix each.
 
     Parameters
     ----------
@@ -212,6 +214,8 @@ def truss_topology(
     slack : float
         gamma is `slack` times the compliance of the truss with all bars at their largest size,
         rounded up to three digits; at least 1.
+    loads : int
+        Each with a gamma of its own.
 
     Raises
     ------
@@ -220,9 +224,9 @@ def truss_topology(
 
     Notes
     -----
-    Draws the load: two normals for each node of the last column.
+    Draws the loads, one after the other: two normals for each node of the last column.
     """
-    require_positive(columns=columns, rows=rows, sizes=sizes)
+    require_positive(columns=columns, rows=rows, sizes=sizes, loads=loads)
     if columns < 2 or rows < 2:
         raise ParamError(f"columns and rows must be at least 2, got {columns} and {rows}")
     if not slack >= 1.0:
@@ -245,11 +249,6 @@ def truss_topology(
                 direction[at : at + 2] = sign * step
         stiffness.append(np.outer(direction, direction) / length**3)
         lengths.append(length)
-    f = np.zeros(free)
-    f[-2 * rows :] = stream(seed).standard_normal(2 * rows)
-    gamma = slack * float(f @ np.linalg.solve(sizes * sum(stiffness), f)) / 2.0
-    digits = 10.0 ** (math.floor(math.log10(gamma)) - 2)
-    gamma = math.ceil(gamma / digits) * digits
     model = MISDPBuilder("min")
     units, volumes, chosen = [], [], []
     for number, (K, length) in enumerate(zip(stiffness, lengths, strict=True)):
@@ -261,11 +260,17 @@ def truss_topology(
             unit[1:, 1:] = size * K
             units.append(unit)
             volumes.append(size * length)
-    constant = np.zeros((free + 1, free + 1))
-    constant[0, 0] = 2.0 * gamma
-    constant[0, 1:] = constant[1:, 0] = f
-    every = np.concatenate(chosen)
-    model.semidefinite((every, units), constant=constant, name="compliance")
+    every, random = np.concatenate(chosen), stream(seed)
+    for load in range(loads):
+        f = np.zeros(free)
+        f[-2 * rows :] = random.standard_normal(2 * rows)
+        gamma = slack * float(f @ np.linalg.solve(sizes * sum(stiffness), f)) / 2.0
+        digits = 10.0 ** (math.floor(math.log10(gamma)) - 2)
+        constant = np.zeros((free + 1, free + 1))
+        constant[0, 0] = 2.0 * math.ceil(gamma / digits) * digits
+        constant[0, 1:] = constant[1:, 0] = f
+        name = "compliance" if loads == 1 else f"compliance{load}"
+        model.semidefinite((every, units), constant=constant, name=name)
     model.objective((every, np.array(volumes)))
     return model.build()
 

@@ -244,6 +244,20 @@ def test_a_truss_carries_its_load() -> None:
     np.testing.assert_allclose(np.sort(lengths), [1.0, 1.0, 1.0, np.sqrt(2.0), np.sqrt(2.0)])
 
 
+def test_a_truss_carries_each_of_its_loads() -> None:
+    one, three = (generators.truss_topology(seed=1, columns=2, loads=loads) for loads in (1, 3))
+    assert [block.size for block in three.blocks] == [one.blocks[0].size] * 3
+    np.testing.assert_array_equal(three.blocks[0].F0, one.blocks[0].F0)
+    full = np.tile([0.0, 1.0], len(one.c) // 2)
+    loads = set()
+    for block in three.blocks:
+        M = block.matrix(full)
+        compliance = M[0, 1:] @ np.linalg.solve(M[1:, 1:], M[0, 1:]) / 2.0
+        assert 2.0 * compliance <= M[0, 0] / 2.0 <= 2.02 * compliance
+        loads.add(M[0, 1:].tobytes())
+    assert len(loads) == 3
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["interior", "boundary", "infeasible"])
 def test_random_problems_are_what_their_kind_says(kind: str) -> None:
