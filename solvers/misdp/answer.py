@@ -31,6 +31,7 @@ from .settings import (
     UNCHARGED,
     UNREACHED,
 )
+from .symmetry import Ordered
 from .tree import IntegerTree
 from .unbounded import bends, find_ray, unbounded
 
@@ -47,7 +48,7 @@ def standard(problem: MISDP) -> StandardForm:
     return StandardForm(problem, Propagation(problem).tighten())
 
 
-def start_points(search: MISDPSearch, form: StandardForm, merged: Merged) -> None:
+def start_points(search: MISDPSearch, form: StandardForm, merged: Merged | Ordered) -> None:
     """Offer the minimum of a quadratic objective, and the warm start or what is near it.
 
     The warm start is offered as it is, with its integers only, or repaired.
@@ -61,8 +62,8 @@ def start_points(search: MISDPSearch, form: StandardForm, merged: Merged) -> Non
         Its control has the warm start: a Result or an array of shape (n,) for the problem as it was
         given. Another shape is ignored with a note, and a note says where nothing was found.
     form : StandardForm
-    merged : Merged
-        What is searched: the standard form with its groups merged.
+    merged : Merged or Ordered
+        What is searched: the standard form with its groups merged, and rows by symmetry.
     """
     control, points, problem = search.control, search.points, search.problem
     least = form.near_the_minimum()

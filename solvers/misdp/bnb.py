@@ -18,6 +18,7 @@ from .answer import answer, standard, start_points, without_optimum
 from .merging import Merged, merge
 from .rank_one import ranked_blocks
 from .search_options import SEARCH_OPTIONS
+from .symmetry import Ordered, order
 
 
 class SemidefiniteBranchAndBound(Backend):
@@ -26,7 +27,8 @@ class SemidefiniteBranchAndBound(Backend):
     1. Quadratic objectives become cones, indicators rows by proven bounds, or bounds of a slack
        that hold where their variable is one (:mod:`sparseopt.proofs.misdp_standard_form`).
     2. Integer variables whose columns are multiples of one another are merged into one
-       (:mod:`sparseopt.solvers.misdp.merging`).
+       (:mod:`sparseopt.solvers.misdp.merging`), and of points that are symmetric to one another
+       rows leave one (:mod:`sparseopt.solvers.misdp.symmetry`).
     3. Bounds of all variables are propagated through rows, diagonals and 2 x 2 minors.
     4. The relaxation is solved by a conic solver, and its multipliers are turned into a bound that
        holds whatever their errors are (:mod:`sparseopt.solvers.misdp.bounds`). Where they prove
@@ -76,8 +78,10 @@ class SemidefiniteBranchAndBound(Backend):
 
         with control.building():
             form = standard(problem)
-            # Merged integers stand for several choices.
-            merged = merge(form.problem) if options["solutions"] == 1 else Merged(form.problem, [])
+            # Merged integers stand for several choices, and so does one of symmetric points.
+            merged: Merged | Ordered = Merged(form.problem, [])
+            if options["solutions"] == 1:
+                merged = order(merge(form.problem))
         control.up = lambda x: form.up(merged.up(x))
         search = MISDPSearch(merged.problem, options, control)
         pool: SolutionPool | None = None

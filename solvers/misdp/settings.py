@@ -197,6 +197,15 @@ POLISH_TRACE = 1e-20
 MERGED_CHOICES = 4096
 """Values of integer variables that are merged into one, and choices of them that are looked at."""
 
+SYMMETRY_ENTRIES = 200_000
+"""Numbers of a problem whose symmetries are looked for."""
+
+SYMMETRY_REFINEMENTS = 100
+"""Refinements of colours that are spent on them, some 0.3 ms each for a hundred variables."""
+
+SYMMETRY_NUMBERS = 1_000_000
+"""Numbers of the symmetries that are kept, at most."""
+
 # ---- The tree
 
 NODE_GAP = 1e-2

@@ -13,6 +13,7 @@ from .files import Table
 from .rationals import ONE, ZERO, exact, exacts, near, root_up
 from .standard import Conditions, standardise
 from .statements import within
+from .symmetry import order
 from .verdicts import CONIC, GAP, OBJECTIVE, Clock, Empty, Refuted, Unproven
 
 
@@ -44,6 +45,7 @@ def check_misdp(header, arrays, result):
         standardise(problem, tables)
     if "merged_into" in tables or "merged_times" in tables:
         problem.merge(*(tables[f"merged_{name}"].values for name in ("into", "times")))
+    order(problem, tables)
     prove = problem.rank_one if certificate["kind"] == "rank-one-leaves" else problem.leaves
     prove(tables, bound)
     return text if pool is None else text + pool.prove(tables, certificate["kind"])
@@ -67,8 +69,8 @@ class Pool:
 
     def prove(self, tables, kind):
         """What is stated of all other integers, by the same leaves."""
-        if kind != "misdp-leaves" or "merged_into" in tables:
-            raise Unproven("pools beside ranks or merged integers are not covered")
+        if kind != "misdp-leaves" or "merged_into" in tables or "symmetry_leaders" in tables:
+            raise Unproven("pools beside ranks, merged integers or symmetries are not covered")
         if math.isnan(self.bound):
             raise Refuted("the bound of a pool is no number")
         if self.bound == -self.problem.sign * math.inf:
@@ -95,6 +97,7 @@ class Conic:
             given = arrays[name].values if name in arrays else [word] * count
             return [None if v is None or math.isinf(v) else exact(v) for v in given]
 
+        self.gone = set()  # integers that others stand for
         self.integer = (
             [j for j, v in enumerate(arrays["integer"].values) if v] if "integer" in arrays else []
         )
@@ -264,6 +267,7 @@ class Conic:
             self.low[first] = sum(t * low[j] for j, t in members)
             self.high[first] = self.low[first] + math.floor(room)
         self.integer = [j for k, j in enumerate(whole) if into[k] == k]
+        self.gone = set(whole) - set(self.integer)
 
     def leaves(self, arrays, bound, members=()):
         """Prove a bound of all integers but `members`, or without one that there are no others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from sparseopt import check, exact
 from sparseopt.exact.algebra import positive
 from sparseopt.exact.rationals import exact as rational
 from sparseopt.exact.rationals import exacts
-from sparseopt.generators.misdp import truss_topology
+from sparseopt.generators.misdp import k_partitioning, truss_topology
 from sparseopt.problems import (
     CLIME,
     MISDP,
@@ -376,6 +377,32 @@ def test_merged_integers(tmp_path):
     ):
         false = Certificate("misdp-leaves", {**arrays, **lie})
         assert verdict(tmp_path, problem, result.with_changes(certificate=false))[0] != "proven"
+
+
+def test_rows_by_symmetry(tmp_path):
+    """The pairs of a ring of seven nodes: two distances attract, one repels."""
+    away = [min(j - i, 7 - j + i) for i, j in itertools.combinations(range(7), 2)]
+    problem = k_partitioning(nodes=7, k=3).with_changes(c=np.array([0.0, -1.0, 3.0, -2.0])[away])
+    result = sparseopt.solve(problem, backend="misdp-bnb")
+    found, why = verdict(tmp_path, problem, result)
+    assert found == "proven", why
+    arrays = dict(result.certificate.arrays)
+    moves, lines = arrays["symmetry_variables"], arrays["symmetry_lines"]
+    assert len(moves) >= 6
+    swapped = moves.copy()
+    swapped[:, [0, 1]] = moves[:, [1, 0]]
+    for lie in (
+        {"symmetry_variables": swapped},
+        {"symmetry_variables": np.roll(moves, 1, axis=1)},
+        {"symmetry_lines": np.roll(lines, 1, axis=1)[:, ::-1]},
+        {"symmetry_leaders": arrays["symmetry_leaders"][::-1]},
+        {"symmetry_leaders": np.full(len(moves), -1)},
+        {"symmetry_leaders": np.arange(len(moves))},
+        {"symmetry_leaders": arrays["symmetry_leaders"][1:]},
+    ):
+        false = result.with_changes(certificate=Certificate("misdp-leaves", {**arrays, **lie}))
+        assert verdict(tmp_path, problem, false)[0] != "proven", lie
+        assert check(problem, false).verdict is not Verdict.VERIFIED, lie
 
 
 def test_other_solutions_of_integer_programs(tmp_path):

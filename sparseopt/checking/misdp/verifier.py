@@ -21,7 +21,9 @@ where the maximum is asked), its arrays are
 
 ``rows, cones, psd`` may be left out where they have no columns. With ``merged_into`` and
 ``merged_times`` (q0,), for the q0 integer variables of the problem, all of this is about a problem
-where some of them are merged (:mod:`sparseopt.checking.misdp.merged`). It is proven that
+where some of them are merged (:mod:`sparseopt.checking.misdp.merged`), and with
+``symmetry_leaders`` it has R more rows, which leave one of all points that are symmetric to one
+another (:mod:`sparseopt.checking.misdp.symmetry`). It is proven that
 
 1. the leaves cover all integer points of the box of the integer variables. Bounds that follow from
    the constraints, and from the claimed bound U as a cutoff (only points better than U could
@@ -73,6 +75,7 @@ from sparseopt.checking.misdp.points import check_point
 from sparseopt.checking.misdp.ranks import verify_boxes
 from sparseopt.checking.misdp.rays import verify_ray
 from sparseopt.checking.misdp.standard_form import standard_form
+from sparseopt.checking.misdp.symmetry import ordered_problem
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import OBJECTIVE, SEGMENT, SUM, prevailing
 from sparseopt.problems.base import Array
@@ -337,6 +340,7 @@ def _verify_leaves(
         unit, loose = _bound_unit(problem, bound), _unit(problem, bound, largest=True)
     if result.certificate is not None and result.certificate.kind == "misdp-leaves":
         problem = merged_problem(problem, result.certificate.arrays)
+        problem = ordered_problem(problem, result.certificate.arrays, bool(members))
     step = objective_step(problem)
     # Only points that are better than the bound could refute it, by what is left of a step.
     cutoff = None if bound is None else next_better(problem, bound, step)
