@@ -323,11 +323,14 @@ class Result(Card):
     folded: ClassVar[frozenset[str]] = frozenset({"gap", "path", "time", "notes"})
 
     def sketch(self) -> str:
-        """Return a small picture of the path or of the largest coefficients."""
+        """Return a small picture of the path, of the largest coefficients, or of the point."""
         if self.path is not None:
             return str(self.path.sketch())
-        named = self.x is not None and hasattr(self.problem, "coefficient_names")
-        return self.coefficients.sketch() if named else ""
+        if self.x is None or self.problem is None:
+            return ""
+        if hasattr(self.problem, "coefficient_names"):
+            return self.coefficients.sketch()
+        return str(self.problem.sketch(np.asarray(self.x)))
 
     def facts(self) -> Mapping[str, Any]:
         """Return what a person reads first, by name."""

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sparseopt.paths.base import PathResult
-from sparseopt.paths.parametric import ParametricPath, Side, SparseRows
+from sparseopt.paths.parametric import CURVES, SEGMENTS, ParametricPath, Side, SparseRows
 from sparseopt.problems.base import Array
+from sparseopt.sketch import curves
 from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_LOOKED = 1000
+"""Columns among whose entries the largest are sought for a small picture."""
 
 
 @borrows
@@ -64,6 +68,28 @@ class ColumnwisePath(PathResult):
     def objective_at(self, value: float) -> float:
         """Return the sum of the columns' objective values at lam."""
         return float(sum(path.objective_at(value) for path in self.columns))
+
+    def sketch(self) -> str:
+        """Return the largest entries as functions of lam, an SVG element.
+
+        Those on the diagonal of a square matrix are left out; of many columns some are looked at.
+        """
+        looked = np.unique(np.linspace(0, len(self.columns) - 1, _LOOKED).astype(int))
+        parts = {int(i): self.columns[int(i)] for i in looked}
+        rows = [str(name) for name in next(iter(parts.values())).names]
+        square = len(rows) == len(self.columns)
+        size = np.zeros((len(looked), len(rows)))
+        for k, (i, path) in enumerate(parts.items()):
+            np.maximum.at(size[k], path.theta.index, np.abs(path.theta.value))
+            size[k, i] *= not square
+        chosen = [int(e) for e in np.argsort(-size, axis=None, kind="stable")[:CURVES]]
+        lam = self.low[np.linspace(0, len(self.low) - 1, SEGMENTS).astype(int)]
+        values = {}
+        for k, row in (divmod(e, len(rows)) for e in chosen if size.flat[e] > 0.0):
+            i = int(looked[k])
+            name = f"{rows[row]}, {rows[i] if square else i}"
+            values[name] = [parts[i].at(float(each))[row] for each in lam]
+        return curves(lam, values, self.parameter)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each knot: lam, objective and the number of nonzeros."""

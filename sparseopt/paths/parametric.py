@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Side = Literal["above", "below", "both"]
 
-_CURVES, _SEGMENTS = 12, 60
+CURVES, SEGMENTS = 12, 60
 """Coefficients and segments of a small picture."""
 
 
@@ -118,10 +118,10 @@ class ParametricPath(PathResult):
 
     def sketch(self) -> str:
         """Return the coefficients with the largest values as functions of lam, an SVG element."""
-        chosen = np.unique(np.linspace(0, len(self.low) - 1, _SEGMENTS).astype(int))
+        chosen = np.unique(np.linspace(0, len(self.low) - 1, SEGMENTS).astype(int))
         size = np.zeros(self.shape[1])
         np.maximum.at(size, self.theta.index, np.abs(self.theta.value))
-        drawn = [int(j) for j in np.argsort(-size, kind="stable")[:_CURVES] if size[j] > 0.0]
+        drawn = [int(j) for j in np.argsort(-size, kind="stable")[:CURVES] if size[j] > 0.0]
         place = np.full(self.shape[1], -1)
         place[drawn] = np.arange(len(drawn))
         ends, values = [], []

@@ -9,9 +9,7 @@ import numpy as np
 from sparseopt.errors import ParamError
 from sparseopt.pictures.style import axes, palette
 from sparseopt.problems.base import Array
-from sparseopt.problems.subspace.base import CentredSubspace, SubspaceProblem
-from sparseopt.problems.subspace.entrywise import L1Subspace
-from sparseopt.problems.subspace.robust import RobustSubspace
+from sparseopt.problems.subspace.base import SubspaceProblem
 from sparseopt.problems.subspace.sufficient import SufficientReduction
 
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ def plot_subspace(
     if show == "angles":
         _draw_angles(ax, W, to)
         return ax
-    points, distances = _points(problem, x, W)
+    points, distances = problem.centred(x), problem.distances(x)
     limit = _FAR * float(np.median(distances)) if beyond is None else float(beyond)
     far = distances > max(limit, _ROUNDED * float(distances.max()))
     if show == "outliers":
@@ -78,18 +76,6 @@ def plot_subspace(
     else:
         _draw_projection(ax, problem, points @ W, distances, far)
     return ax
-
-
-def _points(problem: SubspaceProblem, x: Array, W: Array) -> tuple[Array, Array]:
-    """Return the points less the centre, and their distances from the subspace."""
-    points = problem.X
-    if isinstance(problem, CentredSubspace) and problem.centre is not None:
-        points = points - np.asarray(x)[:, problem.k]
-    elif isinstance(problem, SufficientReduction):
-        points = points - points.mean(axis=0)
-    if isinstance(problem, RobustSubspace | L1Subspace):
-        return points, problem.distances(x)
-    return points, np.linalg.norm(points - points @ W @ W.T, axis=1)
 
 
 def _draw_projection(

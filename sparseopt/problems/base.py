@@ -127,6 +127,10 @@ class Problem(ABC):
     def residuals(self, x: Array, lam: float | None = None) -> dict[str, float]:
         """Violations of the constraints by `x`, by name; all zero for a feasible point."""
 
+    def sketch(self, x: Array) -> str:
+        """Return a small picture of the point `x` as an SVG element; empty where there is none."""
+        return ""
+
     def payload(self) -> tuple[dict[str, Any], dict[str, Array | sp.csr_array]]:
         """Split the content into JSON values and arrays; the inverse of :meth:`from_payload`."""
         values: dict[str, Any] = {}

@@ -20,12 +20,16 @@ from sparseopt.selection.refitting import refit
 from sparseopt.selection.runs import Runs
 from sparseopt.selection.samples import lam_growth, penalised, take_rows
 from sparseopt.selection.solving import solve_paths, ties
+from sparseopt.sketch import bars
 from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Bound = Literal["unimodal", "general"]
+
+DRAWN = 10
+"""Bars of a small picture."""
 
 
 @borrows
@@ -114,6 +118,14 @@ class StabilityResult(Card):
             "subsamples": self.subsamples,
             "notes": "; ".join(self.notes) or None,
         }
+
+    def sketch(self) -> str:
+        """Return the largest frequencies as bars, and the threshold as a line, an SVG element."""
+        counted = np.flatnonzero(penalised(self.problem))
+        order = counted[np.argsort(-self.frequency[counted], kind="stable")][:DRAWN]
+        names = self.problem.coefficient_names
+        chosen = {names[j]: float(self.frequency[j]) for j in order if self.frequency[j] > 0.0}
+        return bars(chosen, self.threshold)
 
     def summary(self) -> dict[str, Any]:
         """Return the facts that a person or a script asks for first, ready for JSON."""

@@ -11,6 +11,7 @@ import numpy as np
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array, as_matrix
 from sparseopt.result import Result
+from sparseopt.sketch import bars, histogram
 from sparseopt.two_sample.selecting import Chosen
 from sparseopt.two_sample.tuning import Candidate
 from sparseopt.verbs import borrows
@@ -199,7 +200,16 @@ class TwoSampleTest:
             f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
             for name, text in self.facts().items()
         )
-        return f"<table><caption>Two-sample test</caption>{rows}</table>"
+        return f"<table><caption>Two-sample test</caption>{rows}</table>{self.sketch()}"
+
+    def sketch(self) -> str:
+        """Return the permutations and the statistic, and the weights that were chosen, as SVG."""
+        marks = {"statistic": self.statistic, "threshold": self.threshold}
+        drawn = histogram(self.null, marks, "permutations")
+        if self.selection == "none":
+            return drawn
+        shown = self.selected[:_SHOWN]
+        return drawn + bars({self.names[s]: float(self.z[s]) for s in shown})
 
     if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 

@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 import sparseopt
+from sparseopt import problems, two_sample
 from sparseopt.cards import NamedValues
 from sparseopt.problems import (
     CLIME,
@@ -18,7 +19,7 @@ from sparseopt.problems import (
     LADLasso,
     QuantileLasso,
 )
-from sparseopt.sketch import _COLOURS, bars, curves
+from sparseopt.sketch import _COLOURS, bars, curves, histogram, scatter
 
 FRAME = load_diabetes(as_frame=True, scaled=False)
 DATA, TARGET = FRAME.data.iloc[:100], FRAME.target[:100]
@@ -87,6 +88,57 @@ def test_pictures_on_cards_are_svg_with_the_names_of_the_largest(side):
         assert (points >= 0.0).all() and (points <= [360.0, 150.0]).all()
     for each in picture.iter("rect"):
         assert 0.0 <= float(each.get("x")) <= 360.0 and float(each.get("width")) >= 0.0
+
+
+def test_every_answer_has_a_picture_of_its_own():
+    points = DATA.to_numpy() / DATA.to_numpy().std(axis=0)
+    half = TARGET > 140
+    test = two_sample.two_sample_test(DATA[half], DATA[~half], "strs", d=2, n_permutations=19)
+    lad = LADLasso(DATA / DATA.std(), TARGET, fit_intercept=True)
+    solve = sparseopt.solve
+    answers = {
+        "polyline": [solve(CLIME.from_data(DATA / DATA.std())).path],
+        "rect": [
+            test,
+            sparseopt.select(lad, "stability", pairs=3),
+            sparseopt.select(GRAPH, "stability", pairs=2),
+            solve(problems.KernelSelection(DATA[half], DATA[~half], d=2)),
+        ],
+        "circle": [
+            solve(problems.RobustSubspace(points, 2)),
+            solve(problems.L1Subspace(points[:, :4], 1)),
+            solve(problems.MomentSubspace(points[:, :3], 1, (0, 1, 1))),
+            solve(problems.SufficientReduction(points[:60, :3], TARGET[:60], 1, "regression")),
+            solve(problems.SufficientReduction(points[:60, :3], HIGH[:60], 2, "classification")),
+        ],
+    }
+    for shape, shown in answers.items():
+        for answer in shown:
+            assert answer.sketch() in answer._repr_html_()
+            picture = ElementTree.fromstring(f"<div>{answer.sketch()}</div>")
+            drawn = list(picture.iter())
+            assert sum(each.tag == shape for each in drawn) > 1, answer
+            for each in drawn:
+                places = [float(each.get(name, 0.0)) for name in ("x", "x1", "cx", "width")]
+                assert min(places) >= 0.0 and max(places) <= 360.0
+                # Letters are 5.5 wide.
+                assert each.tag != "text" or len(each.text) <= 60
+
+
+def test_a_pair_of_long_names_is_shortened_to_both():
+    text = bars({"alcalinity_of_ash, proanthocyanins": 1.0, "mean smoothness error": 2.0})
+    assert ">alcalin, proanth<" in text and ">mean smoothness…<" in text
+    assert "<title>alcalinity_of_ash, proanthocyanins: 1</title>" in text
+
+
+def test_a_histogram_marks_what_is_finite():
+    values = np.arange(10.0)
+    drawn = histogram(values, {"statistic": 20.0, "threshold": np.inf}, "permutations")
+    assert drawn.count("<line") == 1 and "statistic: 20" in drawn
+    lines = ElementTree.fromstring(drawn).findall("line")
+    assert float(lines[0].get("x1")) == 348.0
+    assert histogram([], {}, "") == histogram([1.0, 1.0], {"a": 1.0}, "") == ""
+    assert scatter([1.0, 1.0], [2.0, 2.0], [0, 1], "") == ""
 
 
 def test_there_is_no_picture_of_nothing():

@@ -11,8 +11,13 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix
 from sparseopt.problems.remarks import point_remarks
+from sparseopt.sketch import scatter
 
 _CENTRES = (None, "estimate")
+_FAR = 3.0
+"""Points farther off than this times the median distance are marked in a small picture."""
+_ROUNDED = 1e-9
+"""Distances below this, relative to the largest, are none."""
 
 
 class SubspaceProblem(Problem):
@@ -106,6 +111,24 @@ class SubspaceProblem(Problem):
         W = self.basis(x)
         return {"orthonormality": float(np.abs(W.T @ W - np.eye(self.k)).max())}
 
+    def centred(self, x: Array) -> Array:
+        """Return the points relative to what the subspace goes through, shape (N, n)."""
+        return self.X
+
+    def distances(self, x: Array) -> Array:
+        """Return the distances of all points from the subspace, shape (N,)."""
+        W = np.linalg.qr(self.basis(x))[0]
+        points = self.centred(x)
+        return np.asarray(np.linalg.norm(points - points @ W @ W.T, axis=1))
+
+    def sketch(self, x: Array) -> str:
+        """Return the points in the plane, or along the line and off it, an SVG element."""
+        Z, distances = self.centred(x) @ self.basis(x), self.distances(x)
+        far = distances > max(_FAR * np.median(distances), _ROUNDED * distances.max())
+        up, what = (Z[:, 1], "in the subspace") if self.k > 1 else (distances, "along and off it")
+        marked = f"; {far.sum()} of {len(far)} are far off" if far.any() else ""
+        return scatter(Z[:, 0], up, far, f"points {what}{marked}")
+
 
 class CentredSubspace(SubspaceProblem):
     """A question about a linear subspace, or about an affine one.
@@ -138,6 +161,10 @@ class CentredSubspace(SubspaceProblem):
     @property
     def columns(self) -> int:
         return self.k + (self.centre is not None)
+
+    def centred(self, x: Array) -> Array:
+        """Return the points less the centre, shape (N, n)."""
+        return self.X if self.centre is None else self.X - np.asarray(x)[:, self.k]
 
     @property
     def _cure(self) -> str | None:

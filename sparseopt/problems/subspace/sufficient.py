@@ -14,6 +14,7 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_vector
 from sparseopt.problems.fields import check_lengths
 from sparseopt.problems.subspace.base import SubspaceProblem
+from sparseopt.sketch import scatter
 
 _TASKS = ("regression", "classification")
 _CLASSES = 100
@@ -117,6 +118,20 @@ class SufficientReduction(SubspaceProblem):
     @property
     def _cure(self) -> str | None:
         return None
+
+    def centred(self, x: Array) -> Array:
+        """Return the points less their mean, shape (N, n)."""
+        return np.asarray(self.X - self.X.mean(axis=0))
+
+    def sketch(self, x: Array) -> str:
+        """Return the response over a coordinate, or classes in the subspace, an SVG element."""
+        Z = self.centred(x) @ self.basis(x)
+        if self.task == "regression":
+            same = np.zeros(len(Z))
+            return scatter(Z[:, 0], self.y, same, "the response over a coordinate")
+        up, what = (Z[:, 1], "two coordinates") if self.k > 1 else (self.y, "a coordinate")
+        classes = np.unique(self.y, return_inverse=True)[1]
+        return scatter(Z[:, 0], up, classes, f"the classes over {what}")
 
     @cached_property
     def targets(self) -> Array:

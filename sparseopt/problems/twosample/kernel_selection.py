@@ -11,6 +11,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
+from sparseopt.problems.fields import column_names
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.problems.twosample.statistics.linear import linear_terms
 from sparseopt.problems.twosample.statistics.two_samples import TwoSample
@@ -149,6 +150,11 @@ class KernelSelection(Problem):
     @property
     def size(self) -> Mapping[str, int]:
         return {"n": len(self.x), "m": len(self.y), "D": self.x.shape[1], "d": self.d}
+
+    @property
+    def coefficient_names(self) -> list[str]:
+        """The name of each variable."""
+        return column_names(None, self.x.shape[1])
 
     def as_strs(self) -> STRS | None:
         r"""Return the sparse trust-region subproblem with the same objective, where there is one.

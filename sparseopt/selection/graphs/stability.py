@@ -17,9 +17,11 @@ from sparseopt.errors import ParamError, ProblemError
 from sparseopt.paths.graph import GraphPath, Rule
 from sparseopt.problems.base import Problem
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.fields import column_names
 from sparseopt.selection.graphs.choice import graph_model, graph_path, rows_of
 from sparseopt.selection.solving import settled
-from sparseopt.selection.stability import Bound, error_bound
+from sparseopt.selection.stability import DRAWN, Bound, error_bound
+from sparseopt.sketch import bars
 from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
@@ -81,12 +83,26 @@ class GraphStabilityResult(Card):
         frame["chosen"] = frame["frequency"] >= self.threshold - 1e-12
         return frame.sort_values("frequency", ascending=False, ignore_index=True)
 
+    def sketch(self) -> str:
+        """Return the largest frequencies as bars, and the threshold as a line, an SVG element."""
+        upper = sp.triu(self.frequency, 1).tocoo()
+        names = column_names(self.problem.names, upper.shape[0])
+        edges = {}
+        for e in np.argsort(-upper.data, kind="stable")[:DRAWN]:
+            ends = names[upper.row[e]], names[upper.col[e]]
+            edges[", ".join(ends)] = float(upper.data[e])
+        return bars(edges, self.threshold)
+
     def facts(self) -> Mapping[str, Any]:
         """Return what a person reads first, by name."""
-        summary = self.summary()
-        notes = "; ".join(summary.pop("notes", ())) or None
-        summary.pop("instance", None)
-        return {**summary, "notes": notes}
+        return {
+            "by": self.by,
+            "budget": self.budget,
+            "edges": self.nonzeros,
+            "false choices": f"at most {self.bound:.3g} expected",
+            "subsamples": self.subsamples,
+            "notes": "; ".join(self.notes) or None,
+        }
 
     def summary(self) -> dict[str, Any]:
         """Return the facts that a person or a script asks for first, ready for JSON."""
@@ -165,6 +181,8 @@ def graph_stability(
     True
     """
     model = graph_model(problem)
+    if model.sample_weights is not None:
+        raise ParamError("halves cannot split an observation of a weight: leave out sample_weights")
     if not isinstance(pairs, Integral) or pairs < 1:
         raise ParamError(f"pairs must be an integer >= 1, got {pairs!r}")
     if not 0.0 < false_choices < np.inf:

@@ -176,3 +176,10 @@ def test_what_cannot_be_chosen_is_refused(gaussian):
     copies[:, 1] = copies[:, 0]
     with pytest.raises(ParamError, match="fitted perfectly"):
         select(L0GraphicalModel(copies, gaussian.candidates), "bic")
+
+
+def test_halves_cannot_split_weights():
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    model = L0GraphicalModel(X, Candidates.window(4, 2), sample_weights=np.full(40, 2.0))
+    with pytest.raises(ParamError, match="leave out sample_weights"):
+        select(model, "stability")
