@@ -13,9 +13,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sparseopt.estimators.base import PathEstimator
 from sparseopt.estimators.columns import covariance, given_names, location_and_scale, names_of
 from sparseopt.estimators.observations import NO_TARGET, SparseData, observed
+from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
+from sparseopt.result import Verdict
 from sparseopt.selection.rules import select
+
+_LARGEST = 1e8
+"""Entries of this size, in units of the data, follow the rounding errors of a singular S."""
+
+
+def _end(path: ColumnwisePath) -> float:
+    """Return the smallest lam down to which all columns are more than rounding errors."""
+    ends = [float(path.low[-1])]
+    for column in path.columns:
+        segment = np.repeat(np.arange(len(column.low)), np.diff(column.theta.ptr))
+        large = segment[np.abs(column.theta.value) > _LARGEST]
+        ends += [float(column.high[large[0]])] if len(large) else []
+    return max(ends)
 
 
 class CLIME(SparseData, PathEstimator):
@@ -94,6 +109,12 @@ class CLIME(SparseData, PathEstimator):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            When no matrix meets the constraints at `lam`, as with fewer observations than columns,
+            or the rule finds no lam; the message says from which lam on there is an estimate.
         """
         X, _, counts = observed(self, X, NO_TARGET, sample_weight)
         self._counts = counts
@@ -118,13 +139,29 @@ class CLIME(SparseData, PathEstimator):
                 "out, or give lam (1 and above)"
             )
 
+    def _follow(self, problem: Any, end: float | None = None) -> None:
+        super()._follow(problem, end)
+        if self.lam is None and self.result_.verdict is not Verdict.VERIFIED:
+            super()._follow(problem, _end(self.path_))
+
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
+        n, d = max(2, round(float(self._counts.sum()))), X.shape[1]
         if self.lam is not None:
+            if self.lam < self.path_.low[-1]:
+                raise ValueError(
+                    f"lam is {self.lam:g}; for {d} columns of {n} observations expected at least "
+                    f"{self.path_.low[-1]:.4g}: no matrix meets the constraints below. Give a "
+                    "larger lam, or None to have it chosen"
+                )
             self._place(float(self.lam), "above")
             return
         rule = self.rule or self._default_rule
-        n = max(2, round(float(self._counts.sum())))
         self.selection_ = select(self.result_.problem, rule, result=self.result_, n=n)
+        if self.selection_.lam >= 1.0:
+            raise ValueError(
+                f"rule {rule!r} asks for lam = {self.selection_.lam:.4g} for {d} columns of {n} "
+                "observations, and from 1 on the precision is 0. Give lam, or another rule"
+            )
         self._place(self.selection_.lam, self.selection_.side)
 
     def _unpack(self, x: Array) -> None:

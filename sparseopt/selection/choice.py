@@ -36,11 +36,14 @@ def coefficients_at(path: PathResult, lam: float, side: Side) -> Array:
     -------
     array of shape (p,)
     """
-    if isinstance(path, ColumnwisePath):
-        return np.concatenate([coefficients_at(column, lam, side) for column in path.columns])
-    assert isinstance(path, ParametricPath)
-    x = path.at(lam, side)
-    return np.where(np.abs(x) > rounded_off(path), x, 0.0)
+    columns = path.columns if isinstance(path, ColumnwisePath) else [path]
+    # All columns have the end of the first that ends.
+    found, end = [], float(path.knots[-1])
+    for column in columns:
+        assert isinstance(column, ParametricPath)
+        x = column.at(lam, side)
+        found.append(np.where(np.abs(x) > rounded_off(column, end), x, 0.0))
+    return np.concatenate(found)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

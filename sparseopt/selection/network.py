@@ -119,7 +119,7 @@ def network_criterion(
     S = np.asarray(own.S)
     knots = path.knots
     knots = knots[knots >= (lam_min or 0.0)]
-    level = np.concatenate([rounded_off(column) for column in path.columns])
+    level = np.concatenate([rounded_off(column, float(knots[-1])) for column in path.columns])
 
     def estimate(lam: float) -> Array:
         x = path.at(lam)
@@ -130,6 +130,8 @@ def network_criterion(
         return _minus_likelihood(S, omega, n) + price * _edges(omega)
 
     chosen, values = _looked_at(value, knots, looks)
+    if not np.isfinite(values).any():
+        raise ParamError(_none_definite(path, len(S), n))
     lam, smallest = _refined(value, knots[chosen], values)
     return NetworkResult(
         by=kind,
@@ -149,8 +151,6 @@ def _looked_at(value: Callable[[float], float], knots: Array, looks: int) -> tup
     """Return some of the knots, all beside the best one among them, and their values."""
     chosen = np.unique(np.linspace(0, len(knots) - 1, min(looks, len(knots))).round().astype(int))
     values = np.array([value(float(lam)) for lam in knots[chosen]])
-    if not np.isfinite(values).any():
-        raise ParamError("no estimate on the path is positive definite: go to a smaller lam")
     best = int(np.argmin(values))
     between = np.arange(chosen[max(best - 1, 0)], chosen[min(best + 1, len(chosen) - 1)] + 1)
     between = np.setdiff1d(between, chosen)
@@ -158,6 +158,17 @@ def _looked_at(value: Callable[[float], float], knots: Array, looks: int) -> tup
     values = np.append(values, [value(float(lam)) for lam in knots[between]])
     order = np.argsort(chosen)
     return chosen[order], values[order]
+
+
+def _none_definite(path: ColumnwisePath, d: int, n: int) -> str:
+    """Return why no lam can be chosen, and what to do."""
+    end = float(path.low[-1])
+    if path.stopped_by != "infeasible_below":
+        return f"no estimate down to lam = {end:.4g} is positive definite: go to a smaller lam"
+    return (
+        f"no estimate of {d} variables from {n} observations is positive definite, and below lam = "
+        f"{end:.4g} there is none: give lam yourself, or more observations, or fewer variables"
+    )
 
 
 def _refined(value: Callable[[float], float], knots: Array, values: Array) -> tuple[float, float]:

@@ -182,7 +182,7 @@ def exact_path(result: Result) -> ParametricPath:
     return result.path
 
 
-def rounded_off(path: ParametricPath) -> Array:
+def rounded_off(path: ParametricPath, end: float = 0.0) -> Array:
     """Return the sizes up to which each coefficient is rounding for zero, shape (p,).
 
     A coefficient that reaches zero at a knot is there what is left of a subtraction.
@@ -190,13 +190,17 @@ def rounded_off(path: ParametricPath) -> Array:
     Parameters
     ----------
     path : ParametricPath
+    end : float, default 0
+        Knots below it do not count: where constraints can all but be met, coefficients may be as
+        large as 1e15.
 
     Returns
     -------
     array of shape (p,)
     """
     largest = np.zeros(path.shape[1])
-    np.maximum.at(largest, path.theta.index, np.abs(path.theta.value))
+    theta = path.theta.rows(slice(0, max(1, int((path.low >= end).sum()))))
+    np.maximum.at(largest, theta.index, np.abs(theta.value))
     return np.asarray(np.maximum(1e-10 * largest, 1e-14 * largest.max(initial=0.0)))
 
 

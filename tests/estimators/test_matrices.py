@@ -10,6 +10,8 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_linnerud, load_
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 import sparseopt
+from sparseopt import problems
+from sparseopt.errors import ParamError
 from sparseopt.estimators import (
     CLIME,
     DantzigSelector,
@@ -196,3 +198,28 @@ def test_the_rule_leaves_its_table_over_lam():
         assert len(str(model.selection_).splitlines()) <= 10
         assert model.selection_.plot().get_ylabel() == "BIC"
         assert not hasattr(model.at(2.0 * model.lam_), "selection_")
+
+
+@pytest.mark.parametrize(("n", "d"), [(15, 30), (10, 40)])
+def test_clime_of_fewer_observations_than_columns_says_what_there_is(n, d):
+    X = np.random.default_rng(0).normal(size=(n, d))
+    for rule in ("ebic", "bic"):
+        model = CLIME(rule=rule).fit(X)
+        assert model.verdict_ == "verified"
+        assert np.linalg.eigvalsh(model.precision_)[0] > 0.1
+        assert np.abs(model.precision_).max() < 10.0
+    with pytest.raises(ValueError, match=rf"lam is 0\.01; for {d} columns of {n} .* Give a larger"):
+        CLIME(lam=0.01).fit(X)
+    assert CLIME(lam=0.6).fit(X).verdict_ == "verified"
+
+
+def test_clime_says_where_theory_asks_for_nothing():
+    X = np.random.default_rng(0).normal(size=(10, 40))
+    with pytest.raises(ValueError, match=r"'theory' asks for lam = 1\.215 .* Give lam"):
+        CLIME(rule="theory").fit(X)
+
+
+def test_no_definite_estimate_says_why_and_what_to_do():
+    problem = problems.CLIME(np.array([[1.0, 1.0], [1.0, 1.0]]))
+    with pytest.raises(ParamError, match=r"2 variables from 5 observations .* more observations"):
+        sparseopt.select(problem, "bic", n=5)
