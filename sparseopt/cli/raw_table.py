@@ -192,8 +192,10 @@ def _numbers(file: Path, X: pd.DataFrame) -> pd.DataFrame:
     if wrong.to_numpy().any():
         row, name = _first(wrong)
         what = f"{file}: {name} of observation {row + 1} is {X[name].iloc[row]!r}"
+        others = [str(other) for other in X.columns[wrong.any()] if other != name]
+        also = f", and in {', '.join(others)}" if others else ""
         raise ParamError(
-            f"{what}; expected a finite number (--indicators {name} makes a 0/1 column of each of "
-            f"its values but the first, --drop {name} leaves it out, where it is no target)"
+            f"{what}; expected a finite number{also} (--indicators {name} makes a 0/1 column of "
+            f"each of its values but the first, --drop {name} leaves it out, where it is no target)"
         )
     return numbers

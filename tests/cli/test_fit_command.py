@@ -128,6 +128,13 @@ def test_raw_tables(tmp_path):
     )
 
 
+def test_all_columns_of_text_are_named_at_once(tmp_path):
+    FRAME.assign(city="Rome", street="Via Appia").to_csv(tmp_path / "text.csv", index=False)
+    done = run("lad", tmp_path / "text.csv", "--target", "target")
+    assert done.exit_code == 2
+    assert "'Rome'; expected a finite number, and in street (--indicators city" in done.output
+
+
 def test_text_is_a_class_and_no_response(tmp_path):
     frame = load_breast_cancer(as_frame=True).frame.iloc[:100, -4:]
     frame["target"] = np.where(frame["target"] == 1, "benign", "malignant")
