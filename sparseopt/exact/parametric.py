@@ -149,7 +149,7 @@ class Report:
         self.note("objective", abs(objective - value), wide, narrow, f"{here} the objective is off")
         asked = self.rel_gap * abs(value)
         wide, narrow = (max(asked, Fraction(GAP) * unit) for unit in (size, least))
-        proven, charge = point.dual(nu, value, wide) or (None, None)
+        proven, charge = point.dual(nu, value, Fraction(GAP) * least) or (None, None)
         if proven is None or value - proven - charge <= wide < value - proven:
             raise Unproven(f"{here} multipliers near the stated ones prove nothing exactly")
         gap = value - proven

@@ -37,6 +37,8 @@ else:
     sp = Deferred("scipy.sparse")
 
 _EPS = float(np.finfo(float).eps)
+_TINY = 1e-300
+"""More than squares lose that leave the range of numbers."""
 
 
 class StandardNumbers(NamedTuple):
@@ -212,13 +214,17 @@ def _room(reach: float, end: float) -> float:
 
 
 def _top(numbers: StandardNumbers, lower: Array, upper: Array) -> float:
-    """Return what t need not exceed within the bounds of x: half of the largest norm, squared."""
+    """Return what t need not exceed within the bounds of x: half of the largest norm, squared.
+
+    Squares below the range of numbers count as its end, so that no t that is needed is left out.
+    """
     factor = np.abs(numbers.factor)
     with np.errstate(invalid="ignore", over="ignore"):
         terms = factor * np.maximum(np.abs(lower), np.abs(upper))[:, None]
     ends = np.where(factor == 0.0, 0.0, terms).sum(axis=0) + np.abs(numbers.shift)
     value = 0.5 * float((ends**2).sum())
-    return value * (1.0 + 4.0 * _EPS * (factor.size + 8.0)) if np.isfinite(value) else np.inf
+    rounded = 1.0 + 4.0 * _EPS * (factor.size + 8.0)
+    return value * rounded + _TINY if np.isfinite(value) else np.inf
 
 
 def _wider(matrix: sp.csr_array, width: int) -> sp.csr_array:

@@ -565,3 +565,17 @@ def test_spins_that_neighbours_separate_in_part_are_proven(tmp_path):
     result = sparseopt.solve(problem)
     assert result.verdict is Verdict.VERIFIED
     assert verdict(tmp_path, problem, result)[0] == "proven"
+
+
+def test_multipliers_near_lam_zero_are_mended_to_what_a_bound_allows(tmp_path):
+    """Slopes of lam: at lam = 6e-10 a rounding error of a multiplier costs 1e-6 of the optimum."""
+    X = [
+        [-1.66688208, 0.77690391],
+        [1.15195754, -0.79481017],
+        [-0.08648362, -1.21221535],
+        [0.21958208, -0.14384862],
+    ]
+    y = [-0.1248912, 1.260492, -1.71733862, 0.31413266]
+    bounds = [[0.0, 0.0], [1.3e11, 1.1e12]]
+    problem = LADLasso(X, y, fit_intercept=False, bounds=bounds)
+    assert verdict(tmp_path, problem, sparseopt.solve(problem))[0] == "proven"

@@ -10,8 +10,10 @@ import pytest
 from random_attacks import campaign, forged_campaign
 from thorough import first
 
-from sparseopt import Status, Verdict
+import sparseopt
+from sparseopt import Result, Status, Verdict
 from sparseopt.checking import check
+from sparseopt.problems import MISDP
 
 KINDS = {
     "Farkas",
@@ -81,4 +83,23 @@ def test_no_factor_of_an_objective_hides_a_better_solution(size):
     arrays |= {**left, "pool_bound": np.array([0.83])}
     assert result.certificate.arrays["pool_objective"][1] > 0.88
     claim = result.with_changes(certificate=replace(result.certificate, arrays=arrays), trace=())
+    assert check(problem, claim).verdict is not Verdict.VERIFIED
+
+
+@pytest.mark.parametrize("size", [1e-162, 1e-255, 5e-324])
+def test_no_factor_of_an_objective_has_squares_that_vanish(size):
+    """The least x^2 on [1, 2]; with a tiny factor it seemed that no t was large enough."""
+    problem = MISDP(
+        c=[0.0, 1.0], Q=np.diag([1.0, 0.0]), lower=[1.0, 0.0], upper=[2.0, 1.0], integer=[1]
+    )
+    certificate = sparseopt.solve(problem).certificate
+    arrays = dict(certificate.arrays)
+    arrays["quadratic_factor"] = arrays["quadratic_factor"] * size
+    arrays["infeasible"] = np.ones_like(arrays["infeasible"])
+    claim = Result(
+        status=Status.INFEASIBLE,
+        certificate=replace(certificate, arrays=arrays),
+        kind=problem.kind,
+        problem=problem,
+    )
     assert check(problem, claim).verdict is not Verdict.VERIFIED

@@ -2,6 +2,8 @@
 
     PYTHONPATH=tests/helpers python tests/helpers/random_attacks.py --count 10000 --exact
 
+Each minute it prints how many there were of each kind, and what became of them.
+
 Beside the lies about true results (:mod:`attacks`) these are made to be believed: coefficients
 near rounding, coordinates that cancel, fixed charges, leaves that overlap or miss, segments of
 paths (:mod:`segment_attacks`), and certificates of all families, changed (:mod:`forged_proofs`).
@@ -44,6 +46,9 @@ from sparseopt.problems import (
     ParametricLP,
     STRSPath,
 )
+
+_MINUTE = 60.0
+"""Seconds between two tables of what was found so far."""
 
 
 def small_coefficients(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
@@ -251,9 +256,17 @@ def main() -> None:
         found = campaign(*choice, KINDS)
     else:
         found = forged_campaign(*choice, options.kinds or KINDS)
-    for kind in sorted(found):
-        counts = ", ".join(f"{word} {number}" for word, number in sorted(found[kind].items()))
-        print(f"{kind}: {counts}")
+    print(table(found))
+
+
+def table(found: dict[str, Counter[str]]) -> str:
+    """Return one line for each kind of attacks, and one for all: how many had which verdict."""
+    total = sum((found[kind] for kind in found if kind != "true"), Counter[str]())
+    lines = [(kind, found[kind]) for kind in sorted(found)] + [("all but true", total)]
+    return "\n".join(
+        f"{kind}: " + ", ".join(f"{word} {number}" for word, number in sorted(counts.items()))
+        for kind, counts in lines
+    )
 
 
 class Judge:
@@ -269,6 +282,7 @@ class Judge:
         self.found: dict[str, Counter[str]] = defaultdict(Counter)
         self._count, self._exactly, self._folder = count, exactly, folder
         self._written: Any = None  # the problem in the file
+        self._printed = time.monotonic()
 
     def enough(self, kind: str) -> bool:
         """Return whether a kind has its number."""
@@ -281,6 +295,11 @@ class Judge:
         report = check(problem, result)
         verdict = report.verdict.value
         self.found[kind].update(["attacks", verdict])
+        if kind != "true" and report.verdict is Verdict.VERIFIED:
+            print(f"{kind}: verified: {report.messages}", flush=True)
+        if time.monotonic() - self._printed > _MINUTE:
+            self._printed = time.monotonic()
+            print(table(self.found), flush=True)
         if not (self._exactly and read):
             return
         files = Path(self._folder, "p.npz"), Path(self._folder, "r.json")
