@@ -124,6 +124,7 @@ def positive(matrix, slack):
         return False
     L = []
     for i in range(n):
+        Clock.check()
         line = []
         for j in range(i + 1):
             rest = float(matrix[i][j]) - sum(
@@ -140,6 +141,7 @@ def positive(matrix, slack):
     ints = [[round(Fraction(a) * unit) for a in line] for line in L]
     left = [ZERO] * n
     for i in range(n):
+        Clock.check()
         for j in range(i + 1):
             product = sum(a * b for a, b in zip(ints[i], ints[j], strict=False))
             rest = matrix[i][j] - Fraction(product, unit * unit)
@@ -155,6 +157,7 @@ def semidefinite(matrix):
     """Whether a symmetric matrix of fractions is positive semidefinite, by elimination."""
     matrix = [list(row) for row in matrix]
     for k, row in enumerate(matrix):
+        Clock.check()
         if row[k] < 0 or (row[k] == 0 and any(row[k:])):
             return False
         for other in matrix[k + 1 :] if row[k] else []:
@@ -266,6 +269,7 @@ def positives(S, t, zero):
     M = [[v - t * (i == j) for j, v in enumerate(row)] for i, row in enumerate(S)]
     last, count, whole_ = 1, 0, isinstance(zero, int)
     for k, row in enumerate(M):
+        Clock.check()
         if row[k] == 0:
             return None
         count += (row[k] > 0) == (last > 0) if whole_ else row[k] > 0

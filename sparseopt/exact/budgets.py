@@ -63,6 +63,7 @@ def knapsack(tables, last):
         ints = [int(v * scale) for v in table]
         new = [None] * (last + 1)
         for K, base in enumerate(best):
+            Clock.check()
             if base is not None:
                 for k, v in enumerate(ints[: last + 1 - K]):
                     if new[K + k] is None or base + v < new[K + k]:
@@ -208,6 +209,7 @@ def add_losses(G, first, mask, losses):
 
     The last entry of G is what the regressors leave. Those that depend on others are left out.
     """
+    Clock.check()
     losses[mask] = G[-1][-1]
     for k in range(first, len(G) - 1):
         if G[k][k] <= 0:

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from .algebra import positive, rounded, semidefinite, sparse, triangle, unpacked
 from .files import Table
+from .programs import clip
 from .rationals import ONE, ZERO, exact, exacts, near, root_up
 from .standard import Conditions, standardise
 from .statements import within
@@ -149,12 +150,18 @@ class Conic:
         return min([unit, *(abs(end) for end in ends if end)])
 
     def point(self, x):
-        """The objective of x with its integers rounded, and its violation in units."""
-        worst = ZERO
+        """The objective of x, its integers rounded and the rest moved into its bounds; how far off.
+
+        A point a little beyond a bound has an objective that no feasible one has.
+        """
         for j in self.integer:
             if abs(x[j] - round(x[j])) > CONIC:
                 raise Refuted(f"x[{j}] is no integer")
             x[j] = Fraction(round(x[j]))
+        given, whole = list(x), set(self.integer)
+        for j, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
+            x[j] = x[j] if j in whole else clip(x[j], low, high)
+        worst = max(map(abs, map(Fraction.__sub__, given, x)), default=ZERO)
         h = self.values(x)
         for value, low, high, unit in [
             *zip(x, self.low, self.high, [ONE] * len(x), strict=True),
@@ -548,6 +555,7 @@ class Conic:
                     entries[i] = [-top, top]
             some = [(self.forms[i], self.constants[i], *ends_) for i, ends_ in entries.items()]
             for form, g, a, b in [*forms, *some]:
+                Clock.check()
                 try:
                     if a is not None:
                         changed |= propagate(

@@ -118,10 +118,11 @@ def _judged(header: dict, arrays: dict, claimed: dict) -> tuple[str, str]:
         KeyError,
         TypeError,
         AttributeError,
-        RecursionError,
         ZeroDivisionError,
     ) as error:
         return "refuted", f"the evidence is malformed ({type(error).__name__}: {error})"
+    except RecursionError:
+        return "unproven", "too large: a tree is too deep"
     except OverflowError as error:
         return "unproven", f"a guess in floating point leaves its range ({error})"
     except ValueError as error:

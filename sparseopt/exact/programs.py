@@ -10,7 +10,7 @@ from functools import cached_property
 
 from .algebra import solve
 from .rationals import ZERO, rough
-from .verdicts import FEASIBLE, NOISE, Unproven
+from .verdicts import FEASIBLE, NOISE, Clock, Unproven
 
 
 class Function:
@@ -229,6 +229,7 @@ class Point:
 
     def _loss(self, out, value):
         """What multipliers outside may cost: all costs together are within the objective."""
+        Clock.check()
         least = ZERO
         for piece in [*self.phi, *self.psi]:
             low, high = ends(piece)

@@ -75,11 +75,12 @@ def sphere_point(A, a, d, x, objective, bound, unit, least, result):
     square = sum(x[i] * x[i] for i in on)
     if len(on) > d or abs(square - 1) > 2e-8:
         raise Refuted(f"x has {len(on)} nonzeros, and a length off 1 by {near(square - 1) / 2:.3g}")
-    quadratic = sum(x[i] * sum(A[i][j] * x[j] for j in on) for i in on) / square
-    linear = sum(a[i] * x[i] for i in on)
-    value = quadratic + linear / Fraction(math.sqrt(square))
-    margin = Fraction(OBJECTIVE) * len(A)
-    within(abs(value - objective), margin * unit, margin * least, "the objective is off")
+    terms = [x[i] * A[i][j] * x[j] / square for i in on for j in on]
+    terms += [a[i] * x[i] / Fraction(math.sqrt(square)) for i in on]
+    value, size = sum(terms, ZERO), sum(map(abs, terms), ZERO)
+    # The size of the terms, which may cancel.
+    margins = [Fraction(OBJECTIVE) * max(abs(value), size / part) for part in (1, 10**6)]
+    within(abs(value - objective), *margins, "the objective is off")
     gap = exact(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
     if result["status"] == "optimal":
         wide, narrow = (max(gap, Fraction(GAP) * size) for size in (unit, least))
@@ -136,6 +137,9 @@ def covered(leaves, d, D, inside, outside):
     Clock.check()
     if inside > d or D - outside < d or any(not leaf for leaf in leaves):
         return True
+    if inside == d or D - outside == d:
+        # One support is left: none of the others is in it, or all of them are.
+        return any(not any(w == (inside == d) for _, w in leaf) for leaf in leaves)
     if not leaves:
         return False
     common = set.intersection(*({i for i, _ in leaf} for leaf in leaves))

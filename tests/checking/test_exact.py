@@ -27,10 +27,12 @@ from sparseopt import check, exact
 from sparseopt.exact.algebra import positive
 from sparseopt.exact.rationals import exact as rational
 from sparseopt.exact.rationals import exacts
+from sparseopt.exact.spheres import covered
 from sparseopt.generators.misdp import k_partitioning, truss_topology
 from sparseopt.problems import (
     CLIME,
     MISDP,
+    STRS,
     Candidates,
     DantzigSelector,
     DifferentialNetwork,
@@ -603,3 +605,41 @@ def test_which_neighbours_separate_a_node_is_proven(tmp_path, seed):
         false[at] = ~false[at]
         claim = result.with_changes(path=replace(result.path, separated=false))
         assert verdict(tmp_path, problem, claim)[0] != "proven"
+
+
+def test_an_objective_has_the_margin_of_its_terms_however_many_variables_there_are(tmp_path):
+    """By 1e-7 of it: less than 1e-9 for each of 300 variables, which the checker does not allow."""
+    problem = STRS(np.diag(np.linspace(1.0, 2.0, 300)), d=2)
+    result = sparseopt.solve(problem)
+    assert verdict(tmp_path, problem, result)[0] == "proven"
+    off = result.objective * (1.0 - 1e-7)
+    for more in ({}, {"bound": off}):
+        claim = result.with_changes(objective=off, **more)
+        assert verdict(tmp_path, problem, claim)[0] == "refuted"
+        assert check(problem, claim).verdict is Verdict.REFUTED
+
+
+def test_a_point_beyond_a_bound_has_no_better_objective(tmp_path):
+    """Beyond x <= 1e-3 by 1e-8, which is feasible in the unit of 1, and a better optimum."""
+    problem = MISDP(
+        c=[-1.0, 0.0, 0.0],
+        A=[[0.0, 1.0, -1.0]],
+        row_lower=[0.0],
+        row_upper=[0.0],
+        lower=np.zeros(3),
+        upper=[1e-3, np.inf, np.inf],
+    )
+    result = sparseopt.solve(problem).with_changes(trace=())
+    x = np.array([1e-3, 1e7, 1e7])
+    assert verdict(tmp_path, problem, result.with_changes(x=x))[0] == "proven"
+    better = -1e-3 - 1e-8
+    false = result.with_changes(x=np.append(-better, x[1:]), objective=better, bound=better)
+    assert verdict(tmp_path, problem, false)[0] != "proven"
+    assert check(problem, false).verdict is not Verdict.VERIFIED
+
+
+def test_the_cover_of_one_variable_among_many_is_no_deep_tree():
+    one, two = ({(i, i == k) for i in range(1500)} for k in (0, 1))
+    rest = {(0, False), (1, False)}
+    assert covered([one, two, rest], 1, 1500, 0, 0)
+    assert not covered([one, rest], 1, 1500, 0, 0)

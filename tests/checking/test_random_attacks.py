@@ -20,6 +20,7 @@ KINDS = {
     "ray",
     "reduced cost",
     "inflation",
+    "beyond bounds",
     "loose bounds",
     "fixed charge",
     "numbers",

@@ -90,6 +90,41 @@ def inflated(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
     yield "inflation", problem, stated_point(problem, [0.0, t, t], [1.0, t, t + 1.0], 0.0)
 
 
+def beyond_bounds(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
+    """Yield points beyond a bound by 1e-6 or more of it, beside large coordinates that cancel."""
+    t, size = 10.0 ** rng.uniform(3.0, 15.0), 10.0 ** rng.uniform(-1.0, 3.0)
+    over = 1.0 + 10.0 ** rng.uniform(-6.0, -3.0)
+    a, b = rng.normal(size=(2, 8))
+    y = 3.0 * size * a + 0.1 * size * rng.normal(size=8)
+    ends = [[-np.inf] * 3, [size, np.inf, np.inf]]
+    lad = LADLasso(np.column_stack([a, b, -b]), y, fit_intercept=False, bounds=ends)
+    true = sparseopt.solve(lad, lam=0.0)
+    x = np.asarray(true.x) * [over, 1.0, 1.0] + [0.0, t * size, t * size]
+    value = lad.objective(x, 0.0)
+    yield "beyond bounds", lad, true.with_changes(x=x, objective=value, bound=value)
+    zero = np.zeros(3)
+    problem = MISDP(
+        c=[-1.0, 0.0, 0.0],
+        A=[[0.0, 1.0, -1.0]],
+        row_lower=[0.0],
+        row_upper=[0.0],
+        lower=zero,
+        upper=ends[1],
+    )
+    true = sparseopt.solve(problem)
+    for row in (False, True):
+        if row:
+            A, top = [[1.0, 1.0, -1.0], [0.0, 1.0, -1.0]], [size, 0.0]
+            low, high = [-np.inf, 0.0], np.full(3, np.inf)
+            problem = MISDP(
+                c=[-1.0, 0.0, 0.0], A=A, row_lower=low, row_upper=top, lower=zero, upper=high
+            )
+            true = sparseopt.solve(problem)
+        point, value = np.array([size * over, t, t]), -size * over
+        false = true.with_changes(x=point, objective=value, bound=value, trace=())
+        yield "beyond bounds", problem, false
+
+
 def loose_bounds(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
     """Yield points beyond a bound, beside another that is so loose that it hides the difference."""
     loose, size = 10.0 ** rng.uniform(12.0, 18.0), 10.0 ** rng.uniform(-1.0, 3.0)
@@ -368,6 +403,9 @@ def campaign(
                 for _ in range(5):
                     for kind, problem, result in family(rng):
                         attack(kind, problem, result)
+            if not judge.enough("beyond bounds"):
+                for kind, problem, result in beyond_bounds(rng):
+                    attack(kind, problem, result)
             for kind in kinds:
                 judge.forge(kind, rng)
             problem, question = random_problem(rng)
