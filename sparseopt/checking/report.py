@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sparseopt.blas import blas_threads
+from sparseopt.checking.work import TooMuchWork, limited
 from sparseopt.result import Result, Verdict
 
 _MANY = 20
@@ -167,8 +168,10 @@ def reported(result: Result, judge: Callable[[Findings], None]) -> CheckReport:
     """
     findings = Findings()
     try:
-        with np.errstate(all="ignore"), blas_threads(result.params.threads or 1):
+        with np.errstate(all="ignore"), blas_threads(result.params.threads or 1), limited():
             judge(findings)
+    except TooMuchWork as error:
+        findings.doubt(str(error))
     except Exception as error:
         findings.refute(f"the evidence cannot be read: {type(error).__name__}: {error}")
     return findings.report()

@@ -33,7 +33,7 @@ largest products. The exact program (`sparseopt check --exact`) does all of it a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +42,8 @@ from sparseopt.problems.base import Array
 
 _WORK = 4e9
 """Entries of matrices that are looked at altogether: about 20 seconds."""
+_SECOND, _PASSES = 2e-10, 60
+"""Seconds of a multiplication, and what looking at an entry takes of them."""
 _SHORT = 1e-30
 """Squares below this part of the largest one are taken for it where they divide."""
 _SQUARED_SINE = 1e-12
@@ -67,6 +69,9 @@ class Loadings:
         square. It covers the rounding of products.
     most : int
         Columns whose matrix may be formed.
+    spend : callable, optional
+        Is told about how many seconds each piece of work takes, before it is done. What it raises
+        ends the work.
     """
 
     X: Array
@@ -74,6 +79,7 @@ class Loadings:
     largest: Array
     margin: float
     most: int
+    spend: Callable[[float], None] = lambda seconds: None
 
     def averaged(self, k: int, u: float) -> float:
         r"""Bound supports of k columns, none of whose parts of k - 1 exceeds u.
@@ -126,6 +132,7 @@ class Loadings:
         near = np.zeros_like(left)
         for begin in range(0, len(anchors), 64):
             some = anchors[begin : begin + 64]
+            self.spend(_SECOND * len(some) * len(near) * (len(self.X) + _PASSES))
             products = np.abs(self.X[:, some].T @ self.X)
             near |= (products >= self._least_products(some, zeta, k, U) - slack).any(axis=0)
         near[anchors] = True
@@ -171,7 +178,7 @@ class Loadings:
         work = 0.0
         left = np.ones(len(pool), dtype=bool)
         while True:
-            work += _spent(work, left)
+            work += self._spent(work, left)
             W = A[np.ix_(left, left)] ** 2
             np.fill_diagonal(W, 0.0)
             keep = _largest(W, k - 1) >= norms[left] - slack * float(self.squares.max())
@@ -184,7 +191,7 @@ class Loadings:
             own = left & (A[at] >= least - slack)
             own[at] = True
             while own.sum() >= k:
-                work += _spent(work, own)
+                work += self._spent(work, own)
                 place = int(own[:at].sum())
                 keep = _possible(A[np.ix_(own, own)], place, norms[own], k, U, slack)
                 if keep.all():
@@ -192,13 +199,13 @@ class Loadings:
                     break
                 own[own] = keep
 
-
-def _spent(work: float, left: Array) -> float:
-    """Return the entries of one more matrix, if they are not too many."""
-    more = float(left.sum()) ** 2
-    if work + more > _WORK:
-        raise TooMany("the lists of candidates take too long")
-    return more
+    def _spent(self, work: float, left: Array) -> float:
+        """Return the entries of one more matrix, if they are not too many."""
+        more = float(left.sum()) ** 2
+        self.spend(_SECOND * _PASSES * more)
+        if work + more > _WORK:
+            raise TooMany("the lists of candidates take too long")
+        return more
 
 
 def _possible(A: Array, i: int, norms: Array, k: int, U: float, slack: float) -> Array:

@@ -2,56 +2,53 @@
 
 from __future__ import annotations
 
-import numpy as np
+import json
+import time
+from importlib import resources
+
 import pytest
+from thorough import first
+from worst_files import WORST, caterpillar
 
 import sparseopt
-from sparseopt import Certificate, Limit, Result, Status, exact
-from sparseopt.checking import check
+from sparseopt import exact
+from sparseopt.checking import check, work
 from sparseopt.checking.subset import verifier
-from sparseopt.problems import SparseRegression
+
+SCHEMA = json.loads(
+    resources.files("sparseopt.io").joinpath("schema", "certificate-v1.json").read_text("utf-8")
+)
+LINEAR = ("budget", "inliers", "relaxation")
+"""Kinds whose work is bounded by the size of the problem: nothing is done again and again."""
+COUNTED = [kind for kind in WORST if kind not in LINEAR]
 
 
-def caterpillar(depth, turns):
-    """A tree whose nodes meet two blocks of dual vectors by turns, from the 70th level on.
+def test_every_kind_of_certificates_has_a_worst_file():
+    assert set(SCHEMA["$defs"]) - {"array"} <= set(WORST)
 
-    Node 2i + 1 has the variable i in, node 2i + 2 has it out. The vector 70 closes any node, for it
-    leaves 1e-4 of y.
-    """
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(10, 400))
-    problem = SparseRegression(X, X[:, :3].sum(axis=1) + rng.normal(size=10), k=3, ridge=1.0)
-    w = np.linalg.solve(X[:, :10], (1.0 - 1e-4) * problem.y)
-    r = problem.y - X[:, :10] @ w
-    bound = problem.y @ r - 0.5 * r @ r - 0.5 * np.sort((X.T @ r) ** 2)[-3:].sum()
-    assert bound > 0.0
-    parent, variable, inside, dual = [-1], [-1], [0], [0]
-    for level in range(depth):
-        parent += [max(0, 2 * level)] * 2
-        variable += [level + 10] * 2
-        inside += [1, 0]
-        dual += [70, level + 1 if level < 69 else 66 if turns else 70]
-    dual[-1] = 70
-    vectors = [([0], [0.01 * k]) for k in range(70)] + [(list(range(10)), w)]
-    arrays = {
-        "parent": np.array(parent),
-        "variable": np.array(variable),
-        "inside": np.array(inside),
-        "dual": np.array(dual),
-        "w_ptr": np.cumsum([0, *(len(index) for index, _ in vectors)]),
-        "w_index": np.concatenate([index for index, _ in vectors]),
-        "w_value": np.concatenate([value for _, value in vectors]),
-    }
-    x = np.zeros(400)
-    return problem, Result(
-        status=Status.FEASIBLE,
-        limit=Limit.TIME,
-        x=x,
-        objective=problem.objective(x),
-        bound=0.5 * bound,
-        certificate=Certificate("subset-tree", arrays),
-        kind=problem.kind,
-    )
+
+@pytest.mark.parametrize("kind", first(4, COUNTED))
+def test_the_work_of_a_check_is_counted(monkeypatch, kind):
+    """With a hundredth of a second allowed each ends at once, and with nothing refuted."""
+    monkeypatch.setattr(work, "SECONDS", 0.01)
+    problem, result = WORST[kind]()
+    begin = time.process_time()
+    report = check(problem, result)
+    assert time.process_time() - begin < 20.0
+    assert report.verdict.value == "unproven"
+    assert any("more work than a check may take" in message for message in report.messages)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", WORST)
+def test_the_exact_program_keeps_its_time(tmp_path, kind):
+    problem, result = WORST[kind]()
+    files = tmp_path / "p.npz", tmp_path / "r.json"
+    sparseopt.save(problem, files[0])
+    sparseopt.save(result.with_changes(problem=problem), files[1])
+    begin = time.process_time()
+    exact.check(*files, 1.0)
+    assert time.process_time() - begin < 30.0
 
 
 @pytest.mark.parametrize("turns", [False, True])

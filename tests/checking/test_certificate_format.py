@@ -6,13 +6,14 @@ import json
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 import pytest
 from test_attacks import CASES, solved
 
 import sparseopt
 from sparseopt import SolveParams, Status
 from sparseopt.io import save_result
-from sparseopt.problems import MISDP, ParametricLP
+from sparseopt.problems import MISDP, ParametricLP, SparseComponent
 
 jsonschema = pytest.importorskip("jsonschema")
 PAGE = Path(__file__).parents[2] / "docs" / "certificate-format.md"
@@ -52,10 +53,23 @@ def test_proofs_that_there_is_no_optimum_fit_the_schema(tmp_path):
         jsonschema.validate(certificate, SCHEMA)
 
 
+def test_bounds_of_sizes_that_locate_the_next_ones_fit_the_schema(tmp_path):
+    rng = np.random.default_rng(0)
+    factors = rng.normal(size=(30, 4))
+    noise = rng.uniform(0.15, 1.5, 24) * rng.normal(size=(30, 24))
+    problem = SparseComponent.from_data(factors[:, np.arange(24) % 4] + noise, 5)
+    result = sparseopt.solve(problem, options={"kernel": 12})
+    certificate = stored(tmp_path, result)
+    assert certificate["kind"] == "anchor-leaves"
+    jsonschema.validate(certificate, SCHEMA)
+
+
 def test_the_page_names_every_kind_and_array():
     text = PAGE.read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
     for kind in KINDS:
         assert f"`{kind}`" in text
+        assert any(f"`{kind}`" in row for row in rows), f"{kind} is not in the table of kinds"
         required = SCHEMA["$defs"][kind]["properties"].get("arrays", {}).get("required", [])
         for array in required:
             assert array in text, (kind, array)

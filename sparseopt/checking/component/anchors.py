@@ -19,6 +19,7 @@ from sparseopt.checking.component.products import PAIRS, largest_products, sums_
 from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.report import Findings
 from sparseopt.checking.strs.leaves import bound_tolerance, judge
+from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.component.problem import SparseComponent
 from sparseopt.problems.strs.problem import STRS
@@ -61,7 +62,7 @@ def prove_by_anchors(
         findings.doubt(f"more than {PAIRS} products are above the threshold {threshold:.3g}")
         return
     margin = 8.0 * d * (len(X) + 4) * 2.0**-53
-    loadings = Loadings(X, squares, listed, margin, _CANDIDATES)
+    loadings = Loadings(X, squares, listed, margin, _CANDIDATES, spend)
     upper = sums_of_largest(squares, d)
     for k in range(2, d + 1):
         u = max(float(upper[k - 1]), float(upper[1]))

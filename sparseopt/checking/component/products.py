@@ -10,10 +10,13 @@ import math
 
 import numpy as np
 
+from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
 
 PAIRS = 40_000_000
 """Products above the threshold beyond which a certificate is not read."""
+_PRODUCT, _PASSES = 2e-11, 60
+"""Seconds of a multiplication in single precision, and what looking at a product takes of them."""
 _BLOCK = 2048
 """Columns of a block: 16 MB for the products of two of them."""
 
@@ -65,6 +68,7 @@ def largest_products(X: Array, squares: Array, d: int, threshold: float) -> Arra
         for j in range(i, e, _BLOCK):
             if length[i] * length[j] <= at:
                 break
+            spend(_PRODUCT * min(_BLOCK, e - i) * min(_BLOCK, e - j) * (n + _PASSES))
             G = np.abs(Z[i : i + _BLOCK] @ Z[j : j + _BLOCK].T).ravel()
             where = np.flatnonzero(at < G)
             row, column = np.divmod(where, min(_BLOCK, e - j))

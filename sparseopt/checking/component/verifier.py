@@ -39,6 +39,7 @@ from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.report import Findings
 from sparseopt.checking.strs.leaves import bound_tolerance, judge
 from sparseopt.checking.strs.verifier import SphereVerifier
+from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.component.problem import SparseComponent
 from sparseopt.problems.strs.problem import STRS
@@ -49,6 +50,8 @@ _KERNEL = 3000
 """Variables of a kernel beyond which its matrix is not formed."""
 _BLOCK = 2048
 """Columns whose products with the kernel are formed at once."""
+_SECOND, _PASSES = 2e-10, 100
+"""Seconds of a multiplication, and what looking at a product takes of them."""
 _MORE_WORDS = frozenset({"kernel", "threshold", "sizes", "bounds"})
 
 
@@ -206,6 +209,7 @@ def _largest_between(X_in: Array, X_out: Array, d: int) -> Array:
     sums = np.zeros((e, d))
     for begin in range(0, e if kept else 0, _BLOCK):
         block = slice(begin, min(e, begin + _BLOCK))
+        spend(_SECOND * (block.stop - begin) * X_in.shape[1] * (len(X_in) + _PASSES))
         squared = (X_out[:, block].T @ X_in) ** 2
         squared = np.partition(squared, squared.shape[1] - kept, axis=1)[:, -kept:]
         largest = np.sort(squared, axis=1)[:, ::-1]

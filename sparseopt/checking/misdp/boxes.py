@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from sparseopt.checking.work import TooMuchWork, spend
 from sparseopt.problems.base import Array
 
 _WORK = 6e9
 """Comparisons of numbers after which the search for a cover is given up: half a minute at most."""
+_SECOND = 5e-9
+"""Seconds of one comparison."""
 _CALL = 20_000.0
 """What a few calls of NumPy cost beside their numbers, in comparisons."""
 _SORTS = 10.0
 """What sorting a number costs."""
-
-
-class TooMuchWork(ValueError):
-    """A proof, or finding what boxes cover, takes more than the work allowed."""
 
 
 def uncovered(lower: Array, upper: Array, low: Array, high: Array) -> tuple[Array, Array] | None:
@@ -44,6 +43,7 @@ def uncovered(lower: Array, upper: Array, low: Array, high: Array) -> tuple[Arra
         if (low > high).any():
             continue
         work += _CALL + _SORTS * (len(which) + 1) * (len(low) + 1)
+        spend(_SECOND * (_CALL + _SORTS * (len(which) + 1) * (len(low) + 1)))
         if work > _WORK:
             raise TooMuchWork("the boxes of the leaves overlap too much to find what they cover")
         which = which[((lower[which] <= high) & (upper[which] >= low)).all(axis=1)]

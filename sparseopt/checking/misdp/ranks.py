@@ -21,6 +21,7 @@ import numpy as np
 from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.checking.report import Findings
+from sparseopt.checking.work import spend
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle
@@ -40,6 +41,9 @@ _TINY = 1e-300
 """More than products lose that leave the range of numbers."""
 _BOXES = 20_000
 """Leaves of a tree that are looked at: some minutes."""
+_PAIR, _RELAXED = 2e-5, 4e-3
+"""Seconds of deriving bounds of one entry, and of a program that is made for a box and looked
+at."""
 _EMPTY = 1e-9
 """An interval is empty where its ends cross by more than this, relative to their size (at least
 1)."""
@@ -202,9 +206,11 @@ def verify_boxes(
         if leaves > _BOXES:
             findings.doubt(f"more than {_BOXES} boxes of the ranks are too many to check")
             return
+        spend(_PAIR * (_ROUNDS + 2) * (len(boxes.pairs) + 1))
         tight = boxes.tightened(low, high)
         if tight is None:
             continue
+        spend(_RELAXED + 2e-8 * (problem.A.nnz + len(problem.c)) + 2e-8 * len(owner))
         if owner.dtype.kind not in "iu" or owner.ndim != 1:
             raise Malformed("owner is not a vector of integers")
         own = {name: _part(arrays, name, owner == node) for name in _OWN if name in arrays}

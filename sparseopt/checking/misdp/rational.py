@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparseopt.checking.work import bits_of, fraction_seconds, spend
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 
@@ -130,6 +131,8 @@ def semidefinite(matrix: Array) -> Sign:
         return Sign.NEARLY if near is Sign.HOLDS and values[0] <= error else near
     rest: Any = matrix.tolist()
     while rest:
+        bits = max(bits_of(a) for row in rest for a in row)
+        spend(len(rest) ** 2 * fraction_seconds(bits, 2 * bits))
         pivot, *line = rest[0]
         if pivot < 0 or (pivot == 0 and any(entry != 0 for entry in line)):
             return Sign.NEARLY

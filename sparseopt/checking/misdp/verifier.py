@@ -66,7 +66,7 @@ from fractions import Fraction
 import numpy as np
 
 from sparseopt.checking.evidence import Malformed
-from sparseopt.checking.misdp.boxes import TooMuchWork, uncovered
+from sparseopt.checking.misdp.boxes import uncovered
 from sparseopt.checking.misdp.dual_interior import ends_of_interior
 from sparseopt.checking.misdp.duality import WeakDuality
 from sparseopt.checking.misdp.implied import ImpliedBounds
@@ -78,6 +78,7 @@ from sparseopt.checking.misdp.standard_form import standard_form
 from sparseopt.checking.misdp.symmetry import ordered_problem
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import OBJECTIVE, SEGMENT, SUM, prevailing
+from sparseopt.checking.work import TooMuchWork, spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.proofs.misdp_standard_form import is_standard
@@ -87,6 +88,8 @@ _EPS = float(np.finfo(float).eps)
 _WORK, _STACKED, _LEAF, _TIGHTENED = 3e11, 3e4, 3e5, 3e6
 """Operations that the leaves may take, some minutes; those of a leaf among others, of one that is
 looked at again by itself, and of its derived bounds."""
+_SECOND = 4e-10
+"""Seconds of one operation."""
 _STACK = 1_000_000
 """Numbers of the leaves that are looked at together."""
 _ROUNDED = 1e-3
@@ -413,6 +416,8 @@ class _ProofOfLeaves:
     """Leaves so far that were looked at by themselves."""
     tightened: int = 0
     """Those whose bounds had to be derived."""
+    spent: float = 0.0
+    """Operations of all of them."""
 
     def __post_init__(self) -> None:
         blocks = self.problem.blocks
@@ -463,6 +468,8 @@ class _ProofOfLeaves:
         spent = (_STACKED + 1e2 * self._size) * stacked
         spent += (_LEAF + 1e2 * self._size) * self.again
         spent += (_TIGHTENED + 1e3 * self._size) * self.tightened
+        spend(_SECOND * (spent - self.spent))
+        self.spent = spent
         if spent > _WORK:
             raise TooMuchWork(f"{len(leaves)} leaves are too much work to check")
 

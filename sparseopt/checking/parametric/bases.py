@@ -16,14 +16,22 @@ from sparseopt.checking.parametric.point import ratio_of
 from sparseopt.checking.parametric.precise import ILL, PreciseMatrix, precise_solution
 from sparseopt.checking.parametric.tables import CodeTables, Slots, sizes_at
 from sparseopt.checking.tolerances import NOISE, RANK, STORED
+from sparseopt.checking.work import TooMuchWork, spend
 from sparseopt.problems.base import Array
-from sparseopt.problems.parametric.maps import LinearMap
+from sparseopt.problems.parametric.maps import DenseMap, LinearMap
 
 Pair = tuple[Array, Array]
 """Values at the lower ends and rates."""
 
 _ENTRIES = 1 << 18
 """Entries of the kernels that are solved at once: 2 MB."""
+
+
+_LARGEST = 2e8
+"""Entries of the block that all kernels of a chunk are part of: 1.6 GB."""
+_SEGMENT, _COORDINATE, _ENTRY, _COPIED, _CUBE = 2e-4, 3e-7, 2e-9, 2e-8, 3e-10
+"""Seconds of a segment, by its coordinates, by the entries of A that it is multiplied with, of
+entries that are copied, and of a kernel by its cube."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +183,11 @@ def solve_bases(
     fixed, known = _products(A.rows_times, theta, m), _products(A.rows_transpose_times, nu, p)
     on_piece, at_kink = (codes[:, :p] & 1) == 0, (codes[:, p:] & 1) == 1
     rows, columns = np.flatnonzero(at_kink.any(axis=0)), np.flatnonzero(on_piece.any(axis=0))
+    if len(rows) * len(columns) > _LARGEST:
+        raise TooMuchWork(f"kernels of {len(rows)} rows and {len(columns)} columns are too large")
+    entries = m * p if isinstance(A, DenseMap) else m + p
+    spend(len(codes) * (_SEGMENT + _COORDINATE * (m + p) + _ENTRY * entries))
+    spend(_COPIED * len(rows) * len(columns))
     block = A.block(rows, columns)
     row_place, column_place = np.zeros(m, np.int64), np.zeros(p, np.int64)
     row_place[rows], column_place[columns] = np.arange(len(rows)), np.arange(len(columns))
@@ -187,6 +200,7 @@ def solve_bases(
     for here in _of_one_size(on_piece.sum(axis=1)):
         R = np.nonzero(at_kink[here])[1].reshape(len(here), -1)
         C = np.nonzero(on_piece[here])[1].reshape(len(here), -1)
+        spend(_CUBE * len(here) * R.shape[1] ** 3)
         try:
             kernels = Kernels.factorise(
                 block[row_place[R][:, :, None], column_place[C][:, None, :]],

@@ -14,6 +14,7 @@ import numpy as np
 
 from sparseopt.checking.parametric.kernels import Kernels, SingularBasis
 from sparseopt.checking.parametric.tables import CodeTables
+from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import GramMap, LinearMap
 from sparseopt.proofs.double_double import (
@@ -29,6 +30,8 @@ ILL = 1e-4
 
 _SECONDS = 20.0
 """Estimated time up to which the kernels of a certificate are solved so."""
+_COMPILED = 0.25
+"""What part of that kernels take where the loops are compiled."""
 _ENTRIES = 10**6
 """Entries of a matrix, and products that an entry is a sum of, up to which it is formed."""
 
@@ -48,7 +51,9 @@ class PreciseMatrix:
     def spend(self, k: int) -> None:
         """Charge the work for a kernel of size k."""
         m, p = self.A.shape
-        self._left -= 2e-3 + 4e-4 * k + 2e-7 * k**3 + 3e-6 * m * p
+        seconds = 2e-3 + 4e-4 * k + 2e-7 * k**3 + 3e-6 * m * p
+        self._left -= seconds
+        spend(_COMPILED * seconds)
 
     @cached_property
     def block(self) -> DoubleDouble:

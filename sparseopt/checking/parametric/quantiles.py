@@ -9,11 +9,16 @@ import numpy as np
 from sparseopt.checking.evidence import same_numbers
 from sparseopt.checking.report import CheckReport, Findings
 from sparseopt.checking.tolerances import COPY, RANK, ROUNDING, SEGMENT, STORED, prevailing
+from sparseopt.checking.work import spend
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Result
 
+_ENTRY, _CUBE = 2e-9, 1e-9
+"""Seconds of a segment by the entries of the design, and of a basis by its cube."""
+_CELLS = 2**22
+"""Entries of the bases that are looked at together: 32 MB."""
 _CHUNK = 256
 """Segments that are looked at together."""
 
@@ -101,8 +106,11 @@ def _judge(path: QuantilePath, findings: Findings) -> None:
     path = replace(path, design=path.design / unit, theta=path.theta * unit)
     side = np.ones(len(path.y))
     total, moved = path.counts @ path.design, 0
-    for begin in range(0, len(path.theta), _CHUNK):
-        here = slice(begin, min(begin + _CHUNK, len(path.theta)))
+    n, p = path.design.shape
+    count = max(1, min(_CHUNK, _CELLS // p**2))
+    for begin in range(0, len(path.theta), count):
+        here = slice(begin, min(begin + count, len(path.theta)))
+        spend((here.stop - here.start) * (_ENTRY * n * (p + 20) + _CUBE * p**3))
         side, moved = _prove(path, here, side, moved, total, findings)
         if findings.refuted:
             return

@@ -12,6 +12,7 @@ from math import lcm
 
 import numpy as np
 
+from sparseopt.checking.work import bits_of, fraction_seconds, spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.kronecker import KroneckerMap, RepeatedMap
 from sparseopt.problems.parametric.maps import (
@@ -27,6 +28,12 @@ _ROUNDS = 2
 """How often equations are added that the solution of others does not fulfil."""
 _SHORT = 2
 """Rows of so many entries are eliminated first; that fills nothing up."""
+
+
+_STEP = 1e-4
+"""Seconds of computing an entry."""
+_READ, _ENTRY = 2e-7, 3e-6
+"""Seconds of an entry that is looked at, and of one that becomes a fraction."""
 
 
 class Budget:
@@ -69,11 +76,11 @@ def entries(
     rows, columns = np.asarray(rows), np.asarray(columns)
     if not budget.take(len(rows) * len(columns) // 8):
         return None
+    spend(_READ * len(rows) * len(columns))
     if isinstance(A, DenseMap | SparseMap):
-        return [
-            {j: Fraction(a) for j, a in enumerate(row) if a != 0.0}
-            for row in A.block(rows, columns).tolist()
-        ]
+        given = A.block(rows, columns)
+        spend(_ENTRY * np.count_nonzero(given))
+        return [{j: Fraction(a) for j, a in enumerate(row) if a != 0.0} for row in given.tolist()]
     if isinstance(A, GramMap):
         return _of_gram(A, rows, columns, budget)
     if isinstance(A, StackedMap):
@@ -103,6 +110,7 @@ def _of_gram(
     data = data[data.any(axis=1)]
     if not budget.take(len(rows) * len(columns) * len(data) // 4):
         return None
+    spend(_ENTRY * len(rows) * len(columns) * len(data))
     samples = dict(zip(names.tolist(), map(fractions_of, data.T), strict=True))
     divisor = Fraction(float(A.divisor))
     return [
@@ -217,8 +225,10 @@ def _solve(
         for other in rows:
             if pivot not in other:
                 continue
-            if not budget.take(len(row)):
+            seconds = _seconds(row, other, pivot)
+            if not budget.take(max(len(row), int(seconds / _STEP))):
                 return None
+            spend(seconds)
             factor = other.pop(pivot) / row[pivot]
             for j, a in row.items():
                 if j != pivot:
@@ -236,6 +246,16 @@ def _solve(
             step[pivot] = (row.get(-1 - s, _ZERO) - known) / row[pivot]
         solutions.append([value + step.get(j, _ZERO) * unit[j] for j, value in enumerate(x)])
     return solutions
+
+
+def _seconds(row: dict[int, Fraction], other: dict[int, Fraction], pivot: int) -> float:
+    """Estimate what taking a multiple of one row from another one takes: fractions grow by it."""
+    factor = bits_of(other[pivot]) + bits_of(row[pivot])
+    return sum(
+        fraction_seconds(factor, bits_of(a))
+        + fraction_seconds(factor + bits_of(a), bits_of(other.get(j, _ZERO)))
+        for j, a in row.items()
+    )
 
 
 def _power_of_two(size: Fraction) -> Fraction:
@@ -261,6 +281,8 @@ def _eliminate(
     bits = max((abs(a).bit_length() for row in whole for a in row), default=0)
     if not budget.take(rank * size * len(places) * (8 + rank) * bits // 2**14):
         return None
+    # By half of the last length on average, for a third of the entries.
+    spend(rank * size * len(places) / 3.0 * (5e-7 + 5e-13 * (bits * rank) ** 2))
     last, pivots = 1, list[int]()
     for i in range(size):
         row = whole[i]

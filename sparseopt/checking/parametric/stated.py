@@ -43,7 +43,9 @@ from sparseopt.checking.parametric.stated_loops import (
 )
 from sparseopt.checking.parametric.tables import CodeTables
 from sparseopt.checking.tolerances import ROUNDING, SEGMENT
+from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.maps import DenseMap
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
 _REGULAR = ROUNDING / SEGMENT
@@ -54,6 +56,9 @@ _CELLS = 2**17
 """Coordinates times segments of a block: its arrays stay in a processor's cache."""
 _LEAST = 64
 """Coordinates of a block at least."""
+_COORDINATE, _ENTRY, _COPIED, _KERNEL = 2e-7, 1e-9, 1e-8, 2e-9
+"""Seconds of a segment by its coordinates, by the entries of A that it is multiplied with, of
+entries that are copied, and of a kernel's entry that is followed from segment to segment."""
 _ENTRIES = 2**22
 """Entries of a block of A that kernels are followed in."""
 
@@ -188,13 +193,16 @@ class _Chunk:
 
     def judge(self, multipliers: PathMultipliers, factor: Array) -> StatedNumbers:
         """Look at the kernels and at all coordinates."""
-        count = len(self.low)
+        count, (m, p) = len(self.low), self.program.A.shape
+        entries = m * p if isinstance(self.program.A, DenseMap) else m + p
+        spend(count * (_COORDINATE * (m + p) + _ENTRY * entries))
         sums = np.zeros((count, SUMS))
         clear = np.zeros(count, dtype=bool)
         size = len(self.rows) * len(self.columns)
         charges = np.zeros((2, count, len(multipliers.unpriced)))
         slopes = multipliers.priced
         if size <= _ENTRIES and slopes is not None:
+            spend(_KERNEL * size * (count + len(self.changed)) + _COPIED * size)
             block = self.program.A.block(self.rows, self.columns)
             clear = self._conditions(block, factor) > _REGULAR
             if clear.any():

@@ -45,6 +45,7 @@ from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.report import Findings
 from sparseopt.checking.strs.row_bounds import RowPairs, row_sum
 from sparseopt.checking.tolerances import SUM
+from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Certificate
@@ -59,6 +60,8 @@ _CUBES = 1e12
 """Sum of the cubes of the matrices that may be factorised: about a minute."""
 _SQUARES = 4e9
 """Entries of the matrices whose norms may be taken: about a minute."""
+_VISIT, _NODE, _CUBE, _ENTRY = 1e-8, 5e-5, 3e-11, 2e-8
+"""Seconds of one of these entries, of a node, of a matrix by its cube, and of its entries."""
 _CHUNK = 1_000_000
 """Matrix entries that are factorised at once."""
 _BY_NORMS = -2
@@ -274,6 +277,7 @@ def covers(leaves: SupportLeaves, d: int) -> bool:
     visits = 0
     while len(left):
         visits += left.size
+        spend(_VISIT * left.size)
         if visits > min(_LEVELS, _VISITS):
             return _deep_tree_covers(leaves.state, d)
         closed = np.logical_or.reduceat(~left.any(axis=1), start)
@@ -330,7 +334,9 @@ def _deep_tree_covers(state: Array, d: int) -> bool:
         left_in[rows] -= on
         parts = rows[on], rows[~on]
         few = 0 if len(parts[0]) <= len(parts[1]) else 1
-        visits += len(rows) + D + len(parts[few]) * D
+        more = len(rows) + D + len(parts[few]) * D
+        spend(_VISIT * more + _NODE)
+        visits += more
         if visits > _VISITS:
             raise Unreadable("the tree of the leaves is too large to check")
         smaller = fixes[parts[few]].sum(axis=0)
@@ -373,6 +379,8 @@ def unproven_leaf(
         raise Unreadable(f"{len(sizes)} leaves are too many matrices to factorise")
     if float((sizes[by_norms] ** 2.0).sum()) > _SQUARES:
         raise Unreadable(f"{len(sizes)} leaves are too many matrices to take norms of")
+    spend(_CUBE * float(((sizes[~by_norms] + 1.0) ** 3).sum()))
+    spend(_ENTRY * float((sizes.astype(float) ** 2).sum()))
     for size in np.unique(sizes):
         which = np.flatnonzero(sizes == size)
         rows = max(1, _CHUNK // int(size + 1) ** 2)

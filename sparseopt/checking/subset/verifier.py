@@ -58,6 +58,7 @@ from sparseopt.checking.evidence import Malformed, integers, numbers
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import FEASIBILITY, SUM, prevailing
 from sparseopt.checking.verifiers import Evaluation
+from sparseopt.checking.work import spend
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.subset.logistic import SparseLogisticRegression
@@ -76,6 +77,8 @@ _PRODUCTS = 3e12
 """Multiplications beyond which the certificate is not read: some minutes."""
 _PRICE = 100.0
 """What one free variable of a node costs, in multiplications: some ten passes over its price."""
+_SECOND, _NODE = 4e-10, 2e-4
+"""Seconds of a multiplication, and of a node without any."""
 _BLOCK = 16_000_000
 """Products with dual vectors that are held at once: 128 MB."""
 _PASSES = 20
@@ -267,6 +270,7 @@ class _Products:
             R = np.column_stack([self._tree.vector(self._problem, each) for each in block])
             C = self._X.T @ R
             self.spent += float(self._X.size) * len(block)
+            spend(_SECOND * float(self._X.size) * len(block))
             self._held = {
                 each: (np.ascontiguousarray(R[:, i]), np.ascontiguousarray(C[:, i]))
                 for i, each in enumerate(block)
@@ -439,6 +443,7 @@ def _prove(problem: SubsetProblem, tree: _Tree, bound: float, findings: Findings
         if len(inside) > problem.k:
             continue
         products.spent += _PRICE * len(free)
+        spend(_NODE + _SECOND * _PRICE * len(free))
         if products.spent > _PRODUCTS:
             findings.doubt(f"a tree of {len(tree.dual)} nodes takes too many products to check")
             return
