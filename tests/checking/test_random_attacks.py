@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 
 import forged_proofs
 import numpy as np
 import pytest
-from random_attacks import campaign, forged_campaign
+from integer_attacks import false_places, of_another_instance
+from random_attacks import Judge, campaign, forged_campaign
 from thorough import first
 
 import sparseopt
-from sparseopt import Result, Status, Verdict
+from sparseopt import ProblemError, Result, Status, Verdict
 from sparseopt.checking import check
-from sparseopt.problems import MISDP
+from sparseopt.problems import MISDP, BudgetTables, STRSPath
 
 KINDS = {
     "Farkas",
@@ -104,3 +106,33 @@ def test_no_factor_of_an_objective_has_squares_that_vanish(size):
         problem=problem,
     )
     assert check(problem, claim).verdict is not Verdict.VERIFIED
+
+
+def whole_numbers(name, rng):
+    """Return a small problem over budgets or sizes."""
+    M = rng.normal(size=(6, 6))
+    if name == "sizes":
+        return STRSPath(M + M.T, M[0], d_max=4)
+    if name == "tables":
+        return BudgetTables([np.sort(row)[::-1] for row in M])
+    return forged_proofs.problem_of(name, rng)[0]
+
+
+@pytest.mark.parametrize("name", ["sizes", "tables", "graph", "spins"])
+def test_no_place_of_a_path_over_whole_numbers_is_false(name):
+    """Nor is a result of another instance taken for one of this."""
+    rng = np.random.default_rng(8)
+    with tempfile.TemporaryDirectory() as folder:
+        judge = Judge(10**6, True, folder)
+        for _ in range(2):
+            problem = whole_numbers(name, rng)
+            result = sparseopt.solve(problem)
+            assert result.verdict is Verdict.VERIFIED
+            for kind, claim in false_places(problem, result, rng):
+                judge.attack(kind, problem, claim)
+            for _, claim in of_another_instance(result):
+                with pytest.raises(ProblemError):
+                    check(problem, claim)
+    assert len(judge.found) == 11
+    for kind, verdicts in judge.found.items():
+        assert verdicts["verified"] == verdicts["exactly proven"] == 0, kind

@@ -6,7 +6,8 @@ Each minute it prints how many there were of each kind, and what became of them.
 
 Beside the lies about true results (:mod:`attacks`) these are made to be believed: coefficients
 near rounding, coordinates that cancel, fixed charges, leaves that overlap or miss, segments of
-paths (:mod:`segment_attacks`), and certificates of all families, changed (:mod:`forged_proofs`).
+paths (:mod:`segment_attacks`), places of paths over whole numbers (:mod:`integer_attacks`), and
+certificates of all families, changed (:mod:`forged_proofs`).
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from typing import Any
 import numpy as np
 from attacks import lies
 from forged_proofs import KINDS, answer, false_statements, forged
+from integer_attacks import false_places, of_another_instance
 from segment_attacks import forgeries
 from small_misdps import draw
 
 import sparseopt
 from sparseopt import (
     Certificate,
+    ProblemError,
     Result,
     SolveParams,
     SparseOptError,
@@ -327,7 +330,11 @@ class Judge:
         """Count the verdicts on one result; `read` is false where the exact program may differ."""
         if self.enough(kind):
             return
-        report = check(problem, result)
+        try:
+            report = check(problem, result)
+        except ProblemError:
+            self.found[kind].update(["attacks", "of another instance"])
+            return
         verdict = report.verdict.value
         self.found[kind].update(["attacks", verdict])
         if kind != "true" and report.verdict is Verdict.VERIFIED:
@@ -361,6 +368,8 @@ class Judge:
                 self.attack(f"forged proofs ({kind})", problem, claim)
             for claim in false_statements(problem, result, rng):
                 self.attack(f"false statements ({kind})", problem, claim)
+            for name, claim in false_places(problem, result, rng):
+                self.attack(f"whole numbers ({name})", problem, claim)
 
 
 def forged_campaign(
@@ -423,6 +432,10 @@ def campaign(
                     break
             for kind, lie in forgeries(problem, result, rng):
                 attack(kind, problem, lie, read=not kind.endswith("(multipliers)"))
+            for kind, lie in false_places(problem, result, rng):
+                attack(f"whole numbers ({kind})", problem, lie)
+            for kind, lie in of_another_instance(result):
+                attack(f"instances ({kind})", problem, lie)
             if isinstance(problem, STRS):
                 for kind, lie in leaves(problem, result, rng):
                     attack(kind, problem, lie)
