@@ -10,10 +10,13 @@ import numpy as np
 
 from sparseopt.bench.study import Row, Settings, Study
 from sparseopt.bench.tables import TableSpec
+from sparseopt.pictures.style import ON_WHITE
 from sparseopt.problems.base import Array
 from sparseopt.two_sample import two_sample_test
 
 _PAIRS = ((0, 6), (8, 9), (3, 8), (7, 9))
+_COLOURS = ON_WHITE.main, ON_WHITE.series[6]
+"""Of the first digit and of the second."""
 
 
 def _do(unit: Settings, folder: Path) -> Iterable[Row]:
@@ -39,30 +42,33 @@ def _do(unit: Settings, folder: Path) -> Iterable[Row]:
 
 def _draw(tests: dict[tuple[int, int], Any], pixels: Array, label: Array, file: Path) -> None:
     """Draw two images with the selected pixels, the permutations, and the witness function."""
+    from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
     from sklearn.manifold import TSNE
 
+    # The second digit, neither, the first: the colours of both wherever they appear.
+    ends = LinearSegmentedColormap.from_list("ends", [_COLOURS[1], "#EEEEEE", _COLOURS[0]])
     figure = Figure(figsize=(15, 11), dpi=80, layout="constrained")
     axes = figure.subplots(len(tests), 5)
     for row, ((first, second), test) in zip(axes, tests.items(), strict=True):
         for ax, digit in zip(row[:2], (first, second), strict=True):
             ax.imshow(pixels[label == digit][0].reshape(8, 8), cmap="gray_r")
             rows, columns = np.divmod(test.selected, 8)
-            ax.plot(columns, rows, "s", markersize=13, markerfacecolor="none", color="red")
+            frame = {"markerfacecolor": "none", "markeredgewidth": 2.0, "color": ON_WHITE.accent}
+            ax.plot(columns, rows, "s", markersize=14, **frame)
             ax.set_title(f"digit {digit}")
-        test.plot(row[2])
+        above: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+        test.plot(row[2]).legend(fontsize=8, ncols=2, frameon=False, **above)
         here = (label == first) | (label == second)
         images, digit = pixels[here], label[here]
         place = TSNE(random_state=0, init="pca").fit_transform(images * test.z)
-        for which in (first, second):
-            row[3].plot(*place[digit == which].T, ".", label=f"{which}")
+        for which, colour in zip((first, second), _COLOURS, strict=True):
+            row[3].plot(*place[digit == which].T, ".", color=colour, label=f"{which}")
         row[3].legend(fontsize=8)
         row[3].set_title("selected pixels in 2-D")
         value = test.witness(images)
         largest = np.abs(value).max()
-        dots = row[4].scatter(
-            *place.T, c=value, cmap="coolwarm_r", s=10, vmin=-largest, vmax=largest
-        )
+        dots = row[4].scatter(*place.T, c=value, cmap=ends, s=10, vmin=-largest, vmax=largest)
         figure.colorbar(dots, ax=row[4])
         row[4].set_title(f"witness: > 0 as {first}, < 0 as {second}")
         for ax in (*row[:2], *row[3:]):
