@@ -252,11 +252,11 @@ def scaling(
     fits: list[dict[str, Any]] = []
     unfitted: list[str] = []
     solved = table[table["solved"]].dropna(subset=[x, y])
-    # Runs of one problem are one point.
-    medians = solved.astype({x: float, y: float}).groupby(["backend", "problem"], sort=False)
+    # Runs of one problem at one value of x are one point.
+    runs = solved.astype({x: float, y: float}).groupby(["backend", "problem", x], sort=False)
     points = {
         str(label): own
-        for label, own in medians[[x, y]].median().groupby("backend", sort=False)
+        for label, own in runs[y].median().reset_index().groupby("backend", sort=False)
         if own[x].nunique() > 1
     }
     if not points:

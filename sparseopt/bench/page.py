@@ -1,10 +1,10 @@
 """Writes the tables of a Markdown page from the records of the commands that the page names.
 
 A part of the page between ``<!-- begin SUITE -->`` and ``<!-- end SUITE -->`` begins with some
-``sparseopt bench run`` commands; what follows in it is made from the report of that run. A summary
-of its records is kept beside the page, in ``records/SUITE.jsonl``: whoever has the page can make
-its tables again. The part ``machine`` says on which machine. The words around the parts are the
-author's.
+``sparseopt bench run`` commands; what follows in it is made from the report of that run, and so are
+the figures ``images/SUITE-....svg`` that the page shows. A summary of its records is kept beside
+the page, in ``records/SUITE.jsonl``: whoever has the page can make its tables and figures again.
+The part ``machine`` says on which machine. The words around the parts are the author's.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from sparseopt.bench.records import read_records, write_summary
-from sparseopt.bench.report import markdown_report
+from sparseopt.bench.report import markdown_report, write_report
 from sparseopt.bench.run import RECORDS, SUITE
 from sparseopt.bench.study import find_study, studies
 from sparseopt.bench.suite import find_suite, read_suite
@@ -126,6 +127,23 @@ def write_page(
         if (folder / RECORDS).is_file():
             write_summary(folder / RECORDS, _kept(page, name), _left(commands, folder))
     page.write_text(rewritten(page), encoding="utf-8")
+    _redraw(page)
+
+
+def _redraw(page: Path) -> None:
+    """Make the figures that a page shows of the records that are kept of its parts."""
+    text = page.read_text(encoding="utf-8")
+    for name in parts(text):
+        shown = re.findall(rf"\(images/({re.escape(name)}-[^)\s]+\.svg)\)", text)
+        if not shown or not _kept(page, name).is_file():
+            continue
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place)
+            _restore(name, _kept(page, name), folder)
+            write_report(folder, folder / "report.html", folder / "images")
+            (page.parent / "images").mkdir(exist_ok=True)
+            for file in shown:
+                shutil.copy(folder / "images" / file, page.parent / "images" / file)
 
 
 def rewritten(page: Path) -> str:
@@ -189,10 +207,15 @@ def _left(commands: Sequence[Sequence[str]], folder: Path) -> int:
 def _report(name: str, records: Path) -> str:
     """Return the report of the records that are kept, in Markdown."""
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(records, Path(folder) / RECORDS)
-        if name not in studies():
-            shutil.copy(find_suite(name), Path(folder) / SUITE)
+        _restore(name, records, Path(folder))
         return markdown_report(Path(folder))
+
+
+def _restore(name: str, records: Path, folder: Path) -> None:
+    """Make a folder as that of a run, from the records that are kept of it."""
+    shutil.copy(records, folder / RECORDS)
+    if name not in studies():
+        shutil.copy(find_suite(name), folder / SUITE)
 
 
 def _section(name: str, kept: Path, report: str) -> str:
@@ -205,6 +228,7 @@ def _section(name: str, kept: Path, report: str) -> str:
         if table.title in bodies
         for line in (f"**{table.title}**", "", bodies[table.title], "")
     ]
+    shown += _laws(getattr(known, "scaling", ()), bodies)
     summary = re.findall(r"^- \*\*.*?\*\*: (.*)$", bodies.get("Summary", ""), re.MULTILINE)
     records, _ = read_records(kept)
     first, last = (pick(record["started"] for record in records)[:10] for pick in (min, max))
@@ -214,6 +238,20 @@ def _section(name: str, kept: Path, report: str) -> str:
     rest = f" **{left} solves of the command are still to be done.**" if left else ""
     busy = load[-1][0].lower() + load[-1][1:] if load else "load unknown"
     return "\n".join([*shown, *summary, "", f"Run {when}; {busy}.{rest}"])
+
+
+def _laws(fits: Sequence[Any], bodies: Mapping[str, str]) -> list[str]:
+    """Return the lines of one table of all fitted power laws."""
+    rows = [
+        f"| {fit.title} {row}"
+        for fit in fits
+        for title, body in bodies.items()
+        if fit.title and title.startswith(f"{fit.title}: ")
+        for row in body.splitlines()[2:]
+        if row.startswith("|")
+    ]
+    head = "| | backend | exponent | 95% interval | points | range |"
+    return [head, "|---|---|--:|--:|--:|--:|", *rows, ""] if rows else []
 
 
 def _stated_left(kept: Path) -> int:

@@ -196,7 +196,9 @@ def problems_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[
     for record in records:
         if record.get("objective") is not None and record.get("time"):
             out.setdefault(record["instance"]["name"], []).append(record)
-    return {name: many for name, many in out.items() if any(len(r["trace"]) > 2 for r in many)}
+    # Records that are kept beside a page have no traces.
+    known = {name: [len(r.get("trace", ())) for r in many] for name, many in out.items()}
+    return {name: many for name, many in out.items() if max(known[name]) > 2}
 
 
 def troubles(table: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -1,5 +1,6 @@
 """Pages whose tables are written from the runs that they name."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,22 @@ def test_another_record_is_another_table(tmp_path: Path) -> None:
     kept.write_text(records.replace(f'"levels":{levels}', '"levels":7'))
     assert f"| {levels} |" in body and f"| {levels} |" not in rewritten(page)
     assert "| 7 |" in rewritten(page)
+
+
+def test_figures_of_a_page_are_drawn_from_the_kept_records(tmp_path: Path) -> None:
+    for package in ("pandas", "jinja2", "matplotlib"):
+        pytest.importorskip(package)
+    name = "scaling-homotopy"
+    file = f"images/{name}-memory-against-d-dantzig-selector.svg"
+    (tmp_path / "records").mkdir()
+    shutil.copy(DOCS / "records" / f"{name}.jsonl", tmp_path / "records")
+    body = parts(BENCHMARKS.read_text(encoding="utf-8"))[name]
+    page = tmp_path / "page.md"
+    page.write_text(f"![]({file})\n<!-- begin {name} -->\n{body}<!-- end {name} -->\n")
+    write_page(page, run=False)
+    assert "Memory against d" in (tmp_path / file).read_text(encoding="utf-8")
+    assert [each.name for each in (tmp_path / "images").iterdir()] == [Path(file).name]
+    assert "| Memory against d | homotopy | 0.7" in page.read_text(encoding="utf-8")
 
 
 def test_records_copied_from_a_run_are_refused_with_what_to_do(tmp_path: Path) -> None:
