@@ -7,6 +7,7 @@ import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ MARK = "* sparseopt-sdpa "
 
 _SEPARATORS = str.maketrans("(){},", "     ")
 _LEADING = re.compile(r"\s*([+-]?\d{1,18})(?![\d.eE])")
+_PLAIN = re.compile(
+    r"\s*" + r"([0-9]{1,9})\s+" * 4 + r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*"
+)
 _HEADING = re.compile(r"\*\s*(INTEGER|RANK1)(?!\w)|\*\s*(INTEGER)S(?!\w)", re.IGNORECASE)
 """Also ``*INTEGERS*``, as some files have it."""
 _WORD = re.compile(r"\*\s*([A-Za-z][\w-]*)\s*[*:]?")
@@ -168,29 +172,27 @@ class _Reader:
         sizes = self._model.sizes
         expected = f"matrix (0 to {n}), block (1 to {len(sizes)}), row and column (from 1), number"
         for line in self._lines:
-            starred = line.lstrip().startswith("*")
-            if starred and line in ("*INTEGER", "*RANK1"):
-                section = self._model.integer if line == "*INTEGER" else self._model.rank_one
-                continue
-            if starred and (meant := _keyword(line.strip())):
-                raise self._lines.error(
-                    "*INTEGER or *RANK1; the variable of an indicator is an entry -k of its row"
-                    if meant == "INDICATOR"
-                    else f"*{meant}"
-                )
-            if section is not None:
-                self._index(line, section, n)
-                continue
-            if starred:
-                raise self._lines.error("*INTEGER or *RANK1 before the first index of a section")
-            words = line.translate(_SEPARATORS).split()
-            indicator = _is_indicator(words, sizes)
-            if indicator:
-                words[0] = words[0][1:]
-            if len(words) < 5 or (len(words) > 5 and words[5][0] not in '*"#'):
-                raise self._lines.error(expected)
-            if not "".join(words[:4]).isdigit() or max(map(len, words[:4])) >= 10:
-                raise self._lines.error(expected)
+            # Most lines are four indices and a number, and need no second look.
+            plain = _PLAIN.fullmatch(line) if section is None else None
+            indicator = False
+            if plain is not None:
+                words = list(plain.groups())
+            else:
+                starred = line.lstrip().startswith("*")
+                if starred and line in ("*INTEGER", "*RANK1"):
+                    section = self._model.integer if line == "*INTEGER" else self._model.rank_one
+                    continue
+                if starred:
+                    self._refuse_keyword(line)
+                if section is not None:
+                    self._index(line, section, n)
+                    continue
+                words = self._words(line, starred, expected)
+                indicator = _is_indicator(words, sizes)
+                if indicator:
+                    words[0] = words[0][1:]
+                if not "".join(words[:4]).isdigit() or max(map(len, words[:4])) >= 10:
+                    raise self._lines.error(expected)
             j, block, row, column = map(int, words[:4])
             if j > n or not 1 <= block <= len(sizes):
                 raise self._lines.error(expected)
@@ -208,11 +210,32 @@ class _Reader:
                 self._model.indicators[block - 1, row - 1] = j - 1
                 continue
             index.extend((j, block - 1, max(row, column) - 1, min(row, column) - 1))
-            value.append(self._lines.number_of(words[4], expected))
+            entry = float(words[4]) if plain is not None else inf
+            if not isfinite(entry):
+                entry = self._lines.number_of(words[4], expected)
+            value.append(entry)
             number.append(self._lines.number)
         self._model.index = np.array(index, np.int64).reshape(-1, 4)
         self._model.value = np.array(value)
         refuse_repeated(self._model.index, np.array(number), self._where)
+
+    def _refuse_keyword(self, line: str) -> None:
+        """Refuse a comment of one word that means a section."""
+        if meant := _keyword(line.strip()):
+            raise self._lines.error(
+                "*INTEGER or *RANK1; the variable of an indicator is an entry -k of its row"
+                if meant == "INDICATOR"
+                else f"*{meant}"
+            )
+
+    def _words(self, line: str, starred: bool, expected: str) -> list[str]:
+        """Return the words of an entry, five of them and what a comment behind them is."""
+        if starred:
+            raise self._lines.error("*INTEGER or *RANK1 before the first index of a section")
+        words = line.translate(_SEPARATORS).split()
+        if len(words) < 5 or (len(words) > 5 and words[5][0] not in '*"#'):
+            raise self._lines.error(expected)
+        return words
 
     def _index(self, line: str, section: list[int], n: int) -> None:
         """Read a line ``*k`` of *INTEGER or *RANK1."""
