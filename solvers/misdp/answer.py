@@ -349,7 +349,8 @@ def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
         reach = np.maximum(1.0, np.abs(x))
         near = max(near, problem.objective_scale(x))
     safe = SafeBounds(problem, reach)
-    leaves = [*tree.leaves.found, *(_open(node) for node in tree.open)]
+    leaves = [leaf for leaf in tree.leaves.found if not leaf.forced]
+    leaves += [_open(node) for node in tree.open]
     for _ in range(RECOMPUTATIONS):
         cutoff = tree.judge.better_than(float(safe.bound(np.array(bound))))
         box = search.interior.tightened(cutoff)

@@ -51,7 +51,8 @@ class IntegerNode:
 class IntegerLeaf:
     """A box that is done with: nothing in it is better than `bound`.
 
-    `integers` are the only ones in it, where that is how it ended.
+    `integers` are the only ones in it, where that is how it ended; `forced` where its disproof
+    takes no reduced cost for zero and has room for rounding.
     """
 
     lower: Array
@@ -60,6 +61,7 @@ class IntegerLeaf:
     infeasible: bool
     bound: float
     integers: Array | None = None
+    forced: bool = False
 
 
 @dataclass(eq=False)

@@ -208,6 +208,15 @@ SYMMETRY_NUMBERS = 1_000_000
 
 # ---- The tree
 
+FORCED_ENTRIES = 4_000_000
+"""Numbers of all coefficient matrices of a block up to which it forces integers (32 MB)."""
+
+FORCED_RANK = 1e-12
+"""Eigenvalues of a coefficient matrix below this, relative to the largest, are zero."""
+
+FORCED_MARGIN = 1e-6
+"""By how much a disproof must exceed zero, relative to its terms: far more than rounding."""
+
 NODE_GAP = 1e-2
 """The relative gap to which a relaxation is solved whose node is to be branched anyway."""
 

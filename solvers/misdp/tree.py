@@ -12,8 +12,10 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Limit
 
 from .bounding import Bounding, Box, Judge, Relaxed
+from .bounds import ConicMultipliers
 from .branching import PseudoCosts, reduced_cost_fixing
 from .dual_interior import DualInterior
+from .forcing import Forcing
 from .heuristics import Heuristics
 from .node import IntegerLeaf, IntegerLeaves, IntegerNode, OpenNodes
 from .points import IncumbentFinder
@@ -107,6 +109,8 @@ class IntegerTree:
         self.trace: list[tuple[float, float | None, float | None]] = []
         self._log = SearchLog(control)
         self._whole = problem.integer
+        self._forcing = Forcing(problem)
+        self._places = np.cumsum(problem.integer) - 1
         self._costs = PseudoCosts(int(problem.integer.sum()), settings.branching)
         self._open_nodes = OpenNodes()
         self.floor = -np.inf
@@ -263,6 +267,8 @@ class IntegerTree:
         """Bound a node; return its children, the more promising one first."""
         points = self.points
         box = self._follow(node)
+        if box is not None:
+            box = self._without_forced(node, box)
         if box is None:
             self._empty(node)
             return []
@@ -316,6 +322,24 @@ class IntegerTree:
         if (low > high).any():
             return None
         return self.propagation.tighten(low, high, cutoff)
+
+    def _without_forced(self, node: IntegerNode, box: Box) -> Box | None:
+        """Cut ends of integers off a node that matrices disprove, each as a leaf."""
+        moved = False
+        for cut in self._forcing.cuts(box):
+            j = int(self._places[cut.column])
+            lower, upper = node.lower.copy(), node.upper.copy()
+            lower[j], upper[j] = cut.lower, cut.upper
+            zero = self.judge.safe.zero()
+            multipliers = ConicMultipliers(zero.rows, zero.cones, cut.psd[None])
+            self.leaves.add(IntegerLeaf(lower, upper, multipliers, True, np.inf, forced=True))
+            node.lower, node.upper = node.lower.copy(), node.upper.copy()
+            if cut.upper < box[1][cut.column]:
+                node.lower[j] = max(node.lower[j], cut.upper + 1.0)
+            else:
+                node.upper[j] = min(node.upper[j], cut.lower - 1.0)
+            moved = True
+        return self._follow(node) if moved else box
 
     def _bound(self, box: Box, fixed: bool, start: Array | None) -> Relaxed:
         """Bound a box; only as well as it takes to branch on it where it is open."""
