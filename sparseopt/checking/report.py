@@ -168,7 +168,8 @@ def reported(result: Result, judge: Callable[[Findings], None]) -> CheckReport:
     """
     findings = Findings()
     try:
-        with np.errstate(all="ignore"), blas_threads(result.params.threads or 1), limited():
+        threads = blas_threads(result.params.threads or 1)
+        with np.errstate(all="ignore"), threads, limited(result.certificate, result.path):
             judge(findings)
     except TooMuchWork as error:
         findings.doubt(str(error))

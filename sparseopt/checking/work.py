@@ -2,19 +2,27 @@
 
 A certificate of a few hundred bytes can ask for hours: many leaves with large matrices, one kernel
 for each of a thousand segments, fractions of a million digits. So verifiers say before each piece
-of work how many seconds it takes about, and beyond :data:`SECONDS` in all the verdict is
-``unproven``. It is a count of work, not a clock, so that the verdict is the same on every machine.
+of work how many seconds it takes about, and beyond :data:`SECONDS` in all, with some for each
+number of the evidence, the verdict is ``unproven``. It is a count of work, not a clock, so that
+the verdict is the same on every machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from typing import Any
 
-SECONDS = 600.0
-"""What the pieces of one check may take together, by estimates for one core."""
+import numpy as np
+
+from sparseopt.problems.base import Problem
+
+SECONDS, EACH = 600.0, 2e-4
+"""What the pieces of one check may take together, by estimates for one core; and how much more for
+each number of certificate and path, as those of a thousand columns have."""
 
 
 class TooMuchWork(Exception):
@@ -25,16 +33,34 @@ _left: ContextVar[list[float] | None] = ContextVar("work_left", default=None)
 
 
 @contextmanager
-def limited() -> Iterator[None]:
-    """Allow :data:`SECONDS` of work within; of nested ones the outermost counts."""
+def limited(*evidence: Any) -> Iterator[None]:
+    """Allow as much work within as evidence of this size may take; of nested ones the first counts.
+
+    Parameters
+    ----------
+    evidence : Certificate, PathResult, or others that hold arrays
+    """
     if _left.get() is not None:
         yield
         return
-    token = _left.set([SECONDS])
+    token = _left.set([SECONDS + EACH * sum(map(_numbers, evidence))])
     try:
         yield
     finally:
         _left.reset(token)
+
+
+def _numbers(evidence: Any) -> int:
+    """Return how many numbers there are in arrays, however deep, but for those of problems."""
+    if isinstance(evidence, np.ndarray):
+        return int(evidence.size)
+    if isinstance(evidence, Problem | str):
+        return 0
+    if is_dataclass(evidence):
+        return sum(_numbers(getattr(evidence, field.name)) for field in fields(evidence))
+    if isinstance(evidence, Mapping):
+        return sum(map(_numbers, evidence.values()))
+    return sum(map(_numbers, evidence)) if isinstance(evidence, list | tuple) else 0
 
 
 def spend(seconds: float) -> None:
@@ -55,7 +81,7 @@ def spend(seconds: float) -> None:
     left[0] -= seconds
     if not left[0] >= 0.0:
         raise TooMuchWork(
-            f"the evidence takes more work than a check may take, some {SECONDS / 60.0:g} minutes"
+            "the evidence takes more work than a check may take, some minutes for its size"
         )
 
 

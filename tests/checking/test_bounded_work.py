@@ -31,12 +31,21 @@ def test_every_kind_of_certificates_has_a_worst_file():
 def test_the_work_of_a_check_is_counted(monkeypatch, kind):
     """With a hundredth of a second allowed each ends at once, and with nothing refuted."""
     monkeypatch.setattr(work, "SECONDS", 0.01)
+    monkeypatch.setattr(work, "EACH", 0.0)
     problem, result = WORST[kind]()
     begin = time.process_time()
     report = check(problem, result)
     assert time.process_time() - begin < 20.0
     assert report.verdict.value == "unproven"
     assert any("more work than a check may take" in message for message in report.messages)
+
+
+def test_large_evidence_may_take_more_work(monkeypatch):
+    """Of 300 values of lam, not of a problem that a path knows."""
+    monkeypatch.setattr(work, "SECONDS", 0.0)
+    problem, result = WORST["dual-grid"]()
+    with work.limited(result.certificate, result.path, [problem]):
+        assert work.left() == pytest.approx(work.EACH * 300 * (1 + 800 + 400 + 2), rel=1e-12)
 
 
 @pytest.mark.thorough

@@ -538,7 +538,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0, help="what is allowed")
     parser.add_argument("--kind", action="append", choices=list(WORST))
     asked = parser.parse_args()
-    work.SECONDS = asked.seconds
+    work.SECONDS, work.EACH = asked.seconds, 0.0
     for kind in asked.kind or WORST:
         problem, result = WORST[kind]()
         with tempfile.TemporaryDirectory() as folder:

@@ -24,6 +24,7 @@ from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.checking.parametric.point import rounding_errors
 from sparseopt.checking.parametric.rational import Budget, entries, fractions_of, solve_near
 from sparseopt.checking.tolerances import SEGMENT
+from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.problems.parametric.maps import DenseMap, LinearMap, SparseMap, StackedMap
@@ -38,6 +39,8 @@ _PRODUCT = 1e-12
 """Bound of the rounding errors of a matrix product, relative to the product of absolute values."""
 _PRODUCTS = 10**9
 """Multiplications that a left inverse may take."""
+_LEAST_SQUARES, _INVERSE, _IMPLIED = 4e-10, 8e-10, 2e-6
+"""Seconds of these multiplications, and of bounds that follow from an entry of the rows."""
 _LINES = 400
 """Columns for which multipliers inside their slopes are looked for."""
 _NEAR = 1e-9
@@ -190,6 +193,7 @@ def _inward(
     for _ in range(_TRIES):
         if len(rows) == 0 or len(rows) * len(columns) ** 2 > _PRODUCTS:
             return None
+        spend(_LEAST_SQUARES * len(rows) * len(columns) ** 2)
         block = program.A.block(rows, columns)
         scale = np.abs(block).max(axis=0)
         if not (scale > 0.0).all():
@@ -266,6 +270,7 @@ def _left_inverse(
     rows, columns = (np.flatnonzero(np.frombuffer(m, dtype=bool)) for m in (of_rows, of_columns))
     if len(rows) < len(columns) or len(rows) * len(columns) ** 2 > _PRODUCTS:
         return None
+    spend(_INVERSE * len(rows) * len(columns) ** 2)
     matrix = program.A.block(rows, columns)
     try:
         inverse = np.linalg.pinv(matrix)
@@ -334,6 +339,7 @@ def _implied_bounds(
         lower=low[:p],
         upper=high[:p],
     )
+    spend(_IMPLIED * linear.A.nnz)
     implied = ImpliedBounds(linear).tighten()
     if implied is not None:
         out[:p] = np.maximum(np.abs(implied[0]), np.abs(implied[1])) * _AWAY
