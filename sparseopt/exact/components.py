@@ -40,6 +40,8 @@ def check_component(header, arrays, result):
         raise Refuted("the kernel is no increasing list of columns")
     more, inner = Fraction(GAP) * unit, [[A[i][j] for j in kernel] for i in kernel]
     u = [largest([A[i][i] for i in kernel], k) for k in range(d + 1)]
+    if not set(own["sizes"]) <= set(range(1, min(d, len(kernel)) + 1)):
+        raise Refuted("there are bounds of sizes that no support in the kernel has")
     for k, stated in zip(own["sizes"], exacts(own["bounds"]), strict=True):
         leaves = {
             name.removesuffix(f"_{k}"): v for name, v in own.items() if name.endswith(f"_{k}")

@@ -244,7 +244,8 @@ class Conic:
         if len(into) != len(whole) or len(times) != len(whole):
             raise Refuted("merged_into or merged_times has another length")
         for k, (to, t) in enumerate(zip(into, times, strict=True)):
-            if not 0 <= to < len(whole) or into[to] != to or t < 1 or times[to] != 1:
+            named = type(to) is int and type(t) is int and 0 <= to < len(whole)
+            if not named or into[to] != to or t < 1 or times[to] != 1:
                 raise Refuted("merged_into and merged_times do not name groups")
             groups.setdefault(to, []).append((whole[k], Fraction(t)))
         for to, members in groups.items():

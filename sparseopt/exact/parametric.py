@@ -256,18 +256,27 @@ def passing(program, lams, theta, nu):
 
 
 def stacked(parts, result, lam, report):
-    """A point of a problem that falls apart: each column by itself, its share of the objective."""
+    """A point of a problem that falls apart: each column by itself, and what is stated of all."""
     x, nu = exacts(result["x"].values), exacts(result["certificate"]["arrays"]["nu"].values)
     total, unit, p, m = ZERO, ZERO, len(parts[0].phi), len(parts[0].psi)
+    if len(x) != p * len(parts) or len(nu) != m * len(parts):
+        raise Refuted("x or the multipliers are not those of all columns")
+    if result["duals"]:
+        same(result["duals"]["rows"].values, nu, "the multipliers")
+    gap = ZERO
     for k, part in enumerate(parts):
         theta = x[k * p : (k + 1) * p]
         point = Point(part, lam)
         value, _ = point.primal(theta)
         unit = max(unit, point.objective_unit())
-        report.at(part, lam, theta, nu[k * m : (k + 1) * m], None, None, stated=value)
+        gap += report.at(part, lam, theta, nu[k * m : (k + 1) * m], None, None, stated=value)
         total += value
+    margin, bound = Fraction(GAP) * max(total, unit), exact(result["bound"])
     if abs(total - exact(result["objective"])) > Fraction(OBJECTIVE) * max(total, unit):
         raise Refuted("the objective is not that of x")
+    within(bound - (total - gap), margin, margin, "the bound is not proven: off")
+    allowed = max(margin, report.rel_gap * total)
+    within(total - bound, allowed, allowed, "objective and bound do not meet: off")
 
 
 def no_optimum(program, lam, status, arrays):

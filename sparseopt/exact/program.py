@@ -108,6 +108,13 @@ def _judged(header: dict, arrays: dict, claimed: dict) -> tuple[str, str]:
             raise Unproven("there are multipliers that are not covered")
         if not solved and (claimed["x"], claimed["path"]) != (None, None):
             raise Refuted("a point or a path does not belong to this status")
+        worst = (
+            math.inf
+            if (header["sense"] == "min") == (claimed["status"] == "infeasible")
+            else -math.inf
+        )
+        if not solved and not {claimed["objective"], claimed["bound"]} <= {None, worst}:
+            raise Refuted("an objective or a bound contradicts this status")
         return "proven", CHECKS.get(header["kind"], check_parametric)(header, arrays, claimed)
     except Refuted as error:
         return "refuted", str(error)

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from .algebra import sparse
 from .rationals import ONE, ZERO, exact, exacts
-from .verdicts import Unproven
+from .verdicts import Refuted, Unproven
 
 
 class Conditions:
@@ -81,6 +81,8 @@ def _bend(problem, tables, low, high):
     r = tables["quadratic_factor"].shape[1]
     L = [exacts(row) if r else [] for row in tables["quadratic_factor"].rows()]
     h, costs = (exacts(tables[f"quadratic_{name}"].values) for name in ("shift", "costs"))
+    if (len(L), len(h), len(costs)) != (n, r, n):
+        raise Refuted("the factor, the shift or the costs of the objective have another length")
     unit = Fraction(4) ** round(math.log(float(problem.extra.steepest), 4.0))
     for i in range(n):
         kept = [Q.get((i, j), ZERO) - unit * _dot(L[i], L[j]) for j in range(n)]

@@ -45,6 +45,7 @@ from sparseopt.problems import (
     RobustSubspace,
     SecondOrderCone,
     SemidefiniteBlock,
+    SparseComponent,
     SparseLogisticRegression,
 )
 from sparseopt.result import Certificate, Result, Status, Verdict
@@ -643,3 +644,126 @@ def test_the_cover_of_one_variable_among_many_is_no_deep_tree():
     rest = {(0, False), (1, False)}
     assert covered([one, two, rest], 1, 1500, 0, 0)
     assert not covered([one, rest], 1, 1500, 0, 0)
+
+
+def test_costs_of_a_standard_form_have_the_length_of_the_problem(tmp_path):
+    """Slacks were taken for other variables, and a feasible problem for infeasible."""
+    model = MISDPBuilder("max")
+    z = model.variables(4, lower=0.0, upper=1.0, integer=True)
+    x = model.variables(1, lower=-3.0, upper=3.0)
+    model.indicator(int(z[0]), (x, [-0.3]), lower=-2.2, upper=-2.2)
+    model.indicator(int(z[1]), (x, [1.0]), (z[2], -1.0), lower=-1.9, upper=0.6)
+    model.indicator(int(z[2]), (x, [0.7]), upper=1.2)
+    model.indicator(int(z[3]), (x, [0.9]), (z[0], -1.0), lower=0.5, upper=0.5)
+    model.row((z, np.ones(4)), lower=2.0)
+    model.semidefinite((x, [[[0.0, 3.1], [3.1, 0.4]]]), constant=3.0 * np.eye(2))
+    model.objective((x, [-0.54]), (z, [-1.3, 1.6, 0.1, -1.1]), quadratic=[(x, [[-12.2]])])
+    problem = model.build()
+    result = sparseopt.solve(problem)
+    assert result.status is Status.OPTIMAL
+    arrays = dict(result.certificate.arrays)
+    for at in range(6):
+        for name in ("quadratic_costs", "quadratic_shift"):
+            longer = np.insert(arrays[name], min(at, len(arrays[name])), 1.0)
+            changes = {name: longer, "infeasible": np.ones_like(arrays["infeasible"])}
+            claim = Result(
+                status=Status.INFEASIBLE,
+                certificate=Certificate("misdp-leaves", {**arrays, **changes}),
+                kind=problem.kind,
+                problem=problem,
+            )
+            assert verdict(tmp_path, problem, claim)[0] == "refuted"
+
+
+def test_bounds_of_no_size_prove_nothing(tmp_path):
+    """Supports of -1 columns are in any leaves, and their bound was taken for the last one."""
+    rng = np.random.default_rng(0)
+    problem = SparseComponent(rng.normal(size=(8, 5)), d=2)
+    result = sparseopt.solve(problem)
+    x = np.eye(5)[0]
+    value = problem.objective(x)
+    assert value < 0.9 * result.objective
+    empty = np.zeros(0, dtype=np.int64)
+    arrays = {"kernel": np.arange(5), "threshold": np.zeros(1)}
+    for size in (-1, 0, 3):
+        leaves = {f"{name}_{size}": empty for name in ("in_index", "out_index")}
+        leaves |= {f"{name}_{size}": np.zeros(1, dtype=np.int64) for name in ("in_ptr", "out_ptr")}
+        more = {"sizes": np.array([size]), "bounds": np.array([value]), f"mu_{size}": np.zeros(0)}
+        certificate = Certificate("kernel-leaves", {**arrays, **leaves, **more})
+        claim = result.with_changes(
+            x=x, objective=value, bound=value, certificate=certificate, trace=()
+        )
+        assert verdict(tmp_path, problem, claim)[0] == "refuted"
+        assert check(problem, claim).verdict is Verdict.REFUTED
+
+
+def test_merged_variables_are_multiples_by_whole_numbers(tmp_path):
+    """x_1 + 1.5 x_2 + 2 x_3 is no integer: 1.5 of it costs 3, less than 2 of it."""
+    problem = MISDP(
+        c=[2.0, 3.0, 4.0],
+        A=[[1.0, 1.5, 2.0]],
+        row_lower=[1.2],
+        lower=np.zeros(3),
+        upper=np.ones(3),
+        integer=[0, 1, 2],
+    )
+    arrays = {
+        "lower": np.zeros((1, 1)),
+        "upper": np.full((1, 1), 4.0),
+        "rows": np.zeros((1, 1)),
+        "infeasible": np.zeros(1, dtype=bool),
+        "merged_into": np.zeros(3, dtype=np.int64),
+        "merged_times": np.array([1.0, 1.5, 2.0]),
+    }
+    claim = Result(
+        status=Status.OPTIMAL,
+        x=np.array([0.0, 0.0, 1.0]),
+        objective=4.0,
+        bound=4.0,
+        certificate=Certificate("misdp-leaves", arrays),
+        kind=problem.kind,
+        problem=problem,
+    )
+    assert verdict(tmp_path, problem, claim)[0] == "refuted"
+    assert check(problem, claim).verdict is Verdict.REFUTED
+
+
+def test_all_that_a_point_of_columns_states_is_looked_at(tmp_path):
+    """A CLIME at one lam: its bound, multipliers, and the lengths of x and nu."""
+    problem = CLIME(np.cov(np.random.default_rng(0).normal(size=(20, 3)), rowvar=False))
+    result = sparseopt.solve(problem, lam=0.5)
+    assert verdict(tmp_path, problem, result)[0] == "proven"
+    nu = result.certificate.arrays["nu"]
+    longer = Certificate("dual", {"nu": np.append(nu, 0.0)})
+    for changes in (
+        {"bound": 1.1 * result.objective},
+        {"bound": 0.9 * result.objective},
+        {"bound": result.objective, "objective": 0.9 * result.objective},
+        {"duals": {"rows": 2.0 * nu}},
+        {"x": np.append(result.x, 0.0)},
+        {"certificate": longer, "duals": {"rows": longer.arrays["nu"]}},
+    ):
+        claim = result.with_changes(**changes)
+        assert verdict(tmp_path, problem, claim)[0] == "refuted", changes
+
+
+@pytest.mark.parametrize("status", ["infeasible", "unbounded"])
+def test_a_problem_without_an_optimum_has_no_finite_bound(tmp_path, status):
+    for sign in (1.0, -1.0):
+        bounded = status == "infeasible"
+        A, b = ([[1.0], [-1.0]], [-1.0, -1.0]) if bounded else ([[-1.0]], [1.0])
+        problem = MISDP(
+            c=[-sign],
+            A=A,
+            row_upper=b,
+            lower=[0.0],
+            sense="min" if sign > 0.0 else "max",
+            integer=[] if bounded else [0],
+        )
+        result = sparseopt.solve(problem)
+        assert (result.status.value, result.verdict) == (status, Verdict.VERIFIED)
+        assert verdict(tmp_path, problem, result)[0] == "proven"
+        for changes in ({"bound": 0.5}, {"objective": 0.5}, {"bound": 0.5, "objective": 0.5}):
+            claim = result.with_changes(**changes)
+            assert verdict(tmp_path, problem, claim)[0] == "refuted"
+            assert check(problem, claim).verdict is Verdict.REFUTED
