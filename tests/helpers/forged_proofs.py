@@ -424,8 +424,13 @@ def changed(certificate: Certificate, rng: Rng) -> Certificate:
     arrays = {name: np.array(array) for name, array in certificate.arrays.items()}
     values = dict(certificate.values)
     for _ in range(int(rng.integers(0, 4))):
-        if rng.random() < 0.3:
+        how = rng.random()
+        if how < 0.25:
             _rows(arrays, rng)
+        elif how < 0.35:
+            _sizes(arrays, rng)
+        elif how < 0.45 and arrays:
+            _length(arrays, rng)
         elif arrays:
             name = str(rng.choice(sorted(arrays)))
             arrays[name] = _moved(arrays[name], rng)
@@ -447,6 +452,34 @@ def _rows(arrays: dict[str, Array], rng: Rng) -> None:
     for name, array in arrays.items():
         if array.ndim and len(array) == length:
             arrays[name] = array[chosen]
+
+
+def _sizes(arrays: dict[str, Array], rng: Rng) -> None:
+    """Give the arrays of one size to another size, which there may not be, and its number."""
+    found = sorted({name.rpartition("_")[2] for name in arrays} & set(map(str, range(40))))
+    if not found:
+        return
+    old, new = str(rng.choice(found)), str(int(rng.integers(-2, int(found[-1]) + 2)))
+    for name in [name for name in arrays if name.endswith(f"_{old}")]:
+        arrays[f"{name.removesuffix(old)}{new}"] = arrays.pop(name)
+    if "sizes" in arrays and rng.random() < 0.8:
+        arrays["sizes"] = np.where(arrays["sizes"] == int(old), int(new), arrays["sizes"])
+
+
+def _length(arrays: dict[str, Array], rng: Rng) -> None:
+    """Add an entry to an array, take one away, or make whole numbers others."""
+    name = str(rng.choice(sorted(arrays)))
+    array, how = arrays[name], int(rng.integers(3))
+    if not array.ndim or not len(array):
+        return
+    at = int(rng.integers(len(array)))
+    if how == 0:
+        arrays[name] = np.insert(array, at, array[int(rng.integers(len(array)))], axis=0)
+    elif how == 1:
+        arrays[name] = np.delete(array, at, axis=0)
+    elif array.dtype.kind in "iu":
+        arrays[name] = array.astype(float)
+        arrays[name][at] += float(rng.choice([0.0, 0.5]))
 
 
 def _moved(array: Array, rng: Rng) -> Array:
