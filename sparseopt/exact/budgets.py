@@ -45,6 +45,8 @@ def check_budget(header, arrays, result):
     if attained_by is None:
         same(result["x"].values, [Fraction(c) for c in walk.counts], "x")
     else:
+        if sum(map(bool, result["x"].values)) > last:
+            raise Refuted(f"x has more neighbours than the budget of {last}")
         beyond = attained_by(exacts(result["x"].values)) - objective
         if beyond > margins[1] and ising:
             raise Unproven("the point stops short of the loss of neighbours that separate a node")

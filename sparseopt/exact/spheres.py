@@ -44,7 +44,11 @@ def check_sphere(header, arrays, result):
         raise Refuted("all sizes are there, and another end is stated")
     for name in ("objective", "bound"):
         same([result[name]], exacts(path[name].values[-1:]), f"the {name}")
+    if len(path["certified"].values) != len(sizes) or path["variables"] != len(A):
+        raise Refuted("the path is not one of these sizes and variables")
     for k, d in enumerate(sizes):
+        if result["status"] == "optimal" and not path["certified"].values[k]:
+            raise Refuted(f"the size {d} is called not proven, and the path optimal")
         own = {
             name.removesuffix(f"_{d}"): v for name, v in arrays.items() if name.endswith(f"_{d}")
         }

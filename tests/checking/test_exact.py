@@ -47,6 +47,7 @@ from sparseopt.problems import (
     SemidefiniteBlock,
     SparseComponent,
     SparseLogisticRegression,
+    STRSPath,
 )
 from sparseopt.result import Certificate, Result, Status, Verdict
 
@@ -767,3 +768,34 @@ def test_a_problem_without_an_optimum_has_no_finite_bound(tmp_path, status):
             claim = result.with_changes(**changes)
             assert verdict(tmp_path, problem, claim)[0] == "refuted"
             assert check(problem, claim).verdict is Verdict.REFUTED
+
+
+def test_a_point_has_no_more_neighbours_than_the_budget(tmp_path):
+    """Copies share a coefficient: the loss is the same, with two neighbours for one."""
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    X[:, 2] = X[:, 1]
+    choice = np.zeros((3, 3), dtype=bool)
+    choice[0, 1:] = True
+    problem = L0GraphicalModel(X, choice, budget=1)
+    result = sparseopt.solve(problem)
+    assert verdict(tmp_path, problem, result)[0] == "proven"
+    claim = result.with_changes(x=np.full(2, 0.5 * np.sum(result.x)))
+    assert verdict(tmp_path, problem, claim)[0] == "refuted"
+    assert check(problem, claim).verdict is Verdict.REFUTED
+
+
+def test_sizes_that_are_proven_are_called_so(tmp_path):
+    M = np.random.default_rng(0).normal(size=(5, 5))
+    problem = STRSPath(M + M.T, d_max=3)
+    result = sparseopt.solve(problem)
+    assert verdict(tmp_path, problem, result)[0] == "proven"
+    for changes in (
+        {"certified": np.array([True, False, True])},
+        {"certified": np.ones(2, dtype=bool)},
+        {"variables": 6},
+    ):
+        claim = result.with_changes(path=replace(result.path, **changes))
+        try:
+            assert verdict(tmp_path, problem, claim)[0] == "refuted"
+        except sparseopt.ProblemError:
+            assert "variables" in changes or len(changes["certified"]) < 3
