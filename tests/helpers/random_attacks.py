@@ -50,6 +50,8 @@ from sparseopt.problems import (
     STRSPath,
 )
 
+_EACH = 20
+"""Problems of each family that takes no solver, for one that does."""
 _MINUTE = 60.0
 """Seconds between two tables of what was found so far."""
 
@@ -288,10 +290,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--kinds", nargs="*", help="forged proofs of these kinds of problems alone")
+    parser.add_argument("--plain", action="store_true", help="no forged proofs")
     options = parser.parse_args()
     choice = options.count, options.seconds, options.seed, options.exact
     if options.kinds is None:
-        found = campaign(*choice, KINDS)
+        found = campaign(*choice, () if options.plain else KINDS)
     else:
         found = forged_campaign(*choice, options.kinds or KINDS)
     print(table(found))
@@ -409,7 +412,7 @@ def campaign(
             judge.enough(kind) for kind in ("true", "numbers", "Farkas", "fixed charge")
         ):
             for family in (small_coefficients, inflated, loose_bounds, fixed_charges):
-                for _ in range(5):
+                for _ in range(_EACH):
                     for kind, problem, result in family(rng):
                         attack(kind, problem, result)
             if not judge.enough("beyond bounds"):
