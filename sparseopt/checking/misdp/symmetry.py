@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sparseopt.checking.evidence import Malformed
-from sparseopt.checking.misdp.boxes import TooMuchWork
+from sparseopt.checking.work import TooMuchWork
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.proofs.misdp_symmetry import SymmetryTest, ordered
