@@ -207,6 +207,8 @@ class _Search:
         """The least that a closed node, or a fixing, is proven to reach."""
         self.nodes = 0
         self.full = False
+        self.tried: set[bytes] = set()
+        """Supports that were rounded to."""
 
     # ---- the search
 
@@ -427,10 +429,18 @@ class _Search:
         heapq.heappush(self.heap, (estimate, node.number, node))
 
     def _round(self, found: Relaxed) -> None:
-        """Try the support of the largest coefficients."""
-        S = np.flatnonzero(found.b)
-        largest = S[np.argsort(-np.abs(found.b[S]), kind="stable")][: self.problem.k]
-        if len(largest) and self.best.offer(np.sort(self.pool.columns[largest])):
+        """Try the support of the largest coefficients, of those that pay half of their price."""
+        problem = self.problem
+        size, whole = np.abs(found.b), problem.limit
+        if problem.penalty > 0.0 and problem.ridge > 0.0:
+            whole = min(whole, math.sqrt(2.0 * problem.penalty / problem.ridge))
+        S = np.flatnonzero(size >= 0.5 * whole if problem.penalty > 0.0 else size)
+        largest = S[np.argsort(-size[S], kind="stable")][: problem.k]
+        support = np.sort(self.pool.columns[largest])
+        if not len(support) or (key := support.tobytes()) in self.tried:
+            return
+        self.tried.add(key)
+        if self.best.offer(support):
             self.best.exchange(self.control)
 
     # ---- the answer
