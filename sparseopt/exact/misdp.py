@@ -252,6 +252,8 @@ class Conic:
             if len(members) < 2:
                 continue
             first, of = whole[to], dict(members)
+            # Of a sum it is not known which one is 1.
+            self.conditional = [pair for pair in self.conditional if pair[0] not in of]
             if any(self.c[j] != t * self.c[first] for j, t in members):
                 raise Unproven("the costs of merged variables are no exact multiples")
             if any(self.low[j] is None or self.high[j] is None for j in of):

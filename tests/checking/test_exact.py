@@ -799,3 +799,36 @@ def test_sizes_that_are_proven_are_called_so(tmp_path):
             assert verdict(tmp_path, problem, claim)[0] == "refuted"
         except sparseopt.ProblemError:
             assert "variables" in changes or len(changes["certified"]) < 3
+
+
+def test_a_merged_variable_is_no_indicator(tmp_path):
+    """One of a and b is 1, and y <= 0 where it is a: with a + b for a, y <= 0 would follow."""
+    problem = MISDPBuilder("max")
+    a, b = problem.variables(2, lower=0.0, upper=1.0, integer=True)
+    y = problem.variables(1, lower=0.0, upper=5.0)
+    problem.indicator(int(a), (y, [1.0]), upper=0.0)
+    problem.row(([a, b], [1.0, 1.0]), lower=1.0, upper=1.0)
+    problem.objective((y, [1.0]))
+    problem = problem.build()
+    true = sparseopt.solve(problem)
+    assert true.objective > 4.9
+    arrays = {
+        "lower": np.ones((1, 1)),
+        "upper": np.ones((1, 1)),
+        "rows": np.zeros((1, 2)),
+        "infeasible": np.zeros(1, dtype=bool),
+        "indicator_least": np.array([-np.inf]),
+        "indicator_most": np.array([np.inf]),
+        "merged_into": np.zeros(2, dtype=np.int64),
+        "merged_times": np.ones(2, dtype=np.int64),
+    }
+    for row in (0.0, 1.0, -1.0):
+        claim = true.with_changes(
+            x=np.array([1.0, 0.0, 0.0]),
+            objective=0.0,
+            bound=0.0,
+            trace=(),
+            certificate=Certificate("misdp-leaves", {**arrays, "rows": np.array([[0.0, row]])}),
+        )
+        assert verdict(tmp_path, problem, claim)[0] != "proven"
+        assert check(problem, claim).verdict is not Verdict.VERIFIED
