@@ -24,6 +24,8 @@ def check_budget(header, arrays, result):
         attained, attained_by = tables, None
     else:
         tables, attained, attained_by = graph_tables(header["params"], arrays, path)
+    if path["nodes"] != len(tables) or (attained_by and not of_graph(path, header, arrays)):
+        raise Refuted("the path is not one of this problem's nodes and candidates")
     if path["stopped_by"] != "budget":
         raise Unproven("only paths that end at the last budget are covered")
     last = result["params"].get("budget")
@@ -52,6 +54,14 @@ def check_budget(header, arrays, result):
             raise Unproven("the point stops short of the loss of neighbours that separate a node")
         within(abs(beyond), *margins, "the objective at the last budget is not that of x:")
     return f"optimal for {last + 1} budgets, margin {near(margins[1]):.3g} at the last"
+
+
+def of_graph(path, header, arrays):
+    """Whether a path states the candidates of the problem, and which losses they have."""
+    usual = {"loss": "gaussian", "scaling": "standardised", "ridge": 0.0}
+    return all(path["candidates"][n].values == arrays[n].values for n in ("ptr", "index")) and all(
+        path[name] == header["params"].get(name, value) for name, value in usual.items()
+    )
 
 
 def knapsack(tables, last):

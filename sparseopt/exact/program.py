@@ -33,6 +33,16 @@ CHECKS = {
     "embedding-fit": check_embedding,
 }
 
+PATHS = {
+    "strs-path": ("supports",),
+    "strs": ("supports",),
+    "kernel-selection": ("supports",),
+    "budget-tables": ("budget",),
+    "l0-graphical-model": ("graph",),
+}
+LINES = ("parametric", "columnwise", "grid", "quantiles")
+"""Kinds of paths that results of each kind of problem may have; the latter of parametric ones."""
+
 BASES = (
     "robust-subspace",
     "l1-subspace",
@@ -104,6 +114,9 @@ def _judged(header: dict, arrays: dict, claimed: dict) -> tuple[str, str]:
         if any(len(table.shape) != 1 for table in vectors) and header["kind"] not in BASES:
             raise Refuted("a point or multipliers are no vector")
         parametric = header["kind"] not in CHECKS
+        kinds = PATHS.get(header["kind"], () if header["kind"] in CHECKS else LINES)
+        if claimed["path"] is not None and claimed["path"]["kind"] not in kinds:
+            raise Refuted("there is a path that does not belong to this problem")
         if set(claimed["duals"]) - ({"rows"} if parametric else set()):
             raise Unproven("there are multipliers that are not covered")
         if not solved and (claimed["x"], claimed["path"]) != (None, None):

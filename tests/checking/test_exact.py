@@ -832,3 +832,31 @@ def test_a_merged_variable_is_no_indicator(tmp_path):
         )
         assert verdict(tmp_path, problem, claim)[0] != "proven"
         assert check(problem, claim).verdict is not Verdict.VERIFIED
+
+
+@pytest.mark.parametrize("name", ["ising graph", "gaussian graph", "tables", "lp path", "subset"])
+def test_what_a_path_says_of_its_problem_is_true(tmp_path, name):
+    """Its kind, nodes, candidates, loss, scaling and ridge, in the file itself."""
+    problem, result = solved(name)
+    assert verdict(tmp_path, problem, result)[0] == "proven"
+    text = (tmp_path / "r.json").read_text()
+    path = json.loads(text)["path"] or {}
+    changes = (
+        [[("kind", "xyz")], [("kind", "grid")], [("kind", "graph")]] if name != "subset" else []
+    )
+    changes += [[("nodes", path["nodes"] + 1)]] if "nodes" in path else [[("whole", 1.0)]]
+    if "candidates" in path:
+        changes += [[("loss", "xyz")], [("scaling", "rss")], [("ridge", 1.0)]]
+        changes += [[("candidates", part)] for part in ("ptr", "index")]
+    for ((key, value),) in changes:
+        tree = json.loads(text)
+        if key == "whole":
+            tree["path"] = value
+        elif key == "candidates":
+            tree["path"][key][value]["data"][-1] -= 1
+        elif tree["path"][key] == value:
+            continue
+        else:
+            tree["path"][key] = value
+        (tmp_path / "q.json").write_text(json.dumps(tree))
+        assert exact.check(tmp_path / "p.npz", tmp_path / "q.json")[0] == "refuted", (key, value)
