@@ -429,13 +429,15 @@ class _Search:
         heapq.heappush(self.heap, (estimate, node.number, node))
 
     def _round(self, found: Relaxed) -> None:
-        """Try the support of the largest coefficients, of those that pay half of their price."""
-        problem = self.problem
-        size, whole = np.abs(found.b), problem.limit
-        if problem.penalty > 0.0 and problem.ridge > 0.0:
-            whole = min(whole, math.sqrt(2.0 * problem.penalty / problem.ridge))
-        S = np.flatnonzero(size >= 0.5 * whole if problem.penalty > 0.0 else size)
-        largest = S[np.argsort(-size[S], kind="stable")][: problem.k]
+        """Try the support of the largest coefficients; with a price, of those that pay half of it.
+
+        Variables that are fixed in have no weight.
+        """
+        taken = found.b != 0.0
+        if self.problem.penalty > 0.0:
+            taken &= (found.weight == 0.0) | (found.weight >= 0.5)
+        S = np.flatnonzero(taken)
+        largest = S[np.argsort(-np.abs(found.b[S]), kind="stable")][: self.problem.k]
         support = np.sort(self.pool.columns[largest])
         if not len(support) or (key := support.tobytes()) in self.tried:
             return
