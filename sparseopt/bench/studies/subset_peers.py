@@ -5,14 +5,15 @@ Ours is asked the same program as each peer, to the same gap of 1e-6: k columns 
 is p. abess has no proof. A peer's answer is evaluated here; it is proven where the peer claims a
 bound within the gap, and no other of the row found better.
 
-l0bnb and okridge need NumPy 1, which sparseopt does not run on: the setting `python` names an
-interpreter that has them (and el0ps). Compiled functions of all are warm; okridge's step that
-fails where p > n is left out there.
+l0bnb and okridge need NumPy 1, which sparseopt does not run on: the environment variable
+SPARSEOPT_PEERS_PYTHON names an interpreter that has them (and el0ps). Compiled functions of all are
+warm; okridge's step that fails where p > n is left out there.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -32,6 +33,7 @@ from sparseopt.problems import SparseLogisticRegression, SparseRegression
 from sparseopt.result import Status, Verdict
 
 _GAP = 1e-6
+_PYTHON = "SPARSEOPT_PEERS_PYTHON"
 _ROWS = {
     "k of 100": ("subset-bnb", "okridge", "gurobi", "scip", "abess"),
     "k of 1000": ("subset-bnb", "okridge", "abess"),
@@ -47,7 +49,7 @@ def _units(settings: Settings) -> Iterable[Settings]:
     """Yield the rows and seeds."""
     for row in chosen_of(settings["rows"], _ROWS, "row"):
         for seed in range(settings["seeds"]):
-            yield {"row": row, "seed": seed, **{k: settings[k] for k in ("limit", "python")}}
+            yield {"row": row, "seed": seed, "limit": settings["limit"]}
 
 
 def _do(unit: Settings, folder: Path) -> Iterable[Row]:
@@ -62,7 +64,7 @@ def _do(unit: Settings, folder: Path) -> Iterable[Row]:
         if method == "abess":
             found = _abess(problem)
         elif method.partition("-")[0] in ("okridge", "l0bnb", "el0ps"):
-            found = _peer(problem, method, file, unit["python"] or sys.executable)
+            found = _peer(problem, method, file)
         else:
             found = _ours(problem, method, unit["limit"])
         rows.append({"method": method.partition("-logistic")[0], **found})
@@ -103,13 +105,11 @@ def _ours(problem: SparseRegression | SparseLogisticRegression, name: str, limit
     return {"seconds": seconds, "value": result.objective, "proven": proven}
 
 
-def _peer(
-    problem: SparseRegression | SparseLogisticRegression, name: str, file: Path, python: str
-) -> Row:
+def _peer(problem: SparseRegression | SparseLogisticRegression, name: str, file: Path) -> Row:
     """Run a peer in an interpreter that has it, for at most ten times its limit."""
     script = Path(__file__).with_name("_subset_peers.py")
     limit = float(np.load(file)["limit"])
-    command = [python, str(script), name, str(file)]
+    command = [os.environ.get(_PYTHON, sys.executable), str(script), name, str(file)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10.0 * limit + 60.0)
     except subprocess.TimeoutExpired:
@@ -146,7 +146,7 @@ STUDY = Study(
     title="Best subsets: branch and bound beside other programs",
     description="n = 500, correlation 0.1, SNR 5, a ridge of 0.1: ten columns, or a price of 0.2 "
     "for each and coefficients within 2; logistic: a ridge of 10, a price of 5. Gap 1e-6.",
-    settings={"rows": ("all",), "seeds": 3, "limit": 60.0, "python": ""},
+    settings={"rows": ("all",), "seeds": 3, "limit": 60.0},
     units=_units,
     do=_do,
     tables=(
