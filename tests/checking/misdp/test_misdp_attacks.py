@@ -755,3 +755,20 @@ def test_no_bound_is_beyond_the_optimum_by_what_larger_costs_excuse(seed):
         for share in (1e-8, 1e-7, 9e-7):
             false = result.with_changes(bound=best + sign * share * scale, trace=())
             assert check(problem, false).verdict.value != "verified"
+
+
+@pytest.mark.parametrize("unit", [5e-324, 1e-320, 1e-300])
+def test_products_that_vanish_cross_no_bounds(unit):
+    """x = (1.4, 1.4, 1.4) is feasible; its products with the least number lose a quarter."""
+    problem = MISDP(
+        c=np.ones(3), A=[[unit] * 3], row_lower=[4.0 * unit], lower=np.zeros(3), upper=[1.4] * 3
+    )
+    arrays = {name: np.zeros((1, 0)) for name in ("lower", "upper")}
+    arrays |= {"rows": np.zeros((1, 1)), "infeasible": np.ones(1, dtype=bool)}
+    claim = Result(
+        status=Status.INFEASIBLE,
+        certificate=Certificate("misdp-leaves", arrays),
+        kind=problem.kind,
+        problem=problem,
+    )
+    assert check(problem, claim).verdict.value == "refuted"
