@@ -36,7 +36,7 @@ for name, model in (("squares", LassoCV()), ("absolute values", LADLassoCV(cv=5)
 # The typical error in each fold; a tenth of the responses is 1,000 too large:
 
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
-for (name, found), marker in zip(scores.items(), "so"):
-    ax.plot(found, range(1, len(found) + 1), marker, label=name)
+for (name, found), colour in zip(scores.items(), ("#CC6677", "#332288")):
+    ax.plot(found, range(1, len(found) + 1), "o", color=colour, label=name)
 ax.set(xlabel="median absolute error", ylabel="fold", yticks=range(1, 6))
 ax.legend()
