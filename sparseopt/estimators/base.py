@@ -34,6 +34,7 @@ from sparseopt.cards import NamedValues
 from sparseopt.estimators.columns import given_names, mean, names_of, spread
 from sparseopt.estimators.observations import SparseData, by_rows, weights_of
 from sparseopt.params import SolveParams
+from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array, is_sparse
 from sparseopt.problems.fields import as_bounds
 from sparseopt.result import relative_gap
@@ -57,6 +58,7 @@ __all__ = [
     "PathEstimator",
     "PathRegressor",
     "TwoClasses",
+    "trusted_down_to",
 ]
 
 _LOSSES = {
@@ -66,6 +68,8 @@ _LOSSES = {
     "accuracy": "misclassification",
 }
 """The loss of which each scorer of scikit-learn is the mean, up to its sign."""
+_LARGEST = 1e8
+"""Coefficients of this size, in standard deviations, follow rounding errors."""
 
 
 def forget(estimator: Any, *names: str) -> None:
@@ -78,6 +82,23 @@ def forget(estimator: Any, *names: str) -> None:
     """
     for name in names:
         vars(estimator).pop(name, None)
+
+
+def trusted_down_to(path: ParametricPath) -> float:
+    """Return the lam below which coefficients follow the rounding errors of a singular covariance.
+
+    Parameters
+    ----------
+    path : ParametricPath
+        Whose objective is an l1 norm of coefficients in standard deviations.
+
+    Returns
+    -------
+    float
+        The end of the path where there are no such.
+    """
+    large = np.flatnonzero(path.objective[:, 0] > _LARGEST)
+    return float(path.high[large[0]] if len(large) else path.low[-1])
 
 
 class _SparseCoefficients:
@@ -350,8 +371,16 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Set the fitted attributes at `lam`, or where the rule finds it."""
         if self.lam is None:
             self._place(*self._chosen(X, y, groups))
-        else:
-            self._place(float(self.lam), "above")
+            return
+        ended = self.path_.stopped_by == "infeasible_below"
+        if ended and self.lam < (low := float(self.path_.low[-1])):
+            n = X.shape[0] if self._counts is None else float(self._counts.sum())
+            raise ValueError(
+                f"lam is {self.lam:g}; for {X.shape[1]} columns of {n:g} observations expected "
+                f"{low:.4g} or more: nothing meets the constraints below. Give a larger lam, or "
+                "None to have it chosen"
+            )
+        self._place(float(self.lam), "above")
 
     def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
         """Return the rule's lam, and the side of it on which the solution is."""

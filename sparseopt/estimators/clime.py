@@ -10,27 +10,18 @@ from sklearn.covariance import log_likelihood
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sparseopt.estimators.base import PathEstimator
-from sparseopt.estimators.columns import covariance, given_names, location_and_scale, names_of
+from sparseopt.estimators.base import PathEstimator, trusted_down_to
+from sparseopt.estimators.columns import (
+    covariance,
+    given_names,
+    location_and_scale,
+    refuse_constants,
+)
 from sparseopt.estimators.observations import NO_TARGET, SparseData, observed
-from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
 from sparseopt.result import Verdict
 from sparseopt.selection.rules import select
-
-_LARGEST = 1e8
-"""Entries of this size, in units of the data, follow the rounding errors of a singular S."""
-
-
-def _end(path: ColumnwisePath) -> float:
-    """Return the smallest lam down to which all columns are more than rounding errors."""
-    ends = [float(path.low[-1])]
-    for column in path.columns:
-        segment = np.repeat(np.arange(len(column.low)), np.diff(column.theta.ptr))
-        large = segment[np.abs(column.theta.value) > _LARGEST]
-        ends += [float(column.high[large[0]])] if len(large) else []
-    return max(ends)
 
 
 class CLIME(SparseData, PathEstimator):
@@ -126,47 +117,28 @@ class CLIME(SparseData, PathEstimator):
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         S = covariance(X, self._counts, self.location_[None])
-        self._refuse_constants(S)
+        if self.lam is None:
+            refuse_constants(self, np.diag(S))
         return networks.CLIME(S / np.outer(self._units, self._units), names=names)
-
-    def _refuse_constants(self, S: Array) -> None:
-        """Say which columns are constant where lam is to be chosen: no precision is near then."""
-        constant = np.diag(S) <= 1e-20 * self.location_**2
-        if self.lam is None and constant.any():
-            found = ", ".join(np.array(names_of(self), dtype=object)[constant][:5])
-            raise ValueError(
-                f"no precision matrix can be chosen: X is constant in {found}. Leave such columns "
-                "out, or give lam (1 and above)"
-            )
 
     def _follow(self, problem: Any, end: float | None = None) -> None:
         super()._follow(problem, end)
         if self.lam is None and self.result_.verdict is not Verdict.VERIFIED:
-            super()._follow(problem, _end(self.path_))
+            super()._follow(problem, max(map(trusted_down_to, self.path_.columns)))
 
-    def _choose(self, X: Array, y: Array, groups: Any) -> None:
-        n, d = max(2, round(float(self._counts.sum()))), X.shape[1]
-        if self.lam is not None:
-            if self.lam < self.path_.low[-1]:
-                raise ValueError(
-                    f"lam is {self.lam:g}; for {d} columns of {n} observations expected at least "
-                    f"{self.path_.low[-1]:.4g}: no matrix meets the constraints below. Give a "
-                    "larger lam, or None to have it chosen"
-                )
-            self._place(float(self.lam), "above")
-            return
-        rule = self.rule or self._default_rule
+    def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
+        rule, n = self.rule or self._default_rule, max(2, round(float(self._counts.sum())))
         self.selection_ = select(self.result_.problem, rule, result=self.result_, n=n)
         if self.selection_.lam >= 1.0:
             raise ValueError(
-                f"rule {rule!r} asks for lam = {self.selection_.lam:.4g} for {d} columns of {n} "
-                "observations, and from 1 on the precision is 0. Give lam, or another rule"
+                f"rule {rule!r} asks for lam = {self.selection_.lam:.4g} for {X.shape[1]} columns "
+                f"of {n} observations, and from 1 on the precision is 0. Give lam, or another rule"
             )
-        self._place(self.selection_.lam, self.selection_.side)
+        return self.selection_.lam, self.selection_.side
 
     def _unpack(self, x: Array) -> None:
-        omega = self.result_.problem.symmetrised(x)
-        self.precision_ = omega / np.outer(self._units, self._units)
+        units = np.outer(self._units, self._units)
+        self.precision_ = self.result_.problem.symmetrised(x) / units
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean Gaussian log-likelihood of data, minus infinity if not definite."""

@@ -175,6 +175,29 @@ def covariance(X: Any, counts: Array, centres: Array, place: Array | None = None
     return np.asarray(total / counts.sum())
 
 
+def refuse_constants(estimator: Any, variances: Array) -> None:
+    """Raise where columns are constant, near which there is no precision matrix to be chosen.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `location_`, and the names of the columns.
+    variances : array of shape (d,)
+
+    Raises
+    ------
+    ValueError
+        Naming some of the columns.
+    """
+    constant = variances <= 1e-20 * estimator.location_**2
+    if constant.any():
+        found = ", ".join(np.array(names_of(estimator), dtype=object)[constant][:5])
+        raise ValueError(
+            f"no precision matrix can be chosen: X is constant in {found}. Leave such columns "
+            "out, or give lam (1 and above)"
+        )
+
+
 def root_of_covariance(X: Any, counts: Array, centre: Array, units: Array) -> Array:
     """Return Z with Z'Z the covariance of the columns in units, shape (n, d), or (d, d) if sparse.
 

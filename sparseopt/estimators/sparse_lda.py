@@ -9,24 +9,14 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils._param_validation import StrOptions
 
-from sparseopt.estimators.base import BinaryClassifier, PathEstimator
+from sparseopt.estimators.base import BinaryClassifier, PathEstimator, trusted_down_to
 from sparseopt.estimators.columns import covariance, mean
-from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.classification import LPD
 from sparseopt.selection.cross_validation import chosen_by_folds
 from sparseopt.selection.losses import MISCLASSIFICATION
 from sparseopt.selection.path_loss import Rows, path_loss
 from sparseopt.selection.solving import solve_paths
-
-_LARGEST = 1e8
-"""Coefficients of this size, in standard deviations, follow the rounding errors of a singular S."""
-
-
-def _end(path: ParametricPath) -> float:
-    """Return the smallest lam that is compared."""
-    large = np.flatnonzero(path.objective[:, 0] > _LARGEST)
-    return float(path.high[large[0]] if len(large) else path.low[-1])
 
 
 class SparseLDA(BinaryClassifier):
@@ -113,8 +103,8 @@ class SparseLDA(BinaryClassifier):
 
     def _follow(self, problem: Any, end: float | None = None) -> None:
         super()._follow(problem, end)
-        if self.lam is None and _end(self.path_) > self.path_.low[-1]:
-            super()._follow(problem, _end(self.path_))
+        if self.lam is None and trusted_down_to(self.path_) > self.path_.low[-1]:
+            super()._follow(problem, trusted_down_to(self.path_))
 
     def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
         folds, whole, origin = self._folds(X, y, groups), self.path_, self.origin_
@@ -127,11 +117,11 @@ class SparseLDA(BinaryClassifier):
                 centres.append(self.origin_[0])
                 yield problem, "a fold", {}
 
-        curves, end = [], _end(whole)
+        curves, end = [], trusted_down_to(whole)
         paths = solve_paths(tasks(), self.backend, None, effective_n_jobs(self.n_jobs))
         for k, path in enumerate(paths):
             test = folds[k][1]
-            end = max(end, _end(path))
+            end = max(end, trusted_down_to(path))
             rows = Rows(X[test], centres[k])
             curves.append(path_loss(path, rows, y[test], MISCLASSIFICATION, times[test]))
         self.origin_ = origin
