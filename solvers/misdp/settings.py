@@ -235,11 +235,11 @@ ENDLESS_NODES = 5000
 ROUNDED = 1e-3
 """Values this close to an integer are what is left of one by NODE_GAP."""
 
-LOCAL_SEARCH = 20
+LOCAL_SEARCH = 10
 """Neighbours of incumbents that local search tries, each by a relaxation, beside one for each two
 nodes."""
 
-LOCAL_SEARCH_INTEGER = 100
+LOCAL_SEARCH_INTEGER = 10
 """The same where all variables are integers, so that a neighbour is a point."""
 
 START_NODES = 30
