@@ -324,20 +324,27 @@ class IntegerTree:
         return self.propagation.tighten(low, high, cutoff)
 
     def _without_forced(self, node: IntegerNode, box: Box) -> Box | None:
-        """Cut ends of integers off a node that matrices disprove, each as a leaf."""
+        """Cut ends of integers off a node that matrices disprove, each as a leaf.
+
+        A leaf reaches to the end of the node, where propagation may have moved that of the box.
+        """
         moved = False
         for cut in self._forcing.cuts(box):
             j = int(self._places[cut.column])
             lower, upper = node.lower.copy(), node.upper.copy()
-            lower[j], upper[j] = cut.lower, cut.upper
+            node.lower, node.upper = lower.copy(), upper.copy()
+            if cut.upper < box[1][cut.column]:
+                upper[j] = cut.upper
+                node.lower[j] = max(lower[j], cut.upper + 1.0)
+            else:
+                lower[j] = cut.lower
+                node.upper[j] = min(upper[j], cut.lower - 1.0)
+            if lower[j] > upper[j]:
+                # Another matrix forces more.
+                continue
             zero = self.judge.safe.zero()
             multipliers = ConicMultipliers(zero.rows, zero.cones, cut.psd[None])
             self.leaves.add(IntegerLeaf(lower, upper, multipliers, True, np.inf, forced=True))
-            node.lower, node.upper = node.lower.copy(), node.upper.copy()
-            if cut.upper < box[1][cut.column]:
-                node.lower[j] = max(node.lower[j], cut.upper + 1.0)
-            else:
-                node.upper[j] = min(node.upper[j], cut.lower - 1.0)
             moved = True
         return self._follow(node) if moved else box
 

@@ -66,6 +66,18 @@ def test_no_more_is_cut_off_than_one_step(seed):
         assert problem.residuals(best)["psd"] <= 1e-9
 
 
+@pytest.mark.parametrize("seed", [0, 36, 75, 135, 141])
+def test_leaves_cover_what_propagation_cuts_off_beside_it(seed):
+    """At all but the first a bound that was derived is in the way of what is forced."""
+    problem = held_up(seed)
+    result = sparseopt.solve(problem, backend="misdp-bnb")
+    ranges = [np.arange(a, b + 1.0) for a, b in zip(problem.lower, problem.upper, strict=True)]
+    points = [np.array(x) for x in itertools.product(*ranges)]
+    least = min(problem.objective(x) for x in points if problem.residuals(x)["psd"] <= 1e-9)
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.objective == pytest.approx(least)
+
+
 def test_matrices_without_a_sign_force_nothing():
     problem = k_partitioning(seed=0, nodes=6)
     assert not list(Forcing(problem).cuts((problem.lower, problem.upper)))
