@@ -40,6 +40,8 @@ else:
     sp = Deferred("scipy.sparse")
 
 _EPS = float(np.finfo(float).eps)
+_SMALL = 1e-290
+"""Coefficients whose products with ordinary numbers may leave the range of numbers."""
 _CROSSED = 1e-9
 """An interval is empty where its ends cross by more than this, relative to their size (at least
 1): the problem's numbers may have rounding errors."""
@@ -124,6 +126,10 @@ class ImpliedBounds:
         self._form = np.repeat(np.arange(begin), np.diff(F.indptr))
         self._variable, self._a = F.indices, F.data
         self._unit = _EPS * (np.diff(F.indptr) + 4.0)
+        # Their products lose more than a part of themselves, or are 0 where a library makes the
+        # processor take the smallest numbers for 0: nothing follows from their forms.
+        bits = np.ascontiguousarray(self._a, dtype=float).view(np.int64) << 1
+        self._vanishing = (np.abs(self._a) < _SMALL) & (bits != 0)
         linear = sp.csr_array(sp.vstack(forms[:2], format="csr"))
         self._definite = [d for b in problem.blocks for d in _definite_forms(linear, b, n)]
 
@@ -178,6 +184,8 @@ class ImpliedBounds:
             top = _away(h[1][self._form] - rest, 1.0) / self._a
             bottom = _away(h[0][self._form] + negated_rest, -1.0) / self._a
             rising = self._a > 0.0
+            top[self._vanishing] = np.where(rising, np.inf, -np.inf)[self._vanishing]
+            bottom[self._vanishing] = -top[self._vanishing]
             np.minimum.at(x[1], self._variable, _away(np.where(rising, top, bottom), 1.0))
             np.maximum.at(x[0], self._variable, _away(np.where(rising, bottom, top), -1.0))
             if not self._round_integers(*x):
@@ -208,7 +216,7 @@ class ImpliedBounds:
 
         Rounded downwards; a term of -inf makes -inf of each sum that holds it.
         """
-        open_ = np.isinf(terms)
+        open_ = np.isinf(terms) | self._vanishing
         finite = np.where(open_, 0.0, terms)
         count = np.bincount(self._form, open_, minlength=len(b))
         total: Array = np.bincount(self._form, finite, minlength=len(b)) + b
