@@ -60,7 +60,10 @@ def _numbers(evidence: Any) -> int:
         return sum(_numbers(getattr(evidence, field.name)) for field in fields(evidence))
     if isinstance(evidence, Mapping):
         return sum(map(_numbers, evidence.values()))
-    return sum(map(_numbers, evidence)) if isinstance(evidence, list | tuple) else 0
+    if not isinstance(evidence, list | tuple) or isinstance(next(iter(evidence), ""), str):
+        # lists of names are long
+        return 0
+    return sum(map(_numbers, evidence))
 
 
 def spend(seconds: float) -> None:

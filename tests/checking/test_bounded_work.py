@@ -6,6 +6,7 @@ import json
 import time
 from importlib import resources
 
+import numpy as np
 import pytest
 from thorough import first
 from worst_files import WORST, caterpillar
@@ -14,6 +15,8 @@ import sparseopt
 from sparseopt import exact
 from sparseopt.checking import check, work
 from sparseopt.checking.subset import verifier
+from sparseopt.generators.networks import gaussian_chain
+from sparseopt.problems import CLIME
 
 SCHEMA = json.loads(
     resources.files("sparseopt.io").joinpath("schema", "certificate-v1.json").read_text("utf-8")
@@ -79,3 +82,18 @@ def test_the_exact_program_keeps_its_time_within_a_tree(tmp_path):
         "unproven",
         "too large: the time is over before all is checked",
     )
+
+
+def test_sparse_columns_of_a_large_matrix_are_little_work(monkeypatch):
+    spent = []
+    monkeypatch.setattr("sparseopt.checking.parametric.stated.spend", spent.append)
+    problem = CLIME.from_data(gaussian_chain(n=100, d=1000), form=True).part(np.arange(5))
+    result = sparseopt.solve(problem, max_nonzeros=8)
+    assert result.verdict == "verified"
+    segments = sum(len(column.knots) for column in result.path.columns)
+    # Of a thousand columns and rows some twenty are multiplied.
+    assert 0.0 < sum(spent) < 0.5e-9 * segments * 1000**2
+
+
+def test_names_are_no_evidence():
+    assert work._numbers((["a"] * 1000, np.zeros(3), {"x": [np.zeros(2)]})) == 5

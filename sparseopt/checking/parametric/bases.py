@@ -185,7 +185,9 @@ def solve_bases(
     rows, columns = np.flatnonzero(at_kink.any(axis=0)), np.flatnonzero(on_piece.any(axis=0))
     if len(rows) * len(columns) > _LARGEST:
         raise TooMuchWork(f"kernels of {len(rows)} rows and {len(columns)} columns are too large")
-    entries = m * p if isinstance(A, DenseMap) else m + p
+    entries = m + p
+    if isinstance(A, DenseMap):
+        entries = m * _used(theta, columns) + p * _used(nu, rows)
     spend(len(codes) * (_SEGMENT + _COORDINATE * (m + p) + _ENTRY * entries))
     spend(_COPIED * len(rows) * len(columns))
     block = A.block(rows, columns)
@@ -247,6 +249,13 @@ def solve_bases(
         rcond,
         in_106_bits,
     )
+
+
+def _used(pair: Pair, unknown: Array) -> int:
+    """Return how many coordinates are unknown or not zero in some segment: those multiplied."""
+    used = (pair[0] != 0.0).any(axis=0) | (pair[1] != 0.0).any(axis=0)
+    used[unknown] = True
+    return int(np.count_nonzero(used))
 
 
 def _all_coordinates(A: LinearMap, theta: Pair, nu: Pair) -> tuple[Pair, Pair]:

@@ -194,7 +194,10 @@ class _Chunk:
     def judge(self, multipliers: PathMultipliers, factor: Array) -> StatedNumbers:
         """Look at the kernels and at all coordinates."""
         count, (m, p) = len(self.low), self.program.A.shape
-        entries = m * p if isinstance(self.program.A, DenseMap) else m + p
+        # Only columns and rows whose theta or nu is not zero somewhere are multiplied.
+        entries = m + p
+        if isinstance(self.program.A, DenseMap):
+            entries = m * len(self.theta.used) + p * len(self.nu.used)
         spend(count * (_COORDINATE * (m + p) + _ENTRY * entries))
         sums = np.zeros((count, SUMS))
         clear = np.zeros(count, dtype=bool)
