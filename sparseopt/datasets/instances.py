@@ -23,7 +23,7 @@ def instances() -> Mapping[str, Path]:
     --------
     >>> import sparseopt
     >>> from sparseopt import datasets
-    >>> sparseopt.load(datasets.instances()["pitprops"]).D
+    >>> sparseopt.load(datasets.instances()["pitprops"]).size["D"]
     13
     """
     return {file.stem: file for file in sorted(_FOLDER.glob("*.npz"))}
