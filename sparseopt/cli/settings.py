@@ -28,7 +28,7 @@ class InstanceFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""
         path: Path = Path(str(super().convert(value, param, ctx)))
-        if path.suffix in (".npz", ".json") or path.exists():
+        if path.exists():
             return path
         from sparseopt.datasets import instances
 

@@ -61,14 +61,19 @@ def test_the_tables_of_pages_are_those_of_the_kept_records() -> None:
             assert rewritten(page) == page.read_text(encoding="utf-8"), page
 
 
-def test_another_record_is_another_table(tmp_path: Path) -> None:
+def one_part(folder: Path) -> tuple[Path, Path, str, str]:
+    """Write a page with one part; return it, where its records belong, its body, and these."""
     for package in ("pandas", "jinja2", "matplotlib"):
         pytest.importorskip(package)
-    page, kept = tmp_path / "page.md", tmp_path / "records" / "quantile-process.jsonl"
+    page, kept = folder / "page.md", folder / "records" / "quantile-process.jsonl"
     kept.parent.mkdir()
     body = parts(BENCHMARKS.read_text(encoding="utf-8"))[kept.stem]
     page.write_text(f"<!-- begin {kept.stem} -->\n{body}<!-- end {kept.stem} -->\n")
-    records = (DOCS / "records" / kept.name).read_text(encoding="utf-8")
+    return page, kept, body, (DOCS / "records" / kept.name).read_text(encoding="utf-8")
+
+
+def test_another_record_is_another_table(tmp_path: Path) -> None:
+    page, kept, body, records = one_part(tmp_path)
     levels = read_records(DOCS / "records" / kept.name)[0][0]["rows"][0]["levels"]
     kept.write_text(records.replace(f'"levels":{levels}', '"levels":7'))
     assert f"| {levels} |" in body and f"| {levels} |" not in rewritten(page)
@@ -92,13 +97,7 @@ def test_figures_of_a_page_are_drawn_from_the_kept_records(tmp_path: Path) -> No
 
 
 def test_records_copied_from_a_run_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    for package in ("pandas", "jinja2", "matplotlib"):
-        pytest.importorskip(package)
-    page, kept = tmp_path / "page.md", tmp_path / "records" / "quantile-process.jsonl"
-    kept.parent.mkdir()
-    body = parts(BENCHMARKS.read_text(encoding="utf-8"))[kept.stem]
-    page.write_text(f"<!-- begin {kept.stem} -->\n{body}<!-- end {kept.stem} -->\n")
-    records = (DOCS / "records" / kept.name).read_text(encoding="utf-8")
+    page, kept, _, records = one_part(tmp_path)
     kept.write_text(records.partition("\n")[2])
     with pytest.raises(ParamError, match="written by `sparseopt bench page"):
         rewritten(page)

@@ -69,13 +69,19 @@ def assert_same(one, two, left_out=()):
     assert one.verdict_ == two.verdict_
 
 
+def weighed_and_repeated(model, data, target, weights):
+    """Fit with weights, and with rows repeated as often; return both, and the rows."""
+    rows = np.repeat(np.arange(len(data)), weights)
+    one = clone(model).fit(data, target, sample_weight=weights)
+    two = clone(model).fit(data[rows], None if target is None else target[rows])
+    return one, two, rows
+
+
 @pytest.mark.parametrize("name", WEIGHED)
 def test_weights_are_repeated_rows(name):
     model, data, target = WEIGHED[name]
     weights = np.random.default_rng(3).integers(0, 4, len(data))
-    rows = np.repeat(np.arange(len(data)), weights)
-    one = clone(model).fit(data, target, sample_weight=weights)
-    two = clone(model).fit(data[rows], None if target is None else target[rows])
+    one, two, _ = weighed_and_repeated(model, data, target, weights)
     assert_same(one, two)
 
 
@@ -96,9 +102,7 @@ CROSS_VALIDATED = {
 def test_weights_are_repeated_rows_in_cross_validation(name):
     model, data, target = CROSS_VALIDATED[name]
     weights = np.random.default_rng(4).integers(1, 60, len(data))
-    rows = np.repeat(np.arange(len(data)), weights)
-    one = clone(model).fit(data, target, sample_weight=weights)
-    two = clone(model).fit(data[rows], None if target is None else target[rows])
+    one, two, rows = weighed_and_repeated(model, data, target, weights)
     chosen = one.selection_
     folds = [tuple(np.flatnonzero(np.isin(rows, part)) for part in fold) for fold in chosen.folds]
     again = sparseopt.select(two.result_, by="cv", folds=folds)
