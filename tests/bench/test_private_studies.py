@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from sparseopt.bench.studies import _private_peers as peers
 from sparseopt.bench.studies import (
@@ -72,6 +73,63 @@ def test_rho_gives_epsilon_and_delta():
         # Below what Gaussian noise of that rho has, and not by much.
         loss = accounting.GaussianPrivacyLoss(1.0 / np.sqrt(2.0 * rho))
         assert 0.05 * delta < loss.get_delta_for_epsilon(epsilon) <= delta
+
+
+def test_a_single_column_takes_the_nearest_counts():
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        noisy = rng.normal(scale=30.0, size=6)
+        near = peers._on_simplex(noisy, 20.0)
+        sums = {"type": "eq", "fun": lambda p: p.sum() - 20.0}
+        found = minimize(
+            lambda p, noisy=noisy: ((p - noisy) ** 2).sum(),
+            np.full(6, 20.0 / 6.0),
+            bounds=[(0.0, None)] * 6,
+            constraints=[sums],
+        )
+        assert near.min() >= 0.0 and near.sum() == pytest.approx(20.0)
+        assert near == pytest.approx(found.x, abs=1e-3)
+    drawn = np.bincount(peers._with_counts(np.array([2.5, 0.0, 7.5]), 10, rng), minlength=3)
+    assert drawn.tolist() in ([3, 0, 7], [2, 0, 8])
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore::UserWarning:mbi")
+def test_parts_are_fitted_as_one_model_would_be():
+    """The model of a chain, a pair and a single column against mbi's model of all at once."""
+    mbi = pytest.importorskip("mbi")
+    rng = np.random.default_rng(5)
+    sizes = {"a": 3, "b": 2, "c": 4, "d": 3, "e": 2, "f": 5}
+    codes = {name: rng.integers(0, size, 400) for name, size in sizes.items()}
+    codes["b"] = codes["a"] // 2
+    data = peers._Measured(codes, sizes, rng)
+    tables = [*((name,) for name in sizes), ("a", "b"), ("b", "c"), ("d", "e"), ("f",)]
+    for table in tables[:6]:
+        data.measure(table, 4.0)
+    data.fit()
+    for table in tables[6:]:
+        data.measure(table, 2.0)
+    data.fit()
+    measured = [one for part in set(data.parts.values()) for one in part.measured]
+    domain = mbi.Domain.fromdict(sizes)
+    whole = mbi.estimation.MirrorDescent().estimate(
+        domain,
+        [mbi.LinearMeasurement(noisy, names, stddev=sd) for names, noisy, sd in measured],
+        known_total=400.0,
+        iters=2000,
+    )
+    assert len(set(data.parts.values())) == 3
+    for pair in (("a", "b"), ("a", "c"), ("a", "d"), ("e", "d"), ("f", "c")):
+        expected = np.asarray(whole.project(pair).datavector())
+        assert data.expected(pair) == pytest.approx(expected, abs=0.5)
+    cliques = [names for names, _, _ in measured]
+    for pair in (("a", "c"), ("c", "d"), ("f", "a")):
+        size = mbi.junction_tree.hypothetical_model_size(domain, [*cliques, pair])
+        assert data.size_with(pair) == pytest.approx(size)
+    drawn = data.draw()
+    assert set(drawn) == set(sizes) and all(len(values) == 400 for values in drawn.values())
+    counts = np.bincount(drawn["a"] * 2 + drawn["b"], minlength=6)
+    assert np.abs(counts - data.expected(("a", "b"))).max() <= 6.0
 
 
 def test_hermite_features_need_fewer_than_fourier():
