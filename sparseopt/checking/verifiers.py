@@ -77,7 +77,9 @@ def evaluate(problem: Problem, x: Array, lam: float | None) -> Evaluation:
     return evaluation
 
 
-def plain_evaluation(problem: Problem, x: Array, lam: float | None) -> Evaluation:
+def plain_evaluation(
+    problem: Problem, x: Array, lam: float | None, known: tuple[float, float] | None = None
+) -> Evaluation:
     """Evaluate a point by the problem's own residuals, relative to 1 + max |x|.
 
     Parameters
@@ -85,18 +87,22 @@ def plain_evaluation(problem: Problem, x: Array, lam: float | None) -> Evaluatio
     problem : Problem
     x : array
     lam : float or None
+    known : (float, float), optional
+        The objective and its scale. Default: as the problem says.
 
     Returns
     -------
     Evaluation
     """
+    if known is None:
+        known = problem.objective(x, lam), problem.objective_scale(x, lam)
     residuals = problem.residuals(x, lam)
     worst = max(residuals, key=lambda name: residuals[name], default="")
     value = residuals.get(worst, 0.0)
     ratio = value / (UNSCALED * (1.0 + float(np.max(np.abs(x), initial=0.0))))
     return Evaluation(
-        value=problem.objective(x, lam),
-        size=problem.objective_scale(x, lam),
+        value=known[0],
+        size=known[1],
         violation=math.inf if math.isnan(ratio) else ratio,
         where=f"{worst} by {value:.3g}",
         residuals=residuals,

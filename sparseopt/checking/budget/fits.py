@@ -10,18 +10,11 @@ Newton's method.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
-
-if TYPE_CHECKING:
-    import scipy.special as special
-else:
-    special = Deferred("scipy.special")
 
 _ENTRIES = 1 << 21
 """Entries of X that are gathered at once."""
@@ -181,7 +174,7 @@ def _squares(columns: Array, target: Array, shift: float) -> tuple[Array, Array]
         rows[:, n + np.arange(k), np.arange(k)] = np.sqrt(shift)
     # Columns of one length: sines of angles are then the diagonal of R.
     rows[:, :, :k] /= np.linalg.norm(rows[:, :, :k], axis=1, keepdims=True)
-    diagonal = np.abs(np.diagonal(np.linalg.qr(rows, mode="r"), axis1=1, axis2=2))
+    diagonal = np.abs(np.diagonal(np.linalg.qr(rows, mode="raw")[0], axis1=1, axis2=2))
     out = np.asarray(np.square(diagonal[:, k]))
     sine = diagonal[:, :k].min(axis=1)
     for at in np.flatnonzero(sine < _DEPENDENT):
@@ -207,7 +200,7 @@ class Observations:
 
     @classmethod
     def of(cls, Z: Array, shares: Array) -> Observations:
-        """Collect those of sets of k neighbours whose values are -1 and 1.
+        """Collect those of sets of k neighbours.
 
         Parameters
         ----------
@@ -215,14 +208,27 @@ class Observations:
         shares : array of shape (n,)
             The weight of each row, which sum to one.
         """
-        count, k, n = Z.shape
-        signs = Z > 0.0
-        if k > _PATTERNS or 2**k >= n or not (np.abs(Z) == 1.0).all():
-            return cls(Z, np.broadcast_to(shares, (count, n)))
+        shares = np.broadcast_to(shares, (len(Z), Z.shape[2]))
+        if not (np.abs(Z) == 1.0).all():
+            return cls(Z, shares)
+        return cls.of_signs(Z > 0.0, shares)
+
+    @classmethod
+    def of_signs(cls, signs: Array, shares: Array) -> Observations:
+        """Collect those whose values are -1 and 1.
+
+        Parameters
+        ----------
+        signs : bool array of shape (sets, k, n)
+        shares : array of shape (sets, n)
+        """
+        count, k, n = signs.shape
+        if k > _PATTERNS or 2**k >= n:
+            return cls(np.where(signs, 1.0, -1.0), shares)
         code = np.arange(count)[:, None] << k | signs[:, 0]
         for j in range(1, k):
             code |= signs[:, j].astype(np.int64) << j
-        weight = np.bincount(code.ravel(), np.tile(shares, count), count << k).reshape(count, -1)
+        weight = np.bincount(code.ravel(), shares.ravel(), count << k).reshape(count, -1)
         patterns = 2.0 * (np.arange(2**k) >> np.arange(k)[:, None] & 1) - 1.0
         return cls(patterns[None], weight)
 
@@ -232,25 +238,45 @@ class Observations:
 
     def along(self, beta: Array) -> Array:
         """Return z beta of each set's coefficients, shape (sets, r)."""
+        if len(self.Z) == 1:
+            return np.asarray(beta @ self.Z[0])
         return np.asarray((beta[:, None, :] @ self.Z)[:, 0])
 
     def means(self, values: Array) -> Array:
         """Return the weighted means of z times a value each, shape (sets, k)."""
-        return np.asarray((self.Z @ (self.weight * values)[:, :, None])[:, :, 0])
+        weighted = self.weight * values
+        if len(self.Z) == 1:
+            return np.asarray(weighted @ self.Z[0].T)
+        return np.asarray((self.Z @ weighted[:, :, None])[:, :, 0])
 
     def squares(self, values: Array) -> Array:
         """Return the weighted means of z z' times a value each, shape (sets, k, k)."""
-        weighted = self.Z * (self.weight * values)[:, None, :]
-        return np.asarray(weighted @ self.Z.transpose(0, 2, 1))
+        weighted = self.weight * values
+        if len(self.Z) == 1:
+            Z = self.Z[0]
+            products = (Z[:, None] * Z).reshape(-1, Z.shape[1])
+            return np.asarray((weighted @ products.T).reshape(-1, len(Z), len(Z)))
+        return np.asarray((self.Z * weighted[:, None, :]) @ self.Z.transpose(0, 2, 1))
+
+    def losses(self, beta: Array) -> tuple[Array, Array]:
+        """Return mean log(1 + exp(-z beta)) of each set, and each 1 / (1 + exp(z beta))."""
+        along = self.along(beta)
+        small = np.exp(-np.abs(along))
+        losses = (self.weight * (np.maximum(-along, 0.0) + np.log1p(small))).sum(axis=1)
+        return losses, np.where(along > 0.0, small, 1.0) / (1.0 + small)
 
 
-def logistic_fits(observations: Observations, ridge: float) -> tuple[Array, Array]:
+def logistic_fits(
+    observations: Observations, ridge: float, start: Array | None = None
+) -> tuple[Array, Array]:
     """Minimise mean log(1 + exp(-z beta)) + ridge |beta|^2 for many sets at once.
 
     Parameters
     ----------
     observations : Observations
     ridge : float
+    start : array of shape (sets, k), optional
+        Where to begin. Default: at zero.
 
     Returns
     -------
@@ -258,11 +284,13 @@ def logistic_fits(observations: Observations, ridge: float) -> tuple[Array, Arra
         Where the neighbours separate the node's values, those at which the loss all but vanishes.
     """
     count, k = len(observations.weight), observations.Z.shape[1]
-    beta, loss = np.zeros((count, k)), np.full(count, np.log(2.0))
+    beta = np.zeros((count, k)) if start is None else start.copy()
+    loss, p = observations.losses(beta)
+    loss += ridge * np.square(beta).sum(axis=1)
     left = np.arange(count)
+    some = observations
     for _ in range(_STEPS):
-        some, b = observations[left], beta[left]
-        p = special.expit(-some.along(b))
+        b = beta[left]
         slope = some.means(p) - 2.0 * ridge * b
         curvature = some.squares(p - p * p)
         # A copy of other neighbours, or a separating set, leaves some direction flat.
@@ -278,13 +306,13 @@ def logistic_fits(observations: Observations, ridge: float) -> tuple[Array, Arra
         length = np.ones(len(left))
         for _ in range(_HALVINGS):
             trial = b + length[:, None] * step
-            new = (some.weight * np.logaddexp(0.0, -some.along(trial))).sum(axis=1)
+            new, p = some.losses(trial)
             new += ridge * np.square(trial).sum(axis=1)
             short = new > loss[left] - 1e-4 * length * gain
             if not short.any():
                 break
             length[short] *= 0.5
         better = new < loss[left]
-        left = left[better]
+        left, some, p = left[better], some[better], p[better]
         beta[left], loss[left] = trial[better], new[better]
     return beta, loss

@@ -83,11 +83,8 @@ def prove_gaps(
         near, at = np.unique(segments.node[first:last], return_index=True)
         # The minimisers of all other nodes: whole segments that are steeper.
         spending = taken[first] - segments.start[first + at].sum()
-        deviations = []
-        for j in near:
-            best, some = _cheap(problem.table(int(j)), lam, most)
-            spending += best
-            deviations.append(some)
+        best, deviations = _cheap(problem, near, lam, most)
+        spending += best
         entries = sum(len(cost) for _, cost in deviations)
         width = sum(int(count[-1] - count[0]) for count, _ in deviations)
         spent += entries * (float(width) + _OVERHEAD)
@@ -100,14 +97,26 @@ def prove_gaps(
     return least
 
 
-def _cheap(table: Array, lam: float, most: float) -> tuple[int, tuple[Array, Array]]:
-    """Return the best count, and (deviations, prices) of those that cost less than `most`."""
-    table = table[: int(np.argmin(table)) + 1]
-    price = table + lam * np.arange(len(table))
-    best = int(np.argmin(price))
-    price = price - price[best]
-    cheap = np.flatnonzero(price < most)
-    return best, (cheap - best, price[cheap])
+def _cheap(
+    problem: BudgetTables, nodes: Array, lam: float, most: float
+) -> tuple[int, list[tuple[Array, Array]]]:
+    """Return the sum of the best counts of nodes, and what deviates for less than `most`.
+
+    For each node that can these are deviations from its best count, in order, and their prices.
+    """
+    first, last = problem.ptr[nodes], problem.ptr[nodes + 1]
+    best, deviations = 0, []
+    for begin, end in zip(first.tolist(), last.tolist(), strict=True):
+        table = problem.values[begin:end]
+        price = table[: int(table.argmin()) + 1]
+        price = price + lam * np.arange(len(price))
+        least = int(price.argmin())
+        price -= price[least]
+        (cheap,) = (price < most).nonzero()
+        best += least
+        if len(cheap) > 1:
+            deviations.append((cheap - least, price[cheap]))
+    return best, deviations
 
 
 def _cheapest_sums(deviations: list[tuple[Array, Array]], most: float) -> tuple[Array, int]:

@@ -63,11 +63,15 @@ def prove_tables(
     """
     from sparseopt.checking.budget.gaussian_tree import BEATEN, DEPENDENT, PROVEN, prove_each
 
-    sizes, n = problem.candidates.sizes, problem.X.shape[0]
+    sizes, (n, d) = problem.candidates.sizes, problem.X.shape
     left = WORK if work is None else work
     given = left
     proven = sizes == 0
     dependent = []
+    whole = None
+    if d * max(n, d) <= _ENTRIES and d * d <= np.square(sizes + 1.0).sum():
+        columns = problem.columns(slice(None))
+        whole = columns.T @ columns / n
     for size in np.unique(sizes[sizes > 0]):
         same = np.flatnonzero(sizes == size)
         step = max(1, _ENTRIES // int((size + 1) * (size + 1 + n)))
@@ -75,7 +79,7 @@ def prove_tables(
             nodes = same[start : start + step]
             if left <= 0.0:
                 break
-            gram, bound = _grams(problem, nodes, int(size)), _bounds(problem, nodes, table)
+            gram, bound = _grams(problem, nodes, int(size), whole), _bounds(problem, nodes, table)
             state, found = np.zeros(len(nodes), dtype=np.int64), np.zeros((len(nodes), 2))
             left -= prove_each(gram, bound, left, state, found)
             if (state == BEATEN).any():
@@ -93,13 +97,19 @@ def prove_tables(
     return GaussianProof(proven, None, given - left)
 
 
-def _grams(problem: L0GraphicalModel, nodes: Array, size: int) -> Array:
-    """Return products of the candidates and the node, shape (nodes, size + 1, size + 1)."""
+def _grams(problem: L0GraphicalModel, nodes: Array, size: int, whole: Array | None) -> Array:
+    """Return products of the candidates and the node, shape (nodes, size + 1, size + 1).
+
+    They are taken out of those of all columns where these are known.
+    """
     candidates = problem.candidates
     index = candidates.index[candidates.ptr[nodes][:, None] + np.arange(size)]
     every = np.concatenate([index, nodes[:, None]], axis=1)
-    columns = problem.columns(every).transpose(1, 2, 0)
-    gram = columns @ columns.transpose(0, 2, 1) / problem.X.shape[0]
+    if whole is None:
+        columns = problem.columns(every).transpose(1, 2, 0)
+        gram = columns @ columns.transpose(0, 2, 1) / problem.X.shape[0]
+    else:
+        gram = whole[every[:, :, None], every[:, None, :]]
     gram[:, np.arange(size), np.arange(size)] += problem.ridge
     return np.asarray(gram)
 

@@ -93,17 +93,11 @@ class _Batch:
     """Some nodes; a set is a row of truth values over a node's candidates in its own order."""
 
     def __init__(self, problem: L0GraphicalModel, nodes: Array, table: Array, room: int) -> None:
-        self.problem, self.nodes, self.room = problem, nodes, room
+        self.nodes, self.room, self.ridge = nodes, room, problem.ridge
         self.sizes = problem.candidates.sizes[nodes]
         D = int(self.sizes.max(initial=0))
-        places = problem.candidates.ptr[nodes][:, None] + np.minimum(
-            np.arange(D), np.maximum(self.sizes - 1, 0)[:, None]
-        )
-        self.index = (
-            problem.candidates.index[np.minimum(places, max(problem.total - 1, 0))]
-            if problem.total
-            else np.zeros((len(nodes), 0), dtype=np.int64)
-        )
+        self.order = np.tile(np.arange(D), (len(nodes), 1))
+        self.codes, self.shares = _distinct_rows(problem, nodes)
         first = problem.candidates.ptr[nodes] + nodes
         self.table = table[first[:, None] + np.minimum(np.arange(D + 1), self.sizes[:, None])]
         self.open = np.zeros(len(nodes), dtype=bool)
@@ -111,30 +105,35 @@ class _Batch:
         self.fits = 0
 
     def run(self) -> IsingProof:
-        D = self.index.shape[1]
-        everything = np.arange(D) < self.sizes[:, None]
         row = np.flatnonzero(self.sizes > 0)
-        members = everything[row]
-        whole = self._losses(row, members)
+        members = np.arange(self.order.shape[1]) < self.sizes[row, None]
+        whole, beta = self._losses(row, members, np.zeros(members.shape))
         # The members that are missed most come first.
         at, place = np.nonzero(members)
-        without = members[at]
-        without[np.arange(len(at)), place] = False
+        without = _without(members, at, place)
+        losses, betas = self._losses(row[at], without, beta[at] * without)
         missed = np.full(members.shape, -np.inf)
-        missed[at, place] = self._losses(row[at], without)
+        missed[at, place] = losses
         order = np.argsort(-missed, axis=1, kind="stable")
-        self.index = self.index.copy()
-        self.index[row] = np.take_along_axis(self.index[row], order, axis=1)
-        low = np.zeros(len(row), dtype=np.int64)
+        self.order[row] = order
+        # These are the children of the sets of all candidates.
+        rank = np.empty_like(order)
+        np.put_along_axis(rank, order, np.arange(order.shape[1])[None], axis=1)
+        low = rank[at, place]
+        alive = self.table[row[at], low] > whole[at]
+        at, low, losses = at[alive], low[alive], losses[alive]
+        betas = np.take_along_axis(betas[alive], order[at], axis=1)
+        row, members = row[at], _without(members, at, low)
+        low += 1
         while len(row) and self.beaten is None and self.fits < self.room:
-            row, members, low, whole = self._children(row, members, low, whole)
+            row, members, low, losses, betas = self._children(row, members, low, losses, betas)
         complete = np.ones(len(self.nodes), dtype=bool)
         complete[row] = False
         return IsingProof(complete & ~self.open, self.beaten, self.fits)
 
     def _children(
-        self, row: Array, members: Array, low: Array, loss: Array
-    ) -> tuple[Array, Array, Array, Array]:
+        self, row: Array, members: Array, low: Array, loss: Array, beta: Array
+    ) -> tuple[Array, Array, Array, Array, Array]:
         """Drop one member of each set, after those dropped before, where that may be better."""
         free = members & (np.arange(members.shape[1]) >= low[:, None])
         parent, place = np.nonzero(free)
@@ -142,36 +141,73 @@ class _Batch:
         smallest = members.sum(axis=1)[parent] - 1 - behind
         alive = self.table[row[parent], smallest] > loss[parent]
         parent, place = parent[alive], place[alive]
-        child = members[parent]
-        child[np.arange(len(parent)), place] = False
-        row, low = row[parent], place + 1
-        return row, child, low, self._losses(row, child)
+        child, row = _without(members, parent, place), row[parent]
+        return row, child, place + 1, *self._losses(row, child, beta[parent] * child)
 
-    def _losses(self, row: Array, members: Array) -> Array:
-        """Bound the losses of sets; note those that do better than the table, or might."""
+    def _losses(self, row: Array, members: Array, start: Array) -> tuple[Array, Array]:
+        """Bound the losses of sets, and fit them; note those that do better than the table.
+
+        Parameters
+        ----------
+        row : int array of shape (sets,)
+        members : bool array of shape (sets, D)
+        start : array of shape (sets, D)
+            Coefficients from which the fits begin.
+
+        Returns
+        -------
+        bounds, beta : arrays of shapes (sets,) and (sets, D)
+        """
         sizes = members.sum(axis=1)
-        out = np.full(len(row), np.log(2.0))
-        n, ridge, shares = self.problem.X.shape[0], self.problem.ridge, self.problem.shares
+        out, betas = np.full(len(row), np.log(2.0)), np.zeros(members.shape)
         for size in np.unique(sizes[sizes > 0]):
             same = np.flatnonzero(sizes == size)
-            step = max(1, _ENTRIES // int(size * n))
-            for start in range(0, len(same), step):
-                some = same[start : start + step]
+            step = max(1, _ENTRIES // int(size * self.codes.shape[1]))
+            for begin in range(0, len(same), step):
+                some = same[begin : begin + step]
                 chosen = np.nonzero(members[some])[1].reshape(len(some), size)
-                own = row[some]
-                neighbours = self.index[own[:, None], chosen]
-                Z = self.problem.columns(neighbours).transpose(1, 2, 0)
-                y = self.problem.columns(self.nodes[own]).T
-                observations = Observations.of(Z * y[:, None, :], shares)
-                beta, loss = logistic_fits(observations, ridge)
-                out[some] = _from_below(observations, beta, ridge)
+                own, each = row[some], some[:, None]
+                bits = self.order[own[:, None], chosen]
+                signs = (self.codes[own][:, None, :] >> bits[:, :, None] & 1) == 1
+                observations = Observations.of_signs(signs, self.shares[own])
+                beta, loss = logistic_fits(observations, self.ridge, start[each, chosen])
+                out[some] = _from_below(observations, beta, self.ridge)
+                betas[each, chosen] = beta
                 better = loss < self.table[own, size]
                 if better.any():
                     b = int(np.argmax(better))
                     self.beaten = (int(self.nodes[own[b]]), int(size), float(loss[b]))
                 self.open[own[out[some] < self.table[own, size]]] = True
         self.fits += len(row)
-        return out
+        return out, betas
+
+
+def _without(members: Array, parent: Array, place: Array) -> Array:
+    """Return sets of members, each without the one at a place."""
+    child = members[parent]
+    child[np.arange(len(parent)), place] = False
+    return child
+
+
+def _distinct_rows(problem: L0GraphicalModel, nodes: Array) -> tuple[Array, Array]:
+    """Return the distinct observations of nodes, bit k for whether candidate k is like the node.
+
+    Returns
+    -------
+    codes, shares : arrays of shape (nodes, r)
+        Shares sum to one for each node; those of codes that fill up its row are 0.
+    """
+    found = []
+    for j in nodes.tolist():
+        own = problem.candidates.of(j)
+        alike = problem.columns(own) == problem.columns(j)[:, None]
+        codes, at = np.unique(alike @ (1 << np.arange(len(own))), return_inverse=True)
+        found.append((codes, np.bincount(at, problem.shares, len(codes))))
+    width = max(len(codes) for codes, _ in found)
+    codes, shares = np.zeros((len(nodes), width), np.int64), np.zeros((len(nodes), width))
+    for j, (one, other) in enumerate(found):
+        codes[j, : len(one)], shares[j, : len(one)] = one, other
+    return codes, shares
 
 
 def _from_below(observations: Observations, beta: Array, ridge: float) -> Array:

@@ -70,8 +70,11 @@ class BudgetVerifier:
         self, problem: BudgetTables | L0GraphicalModel, x: Array, lam: float | None
     ) -> Evaluation:
         """Evaluate a point; large coefficients that cancel leave its value in doubt."""
-        plain = plain_evaluation(problem, x, lam)
-        if not isinstance(problem, L0GraphicalModel) or problem.loss != "gaussian":
+        if not isinstance(problem, L0GraphicalModel):
+            return plain_evaluation(problem, x, lam)
+        values = problem.node_objectives(x)
+        plain = plain_evaluation(problem, x, lam, (float(values.sum()), problem.scale_of(values)))
+        if problem.loss != "gaussian":
             return plain
         rounding = _rounding(problem, np.asarray(x, dtype=float))
         least = max(abs(plain.value), ROUNDED * plain.size)

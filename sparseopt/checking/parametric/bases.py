@@ -72,10 +72,9 @@ class KernelSystems:
 
     def extended_error(self, theta: Array, nu: Array) -> float:
         """Return the largest relative error of the values theta_C and nu_R in double precision."""
-        transposed = Kernels.factorise(self.kernels.B.transpose(0, 2, 1), 0.0)
         return max(
             self.kernels.extended_error(theta, self.target[:, :, :1]),
-            transposed.extended_error(nu, self.slopes[:, :, :1]),
+            self.kernels.extended_error(nu, self.slopes[:, :, :1], transposed=True),
         )
 
     def backward_errors(

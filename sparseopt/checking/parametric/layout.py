@@ -200,9 +200,7 @@ def _rows(name: str, rows: Any, count: int, length: int) -> StoredRows:
     fields = {f"{name}.{part}": getattr(rows, part) for part in ("ptr", "index", "value", "rate")}
     index = integers(fields, f"{name}.index", None, 0, length - 1)
     ptr = _pointers(fields, f"{name}.ptr", count, len(index))
-    cell = np.repeat(np.arange(count), np.diff(ptr)) * length + index
-    cell.sort()
-    if (cell[1:] == cell[:-1]).any():
+    if _repeats(ptr, index, length):
         raise Malformed(f"{name} states an entry of a segment twice")
     return StoredRows(
         ptr=ptr,
@@ -211,3 +209,16 @@ def _rows(name: str, rows: Any, count: int, length: int) -> StoredRows:
         rate=numbers(fields, f"{name}.rate", (len(index),)),
         length=length,
     )
+
+
+def _repeats(ptr: Array, index: Array, length: int) -> bool:
+    """Return whether some row has an index twice."""
+    step = max(1, _CELLS // max(length, 1))
+    for begin in range(0, len(ptr) - 1, step):
+        ends = ptr[begin : begin + step + 1]
+        row = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        found = np.zeros((len(ends) - 1, length), dtype=bool)
+        found[row, index[ends[0] : ends[-1]]] = True
+        if np.count_nonzero(found) < len(row):
+            return True
+    return False

@@ -6,8 +6,9 @@ prove the segment: all are affine in lam. What this needs is two products with A
 numbers alone. Two more things are asked for, so that no other verdict is reached than by solving
 the kernels anew (:mod:`.bases`):
 
-- the kernel is regular, with a reciprocal condition number above :data:`_REGULAR`, so that the
-  exact solution of its equations satisfies the conditions, too;
+- the kernel is regular, with a reciprocal condition number above :data:`_REGULAR`: numbers that
+  solve its equations up to rounding are near its solution, so that nobody can choose larger ones,
+  which would excuse larger violations;
 - multipliers that rounding may have put outside their slopes cost nothing, by the cheap bound of
   :mod:`.multipliers`.
 
@@ -18,8 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from sparseopt.checking.parametric.layout import Layout, StoredPath, StoredRows
 from sparseopt.checking.parametric.multipliers import PathMultipliers
 from sparseopt.checking.parametric.objectives import Quadratics, shifted, size_noise
 from sparseopt.checking.parametric.stated_loops import (
+    CLEAR,
     DIRTY,
     DUAL,
     GAP,
@@ -42,14 +42,14 @@ from sparseopt.checking.parametric.stated_loops import (
     examine,
 )
 from sparseopt.checking.parametric.tables import CodeTables
-from sparseopt.checking.tolerances import ROUNDING, SEGMENT
 from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
-from sparseopt.problems.parametric.maps import DenseMap
+from sparseopt.problems.parametric.maps import DenseMap, LinearMap
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
-_REGULAR = ROUNDING / SEGMENT
-"""Above it the rounding errors of a kernel are below the tolerance of a segment's conditions."""
+_REGULAR = 1e4 * CLEAR
+"""Reciprocal condition number above which numbers that are moved along a vector which the kernel
+almost maps to zero violate its equations, unless by less than 1e-4 of their size."""
 _SEGMENTS = 256
 """Segments that are looked at together."""
 _CELLS = 2**17
@@ -112,45 +112,42 @@ def judge_stated(
 
 
 class _Side:
-    """The vectors that a chunk's q segments state, one of length n each."""
+    """The vectors that a chunk's q segments state, one of length n each.
+
+    Attributes
+    ----------
+    used : int array of shape (k,)
+        The coordinates that some segment states, in order.
+    pair : array of shape (2, q, k)
+        Their values and rates.
+    """
 
     def __init__(self, rows: StoredRows, here: slice) -> None:
-        self._rows = rows
         entries = slice(rows.ptr[here.start], rows.ptr[here.stop])
-        self._count = here.stop - here.start
-        self._at = rows.index[entries]
-        counts = np.diff(rows.ptr[here.start : here.stop + 1])
-        self._segment = np.repeat(np.arange(self._count), counts)
-        self._pair = rows.value[entries], rows.rate[entries]
+        at, count = rows.index[entries], here.stop - here.start
         used = np.zeros(rows.length, dtype=bool)
-        used[self._at] = True
+        used[at] = True
         self.used = np.flatnonzero(used)
+        self._place = np.full(rows.length, -1)
+        self._place[self.used] = np.arange(len(self.used))
+        counts = np.diff(rows.ptr[here.start : here.stop + 1])
+        cell = np.repeat(np.arange(count) * len(self.used), counts) + self._place[at]
+        self.pair = np.zeros((2, count, len(self.used)))
+        for line, numbers in zip(self.pair, (rows.value, rows.rate), strict=True):
+            line.reshape(-1)[cell] = numbers[entries]
 
     def of(self, coordinates: Array) -> Array:
-        """Return values and rates of some coordinates, in order, shape (2, q, k)."""
-        place = np.full(self._rows.length, -1)
-        place[coordinates] = np.arange(len(coordinates))
-        place = place[self._at]
-        wanted = slice(None) if len(coordinates) == self._rows.length else place >= 0
-        return self._spread(wanted, place[wanted], len(coordinates))
+        """Return values and rates of some coordinates, shape (2, q, len(coordinates))."""
+        found = np.zeros((*self.pair.shape[:2], len(coordinates)))
+        place = self._place[coordinates]
+        known = place >= 0
+        found[:, :, known] = self.pair[:, :, place[known]]
+        return found
 
-    def part(self, part: slice, place: Array, count: int) -> Array:
-        """Return those of a range of coordinates, at the places of these, shape (2, q, count)."""
-        order, ordered = self._sorted
-        wanted = order[slice(*np.searchsorted(ordered, (part.start, part.stop)))]
-        return self._spread(wanted, place[self._at[wanted]], count)
-
-    @cached_property
-    def _sorted(self) -> tuple[Array, Array]:
-        order = np.argsort(self._at, kind="stable")
-        return order, self._at[order]
-
-    def _spread(self, wanted: Any, place: Array, width: int) -> Array:
-        out = np.zeros((2, self._count * width))
-        cell = self._segment[wanted] * width + place
-        for line, entries in zip(out, self._pair, strict=True):
-            line[cell] = entries[wanted]
-        return out.reshape(2, self._count, width)
+    def fill(self, x: Array, part: slice, place: Array) -> None:
+        """Put those of a range of coordinates at the places of these, in zeros of (2, q, w)."""
+        some = slice(*np.searchsorted(self.used, (part.start, part.stop)))
+        x[:, :, place[self.used[some]]] = self.pair[:, :, some]
 
 
 class _Chunk:
@@ -257,85 +254,157 @@ class _Chunk:
     ) -> None:
         """Look at all coordinates, a block of them at a time; `sizes` are absolute entries of A."""
         A, (m, p) = self.program.A, self.program.A.shape
-        theta, nu = self.theta.of(self.theta.used), self.nu.of(self.nu.used)
-        largest = np.abs(nu[0]) + self.finite_length[:, None] * np.abs(nu[1])
-        alpha, beta = A.quick_factors(self.nu.used, largest)
-        error = multipliers.error(largest)
-        rounding = (error[:, None] * alpha).max(axis=0)
-        range_ = np.stack([self.low, self.length])
-        count = len(self.low)
+        theta, nu = self.theta, self.nu
+        excess = _Excess(A, multipliers, slopes, nu, self.low, self.finite_length, charges)
+        variables = _Half(
+            own=0,
+            offset=0,
+            idle=self._idle(slice(p), theta) & ~slopes[:, 4:].any(axis=1),
+            stated=theta,
+            product=_both(A.rows_transpose_times_by_part, nu.used, -nu.pair),
+            part=np.ascontiguousarray(sizes.T),
+            others=np.abs(nu.of(self.rows)),
+        )
+        rows = _Half(
+            own=1,
+            offset=p,
+            idle=self._idle(slice(p, p + m), nu),
+            stated=nu,
+            product=_both(A.rows_times_by_part, theta.used, theta.pair),
+            part=np.ascontiguousarray(sizes),
+            others=np.abs(theta.of(self.columns)),
+        )
+        width = max(_LEAST, _CELLS // len(self.low))
         place = np.full(p + m, -1)
-        for own, offset, length, stated, product, part, others in (
-            (
-                0,
-                0,
-                p,
-                self.theta,
-                _both(A.rows_transpose_times_by_part, self.nu.used, -nu),
-                np.ascontiguousarray(sizes.T),
-                np.abs(self.nu.of(self.rows)),
-            ),
-            (
-                1,
-                p,
-                m,
-                self.nu,
-                _both(A.rows_times_by_part, self.theta.used, theta),
-                np.ascontiguousarray(sizes),
-                np.abs(self.theta.of(self.columns)),
-            ),
-        ):
-            idle = self.local[offset : offset + length] < 0
-            idle[stated.used] = False
-            width = max(_LEAST, _CELLS // count)
-            for begin in range(0, length, width):
-                here = slice(begin, min(begin + width, length))
-                whole = slice(offset + here.start, offset + here.stop)
-                computed = product(here)
-                margin, rest = np.zeros(computed.shape[2]), idle[here]
-                if own == 0:
-                    slope = self._largest_slopes(slopes[here])
-                    margin = rounding @ beta[:, here] + error.max() * slope
-                    rest &= (slopes[here, 4] == 0.0) & (slopes[here, 5] == 0.0)
-                    at = np.flatnonzero(np.isin(multipliers.unpriced, range(here.start, here.stop)))
-                    places = multipliers.unpriced[at] - begin
-                    noise = error[:, None] * (alpha @ beta[:, multipliers.unpriced[at]])
-                    bottom, rate = computed[:, :, places]
-                    charges[0][:, at] = np.abs(bottom) + noise
-                    charges[1][:, at] = np.abs(bottom + self.finite_length[:, None] * rate) + noise
-                slots = self.tables.start[whole] + self.before[whole]
-                at_rest(own, slots, self.tables.lines, range_, computed, margin, rest)
-                busy = np.flatnonzero(~rest)
-                outer, quick = np.empty((0, 6)), np.empty((0, 0))
-                if own == 0:
-                    outer, quick = slopes[begin + busy], alpha @ beta[:, begin + busy]
-                coordinates = whole.start + busy
-                place[coordinates] = np.arange(len(busy))
-                pairs = stated.part(here, place[offset:], len(busy)), computed[:, :, busy]
-                examine(
-                    own,
-                    self.before[coordinates],
-                    self.tables.start[coordinates],
-                    (self.ptr, place[self.changed], self.to),
-                    self.tables.lines,
-                    range_,
-                    np.concatenate(pairs[:: 1 - 2 * own]),
-                    part,
-                    self.local[coordinates],
-                    others,
-                    outer,
-                    quick,
-                    error,
-                    sums,
-                )
-                place[coordinates] = -1
+        for half, over in ((variables, excess), (rows, None)):
+            for begin in range(0, len(half.idle), width):
+                here = slice(begin, min(begin + width, len(half.idle)))
+                self._examine_block(half, here, place, over, sums)
 
-    def _largest_slopes(self, slopes: Array) -> Array:
-        """Return bounds of the smaller outer slope in all segments; 0 where both are infinite."""
-        top = float((self.low + self.finite_length).max())
-        sizes = np.abs(slopes[:, 0:4:2]) + top * np.abs(slopes[:, 1:4:2])
-        largest = sizes.min(axis=1)
-        return np.where(np.isfinite(largest), largest, 0.0)
+    def _idle(self, part: slice, stated: _Side) -> Array:
+        """Return of which coordinates nothing is stated and no code changes."""
+        idle = self.local[part] < 0
+        idle[stated.used] = False
+        return idle
+
+    def _examine_block(
+        self, half: _Half, here: slice, place: Array, excess: _Excess | None, sums: Array
+    ) -> None:
+        """Look at some coordinates of a half; `place` (p + m,) is -1, and so again at the end."""
+        own, begin = half.own, half.offset + here.start
+        computed = half.product(here)
+        margin, rest = np.zeros(computed.shape[2]), half.idle[here]
+        outer, quick, error = np.empty((0, 6)), np.empty((0, 0)), np.zeros(len(self.low))
+        if excess is not None:
+            margin, error = excess.margin(here), excess.error
+            excess.charge(here, computed)
+        range_ = np.stack([self.low, self.length])
+        every = slice(begin, begin + len(rest))
+        slots = self.tables.start[every] + self.before[every]
+        at_rest(own, slots, self.tables.lines, range_, computed, margin, rest)
+        busy = np.flatnonzero(~rest)
+        if excess is not None:
+            outer, quick = excess.of(here.start + busy)
+        coordinates = begin + busy
+        place[coordinates] = np.arange(len(busy))
+        x = np.empty((2, *computed.shape[:2], len(busy)))
+        x[own] = 0.0
+        half.stated.fill(x[own], here, place[half.offset :])
+        np.take(computed, busy, axis=2, out=x[1 - own], mode="clip")
+        examine(
+            own,
+            self.before[coordinates],
+            self.tables.start[coordinates],
+            (self.ptr, place[self.changed], self.to),
+            self.tables.lines,
+            range_,
+            x.reshape(4, *x.shape[2:]),
+            half.part,
+            self.local[coordinates],
+            half.others,
+            outer,
+            quick,
+            error,
+            sums,
+        )
+        place[coordinates] = -1
+
+
+@dataclass(frozen=True, eq=False)
+class _Half:
+    """The variables (own = 0: z is stated, v a product with A) or the rows (own = 1) of a chunk.
+
+    Attributes
+    ----------
+    own : int
+    offset : int
+        The first one's place among all coordinates.
+    idle : bool array of shape (n,)
+        Of which nothing is stated, no code changes, and no kink counts.
+    stated : _Side
+    product : callable
+        Returns the products and their rates of a range of coordinates, shape (2, q, w).
+    part : array of shape (r, k)
+        Absolute entries of the matrix that the products are made with, and
+    others : array of shape (2, q, k)
+        the vectors' sizes, as for :func:`.stated_loops.examine`.
+    """
+
+    own: int
+    offset: int
+    idle: Array
+    stated: _Side
+    product: Callable[[slice], Array]
+    part: Array
+    others: Array
+
+
+class _Excess:
+    """By how much the multipliers of variables may exceed their outer slopes, by rounding too.
+
+    Attributes
+    ----------
+    error : array of shape (q,)
+        Rounding errors of A'nu, relative to |A|'|nu|, of which alpha beta is a bound.
+    """
+
+    def __init__(
+        self,
+        A: LinearMap,
+        multipliers: PathMultipliers,
+        slopes: Array,
+        nu: _Side,
+        low: Array,
+        length: Array,
+        charges: Array,
+    ) -> None:
+        largest = np.abs(nu.pair[0]) + length[:, None] * np.abs(nu.pair[1])
+        self.error = multipliers.error(largest)
+        self._alpha, self._beta = A.quick_factors(nu.used, largest)
+        self._rounding = (self.error[:, None] * self._alpha).max(axis=0)
+        self._top, self._length = float((low + length).max()), length
+        self._slopes, self._unpriced, self._charges = slopes, multipliers.unpriced, charges
+
+    def margin(self, here: slice) -> Array:
+        """Return what rounding errors of products amount to in any segment, shape (w,)."""
+        slopes = self._slopes[here]
+        sizes = np.abs(slopes[:, 0:4:2]) + self._top * np.abs(slopes[:, 1:4:2])
+        slope = sizes.min(axis=1)
+        slope[np.isinf(slope)] = 0.0
+        return np.asarray(self._rounding @ self._beta[:, here] + self.error.max() * slope)
+
+    def charge(self, here: slice, computed: Array) -> None:
+        """Set the charges of variables whose outer slopes are zero, at both ends of segments."""
+        at = np.flatnonzero((self._unpriced >= here.start) & (self._unpriced < here.stop))
+        unpriced = self._unpriced[at]
+        noise = self.error[:, None] * (self._alpha @ self._beta[:, unpriced])
+        bottom, rate = computed[:, :, unpriced - here.start]
+        self._charges[0][:, at] = np.abs(bottom) + noise
+        self._charges[1][:, at] = np.abs(bottom + self._length[:, None] * rate) + noise
+
+    def of(self, variables: Array) -> tuple[Array, Array]:
+        """Return outer slopes with the largest kinks, and sizes of products' terms."""
+        return self._slopes[variables], self._alpha @ self._beta[:, variables]
 
 
 def _both(

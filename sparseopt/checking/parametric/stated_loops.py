@@ -45,6 +45,18 @@ def _inside(function: Callable[..., Any]) -> Kernel:
     )
 
 
+def _summing(function: Callable[..., Any]) -> Kernel:
+    """Compile such a function whose sums are added up in any order."""
+    return Kernel(
+        function,
+        nogil=True,
+        error_model="numpy",
+        fastmath={"reassoc"},
+        _nrt=False,
+        no_cpython_wrapper=True,
+    )
+
+
 @_inside
 def _pivot(T: Array, r: int, c: int) -> None:
     """Exchange the dependent coordinate of place r with the independent one of place c."""
@@ -102,40 +114,39 @@ def _start_over(B: Array, T: Array, place: Array, at_row: Array, at_column: Arra
         place[j] = j
 
 
-@_inside
+@_summing
 def _condition(B: Array, T: Array, there: Array, place: Array, work: Array) -> tuple[float, float]:
     """Return the reciprocal condition number of a kernel in the 1-norm, and the error of a probe.
 
     The kernel has the rows that are independent and the columns that are dependent; its inverse
-    stands in T. The probe multiplies a vector with both. `work` has the shape (2, nr).
+    stands in T. The probe multiplies a vector with both. `work` has the shape (4, nc).
     """
     rows, columns = B.shape
-    product, sums = work[0], work[1]
+    probe, norms, product, sums = work[0], work[1], work[2], work[3]
+    for j in range(columns):
+        probe[j] = 1.0 + (0.618 * j) % 1.0 if there[j] == 1 else 0.0
+        norms[j] = product[j] = sums[j] = 0.0
     for i in range(rows):
-        product[i] = sums[i] = 0.0
-    norm = 0.0
+        if there[columns + i] == 0:
+            total = 0.0
+            for j in range(columns):
+                norms[j] += abs(B[i, j])
+                total += B[i, j] * probe[j]
+            product[place[columns + i]] = total
+    norm, error = 0.0, 0.0
     for j in range(columns):
         if there[j] == 1:
-            total, entry = 0.0, 1.0 + (0.618 * j) % 1.0
-            for i in range(rows):
-                if there[columns + i] == 0:
-                    total += abs(B[i, j])
-                    product[i] += B[i, j] * entry
-            norm = max(norm, total)
-    error = 0.0
-    for j in range(columns):
-        if there[j] == 1:
+            norm = max(norm, norms[j])
             at = place[j] - columns
             total = 0.0
-            for i in range(rows):
-                if there[columns + i] == 0:
-                    entry = T[at, place[columns + i]]
-                    sums[i] += abs(entry)
-                    total += entry * product[i]
-            error = max(error, abs(total - (1.0 + (0.618 * j) % 1.0)))
+            for k in range(columns):
+                sums[k] += abs(T[at, k])
+                total += T[at, k] * product[k]
+            error = max(error, abs(total - probe[j]))
     largest = 0.0
     for i in range(rows):
-        largest = max(largest, sums[i])
+        if there[columns + i] == 0:
+            largest = max(largest, sums[place[columns + i]])
     size = norm * largest
     return (1.0 / size if size > 0.0 else 1.0), error
 
@@ -166,7 +177,7 @@ def condition_numbers(B: Array, there: Array, ptr: Array, changed: Array, to: Ar
     """
     rows, columns = B.shape
     rcond = np.zeros(len(ptr) - 1)
-    T, work = np.empty((rows, columns)), np.empty((2, rows))
+    T, work = np.empty((rows, columns)), np.empty((4, columns))
     place = np.empty(rows + columns, np.int64)
     at_row, at_column = np.empty(rows, np.int64), np.empty(columns, np.int64)
     _start_over(B, T, place, at_row, at_column)

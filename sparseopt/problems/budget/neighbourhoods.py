@@ -258,7 +258,11 @@ class L0GraphicalModel(BudgetProblem):
         rounding errors of the loss without neighbours, however small it is: a node's size is the
         larger of the two absolute scaled losses, and at least n for the logarithm.
         """
-        size = np.abs(self.node_objectives(x))
+        return self.scale_of(self.node_objectives(x))
+
+    def scale_of(self, objectives: Array) -> float:
+        """Return the same where the scaled losses are known, shape (d,)."""
+        size = np.abs(objectives)
         if self.scaling == "nlogrss":
             unit = np.full(len(size), self.observations)
         else:
@@ -290,11 +294,12 @@ class L0GraphicalModel(BudgetProblem):
             rows = np.ascontiguousarray(X[:, columns].T, dtype=np.float64)
             shape = (last - first, len(columns))
             fitted = sp.csr_array((beta, local, ptr - ptr[0]), shape=shape) @ rows
-            target = np.ascontiguousarray(X[:, first:last].T, dtype=np.float64)
             if self.loss == "gaussian":
-                loss = np.square(target - fitted)
+                fitted -= X[:, first:last].T
+                loss = np.square(fitted, out=fitted)
             else:
-                loss = np.logaddexp(0.0, -target * fitted)
+                fitted *= X[:, first:last].T
+                loss = np.logaddexp(0.0, np.negative(fitted, out=fitted), out=fitted)
             loss = loss.mean(axis=1) if weights is None else loss @ (weights / weights.sum())
             if test is None and self.ridge > 0.0:
                 node = np.repeat(np.arange(last - first), np.diff(ptr))

@@ -82,3 +82,20 @@ def test_few_nodes_at_a_time(monkeypatch):
     null = problem.null_losses().repeat(problem.candidates.sizes + 1)
     found = fits.support_losses(problem, supports)
     np.testing.assert_allclose(found / null, expected / null, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_logistic_fits_do_not_depend_on_where_they_begin(seed):
+    rng = np.random.default_rng(seed)
+    Z = rng.choice([-1.0, 1.0], size=(6, 3, 40))
+    shares = rng.dirichlet(np.full(40, 5.0))
+    for observations in (
+        fits.Observations.of(Z, shares),
+        fits.Observations(Z, np.tile(shares, (6, 1))),
+    ):
+        beta, loss = fits.logistic_fits(observations, 0.01)
+        again, same = fits.logistic_fits(observations, 0.01, 3.0 * rng.normal(size=(6, 3)))
+        np.testing.assert_allclose(again, beta, atol=1e-6)
+        np.testing.assert_allclose(same, loss, rtol=1e-12)
+        plain = np.logaddexp(0.0, -(beta[:, None, :] @ Z)[:, 0]) @ shares
+        np.testing.assert_allclose(loss, plain + 0.01 * np.square(beta).sum(axis=1), rtol=1e-13)

@@ -7,8 +7,9 @@ import pytest
 import random_models
 from segment_attacks import forgeries, steep_rates
 
-from sparseopt import check, generators, solve
+from sparseopt import check, generators, problems, solve
 from sparseopt.checking.parametric import segments, stated
+from sparseopt.checking.parametric.layout import read_layout
 from sparseopt.checking.parametric.stated_loops import at_rest, condition_numbers, examine
 from sparseopt.checking.parametric.tables import CodeTables
 from sparseopt.compiling.kernel import override
@@ -135,6 +136,13 @@ def test_a_coordinate_that_leaves_its_limits_is_not_at_rest(own):
                 assert not at([0.0, 0.0], [0.0, 0.0], lines=moved)
 
 
+def test_a_path_of_zeros_is_verified():
+    problem = problems.LADLasso(np.eye(3), np.zeros(3))
+    result = solve(problem, check=False)
+    assert not result.path.theta.value.any()
+    assert check(problem, result).verdict is Verdict.VERIFIED
+
+
 @pytest.mark.parametrize("part", ["theta", "nu"])
 @pytest.mark.parametrize("name", ["dantzig-4.1", "lad-4.1"])
 def test_a_changed_number_is_not_proven(name, part, proven):
@@ -163,6 +171,54 @@ def test_steep_rates_do_not_hide_a_false_segment(model, seed, mode):
         forged = [lie for _ in range(5) for _, lie in forgeries(problem, result, rng, steep)]
         assert len(forged) >= 5
         assert all(check(problem, lie).verdict is not Verdict.VERIFIED for lie in forged)
+
+
+@pytest.fixture(scope="module")
+def correlated():
+    """Return a path whose kernels have reciprocal condition numbers down to 1e-6."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 1)) + 0.01 * rng.standard_normal((60, 12))
+    y = X[:, :3].sum(axis=1) - 2.0 * X[:, 5] + 0.01 * rng.standard_normal(60)
+    problem = problems.DantzigSelector(X, y)
+    return problem, solve(problem, check=False)
+
+
+def _kernel(problem, layout, segment):
+    """Return the columns, the rows and the entries of a segment's kernel."""
+    A = problem.canonical().A
+    codes, p = layout.at(segment), A.shape[1]
+    columns, rows = np.flatnonzero(codes[:p] & 1 == 0), np.flatnonzero(codes[p:] & 1 == 1)
+    return columns, rows, A.block(rows, columns)
+
+
+def test_kernels_that_are_only_nearly_singular_need_not_be_solved_anew(correlated, proven):
+    problem, result = correlated
+    layout = read_layout(result.certificate, 2 * problem.canonical().functions.counts)
+    worst = min(
+        1.0 / np.linalg.cond(_kernel(problem, layout, s)[2], 1) for s in range(1, len(layout))
+    )
+    assert 1e-7 < worst < 1e-5
+    assert check(problem, result).verdict is Verdict.VERIFIED
+    assert proven == [len(layout) - 1]  # the last one is looked at by itself
+
+
+def test_numbers_along_what_a_kernel_almost_maps_to_zero_are_not_proven(correlated, proven):
+    problem, result = correlated
+    path = result.path
+    layout = read_layout(result.certificate, 2 * problem.canonical().functions.counts)
+    kernels = {s: _kernel(problem, layout, s) for s in range(1, len(layout) - 1)}
+    s = max(kernels, key=lambda s: np.linalg.cond(kernels[s][2]))
+    columns, _, B = kernels[s]
+    along = np.linalg.svd(B)[2][-1]
+    here = slice(path.theta.ptr[s], path.theta.ptr[s + 1])
+    at = np.searchsorted(columns, path.theta.index[here])
+    assert np.array_equal(columns[at], path.theta.index[here])
+    for field in ("value", "rate"):
+        numbers = getattr(path.theta, field).copy()
+        numbers[here] += 1e-3 * np.abs(numbers[here]).max() * along[at]
+        forged = replace(path, theta=replace(path.theta, **{field: numbers}))
+        assert check(problem, result.with_changes(path=forged)).verdict is not Verdict.VERIFIED
+        assert proven.pop() < len(layout) - 1
 
 
 def _changes(rng, rows, columns, steps):
