@@ -83,7 +83,7 @@ def quantile_path(
     total = counts @ design
     size = np.abs(y)
     # the median: a response that is far off must not move the others apart
-    typical = float(np.median(size[size > 0.0])) if size.any() else 0.0
+    typical = float(np.median(size[size > 0.0])) if size.any() else 1.0
     apart = y + _OFFSET * np.maximum(size, typical) * rng.uniform(-1.0, 1.0, n)
     turned = total + _OFFSET * (counts @ np.abs(design)) * rng.uniform(-1.0, 1.0, p)
     try:

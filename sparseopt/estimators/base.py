@@ -224,6 +224,8 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     }
     _step: Any = None
     _counts: Any
+    _posed: Any = slice(None)
+    """Which columns the problem has; the coefficients of the others are 0."""
 
     def __init__(
         self,
@@ -431,10 +433,11 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _unpack(self, x: Array) -> None:
         """Set the coefficients from a solution; an intercept is its last entry."""
-        d = self.n_features_in_
-        self.coef_: Array = x[:d].copy()
+        self.coef_: Array = np.zeros(self.n_features_in_)
+        d = len(self.coef_[self._posed])
+        self.coef_[self._posed] = x[:d]
         centre, level = self.origin_
-        self.intercept_: Any = float(x[d:].sum() + level - centre @ x[:d])
+        self.intercept_: Any = float(x[d:].sum() + level - centre @ self.coef_)
 
     def at(self, lam: float) -> Self:
         """Return the estimator as fitted with another lam, read off the path: nothing is solved.

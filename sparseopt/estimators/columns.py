@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import scipy.sparse as sp
 from sparseopt.problems.base import Array, is_sparse
 from sparseopt.problems.fields import column_names
 
+_DEPENDENT = 1e-10
+"""What is left of a column, less the others, when it is a combination of them: rounding."""
 _CELLS = 1 << 22
 """Entries of a sparse matrix's rows that are held densely at once."""
-_LARGEST = 1 << 28
+LARGEST = 1 << 28
 """Entries of a sparse matrix that is made dense as a whole."""
 
 
@@ -33,7 +36,7 @@ def as_dense(X: Any, who: str = "this estimator") -> Array:
     if not is_sparse(X):
         return np.asarray(X)
     n, d = X.shape
-    if n * d > _LARGEST:
+    if n * d > LARGEST:
         raise ValueError(
             f"X is sparse, and {who} needs it dense: {n:,} x {d:,} numbers would take "
             f"{8e-9 * n * d:.3g} GB, more than 2. Take fewer rows or columns, or give X dense"
@@ -98,6 +101,40 @@ def spread(X: Any, counts: Array, centred: bool) -> Array:
     found = _deviation(X, counts, mean(X, counts)) if centred else size
     # The deviations of a constant column are what rounding left.
     return np.asarray(np.where(found > 1e-10 * size, found, 1.0))
+
+
+def independent(X: Array, centre: Array, counts: Array | None = None) -> Array:
+    """Return the columns that are no combination of those before them and of a constant.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Already less the centre.
+    centre : array of shape (d,)
+        The means that were taken away, 0 without an intercept; it says what rounding left of a
+        column that is constant.
+    counts : array of shape (n,), optional
+        The weights of the observations; those of 0 do not count.
+
+    Returns
+    -------
+    int array of at most min(n, d) places
+        Increasing. Columns before one another come first: of the indicators of all values of a
+        factor, which add up to a constant, the last one is left out.
+    """
+    X = X if counts is None else X[counts > 0.0]
+    n = len(X)
+    sizes = np.hypot(np.linalg.norm(X, axis=0), math.sqrt(n) * np.abs(centre))
+    basis, kept = np.zeros((n, 0)), []
+    for j in np.flatnonzero(sizes):
+        rest = X[:, j] / sizes[j]
+        for _ in range(2):  # the second time takes away what rounding left
+            rest = rest - basis @ (basis.T @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > _DEPENDENT:
+            kept.append(int(j))
+            basis = np.column_stack([basis, rest / length])
+    return np.array(kept, dtype=int)
 
 
 def location_and_scale(X: Any, counts: Array, centred: bool, scaled: bool) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparseopt.api import solve, with_verdict
 from sparseopt.errors import ParamError
 from sparseopt.estimators.base import PathRegressor
-from sparseopt.estimators.columns import as_dense, with_intercept
+from sparseopt.estimators.columns import as_dense, given_names, independent, with_intercept
 from sparseopt.estimators.levels import LevelsOfOdds, program_in_odds
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
@@ -29,10 +29,14 @@ class QuantileProcess(PathRegressor):
               + \lambda \sum_j s_j |\theta_j| \quad\text{for all } 0 < \tau < 1
 
     The solution is constant between the levels `quantiles_`. Without a penalty the path goes from
-    tau = 0 to 1 over bases of as many observations as coefficients. With one, and where
-    the columns are dependent, the odds tau / (1 - tau) are the parameter of a linear program that
-    the general engine follows. The first way takes seconds for 10,000 observations, and makes a
-    sparse X dense; the second one takes minutes.
+    tau = 0 to 1 over bases of as many observations as coefficients. With one the odds
+    tau / (1 - tau) are the parameter of a linear program that the general engine follows. The
+    first way takes seconds for 10,000 observations, and makes a sparse X dense; the second one
+    takes minutes.
+
+    Without a penalty, columns that are constant or combinations of those before them are left out:
+    they add nothing to the fit, and their coefficients are 0. What is verified is the program of
+    the other columns.
 
     Parameters
     ----------
@@ -94,9 +98,11 @@ class QuantileProcess(PathRegressor):
         self.time_limit = time_limit
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
-        price = float(self.lam) * self._scales(X, counts)
-        # Without a penalty the walk is over dense rows.
+        # Without a penalty the walk is over dense rows, and columns that add nothing stop it.
         X = X if self.lam > 0.0 else as_dense(X)
+        self._posed = slice(None) if self.lam > 0.0 else independent(X, self.origin_[0], counts)
+        X, names = X[:, self._posed], given_names(self, self._posed)
+        price = float(self.lam) * self._scales(X, counts)
         if self.fit_intercept:
             X, price, names = with_intercept(X, price, names)
         return program_in_odds(X, y, price, ones_or(counts, len(y)), names)

@@ -72,6 +72,34 @@ def test_weights_of_the_process_are_rows():
     np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-8)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_columns_that_add_nothing_are_left_out_of_the_process(intercept):
+    rows, y = DATA.iloc[:80, [0, 2, 8]], Y[:80]
+    city = np.eye(3)[np.arange(80) % 3]
+    more = rows.assign(one=3.0, **{f"city {k}": city[:, k] for k in range(3)}, again=rows["bmi"])
+    plain = rows.assign(**({} if intercept else {"one": 3.0}), a=city[:, 0], b=city[:, 1])
+    found, fewer = (
+        QuantileProcess(fit_intercept=intercept).fit(table, y) for table in (more, plain)
+    )
+    assert found.verdict_ == "verified"
+    assert found.coefficients_["city 2"] == found.coefficients_["again"] == 0.0
+    assert found.coefficients_["one"] == 0.0 or not intercept
+    for level in (0.1, 0.5, 0.8):
+        np.testing.assert_allclose(
+            found.at(level).predict(more), fewer.at(level).predict(plain), rtol=1e-9
+        )
+        peer = QuantileRegressor(quantile=level, alpha=0.0, fit_intercept=intercept).fit(more, y)
+        residual = y - peer.predict(more)
+        loss = np.maximum(level * residual, (level - 1.0) * residual).sum()
+        assert found.at(level).objective_ == pytest.approx(loss, rel=1e-7)
+
+
+def test_the_process_of_a_constant_response_is_that_constant(recwarn):
+    found = QuantileProcess().fit(DATA.iloc[:60], np.full(60, 7.0))
+    assert found.verdict_ == "verified" and not recwarn.list
+    np.testing.assert_allclose(found.at(0.3).predict(DATA), 7.0)
+
+
 def test_basis_pursuit_is_the_linear_program():
     rows, y = X[:8], Y[:8]
     model = BasisPursuit(standardize=False).fit(rows, y)
