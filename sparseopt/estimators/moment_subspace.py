@@ -42,10 +42,6 @@ class MomentSubspace(SubspaceTransformer):
     result_ : Result
         With `verdict_`, `status_`, `objective_`, `bound_` and `gap_` beside it.
 
-    Notes
-    -----
-    The problem knows no weights of points: repeat rows for whole ones.
-
     References
     ----------
     Takhanov: Dimension reduction as an optimization problem over a set of generalized functions
@@ -85,9 +81,19 @@ class MomentSubspace(SubspaceTransformer):
         self.time_limit = time_limit
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the subspace of points X, shape (n, d); y is ignored."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the subspace of points X, shape (n, d); y is ignored.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+        y : ignored
+        sample_weight : array_like of shape (n,), optional
+            Whole numbers: how often each point counts. A fit takes the time of as many rows as
+            their sum.
+        """
         X = self._points(X)
+        X = X[self._times(X, sample_weight)]
         points = self._standardised(X)
         weights = np.asarray(self.weights, dtype=float)
         self.eigenvalues_ = _profile(points, weights)

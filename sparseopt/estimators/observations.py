@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from sparseopt.estimators.columns import as_dense
+from sparseopt.estimators.columns import LARGEST, as_dense
 from sparseopt.problems.base import Array, is_sparse
 
 NO_TARGET = "no_validation"
@@ -50,6 +51,60 @@ def weights_of(sample_weight: Any, X: Any) -> Array:
     return np.asarray(
         _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     )
+
+
+def repeated(X: Any, sample_weight: Any, who: str) -> Array:
+    """Return the rows of data, each as often as it weighs, shape (sum of the weights,).
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    sample_weight : array_like of shape (n,), or None
+        Whole numbers.
+    who : str
+        Repeats rows, for the message.
+
+    Raises
+    ------
+    ValueError
+        When a weight is negative or no whole number, all are 0, or there would be too many rows.
+    """
+    counts = weights_of(sample_weight, X)
+    broken = counts[counts != np.rint(counts)]
+    if len(broken):
+        raise ValueError(
+            f"sample_weight has {broken[0]:g}; {who} repeats each row as often as it weighs: "
+            "expected whole numbers. Multiply the weights by a common factor"
+        )
+    if counts.sum() * X.shape[1] > LARGEST:
+        raise ValueError(
+            f"the sum of sample_weight is {counts.sum():g}; {who} repeats each row as often as it "
+            f"weighs: expected at most {LARGEST // X.shape[1]:,} rows of {X.shape[1]} numbers"
+        )
+    return np.repeat(np.arange(len(X)), counts.astype(int))
+
+
+def folds_of_repeated(
+    rows: Array, splits: Iterable[tuple[Array, Array]]
+) -> list[tuple[Array, Array]]:
+    """Return folds of repeated rows, with all copies of a row on one side.
+
+    Parameters
+    ----------
+    rows : int array
+        As of :func:`repeated`.
+    splits : iterable of pairs of int arrays
+        The rows that are kept and those that are left out, for each fold.
+
+    Returns
+    -------
+    list of pairs of int arrays
+        Places in `rows`.
+    """
+    return [
+        (np.flatnonzero(np.isin(rows, kept)), np.flatnonzero(np.isin(rows, left)))
+        for kept, left in splits
+    ]
 
 
 def observed(

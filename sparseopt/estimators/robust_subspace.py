@@ -41,10 +41,6 @@ class RobustSubspace(SubspaceTransformer):
     result_ : Result
         With `verdict_`, `status_`, `objective_`, `bound_` and `gap_` beside it.
 
-    Notes
-    -----
-    The problem knows no weights of points: repeat rows for whole ones.
-
     References
     ----------
     Lerman, Maunu: Fast, robust and non-convex subspace recovery (2018).
@@ -80,13 +76,23 @@ class RobustSubspace(SubspaceTransformer):
         self.time_limit = time_limit
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the subspace of points X, shape (n, d); y is ignored."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the subspace of points X, shape (n, d); y is ignored.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+        y : ignored
+        sample_weight : array_like of shape (n,), optional
+            Whole numbers: how often each point counts. A fit takes the time of as many rows as
+            their sum.
+        """
         X = self._points(X)
+        rows = X[self._times(X, sample_weight)]
         k, centre = int(self.n_components), "estimate" if self.fit_centre else None
-        problem = problems.RobustSubspace(X, k=k, norm=self.norm, centre=centre)
-        W = self._solved(problem)
+        how: dict[str, Any] = {"k": k, "norm": self.norm, "centre": centre}
+        W = self._solved(problems.RobustSubspace(rows, **how))
         self.mean_ = W[:, k].copy() if self.fit_centre else np.zeros(X.shape[1])
-        self._adopt(W[:, :k], X - self.mean_)
-        self.distances_ = problem.distances(W)
+        self._adopt(W[:, :k], rows - self.mean_)
+        self.distances_ = problems.RobustSubspace(X, **how).distances(W)
         return self

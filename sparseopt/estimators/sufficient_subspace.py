@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
+from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y
 
 from sparseopt import problems
 from sparseopt.estimators.base import NeedsTarget
-from sparseopt.estimators.observations import observed
+from sparseopt.estimators.observations import folds_of_repeated, observed
 from sparseopt.estimators.transformers import SubspaceTransformer
 from sparseopt.problems.base import Array
 from sparseopt.selection.dimension import dimension_errors
@@ -34,8 +35,9 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
     standardize : bool, default True
         Divide columns by their standard deviations.
     max_components : int, default 4
-    cv : int, default 5
-        Folds, in the order of the rows.
+    cv : int, splitter or iterable, default 5
+        Folds of "cv", as for scikit-learn: whole numbers are stratified for a classification, and
+        in the order of the rows for a regression.
     backend : str or Backend, default "auto"
         "sir", "save", "dr", "phd", "opg", "mave" and "kdr" are classical methods.
     time_limit : float, optional
@@ -52,10 +54,6 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
     mean_, scale_ : arrays of shape (d,)
     result_ : Result
         With `verdict_`, `status_`, `objective_`, `bound_` and `gap_` beside it.
-
-    Notes
-    -----
-    The problem knows no weights of points: repeat rows for whole ones.
 
     References
     ----------
@@ -79,7 +77,7 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
         "ridge": [Interval(Real, 0, None, closed="neither")],
         "standardize": ["boolean"],
         "max_components": [Interval(Integral, 1, None, closed="left")],
-        "cv": [Interval(Integral, 2, None, closed="left")],
+        "cv": ["cv_object"],
     }
 
     def __init__(
@@ -90,7 +88,7 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
         ridge: float = 0.01,
         standardize: bool = True,
         max_components: int = 4,
-        cv: int = 5,
+        cv: Any = 5,
         backend: Any = "auto",
         time_limit: float | None = None,
     ) -> None:
@@ -104,10 +102,23 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
         self.time_limit = time_limit
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any) -> Self:
-        """Find the subspace for points X, shape (n, d), and responses or labels y, shape (n,)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the subspace that the response depends on.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+        y : array_like of shape (n,)
+            Responses, or labels.
+        sample_weight : array_like of shape (n,), optional
+            Whole numbers: how often each point counts, in the folds too, which keep the copies of
+            a point together. A fit takes the time of as many rows as their sum.
+        """
         how: dict[str, Any] = {"numeric": self.task == "regression", "ensure_min_features": 2}
         X, y, _ = observed(self, X, y, dense=True, least=3, **how)
+        rows = self._times(X, sample_weight)
+        splits = check_cv(self.cv, y, classifier=self.task == "classification").split(X, y)
+        X, y = X[rows], y[rows]
         if self.task == "classification":
             check_classification_targets(y)
             self.classes_ = np.unique(y)
@@ -117,7 +128,8 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
         if self.n_components == "cv":
             most = min(int(self.max_components), X.shape[1] - 1)
             how = {"backend": self.backend, "time_limit": self.time_limit}
-            self.errors_ = dimension_errors(problem, range(1, most + 1), self.cv, **how)
+            folds = folds_of_repeated(rows, splits)
+            self.errors_ = dimension_errors(problem, range(1, most + 1), folds, **how)
             problem = replace(problem, k=1 + int(np.argmin(self.errors_)), bandwidth=None)
         self._adopt(self._solved(problem), points)
         return self

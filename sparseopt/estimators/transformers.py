@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparseopt.api import solve
 from sparseopt.estimators.columns import as_dense, standardised
-from sparseopt.estimators.observations import SparseData, observed
+from sparseopt.estimators.observations import SparseData, observed, repeated
 from sparseopt.problems.base import Array, Problem, is_sparse
 
 
@@ -64,6 +64,10 @@ class SubspaceTransformer(ComponentsTransformer):
     def _points(self, X: Any) -> Array:
         """Return validated points."""
         return np.asarray(observed(self, X, dense=True, ensure_min_features=2)[0])
+
+    def _times(self, X: Array, sample_weight: Any) -> Array:
+        """Return the rows that a fit is of, each as often as it weighs."""
+        return repeated(X, sample_weight, type(self).__name__)
 
     def _solved(self, problem: Problem) -> Array:
         """Return the answer of a problem, and keep what is known of it."""

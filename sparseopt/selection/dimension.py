@@ -17,7 +17,7 @@ from sparseopt.problems.subspace.sufficient import SufficientReduction
 def dimension_errors(
     problem: SufficientReduction,
     sizes: Sequence[int],
-    folds: int = 5,
+    folds: int | Sequence[tuple[Array, Array]] = 5,
     *,
     backend: str | Backend = "auto",
     time_limit: float | None = None,
@@ -30,8 +30,9 @@ def dimension_errors(
         Its `k` is ignored, and the default bandwidth of each dimension taken.
     sizes : sequence of int
         Dimensions.
-    folds : int, default 5
-        Parts of the rows, in their order, that are left out one after the other.
+    folds : int or sequence of pairs of int arrays, default 5
+        Parts of the rows, in their order, that are left out one after the other; or the rows that
+        are kept and those that are left out, for each fold.
     backend : str or Backend, default "auto"
     time_limit : float, optional
         Seconds for each fold.
@@ -50,10 +51,11 @@ def dimension_errors(
     >>> bool(two < one)
     True
     """
-    errors = np.zeros((folds, len(sizes)))
     rows = np.arange(len(problem.X))
-    for fold, left in enumerate(np.array_split(rows, folds)):
-        train = np.delete(rows, left)
+    if isinstance(folds, int):
+        folds = [(np.delete(rows, left), left) for left in np.array_split(rows, folds)]
+    errors = np.zeros((len(folds), len(sizes)))
+    for fold, (train, left) in enumerate(folds):
         for place, k in enumerate(sizes):
             kept: Any = {"X": problem.X[train], "y": problem.y[train], "k": k, "bandwidth": None}
             part = replace(problem, **kept)

@@ -99,7 +99,7 @@ WEIGHED = {
 ELSEWHERE = {
     *("BestSubset", "SparseRegression", "SparseLogisticRegression", "MatrixDantzig"),
     *("GaussianGraphL0", "IsingGraphL0", "NeighbourhoodGraph", "CLIME", "DifferentialNetwork"),
-    "SparsePCA",
+    *("SparsePCA", "RobustSubspace", "MomentSubspace", "SufficientSubspace"),
 }
 
 
@@ -145,5 +145,5 @@ def test_every_estimator_that_takes_weights_is_weighed():
         and "sample_weight" in signature(cls.fit).parameters
     }
     weighed = {type(model).__name__ for model in WEIGHED.values()}
-    # Without folds of their own, and those of test_weights_and_sparse_data.py.
+    # Without folds of their own, and those of test_weights_and_sparse_data.py and the subspaces'.
     assert takes - weighed - ELSEWHERE == {"DantzigSelector", "QuantileLasso"}

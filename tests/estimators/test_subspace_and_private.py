@@ -5,9 +5,10 @@ import struct
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
 from sklearn.decomposition import PCA
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -210,3 +211,47 @@ def test_neighbours_differ_in_nothing_but_the_noisy_numbers(
         )
     assert len(set(map(repr, seen))) == 1
     assert not caplog.records and not list(recwarn) and capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RobustSubspace(n_components=2),
+        RobustSubspace(norm="l1", fit_centre=False),
+        MomentSubspace(weights=(1.0, 1.0, 1.0)),
+        SufficientSubspace(ridge=0.1),
+    ],
+    ids=["l2", "l1", "moments", "response"],
+)
+def test_weights_of_points_are_repeated_rows(model):
+    table = load_wine(as_frame=True)
+    X, y = table.data.iloc[:60, :5], table.data.iloc[:60, 5]
+    times = np.random.default_rng(3).integers(0, 4, len(X))
+    weighted = clone(model).fit(X, y, sample_weight=times)
+    again = np.repeat(np.arange(len(X)), times)
+    repeated = clone(model).fit(X.iloc[again], y.iloc[again])
+    np.testing.assert_allclose(weighted.components_, repeated.components_, atol=1e-12)
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-12)
+    if isinstance(model, RobustSubspace):
+        assert weighted.distances_.shape == (60,)
+        assert weighted.objective_ == pytest.approx(times @ weighted.distances_, rel=1e-9)
+    with pytest.raises(ValueError, match=r"has 0\.5; .*: expected whole numbers"):
+        model.fit(X, y, sample_weight=np.full(60, 0.5))
+    with pytest.raises(ValueError, match="expected at most 53,687,091 rows of 5 numbers"):
+        model.fit(X, y, sample_weight=np.full(60, 1e6))
+
+
+def test_folds_of_the_dimension_keep_classes_and_copies_together():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X, y = X.iloc[::3, :5], y.iloc[::3]  # the rows come sorted by class
+    times = 1 + np.arange(len(X)) % 2
+    model = SufficientSubspace(
+        n_components="cv", task="classification", ridge=0.1, max_components=2, cv=3
+    )
+    folds = list(StratifiedKFold(3).split(X, y))  # what cv=3 stands for
+    weighted = clone(model).fit(X, y, sample_weight=times)
+    again = np.repeat(np.arange(len(X)), times)
+    places = [tuple(np.flatnonzero(np.isin(again, part)) for part in fold) for fold in folds]
+    repeated = clone(model).set_params(cv=places).fit(X.iloc[again], y.iloc[again])
+    np.testing.assert_allclose(weighted.errors_, repeated.errors_, rtol=1e-9)
+    assert (weighted.errors_ < 1.0).all()
