@@ -18,9 +18,13 @@ from sparseopt.cards import Card
 from sparseopt.datasets.orange import heart, ionosphere
 from sparseopt.errors import DataUnavailable, ParamError, SparseOptError
 from sparseopt.problems.base import Array
+from sparseopt.sketch import scatter
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_SHOWN = 200
+"""Observations on a card, evenly spaced of many."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,11 +67,38 @@ class Dataset(Card):
             "citation": self.citation,
         }
 
+    def sketch(self) -> str:
+        """Return a small picture: the first component, and a response or the second component.
+
+        Components of the standardised variables, of as many observations as the picture has points.
+        """
+        rows = np.unique(np.linspace(0, len(self.X) - 1, _SHOWN).astype(int))
+        if not np.isfinite(self.X[rows]).all():
+            return ""
+        first, second = _components(self.X[rows])
+        y = self.y[rows]
+        if y.ndim == 1 and y.dtype.kind == "f":
+            axis = "the target over the first principal component"
+            return scatter(first, y, np.zeros(len(y)), axis)
+        labelled = y.ndim == 1
+        groups = np.unique(y, return_inverse=True)[1] if labelled else np.zeros(len(y))
+        axis = "the first two principal components"
+        return scatter(first, second, groups, axis + ", by class" * labelled)
+
     def frame(self) -> pd.DataFrame:
         """Return X as a data frame (needs pandas)."""
         import pandas as pd
 
         return pd.DataFrame(self.X, columns=self.names)
+
+
+def _components(X: Array) -> tuple[Array, Array]:
+    """Return the first two principal coordinates of standardised columns; O(n^2 (n + d))."""
+    spread = X.std(axis=0)
+    Z = (X - X.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    values, vectors = np.linalg.eigh(Z @ Z.T)
+    scores = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0.0))
+    return scores[:, -1], scores[:, 0]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 import sparseopt
-from sparseopt import problems, two_sample
+from sparseopt import datasets, problems, two_sample
 from sparseopt.cards import NamedValues
 from sparseopt.problems import (
     CLIME,
@@ -17,6 +17,7 @@ from sparseopt.problems import (
     DantzigSelector,
     DifferentialNetwork,
     LADLasso,
+    MISDPBuilder,
     QuantileLasso,
 )
 from sparseopt.sketch import _COLOURS, bars, curves, histogram, scatter
@@ -103,8 +104,11 @@ def test_every_answer_has_a_picture_of_its_own():
             sparseopt.select(lad, "stability", pairs=3),
             sparseopt.select(GRAPH, "stability", pairs=2),
             solve(problems.KernelSelection(DATA[half], DATA[~half], d=2)),
+            solve(sparseopt.load(datasets.instances()["misdp-truss"])),
+            solve(sparseopt.load(datasets.instances()["noisy-embedding"])),
         ],
         "circle": [
+            *map(datasets.load, ("diabetes", "wine", "digits")),
             solve(problems.RobustSubspace(points, 2)),
             solve(problems.L1Subspace(points[:, :4], 1)),
             solve(problems.MomentSubspace(points[:, :3], 1, (0, 1, 1))),
@@ -123,6 +127,16 @@ def test_every_answer_has_a_picture_of_its_own():
                 assert min(places) >= 0.0 and max(places) <= 360.0
                 # Letters are 5.5 wide.
                 assert each.tag != "text" or len(each.text) <= 60
+
+
+def test_the_card_of_a_misdp_has_its_integers_first():
+    model = MISDPBuilder()
+    y = model.variables(9, lower=np.arange(20.0, 11.0, -1.0), upper=30.0, name="y")
+    z = model.variable(lower=1.0, upper=3.0, integer=True, name="z")
+    model.semidefinite((y[:1], [np.eye(2)]))
+    model.objective((y, np.ones(9)), (z, 1.0))
+    picture = sparseopt.solve(model.build()).sketch()
+    assert ">z<" in picture and ">y[6]<" in picture and ">y[7]<" not in picture
 
 
 def test_a_pair_of_long_names_is_shortened_to_both():

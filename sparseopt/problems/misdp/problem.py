@@ -12,7 +12,7 @@ import numpy as np
 from sparseopt.errors import ProblemError
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array, Problem, as_vector
-from sparseopt.problems.fields import as_names
+from sparseopt.problems.fields import as_names, column_names
 from sparseopt.problems.misdp.cones import (
     SecondOrderCone,
     SemidefiniteBlock,
@@ -21,12 +21,15 @@ from sparseopt.problems.misdp.cones import (
 )
 from sparseopt.problems.misdp.indicators import IndicatorConstraint
 from sparseopt.problems.misdp.stacks import unstack_blocks, unstack_cones, unstack_indicators
+from sparseopt.sketch import bars
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 else:
     sp = Deferred("scipy.sparse")
 
+_SKETCHED = 8
+"""Variables on a card."""
 _CURVED = 1e-10
 """Eigenvalues of Q of the wrong sign up to this, relative to its largest entry, are rounding."""
 
@@ -194,6 +197,12 @@ class MISDP(Problem):
             **({"indicators": len(self.indicators)} if self.indicators else {}),
             **({"quadratic": self.Q.nnz} if self.Q is not None else {}),
         }
+
+    def sketch(self, x: Array) -> str:
+        """Return the variables that are not zero as bars, integers first, at most eight of them."""
+        names = column_names(self.names, len(x))
+        order = np.lexsort((-np.abs(x), ~self.integer))
+        return bars({names[i]: float(x[i]) for i in order[:_SKETCHED] if x[i] != 0.0})
 
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return x'Qx / 2 + c'x + offset."""

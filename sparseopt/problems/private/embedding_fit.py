@@ -12,6 +12,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
 from sparseopt.problems.fields import check_lengths
+from sparseopt.sketch import histogram
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,6 +81,10 @@ class EmbeddingFit(Problem):
         a = as_vector("x", x, self.Phi.shape[0])
         residual = self.Phi.T @ a - self.mu
         return float(residual @ residual)
+
+    def sketch(self, x: Array) -> str:
+        """Return a small picture of how the weights of the atoms are spread."""
+        return histogram(x, {"equal weights": 1.0 / len(x)}, "weights of the atoms")
 
     def gradient(self, x: Array) -> Array:
         """Return the gradient 2 Phi (Phi'x - mu), shape (n,)."""
