@@ -305,7 +305,14 @@ def backends(problem: Problem | None = None, *, licenses: bool = False) -> list[
         State for each whether it takes this problem.
     licenses : bool, default False
         Ask those that are available for the state of their licences, which does import them.
+
+    Raises
+    ------
+    ParamError
+        When `problem` is none.
     """
+    if problem is not None and not isinstance(problem, Problem):
+        raise ParamError(f"backends takes a Problem, got {type(problem).__name__}")
     rows = []
     for name in backend_names():
         try:

@@ -48,10 +48,13 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def explain(error: BaseException) -> ExitCode:
-    """Print in one line what happened, and return the exit code that belongs to it."""
+    """Print in one line what happened, or a group's help, and return the exit code of it."""
     if os.environ.get(_DEBUG):
         traceback.print_exception(error)
     match error:
+        case click.exceptions.NoArgsIsHelpError():  # a group without its command
+            click.echo(error.format_message(), err=True)
+            return ExitCode.BAD_INPUT
         case click.ClickException():
             say("error", _usage(error))
             return ExitCode.BAD_INPUT

@@ -37,13 +37,13 @@ def generate(
         return ExitCode.ANSWER
     if name is None:
         raise ParamError("give the name of a generator; `sparseopt generate --list` has them all")
-    if output is None:
-        raise ParamError("give the file to write: -o FILE.npz")
-    check_target("-o", output)
     import sparseopt
     from sparseopt import generators
 
     known = generators.settings(name)
+    if output is None:
+        raise ParamError("give the file to write: -o FILE.npz")
+    check_target("-o", output)
     for key in settings:
         if key not in known:
             raise ParamError(

@@ -22,6 +22,7 @@ _FORMATS = {
     ".dat-s": "sdpa",
     ".dat-s.gz": "sdpa",
 }
+"""Endings of the names of problems, and the module of each that reads and writes it."""
 _UNREAD = {
     ".qps": "a quadratic program in MPS's form: sparseopt has no problem with a quadratic "
     "objective; a linear one is a .mps file",
@@ -30,7 +31,7 @@ _UNREAD = {
     ".zip": "a zip, which is not read: unpack it (unzip), or pack it by gzip (.gz)",
 }
 """Endings that people try, and what to do."""
-"""Endings of the names of problems, and the module of each that reads and writes it."""
+_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".xls", ".npy")
 
 
 def _format(path: str | PathLike[str]) -> str:
@@ -48,10 +49,21 @@ def _format(path: str | PathLike[str]) -> str:
     for ending, why in _UNREAD.items():
         if name.endswith((ending, f"{ending}.gz")):
             raise ProblemError(f"{path} is {why}")
-    hint = "; .json is the ending of results" if name.endswith(".json") else ""
     raise ProblemError(
-        f"{path}: the ending chooses the format of a problem; known are {', '.join(_FORMATS)}{hint}"
+        f"{path}: the ending chooses the format of a problem; known are {', '.join(_FORMATS)}"
+        f"{_hint(name)}"
     )
+
+
+def _hint(name: str) -> str:
+    """Return what else a file or a name may be for that is no problem."""
+    if name.endswith(".json"):
+        return "; .json is the ending of results, which sparseopt.io.load_result reads"
+    if name.endswith(_TABLES):
+        return "; to fit a model to a table, `sparseopt fit MODEL FILE`, or an estimator in Python"
+    if "." not in name.replace("\\", "/").rsplit("/", 1)[-1]:
+        return "; the files of shipped instances are in sparseopt.datasets.instances()"
+    return ""
 
 
 def _function(what: str, path: str | PathLike[str], rest: str = "") -> Callable[..., Any]:

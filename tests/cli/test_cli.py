@@ -632,6 +632,11 @@ def test_generate_is_reproducible(tmp_path):
     assert facts["generator"]["settings"]["d"] == 20
 
 
+def test_an_unknown_generator_is_named_before_a_file_is_asked_for():
+    assert "no generator is called 'nope'" in refused(run("generate", "nope"))
+    assert "-o FILE.npz" in refused(run("generate", "dantzig-4.3"))
+
+
 def test_generate_lists_what_there_is():
     from sparseopt import generators
 
@@ -671,9 +676,10 @@ def test_version_and_help():
     for command in ("solve", "check", "info", "backends", "generate", "convert"):
         assert command in run("--help").stdout
         assert run(command, "--help").exit_code == 0
-    bare = run()
-    assert bare.exit_code == 2
-    assert "Usage:" in bare.stderr
+    for group in ((), ("bench",), ("private",)):
+        bare = run(*group)
+        assert bare.exit_code == 2 and bare.stdout == ""
+        assert bare.stderr.startswith("Usage:") and bare.stderr.count("\n") > 5
 
 
 # ---- bad input

@@ -215,8 +215,13 @@ def test_unknown_endings_list_the_known_ones(tmp_path: Path) -> None:
     for call in (load_problem, read_header, lambda path: save_problem(parametric_lp(), path)):
         with pytest.raises(ProblemError, match=r"known are \.npz, \.mps, \.mps\.gz"):
             call(tmp_path / "a.lp")
-    with pytest.raises(ProblemError, match="ending of results"):
-        load_problem(tmp_path / "a.json")
+    for name, hint in (
+        ("a.json", "ending of results, which sparseopt.io.load_result reads"),
+        ("a.csv", "`sparseopt fit MODEL FILE`"),
+        ("pitprops", r"sparseopt\.datasets\.instances\(\)"),
+    ):
+        with pytest.raises(ProblemError, match=hint):
+            load_problem(tmp_path / name)
 
 
 def test_the_public_verbs(tmp_path: Path) -> None:
