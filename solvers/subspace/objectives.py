@@ -120,17 +120,25 @@ def explained(X: Array, Y: Array, bandwidth: float, ridge: float) -> Objective:
     """
     N = len(X)
     scaled = X / bandwidth
-    kernel = gaussian(0.5)
+    # Matrices of this size are made once: to get their memory again takes longer than the sums.
+    G, K = np.empty((2, N, N))
+    diagonal = np.diag_indices(N)
 
     def objective(W: Array) -> tuple[float, Array]:
         Z = scaled @ W
-        lengths = squares(Z)
-        G = kernel(Z @ Z.T, lengths[:, None], lengths)[0]
+        halves = 0.5 * squares(Z)
+        np.matmul(Z, Z.T, out=G)
+        np.subtract(G, halves, out=G)
+        np.subtract(G, halves[:, None], out=G)
+        np.exp(np.minimum(G, 0.0, out=G), out=G)
         means = G.mean(axis=0)
-        K = G + (means.mean() - means - means[:, None])
-        K[np.diag_indices(N)] += N * ridge
-        dual = cho_solve(cho_factor(K, lower=True, overwrite_a=True), Y)
-        pull = G * (dual @ dual.T)
+        np.subtract(G, means, out=K)
+        np.add(K, (means.mean() - means)[:, None], out=K)
+        K[diagonal] += N * ridge
+        factor = cho_factor(K.T, lower=True, overwrite_a=True, check_finite=False)
+        dual = cho_solve(factor, Y, check_finite=False)
+        np.matmul(dual, dual.T, out=K)
+        pull = np.multiply(G, K, out=K)
         across = pull.sum(axis=1)[:, None] * Z - pull @ Z
         return float(ridge * np.vdot(Y, dual)), 2.0 * ridge * scaled.T @ across
 
