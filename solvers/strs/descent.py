@@ -22,6 +22,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 
 from ..common.compiled import compiled, compiled_inside
+from ..common.index_sets import members
 from .multipliers import Multipliers, ProvenBound
 from .row_bound import NodeData, RelaxedSupport, Smoothing, evaluate
 from .settings import (
@@ -366,7 +367,7 @@ class Descent:
         """
         F, n = candidates, len(candidates)
         border = bool(self.a.any())
-        node = NodeData(self.A[np.ix_(F, F)], self.a[F], np.isin(F, fixed_in), self.d, border)
+        node = NodeData(self.A[np.ix_(F, F)], self.a[F], members(F, fixed_in), self.d, border)
         smoothing = self._smoothing(delta, x, n, border)
         relaxed, state = RelaxedSupport.empty(n), Iterate.at(x)
         left = self.steps

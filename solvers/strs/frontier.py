@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from sparseopt.problems.base import Array
 
 from ..common.best_first import BestFirst
+from ..common.index_sets import complement, members
 from .multipliers import Multipliers, Norms
 
 
@@ -106,8 +105,8 @@ class Frontier:
         """Take out the node that holds a support, if there is one."""
 
         def holds(node: Node) -> bool:
-            inside = np.isin(node.fixed_in, support).all()
-            return bool(inside and np.isin(support, node.candidates).all())
+            inside = members(node.fixed_in, support).all()
+            return bool(inside and members(support, node.candidates).all())
 
         return self._queue.take(holds)
 
@@ -136,7 +135,7 @@ class Frontier:
         self.closed = max(self.closed, float(bound))
         if self.leaves is None:
             return
-        fixed_out = np.setdiff1d(np.arange(self.variables), candidates)
+        fixed_out = complement(candidates, self.variables)
         self._kept += len(fixed_in) + len(fixed_out) + 2
         if isinstance(multipliers, Multipliers) and id(multipliers) not in self._pairs:
             self._pairs.add(id(multipliers))

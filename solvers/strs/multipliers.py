@@ -20,6 +20,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
+from ..common.index_sets import members
 from ..common.spheres import maximise_on_sphere
 from .row_bound import row_terms
 from .settings import ROUNDING
@@ -108,7 +109,7 @@ class ProvenBound:
     ) -> ProvenBound:
         """Compute the row terms of a node whose candidates the multipliers cover."""
         at = np.searchsorted(multipliers.variables, candidates)
-        inside = np.isin(candidates, fixed_in)
+        inside = members(candidates, fixed_in)
         terms = row_terms(multipliers.l[at], multipliers.L[np.ix_(at, at)], inside, d)
         return cls(multipliers, terms, inside, d)
 
@@ -185,7 +186,7 @@ class NormBound:
         d : int
             Size of the supports.
         """
-        inside = np.isin(candidates, fixed_in)
+        inside = members(candidates, fixed_in)
         W = squares[np.ix_(candidates, candidates)]
         k = d - int(inside.sum())
         rows = np.diagonal(W) + 2.0 * W[:, inside].sum(axis=1)

@@ -12,6 +12,7 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
+from ..common.index_sets import difference, members, with_one, without_one
 from ..common.spheres import Incumbent, maximise_on_spheres, refit, swap
 from .descent import Descent, RowMinimum
 from .frontier import Frontier, Node
@@ -219,12 +220,12 @@ class SupportTree:
         self._fix(node, proof)
         if self._enumerated(node):
             return
-        open_ = np.isin(candidates, node.candidates) & ~np.isin(candidates, node.fixed_in)
+        open_ = members(candidates, node.candidates) & ~members(candidates, node.fixed_in)
         i = int(np.argmax(np.where(open_, proof.rows, -np.inf)))
         j = candidates[i]
         for fixed_in, left, bound in (
-            (np.union1d(node.fixed_in, j), node.candidates, float(proof.bounds_in[i])),
-            (node.fixed_in, np.setdiff1d(node.candidates, j), float(proof.bounds_out[i])),
+            (with_one(node.fixed_in, j), node.candidates, float(proof.bounds_in[i])),
+            (node.fixed_in, without_one(node.candidates, j), float(proof.bounds_out[i])),
         ):
             by = NORMS if bound < node.bound else node.proof
             self.frontier.push(Node(fixed_in, left, min(bound, node.bound), by, warm=node.warm))
@@ -260,7 +261,7 @@ class SupportTree:
             if self._closed(node):
                 return None
             fixed = self._fix(node, proof)
-            minimum = minimum.on(np.isin(before, node.candidates))
+            minimum = minimum.on(members(before, node.candidates))
             x = minimum.x
             if self._interrupted(node):
                 return None
@@ -291,7 +292,7 @@ class SupportTree:
 
     def _round(self, node: Node, relaxed: RowMinimum) -> None:
         """Try the supports that the relaxed solution suggests."""
-        inside = np.isin(node.candidates, node.fixed_in)
+        inside = members(node.candidates, node.fixed_in)
         weight, density = relaxed.weight, relaxed.density
         for score in (weight + self.settings.tie * density, density):
             order = np.argsort(-np.where(inside, np.inf, score), kind="stable")
@@ -313,18 +314,18 @@ class SupportTree:
         into = np.flatnonzero((proof.bounds_out <= self.cut) & ~proof.inside)
         candidates, pair = node.candidates, proof.multipliers
         for i in out:
-            with_it = np.union1d(node.fixed_in, candidates[i])
+            with_it = with_one(node.fixed_in, candidates[i])
             self.frontier.close(with_it, node.candidates, proof.bounds_in[i], pair)
-            node.candidates = np.setdiff1d(node.candidates, candidates[i])
+            node.candidates = without_one(node.candidates, candidates[i])
         for i in into:
-            without = np.setdiff1d(node.candidates, candidates[i])
+            without = without_one(node.candidates, candidates[i])
             self.frontier.close(node.fixed_in, without, proof.bounds_out[i], pair)
-            node.fixed_in = np.union1d(node.fixed_in, candidates[i])
+            node.fixed_in = with_one(node.fixed_in, candidates[i])
         return len(out) + len(into)
 
     def _enumerated(self, node: Node) -> bool:
         """Settle a node with few supports by a trust-region subproblem on each of them."""
-        free = np.setdiff1d(node.candidates, node.fixed_in)
+        free = difference(node.candidates, node.fixed_in)
         k = self.d - len(node.fixed_in)
         if len(free) < k or k < 0:
             return True
@@ -353,17 +354,17 @@ class SupportTree:
         the first variable of which this failed.
         """
         support = self.best.support
-        while np.isin(node.fixed_in, support).all() and np.isin(support, node.candidates).all():
+        while members(node.fixed_in, support).all() and members(support, node.candidates).all():
             proof = self._tightened(node, node.warm)
             if self._closed(node) or self._enumerated(node) or self._interrupted(node):
                 return True
-            open_ = np.isin(node.candidates, support) & ~proof.inside
+            open_ = members(node.candidates, support) & ~proof.inside
             i = int(np.argmin(np.where(open_, proof.bounds_out, np.inf)))
             without = self._without(node, i, float(proof.bounds_out[i]))
             hopeless = self._closed(without)
             if not hopeless:
                 self.frontier.push(without)
-            node.fixed_in = np.union1d(node.fixed_in, node.candidates[i])
+            node.fixed_in = with_one(node.fixed_in, node.candidates[i])
             if not hopeless:
                 self.frontier.push(node)
                 return True
@@ -396,8 +397,8 @@ class SupportTree:
         i = int(np.argmax(np.where(proof.inside, -np.inf, undecided)))
         j = node.candidates[i]
         for fixed_in, candidates, bound in (
-            (np.union1d(node.fixed_in, j), node.candidates, float(proof.bounds_in[i])),
-            (node.fixed_in, np.setdiff1d(node.candidates, j), float(proof.bounds_out[i])),
+            (with_one(node.fixed_in, j), node.candidates, float(proof.bounds_in[i])),
+            (node.fixed_in, without_one(node.candidates, j), float(proof.bounds_out[i])),
         ):
             pair = node.warm if bound <= node.bound else node.proof
             self.frontier.push(

@@ -1,5 +1,7 @@
 """The heuristic: points that are feasible and good, bounds that hold."""
 
+import itertools
+
 import numpy as np
 import pytest
 from small_problems import small_problems
@@ -79,3 +81,18 @@ def test_a_time_limit_leaves_a_point_and_a_bound():
     result = sparseopt.solve(STRS(A=M + M.T, d=10), backend="truncation", time_limit=0.0)
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
     assert result.verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_the_best_supports_alone_are_those_of_all(linear):
+    rng = np.random.default_rng(3)
+    G = rng.normal(size=(9, 9))
+    A, a = G @ G.T, rng.normal(size=9) * linear
+    supports = np.array(list(itertools.combinations(range(9), 4)))
+    every = refit(A, a, supports)
+    few = refit(A, a, supports, 5)
+    assert [one.value for one in few] == pytest.approx([one.value for one in every[:5]])
+    for one, other in zip(few, every, strict=False):
+        np.testing.assert_array_equal(one.support, other.support)
+        value = one.z @ A[np.ix_(one.support, one.support)] @ one.z + a[one.support] @ one.z
+        assert value == pytest.approx(one.value)
