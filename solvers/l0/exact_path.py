@@ -33,7 +33,8 @@ from .core_path import (
     spend,
 )
 from .hull import BudgetDual, Hull, steepest_first
-from .settings import FIRST_ROOMS, FIRST_SUMS, SEGMENTS_PER_CALL
+from .settings import FIRST_ROOMS, FIRST_SUMS, SEGMENTS_PER_CALL, THREADED_SEGMENTS
+from .threads import in_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +46,32 @@ class ExactPath:
     limit: Limit | None
 
 
+@dataclass(eq=False)
+class _Stretch:
+    """Budgets that are found by themselves, those of consecutive segments.
+
+    Attributes
+    ----------
+    core : Core
+        Its counts are those before the first segment, or where the search is.
+    answer : BudgetAnswers
+        The changes are this stretch's own, and ``ptr`` counts them; the other arrays are shared.
+    last : int
+        Its last budget.
+    limit : Limit or None
+        What ended it early.
+    """
+
+    core: Core
+    answer: BudgetAnswers
+    last: int
+    limit: Limit | None = None
+
+
 def exact_path(problem: BudgetTables, last: int, control: Control, threads: int = 1) -> ExactPath:
     """Solve for the budgets 0, ..., last; after a limit the others repeat the last solution.
+
+    The counts at the end of a segment are known beforehand, so that threads start there.
 
     Parameters
     ----------
@@ -55,21 +80,84 @@ def exact_path(problem: BudgetTables, last: int, control: Control, threads: int 
         The largest budget.
     control : Control
     threads : int, default 1
-        Of the sorting of segments.
+        At most; small problems take one.
 
     Returns
     -------
     ExactPath
     """
     values, ptr = problem.values, problem.ptr
-    J, widest = len(ptr) - 1, int(problem.sizes.max())
     hull = steepest_first(problem, threads)
     answer = _memory(last)
     answer.objective[0] = answer.bound[0] = values[ptr[:-1]].sum()
     answer.multiplier[0] = -hull.slope[0] if len(hull.slope) else 0.0
     answer.certified[0] = True
-    core = core_memory(J, widest, FIRST_ROOMS, FIRST_SUMS)
-    limit: Limit | None = None
+    threads = threads if len(hull.slope) >= THREADED_SEGMENTS else 1
+    stretches = _stretches(problem, hull, answer, last, threads)
+    in_threads(lambda worker: _follow(stretches[worker], problem, hull, control), len(stretches))
+    changes, limit = _joined(stretches, hull, answer, last)
+    # The segments' drops were added up: what cancels must not fall below what is possible.
+    objective = answer.objective
+    np.maximum(objective, np.minimum.reduceat(values, ptr[:-1]).sum(), out=objective)
+    path = BudgetPath(
+        budgets=np.arange(last + 1),
+        objective=objective,
+        # What was proven by the programs of the core; Everett's bound where a limit ended them.
+        bound=objective if limit is None else answer.bound,
+        certified=answer.certified,
+        changes=CountChanges(answer.ptr, changes[NODE], changes[COUNT]),
+        nodes=len(ptr) - 1,
+        stopped_by="budget" if limit is None else limit.value,
+    )
+    return ExactPath(path, answer.multiplier, limit)
+
+
+def _memory(last: int) -> BudgetAnswers:
+    """Return the memory for the budgets 0, ..., last, but for the changes."""
+    return BudgetAnswers(
+        objective=np.empty(last + 1),
+        multiplier=np.empty(last + 1),
+        bound=np.empty(last + 1),
+        certified=np.zeros(last + 1, dtype=bool),
+        ptr=np.zeros(last + 2, dtype=np.int64),
+        changes=np.empty((2, 0), dtype=np.int32),
+    )
+
+
+def _stretches(
+    problem: BudgetTables, hull: Hull, answer: BudgetAnswers, last: int, count: int
+) -> list[_Stretch]:
+    """Return so many stretches of about as many segments each, or fewer."""
+    J, widest = len(problem.ptr) - 1, int(problem.sizes.max())
+    S, stretches = len(hull.slope), []
+    begin, spent, counts = 0, 0, np.zeros(J, dtype=np.int64)
+    for end in (S * part // count for part in range(1, count + 1)):
+        core = core_memory(J, widest, FIRST_ROOMS, FIRST_SUMS)
+        core.state[SEGMENT], core.state[SPENT] = begin, spent
+        core.counts[:] = counts
+        following = spent + int(hull.width[begin:end].sum(dtype=np.int64))
+        until = last if end == S else min(following, last)
+        # Room for the changes of most problems.
+        room = until - spent + (until - spent) // 2 + 1024
+        own = answer._replace(changes=np.empty((2, room), dtype=np.int32))
+        stretches.append(_Stretch(core, own, until))
+        if until == last:
+            break
+        # Added one by one, as the loop does, so that threads change no digit.
+        drops = np.append(answer.objective[spent], hull.drop[begin:end])
+        answer.objective[following] = np.add.accumulate(drops)[-1]
+        # A node's own segments are in their order, and the last one stays.
+        counts[hull.node[begin:end]] = hull.start[begin:end] + hull.width[begin:end]
+        begin, spent = end, following
+    return stretches
+
+
+def _follow(stretch: _Stretch, problem: BudgetTables, hull: Hull, control: Control) -> None:
+    """Find the budgets of a stretch, or as many as a limit allows."""
+    values, ptr = problem.values, problem.ptr
+    J, widest = len(ptr) - 1, int(problem.sizes.max())
+    core, answer, last = stretch.core, stretch.answer, stretch.last
+    alone = core.state[SPENT] == 0 and last == len(answer.objective) - 1
     while (lacking := spend(core, hull, values, ptr, answer, last, SEGMENTS_PER_CALL)) != DONE:
         if lacking == CHANGES:
             room = answer.changes.shape[1] // 2 + 2 * len(core.entered) * (widest + 2)
@@ -79,39 +167,30 @@ def exact_path(problem: BudgetTables, last: int, control: Control, threads: int 
             core = _larger(core, J, widest, lacking)
         elif lacking != MORE:
             raise BackendError(f"the compiled core returned {lacking}")
-        limit = control.limit()
+        stretch.core, stretch.answer = core, answer
+        stretch.limit = control.limit()
+        if stretch.limit is not None:
+            return
+        if alone:
+            control.progress("budgets", fraction=int(core.state[SPENT]) / max(last, 1))
+
+
+def _joined(
+    stretches: list[_Stretch], hull: Hull, answer: BudgetAnswers, last: int
+) -> tuple[Array, Limit | None]:
+    """Return the changes of all stretches up to the first that was ended early, and its limit."""
+    parts, written, limit = [], 0, None
+    first = 0
+    for stretch in stretches:
+        # The entry before belongs to the stretch before.
+        answer.ptr[first + 2 : stretch.last + 2] += written
+        own = int(stretch.core.state[WRITTEN])
+        parts.append(stretch.answer.changes[:, :own])
+        written, first, limit = written + own, stretch.last, stretch.limit
         if limit is not None:
-            _repeat_last(core, hull, last, answer)
+            _repeat_last(stretch.core, hull, last, answer, written)
             break
-        control.progress("budgets", fraction=int(core.state[SPENT]) / max(last, 1))
-    written = int(core.state[WRITTEN])
-    # The segments' drops were added up: what cancels must not fall below what is possible.
-    objective = np.maximum(answer.objective, np.minimum.reduceat(values, ptr[:-1]).sum())
-    path = BudgetPath(
-        budgets=np.arange(last + 1),
-        objective=objective,
-        # What was proven by the programs of the core; Everett's bound where a limit ended them.
-        bound=objective if limit is None else answer.bound,
-        certified=answer.certified,
-        changes=CountChanges(
-            answer.ptr, answer.changes[NODE, :written], answer.changes[COUNT, :written]
-        ),
-        nodes=J,
-        stopped_by="budget" if limit is None else limit.value,
-    )
-    return ExactPath(path, answer.multiplier, limit)
-
-
-def _memory(last: int) -> BudgetAnswers:
-    """Return the memory for the budgets 0, ..., last, and for the changes of most problems."""
-    return BudgetAnswers(
-        objective=np.empty(last + 1),
-        multiplier=np.empty(last + 1),
-        bound=np.empty(last + 1),
-        certified=np.zeros(last + 1, dtype=bool),
-        ptr=np.zeros(last + 2, dtype=np.int64),
-        changes=np.empty((2, last + last // 2 + 1024), dtype=np.int32),
-    )
+    return parts[0] if len(parts) == 1 else np.hstack(parts), limit
 
 
 def _larger(core: Core, J: int, widest: int, lacking: int) -> Core:
@@ -127,13 +206,14 @@ def _larger(core: Core, J: int, widest: int, lacking: int) -> Core:
     return new._replace(stamp=core.stamp, counts=core.counts)
 
 
-def _repeat_last(core: Core, hull: Hull, last: int, answer: BudgetAnswers) -> None:
+def _repeat_last(core: Core, hull: Hull, last: int, answer: BudgetAnswers, written: int) -> None:
     """Repeat the last solution for all budgets beyond it, with the dual's bounds."""
     e, K = int(core.state[SEGMENT]), int(core.state[SPENT])
     dual = BudgetDual.beyond(hull, e, K, float(answer.objective[K]), last)
     answer.objective[K + 1 :] = answer.objective[K]
     answer.multiplier[K + 1 :], answer.bound[K + 1 :] = dual.multiplier[1:], dual.bound[1:]
-    answer.ptr[K + 2 :] = core.state[WRITTEN]
+    answer.certified[K + 1 :] = False
+    answer.ptr[K + 2 :] = written
 
 
 @cache

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 
@@ -28,6 +26,7 @@ from .settings import (
     TREE_NODES_PER_CALL,
     WIDEST_LANE,
 )
+from .threads import in_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,23 +55,6 @@ class NodeTables:
     done: Array
     limit: Limit | None
     visited: int
-
-
-def in_threads(work: Callable[[int], None], threads: int) -> None:
-    """Let so many workers take nodes until none are left, in this thread if there is one worker.
-
-    Parameters
-    ----------
-    work : callable
-        Takes the worker's number.
-    threads : int
-    """
-    if threads == 1:
-        work(0)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for future in [pool.submit(work, worker) for worker in range(threads)]:
-            future.result()
 
 
 def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -> NodeTables:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -123,15 +123,19 @@ def steepest_first(tables: BudgetTables, threads: int = 1) -> Hull:
 
 def _halves_sorted(values: Array) -> Array:
     """Return the order of increasing values, from those of two halves; ties in any order."""
-    half = len(values) // 2
+    half, order = len(values) // 2, np.empty(len(values), dtype=np.int64)
+
+    def sort(begin: int, end: int) -> tuple[Array, Array]:
+        own = np.argsort(values[begin:end]) + begin
+        return own, values[own]
+
+    def merge(own: Array, mine: Array, others: Array, side: Literal["left", "right"]) -> None:
+        order[np.searchsorted(others, mine, side) + np.arange(len(own))] = own
+
     with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(np.argsort, (values[:half], values[half:]))
-        second = second + half
-        left, right = values[first], values[second]
-        places = pool.map(np.searchsorted, (right, left), (left, right), ("left", "right"))
-        order = np.empty(len(values), dtype=np.int64)
-        for own, before in zip((first, second), places, strict=True):
-            order[before + np.arange(len(own))] = own
+        (first, left), (second, right) = pool.map(sort, (0, half), (half, len(values)))
+        for _ in pool.map(merge, (first, second), (left, right), (right, left), ("left", "right")):
+            pass
     return order
 
 

@@ -146,3 +146,61 @@ def test_threads_sort_segments_alike(monkeypatch):
         together = hull.steepest_first(tables, threads)
         for one, other in zip(alone, together, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_threads_find_the_same_path(monkeypatch):
+    """Stretches that begin in the middle: every digit and every change is that of one thread."""
+    rng = np.random.default_rng(4)
+    random = [np.sort(rng.exponential(size=int(s)))[::-1] for s in rng.integers(1, 12, 150)]
+    whole = [-np.cumsum(rng.integers(0, 4, size=11)).astype(float) for _ in range(80)]
+    for tables in (random, whole, [[2.0, 2.0, 0.0]] * 30, [[1.0, 2.0]] * 12):
+        for budget in (None, 11):
+            problem = BudgetTables(tables, budget=budget)
+            last = problem.last_budget()
+            alone = exact_path(problem, last, Control(SolveParams()))
+            with monkeypatch.context() as patch:
+                patch.setattr(driver, "THREADED_SEGMENTS", 0)
+                for threads in (2, 3, 7):
+                    found = exact_path(problem, last, Control(SolveParams()), threads)
+                    assert found.limit is None
+                    np.testing.assert_array_equal(found.multiplier, alone.multiplier)
+                    for name in ("objective", "bound", "certified"):
+                        np.testing.assert_array_equal(
+                            getattr(found.path, name), getattr(alone.path, name)
+                        )
+                    for name in ("ptr", "node", "count"):
+                        np.testing.assert_array_equal(
+                            getattr(found.path.changes, name), getattr(alone.path.changes, name)
+                        )
+
+
+@pytest.mark.parametrize("stopped", [0, 1, 2])
+def test_a_limit_in_one_thread_ends_the_path_there(monkeypatch, stopped):
+    rng = np.random.default_rng(3)
+    problem = BudgetTables([np.sort(rng.exponential(size=11))[::-1] for _ in range(200)])
+    value = path_of(problem).objective
+    monkeypatch.setattr(driver, "SEGMENTS_PER_CALL", 10)
+    monkeypatch.setattr(driver, "THREADED_SEGMENTS", 0)
+    follow, begun = driver._follow, []
+
+    def interrupted(stretch, problem, hull, control):
+        begun.append(stretch)
+        own = Control(SolveParams())
+        own.interrupted = len(begun) == stopped + 1
+        follow(stretch, problem, hull, own)
+
+    monkeypatch.setattr(driver, "_follow", interrupted)
+    monkeypatch.setattr(
+        driver, "in_threads", lambda work, threads: [work(worker) for worker in range(threads)]
+    )
+    found = exact_path(problem, problem.total, Control(SolveParams()), 3)
+    assert found.limit is not None and len(begun) == 3
+    ended = int(begun[stopped].core.state[driver.SPENT])
+    path = found.path
+    np.testing.assert_array_equal(path.objective[: ended + 1], value[: ended + 1])
+    assert (path.objective[ended:] == value[ended]).all() and not path.certified[ended + 1 :].any()
+    assert (path.bound <= value + 1e-12).all()
+    for K in (0, ended // 2, ended, ended + 1, problem.total):
+        counts = path.at(K)
+        assert counts.sum() <= K
+        assert problem.objective(counts) == pytest.approx(path.objective[K])
