@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sparseopt.checking.evidence import Malformed, numbers, same_numbers
+from sparseopt.checking.parametric.nearby import charge_nearby
 from sparseopt.checking.parametric.point import (
     DualPoint,
     PrimalPoint,
@@ -27,7 +28,7 @@ from sparseopt.checking.parametric.point import (
 from sparseopt.checking.parametric.range import check_reason
 from sparseopt.checking.parametric.rational import Budget
 from sparseopt.checking.parametric.rays import no_optimum_at
-from sparseopt.checking.parametric.reach import charge_of, exactly_inside
+from sparseopt.checking.parametric.reach import Span, charge_of, interior_bounds
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, FEASIBILITY, OBJECTIVE, SUM
 from sparseopt.paths.parametric import GridPath
@@ -39,8 +40,6 @@ _ENDS = {"infeasible_below": "farkas", "unbounded_below": "ray"}
 """Which evidence proves that a grid ends for this reason."""
 _CHARGED = 0.1
 """What multipliers outside their slopes may cost, as a part of the gap that is allowed."""
-_ROUNDS = 3
-"""How often variables are added whose multipliers a change of the others moves."""
 _DOUBT = "primal and dual meet only up to the size of terms that cancel"
 
 
@@ -332,24 +331,15 @@ def _charge(
     if not excess.any():
         return 0.0, None
     nu = dual.v[p:]
-    charges = charge_of(program, pieces, lam, value, nu, excess, enough)
+    span = Span.one(lam, value, enough)
+    interior = interior_bounds(pieces, [(lam, nu)], value, excess > 0.0)
+    charges = charge_of(program, pieces, span, lam, excess, interior)
     if charges.sum() <= enough:
         return float(charges.sum()), None
     for needed in (charges[:p] > enough / len(charges), ~np.isfinite(charges[:p])):
-        budget = Budget()
-        for _ in range(_ROUNDS):
-            exact = exactly_inside(program, pieces, lam, nu, needed, needed, budget)
-            if exact is None:
-                break
-            size = program.A.abs_rmatvec(np.abs(exact - nu))
-            excess = dual.excess(lam, size)
-            excess[:p][needed] = 0.0
-            rest = charge_of(program, pieces, lam, value, nu, excess, enough)
-            if rest.sum() > enough:
-                needed = needed | (rest[:p] > 0.0)
-                continue
-            moved = np.abs(exact - nu) @ np.abs(point.z[p:]) + size @ np.abs(point.z[:p])
-            return float(rest.sum() + moved), None
+        found = charge_nearby(program, pieces, span, lam, nu, needed, Budget())
+        if found is not None:
+            return found, None
     unbounded = int(np.argmax(charges)) if np.isinf(charges).any() else None
     return float(charges[np.isfinite(charges)].sum()), unbounded
 

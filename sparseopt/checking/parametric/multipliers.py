@@ -2,15 +2,16 @@ r"""Multipliers of a path's segments at the ends of their slopes, where rounding
 
 The conditions of :mod:`.conditions` hold up to a part of their scale. What is outside the *outer*
 slopes of a coordinate, rounding errors included, must not cost more than the gap allows
-(:mod:`.reach`); where nothing bounds that, multipliers near those of the basis must be inside
-exactly. They are so between the ends of a segment if they are at both, since the set of all
-(nu, lam) within the slopes is convex. At a knot, which is rounded, the basis of either side will
-do.
+(:mod:`.reach`), at any lam of the segment: a cost is an excess, which is largest at an end of it,
+times a bound of the coordinate, which may be largest at the other end or between them. Where
+nothing bounds that, multipliers near those of the basis must be inside exactly. They are so between
+the ends of a segment if they are at both, since the set of all (nu, lam) within the slopes is
+convex. At a knot, which is rounded, the basis of either side will do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -18,15 +19,22 @@ import numpy as np
 
 from sparseopt.checking.parametric.bases import Bases
 from sparseopt.checking.parametric.layout import Layout
-from sparseopt.checking.parametric.objectives import Quadratics
-from sparseopt.checking.parametric.point import dual_point, offset_at
+from sparseopt.checking.parametric.nearby import (
+    charge_nearby,
+    pushed_inside,
+    rates_nearby,
+)
+from sparseopt.checking.parametric.objectives import Quadratics, shifted
+from sparseopt.checking.parametric.point import dual_point
 from sparseopt.checking.parametric.rational import Budget
 from sparseopt.checking.parametric.reach import (
+    Lams,
+    Span,
     bounds_of_variables,
     charge_of,
     common_bounds,
-    exactly_inside,
-    pushed_inside,
+    interior_bounds,
+    moves_twice,
 )
 from sparseopt.checking.parametric.units import Units
 from sparseopt.checking.tolerances import NOISE, SEGMENT, SUMMATION
@@ -46,8 +54,51 @@ class _Open:
     lam: float
     nu: Array
     needed: Array
-    enough: float = np.inf
-    """What they may cost, at a finite lam."""
+    span: Span | None = None
+    """That of the segment, with what one of its ends may be charged; None for rates."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """Lower ends, middles and upper ends of q segments; some lam above where there is no such end.
+
+    Attributes
+    ----------
+    lam, value, enough : arrays of shape (3, q)
+        With the sums of all f_i, and what multipliers may cost.
+    most : array of shape (q,)
+        The largest sum of all f_i in a segment; infinite where nothing bounds it.
+    endless : bool array of shape (q,)
+    """
+
+    lam: Array
+    value: Array
+    enough: Array
+    most: Array
+    endless: Array
+
+    def part(self, at: Array) -> _Ends:
+        """Return what is known of some segments."""
+        arrays = (self.lam, self.value, self.enough, self.most, self.endless)
+        return _Ends(*(array[..., at] for array in arrays))
+
+    def span(self, at: int, end: int) -> Span:
+        """Return that of one segment, for what is charged at its lower end (0) or upper end (1).
+
+        Of a segment without an upper end, from lam[2] on what is charged there stays the same.
+        """
+        low, _, high = self.lam[:, at].tolist()
+        lams: Lams = (low,)
+        if not high > low:
+            points = slice(1)
+        else:
+            points, lams = slice(end, end + 2), (low, high)
+        if self.endless[at] and end == 1:
+            lams = (low, np.inf)
+        lam, value, enough = (
+            tuple(part[points, at].tolist()) for part in (self.lam, self.value, self.enough)
+        )
+        return Span(lams, lam, value, enough, float(self.most[at]))
 
 
 class PathMultipliers:
@@ -84,7 +135,12 @@ class PathMultipliers:
         inner = np.ones(len(pieces.slope), dtype=bool)
         inner[first] = inner[last] = False
         self._nonnegative = bool(
-            (pieces.slope[inner] >= 0.0).all() and (pieces.slope_rate[inner] >= 0.0).all()
+            (pieces.slope[inner] >= 0.0).all()
+            and (pieces.slope_rate[inner] >= 0.0).all()
+            and not moves_twice(pieces).any()
+        )
+        self._outward = bool(
+            (pieces.slope_rate[first] <= 0.0).all() and (pieces.slope_rate[last] >= 0.0).all()
         )
         self._open: list[_Open] = []
         self._layout = layout
@@ -103,32 +159,57 @@ class PathMultipliers:
             self.priced[flat, 0], self.priced[flat, 2] = -np.inf, np.inf
 
     def collect(self, here: Array, bases: Bases, low: Array, high: Array, sums: Quadratics) -> None:
-        """Look at both ends of each of the segments `here`."""
-        finite, exact = np.isfinite(high), bases.exact
-        step = np.where(finite, high - low, 0.0)
-        for lam, length in ((low, np.zeros(len(low))), (np.where(finite, high, low), step)):
+        """Look at the segments `here`, from both ends of each."""
+        ends, exact = self.ends(low, high, sums.value), bases.exact
+        sides = []
+        for lam, length in ((low, np.zeros(len(low))), (ends.lam[2], ends.lam[2] - low)):
             v, nu = (
                 part + length[:, None] * rate if length.any() else part
                 for part, rate in (bases.v, bases.nu)
             )
-            value = sums.value[0] + length * (sums.value[1] + length * sums.value[2])
-            dear = [
-                at
-                for at in np.flatnonzero(~self._cheap(lam, v, nu, value)).tolist()
+            sides.append((lam, v, nu))
+        dear: dict[int, list[int]] = {}
+        for at in np.flatnonzero(~self._cheap(ends, sides)).tolist():
+            open_ = [
+                k
+                for k, (lam, v, _) in enumerate(sides)
                 if not (exact[at] and self._inside(bases.on_piece[at], float(lam[at]), v[at]))
             ]
-            known = None
-            if len(dear) >= _SEVERAL:
-                lams = [float(lam[at]) for at in dear]
-                values = [
-                    float(value[at]) - offset_at(self._program, one)[0]
-                    for at, one in zip(dear, lams, strict=True)
-                ]
-                known = common_bounds(self._program, self._pieces, lams, values)
-            for at in dear:
-                self._at(int(here[at]), float(lam[at]), nu[at], float(value[at]), known)
-        for at in np.flatnonzero(~finite).tolist():
+            if open_:
+                dear[at] = open_
+        known = None
+        if len(dear) >= _SEVERAL:
+            known = self._common(ends, [at for at in dear if not ends.endless[at]])
+        for at, open_ in dear.items():
+            points = [(float(lam[at]), nu[at]) for lam, _, nu in sides]
+            self._segment(int(here[at]), ends, at, points, open_, known)
+        for at in np.flatnonzero(np.isinf(high)).tolist():
             self._endless(int(here[at]), bases.v[1][at], bases.nu[1][at])
+
+    def ends(self, low: Array, high: Array, objective: Array) -> _Ends:
+        """Return what is known at the ends and in the middle of segments.
+
+        Parameters
+        ----------
+        low, high : arrays of shape (q,)
+            Their ends.
+        objective : array of shape (3, q)
+            Their objectives, coefficients of 1, step and step^2.
+        """
+        endless = np.isinf(high)
+        step = np.where(endless, np.where(low > 0.0, low, 1.0), high - low)
+        a, b, c = objective
+        lam = np.stack([low + part * step for part in (0.0, 0.5, 1.0)])
+        whole = np.stack([a + part * step * (b + part * step * c) for part in (0.0, 0.5, 1.0)])
+        value = whole - self._offsets(lam)
+        # what a parabola may have above three of its points
+        bend = np.abs(value[0] - 2.0 * value[1] + value[2]) / 8.0
+        most = value.max(axis=0) + bend
+        constant = shifted(self._program.offset[:, None], low)
+        rising = (b - constant[1] > 0.0) | (c - constant[2] > 0.0)
+        most[endless & (rising | (not self._outward))] = np.inf
+        enough = np.stack([self._enough(*pair) for pair in zip(lam, whole, strict=True)])
+        return _Ends(lam, value, enough, most, endless)
 
     def _inside(self, columns: Array, lam: float, v: Array) -> bool:
         """Return whether multipliers computed in 106 bits are within the outer slopes.
@@ -144,75 +225,106 @@ class PathMultipliers:
             over = v[:p] - right > rounding * (np.abs(v[:p]) + np.abs(right))
         return not ((under | over) & ~columns).any()
 
-    def _cheap(self, lam: Array, v: Array, nu: Array, value: Array) -> Array:
-        """Return for each segment whether a coarse bound of all charges is small enough."""
+    def _cheap(self, ends: _Ends, sides: list[tuple[Array, Array, Array]]) -> Array:
+        """Return for each segment whether a coarse bound of all charges is small enough.
+
+        `sides` are lam, v and nu at both ends.
+        """
+        count = len(ends.most)
         if not self._nonnegative:
-            return np.zeros(len(lam), dtype=bool)
-        p = v.shape[1] - nu.shape[1]
-        left, right = (_at(lam, *line) for line in (self._left, self._right))
-        bounded = ((left <= 0.0) & (right >= 0.0)).all(axis=1)
-        slopes = np.minimum(-left, right)
-        left, right, slope = left[:, :p], right[:, :p], slopes[:, :p]
-        finite = np.where(np.isfinite(slope), slope, 0.0)
-        excess = self._program.A.quick_abs_rmatvec(np.abs(nu))
-        excess += finite
-        excess *= self.error(nu)[:, None]
-        excess += np.maximum(left - v[:, :p], v[:, :p] - right)
-        np.maximum(excess, 0.0, out=excess)
-        kinks = _at(lam, *self._kinks)
-        enough = self._enough(lam, value)
-        room = np.maximum(value - self._offsets(lam), 0.0)
-        # All costs together are within the room: sum e z <= max(e / s) sum s z. Few multipliers
-        # are near an end of their slopes.
-        segment, at = np.divmod(np.flatnonzero(excess), p)
-        amount, over = excess[segment, at], np.broadcast_to(slope, excess.shape)[segment, at]
-        free = over == 0.0
-        rate, charge = np.zeros(len(lam)), np.zeros(len(lam))
-        np.maximum.at(rate, segment[~free], amount[~free] / over[~free])
-        charge += rate * (room + (finite * kinks[:, :p]).sum(axis=1))
-        if free.any():
-            with np.errstate(divide="ignore", invalid="ignore"):
-                reach = bounds_of_variables(self._program, kinks + room[:, None] / slopes)
-            if reach is None:
-                charge[segment[free]] = np.nan
-            else:
-                np.add.at(charge, segment[free], (amount * reach[segment, at])[free])
-        return np.asarray(bounded & (charge <= enough))
+            return np.zeros(count, dtype=bool)
+        p = self._program.A.shape[1]
+        bounded, rate = np.ones(count, dtype=bool), np.zeros(count)
+        free = np.zeros((count, p))
+        for lam, v, nu in sides:
+            left, right = (_at(lam, *line) for line in (self._left, self._right))
+            bounded &= ((left <= 0.0) & (right >= 0.0)).all(axis=1)
+            left, right = left[:, :p], right[:, :p]
+            slope = np.minimum(-left, right)
+            excess = self._program.A.quick_abs_rmatvec(np.abs(nu))
+            excess += np.where(np.isfinite(slope), slope, 0.0)
+            excess *= self.error(nu)[:, None]
+            excess += np.maximum(left - v[:, :p], v[:, :p] - right)
+            np.maximum(excess, 0.0, out=excess)
+            # Few multipliers are near an end of their slopes.
+            segment, at = np.divmod(np.flatnonzero(excess), p)
+            amount, over = excess[segment, at], np.broadcast_to(slope, excess.shape)[segment, at]
+            priced = over > 0.0
+            np.maximum.at(rate, segment[priced], amount[priced] / over[priced])
+            open_ = segment[~priced], at[~priced]
+            free[open_] = np.maximum(free[open_], amount[~priced])
+        columns = np.flatnonzero(free.any(axis=0))
+        return np.asarray(bounded & self.affordable(ends, rate, free[:, columns], columns))
 
     def affordable(
-        self, lam: Array, value: Array, rate: Array, cost: Array, amounts: Array
+        self, ends: _Ends, rate: Array, amounts: Array, columns: Array, room: Array | None = None
     ) -> Array:
-        """Return for each of q points whether a coarse bound of all charges is small enough.
+        r"""Return for each of q segments whether a coarse bound of all charges is small enough.
+
+        All costs together are within the room that the objective leaves: :math:`\sum_j e_j |z_j|
+        \le \max_j (e_j / s_j) \sum_j s_j |z_j|`. Both factors, and the bounds of variables without
+        slopes, are bounded on a segment by what they are at its ends and in the middle.
 
         Parameters
         ----------
-        lam, value : arrays of shape (q,)
-            With the objective.
+        ends : _Ends
+            Of the segments.
         rate : array of shape (q,)
             The largest ratio of a multiplier's excess to the smaller of its outer slopes.
-        cost : array of shape (q,)
-            The sum of these slopes times the largest kinks.
         amounts : array of shape (q, u)
-            The excess of the multipliers of the variables :attr:`unpriced`.
+            The largest excess of multipliers whose slope is zero somewhere.
+        columns : int array of shape (u,)
+            Their variables.
+        room : array of shape (3, q), optional
+            The sum of slopes times the largest kinks. Default: it is computed here.
 
         Returns
         -------
         bool array of shape (q,)
         """
-        enough = self._enough(lam, value)
-        room = np.maximum(value - self._offsets(lam), 0.0)
-        charge = rate * (room + cost)
-        if amounts.any():
+        fine = np.isfinite(ends.most)
+        for endless in (False, True):
+            at = np.flatnonzero(fine & (ends.endless == endless))
+            if len(at):
+                given = rate[at], amounts[at], columns, None if room is None else room[:, at]
+                fine[at] = self._affordable(ends.part(at), *given, endless)
+        return fine
+
+    def _affordable(
+        self,
+        ends: _Ends,
+        rate: Array,
+        amounts: Array,
+        columns: Array,
+        room: Array | None,
+        endless: bool,
+    ) -> Array:
+        p, fine = self._program.A.shape[1], np.ones(len(rate), dtype=bool)
+        for k, lam in enumerate(ends.lam):
             left, right = (_at(lam, *line) for line in (self._left, self._right))
-            kinks, slopes = _at(lam, *self._kinks), np.minimum(-left, right)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                reach = bounds_of_variables(self._program, kinks + room[:, None] / slopes)
-            if reach is None:
-                ends = lam.tolist(), (value - self._offsets(lam)).tolist()
-                reach = common_bounds(self._program, self._pieces, *ends)[None]
-            with np.errstate(invalid="ignore"):
-                charge += (amounts * reach[:, self.unpriced]).sum(axis=1)
-        return np.asarray(charge <= enough)
+            slopes, kinks = np.minimum(-left, right), _at(lam, *self._kinks)
+            spare = np.maximum(ends.value[k], 0.0)
+            if room is None:
+                finite = np.where(np.isfinite(slopes), slopes, 0.0)
+                cost = (finite * kinks)[:, :p].sum(axis=1)
+            else:
+                cost = room[k]
+            charge = rate * (spare + cost)
+            if amounts.any():
+                if endless:
+                    kinks = np.where(self._kinks[1] > 0.0, np.inf, kinks)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    reach = bounds_of_variables(self._program, kinks + spare[:, None] / slopes)
+                if reach is None:
+                    reach = self._common(ends, range(len(rate)))[None]
+                with np.errstate(invalid="ignore"):
+                    charge = charge + (amounts * reach[:, columns]).sum(axis=1)
+            fine &= charge <= ends.enough[k]
+        return fine
+
+    def _common(self, ends: _Ends, segments: Iterable[int]) -> Array:
+        spans = [ends.span(at, end) for at in segments for end in (0, 1)]
+        return common_bounds(self._program, self._pieces, spans)
 
     def _offsets(self, lam: Array) -> Array:
         constant, rate, curve = self._program.offset
@@ -237,19 +349,30 @@ class PathMultipliers:
         least = NOISE * self._units.rounding(lam, np.abs(value))
         return np.asarray(np.maximum(max(self._rel_gap, SEGMENT) * np.abs(value), least))
 
-    def _at(self, segment: int, lam: float, nu: Array, value: float, known: Array | None) -> None:
-        low, high = self._program.psi.slope_range(lam)
-        nu = np.clip(nu, low, high)
-        dual = dual_point(self._program, nu)
-        excess = dual.excess(lam)
-        if not excess.any():
-            return
-        enough = float(self._enough(np.array([lam]), np.array([value]))[0])
-        value -= offset_at(self._program, lam)[0]
-        charges = charge_of(self._program, self._pieces, lam, value, nu, excess, enough, known)
-        if charges.sum() > enough:
-            needed = charges[: self._program.A.shape[1]] > enough / len(charges)
-            self._open.append(_Open(segment, lam, nu, needed, enough))
+    def _segment(
+        self,
+        segment: int,
+        ends: _Ends,
+        at: int,
+        points: list[tuple[float, Array]],
+        open_: list[int],
+        known: Array | None,
+    ) -> None:
+        """Charge multipliers at some ends of a segment; `points` are lam and nu of both."""
+        points = [(lam, np.clip(nu, *self._program.psi.slope_range(lam))) for lam, nu in points]
+        excess = [dual_point(self._program, nu).excess(lam) for lam, nu in points]
+        charged, most = np.any(np.array(excess)[open_] > 0.0, axis=0), float(ends.most[at])
+        within = interior_bounds(self._pieces, points, most, charged)
+        for k in open_:
+            if not excess[k].any():
+                continue
+            span, (lam, nu) = ends.span(at, k).share(1.0 / len(open_)), points[k]
+            endless = bool(ends.endless[at])
+            bounds = None if endless and k == 1 else within, None if endless else known
+            charges = charge_of(self._program, self._pieces, span, lam, excess[k], *bounds)
+            if charges.sum() > span.least:
+                needed = charges[: self._program.A.shape[1]] > span.least / len(charges)
+                self._open.append(_Open(segment, lam, nu, needed, span))
 
     def _endless(self, segment: int, v: Array, nu: Array) -> None:
         """Look at the rates of multipliers and slopes on the way to infinity."""
@@ -271,22 +394,33 @@ class PathMultipliers:
                 yield each.segment, int(np.argmax(each.needed)), each.lam
 
     def _settled(self, each: _Open, budget: Budget) -> bool:
-        p = self._program.A.shape[1]
-        given = self._program, self._pieces, each.lam, each.nu, each.needed
-        if pushed_inside(*given, each.enough, budget):
+        given, span = (self._program, self._pieces), each.span
+        lam, nu, needed = each.lam, each.nu, each.needed
+        lams, enough = ((np.inf,), np.inf) if span is None else (span.lams, span.least)
+        if pushed_inside(*given, lams, lam, nu, needed, enough, budget):
             return True
-        for segment in (each.segment, each.segment - 1, each.segment + 1):
+        for equations, free in self._choices(each.segment):
+            if span is None:
+                settled = rates_nearby(*given, nu, needed, budget, equations, free)
+            else:
+                less = charge_nearby(*given, span, lam, nu, needed, budget, equations, free)
+                settled = less is not None and less <= enough
+            if settled:
+                return True
+        return False
+
+    def _choices(self, at: int) -> Iterator[tuple[Array, Array | None]]:
+        """Yield variables whose multipliers are put at ends of their slopes, and rows for that."""
+        p = self._program.A.shape[1]
+        for segment in (at, at - 1, at + 1):
             if not 0 <= segment < len(self._layout):
                 continue
             codes = self._layout.at(segment)
             columns, rows = (codes[:p] & 1) == 0, (codes[p:] & 1) == 1
             # Rows of a degenerate kernel may be at an end of their slopes, and stay there. Resting
             # variables may be at an end of theirs, too.
-            for free, equations in product((rows, None), (each.needed & columns, each.needed)):
-                found = exactly_inside(*given, equations, budget, free)
-                if found is not None:
-                    return True
-        return False
+            for free, equations in product((rows, None), (columns, np.ones(p, dtype=bool))):
+                yield equations, free
 
 
 def _at(lam: Array, constant: Array, rate: Array) -> Array:

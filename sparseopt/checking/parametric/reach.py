@@ -9,21 +9,26 @@ follow from the domains; for points that are no worse than a known one from thei
 :math:`f_i(z_i) \le P - \sum_{k \ne i} \min f_k`; and where these leave a variable open, from
 the rows that it is in (:class:`~sparseopt.checking.misdp.implied.ImpliedBounds`).
 
+What is charged on a segment of a path must hold at all lam between its ends (:class:`Span`). There
+e is at most what the ends' e come to in proportion, but bounds of :math:`|z_i|` may be largest
+anywhere: each end is charged by bounds that hold on the whole segment, or, in proportion to the
+slope at this end, by what all costs together come to at any lam.
+
 Where there is no bound, or too wide a one, multipliers near the given ones must be within their
-slopes *exactly*: :func:`exactly_inside` finds them in rational arithmetic.
+slopes exactly: see :mod:`.nearby`.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from typing import Self
 
 import numpy as np
 
 from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.checking.parametric.point import rounding_errors
-from sparseopt.checking.parametric.rational import Budget, entries, fractions_of, solve_near
-from sparseopt.checking.tolerances import SEGMENT
 from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
@@ -41,44 +46,87 @@ _PRODUCTS = 10**9
 """Multiplications that a left inverse may take."""
 _LEAST_SQUARES, _INVERSE, _IMPLIED = 4e-10, 8e-10, 2e-6
 """Seconds of these multiplications, and of bounds that follow from an entry of the rows."""
-_LINES = 400
+LINES = 400
 """Columns for which multipliers inside their slopes are looked for."""
-_NEAR = 1e-9
+NEAR = 1e-9
 """Multipliers of rows this near to an end of their slopes, as a part of the largest, are there."""
-_STEP = 1e-4
+STEP = 1e-4
 """How far multipliers are moved inwards, as a part of the largest."""
 _TRIES = 8
 """How often rows are taken out of such a step."""
-_ULP = 2.0**-50
-"""Multipliers of rows this near to an end of their slopes, relative to the largest, are there."""
+
+
+Lams = tuple[float] | tuple[float, float]
+"""One lam, or the ends of a range, of which the second may be infinite."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where multipliers are charged, and what they may cost there.
+
+    Attributes
+    ----------
+    lams : tuple of float
+        One lam, or the ends of a range.
+    at, values, enough : tuples of float
+        One lam; or the end at which multipliers are charged, and the middle of the range. With the
+        sum of all f_i of a feasible point there, and what may be charged: a charge falls evenly
+        from its end to the other one.
+    most : float
+        The largest such sum of the range; only points that are no worse matter.
+    """
+
+    lams: Lams
+    at: tuple[float, ...]
+    values: tuple[float, ...]
+    enough: tuple[float, ...]
+    most: float
+
+    @classmethod
+    def one(cls, lam: float, value: float, enough: float) -> Self:
+        """Return that of one lam."""
+        return cls((lam,), (lam,), (value,), (enough,), value)
+
+    @property
+    def least(self) -> float:
+        """What may be charged anywhere."""
+        return min(self.enough)
+
+    def share(self, part: float) -> Span:
+        """Return the same for a part of what may be charged."""
+        return replace(self, enough=tuple(part * enough for enough in self.enough))
+
+
+Bounds = Callable[[PiecewiseLinearProgram, Array, Array, Array], Array]
+"""Called with a program and with intervals and bounds of all z; returns bounds, shape (p + m,)."""
 
 
 def charge_of(
     program: PiecewiseLinearProgram,
     pieces: Pieces,
+    span: Span,
     lam: float,
-    value: float,
-    nu: Array,
     excess: Array,
-    enough: float,
+    interior: Bounds | None = None,
     known: Array | None = None,
 ) -> Array:
     """Return what multipliers that are outside their slopes by `excess` may cost.
+
+    Bounds need not be tighter than what makes less than ``span.least`` of all charges together.
 
     Parameters
     ----------
     program : PiecewiseLinearProgram
     pieces : Pieces
         Its functions phi and psi.
+    span : Span
     lam : float
-    value : float
-        The sum of all f_i of a feasible point; only points that are no worse matter.
-    nu : array of shape (m,)
-        The multipliers, those of rows within their slopes.
+        An end of the span.
     excess : array of shape (p + m,)
-        Not negative.
-    enough : float
-        Bounds need not be tighter than what makes less than this of all charges together.
+        Of multipliers at lam, not negative; anywhere in the span it is in proportion to how near
+        lam is.
+    interior : callable, optional
+        Bounds that hold in the span, see :func:`interior_bounds`.
     known : array of shape (p + m,), optional
         Bounds of the absolute values that hold for these points, from :func:`common_bounds`.
 
@@ -88,8 +136,9 @@ def charge_of(
         One charge for each coordinate; infinite where nothing bounds it.
     """
     charged = excess > 0.0
-    low, high = pieces.domain(lam)
-    own_low, own_high, slope, room = _no_worse(pieces, lam, value)
+    lams, enough = span.lams, span.least
+    low, high = _domain(pieces, lams)
+    own_low, own_high, slope, room = _no_worse(pieces, lams, span.most)
     low, high = np.maximum(low, own_low), np.minimum(high, own_high)
     largest = np.maximum(np.abs(low), np.abs(high)) * _AWAY
     if known is not None:
@@ -102,18 +151,14 @@ def charge_of(
     if found.sum() <= enough:
         return found
     if room is not None:
-        # All costs together are within the room: sum e z <= max(e / s) sum s z.
-        own = charged & (slope > 0.0)
-        kinks = np.maximum.reduceat(np.abs(pieces.kinks_at(lam)), pieces.ptr[:-1])
-        rate = float((excess[own] / slope[own]).max(initial=0.0))
-        together = rate * (room + float(slope[own] @ kinks[own])) * _AWAY
+        own, together = _charged_together(pieces, span, lam, excess)
         if together < found[own].sum():
             found[own] = together / max(int(own.sum()), 1)
         if found.sum() <= enough:
             return found
-    interior = partial(_bounds_by_interior, pieces, lam, value, nu, charged)
-    rows = partial(_bound_by_rows, slope, _together(pieces, lam, slope, room))
-    for bounds in (rows, _bounds_by_left_inverse, interior, _implied_bounds):
+    rows = partial(_bound_by_rows, slope, _together(pieces, lams, slope, room))
+    others = () if interior is None else (interior,)
+    for bounds in (rows, _bounds_by_left_inverse, *others, _implied_bounds):
         largest = np.minimum(largest, bounds(program, low, high, largest))
         found = np.minimum(found, charges())
         if found.sum() <= enough:
@@ -121,61 +166,120 @@ def charge_of(
     return found
 
 
-def _bounds_by_interior(
-    pieces: Pieces,
-    lam: float,
-    value: float,
-    nu: Array,
-    charged: Array,
-    program: PiecewiseLinearProgram,
-    low: Array,
-    high: Array,
-    largest: Array,
-) -> Array:
-    r"""Return bounds by multipliers near nu that are inside their slopes by a margin.
+def _charged_together(pieces: Pieces, span: Span, lam: float, excess: Array) -> tuple[Array, float]:
+    r"""Return coordinates whose slopes bound them, and what they are charged together.
+
+    All costs together are within the room that the value leaves: sum e z <= max(e / s) sum s z. In
+    proportion to what is enough, where that is least.
+    """
+    left, right = pieces.slope_range(lam)
+    slope = np.minimum(-left, right)
+    own = (excess > 0.0) & (slope > 0.0)
+    rate = float((excess[own] / slope[own]).max(initial=0.0))
+    ratio = 0.0
+    for at, value, enough in zip(span.at, span.values, span.enough, strict=True):
+        _, _, steep, room = _no_worse(pieces, (at,), value)
+        if room is None or (len(span.lams) == 2 and moves_twice(pieces).any()):
+            return own, np.inf
+        cost = rate * (room + float(steep[own] @ farthest(pieces, (at,))[own])) * _AWAY
+        ratio = max(ratio, cost / enough if enough > 0.0 else np.inf if cost > 0.0 else 0.0)
+    return own, ratio * span.least if ratio > 0.0 else 0.0
+
+
+def interior_bounds(
+    pieces: Pieces, points: Sequence[tuple[float, Array]], most: float, charged: Array
+) -> Bounds:
+    r"""Return bounds by multipliers near given ones that are inside their slopes by a margin.
 
     Where v leaves :math:`\delta_j > 0` to the slopes beyond the outer kinks t of coordinate j,
 
     .. math:: \sum_j \delta_j |z_j - t_j| \le \sum_i f_i(z_i) + f_i^*(v_i) - v_i z_i
               \le \text{value} - D(v)
 
-    for all points that are no worse than the value.
+    for all points that are no worse than the value. Between two lam the multipliers change evenly.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        phi and psi.
+    points : sequence of (float, array of shape (m,))
+        Multipliers, within the slopes of their rows, at one lam or at both ends of a range.
+    most : float
+        The largest sum of all f_i of a feasible point in the range.
+    charged : bool array of shape (p + m,)
+        The coordinates that matter.
+
+    Returns
+    -------
+    callable
+        It computes them when it is first called.
     """
+    memory: list[Array] = []
+
+    def bounds(program: PiecewiseLinearProgram, low: Array, high: Array, largest: Array) -> Array:
+        if not memory:
+            memory.append(_by_interior(pieces, points, most, charged, program, largest))
+        return memory[0]
+
+    return bounds
+
+
+def _by_interior(
+    pieces: Pieces,
+    points: Sequence[tuple[float, Array]],
+    most: float,
+    charged: Array,
+    program: PiecewiseLinearProgram,
+    largest: Array,
+) -> Array:
     p = program.A.shape[1]
     out = np.full(len(largest), np.inf)
-    left, right = pieces.slope_range(lam)
     open_ = (charged & np.isinf(largest))[:p]
-    inner = np.flatnonzero(open_ & (left[:p] < right[:p]))
-    if len(inner) < open_.sum() or len(inner) == 0 or len(inner) > _LINES:
-        return out
-    v = -program.A.rmatvec(nu)
-    sign = np.where(v[inner] - left[inner] < right[inner] - v[inner], 1.0, -1.0)
-    step = _inward(program, nu, left[p:], right[p:], inner, sign)
-    if step is None:
-        return out
-    far = np.clip(nu + step, left[p:], right[p:])
-    v = np.concatenate([-program.A.rmatvec(far), far])
-    size = program.A.abs_rmatvec(np.abs(far))
-    error = np.zeros(len(v))
-    error[:p] = rounding_errors(
-        size
-        + np.where(np.isfinite(left[:p]), np.abs(left[:p]), 0.0)
-        + np.where(np.isfinite(right[:p]), np.abs(right[:p]), 0.0)
-    )
-    slack = np.minimum(v - left, right - v) - error
-    wrong = slack < -error
-    outside = np.where(wrong | (slack < 0.0), np.maximum(-slack, 0.0), 0.0)
-    if np.isinf(largest[outside > 0.0]).any():
-        return out
+    slack, outside = np.full(len(largest), np.inf), np.zeros(len(largest))
+    inside: list[Array] = []
+    for lam, nu in points:
+        left, right = pieces.slope_range(lam)
+        inner = np.flatnonzero(open_ & (left[:p] < right[:p]))
+        if len(inner) < open_.sum() or len(inner) == 0 or len(inner) > LINES:
+            return out
+        v = -program.A.rmatvec(nu)
+        sign = np.where(v[inner] - left[inner] < right[inner] - v[inner], 1.0, -1.0)
+        step = inward(program, nu, left[p:], right[p:], inner, sign)
+        if step is None:
+            return out
+        far = np.clip(nu + step, left[p:], right[p:])
+        v = np.concatenate([-program.A.rmatvec(far), far])
+        size = program.A.abs_rmatvec(np.abs(far))
+        for end in (left[:p], right[:p]):
+            size += np.where(np.isfinite(end), np.abs(end), 0.0)
+        error = np.concatenate([rounding_errors(size), np.zeros(len(far))])
+        room = np.minimum(v - left, right - v) - error
+        slack, outside = np.minimum(slack, room), np.maximum(outside, -room)
+        inside.append(v)
     rest = outside > 0.0
-    room = value + float(pieces.conjugate(v, lam).sum()) + float(outside[rest] @ largest[rest])
-    room += _ROOM * (abs(value) + float(np.abs(pieces.conjugate(v, lam)).sum()))
-    kinks = np.maximum.reduceat(np.abs(pieces.kinks_at(lam)), pieces.ptr[:-1])
+    if np.isinf(largest[rest]).any() or (len(points) == 2 and moves_twice(pieces).any()):
+        return out
+    conjugates = _conjugates(pieces, [lam for lam, _ in points], inside, p)
+    room = most + float(conjugates.sum()) + float(outside[rest] @ largest[rest])
+    room += _ROOM * (abs(most) + float(np.abs(conjugates).sum()))
+    kinks = np.max([np.abs(pieces.kinks_at(lam)) for lam, _ in points], axis=0)
+    kinks = np.maximum.reduceat(kinks, pieces.ptr[:-1])
     out[inner] = (kinks[inner] + max(room, 0.0) / slack[inner]) * _AWAY
     return out
 
 
-def _inward(
+def _conjugates(pieces: Pieces, lams: list[float], v: list[Array], p: int) -> Array:
+    """Return the largest f_i*(v_i) while lam and v change evenly from one point to the other.
+
+    With kinks that stay, f* is convex in v and lam; where they move, in each of the two.
+    """
+    corners = [[pieces.conjugate(each, lam) for lam in lams] for each in v]
+    out = np.max([corners[k][k] for k in range(len(lams))], axis=0)
+    out[p:] = np.max([row for each in corners for row in each], axis=0)[p:]
+    return np.asarray(out)
+
+
+def inward(
     program: PiecewiseLinearProgram,
     nu: Array,
     low: Array,
@@ -188,7 +292,7 @@ def _inward(
     Least squares; rows at an end of their slopes that would leave it are taken out again.
     """
     size = float(np.abs(nu).max(initial=0.0)) or 1.0
-    at_low, at_high = nu - low <= _NEAR * size, high - nu <= _NEAR * size
+    at_low, at_high = nu - low <= NEAR * size, high - nu <= NEAR * size
     rows = np.flatnonzero(~(at_low & at_high))
     for _ in range(_TRIES):
         if len(rows) == 0 or len(rows) * len(columns) ** 2 > _PRODUCTS:
@@ -202,7 +306,7 @@ def _inward(
         gone = ((step < 0.0) & at_low[rows]) | ((step > 0.0) & at_high[rows])
         if not gone.any():
             out = np.zeros(len(nu))
-            out[rows] = step * (_STEP * size / np.abs(step).max())
+            out[rows] = step * (STEP * size / np.abs(step).max())
             moved = -program.A.block(rows, columns).T @ out[rows] * sign
             return out if (moved > 0.0).all() else None
         rows = rows[~gone]
@@ -346,20 +450,17 @@ def _implied_bounds(
     return out
 
 
-def common_bounds(
-    program: PiecewiseLinearProgram, pieces: Pieces, lams: list[float], values: list[float]
-) -> Array:
-    """Return bounds of abs(z_i) for all points that are no worse than a value, at several lam.
+def common_bounds(program: PiecewiseLinearProgram, pieces: Pieces, spans: list[Span]) -> Array:
+    """Return bounds of abs(z_i) for all points that are no worse than a value, in several spans.
 
-    Those that follow from the rows of A, once for the intervals that cover those of each lam.
+    Those that follow from the rows of A, once for the intervals that cover those of each span.
 
     Parameters
     ----------
     program : PiecewiseLinearProgram
     pieces : Pieces
         Its functions phi and psi.
-    lams, values : lists of float
-        One value, the sum of all f_i of a feasible point, for each lam.
+    spans : list of Span
 
     Returns
     -------
@@ -367,12 +468,13 @@ def common_bounds(
     """
     low, high = np.full(len(pieces), np.inf), np.full(len(pieces), -np.inf)
     least, together = np.full(len(pieces), np.inf), 0.0
-    for lam, value in zip(lams, values, strict=True):
-        domain, (below, above, slope, room) = pieces.domain(lam), _no_worse(pieces, lam, value)
+    for span in spans:
+        lams, domain = span.lams, _domain(pieces, span.lams)
+        below, above, slope, room = _no_worse(pieces, lams, span.most)
         low = np.minimum(low, np.maximum(domain[0], below))
         high = np.maximum(high, np.minimum(domain[1], above))
         least = np.minimum(least, slope)
-        together = max(together, _together(pieces, lam, slope, room))
+        together = max(together, _together(pieces, lams, slope, room))
     largest = np.maximum(np.abs(low), np.abs(high)) * _AWAY
     found = _bound_by_rows(least, together, program, low, high, largest)
     if np.isinf(found).all():
@@ -380,232 +482,106 @@ def common_bounds(
     return np.asarray(np.minimum(largest, found))
 
 
-def _no_worse(pieces: Pieces, lam: float, value: float) -> tuple[Array, Array, Array, float | None]:
-    """Return intervals that z is in where the sum of all f is at most `value`.
+def farthest(pieces: Pieces, lams: Lams) -> Array:
+    """Return how far the farthest kink of each function is from 0, in a range.
+
+    Parameters
+    ----------
+    pieces : Pieces
+    lams : tuple of float
+        One lam, or the ends of a range.
+
+    Returns
+    -------
+    array of shape (len(pieces),)
+    """
+    kinks = np.max([np.abs(pieces.kinks_at(lam)) for lam in lams if np.isfinite(lam)], axis=0)
+    if np.isinf(lams[-1]):
+        kinks = np.where(pieces.kink_rate != 0.0, np.inf, kinks)
+    return np.asarray(np.maximum.reduceat(kinks, pieces.ptr[:-1]))
+
+
+def _domain(pieces: Pieces, lams: Lams) -> tuple[Array, Array]:
+    """Return intervals that hold the domains at all lam of a range."""
+    ends = [pieces.domain(lam) for lam in lams if np.isfinite(lam)]
+    low, high = np.min([end[0] for end in ends], axis=0), np.max([end[1] for end in ends], axis=0)
+    if np.isinf(lams[-1]):
+        low = np.where(pieces.kink_rate[pieces.ptr[:-1]] < 0.0, -np.inf, low)
+        high = np.where(pieces.kink_rate[pieces.ptr[1:] - 1] > 0.0, np.inf, high)
+    return low, high
+
+
+def _no_worse(pieces: Pieces, lams: Lams, value: float) -> tuple[Array, Array, Array, float | None]:
+    """Return intervals that z is in where the sum of all f is at most `value`, in a range.
 
     With the slopes that f rises with beyond its outer kinks, and what is left of the value when all
     f are least; None where some f has no least value.
     """
-    left, right = pieces.slope_range(lam)
-    kinks = pieces.kinks_at(lam)
-    first, last = kinks[pieces.ptr[:-1]], kinks[pieces.ptr[1:] - 1]
     unbounded = np.full(len(pieces), np.inf)
-    if not ((left <= 0.0) & (right >= 0.0)).all():
-        return -unbounded, unbounded, np.zeros(len(pieces)), None
-    least = -pieces.conjugate(np.zeros(len(pieces)), lam)
+    nothing = -unbounded, unbounded, np.zeros(len(pieces)), None
+    finite = [lam for lam in lams if np.isfinite(lam)]
+    slopes = [pieces.slope_range(lam) for lam in finite]
+    left, right = np.max([end[0] for end in slopes], 0), np.min([end[1] for end in slopes], 0)
+    if not ((left <= 0.0) & (right >= 0.0)).all() or not np.isfinite(value):
+        return nothing
+    least = np.min([-pieces.conjugate(np.zeros(len(pieces)), lam) for lam in finite], axis=0)
+    if len(lams) == 2 and not _least_at_ends(pieces, least, np.isinf(lams[1])):
+        return nothing
     room = max(value - float(least.sum()), 0.0)
     room += _ROOM * (abs(value) + float(np.abs(least).sum()))
+    kinks = [pieces.kinks_at(lam) for lam in finite]
+    first = np.min([each[pieces.ptr[:-1]] for each in kinks], axis=0)
+    last = np.max([each[pieces.ptr[1:] - 1] for each in kinks], axis=0)
+    if np.isinf(lams[-1]):
+        first = np.where(pieces.kink_rate[pieces.ptr[:-1]] < 0.0, -np.inf, first)
+        last = np.where(pieces.kink_rate[pieces.ptr[1:] - 1] > 0.0, np.inf, last)
     with np.errstate(divide="ignore", invalid="ignore"):
         below = np.where(left < 0.0, first - room / -left, -unbounded)
         above = np.where(right > 0.0, last + room / right, unbounded)
     return below, above, np.minimum(-left, right), room
 
 
-def _together(pieces: Pieces, lam: float, slope: Array, room: float | None) -> float:
+def _least_at_ends(pieces: Pieces, least: Array, endless: bool) -> bool:
+    """Return whether functions are least at the ends of a range, and rise as steeply within.
+
+    Between its ends the least value is that of affine functions of lam, where no function has
+    both slopes and kinks that move. On the way to infinity all of them must stay zero at least.
+    """
+    if not endless:
+        return not moves_twice(pieces).any()
+    first = pieces.slope_ptr[:-1]
+    inner = np.ones(len(pieces.slope), dtype=bool)
+    inner[first] = False
+    rising = (pieces.slope[inner] >= 0.0) & (pieces.slope_rate[inner] >= 0.0)
+    at_first = (pieces.zeros == 0).all() and (least == 0.0).all()
+    return bool(at_first and rising.all() and (pieces.slope_rate[first] <= 0.0).all())
+
+
+def moves_twice(pieces: Pieces) -> Array:
+    """Return which functions have both slopes and kinks that move with lam, shape (n,).
+
+    Parameters
+    ----------
+    pieces : Pieces
+
+    Returns
+    -------
+    bool array
+    """
+    kinks = np.maximum.reduceat(np.abs(pieces.kink_rate), pieces.ptr[:-1])
+    slopes = np.maximum.reduceat(np.abs(pieces.slope_rate), pieces.slope_ptr[:-1])
+    return np.asarray((kinks > 0.0) & (slopes > 0.0))
+
+
+def _together(pieces: Pieces, lams: Lams, slope: Array, room: float | None) -> float:
     """Return a bound of the sum of s |z| where z is no worse than a value that leaves `room`.
 
     The costs beyond the outer kinks are within the room: sum s |z - t| <= room.
     """
     if room is None:
         return np.inf
-    kinks = np.maximum.reduceat(np.abs(pieces.kinks_at(lam)), pieces.ptr[:-1])
     inside = slope > 0.0
-    return (room + float(slope[inside] @ kinks[inside])) * _AWAY
-
-
-def exactly_inside(
-    program: PiecewiseLinearProgram,
-    pieces: Pieces,
-    lam: float,
-    nu: Array,
-    needed: Array,
-    equations: Array,
-    budget: Budget,
-    free: Array | None = None,
-) -> Array | None:
-    r"""Return multipliers near nu whose v is within the outer slopes at `needed`, exactly.
-
-    Parameters
-    ----------
-    program : PiecewiseLinearProgram
-    pieces : Pieces
-        Its functions phi and psi.
-    lam : float
-        Infinite for the rates of nu and of the slopes.
-    nu : array of shape (m,)
-    needed : bool array of shape (p,)
-        The variables that matter.
-    equations : bool array of shape (p,)
-        Those of them whose v is set to the end of the slopes that it is nearest to.
-    budget : Budget
-    free : bool array of shape (m,), optional
-        The rows whose multipliers may be changed; those of the others are put to an end of their
-        slopes that they are near to. Default: those that are not there.
-
-    Returns
-    -------
-    array of shape (m,) or None
-        The multipliers, rounded; None where there are none, or finding them takes too long.
-    """
-    m, p = program.A.shape
-    ends = [_exact_slopes(pieces, at, lam) for at in range(p + m)]
-    exact = fractions_of(nu)
-    unknown = _put_at_ends(exact, ends[p:], free)
-    rows = np.flatnonzero([value != 0 for value in exact])
-    rows = np.union1d(rows, np.array(unknown, dtype=np.int64))
-    places = np.flatnonzero(needed)
-    block = entries(program.A, rows, places, budget)
-    if block is None:
-        return None
-    columns: list[dict[int, Fraction]] = [{} for _ in places]
-    for i, row in zip(rows.tolist(), block, strict=True):
-        for k, a in row.items():
-            columns[k][i] = a
-    place_of = {i: k for k, i in enumerate(unknown)}
-    chosen, targets = [], []
-    for j, column in zip(places.tolist(), columns, strict=True):
-        if equations[j]:
-            v = -sum((a * exact[i] for i, a in column.items()), Fraction(0))
-            sides = [end for end in ends[j] if end is not None]
-            if not sides:
-                continue
-            fixed = sum((a * exact[i] for i, a in column.items() if i not in place_of), Fraction(0))
-            chosen.append({place_of[i]: a for i, a in column.items() if i in place_of})
-            targets.append(-min(sides, key=lambda end: abs(end - v)) - fixed)
-    found = solve_near(chosen, [targets], [[exact[i] for i in unknown]], budget)
-    if found is None:
-        return None
-    size = max((abs(value) for value in exact), default=Fraction(0))
-    for i, value in zip(unknown, found[0], strict=True):
-        if _clipped(value, ends[p + i]) != value:
-            return None
-        if abs(value - exact[i]) > size * Fraction(SEGMENT):
-            return None
-        exact[i] = value
-    for j, column in zip(places.tolist(), columns, strict=True):
-        v = -sum((a * exact[i] for i, a in column.items()), Fraction(0))
-        if _clipped(v, ends[j]) != v:
-            return None
-    return np.array([float(value) for value in exact])
-
-
-def _put_at_ends(
-    exact: list[Fraction], ends: list[list[Fraction | None]], free: Array | None
-) -> list[int]:
-    """Put multipliers to an end of their slopes that they are near to, save the free ones.
-
-    Returns which may still be changed: the free ones, or where none are named, those not near.
-    """
-    near = _NEAR if free is not None else _ULP
-    margin = Fraction(near * max((abs(float(value)) for value in exact), default=0.0))
-    unknown = []
-    for i, (low, high) in enumerate(ends):
-        if free is not None and free[i]:
-            unknown.append(i)
-        elif low is not None and exact[i] - low <= margin:
-            exact[i] = low
-        elif high is not None and high - exact[i] <= margin:
-            exact[i] = high
-        elif free is None:
-            unknown.append(i)
-    return unknown
-
-
-def pushed_inside(
-    program: PiecewiseLinearProgram,
-    pieces: Pieces,
-    lam: float,
-    nu: Array,
-    needed: Array,
-    enough: float,
-    budget: Budget,
-) -> bool:
-    r"""Return whether multipliers that are moved inwards a little are within the outer slopes.
-
-    Where the exact multipliers of a basis are outside by what the data are rounded by, others that
-    prove no less up to rounding errors may be inside. They are moved by a part of
-    :data:`~sparseopt.checking.tolerances.SEGMENT` of the largest, and looked at exactly.
-
-    Parameters
-    ----------
-    program : PiecewiseLinearProgram
-    pieces : Pieces
-        Its functions phi and psi.
-    lam : float
-        Infinite for the rates of nu and of the slopes.
-    nu : array of shape (m,)
-    needed : bool array of shape (p,)
-        The variables that may be outside.
-    enough : float
-        How much less the moved multipliers may prove, beside SEGMENT of its terms.
-    budget : Budget
-    """
-    p = program.A.shape[1]
-    left, right = _outer_slopes(pieces, lam)
-    nu = np.clip(nu, left[p:], right[p:])
-    before = np.concatenate([-program.A.rmatvec(nu), nu])
-    with np.errstate(invalid="ignore"):
-        slack = np.minimum(before - left, right - before)
-        sizes = [np.where(np.isinf(end), 0.0, np.abs(end)) for end in (left, right)]
-        columns = np.flatnonzero(needed | (slack <= SEGMENT * sum(sizes))[:p])
-        sign = np.where((before - left < right - before)[columns], 1.0, -1.0)
-    step = None
-    if len(columns) <= _LINES:
-        step = _inward(program, nu, left[p:], right[p:], columns, sign)
-    if step is None:
-        return False
-    moves = np.abs(np.concatenate([program.A.rmatvec(step), step]))
-    part = SEGMENT / _STEP
-    for kink in (pieces.kink, pieces.kink_rate) if np.isinf(lam) else (pieces.kinks_at(lam),):
-        farthest = np.maximum.reduceat(np.abs(kink), pieces.ptr[:-1])
-        lost, terms = float(farthest @ moves), float(farthest @ np.abs(before))
-        if lost > 0.0:
-            part = min(part, min(enough, SEGMENT * terms) / lost)
-    nu = np.clip(nu + 0.25 * part * step, left[p:], right[p:])
-    after = np.concatenate([-program.A.rmatvec(nu), nu])
-    error = np.zeros(len(after))
-    error[:p] = rounding_errors(program.A.abs_rmatvec(np.abs(nu)) + (sizes[0] + sizes[1])[:p])
-    unsure = np.flatnonzero((after - error < left)[:p] | (after + error > right)[:p])
-    rows = np.flatnonzero(nu)
-    block = entries(program.A, rows, unsure, budget)
-    if block is None:
-        return False
-    exact = [_clipped(Fraction(nu[i]), _exact_slopes(pieces, p + i, lam)) for i in rows.tolist()]
-    for k, j in enumerate(unsure.tolist()):
-        entry = (row[k] * a for row, a in zip(block, exact, strict=True) if k in row)
-        value = -sum(entry, Fraction(0))
-        if _clipped(value, _exact_slopes(pieces, j, lam)) != value:
-            return False
-    return True
-
-
-def _exact_slopes(pieces: Pieces, at: int, lam: float) -> list[Fraction | None]:
-    """Return the first and last slope of a coordinate, None where it has none; rates at inf."""
-    ends: list[Fraction | None] = []
-    for k in (int(pieces.slope_ptr[at]), int(pieces.slope_ptr[at + 1]) - 1):
-        value, rate = float(pieces.slope[k]), Fraction(float(pieces.slope_rate[k]))
-        if not np.isfinite(value):
-            ends.append(None)
-        else:
-            ends.append(Fraction(value) + Fraction(lam) * rate if np.isfinite(lam) else rate)
-    return ends
-
-
-def _clipped(value: Fraction, ends: list[Fraction | None]) -> Fraction:
-    low, high = ends
-    value = value if low is None else max(value, low)
-    return value if high is None else min(value, high)
-
-
-def _outer_slopes(pieces: Pieces, lam: float) -> tuple[Array, Array]:
-    """Return the first and the last slope of each coordinate, or their rates where lam is inf."""
-    if np.isfinite(lam):
-        return pieces.slope_range(lam)
-    ends = []
-    for at, sign in ((pieces.slope_ptr[:-1], -1.0), (pieces.slope_ptr[1:] - 1, 1.0)):
-        finite = np.isfinite(pieces.slope[at])
-        ends.append(np.where(finite, pieces.slope_rate[at], sign * np.inf))
-    return ends[0], ends[1]
+    return (room + float(slope[inside] @ farthest(pieces, lams)[inside])) * _AWAY
 
 
 def _row_maxima(A: LinearMap, weight: Array) -> Array:

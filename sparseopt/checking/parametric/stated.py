@@ -208,7 +208,7 @@ class _Chunk:
             if clear.any():
                 self._examine(np.abs(block), slopes, multipliers, charges, sums)
             clear &= (sums[:, DIRTY] == 0.0) & (sums[:, OPEN] == 0.0)
-        low, length = self.low, self.finite_length
+        low = self.low
         whole = shifted(self.program.offset[:, None], low)
         terms = sums[:, TERMS : TERMS + 3].T + np.abs(whole)
         quadratics = Quadratics(
@@ -217,15 +217,15 @@ class _Chunk:
             terms=terms + size_noise(self.tables, low, terms),
         )
         at = np.flatnonzero(clear)
-        for end, step in ((0, np.zeros(count)), (1, length)):
-            value = quadratics.value[0] + step * (quadratics.value[1] + step * quadratics.value[2])
-            clear[at] &= multipliers.affordable(
-                (low + step)[at],
-                value[at],
-                sums[at, RATE + end],
-                sums[at, ROOM + end],
-                charges[end, at],
-            )
+        ends = multipliers.ends(low[at], (low + self.length)[at], quadratics.value[:, at])
+        room = sums[at, ROOM : ROOM + 2].T
+        clear[at] = multipliers.affordable(
+            ends,
+            sums[at, RATE : RATE + 2].max(axis=1),
+            charges[:, at].max(axis=0),
+            multipliers.unpriced,
+            np.stack([room[0], room.mean(axis=0), room[1]]),
+        )
         return StatedNumbers(self.here, clear, sums[:, PRIMAL], sums[:, DUAL], quadratics)
 
     @property

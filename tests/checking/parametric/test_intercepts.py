@@ -27,7 +27,8 @@ def test_no_point_that_is_no_worse_has_a_larger_intercept(seed):
     lams = [3.0, 2.0]
     here = [sparseopt.solve(svm(seed), lam=lam).objective for lam in lams]
     values = [1.5 * value for value in here]
-    bounds = reach.common_bounds(program, pieces, lams, values)[:p]
+    spans = [reach.Span.one(*pair, 0.0) for pair in zip(lams, values, strict=True)]
+    bounds = reach.common_bounds(program, pieces, spans)[:p]
     assert np.isfinite(bounds).all()
     found = 0
     for _ in range(1000):

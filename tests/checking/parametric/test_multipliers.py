@@ -1,11 +1,23 @@
 """Multipliers that rounding of the data has put outside their slopes."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from multiplier_attacks import (
+    at_the_ends,
+    by_two_rows,
+    growing,
+    moved,
+    multiplier_attacks,
+    steeper,
+)
+from thorough import first
 
 from sparseopt import generators, solve
+from sparseopt.checking import check
+from sparseopt.checking.parametric.nearby import pushed_inside
 from sparseopt.checking.parametric.rational import Budget
-from sparseopt.checking.parametric.reach import pushed_inside
 from sparseopt.problems import ParametricLP
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.result import Verdict
@@ -27,4 +39,38 @@ def test_only_what_rounding_explains_is_pushed_inside(lam, miss, slope, inside):
     program = problem.canonical()
     pieces = Pieces.concatenate(program.phi, program.psi)
     nu, needed = np.array([1.0 - miss]), np.array([True, False])
-    assert pushed_inside(program, pieces, lam, nu, needed, 1e-6, Budget()) is inside
+    assert pushed_inside(program, pieces, (lam,), lam, nu, needed, 1e-6, Budget()) is inside
+
+
+@pytest.mark.parametrize("seed", first(2, range(20)))
+def test_no_multiplier_that_is_off_a_little_hides_a_better_point(seed):
+    kinds = set()
+    for kind, problem, claim in multiplier_attacks(np.random.default_rng(seed)):
+        kinds.add(kind)
+        assert check(problem, claim).verdict is not Verdict.VERIFIED, kind
+    assert len(kinds) == 5
+
+
+@pytest.mark.parametrize(
+    ("family", "lam"), [(at_the_ends, 0.5), (by_two_rows, 0.5), (growing, 1e10)]
+)
+def test_attacks_by_bounds_are_false(family, lam):
+    """With the same y, x up to its limit and w = x earn a percent more at least."""
+    problem, claim = family(np.random.default_rng(1))
+    at = claim.path.at(lam)
+    x = (problem.b + lam * problem.b_bar)[1:].min()
+    better = at + np.array([0.0, x, x])
+    assert max(problem.residuals(at, lam).values()) == 0.0
+    assert max(problem.residuals(better, lam).values()) <= 1e-15 * x
+    assert problem.objective(better, lam) > 1.01 * problem.objective(at, lam)
+
+
+@pytest.mark.parametrize(
+    ("family", "lam", "ray"), [(moved, 0, [1, 1, 0, 0]), (steeper, 2**52, [0, 1, 1])]
+)
+def test_attacks_by_costs_are_false(family, lam, ray):
+    """There is no optimum: the direction leaves all rows as they are, and earns something."""
+    problem, _ = family(np.random.default_rng(1))
+    assert not (problem.A @ np.array(ray)).any()
+    costs = zip(problem.c.tolist(), problem.c_bar.tolist(), ray, strict=True)
+    assert sum((Fraction(c) + lam * Fraction(rate)) * step for c, rate, step in costs) > 0
