@@ -14,6 +14,7 @@ from sparseopt.problems.base import Array
 from sparseopt.result import Certificate
 
 from ..common.segments import path_from_codes
+from .basis import limits
 from .candidates import CandidateProgram
 from .program import ScaledProgram
 from .settings import NO_RULE, TINY
@@ -182,6 +183,48 @@ def mismatch(weight: Array, part: SegmentRecords, ptr: Array) -> Array:
     least = np.repeat(1e-12 * np.maximum.reduceat(size, ptr[:-1]), np.diff(ptr))
     ratio = off / np.maximum(np.maximum(size, least), TINY)
     return np.asarray(np.maximum.reduceat(ratio, ptr[:-1]))
+
+
+def strays(program: ScaledProgram, recorder: Recorder) -> float:
+    r"""Return by how much recorded rows and multipliers leave their limits.
+
+    The rows' values :math:`(A\theta)_i` that are free lie between kinks, the multipliers
+    :math:`(A'\nu)_j` of variables at kinks between slopes. Where the terms of such a product are
+    much larger than it is, all of its digits may be lost, while costs and objectives agree.
+
+    Parameters
+    ----------
+    program : ScaledProgram
+    recorder : Recorder
+        With segments in the program's coordinates.
+
+    Returns
+    -------
+    float
+        The largest violation at a lower end, relative to the sum of the absolute values of the
+        product and its limit, and of lam times their rates.
+    """
+    codes, worst, p = recorder.first.copy(), 0.0, program.p
+    places = iter(recorder.changes)
+    for part in recorder.parts:
+        theta, nu = part.theta.dense(p), part.nu.dense(program.n - p)
+        z = [program.times(np.arange(p), side.T).T for side in theta]
+        v = [-program.transpose_times(np.arange(program.n - p), side.T).T for side in nu]
+        for s, lam in enumerate(part.low.tolist()):
+            at, code = next(places)
+            codes[at] = code
+            on = codes % 2 == 0
+            own = np.concatenate([np.flatnonzero(~on[:p]), p + np.flatnonzero(on[p:])])
+            value, rate = (np.concatenate([v[k][s], z[k][s]])[own] for k in (0, 1))
+            for limit, sign in zip(limits(program, codes), (1.0, -1.0), strict=True):
+                finite = np.isfinite(limit[0, own])
+                base, slope = limit[:, own[finite]]
+                over = sign * (base + lam * slope - value[finite])
+                size = np.abs(base) + np.abs(value[finite])
+                size += lam * (np.abs(slope) + np.abs(rate[finite]))
+                ratio = np.maximum(over, 0.0) / np.maximum(size, TINY)
+                worst = max(worst, float(ratio.max(initial=0.0)))
+    return worst
 
 
 # ---- in the user's units

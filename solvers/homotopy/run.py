@@ -32,7 +32,7 @@ from .precise import (
 )
 from .products import rough_product
 from .program import ScaledProgram
-from .recorder import Recorder, assemble, mismatch, norm_weights
+from .recorder import Recorder, assemble, mismatch, norm_weights, strays
 from .run_columns import solve_columns
 from .run_each import solve_each
 from .settings import DOUBTFUL, LOST, LOST_MISMATCH, MISMATCH
@@ -273,12 +273,15 @@ class HomotopySolve:
             off = mismatch(weight, part, np.array([0, len(part)]))
             lost = lost or bool((off > LOST_MISMATCH).any())
             doubtful = doubtful or bool((off > MISMATCH).any())
-        if start.basis is None or not (lost or doubtful):
+        if start.basis is None:
             return outcome
         # a walk that lost its way may have pivoted much more often than it recorded segments
         allowed = pivots_allowed(self.program, lost)
         walk_again = self.recorder.count <= allowed
-        if not walk_again:
+        if not (lost or doubtful):
+            if not walk_again or strays(self.program, self.recorder) <= MISMATCH:
+                return outcome
+        elif not walk_again:
             self._note(ILL_CONDITIONED[False])
             return outcome
         walked = follow_precisely(

@@ -198,7 +198,8 @@ LOST = 1e8
 """The sign from which on half of the digits are gone: worth all of the seconds below."""
 
 MISMATCH = 1e-10
-"""Difference of an objective and its costs, relative, from which on it is, too."""
+"""Difference of an objective and its costs, or of a row and its limit, relative, from which on it
+is, too."""
 
 LOST_MISMATCH = 1e-9
 """The difference from which on digits are lost for certain: the checker would refute it."""

@@ -54,6 +54,13 @@ class Entries:
         end = self.ptr[count]
         return Entries(self.ptr[: count + 1], self.index[:end], self.value[:end], self.rate[:end])
 
+    def dense(self, length: int) -> Array:
+        """Return values and rates of all vectors, shape (2, vectors, length)."""
+        both = np.zeros((2, len(self.ptr) - 1, length))
+        row = np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
+        both[0, row, self.index], both[1, row, self.index] = self.value, self.rate
+        return both
+
     def moved(self, step: Array) -> Entries:
         """Return the vectors with values that are moved by `step`, one for each vector."""
         moved = self.value + np.repeat(step, np.diff(self.ptr)) * self.rate
