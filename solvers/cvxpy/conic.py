@@ -21,8 +21,8 @@ from sparseopt.result import Limit
 from ..adapters.adapter import named_values
 from ..common.child import PYTHON
 from ..common.outcome import Outcome
-from ..misdp.conic import NodeProgram
-from ..misdp.relaxation import Raw
+from ..misdp.relaxations.conic import NodeProgram
+from ..misdp.relaxations.relaxation import Raw
 from .job import solve_conic
 
 STATUS_MAP: Mapping[str, Outcome] = {

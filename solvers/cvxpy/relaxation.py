@@ -21,8 +21,8 @@ from ..common.watch import Late
 from .conic import OPTIONS, CvxpyConic
 
 if TYPE_CHECKING:
-    from ..misdp.bounding import ConicBounding, Relaxed
-    from ..misdp.points import IncumbentFinder
+    from ..misdp.bounding.bounding import ConicBounding, Relaxed
+    from ..misdp.tree.points import IncumbentFinder
 
 
 LARGEST_PROJECTION = 2_000_000
@@ -94,7 +94,7 @@ def relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Resul
     -------
     Result
     """
-    from ..misdp.answer import standard
+    from ..misdp.engines.answer import standard
 
     form = standard(problem)
     return form.answer(_relax(form.problem, options, control))
@@ -102,11 +102,11 @@ def relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Resul
 
 def _relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Result:
     """Relax a problem in standard form."""
-    from ..misdp.bounding import ConicBounding
-    from ..misdp.node import IntegerLeaf, IntegerLeaves
-    from ..misdp.points import IncumbentFinder
-    from ..misdp.propagation import Propagation
-    from ..misdp.unbounded import find_ray, unbounded
+    from ..misdp.bounding.bounding import ConicBounding
+    from ..misdp.reductions.propagation import Propagation
+    from ..misdp.tree.node import IntegerLeaf, IntegerLeaves
+    from ..misdp.tree.points import IncumbentFinder
+    from ..misdp.unbounded.rays import find_ray, unbounded
 
     conic = CvxpyConic.of(control, options)
     with control.building():
@@ -200,7 +200,7 @@ def _closed(
 
 def _relax_strs(problem: STRS, options: Mapping[str, Any], control: Control) -> Result:
     from ..common.spheres import first_incumbent, refit
-    from ..misdp.bounding import ConicBounding
+    from ..misdp.bounding.bounding import ConicBounding
     from ..strs.leaves import pack_leaves, pack_pairs
     from ..strs.multipliers import Multipliers, ProvenBound
     from ..strs.sdp import StrongRelaxation

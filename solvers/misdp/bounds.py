@@ -20,8 +20,8 @@ What the repair changes is charged where it belongs: in r, against the bounds of
 (Jansson, Chaykin and Keil 2007). Rounding errors of r and of the sum are charged, too. So any
 finite value is a true bound; a variable without a bound, whose reduced cost is more than rounding
 on that side, makes it -inf. Bounds that
-:class:`~sparseopt.solvers.misdp.propagation.Propagation` derives help, also those from a cutoff:
-to prove that nothing is better than U, only points better than U matter.
+:class:`~sparseopt.solvers.misdp.reductions.propagation.Propagation` derives help, also those from a
+cutoff: to prove that nothing is better than U, only points better than U matter.
 """
 
 from __future__ import annotations

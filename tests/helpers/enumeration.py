@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sparseopt import Certificate, Result, SolveParams, Status
 from sparseopt.problems import MISDP
 from sparseopt.problems.misdp.cones import triangle
-from sparseopt.solvers.misdp.polish import improved_multipliers
+from sparseopt.solvers.misdp.bounding.polish import improved_multipliers
 
 
 @dataclass(frozen=True)

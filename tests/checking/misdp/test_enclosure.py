@@ -138,7 +138,7 @@ def test_optima_over_free_variables_are_proven_and_nothing_better_is(seed):
 
 
 def test_multipliers_that_diverged_are_left_as_they_are():
-    polish = pytest.importorskip("sparseopt.solvers.misdp.polish")
+    polish = pytest.importorskip("sparseopt.solvers.misdp.bounding.polish")
     problem = draw_free(0)
     length = sum(block.dimension for block in problem.blocks)
     rows, psd = np.full(problem.A.shape[0], 1e200), np.full(length, 1e180)

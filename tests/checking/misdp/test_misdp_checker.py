@@ -16,8 +16,8 @@ from sparseopt import Certificate, Limit, Result, Status, check
 from sparseopt.checking.misdp.boxes import uncovered
 from sparseopt.generators import random_misdp
 from sparseopt.problems import MISDP, MISDPBuilder
+from sparseopt.solvers.misdp.bounding.polish import improved_multipliers
 from sparseopt.solvers.misdp.bounds import ConicMultipliers, SafeBounds
-from sparseopt.solvers.misdp.polish import improved_multipliers
 
 
 @cache

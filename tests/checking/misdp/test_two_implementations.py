@@ -15,9 +15,9 @@ from sparseopt.checking.misdp.ranks import RankBoxes
 from sparseopt.checking.misdp.rays import _arrow
 from sparseopt.problems import MISDP, MISDPBuilder, SecondOrderCone
 from sparseopt.solvers.misdp.bounds import ConicMultipliers, SafeBounds
-from sparseopt.solvers.misdp.propagation import Propagation
-from sparseopt.solvers.misdp.rank_boxes import RankOneBoxes
-from sparseopt.solvers.misdp.recession import with_cones_as_matrices
+from sparseopt.solvers.misdp.reductions.propagation import Propagation
+from sparseopt.solvers.misdp.tree.rank_boxes import RankOneBoxes
+from sparseopt.solvers.misdp.unbounded.recession import with_cones_as_matrices
 
 
 def with_a_matrix_variable(seed: int) -> MISDP:

@@ -25,7 +25,7 @@ from sparseopt.problems.misdp.cones import (
     triangle_weights,
     unpack_symmetric,
 )
-from sparseopt.solvers.misdp.propagation import Propagation
+from sparseopt.solvers.misdp.reductions.propagation import Propagation
 from sparseopt.testing.strs import best_by_supports
 
 

@@ -7,7 +7,7 @@ import sparseopt
 from sparseopt import Certificate, Limit, Result, Status, Verdict
 from sparseopt.problems import MISDP, MISDPBuilder, SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.misdp.cones import pack_symmetric
-from sparseopt.solvers.misdp.recession import with_cones_as_matrices
+from sparseopt.solvers.misdp.unbounded.recession import with_cones_as_matrices
 
 pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
 

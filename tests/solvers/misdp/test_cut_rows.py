@@ -10,7 +10,7 @@ from sparseopt.params import SolveParams
 from sparseopt.solvers.common.outcome import Outcome
 from sparseopt.solvers.common.program import Program
 from sparseopt.solvers.highs.instance import Instance
-from sparseopt.solvers.misdp.cut_rows import CutRows
+from sparseopt.solvers.misdp.outer.cut_rows import CutRows
 
 X_AND_Y, ONLY_X, ONLY_Y = np.ones(2), np.array([1.0, 0.0]), np.array([0.0, 1.0])
 

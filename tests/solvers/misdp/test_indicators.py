@@ -11,8 +11,8 @@ from sparseopt.params import SolveParams
 from sparseopt.problems import STRS, MISDPBuilder
 from sparseopt.problems.misdp.cones import pack_symmetric
 from sparseopt.problems.strs.semidefinite import strs_as_misdp
-from sparseopt.solvers.misdp.indicators import Indicators
-from sparseopt.solvers.misdp.propagation import Propagation
+from sparseopt.solvers.misdp.outer.indicators import Indicators
+from sparseopt.solvers.misdp.reductions.propagation import Propagation
 
 
 def indicators(problem, **largest):

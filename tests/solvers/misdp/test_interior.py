@@ -19,12 +19,12 @@ from sparseopt.problems.misdp.cones import (
     triangle_weights,
     unpack_symmetric,
 )
-from sparseopt.solvers.misdp.barrier import Barrier, ScaledCone, cone_room
-from sparseopt.solvers.misdp.bounding import Judge
+from sparseopt.solvers.misdp.bounding.bounding import Judge
 from sparseopt.solvers.misdp.bounds import ConicMultipliers
-from sparseopt.solvers.misdp.clarabel_ import ClarabelRelaxation
-from sparseopt.solvers.misdp.conic import ConicForm
-from sparseopt.solvers.misdp.propagation import Propagation
+from sparseopt.solvers.misdp.reductions.propagation import Propagation
+from sparseopt.solvers.misdp.relaxations.barrier import Barrier, ScaledCone, cone_room
+from sparseopt.solvers.misdp.relaxations.clarabel_ import ClarabelRelaxation
+from sparseopt.solvers.misdp.relaxations.conic import ConicForm
 
 PROBLEMS = {
     # Rank one, and a second-order cone; cones of both kinds; few entries; a matrix variable; a

@@ -16,7 +16,7 @@ from sparseopt import Status
 from sparseopt.checking.misdp.merged import merged_problem
 from sparseopt.generators.misdp import truss_topology
 from sparseopt.problems import MISDP, SemidefiniteBlock
-from sparseopt.solvers.misdp.merging import merge
+from sparseopt.solvers.misdp.reductions.merging import merge
 
 
 def bars(times: list[float], **changes: object) -> MISDP:

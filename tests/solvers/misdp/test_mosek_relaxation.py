@@ -11,8 +11,8 @@ from sparseopt.generators.random_misdp import random_misdp
 from sparseopt.params import SolveParams
 from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
 from sparseopt.registry import get_backend
-from sparseopt.solvers.misdp.clarabel_ import ClarabelRelaxation
-from sparseopt.solvers.misdp.conic import ConicForm
+from sparseopt.solvers.misdp.relaxations.clarabel_ import ClarabelRelaxation
+from sparseopt.solvers.misdp.relaxations.conic import ConicForm
 
 mosek = pytest.importorskip("mosek", reason="mosek is not installed: sparseopt[mosek]")
 pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
@@ -48,7 +48,7 @@ def programs():
 
 @pytest.mark.parametrize("program", list(programs()))
 def test_what_mosek_is_given_has_the_optimum_of_clarabel(program, tmp_path):
-    from sparseopt.solvers.misdp.mosek_ import fill
+    from sparseopt.solvers.misdp.relaxations.mosek_ import fill
 
     path = tmp_path / "node.cbf"
     with mosek.Env() as environment, environment.Task() as task:

@@ -10,8 +10,8 @@ from thorough import first
 import sparseopt
 from sparseopt import Certificate, Limit, Status, Verdict
 from sparseopt.problems import MISDPBuilder
-from sparseopt.solvers.misdp.propagation import Propagation
-from sparseopt.solvers.misdp.rank_boxes import RankOneBoxes
+from sparseopt.solvers.misdp.reductions.propagation import Propagation
+from sparseopt.solvers.misdp.tree.rank_boxes import RankOneBoxes
 
 pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
 

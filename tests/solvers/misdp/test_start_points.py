@@ -10,10 +10,10 @@ from sparseopt import SolveParams, Verdict
 from sparseopt.backend import Control
 from sparseopt.generators.misdp import cardinality_least_squares, truss_topology
 from sparseopt.problems import MISDPBuilder
-from sparseopt.solvers.misdp.answer import standard, start_points
-from sparseopt.solvers.misdp.bnb import SemidefiniteBranchAndBound
-from sparseopt.solvers.misdp.merging import merge
-from sparseopt.solvers.misdp.search import MISDPSearch
+from sparseopt.solvers.misdp.engines.answer import standard, start_points
+from sparseopt.solvers.misdp.engines.bnb import SemidefiniteBranchAndBound
+from sparseopt.solvers.misdp.reductions.merging import merge
+from sparseopt.solvers.misdp.tree.search import MISDPSearch
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("clarabel") is None,

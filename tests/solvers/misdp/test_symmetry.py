@@ -11,8 +11,8 @@ from sparseopt.generators.misdp import k_partitioning, truss_topology
 from sparseopt.problems import MISDP, MISDPBuilder
 from sparseopt.proofs.misdp_symmetry import SymmetryTest
 from sparseopt.result import Result
-from sparseopt.solvers.misdp.merging import merge
-from sparseopt.solvers.misdp.symmetry import order
+from sparseopt.solvers.misdp.reductions.merging import merge
+from sparseopt.solvers.misdp.reductions.symmetry import order
 
 pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
 
@@ -52,7 +52,7 @@ def test_symmetric_partitions_against_enumeration(seed):
 def test_rows_by_symmetry_save_nodes(monkeypatch):
     problem = paley(13, 3)
     fewer = sparseopt.solve(problem, backend="misdp-bnb")
-    monkeypatch.setattr("sparseopt.solvers.misdp.bnb.order", lambda merged: merged)
+    monkeypatch.setattr("sparseopt.solvers.misdp.engines.bnb.order", lambda merged: merged)
     more = sparseopt.solve(problem, backend="misdp-bnb")
     assert fewer.objective == more.objective == 5.0
     assert 1.5 * fewer.nodes < more.nodes

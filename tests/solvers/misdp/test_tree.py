@@ -6,7 +6,7 @@ import pytest
 import sparseopt
 from sparseopt import Status, Verdict
 from sparseopt.generators.misdp import clustering
-from sparseopt.solvers.misdp.branching import PseudoCosts
+from sparseopt.solvers.misdp.tree.branching import PseudoCosts
 
 pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
 

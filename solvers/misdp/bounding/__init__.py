@@ -1,0 +1,1 @@
+"""Lower bounds of nodes from the multipliers of their relaxations."""

@@ -1,0 +1,1 @@
+"""The backends, and the answers that they give."""

@@ -1,0 +1,484 @@
+"""From a finished or interrupted tree to a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.result import Certificate, Limit, Result, Status
+
+from ...common.misdp_standard_form import StandardForm
+from ..bounding.bounding import Box
+from ..bounds import SafeBounds
+from ..reductions.merging import Merged
+from ..reductions.propagation import Propagation
+from ..reductions.symmetry import Ordered
+from ..settings import (
+    DISPROOF_RECHECKED,
+    PROOF_LOSS,
+    PROOF_MARGIN,
+    PROOF_NEAR,
+    RECOMPUTATIONS,
+    START_NODES,
+    UNCHARGED,
+    UNREACHED,
+)
+from ..tree.node import IntegerLeaf, IntegerNode
+from ..tree.rank_one import ranked_blocks
+from ..tree.rank_tree import RankTree
+from ..tree.search import MISDPSearch
+from ..tree.tree import IntegerTree
+from ..unbounded.curves import CurveFinder
+from ..unbounded.rays import bends, find_ray, unbounded
+
+
+def standard(problem: MISDP) -> StandardForm:
+    """Return the standard form of a problem, by bounds that are propagated.
+
+    Parameters
+    ----------
+    problem : MISDP
+    """
+    if not problem.indicators:
+        return StandardForm(problem)
+    return StandardForm(problem, Propagation(problem).tighten())
+
+
+def start_points(search: MISDPSearch, form: StandardForm, merged: Merged | Ordered) -> None:
+    """Offer the minimum of a quadratic objective, and the warm start or what is near it.
+
+    The warm start is offered as it is, with its integers only, or repaired.
+    A NaN stands for a value that is not known. Where integers are not known, or those that are
+    leave nothing feasible, a few nodes look for a point with the known ones fixed, then with each
+    of them moved by one at most.
+
+    Parameters
+    ----------
+    search : MISDPSearch
+        Its control has the warm start: a Result or an array of shape (n,) for the problem as it was
+        given. Another shape is ignored with a note, and a note says where nothing was found.
+    form : StandardForm
+    merged : Merged or Ordered
+        What is searched: the standard form with its groups merged, and rows by symmetry.
+    """
+    control, points, problem = search.control, search.points, search.problem
+    least = form.near_the_minimum()
+    if least is not None:
+        least = merged.down(form.down(least))
+        points.offer(least)
+        points.complete(np.rint(least[problem.integer]))
+    given = control.warm_start.x if isinstance(control.warm_start, Result) else control.warm_start
+    if given is None:
+        return
+    x = np.asarray(given, dtype=float)
+    shape = form.given.c.shape
+    if x.shape != shape or np.isinf(x).any():
+        control.notes.append(
+            f"the warm start has the shape {x.shape}; expected numbers of shape {shape}, NaN where "
+            "one is not known: it was ignored"
+        )
+        return
+    x = merged.down(form.down(x))
+    whole = problem.integer
+    if np.isfinite(x).all():
+        points.offer(x)
+    known = np.isfinite(x[whole])
+    if known.all() and not whole.all():
+        points.complete(np.rint(x[whole]))
+    if points.best is not None or not known.any():
+        return
+    for step in (0.0, 1.0):
+        near = _near(search, x, step)
+        if near is not None:
+            points.offer(near)
+            return
+    control.notes.append("the warm start is not feasible, and no point was found near it")
+
+
+def _near(search: MISDPSearch, x: Array, step: float) -> Array | None:
+    """Look for a feasible point with the known integers of x moved by a step at most."""
+    problem, whole = search.problem, search.problem.integer
+    low, high = problem.lower[whole], problem.upper[whole]
+    integers = np.clip(np.rint(x[whole]), low, high)
+    known = np.isfinite(integers)
+    lower, upper = problem.lower.copy(), problem.upper.copy()
+    lower[whole] = np.where(known, np.maximum(low, integers - step), low)
+    upper[whole] = np.where(known, np.minimum(high, integers + step), high)
+    around = problem.with_changes(lower=lower, upper=upper)
+    found = MISDPSearch(around, search.options, search.control)
+    found.tree(found.conic, first=True, reports=False, node_limit=START_NODES).run()
+    return found.points.best
+
+
+def without_optimum(search: MISDPSearch) -> Result | None:
+    """Answer for a problem that improves without end, or that would if it were feasible.
+
+    Parameters
+    ----------
+    search : MISDPSearch
+
+    Returns
+    -------
+    Result or None
+        None where neither a ray nor a curve was found: then there is an optimum to look for, or
+        it is not known.
+    """
+    problem, control = search.problem, search.control
+    box = search.propagation.tighten()
+    # A ray of the other constraints may leave the row of an indicator.
+    if box is None or problem.indicators or not (np.isinf(box[0]) | np.isinf(box[1])).any():
+        return None
+    ray = find_ray(problem, search.careful, control)
+    if ray is not None:
+        x, ended = _feasible(search)
+        if x is None or bends(problem, x, ray):
+            return ended
+        return unbounded(problem, ray, x, raw_status="a ray and a feasible point")
+    found = search.conic.relax(box, np.inf)
+    if found.infeasible or (
+        found.multipliers is not None and search.conic.judge.plain(box, found.multipliers)
+    ):
+        return None
+    curves = CurveFinder(problem, search.careful, control)
+    if not curves.exists():
+        return None
+    x, ended = _feasible(search)
+    if x is None:
+        return ended if ended is not None and ended.status is Status.INFEASIBLE else None
+    search.points.offer(x)
+    curve = curves.through(x)
+    return None if curve is None else curve.result(raw_status="a curve from a feasible point")
+
+
+def _feasible(search: MISDPSearch) -> tuple[Array | None, Result | None]:
+    """Return a feasible point, or what is known where none was found."""
+    if search.points.best is not None:
+        return search.points.best, None
+    problem = search.problem
+    feasibility = problem.with_changes(c=np.zeros(len(problem.c)), offset=0.0)
+    found = MISDPSearch(feasibility, search.options, search.control)
+    tree = found.tree(found.conic, first=True, reports=False)
+    limit = tree.run()
+    if found.points.best is not None:
+        return found.points.best, None
+    if tree.bound == np.inf:
+        return None, answer(found, tree, limit)
+    notes: tuple[str, ...] = ()
+    if limit is Limit.SLOW_PROGRESS:
+        notes = (
+            f"the objective improves without end along a ray, but {tree.nodes} nodes hold no "
+            "feasible point; give the integer variables bounds, however wide",
+        )
+    return None, Result(
+        status=Status.NO_SOLUTION if limit is not None else Status.INF_OR_UNB,
+        limit=limit,
+        raw_status="there is a ray, but no point yet",
+        notes=notes,
+    )
+
+
+def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: Any) -> Result:
+    """Return the result of a tree, with its certificate.
+
+    Parameters
+    ----------
+    search : MISDPSearch
+    tree : IntegerTree
+    limit : Limit or None
+        What ended it; None where it came to its end.
+    more
+        Fields of the result that replace the tree's own.
+    """
+    points = search.points
+    unsettled = limit is None and not tree.closed() and tree.bound < np.inf
+    if unsettled and ranked_blocks(search.problem):
+        return _by_ranks(search, tree, **more)
+    notes: list[str] = []
+    infeasible = tree.bound == np.inf and points.best is None
+    if infeasible:
+        # Disproofs may rest on ends of variables.
+        search.interior.tightened(None)
+    common: dict[str, Any] = {
+        "raw_status": f"{tree.nodes} nodes, {search.conic.solves} relaxations",
+        "nodes": tree.nodes,
+        "iterations": search.conic.solves,
+        "trace": tuple(tree.trace),
+    }
+    if infeasible:
+        common["certificate"] = _certificate(search, tree, infeasible, notes)
+        common |= more
+        return Result(status=Status.INFEASIBLE, notes=tuple(notes), **common)
+    if limit is Limit.SLOW_PROGRESS:
+        notes.append(
+            f"after {tree.nodes} nodes there is no bound yet, for integer variables have none; "
+            "give them bounds, however wide"
+        )
+    closed = points.best is not None and tree.closed()
+    endless = None if closed or limit is not None else _endless_leaf(search, tree)
+    if endless is not None:
+        return endless
+    least = _lower_bound(tree, points.value, closed)
+    proven = _recomputed(search, tree, least)
+    proven = _as_checked(search, tree, proven)
+    proven = _with_margin(search, tree, proven, points.value - 2.0 * tree.slack)
+    closed = closed and proven >= points.value - 2.0 * tree.slack
+    if proven == -np.inf < least:
+        limit = limit or Limit.SLOW_PROGRESS
+        notes.append(
+            "the bound that was found holds near the origin only: the problem may be unbounded; "
+            "give the variables bounds, however wide"
+        )
+    elif not closed and limit is None:
+        limit = Limit.SLOW_PROGRESS
+        notes.append(
+            f"{tree.unresolved} choices of the integers could not be settled to the precision that "
+            "was asked: their relaxations have no interior; ask for a larger rel_gap, or take "
+            "another relaxation"
+        )
+    if not np.isinf(proven):
+        # Behind the bound, for which ends of variables may have been derived.
+        common["certificate"] = _certificate(search, tree, infeasible, notes)
+    common |= more
+    return _with_point(search, tree, closed, limit, proven, notes=tuple(notes), **common)
+
+
+def _endless_leaf(search: MISDPSearch, tree: IntegerTree) -> Result | None:
+    """Return that the problem is unbounded where a leaf without a bound is, else None.
+
+    Asked where indicators forbid to look for a ray at the root.
+    """
+    problem, whole = search.problem, search.problem.integer
+    for leaf in tree.leaves.found if problem.indicators else ():
+        if leaf.bound > -np.inf:
+            continue
+        lower, upper = problem.lower.copy(), problem.upper.copy()
+        lower[whole], upper[whole] = leaf.lower, leaf.upper
+        box = search.propagation.tighten(lower, upper)
+        if box is None or (box[0][whole] < box[1][whole]).any():
+            continue
+        lower[whole] = upper[whole] = box[0][whole]
+        for row in problem.indicators:
+            if lower[row.binary] == 1.0:
+                upper[row.a.indices[0]] = 0.0
+        rest = problem.with_changes(lower=lower, upper=upper, indicators=())
+        ended = without_optimum(MISDPSearch(rest, search.options, search.control))
+        if ended is not None and ended.status is Status.UNBOUNDED:
+            return ended
+    return None
+
+
+def _with_point(
+    search: MISDPSearch,
+    tree: IntegerTree,
+    closed: bool,
+    limit: Limit | None,
+    bound: float,
+    **common: Any,
+) -> Result:
+    """Return the result of the incumbent and a bound (of a minimisation, without the offset)."""
+    x, sign = search.points.best, tree.judge.safe.sign
+    objective = None if x is None else search.problem.objective(x)
+    if objective is not None:
+        # Where nothing has an interior, points that are feasible to the tolerance may be better
+        # than what was proven before they were found.
+        common["trace"] = tuple(
+            (seconds, found, b if b is None else sign * min(sign * b, sign * objective))
+            for seconds, found, b in common["trace"]
+        )
+    status = Status.OPTIMAL if closed else Status.FEASIBLE
+    return Result(
+        status=Status.NO_SOLUTION if x is None else status,
+        limit=None if closed else limit,
+        x=x,
+        objective=objective,
+        bound=None if np.isinf(bound) else float(tree.judge.safe.bound(np.array(bound))),
+        **common,
+    )
+
+
+def _certificate(
+    search: MISDPSearch, tree: IntegerTree, infeasible: bool, notes: list[str]
+) -> Certificate | None:
+    """Return the leaves and open nodes, None where they do not prove the bound or are too many."""
+    interior = search.interior.arrays()
+    if infeasible:
+        certificate = tree.leaves.pack([], interior) if not tree.open else None
+        too_large = not tree.leaves.kept
+    elif tree.floor <= tree.leaf_bound:
+        certificate = tree.leaves.pack([_open(node) for node in tree.open], interior)
+        too_large = certificate is None
+    else:
+        return None
+    if too_large:
+        notes.append(
+            f"the leaves take more than {search.options['certificate_numbers']} numbers, so they "
+            "were not kept; raise the option certificate_numbers for a certificate"
+        )
+    return certificate
+
+
+def _lower_bound(tree: IntegerTree, value: float, closed: bool) -> float:
+    """Return the bound as a minimisation; rounding beside an optimum is no gap."""
+    bound = min(tree.bound, value)
+    return value if closed and value - bound <= tree.judge.rounding(value) else bound
+
+
+def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
+    """Return what the leaves prove of a bound, with the bounds of variables that it implies.
+
+    While the tree is searched a small reduced cost of a variable without an end is taken for zero.
+    At the end the bound is a cutoff that gives most variables ends, which such costs are charged
+    at. Where they do not, variables are taken to be as large as in the incumbent; without one, or
+    where the costs are worth more than rounding there, the bound holds near the origin only.
+
+    Returns
+    -------
+    float
+        The bound or less; -inf where it holds near the origin only.
+    """
+    problem, x = search.problem, search.points.best
+    if np.isinf(bound) or np.isfinite(np.concatenate([problem.lower, problem.upper])).all():
+        return bound
+    near = tree.judge.scale
+    reach = np.full(len(problem.c), UNREACHED)
+    if x is not None:
+        reach = np.maximum(1.0, np.abs(x))
+        near = max(near, problem.objective_scale(x))
+    safe = SafeBounds(problem, reach)
+    leaves = [leaf for leaf in tree.leaves.found if not leaf.forced]
+    leaves += [_open(node) for node in tree.open]
+    for _ in range(RECOMPUTATIONS):
+        cutoff = tree.judge.better_than(float(safe.bound(np.array(bound))))
+        box = search.interior.tightened(cutoff)
+        if box is None:
+            return bound
+        least = bound
+        for leaf, tight in _tightened(search, leaves, box, cutoff):
+            least = min(least, tree.judge.rounded(_leaf_bound(safe, leaf, tight, near)))
+        if least >= bound - tree.judge.rounding(bound):
+            return bound
+        bound = least
+        if np.isinf(bound):
+            break
+    return bound
+
+
+def _as_checked(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
+    """Return a bound less what its leaves lose in bounds that are derived as the checker does.
+
+    Compiled loops derive slightly tighter ends of continuous variables in as many rounds; large
+    reduced costs of nodes without an interior magnify the difference. Where variables have no
+    bounds, `_recomputed` has judged the leaves.
+    """
+    problem = search.problem
+    if not np.isfinite(np.concatenate([problem.lower, problem.upper])).all():
+        return bound
+    near = bound + PROOF_NEAR * max(tree.judge.scale, abs(bound))
+    leaves = [*tree.leaves.found, *(_open(node) for node in tree.open)]
+    leaves = [leaf for leaf in leaves if leaf.bound <= near and _rests_on_ends(tree, leaf)]
+    if problem.integer.all() or not leaves or not np.isfinite(bound):
+        return bound
+    cutoff = tree.judge.better_than(float(tree.judge.safe.bound(np.array(bound))))
+    box = search.propagation.tighten(cutoff=cutoff, in_turn=False)
+    if box is None:
+        return bound
+    least = bound
+    for leaf, tight in _tightened(search, leaves, box, cutoff, in_turn=False):
+        multipliers = leaf.multipliers or tree.judge.safe.zero()
+        value = tree.judge.rounded(tree.judge.value(tight, multipliers))
+        least = min(least, value) if value > -np.inf else least
+    return bound if least >= bound - tree.judge.rounding(bound) else least
+
+
+def _tightened(
+    search: MISDPSearch,
+    leaves: list[IntegerLeaf],
+    box: Box,
+    cutoff: float,
+    in_turn: bool = True,
+) -> Iterator[tuple[IntegerLeaf, Box]]:
+    """Yield the leaves with what is left of the box in them, without those that are left empty."""
+    whole = search.problem.integer
+    for leaf in leaves:
+        low, high = (end.copy() for end in box)
+        low[whole] = np.maximum(low[whole], leaf.lower)
+        high[whole] = np.minimum(high[whole], leaf.upper)
+        if (low > high).any():
+            continue
+        tight = search.propagation.tighten(low, high, cutoff, in_turn=in_turn)
+        if tight is not None:
+            yield leaf, tight
+
+
+def _rests_on_ends(tree: IntegerTree, leaf: IntegerLeaf) -> bool:
+    """Return whether ends of continuous variables that are a little wider cost a leaf anything."""
+    if leaf.multipliers is None:
+        return True
+    continuous = np.abs(tree.judge.reduced_costs(leaf.multipliers)[~tree.problem.integer])
+    return bool(continuous.sum() > tree.judge.scale * PROOF_LOSS)
+
+
+def _with_margin(search: MISDPSearch, tree: IntegerTree, bound: float, enough: float) -> float:
+    """Return a bound less what exact multipliers may cost the checker, where it stays enough.
+
+    Free variables ask for them.
+    """
+    if not search.conic.free.any() or not np.isfinite(bound):
+        return bound
+    for share in (PROOF_MARGIN, PROOF_LOSS):
+        less = bound - share * max(tree.judge.scale, abs(bound))
+        if less >= enough or bound < enough:
+            return less
+    return bound
+
+
+def _leaf_bound(safe: SafeBounds, leaf: IntegerLeaf, box: Box, near: float) -> float:
+    """Return what a leaf proves on its box: inf that it is empty, -inf nothing."""
+    if leaf.multipliers is not None and not leaf.infeasible:
+        quick = safe.quick(*box, leaf.multipliers.joined())
+        if quick > -np.inf:
+            return quick
+    found = safe.evaluate(*box, leaf.multipliers or safe.zero(), leaf.infeasible)
+    value, nearly, uncharged = (
+        float(part[0]) for part in (found.value, found.nearly, found.uncharged)
+    )
+    if leaf.infeasible:
+        least = DISPROOF_RECHECKED * float(found.size[0])
+        nearly_proven = nearly >= least and uncharged <= UNCHARGED * nearly
+        return np.inf if value >= least or nearly_proven else -np.inf
+    if value > -np.inf:
+        return value
+    return nearly if uncharged <= UNCHARGED * near else -np.inf
+
+
+def _by_ranks(search: MISDPSearch, tree: IntegerTree, **more: Any) -> Result:
+    """Go on by branching on matrices whose rank keeps the gap open."""
+    ranks, points = RankTree(search, tree), search.points
+    limit = ranks.run()
+    common: dict[str, Any] = {
+        "raw_status": f"{tree.nodes} nodes, then {ranks.nodes} boxes for the ranks",
+        "nodes": tree.nodes + ranks.nodes,
+        "iterations": search.conic.solves,
+        "trace": tuple(tree.trace),
+        "certificate": ranks.certificate(),
+        **more,
+    }
+    if points.best is None and ranks.bound == np.inf:
+        return Result(status=Status.INFEASIBLE, **common)
+    closed = points.best is not None and ranks.closed()
+    bound = min(ranks.bound, points.value)
+    if closed and points.value - bound <= tree.judge.rounding(bound):
+        bound = points.value
+    if limit is Limit.SLOW_PROGRESS:
+        common["notes"] = (
+            "matrices of rank one: no box can be split further; ask for a larger rel_gap",
+        )
+    return _with_point(search, tree, closed, limit, bound, **common)
+
+
+def _open(node: IntegerNode) -> IntegerLeaf:
+    return IntegerLeaf(node.lower, node.upper, node.multipliers, False, node.bound)

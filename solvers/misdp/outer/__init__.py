@@ -1,0 +1,1 @@
+"""Outer approximation: cuts, and the masters that hold them."""

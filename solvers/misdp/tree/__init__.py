@@ -1,0 +1,1 @@
+"""The search over the integers: nodes, branching, feasible points."""

@@ -1,0 +1,1 @@
+"""Proofs that a problem has no finite optimum."""
