@@ -201,9 +201,9 @@ def _closed(
 def _relax_strs(problem: STRS, options: Mapping[str, Any], control: Control) -> Result:
     from ..common.spheres import first_incumbent, refit
     from ..misdp.bounding.bounding import ConicBounding
-    from ..strs.leaves import pack_leaves, pack_pairs
-    from ..strs.multipliers import Multipliers, ProvenBound
-    from ..strs.sdp import StrongRelaxation
+    from ..strs.bound.multipliers import Multipliers, ProvenBound
+    from ..strs.relaxation.sdp import StrongRelaxation
+    from ..strs.tree.leaves import pack_leaves, pack_pairs
 
     size = max(float(np.abs(problem.A).max()), float(np.abs(problem.linear).max()))
     # A power of two, so that scaling does not round.

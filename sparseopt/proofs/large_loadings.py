@@ -25,7 +25,7 @@ Which columns j may share a support with which anchor i follows from sums of the
 rows. Columns that cannot leave these sums, and so on until none does. The supports that are left
 lie within the union of the anchors' lists, the candidates.
 
-The engine (:mod:`sparseopt.solvers.strs.anchors`) and the checker
+The engine (:mod:`sparseopt.solvers.strs.components.anchors`) and the checker
 (:mod:`sparseopt.checking.component.anchors`) share this module; each makes its own table of the
 largest products. The exact program (`sparseopt check --exact`) does all of it anew in rationals.
 """

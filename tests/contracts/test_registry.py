@@ -175,7 +175,9 @@ print(*(name for name in sys.modules if name.startswith("sparseopt.solvers.")))"
 def test_nobody_takes_a_name_of_ours(site):
     site.install("brute-force", BACKEND.format(name="brute-force", extra=""))
     assert backend_names().count("brute-force") == 1
-    assert type(get_backend("brute-force")).__module__ == "sparseopt.solvers.strs.brute_force"
+    assert (
+        type(get_backend("brute-force")).__module__ == "sparseopt.solvers.strs.engines.brute_force"
+    )
 
 
 def test_unknown_names_are_told_the_known_ones():

@@ -11,7 +11,7 @@ from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems import STRS
 from sparseopt.registry import backend_names, get_backend
 from sparseopt.solvers.l0.knapsack_dp import KnapsackDP
-from sparseopt.solvers.strs.brute_force import BruteForce
+from sparseopt.solvers.strs.engines.brute_force import BruteForce
 from sparseopt.testing import (
     FamilySamples,
     NotMet,

@@ -8,8 +8,8 @@ from thorough import first
 import sparseopt
 from sparseopt import Limit, Status, Verdict, generators
 from sparseopt.problems import STRS
-from sparseopt.solvers.strs.admm_rows import project_rows
-from sparseopt.solvers.strs.admm_steps import spectral_projection
+from sparseopt.solvers.strs.relaxation.admm_rows import project_rows
+from sparseopt.solvers.strs.relaxation.admm_steps import spectral_projection
 
 
 def solve(problem, **question):

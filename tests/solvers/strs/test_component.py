@@ -16,7 +16,7 @@ from sparseopt.errors import ProblemError
 from sparseopt.generators import expression_modules, spiked_covariance
 from sparseopt.params import SolveParams
 from sparseopt.problems import STRS, SparseComponent
-from sparseopt.solvers.strs.elimination import Outside, Products, ascend
+from sparseopt.solvers.strs.components.elimination import Outside, Products, ascend
 from sparseopt.solvers.strs.settings import EliminationSettings
 from sparseopt.testing.component import longest_image
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import sparseopt
 from sparseopt import Certificate, Status, Verdict, exact
 from sparseopt.problems import STRS
-from sparseopt.solvers.strs.multipliers import NormBound
+from sparseopt.solvers.strs.bound.multipliers import NormBound
 from sparseopt.testing.strs import best_by_supports
 
 

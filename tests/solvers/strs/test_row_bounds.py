@@ -14,10 +14,10 @@ from sparseopt.checking.strs.row_bounds import row_sum
 from sparseopt.compiling import Mode, override
 from sparseopt.problems import STRS
 from sparseopt.solvers.common.spheres import maximise_on_sphere
-from sparseopt.solvers.strs.choices import choose
-from sparseopt.solvers.strs.descent import _STORED, Iterate, direction
-from sparseopt.solvers.strs.multipliers import Multipliers, ProvenBound
-from sparseopt.solvers.strs.row_bound import (
+from sparseopt.solvers.strs.bound.choices import choose
+from sparseopt.solvers.strs.bound.descent import _STORED, Iterate, direction
+from sparseopt.solvers.strs.bound.multipliers import Multipliers, ProvenBound
+from sparseopt.solvers.strs.bound.row_bound import (
     NodeData,
     RelaxedSupport,
     Smoothing,
@@ -25,7 +25,7 @@ from sparseopt.solvers.strs.row_bound import (
     row_maximum,
     row_terms,
 )
-from sparseopt.solvers.strs.spectrum import smoothed_maximum
+from sparseopt.solvers.strs.bound.spectrum import smoothed_maximum
 
 SIZE = st.floats(1e-150, 1e3) | st.just(0.0)
 ENTRY = SIZE | SIZE.map(lambda size: -size)

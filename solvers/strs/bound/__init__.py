@@ -1,0 +1,1 @@
+"""The Lagrangian row bound: its minimisation, and the multipliers that prove it."""

@@ -1,0 +1,1 @@
+"""Sparse principal components of data with many variables."""

@@ -1,0 +1,1 @@
+"""The selection of variables by kernels that are not quadratic."""

@@ -1,0 +1,1 @@
+"""Outer approximation: cuts, and the master that holds them."""

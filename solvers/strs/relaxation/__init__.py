@@ -1,0 +1,1 @@
+"""The semidefinite relaxation, by our ADMM and as a conic program for others."""
