@@ -308,6 +308,7 @@ def _walk(
             if len(leaving) > _PIVOTS * len(y) or stop():
                 return None
             walk.refresh()
+    levels[-1] = 1.0  # the last range ends there, or just below
     return QuantilePath(
         design=walk.design,
         y=y,

@@ -6,9 +6,9 @@ Each minute it prints how many there were of each kind, and what became of them.
 
 Beside the lies about true results (:mod:`attacks`) these are made to be believed: coefficients
 near rounding, coordinates that cancel, fixed charges, leaves that overlap or miss, segments of
-paths (:mod:`segment_attacks`), their multipliers (:mod:`multiplier_attacks`), places of paths over
-whole numbers (:mod:`integer_attacks`), and certificates of all families, changed
-(:mod:`forged_proofs`).
+paths (:mod:`segment_attacks`), their multipliers (:mod:`multiplier_attacks`), paths over levels
+(:mod:`quantile_attacks`), places of paths over whole numbers (:mod:`integer_attacks`), and
+certificates of all families, changed (:mod:`forged_proofs`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from attacks import lies
 from forged_proofs import KINDS, answer, false_statements, forged
 from integer_attacks import false_places, of_another_instance
 from multiplier_attacks import multiplier_attacks
+from quantile_attacks import quantile_attacks
 from segment_attacks import forgeries
 from small_misdps import draw
 
@@ -420,6 +421,8 @@ def campaign(
             for kind, problem, result in multiplier_attacks(rng):
                 # The exact program says up to which lam it has checked.
                 attack(kind, problem, result, read=kind != "rates")
+            for kind, problem, result in quantile_attacks(rng):
+                attack(f"levels ({kind})", problem, result)
             if not judge.enough("beyond bounds"):
                 for kind, problem, result in beyond_bounds(rng):
                     attack(kind, problem, result)

@@ -21,8 +21,10 @@ import scipy.sparse as sp
 import sparseopt
 from sparseopt import Certificate, Limit, Result, SolveParams, Status, exact
 from sparseopt.checking import check, work
+from sparseopt.estimators.levels import program_in_odds
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import GridPath, ParametricPath, SparseRows
+from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.paths.supports import SupportPath
 from sparseopt.problems import (
     CLIME,
@@ -305,6 +307,28 @@ def _cut(path: ParametricPath, times: int) -> ParametricPath:
     )
 
 
+def quantiles() -> Case:
+    """A path over all levels, cut into 2,000 parts, of 400 observations that it interpolates."""
+    size, count = 400, 2000
+    one, nothing = np.ones(size), np.zeros(size)
+    problem = program_in_odds(np.eye(size) + 1.0, nothing, nothing, one, None)
+    path = QuantilePath(
+        design=problem.A.as_array(),
+        y=nothing,
+        counts=one,
+        levels=np.linspace(0.0, 1.0, count + 1),
+        theta=np.zeros((count, size)),
+        bases=np.tile(np.arange(size), (count, 1)),
+        leaving=np.zeros(0, dtype=np.int64),
+        above=np.zeros(0, dtype=bool),
+        moves=np.zeros(count, dtype=np.int64),
+        names=problem.coefficient_names,
+    )
+    return problem, Result(
+        status=Status.OPTIMAL, x=nothing, objective=0.0, bound=0.0, path=path, kind=problem.kind
+    )
+
+
 def budget() -> Case:
     """Tables whose Lagrangian bounds leave gaps for nearly every budget."""
     rng = np.random.default_rng(0)
@@ -517,6 +541,7 @@ WORST: dict[str, Callable[[], Case]] = {
     "farkas": farkas,
     "ray": ray,
     "ray of a MISDP": misdp_ray,
+    "quantiles": quantiles,
     "budget": budget,
     "leaves": leaves,
     "leaves-by-size": leaves_by_size,

@@ -8,15 +8,29 @@ import numpy as np
 
 from sparseopt.checking.evidence import same_numbers
 from sparseopt.checking.report import CheckReport, Findings
-from sparseopt.checking.tolerances import COPY, RANK, ROUNDING, SEGMENT, STORED, prevailing
+from sparseopt.checking.tolerances import (
+    COPY,
+    LOOSE,
+    NOISE,
+    RANK,
+    ROUNDING,
+    SEGMENT,
+    STORED,
+    prevailing,
+)
 from sparseopt.checking.work import spend
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 from sparseopt.result import Result
 
-_ENTRY, _CUBE = 2e-9, 1e-9
-"""Seconds of a segment by the entries of the design, and of a basis by its cube."""
+_SEGMENT, _ENTRY, _CUBE = 3e-5, 2e-9, 3e-10
+"""Seconds of a segment, by the entries of the design, and of a basis by its cube."""
+_LOST = 1e-6
+"""What a fit may lose by what it misses, of the sum of its residuals, and multipliers by leaving
+their range, of their weights: a gap that optimal leaves."""
+_SUMMED = 16.0 * float(np.finfo(float).eps)
+"""Rounding errors of sums over all observations."""
 _CELLS = 2**22
 """Entries of the bases that are looked at together: 32 MB."""
 _CHUNK = 256
@@ -110,7 +124,7 @@ def _judge(path: QuantilePath, findings: Findings) -> None:
     count = max(1, min(_CHUNK, _CELLS // p**2))
     for begin in range(0, len(path.theta), count):
         here = slice(begin, min(begin + count, len(path.theta)))
-        spend((here.stop - here.start) * (_ENTRY * n * (p + 20) + _CUBE * p**3))
+        spend((here.stop - here.start) * (_SEGMENT + _ENTRY * n * (p + 20) + _CUBE * p**3))
         side, moved = _prove(path, here, side, moved, total, findings)
         if findings.refuted:
             return
@@ -151,17 +165,39 @@ def _inverses(kernels: Array) -> tuple[Array, Array]:
     return inverses, 1.0 / (norms[0] * norms[1])
 
 
-def _excess(kernels: Array, inverses: Array, right: Array, limits: Array) -> Array:
-    """Return by what part of the largest one the bases' multipliers leave [0, limit]."""
-    u = np.einsum("sij,si->sj", inverses, right)
-    u += np.einsum("sij,si->sj", inverses, right - np.einsum("sij,si->sj", kernels, u))
-    scale = np.maximum(np.abs(u).max(axis=1), limits.max(axis=1))
-    return np.asarray(np.maximum(-u, u - limits).max(axis=1) / scale)
+def _outside(
+    path: QuantilePath, here: slice, kernels: Array, inverses: Array, weight: Array, total: Array
+) -> tuple[Array, Array, Array]:
+    """Return by how much the bases' multipliers leave [0, w], at both ends of some segments.
+
+    By what part of the largest one, by what part of their own weight, and whether rounding errors
+    of much larger weights may be more of that than :data:`_LOST`.
+    """
+    design, counts, limits = path.design, path.counts, path.counts[path.bases[here]]
+    dual, own = np.zeros(len(kernels)), np.zeros(len(kernels))
+    for levels in (path.levels[here], path.levels[here.start + 1 : here.stop + 1]):
+        right = np.outer(1.0 - levels, total) - weight
+        u = np.einsum("sij,si->sj", inverses, right)
+        u += np.einsum("sij,si->sj", inverses, right - np.einsum("sij,si->sj", kernels, u))
+        excess = np.maximum(-u, u - limits)
+        scale = np.maximum(np.abs(u).max(axis=1), limits.max(axis=1))
+        dual = np.maximum(dual, excess.max(axis=1) / scale)
+        own = np.maximum(own, (excess / limits).max(axis=1))
+    sums = _SUMMED * (counts @ np.abs(design))
+    blurred = np.einsum("sij,i->sj", np.abs(inverses), sums) > _LOST * limits
+    blurred &= counts.max() > LOOSE * limits
+    return dual, own, blurred.any(axis=1)
 
 
 def _units(y: Array, typical: Array) -> Array:
     """Return what each observation is measured by: itself, or what prevails among `typical`."""
     return np.maximum(np.abs(y), max(prevailing(typical), np.finfo(float).tiny))
+
+
+def _prevailing_sum(counts: Array, values: Array) -> float:
+    """Return the weighted sum of sizes, each up to what prevails."""
+    sizes = np.abs(values)
+    return float(counts @ np.minimum(sizes, prevailing(sizes)))
 
 
 def _missed(short: Array, y: Array, units: Array, residual: Array) -> float:
@@ -193,7 +229,9 @@ def _prove(
     above = (counts * (side > 0.0)) @ design
     primal = np.zeros(len(bases))
     off = np.zeros(len(bases))
+    lost = np.zeros(len(bases), dtype=bool)
     missed, units = np.zeros(len(bases)), _units(y, np.abs(y))
+    noise = NOISE * _prevailing_sum(counts, y)
     for s, (basis, row) in enumerate(zip(bases, residuals, strict=True)):
         upto = int(path.moves[here.start + s])
         for k in range(moved, upto):
@@ -215,10 +253,10 @@ def _prove(
             primal[s] = (short[wrong] / scale).max()
         short[basis] = np.abs(row[basis])
         missed[s] = _missed(short, y, units, row)
-    dual = np.zeros(len(bases))
-    for levels in (path.levels[here], path.levels[here.start + 1 : here.stop + 1]):
-        right = np.outer(1.0 - levels, total) - weight
-        dual = np.maximum(dual, _excess(kernels, inverses, right, counts[bases]))
+        gap = float(counts @ short)
+        row[basis] = 0.0
+        lost[s] = gap > max(_LOST * _prevailing_sum(counts, row), noise)
+    dual, own, blurred = _outside(path, here, kernels, inverses, weight, total)
     for name, values, allowed, message in (
         ("stored", off, STORED, "the coefficients do not interpolate their basis"),
         ("primal", primal, SEGMENT, "an observation is on the other side of the fit"),
@@ -237,4 +275,11 @@ def _prove(
             f"segment {here.start + s}: the fit misses its basis or sides by {missed[s]:.3g} of "
             "the observations, which only the size of coefficients that cancel explains"
         )
+    for doubted, text in (
+        (lost, "the fit misses its basis or sides by more than its residuals explain"),
+        (own > _LOST, "a multiplier is outside its range, which only larger weights explain"),
+        (blurred, "the other weights leave too few digits of a multiplier"),
+    ):
+        for s in np.flatnonzero(doubted).tolist():
+            findings.doubt(f"segment {here.start + s}: {text}")
     return side, moved
