@@ -522,49 +522,85 @@ def _examine_arrays(
         codes[changed[here]] = to[here]
         block[s] = codes
     at = start + block
-    lam, step = range_[0][:, None], range_[1][:, None]
-    endless = np.isinf(step)
-    step = np.where(endless, 0.0, step)
+
+    def of_products(segment: Array, i: Array, lam: Array) -> Array:
+        """Return the sums of the absolute terms of products' entries, 0 where none are known."""
+        known = np.flatnonzero(row_of[i] >= 0)
+        vector = sizes[0, segment[known]] + lam[known, None] * sizes[1, segment[known]]
+        terms = np.zeros(len(i))
+        terms[known] = (part[row_of[i[known]]] * vector).sum(axis=1)
+        return terms
+
     for side in (0, 1):
-        value, rate = x[2 * side], x[2 * side + 1]
-        for k, sign in ((0, 1.0), (2, -1.0)):
-            limit, moves = lines[at, 4 * side + k], lines[at, 4 * side + k + 1]
-            finite = np.isfinite(limit)
-            limit = limit + lam * moves
-            amount = sign * (limit - value)
-            last = amount + step * (sign * (moves - rate))
-            for wrong, here in ((amount, lam), (last, lam + step)):
-                segment, i = np.nonzero(~(wrong <= 0.0))
-                if len(segment) == 0:
-                    continue
-                reach = here[segment, 0]
-                size = np.abs(limit[segment, i]) + np.abs(value[segment, i])
-                size += reach * (np.abs(moves[segment, i]) + np.abs(rate[segment, i]))
-                found = wrong[segment, i]
-                ratio = np.where(size > 0.0, found / size, np.inf)
-                if side != own:
-                    for e in np.flatnonzero((ratio > CLEAR) & (row_of[i] >= 0)):
-                        terms = sizes[0, segment[e]] + reach[e] * sizes[1, segment[e]]
-                        size[e] += part[row_of[i[e]]] @ terms
-                        ratio[e] = found[e] / size[e] if size[e] > 0.0 else np.inf
-                sums[segment[~(ratio <= CLEAR)], DIRTY] = 1.0
-                np.maximum.at(sums[:, PRIMAL + side], segment, ratio)
-            falling = (
-                endless & finite & (sign * (moves - rate) > CLEAR * (np.abs(moves) + np.abs(rate)))
-            )
-            sums[falling.any(axis=1), DIRTY] = 1.0
-        limit, moves = lines[at, 4 * side], lines[at, 4 * side + 1]
-        segment, i = np.nonzero((rate != moves) & (block & 1 != side) & ~endless)
-        reach, given, wanted = (lam + step)[segment, 0], rate[segment, i], moves[segment, i]
-        size = np.abs(limit[segment, i] + lam[segment, 0] * wanted) + np.abs(value[segment, i])
-        size += reach * (np.abs(wanted) + np.abs(given))
-        if side != own:
-            kernel = np.flatnonzero(row_of[i] >= 0)
-            terms = sizes[0, segment[kernel]] + reach[kernel, None] * sizes[1, segment[kernel]]
-            size[kernel] += (part[row_of[i[kernel]]] * terms).sum(axis=1)
-        sums[segment[~(reach * np.abs(given - wanted) <= CLEAR * size)], DIRTY] = 1.0
+        terms = of_products if side != own else _no_terms
+        z = x[2 * side : 2 * side + 2]
+        _note_violations(side, lines[at, 4 * side : 4 * side + 4], range_, z, terms, sums)
+        equal = block & 1 != side
+        _note_rates(equal, lines[at, 4 * side : 4 * side + 2], range_, z, terms, sums)
+    _add_all_terms(block, lines, at, range_[0], x, sums)
+    if len(outer):
+        _add_all_excesses(outer, range_, x[2:], quick, error, sums)
+
+
+def _no_terms(_segment: Array, i: Array, _lam: Array) -> Array:
+    return np.zeros(len(i))
+
+
+def _finite_steps(range_: Array) -> tuple[Array, Array, Array]:
+    """Return lam, steps with 0 for endless ones, and which are endless, shape (q, 1) each."""
+    lam, step = range_[:, :, None]
+    endless = np.isinf(step)
+    return lam, np.where(endless, 0.0, step), endless
+
+
+def _note_violations(
+    side: int, limits: Array, range_: Array, z: Array, terms: Callable[..., Array], sums: Array
+) -> None:
+    """Note by how much numbers and rates z (2, q, w) leave their limits (q, w, 4)."""
+    lam, step, endless = _finite_steps(range_)
+    value, rate = z
+    for k, sign in ((0, 1.0), (2, -1.0)):
+        limit, moves = limits[:, :, k], limits[:, :, k + 1]
+        finite = np.isfinite(limit)
+        limit = limit + lam * moves
+        amount = sign * (limit - value)
+        last = amount + step * (sign * (moves - rate))
+        for wrong, here in ((amount, lam), (last, lam + step)):
+            segment, i = np.nonzero(~(wrong <= 0.0))
+            reach = here[segment, 0]
+            size = np.abs(limit[segment, i]) + np.abs(value[segment, i])
+            size += reach * (np.abs(moves[segment, i]) + np.abs(rate[segment, i]))
+            found = wrong[segment, i]
+            ratio = np.where(size > 0.0, found / size, np.inf)
+            large = np.flatnonzero(ratio > CLEAR)
+            size[large] += terms(segment[large], i[large], reach[large])
+            ratio = np.where(size > 0.0, found / size, np.inf)
+            sums[segment[~(ratio <= CLEAR)], DIRTY] = 1.0
+            np.maximum.at(sums[:, PRIMAL + side], segment, ratio)
+        excess = sign * (moves - rate)
+        falling = endless & finite & (excess > CLEAR * (np.abs(moves) + np.abs(rate)))
+        sums[falling.any(axis=1), DIRTY] = 1.0
+
+
+def _note_rates(
+    equal: Array, line: Array, range_: Array, z: Array, terms: Callable[..., Array], sums: Array
+) -> None:
+    """Note rates that are not those of the line (q, w, 2) where the numbers must be equal."""
+    lam, step, endless = _finite_steps(range_)
+    (value, rate), (limit, moves) = z, (line[:, :, 0], line[:, :, 1])
+    segment, i = np.nonzero((rate != moves) & equal & ~endless)
+    reach, given, wanted = (lam + step)[segment, 0], rate[segment, i], moves[segment, i]
+    size = np.abs(limit[segment, i] + lam[segment, 0] * wanted) + np.abs(value[segment, i])
+    size += reach * (np.abs(wanted) + np.abs(given)) + terms(segment, i, reach)
+    sums[segment[~(reach * np.abs(given - wanted) <= CLEAR * size)], DIRTY] = 1.0
+
+
+def _add_all_terms(
+    block: Array, lines: Array, at: Array, lam: Array, x: Array, sums: Array
+) -> None:
+    """Add what all coordinates contribute to the objective and the gap."""
     segment, i = np.nonzero(lines[at, 11])
-    slots, here = at[segment, i], range_[0][segment]
+    slots, here = at[segment, i], lam[segment]
     a, b, c = lines[slots, 8:11].T
     fixed = np.stack([a + here * (b + here * c), b + 2.0 * here * c, c])
     on = block[segment, i] & 1 == 0
@@ -579,17 +615,23 @@ def _examine_arrays(
         (TERMS, np.abs(product) + np.abs(fixed)),
     ):
         for k, row in enumerate(parts):
-            sums[:, begin + k] += np.bincount(segment, row, len(error))
-    if len(outer):
-        for end, here in ((0, lam), (1, lam + step)):
-            v = x[2] + step * x[3] if end else x[2]
-            left, right = outer[:, 0] + here * outer[:, 1], outer[:, 2] + here * outer[:, 3]
-            slope = np.minimum(-left, right)
-            steep = np.isinf(slope)
-            slope[steep] = 0.0
-            excess = np.maximum(left - v, v - right) + error[:, None] * (quick + slope)
-            sums[:, ROOM + end] += (slope * (outer[:, 4] + here * outer[:, 5])).sum(axis=1)
-            over = (excess > 0.0) & ~steep
-            sums[(over & (slope <= 0.0)).any(axis=1), OPEN] = 1.0
-            found = np.where(over & (slope > 0.0), excess, 0.0) / np.where(slope > 0.0, slope, 1.0)
-            sums[:, RATE + end] = np.maximum(sums[:, RATE + end], found.max(axis=1, initial=0.0))
+            sums[:, begin + k] += np.bincount(segment, row, len(sums))
+
+
+def _add_all_excesses(
+    outer: Array, range_: Array, v: Array, quick: Array, error: Array, sums: Array
+) -> None:
+    """Add the room of all outer slopes, and take the excess of multipliers over them."""
+    lam, step, _ = _finite_steps(range_)
+    for end, here in ((0, lam), (1, lam + step)):
+        value = v[0] + step * v[1] if end else v[0]
+        left, right = outer[:, 0] + here * outer[:, 1], outer[:, 2] + here * outer[:, 3]
+        slope = np.minimum(-left, right)
+        steep = np.isinf(slope)
+        slope[steep] = 0.0
+        excess = np.maximum(left - value, value - right) + error[:, None] * (quick + slope)
+        sums[:, ROOM + end] += (slope * (outer[:, 4] + here * outer[:, 5])).sum(axis=1)
+        over = (excess > 0.0) & ~steep
+        sums[(over & (slope <= 0.0)).any(axis=1), OPEN] = 1.0
+        found = np.where(over & (slope > 0.0), excess, 0.0) / np.where(slope > 0.0, slope, 1.0)
+        sums[:, RATE + end] = np.maximum(sums[:, RATE + end], found.max(axis=1, initial=0.0))
