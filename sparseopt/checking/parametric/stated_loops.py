@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ DIRTY, OPEN = 15, 16
 """Whether a condition is violated; whether a multiplier's slope is zero at an end."""
 SUMS = 17
 
+Line = tuple[float, float, float, float]
+"""The limits of a number: low, its rate in lam, high, its rate."""
+
 _PROBE = 1e-6
 """Relative error of a product with an updated inverse from which on it is made anew."""
 
@@ -34,7 +38,7 @@ def _loop(function: Callable[..., Any]) -> Kernel:
     return Kernel(function, nogil=True, error_model="numpy")
 
 
-def _inside(function: Callable[..., Any]) -> Kernel:
+def _inside(function: Callable[..., Any], **options: Any) -> Kernel:
     """Compile a function that only compiled functions call."""
     return Kernel(
         function,
@@ -42,19 +46,14 @@ def _inside(function: Callable[..., Any]) -> Kernel:
         error_model="numpy",
         _nrt=False,
         no_cpython_wrapper=True,
+        **options,
     )
 
 
-def _summing(function: Callable[..., Any]) -> Kernel:
-    """Compile such a function whose sums are added up in any order."""
-    return Kernel(
-        function,
-        nogil=True,
-        error_model="numpy",
-        fastmath={"reassoc"},
-        _nrt=False,
-        no_cpython_wrapper=True,
-    )
+_once = partial(_inside, forceinline=True)
+"""Compile such a function into its only caller."""
+_summing = partial(_inside, fastmath={"reassoc"})
+"""Compile such a function whose sums are added up in any order."""
 
 
 @_inside
@@ -333,6 +332,71 @@ def _share(
     return math.inf if math.isnan(ratio) else ratio
 
 
+@_once
+def _violation(
+    line: Line,
+    value: float,
+    rate: float,
+    range_: tuple[float, float],
+    part: Array,
+    sizes: Array,
+    s: int,
+    row: int,
+) -> float:
+    """Return by how much a number leaves its limits at either end, relative to its terms."""
+    lam, step = range_
+    low, low_rate, high, high_rate = line
+    under = low + lam * low_rate - value
+    over = value - high - lam * high_rate
+    under_top = under + step * (low_rate - rate)
+    over_top = over + step * (rate - high_rate)
+    worst = 0.0
+    if under <= 0.0 and over <= 0.0 and under_top <= 0.0 and over_top <= 0.0:
+        return worst
+    for end in range(2):
+        amount, beyond = (under_top, over_top) if end == 1 else (under, over)
+        here, limit, moves = lam + end * step, low, low_rate
+        if beyond > amount or math.isinf(low):
+            amount, limit, moves = beyond, high, high_rate
+        if not amount <= 0.0 or math.isnan(beyond):
+            limit += lam * moves
+            size = abs(limit) + abs(value) + here * (abs(moves) + abs(rate))
+            worst = max(worst, _share(amount, size, part, sizes, s, row, here))
+    return worst
+
+
+@_once
+def _is_another_rate(
+    line: Line,
+    value: float,
+    rate: float,
+    range_: tuple[float, float],
+    part: Array,
+    sizes: Array,
+    s: int,
+    row: int,
+) -> bool:
+    """Return whether a number that must be equal to its limit has another rate than that."""
+    lam, step = range_
+    top = lam + step
+    amount = top * abs(rate - line[1])
+    size = abs(line[0] + lam * line[1]) + abs(value) + top * (abs(line[1]) + abs(rate))
+    if amount > CLEAR * size and row >= 0:
+        size += _product_terms(part, sizes, s, row, top)
+    return bool(not amount <= CLEAR * size)
+
+
+@_once
+def _falls(line: Line, rate: float) -> bool:
+    """Return whether a number leaves its limits on the way to infinity."""
+    low, low_rate, high, high_rate = line
+    under, over = low_rate - rate, rate - high_rate
+    return bool(
+        (low > -math.inf and under > CLEAR * (abs(low_rate) + abs(rate)))
+        or (high < math.inf and over > CLEAR * (abs(high_rate) + abs(rate)))
+    )
+
+
 @_inside
 def _add_terms(line: Array, side: int, lam: float, other: tuple[float, float], sums: Array) -> None:
     """Add what a coordinate contributes to the objective and the gap, quadratics in the step.
@@ -448,43 +512,27 @@ def examine(
         for i in range(width):
             at = start[i] + codes[i]
             for side in range(2):
-                low, low_rate = lines[at, 4 * side], lines[at, 4 * side + 1]
-                high, high_rate = lines[at, 4 * side + 2], lines[at, 4 * side + 3]
+                line = (
+                    lines[at, 4 * side],
+                    lines[at, 4 * side + 1],
+                    lines[at, 4 * side + 2],
+                    lines[at, 4 * side + 3],
+                )
                 value, rate = x[2 * side, s, i], x[2 * side + 1, s, i]
-                under = low + lam * low_rate - value
-                over = value - high - lam * high_rate
-                under_top = under + step * (low_rate - rate)
-                over_top = over + step * (rate - high_rate)
-                if not (under <= 0.0 and over <= 0.0 and under_top <= 0.0 and over_top <= 0.0):
-                    row = row_of[i] if side != own else -1
-                    worst = 0.0
-                    for end in range(2):
-                        amount, beyond = (under_top, over_top) if end == 1 else (under, over)
-                        here, limit, moves = top if end == 1 else lam, low, low_rate
-                        if beyond > amount or math.isinf(low):
-                            amount, limit, moves = beyond, high, high_rate
-                        if not amount <= 0.0 or math.isnan(beyond):
-                            limit += lam * moves
-                            size = abs(limit) + abs(value) + here * (abs(moves) + abs(rate))
-                            worst = max(worst, _share(amount, size, part, sizes, s, row, here))
-                    if not worst <= CLEAR:
-                        sums[s, DIRTY] = 1.0
-                    if not worst <= sums[s, PRIMAL + side]:
-                        sums[s, PRIMAL + side] = worst
+                row = row_of[i] if side != own else -1
+                worst = _violation(line, value, rate, (lam, step), part, sizes, s, row)
+                if worst > sums[s, PRIMAL + side]:
+                    sums[s, PRIMAL + side] = worst
                 # Terms count with their rates, so that a rate must be that of its equation.
-                if rate != low_rate and codes[i] & 1 != side and not endless:
-                    amount = top * abs(rate - low_rate)
-                    size = abs(low + lam * low_rate) + abs(value)
-                    size += top * (abs(low_rate) + abs(rate))
-                    if not amount <= CLEAR * size:
-                        if side != own and row_of[i] >= 0:
-                            size += _product_terms(part, sizes, s, row_of[i], top)
-                        if not amount <= CLEAR * size:
-                            sums[s, DIRTY] = 1.0
-                if endless and (
-                    (low > -math.inf and low_rate - rate > CLEAR * (abs(low_rate) + abs(rate)))
-                    or (high < math.inf and rate - high_rate > CLEAR * (abs(high_rate) + abs(rate)))
-                ):
+                if endless:
+                    off = _falls(line, rate)
+                else:
+                    off = (
+                        codes[i] & 1 != side
+                        and rate != line[1]
+                        and _is_another_rate(line, value, rate, (lam, step), part, sizes, s, row)
+                    )
+                if worst > CLEAR or off:
                     sums[s, DIRTY] = 1.0
             if lines[at, 11] != 0.0:
                 side = 1 if codes[i] & 1 == 0 else 0
