@@ -141,15 +141,8 @@ def release(
     squared = squared_sensitivity(
         features.dimension, features.tolerance, GRID_BITS, neighbours, weight
     )
-    if not 0.0 < delta < 1.0:
-        raise ParamError(f"delta is {delta}; expected a number between 0 and 1")
-    eta = calibrate(epsilon, delta * (1.0 - 1e-9))
-    variance = math.ceil(squared / (Fraction(eta) * Fraction(eta)))
-    if variance.bit_length() > INTEGER_BITS:
-        raise ParamError(f"epsilon {epsilon:g} and delta {delta:g} need noise beyond all numbers")
+    variance = _least_variance(epsilon, delta, squared, dimension)
     sigma = math.sqrt(variance)
-    if discrete_delta(math.sqrt(squared / variance), epsilon, sigma, dimension) > delta:
-        raise ParamError(f"no noise of this grid reaches delta {delta:g} at epsilon {epsilon:g}")
     if not protected and delta * N >= 1.0:
         warnings.warn(
             f"delta {delta:g} is not below 1 / {N}: a release of one whole record would pass",
@@ -172,8 +165,7 @@ def release(
             "epsilon": epsilon,
             "delta": delta,
             "curve": [
-                [each, discrete_delta(math.sqrt(squared / variance), each, sigma, dimension)]
-                for each in _CURVE
+                [each, _reached_delta(each, squared, variance, dimension)] for each in _CURVE
             ],
             "noise": "NOT PRIVATE" if is_insecure() else "operating system",
         }
@@ -189,6 +181,30 @@ def release(
     mean = np.array([value * step / records for value in noisy[: features.dimension]])
     mean.flags.writeable = False
     return PrivateEmbedding(features, mean, records, sigma * step / records, statement)
+
+
+def _least_variance(epsilon: float, delta: float, squared: int, dimension: int) -> int:
+    """Return the variance of the noise on the grid, of a whole number of squared steps.
+
+    Raises
+    ------
+    ParamError
+        Where epsilon and delta are out of range, or no noise of the grid reaches them.
+    """
+    if not 0.0 < delta < 1.0:
+        raise ParamError(f"delta is {delta}; expected a number between 0 and 1")
+    eta = calibrate(epsilon, delta * (1.0 - 1e-9))
+    variance = math.ceil(squared / (Fraction(eta) * Fraction(eta)))
+    if variance.bit_length() > INTEGER_BITS:
+        raise ParamError(f"epsilon {epsilon:g} and delta {delta:g} need noise beyond all numbers")
+    if _reached_delta(epsilon, squared, variance, dimension) > delta:
+        raise ParamError(f"no noise of this grid reaches delta {delta:g} at epsilon {epsilon:g}")
+    return variance
+
+
+def _reached_delta(epsilon: float, squared: int, variance: int, dimension: int) -> float:
+    """Return the delta that noise of this variance has at epsilon."""
+    return discrete_delta(math.sqrt(squared / variance), epsilon, math.sqrt(variance), dimension)
 
 
 def _map(features: FeatureMap | None, bounds: Any, classes: Any) -> FeatureMap:

@@ -203,7 +203,6 @@ def _check_tables(
         )
         return
     _check_separated(problem, path, stated, findings)
-    search = ising_subsets if problem.loss == "ising" else gaussian_subsets
     narrow = tolerance
     if problem.scaling == "nlogrss":
         narrow = np.minimum(tolerance, np.maximum(_TABLE * stated, _LOGARITHM * null[node]))
@@ -213,9 +212,21 @@ def _check_tables(
                 f"{int(blurred.sum())} stated supports fit their nodes so well that the logarithms "
                 "of their losses are not known"
             )
+    _check_others(problem, stated, narrow, tolerance, findings)
+
+
+def _check_others(
+    problem: L0GraphicalModel, stated: Array, narrow: Array, wide: Array, findings: Findings
+) -> None:
+    """Prove that no neighbours have losses below those stated.
+
+    What is below by no more than the wide tolerance leaves a doubt alone, where the narrow one is
+    that of logarithms.
+    """
+    search = ising_subsets if problem.loss == "ising" else gaussian_subsets
     proof = search.prove_tables(problem, stated - narrow)
     if proof.beaten is not None and problem.scaling == "nlogrss":
-        surely = search.prove_tables(problem, stated - tolerance)
+        surely = search.prove_tables(problem, stated - wide)
         if surely.beaten is None:
             findings.doubt(f"node {proof.beaten[0]} may have better neighbours than stated")
             return
@@ -230,6 +241,7 @@ def _check_tables(
     findings.prove(
         f"no subset of the candidates of {proven} nodes does better: all were looked through again"
     )
+    d = problem.X.shape[1]
     if proven < d:
         findings.doubt(
             f"the best neighbours of {d - proven} of {d} nodes are not proven: their subsets are "

@@ -181,17 +181,7 @@ def solve_bases(
     kinks, slopes = tables.kink.over(of_rows, low), tables.slope.over(of_variables, low)
     fixed, known = _products(A.rows_times, theta, m), _products(A.rows_transpose_times, nu, p)
     on_piece, at_kink = (codes[:, :p] & 1) == 0, (codes[:, p:] & 1) == 1
-    rows, columns = np.flatnonzero(at_kink.any(axis=0)), np.flatnonzero(on_piece.any(axis=0))
-    if len(rows) * len(columns) > _LARGEST:
-        raise TooMuchWork(f"kernels of {len(rows)} rows and {len(columns)} columns are too large")
-    entries = m + p
-    if isinstance(A, DenseMap):
-        entries = m * _used(theta, columns) + p * _used(nu, rows)
-    spend(len(codes) * (_SEGMENT + _COORDINATE * (m + p) + _ENTRY * entries))
-    spend(_COPIED * len(rows) * len(columns))
-    block = A.block(rows, columns)
-    row_place, column_place = np.zeros(m, np.int64), np.zeros(p, np.int64)
-    row_place[rows], column_place[columns] = np.arange(len(rows)), np.arange(len(columns))
+    block, row_place, column_place = _common_block(A, on_piece, at_kink, theta, nu)
     noise = [
         NOISE / STORED * np.stack(sizes_at(size, low), axis=1)[:, None, :]
         for size in (tables.kink_size, tables.slope_size)
@@ -236,18 +226,30 @@ def solve_bases(
     for each_size in systems:
         rcond[each_size.segments] = each_size.rcond
         in_106_bits[each_size.segments] = each_size.exact
-    return Bases(
-        slots,
-        on_piece,
-        at_kink,
-        theta,
-        nu,
-        z,
-        v,
-        systems,
-        rcond,
-        in_106_bits,
-    )
+    return Bases(slots, on_piece, at_kink, theta, nu, z, v, systems, rcond, in_106_bits)
+
+
+def _common_block(
+    A: LinearMap, on_piece: Array, at_kink: Array, theta: Pair, nu: Pair
+) -> tuple[Array, Array, Array]:
+    """Return the block of A that all kernels are part of, and the places of rows and columns in it.
+
+    Raises
+    ------
+    TooMuchWork
+    """
+    m, p = A.shape
+    rows, columns = np.flatnonzero(at_kink.any(axis=0)), np.flatnonzero(on_piece.any(axis=0))
+    if len(rows) * len(columns) > _LARGEST:
+        raise TooMuchWork(f"kernels of {len(rows)} rows and {len(columns)} columns are too large")
+    entries = m + p
+    if isinstance(A, DenseMap):
+        entries = m * _used(theta, columns) + p * _used(nu, rows)
+    spend(len(on_piece) * (_SEGMENT + _COORDINATE * (m + p) + _ENTRY * entries))
+    spend(_COPIED * len(rows) * len(columns))
+    row_place, column_place = np.zeros(m, np.int64), np.zeros(p, np.int64)
+    row_place[rows], column_place[columns] = np.arange(len(rows)), np.arange(len(columns))
+    return A.block(rows, columns), row_place, column_place
 
 
 def _used(pair: Pair, unknown: Array) -> int:

@@ -48,7 +48,7 @@ relative to the absolute values of its terms.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -467,32 +467,36 @@ def _prove(problem: SubsetProblem, tree: _Tree, bound: float, findings: Findings
             if tree.variable[node] < 0:
                 above = NodeBound.at(problem, r, fixed_in, left, down=-1.0).value
         if tree.variable[node] < 0:
-            message = (
+            (findings.doubt if above >= false else findings.refute)(
                 f"nothing proves the bound {bound:.12g} where {len(inside)} of {problem.k} "
                 f"variables are fixed in and {len(free)} are free: {best:.12g} is proven"
             )
-            if above >= false:
-                findings.doubt(message)
-            else:
-                findings.refute(message)
             return
         if node == 0:
             products.restrict(np.union1d(inside, free))
             if products.cost() > _PRODUCTS:
                 findings.doubt(f"a tree of {len(tree.dual)} nodes is too large to check")
                 return
-        j = int(tree.variable[node])
-        place = int(np.searchsorted(free, j))
-        chosen = place < len(free) and free[place] == j
-        fixed = bool((inside == j).any())
-        without = np.delete(free, place) if chosen else free
-        # A side that contradicts what is fixed already holds no support below the bound.
-        if chosen or not fixed:
-            stack.append((int(tree.children[node, 1]), inside, without))
-        if chosen or fixed:
-            more = np.append(inside, j) if chosen else inside
-            stack.append((int(tree.children[node, 0]), more, without))
+        stack += _children(tree, node, inside, free)
     findings.prove(
         f"no {problem.k} of {problem.X.shape[1]} columns have an objective value below "
         f"{bound:.12g}: {len(tree.dual)} nodes, {proven} of them closed by their duals"
     )
+
+
+def _children(
+    tree: _Tree, node: int, inside: Array, free: Array
+) -> Iterator[tuple[int, Array, Array]]:
+    """Yield the sides of a branching: number, variables in, free variables.
+
+    A side that contradicts what is fixed already holds no support below the bound.
+    """
+    j = int(tree.variable[node])
+    place = int(np.searchsorted(free, j))
+    chosen = place < len(free) and free[place] == j
+    fixed = bool((inside == j).any())
+    without = np.delete(free, place) if chosen else free
+    if chosen or not fixed:
+        yield int(tree.children[node, 1]), inside, without
+    if chosen or fixed:
+        yield int(tree.children[node, 0]), np.append(inside, j) if chosen else inside, without
