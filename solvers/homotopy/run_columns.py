@@ -23,16 +23,18 @@ from .basis import AffineBasis
 from .columns import Column, FirstBasis, scale
 from .precise import ILL_CONDITIONED, exact_matrix, follow_precisely, pivots_allowed
 from .program import ScaledProgram
-from .recorder import mismatch, norm_weights
+from .recorder import Recorder, mismatch, norm_weights, strays
 from .settings import (
     COLUMN_ENTRIES,
     COLUMN_SEGMENTS,
     DOUBTFUL,
+    LOOKED_THROUGH,
     LOST,
     LOST_MISMATCH,
     MISMATCH,
     NO_RULE,
     RAY_NOISE,
+    SEGMENT_PRODUCTS,
     VISIT,
 )
 from .start import crash, optimal_from
@@ -177,18 +179,12 @@ def _precisely(
         control.progress("following the columns in 106 bits")
         return None if limit is None else limit.value
 
-    doubtful, for_certain = _doubtful(problem, program, walked)
-    if not doubtful:
-        return walked
-    counts = [np.diff(ended.ends, prepend=0) for _, ended, _ in walked]
-    allowed = pivots_allowed(program, for_certain)
-    walk_again = sum(int(counts[part][column]) for part, column in doubtful) <= allowed
-    control.notes.append(ILL_CONDITIONED[walk_again])
-    if not walk_again:
+    chosen, allowed, for_certain = _worth_it(problem, program, codes, control, walked)
+    if not chosen:
         return walked
     matrix = exact_matrix(program)
     again: dict[tuple[int, int], SegmentRecords] = {}
-    for part, column in doubtful:
+    for part, column in chosen:
         begin, ended, segments = walked[part]
         own = ScaledProgram.from_program(problem.column(begin + column).canonical())
         found = follow_precisely(
@@ -212,6 +208,35 @@ def _precisely(
         (begin, *_with_columns(ended, segments, again, part))
         for part, (begin, ended, segments) in enumerate(walked)
     ]
+
+
+def _worth_it(
+    problem: ColumnwiseProblem,
+    program: ScaledProgram,
+    codes: Array,
+    control: Control,
+    walked: list[Walked],
+) -> tuple[list[tuple[int, int]], int, bool]:
+    """Return the (part, column) to walk again, the pivots allowed, and whether digits are lost.
+
+    The columns that are farthest off come first, where not all of them can be walked.
+    """
+    each = program.A.shape[0] * program.p + SEGMENT_PRODUCTS
+    thorough = each * sum(len(segments) for _, _, segments in walked) <= LOOKED_THROUGH
+    # of a singular matrix only the rounding of the data leaves what is beyond the end
+    thorough &= not any((ended.reason == core.INFEASIBLE).any() for _, ended, _ in walked)
+    thorough &= control.limit() is None
+    doubtful, for_certain = _doubtful(problem, program, codes, walked, thorough)
+    if not doubtful:
+        return [], 0, False
+    counts = [np.diff(ended.ends, prepend=0) for _, ended, _ in walked]
+    pivots = np.cumsum([int(counts[part][column]) for part, column in doubtful])
+    allowed = pivots_allowed(program, for_certain)
+    if thorough:  # a column is worth as much as a problem of its own
+        allowed = min(len(doubtful) * allowed, pivots_allowed(program, True))
+    fit = int(np.searchsorted(pivots, allowed, side="right"))
+    control.notes.append(ILL_CONDITIONED[fit == len(doubtful)])
+    return doubtful[: fit if thorough or fit == len(doubtful) else 0], allowed, for_certain
 
 
 def _better(
@@ -239,21 +264,35 @@ def _better(
 
 
 def _doubtful(
-    problem: ColumnwiseProblem, program: ScaledProgram, walked: list[Walked]
+    problem: ColumnwiseProblem,
+    program: ScaledProgram,
+    codes: Array,
+    walked: list[Walked],
+    thorough: bool,
 ) -> tuple[list[tuple[int, int]], bool]:
-    """Return the (part, column) that may have lost digits, and whether one has for certain."""
+    """Return the (part, column) that may have lost digits, and whether they have for certain.
+
+    Those that are farthest off come first. Where it is `thorough`, all segments are compared with
+    their limits.
+    """
     weight = norm_weights(problem.column(0).canonical(), program)
-    found, for_certain = [], False
-    for part, (_, ended, segments) in enumerate(walked):
+    found: list[tuple[bool, float, int, int]] = []
+    for part, (begin, ended, segments) in enumerate(walked):
         lost = (ended.doubt > LOST) | (ended.reason == core.STALLED) & (ended.pivots > 0)
         ptr = np.concatenate([[0], ended.ends])
         off = np.zeros(len(lost))
         if weight is not None and (np.diff(ptr) > 0).all():
             off = mismatch(weight, segments, ptr)
-        for_certain |= bool((lost | (off > LOST_MISMATCH)).any())
-        lost |= (ended.doubt > DOUBTFUL) | (off > MISMATCH)
-        found += [(part, int(column)) for column in np.flatnonzero(lost)]
-    return found, for_certain
+        for column in range(len(lost) if thorough else 0):
+            own = ScaledProgram.from_program(problem.column(begin + column).canonical())
+            records = Recorder(SolveParams())
+            records.replace(codes, segments.part(int(ptr[column]), int(ptr[column + 1])))
+            off[column] = max(off[column], strays(own, records))
+        lost |= off > LOST_MISMATCH
+        doubtful = np.flatnonzero(lost | (ended.doubt > DOUBTFUL) | (off > MISMATCH)).tolist()
+        found += [(not lost[column], -float(off[column]), part, column) for column in doubtful]
+    order = sorted(found)
+    return [(part, column) for _, _, part, column in order], bool(order) and not order[0][0]
 
 
 def _with_columns(

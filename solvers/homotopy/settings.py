@@ -201,8 +201,16 @@ MISMATCH = 1e-10
 """Difference of an objective and its costs, or of a row and its limit, relative, from which on it
 is, too."""
 
-LOST_MISMATCH = 1e-9
-"""The difference from which on digits are lost for certain: the checker would refute it."""
+LOST_MISMATCH = 5e-10
+"""The difference from which on digits are lost for certain: half of what the checker refutes, which
+measures by other terms."""
+
+LOOKED_THROUGH = 5e7
+"""Products up to which all segments of all columns are compared with their limits: half a second.
+Beyond, columns that have lost digits are recognised by their objectives alone."""
+
+SEGMENT_PRODUCTS = 5e3
+"""Products that take the time of what is done for a segment besides."""
 
 PRECISE_SECONDS = 10.0
 """Estimated time up to which it is where digits were lost; beyond, the path is kept."""
