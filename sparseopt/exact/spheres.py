@@ -62,9 +62,9 @@ def check_sphere(header, arrays, result):
 def sphere_size(A, a, d, x, objective, bound, arrays, result):
     """One size: the point, the gap, a cover of all supports by leaves, and a bound on each."""
     unit = max(max(abs(v) for row in A for v in row), max(map(abs, a)), abs(bound))
-    # A variable alone reaches this much; larger entries may have no effect at all.
+    # A variable alone reaches this much, if that is positive; larger entries may have no effect.
     alone = max(A[i][i] + abs(v) for i, v in enumerate(a))
-    least = min(unit, 10 * max(abs(alone), abs(bound)))
+    least = min(unit, 10 * max(alone, abs(bound)))
     sphere_point(A, a, d, x, objective, bound, unit, least, result)
     try:
         sphere_leaves(A, a, d, bound, arrays, least)

@@ -22,6 +22,7 @@ KINDS = {
     "ray",
     "reduced cost",
     "inflation",
+    "cancelled optimum",
     "beyond bounds",
     "loose bounds",
     "fixed charge",

@@ -221,6 +221,36 @@ def leaves(problem: Any, result: Result, rng: np.random.Generator) -> Iterator[t
             )
 
 
+def cancelled(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
+    """Yield claims about sparse directions whose entries cancel to an optimum that is far smaller.
+
+    The best point of two variables is worth `optimum`, single ones lose `large`; the claim is worth
+    some part of a thousand less, which is 1e-9 of `large`.
+    """
+    D, large = int(rng.integers(3, 7)), 2.0 ** float(rng.integers(20, 30))
+    optimum = large * 10.0 ** rng.uniform(-6.5, -5.7)
+    A = -large * np.eye(D)
+    A[0, 1] = A[1, 0] = large + optimum
+    less = 0.9e-9 * large
+    angle = 0.5 * np.arcsin((optimum - less + large) / (large + optimum))
+    x = np.zeros(D)
+    x[:2] = np.cos(angle), np.sin(angle)
+    problem = STRS(A, d=2)
+    value = problem.objective(x)
+    empty = {name: np.zeros(2, dtype=np.int64) for name in ("in_ptr", "out_ptr")}
+    empty |= {name: np.zeros(0, dtype=np.int64) for name in ("in_index", "out_index")}
+    claim = Result(
+        status=Status.OPTIMAL,
+        x=x,
+        objective=value,
+        bound=value,
+        certificate=Certificate("leaves", {"mu": np.array([value + less / 2.0]), **empty}),
+        kind=problem.kind,
+        problem=problem,
+    )
+    yield "cancelled optimum", problem, claim
+
+
 def _claim(status: Status, kind: str, arrays: dict[str, Any]) -> Result:
     certificate = Certificate(kind, arrays)
     return Result(
@@ -414,7 +444,7 @@ def campaign(
         while time.monotonic() < end and not all(
             judge.enough(kind) for kind in ("true", "numbers", "Farkas", "fixed charge")
         ):
-            for family in (small_coefficients, inflated, loose_bounds, fixed_charges):
+            for family in (small_coefficients, inflated, loose_bounds, fixed_charges, cancelled):
                 for _ in range(_EACH):
                     for kind, problem, result in family(rng):
                         attack(kind, problem, result)

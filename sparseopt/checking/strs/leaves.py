@@ -66,6 +66,7 @@ _CHUNK = 1_000_000
 """Matrix entries that are factorised at once."""
 _BY_NORMS = -2
 _SMALLEST = 1e-200
+_CANCELLED = 1e-12
 _UNIT = float(np.finfo(float).eps) / 2.0
 
 
@@ -128,7 +129,9 @@ def bound_tolerance(problem: STRS, bound: float) -> float:
     r"""Return by how much a bound may be missed: 1e-9 of a size that the optimum has.
 
     That is ten times the bound, or the best value of one variable,
-    :math:`\max_i A_{ii} + |a_i|`; no more than the largest entry of the data.
+    :math:`\max_i A_{ii} + |a_i|`, where that is positive and the optimum no less; no more than the
+    largest entry of the data. An optimum that entries cancel to, in the end to zero, may be missed
+    by the rounding of a factorisation, at most :data:`_CANCELLED` of what a variable loses alone.
 
     Parameters
     ----------
@@ -141,7 +144,9 @@ def bound_tolerance(problem: STRS, bound: float) -> float:
         In the units of the objective, > 0.
     """
     alone = float((np.diagonal(problem.A) + np.abs(problem.linear)).max())
-    least = SUM * (max(10.0 * abs(alone), 10.0 * abs(bound)) or _SMALLEST)
+    least = SUM * max(alone, abs(bound))
+    rounding = min(_CANCELLED, 8.0 * (len(problem.A) + 3.0) ** 2 * _UNIT)
+    least = 10.0 * max(least, rounding * -alone) or SUM * _SMALLEST
     return min(least, largest_tolerance(problem, bound))
 
 

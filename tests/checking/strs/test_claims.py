@@ -7,7 +7,7 @@ import pytest
 
 import sparseopt
 from sparseopt import Limit, Status, Verdict
-from sparseopt.problems import STRS, KernelSelection
+from sparseopt.problems import STRS, KernelSelection, STRSPath
 
 
 def strs():
@@ -116,3 +116,19 @@ def test_a_path_of_other_sizes_or_with_false_words_is_refuted():
 def test_the_value_of_a_relaxation_is_left_out_by_name():
     result = sparseopt.solve(strs(), backend="strs-admm")
     assert any("relaxation" in message for message in result.check_messages)
+
+
+@pytest.mark.parametrize("off", [1e-4, 5e-4])
+def test_no_size_of_a_path_is_off_by_what_cancels(off):
+    """The entries are 1e6, the optimum of two variables or more is 2."""
+    A = -(2.0**20) * np.eye(4)
+    A[0, 1] = A[1, 0] = 2.0**20 + 2.0
+    problem = STRSPath(A, d_max=3)
+    result = sparseopt.solve(problem)
+    assert result.verdict is Verdict.VERIFIED
+    objective, bound = result.path.objective.copy(), result.path.bound.copy()
+    objective[1] += off
+    bound[1] += off
+    path = replace(result.path, objective=objective, bound=bound)
+    claim = result.with_changes(path=path, trace=())
+    assert sparseopt.check(problem, claim).verdict is not Verdict.VERIFIED
