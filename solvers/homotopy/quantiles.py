@@ -49,7 +49,6 @@ def quantile_path(
     y: Array,
     counts: Array,
     names: Sequence[str],
-    seed: int = 0,
     stop: Callable[[], bool] = lambda: False,
 ) -> QuantilePath | None:
     """Follow quantile regression over all levels.
@@ -61,8 +60,6 @@ def quantile_path(
     y, counts : arrays of shape (n,)
         The responses, and weights > 0.
     names : sequence of p str
-    seed : int, default 0
-        Of the offsets that decide ties.
     stop : callable
         Returns whether to give up.
 
@@ -75,7 +72,7 @@ def quantile_path(
     n, p = design.shape
     if n <= p:
         return None
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     # Powers of two, so that columns in other units cost no digits.
     largest = np.abs(design).max(axis=0)
     unit = np.exp2(np.ceil(np.log2(np.where(largest > 0.0, largest, 1.0))))

@@ -444,9 +444,7 @@ def style_of(position: int) -> dict[str, Any]:
     }
 
 
-def drawn(
-    draw: Callable[[Axes], None], title: str = "", size: tuple[float, float] = (5.2, 3.5)
-) -> str:
+def drawn(draw: Callable[[Axes], None], title: str = "") -> str:
     """Return one picture as SVG for a page.
 
     Parameters
@@ -455,13 +453,11 @@ def drawn(
         Draws on the axes that it is given.
     title : str
         For readers of the screen.
-    size : (float, float)
-        Inches.
     """
     with _style(title):
         import matplotlib.pyplot as plt
 
-        figure, axes = plt.subplots(figsize=size, layout="constrained")
+        figure, axes = plt.subplots(figsize=(5.2, 3.5), layout="constrained")
         try:
             draw(axes)
             _plain_ticks(axes)

@@ -124,16 +124,14 @@ def bytes_text(size: float) -> str:
     return f"{size / 1e9:.3g} GB" if size >= 1e9 else f"{size / 1e6:.3g} MB"
 
 
-def count_text(count: int, one: str, many: str = "") -> str:
-    """Return a count with its noun.
+def count_text(count: int, one: str) -> str:
+    """Return a count with its noun, whose plural has an s.
 
     Parameters
     ----------
     count : int
     one : str
         The noun for one.
-    many : str
-        The plural. Default: `one` with an s.
 
     Returns
     -------
@@ -141,7 +139,7 @@ def count_text(count: int, one: str, many: str = "") -> str:
 
     Examples
     --------
-    >>> count_text(1, "run"), count_text(3, "run"), count_text(2, "class", "classes")
-    ('1 run', '3 runs', '2 classes')
+    >>> count_text(1, "run"), count_text(3, "run")
+    ('1 run', '3 runs')
     """
-    return f"{count} {one if count == 1 else many or one + 's'}"
+    return f"{count} {one}{'s' * (count != 1)}"

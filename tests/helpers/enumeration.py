@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sparseopt import Certificate, Result, SolveParams, Status
 from sparseopt.problems import MISDP
 from sparseopt.problems.misdp.cones import triangle
-from sparseopt.solvers.misdp.bounding.polish import improved_multipliers
+from sparseopt.solvers.misdp.bounding.polish import Polish
 
 
 @dataclass(frozen=True)
@@ -131,16 +131,14 @@ def enumerate_integers(problem: MISDP) -> Result:
         for a, b in zip(problem.lower[whole], problem.upper[whole], strict=True)
     ]
     points = np.array(list(itertools.product(*ranges)), dtype=float).reshape(-1, int(whole.sum()))
-    answers, multipliers = [], []
+    answers, multipliers, polish = [], [], Polish(problem)
     for point in points:
         lower, upper = problem.lower.copy(), problem.upper.copy()
         lower[whole] = upper[whole] = point
         answer = relax(problem, lower, upper)
         answers.append(answer)
         multipliers.append(
-            improved_multipliers(
-                problem, lower, upper, answer.rows, answer.cones, answer.psd, answer.infeasible
-            )
+            polish.improve(lower, upper, answer.rows, answer.cones, answer.psd, answer.infeasible)
         )
     certificate = Certificate(
         kind="misdp-leaves",

@@ -43,22 +43,6 @@ from ..settings import (
 )
 
 
-def improved_multipliers(
-    problem: MISDP,
-    lower: Array,
-    upper: Array,
-    rows: Array,
-    cones: Array,
-    psd: Array,
-    infeasible: bool = False,
-) -> ConicMultipliers:
-    """Return multipliers of one box whose reduced costs vanish where a bound is missing.
-
-    :meth:`Polish.improve` for one box.
-    """
-    return Polish(problem).improve(lower, upper, rows, cones, psd, infeasible)
-
-
 class Polish:
     """A problem whose multipliers are improved, for one box after another.
 

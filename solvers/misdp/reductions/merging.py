@@ -79,7 +79,7 @@ class Merged:
             lower[first], upper[first] = group.least, group.least + len(group.choices) - 1
             own |= _other_rows(given.A, group.members, group.times)
         self._kept = np.flatnonzero(keep)
-        self._whole, self._whole_kept = whole, whole[keep[whole]]
+        self._whole = whole
         if not groups:
             self.problem = given
             return

@@ -77,17 +77,12 @@ class DualPoint:
         units = units_of(self.program).v(lam) if units is None else units
         return _worst(amount, _slope_sizes(self.pieces, lam) + self.size + _noise(units))
 
-    def excess(self, lam: float, moved: Array | None = None) -> Array:
-        """Return how far v may be outside the outer slopes, rounding errors included.
-
-        `moved`, shape (p,), is by how much the multipliers of variables may change beside.
-        """
+    def excess(self, lam: float) -> Array:
+        """Return how far v may be outside the outer slopes, rounding errors included."""
         low, high = self.pieces.slope_range(lam)
         p = self.program.A.shape[1]
         error = rounding_errors(self.size + _slope_sizes(self.pieces, lam))
         error[p:] = 0.0
-        if moved is not None:
-            error[:p] += moved
         return _outside(self.v, low + error, high - error)
 
 

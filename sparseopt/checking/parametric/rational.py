@@ -37,10 +37,10 @@ _READ, _ENTRY = 2e-7, 3e-6
 
 
 class Budget:
-    """How many entries may still be computed; 100,000 take some ten seconds."""
+    """How many entries may still be computed; all take some ten seconds."""
 
-    def __init__(self, steps: int = 100_000) -> None:
-        self.left = steps
+    def __init__(self) -> None:
+        self.left = 100_000
 
     def take(self, steps: int) -> bool:
         """Return whether so many are left, and take them."""

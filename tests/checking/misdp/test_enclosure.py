@@ -143,7 +143,5 @@ def test_multipliers_that_diverged_are_left_as_they_are():
     length = sum(block.dimension for block in problem.blocks)
     rows, psd = np.full(problem.A.shape[0], 1e200), np.full(length, 1e180)
     with np.errstate(all="raise"):
-        kept = polish.improved_multipliers(
-            problem, problem.lower, problem.upper, rows, np.zeros(0), psd
-        )
+        kept = polish.Polish(problem).improve(problem.lower, problem.upper, rows, np.zeros(0), psd)
     assert np.abs(kept.rows).max() == 1e200

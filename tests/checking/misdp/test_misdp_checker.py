@@ -16,7 +16,7 @@ from sparseopt import Certificate, Limit, Result, Status, check
 from sparseopt.checking.misdp.boxes import uncovered
 from sparseopt.generators import random_misdp
 from sparseopt.problems import MISDP, MISDPBuilder
-from sparseopt.solvers.misdp.bounding.polish import improved_multipliers
+from sparseopt.solvers.misdp.bounding.polish import Polish
 from sparseopt.solvers.misdp.bounds import ConicMultipliers, SafeBounds
 
 
@@ -244,8 +244,8 @@ def test_polishing_makes_unbounded_variables_cost_nothing() -> None:
     model.objective((t, 1.0), (w, [0.1, -0.2]))
     problem = model.build()
     found = relax(problem, problem.lower, problem.upper)
-    given = improved_multipliers(
-        problem, problem.lower, problem.upper, found.rows, found.cones, found.psd + 1e-9
+    given = Polish(problem).improve(
+        problem.lower, problem.upper, found.rows, found.cones, found.psd + 1e-9
     )
     safe = SafeBounds(problem)
     raw = ConicMultipliers(found.rows[None], found.cones[None], found.psd[None] + 1e-9)
