@@ -437,6 +437,9 @@ def changed(certificate: Certificate, rng: Rng) -> Certificate:
         for name, value in values.items():
             if isinstance(value, float) and rng.random() < 0.3:
                 values[name] = value * 10.0 ** rng.uniform(-9.0, 9.0)
+    if arrays and rng.random() < 0.15:
+        name = str(rng.choice(sorted(arrays)))
+        arrays[name] = _retyped(arrays[name], rng)
     return Certificate(certificate.kind, arrays, values)
 
 
@@ -480,6 +483,21 @@ def _length(arrays: dict[str, Array], rng: Rng) -> None:
     elif array.dtype.kind in "iu":
         arrays[name] = array.astype(float)
         arrays[name][at] += float(rng.choice([0.0, 0.5]))
+
+
+def _retyped(array: Array, rng: Rng) -> Array:
+    """Return an array of another shape, or of another type, with what that makes of its numbers."""
+    if not array.size:
+        return array[None]
+    if rng.random() < 0.4:
+        flat = array.reshape(-1)
+        shapes = (array[None], array[..., None], array.T, flat[:1], flat[:1].reshape(()), flat[:0])
+        return shapes[int(rng.integers(len(shapes)))]
+    kinds = {"f": ("f2", "f4", ">f8", "c16", "i8", "O", "U"), "b": ("i8", "f8", "u1", "O")}
+    kind = str(rng.choice(kinds.get(array.dtype.kind, ("u1", "i1", "u8", ">i8", "f8", "?", "O"))))
+    with np.errstate(all="ignore"):
+        moved = array + 2**32 if array.dtype.kind in "iu" and rng.random() < 0.3 else array
+        return np.asarray(moved.astype(kind))
 
 
 def _moved(array: Array, rng: Rng) -> Array:
