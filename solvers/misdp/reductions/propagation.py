@@ -269,82 +269,125 @@ def propagate(
     for _ in range(rounds):
         for j in range(n):
             old_low[j], old_high[j] = low[j], high[j]
-        for i in range(m):
-            constant = forms.constant[i]
-            below, above, size, size_above = constant, constant, abs(constant), abs(constant)
-            counts[2 * i], counts[2 * i + 1] = 0, 0
-            for e in range(forms.ptr[i], forms.ptr[i + 1]):
-                v, j = forms.value[e], forms.column[e]
-                least = v * (low[j] if v > 0.0 else high[j])
-                most = v * (high[j] if v > 0.0 else low[j])
-                if abs(least) < np.inf:
-                    below += least
-                    size += abs(least)
-                else:
-                    counts[2 * i] += 1
-                if abs(most) < np.inf:
-                    above += most
-                    size_above += abs(most)
-                else:
-                    counts[2 * i + 1] += 1
-            sums[2 * i] = below - 2.0 * forms.rounding[i] * size
-            sums[2 * i + 1] = above + 2.0 * forms.rounding[i] * size_above
-            if counts[2 * i] == 0:
-                form_low[i] = max(form_low[i], sums[2 * i])
-            if counts[2 * i + 1] == 0:
-                form_high[i] = min(form_high[i], sums[2 * i + 1])
+        sum_up(forms, low, high, form_low, form_high, sums, counts)
         minors(forms, form_low, form_high)
-        for t in range(forms.traces.shape[0]):
-            form, positive = forms.traces[t], forms.trace_least[t] > 0.0
-            end = form_high[form] if positive else -form_low[form]
-            rest, size = 0.0, abs(end)
-            for p in range(forms.rest_ptr[t], forms.rest_ptr[t + 1]):
-                v, j = forms.value[forms.rest[p]], forms.column[forms.rest[p]]
-                part = v * (low[j] if (v > 0.0) == positive else high[j])
-                rest += part if positive else -part
-                size += abs(part)
-            if size < np.inf:
-                count = forms.rest_ptr[t + 1] - forms.rest_ptr[t]
-                room = end - rest + (count + 4.0) * _EPS * size
-                top = max(0.0, room / abs(forms.trace_least[t]) * (1.0 + 4.0 * _EPS))
-                for p in range(forms.diagonal_ptr[t], forms.diagonal_ptr[t + 1]):
-                    high[forms.diagonal[p]] = min(high[forms.diagonal[p]], top)
+        bound_traces(forms, low, high, form_low, form_high)
         if crossed(form_low, form_high):
             return False
-        # value * x <= form_high - (least of the rest), and likewise from below.
-        for i in range(m):
-            for e in range(forms.ptr[i], forms.ptr[i + 1]):
-                v, j = forms.value[e], forms.column[e]
-                least = v * (old_low[j] if v > 0.0 else old_high[j])
-                most = v * (old_high[j] if v > 0.0 else old_low[j])
-                endless = not abs(least) < np.inf
-                if counts[2 * i] - endless == 0 and form_high[i] < np.inf:
-                    end = form_high[i] - (sums[2 * i] - (0.0 if endless else least))
-                    end = (end + 4.0 * _EPS * abs(end)) / v
-                    if v > 0.0:
-                        high[j] = min(high[j], end + 4.0 * _EPS * abs(end))
-                    else:
-                        low[j] = max(low[j], end - 4.0 * _EPS * abs(end))
-                endless = not abs(most) < np.inf
-                if counts[2 * i + 1] - endless == 0 and form_low[i] > -np.inf:
-                    end = form_low[i] - (sums[2 * i + 1] - (0.0 if endless else most))
-                    end = (end - 4.0 * _EPS * abs(end)) / v
-                    if v > 0.0:
-                        low[j] = max(low[j], end - 4.0 * _EPS * abs(end))
-                    else:
-                        high[j] = min(high[j], end + 4.0 * _EPS * abs(end))
+        solve_forms(forms, old_low, old_high, form_low, form_high, sums, counts, low, high)
         if not settled(forms.whole, low, high):
             return False
-        moved = False
-        for j in range(n):
-            for old, new in ((old_low[j], low[j]), (old_high[j], high[j])):
-                if (abs(old) == np.inf) != (abs(new) == np.inf):
-                    moved = True
-                elif abs(new) < np.inf and abs(new - old) > 1e-3 * max(abs(old), 1.0):
-                    moved = True
-        if not moved:
+        if not moved(old_low, low) and not moved(old_high, high):
             break
     return True
+
+
+@compiled_inside(once=True)
+def sum_up(
+    forms: Forms,
+    low: Array,
+    high: Array,
+    form_low: Array,
+    form_high: Array,
+    sums: Array,
+    counts: Array,
+) -> None:
+    """Bound each form by the bounds of its variables: its activities.
+
+    `sums` (2 m,) gets the finite parts of the least and of the largest values, `counts` (2 m,) how
+    many terms are infinite.
+    """
+    for i in range(form_low.shape[0]):
+        constant = forms.constant[i]
+        below, above, size, size_above = constant, constant, abs(constant), abs(constant)
+        counts[2 * i], counts[2 * i + 1] = 0, 0
+        for e in range(forms.ptr[i], forms.ptr[i + 1]):
+            v, j = forms.value[e], forms.column[e]
+            least = v * (low[j] if v > 0.0 else high[j])
+            most = v * (high[j] if v > 0.0 else low[j])
+            if abs(least) < np.inf:
+                below += least
+                size += abs(least)
+            else:
+                counts[2 * i] += 1
+            if abs(most) < np.inf:
+                above += most
+                size_above += abs(most)
+            else:
+                counts[2 * i + 1] += 1
+        sums[2 * i] = below - 2.0 * forms.rounding[i] * size
+        sums[2 * i + 1] = above + 2.0 * forms.rounding[i] * size_above
+        if counts[2 * i] == 0:
+            form_low[i] = max(form_low[i], sums[2 * i])
+        if counts[2 * i + 1] == 0:
+            form_high[i] = min(form_high[i], sums[2 * i + 1])
+
+
+@compiled_inside(once=True)
+def bound_traces(forms: Forms, low: Array, high: Array, form_low: Array, form_high: Array) -> None:
+    """Bound the diagonals of matrix variables by their traces."""
+    for t in range(forms.traces.shape[0]):
+        form, positive = forms.traces[t], forms.trace_least[t] > 0.0
+        end = form_high[form] if positive else -form_low[form]
+        rest, size = 0.0, abs(end)
+        for p in range(forms.rest_ptr[t], forms.rest_ptr[t + 1]):
+            v, j = forms.value[forms.rest[p]], forms.column[forms.rest[p]]
+            part = v * (low[j] if (v > 0.0) == positive else high[j])
+            rest += part if positive else -part
+            size += abs(part)
+        if size < np.inf:
+            count = forms.rest_ptr[t + 1] - forms.rest_ptr[t]
+            room = end - rest + (count + 4.0) * _EPS * size
+            top = max(0.0, room / abs(forms.trace_least[t]) * (1.0 + 4.0 * _EPS))
+            for p in range(forms.diagonal_ptr[t], forms.diagonal_ptr[t + 1]):
+                high[forms.diagonal[p]] = min(high[forms.diagonal[p]], top)
+
+
+@compiled_inside(once=True)
+def solve_forms(
+    forms: Forms,
+    old_low: Array,
+    old_high: Array,
+    form_low: Array,
+    form_high: Array,
+    sums: Array,
+    counts: Array,
+    low: Array,
+    high: Array,
+) -> None:
+    """Bound each variable by its forms: v x <= form_high - (least of the rest), and from below."""
+    for i in range(form_low.shape[0]):
+        for e in range(forms.ptr[i], forms.ptr[i + 1]):
+            v, j = forms.value[e], forms.column[e]
+            least = v * (old_low[j] if v > 0.0 else old_high[j])
+            most = v * (old_high[j] if v > 0.0 else old_low[j])
+            endless = not abs(least) < np.inf
+            if counts[2 * i] - endless == 0 and form_high[i] < np.inf:
+                end = form_high[i] - (sums[2 * i] - (0.0 if endless else least))
+                end = (end + 4.0 * _EPS * abs(end)) / v
+                if v > 0.0:
+                    high[j] = min(high[j], end + 4.0 * _EPS * abs(end))
+                else:
+                    low[j] = max(low[j], end - 4.0 * _EPS * abs(end))
+            endless = not abs(most) < np.inf
+            if counts[2 * i + 1] - endless == 0 and form_low[i] > -np.inf:
+                end = form_low[i] - (sums[2 * i + 1] - (0.0 if endless else most))
+                end = (end - 4.0 * _EPS * abs(end)) / v
+                if v > 0.0:
+                    low[j] = max(low[j], end - 4.0 * _EPS * abs(end))
+                else:
+                    high[j] = min(high[j], end + 4.0 * _EPS * abs(end))
+
+
+@compiled_inside
+def moved(old: Array, new: Array) -> bool:
+    """Return whether a bound has become finite, or moved by more than 1e-3 of its size."""
+    for j in range(new.shape[0]):
+        if (abs(old[j]) == np.inf) != (abs(new[j]) == np.inf):
+            return True
+        if abs(new[j]) < np.inf and abs(new[j] - old[j]) > 1e-3 * max(abs(old[j]), 1.0):
+            return True
+    return False
 
 
 @compiled_inside
