@@ -59,6 +59,7 @@ __all__ = [
     "PathRegressor",
     "TwoClasses",
     "trusted_down_to",
+    "useful_to",
 ]
 
 _LOSSES = {
@@ -70,6 +71,8 @@ _LOSSES = {
 """The loss of which each scorer of scikit-learn is the mean, up to its sign."""
 _LARGEST = 1e8
 """Coefficients of this size, in standard deviations, follow rounding errors."""
+_OF_NO_USE = 100.0
+"""Coefficients of this size together separate samples that are not separated in the population."""
 
 
 def forget(estimator: Any, *names: str) -> None:
@@ -84,21 +87,47 @@ def forget(estimator: Any, *names: str) -> None:
         vars(estimator).pop(name, None)
 
 
-def trusted_down_to(path: ParametricPath) -> float:
+def trusted_down_to(path: ParametricPath, largest: float = _LARGEST) -> float:
     """Return the lam below which coefficients follow the rounding errors of a singular covariance.
 
     Parameters
     ----------
     path : ParametricPath
         Whose objective is an l1 norm of coefficients in standard deviations.
+    largest : float, default 1e8
+        Of the norm.
 
     Returns
     -------
     float
         The end of the path where there are no such.
     """
-    large = np.flatnonzero(path.objective[:, 0] > _LARGEST)
+    large = np.flatnonzero(path.objective[:, 0] > largest)
     return float(path.high[large[0]] if len(large) else path.low[-1])
+
+
+def useful_to(problem: Any, backend: Any, time_limit: float | None) -> float | None:
+    """Return from which lam on a singular covariance alone makes the coefficients large.
+
+    The path to there is short, while beyond it has as many knots again whose proofs take most of
+    the time; with fewer observations than columns.
+
+    Parameters
+    ----------
+    problem : ParametricProblem
+        Whose objective is an l1 norm of coefficients in standard deviations.
+    backend, time_limit
+        Of the solve.
+
+    Returns
+    -------
+    float or None
+        None where they stay small.
+    """
+    found = solve(problem, backend=backend, time_limit=time_limit, check=False)
+    path: Any = found.raise_for_status().path
+    low = trusted_down_to(path, _OF_NO_USE)
+    return low if low > path.low[-1] else None
 
 
 class _SparseCoefficients:

@@ -9,7 +9,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils._param_validation import StrOptions
 
-from sparseopt.estimators.base import BinaryClassifier, PathEstimator, trusted_down_to
+from sparseopt.estimators.base import BinaryClassifier, PathEstimator, trusted_down_to, useful_to
 from sparseopt.estimators.columns import covariance, mean
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.classification import LPD
@@ -97,11 +97,14 @@ class SparseLDA(BinaryClassifier):
         means = np.array([mean(X[y == c], times[y == c]) for c in (-1.0, 1.0)])
         self.origin_ = (means.mean(axis=0) + self.origin_[0], 0.0)
         S = covariance(X, times, means, (y > 0.0).astype(int))
+        self._singular = X.shape[0] - 2 < X.shape[1]
         scales = np.sqrt(np.diag(S)) if self.standardize else np.ones(X.shape[1])
         scales[scales == 0.0] = 1.0
         return LPD(S, means[1] - means[0], scales, scales, names)
 
     def _follow(self, problem: Any, end: float | None = None) -> None:
+        if self.lam is None and self._singular:
+            end = useful_to(problem, self.backend, self.time_limit)
         super()._follow(problem, end)
         if self.lam is None and trusted_down_to(self.path_) > self.path_.low[-1]:
             super()._follow(problem, trusted_down_to(self.path_))
@@ -115,7 +118,7 @@ class SparseLDA(BinaryClassifier):
             for train, _ in folds:
                 problem = self._pose(X[train], y[train], times[train])
                 centres.append(self.origin_[0])
-                yield problem, "a fold", {}
+                yield problem, "a fold", {"lam_min": float(whole.low[-1])}
 
         curves, end = [], trusted_down_to(whole)
         paths = solve_paths(tasks(), self.backend, None, effective_n_jobs(self.n_jobs))

@@ -223,3 +223,15 @@ def test_no_definite_estimate_says_why_and_what_to_do():
     problem = problems.CLIME(np.array([[1.0, 1.0], [1.0, 1.0]]))
     with pytest.raises(ParamError, match=r"2 variables from 5 observations .* more observations"):
         sparseopt.select(problem, "bic", n=5)
+
+
+def test_a_discriminant_of_few_observations_follows_the_path_as_far_as_it_is_of_use():
+    # 20 observations of 25 normal columns: the covariance is singular, so that the path goes on to
+    # coefficients that no rule chooses.
+    X, y = np.random.default_rng(1).normal(size=(20, 25)), np.arange(20) % 2
+    model = SparseLDA(cv=3).fit(X, y)
+    whole = sparseopt.solve(model.result_.problem, check=False).path
+    assert whole.objective[-1, 0] > 1e8
+    assert model.verdict_ == "verified" and model.path_.objective[-1, 0] < 101.0
+    for lam in (model.lam_, model.path_.low[-1]):
+        assert model.at(lam).objective_ == pytest.approx(whole.objective_at(lam), rel=1e-9)
