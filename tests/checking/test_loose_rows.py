@@ -161,3 +161,11 @@ def test_a_proof_of_infeasibility_beside_bounds_that_nothing_reaches(tmp_path):
         assert believed(tmp_path, problem, result.with_changes(certificate=false))[0] == (
             moved == 1e-15
         )
+
+
+@pytest.mark.parametrize("seed", [396, 463, 1774, 2746, 11854, 12127])
+def test_boxes_that_nothing_reaches_leave_no_path_imprecise(seed):
+    """Ends of selectors without a feasible point below, and residuals with boxes of 1e9 to 1e15."""
+    problem, question = random_problem(np.random.default_rng([99, seed]))
+    result = sparseopt.solve(problem, **question)
+    assert result.verdict is Verdict.VERIFIED, result.check_messages

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sparseopt.checking.parametric.point import dual_point, rounding_errors
+from sparseopt.checking.parametric.point import DualPoint, dual_point, rounding_errors
 from sparseopt.checking.parametric.rational import Budget, entries, fractions_of, solve_near
 from sparseopt.checking.parametric.reach import (
     LINES,
@@ -81,8 +81,7 @@ def charge_nearby(
     float or None
         None where none are found.
     """
-    p = program.A.shape[1]
-    before = pieces.conjugate(np.concatenate([-program.A.rmatvec(nu), nu]), lam)
+    p, given = program.A.shape[1], dual_point(program, nu)
     for _ in range(_ROUNDS):
         some = needed if equations is None else needed & equations
         exact = exactly_inside(program, pieces, lam, nu, needed, some, budget, free)
@@ -96,17 +95,23 @@ def charge_nearby(
             interior = interior_bounds(pieces, [(lam, exact)], span.most, excess > 0.0)
         charges = charge_of(program, pieces, span, lam, excess, interior)
         if charges.sum() <= span.least:
-            lost = pieces.conjugate(dual.v, lam) - before
-            if len(span.lams) == 2:
-                # nu itself is rounded: no less than that is a move
-                moved = np.flatnonzero(np.abs(exact - nu) > _ROUNDED * np.abs(nu))
-                lost[p:] = 0.0
-                lost[p + moved] = (np.abs(exact - nu) * farthest(pieces, span.lams)[p:])[moved]
-            return float(charges.sum()) + max(float(lost.sum()), 0.0)
+            return float(charges.sum()) + _lost(pieces, span, lam, given, dual)
         if not (charges[:p] > 0.0).any():
             return None
         needed = needed | (charges[:p] > 0.0)
     return None
+
+
+def _lost(pieces: Pieces, span: Span, lam: float, given: DualPoint, moved: DualPoint) -> float:
+    """Return by how much less other multipliers prove, what rounding does to these set aside."""
+    p = given.program.A.shape[1]
+    steps = np.abs(moved.v - given.v)
+    lost = pieces.conjugate(moved.v, lam) - pieces.conjugate(given.v, lam)
+    if len(span.lams) == 2:
+        lost[p:] = np.where(steps[p:] > 0.0, steps[p:] * farthest(pieces, span.lams)[p:], 0.0)
+    lost[:p][steps[:p] <= rounding_errors(given.size[:p])] = 0.0
+    lost[p:][steps[p:] <= _ROUNDED * np.abs(given.v[p:])] = 0.0
+    return max(float(lost.sum()), 0.0)
 
 
 def rates_nearby(

@@ -118,20 +118,30 @@ def farkas_sum(program: PiecewiseLinearProgram, nu: Array) -> Affine | str:
             f"{coordinate_name(program, at)} is unbounded on the side that its multiplier "
             f"{-v[at]:g} points to"
         )
-    exact = columns.without(nu, above, below)
+    kinks = np.abs(pieces.kink) + np.abs(pieces.kink_rate)
+    far = np.maximum.reduceat(kinks, pieces.ptr[:-1])[:p]
+    whole = _sure_sum(pieces, kinks, nu, v, error)
+    # Rounding errors that a far bound makes much of are to be zero, if that can be.
+    idle = (np.abs(v) <= error) & (error * far > _FAR * whole)
+    exact = columns.without(nu, above | idle, below | idle) if idle.any() else None
+    if exact is None:
+        exact = columns.without(nu, above, below)
     if exact is not None:
         nu, still = exact
         v, size, error = columns.of(nu)
         v[still] = error[still] = 0.0
     moving = 0.0 if exact is not None else columns.moving(nu, above, below)
-    kinks = np.abs(pieces.kink) + np.abs(pieces.kink_rate)
-    at_end = kinks[_ends(pieces, np.concatenate([-v, nu]))]
-    sure = np.append(np.abs(v) > error, np.ones(len(nu), dtype=bool))
-    sum_of_terms = float(np.abs(np.append(v, nu))[sure] @ at_end[sure])
-    columns.sharpen(nu, v, error, np.maximum.reduceat(kinks, pieces.ptr[:-1])[:p], sum_of_terms)
+    columns.sharpen(nu, v, error, far, _sure_sum(pieces, kinks, nu, v, error))
     v, error = np.concatenate([-v, nu]), np.concatenate([error, np.zeros(len(nu))])
     end = _ends(pieces, v)
     return _affine(v, error, pieces.kink[end], pieces.kink_rate[end], moving, "multipliers")
+
+
+def _sure_sum(pieces: Pieces, kinks: Array, nu: Array, v: Array, error: Array) -> float:
+    """Return the size of the sum of the terms whose multipliers are more than rounding errors."""
+    at_end = kinks[_ends(pieces, np.concatenate([-v, nu]))]
+    sure = np.append(np.abs(v) > error, np.ones(len(nu), dtype=bool))
+    return float(np.abs(np.append(v, nu))[sure] @ at_end[sure])
 
 
 def _ends(pieces: Pieces, v: Array) -> Array:
