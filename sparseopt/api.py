@@ -89,7 +89,18 @@ def check(problem: Problem, result: Result, *, rel_gap: float | None = None) -> 
     -------
     CheckReport
         With `verdict`, `residuals` and `messages`.
+
+    Raises
+    ------
+    ParamError
+        When the arguments are something else.
+    ProblemError
+        When the result is of another problem.
     """
+    given: tuple[Any, Any] = (problem, result)
+    if not (isinstance(given[0], Problem) and isinstance(given[1], Result)):
+        names = " and ".join(type(each).__name__ for each in given)
+        raise ParamError(f"check takes a Problem and a Result, got {names}")
     return run_check(problem, result, rel_gap=rel_gap)
 
 

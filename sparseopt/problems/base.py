@@ -8,7 +8,7 @@ import json
 import mmap
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -420,13 +420,26 @@ def _numeric(field: str, value: object) -> Array:
         array = np.asarray(value)
     except ValueError as error:
         raise ProblemError(f"{field} is not a rectangular array: {error}", field) from error
-    return _as_float(field, array)
+    return _as_float(field, array, list(getattr(value, "columns", [])))
 
 
-def _as_float(field: str, array: Array) -> Array:
+def _as_float(field: str, array: Array, names: Sequence[Any] = ()) -> Array:
     if array.dtype.kind not in "biuf":
-        raise ProblemError(f"{field} has the type {array.dtype}; expected real numbers", field)
+        found = f"{field} has the type {array.dtype}"
+        if array.dtype == object:
+            found = _first_that_is_no_number(field, array, names) or found
+        raise ProblemError(f"{found}; expected real numbers", field)
     return np.asarray(array, dtype=np.float64)
+
+
+def _first_that_is_no_number(field: str, array: Array, names: Sequence[Any]) -> str:
+    """Say which entry of objects is no number, and in which column of a data frame; "" if none."""
+    for place, entry in np.ndenumerate(array):
+        if not isinstance(entry, int | float | np.number):
+            named = len(place) == 2 and place[1] < len(names)
+            column = f", in the column {names[place[1]]!r}" if named else ""
+            return f"{field}[{', '.join(map(str, place))}] is {entry!r:.60}{column}"
+    return ""
 
 
 def _parts(matrix: sp.csr_array) -> tuple[Array, Array, Array]:

@@ -3,12 +3,14 @@
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparseopt import ProblemError
+import sparseopt
+from sparseopt import ParamError, ProblemError
 from sparseopt.problems import (
     CLIME,
     L1SVM,
@@ -406,3 +408,21 @@ def test_graphs_keep_their_own_data(dtype):
     X += 1
     assert problem.fingerprint() == before
     assert problem.X.dtype == dtype
+
+
+def test_text_in_a_frame_is_named_by_its_column():
+    table = pd.DataFrame({"age": [50.0, 60.0], "city": ["Rome", "Oslo"]})
+    with pytest.raises(ProblemError, match=r"^X\[0, 1\] is 'Rome', in the column 'city'; expected"):
+        LADLasso(table, [1.0, 2.0])
+    with pytest.raises(ProblemError, match=r"^y\[1\] is 'x'; expected real numbers"):
+        LADLasso(np.eye(2), np.array([1.0, "x"], dtype=object))
+
+
+def test_verbs_say_what_they_take():
+    problem = LADLasso(np.eye(2), [1.0, 2.0])
+    result = sparseopt.solve(problem, lam=1.0)
+    for swapped in ((result, problem), (problem, None)):
+        with pytest.raises(ParamError, match="check takes a Problem and a Result, got"):
+            sparseopt.check(*swapped)
+    with pytest.raises(ParamError, match="backends takes a Problem, got DataFrame"):
+        sparseopt.backends(pd.DataFrame())
