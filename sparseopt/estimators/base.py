@@ -359,7 +359,10 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 centre = mean(X, counts)
                 X = X - centre
         self.origin_ = (centre, level)
-        return self._problem(X, y - level, counts, given_names(self))
+        problem = self._problem(X, y - level, counts, given_names(self))
+        centre, level = self.origin_
+        self.origin_ = (centre[self._posed], level)
+        return problem
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array]:
         """Validate the data: one dtype and one layout, so that no new code is compiled."""
@@ -466,7 +469,7 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         d = len(self.coef_[self._posed])
         self.coef_[self._posed] = x[:d]
         centre, level = self.origin_
-        self.intercept_: Any = float(x[d:].sum() + level - centre @ self.coef_)
+        self.intercept_: Any = float(x[d:].sum() + level - centre @ x[:d])
 
     def at(self, lam: float) -> Self:
         """Return the estimator as fitted with another lam, read off the path: nothing is solved.

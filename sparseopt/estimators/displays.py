@@ -311,8 +311,8 @@ class ComponentsDisplay:
         self.ax_.invert_yaxis()
         self.ax_.axvline(0.0, color="0.5", linewidth=0.6)
         self.ax_.set_xlabel("loading")
-        # Above the bars, which may be anywhere.
+        # Below the bars, which may be anywhere; a title stands above them.
         self.ax_.legend(
-            fontsize="small", frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0)
+            fontsize="small", frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14)
         )
         return self

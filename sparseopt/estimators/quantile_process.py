@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparseopt.api import solve, with_verdict
 from sparseopt.errors import ParamError
 from sparseopt.estimators.base import PathRegressor
-from sparseopt.estimators.columns import as_dense, given_names, independent, with_intercept
+from sparseopt.estimators.columns import as_dense, independent, names_of, with_intercept
 from sparseopt.estimators.levels import LevelsOfOdds, program_in_odds
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
@@ -101,7 +101,7 @@ class QuantileProcess(PathRegressor):
         # Without a penalty the walk is over dense rows, and columns that add nothing stop it.
         X = X if self.lam > 0.0 else as_dense(X)
         self._posed = slice(None) if self.lam > 0.0 else independent(X, self.origin_[0], counts)
-        X, names = X[:, self._posed], given_names(self, self._posed)
+        X, names = X[:, self._posed], np.array(names_of(self), dtype=object)[self._posed].tolist()
         price = float(self.lam) * self._scales(X, counts)
         if self.fit_intercept:
             X, price, names = with_intercept(X, price, names)

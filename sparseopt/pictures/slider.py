@@ -30,7 +30,8 @@ def to_html(shown: Any, title: str = "") -> str:
     Parameters
     ----------
     shown : Result, ParametricPath, QuantilePath or fitted estimator
-        Of an estimator the intercept is that of the columns as they were given.
+        Of an estimator the intercept is that of the columns as they were given, and the slider
+        begins at its lam, or level.
     title : str, optional
         Default: the kind of problem.
 
@@ -52,14 +53,15 @@ def to_html(shown: Any, title: str = "") -> str:
     >>> page.startswith("<!doctype html>"), "verified" in page
     (True, True)
     """
-    origin, shown = getattr(shown, "origin_", None), getattr(shown, "result_", shown)
+    origin, start = getattr(shown, "origin_", None), _start(shown)
+    shown = getattr(shown, "result_", shown)
     path, claims = shown, {"verdict": None, "claim": ""}
     if isinstance(shown, Result):
         path = shown.path
         verdict = None if shown.verdict is None else shown.verdict.value
         claims = {"verdict": verdict, "claim": "; ".join(shown.check_messages)}
         title = title or in_words(shown.kind)
-    data = {**_data(path), **claims}
+    data = {**_data(path), **claims, "start": start}
     if origin is not None:
         data.update(_with_intercept(data, *origin))
     if not data["claim"]:
@@ -69,6 +71,16 @@ def to_html(shown: Any, title: str = "") -> str:
     page = files("sparseopt.pictures").joinpath("slider.html").read_text(encoding="utf-8")
     heading = html.escape(title or "Solution path")
     return page.replace("__TITLE__", heading).replace("__DATA__", text)
+
+
+def _start(shown: Any) -> float | None:
+    """Return the lam, or the level, of a fitted estimator; None where the page chooses one."""
+    levels = hasattr(shown, "quantiles_")
+    path = getattr(shown, "path_", None)
+    if levels and not isinstance(path, QuantilePath):
+        return None  # a path of the odds
+    chosen = getattr(shown, "quantile" if levels else "lam_", None)
+    return None if chosen is None or not np.isfinite(chosen) else float(chosen)
 
 
 def save_page(shown: Any, file: str | PathLike[str], title: str = "") -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import sparseopt
+from sparseopt import estimators
 from sparseopt.errors import ParamError
 from sparseopt.paths.parametric import GridPath
 from sparseopt.pictures import to_html
@@ -49,6 +50,21 @@ def test_levels_have_a_page():
     data = held(to_html(path))
     for level in (0.02, 0.5, 0.9):
         np.testing.assert_array_equal(at(data, level), path.at(level))
+
+
+def test_a_page_begins_at_the_lam_or_the_level_of_the_estimator():
+    table = np.column_stack([X[:, 0], np.full(30, 2.0), X])  # these two add nothing
+    chosen = estimators.LADLasso(rule="bic").fit(X, Y)
+    data = held(to_html(chosen))
+    assert data["start"] == chosen.lam_
+    np.testing.assert_allclose(at(data, chosen.lam_), [*chosen.coef_, chosen.intercept_])
+    process = estimators.QuantileProcess(quantile=0.3).fit(table, Y)
+    data = held(to_html(process))
+    assert data["start"] == 0.3 and data["names"] == ["x0", "x3", "x4", "x5", "intercept"]
+    own = process.coef_[[0, 3, 4, 5]]
+    np.testing.assert_allclose(at(data, 0.3), [*own, process.intercept_])
+    odds = estimators.QuantileProcess(lam=1.0).fit(X, Y)
+    assert held(to_html(odds))["start"] is None is held(to_html(chosen.path_))["start"]
 
 
 def test_names_cannot_break_the_page(tmp_path):
