@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -117,8 +116,6 @@ def fit(
     given |= {"fit_intercept": False if no_intercept else None}
     given |= {"standardize": False if no_standardize else None}
     estimator = _estimator(model, given, settings)
-    if weights is not None and "sample_weight" not in signature(estimator.fit).parameters:
-        raise ParamError(f"--weights: the model {model} has no weights of observations")
     with (
         ProgressLine(f"reading {table}", enabled=not as_json) as progress,
         stdout_kept_clean(as_json),

@@ -251,6 +251,13 @@ def test_a_column_of_weights(tmp_path):
     frame.to_csv(weighted, index=False)
     rows = frame.loc[frame.index.repeat(frame["times"])].drop(columns="times")
     rows.to_csv(repeated, index=False)
+    halves = tmp_path / "halves.csv"
+    frame.assign(times=frame["times"] / 2.0).to_csv(halves, index=False)
+    subspaces = [
+        json.loads(run("robust-subspace", file, *more, "--json").stdout)
+        for file, more in ((weighted, ("--weights", "times")), (repeated, ()))
+    ]
+    assert subspaces[0]["components"] == subspaces[1]["components"]
     asked = ("--target", "target", "--by", "bic", "--json")
     found = json.loads(run("lad", weighted, "--weights", "times", *asked).stdout)
     same = json.loads(run("lad", repeated, *asked).stdout)
@@ -263,7 +270,7 @@ def test_a_column_of_weights(tmp_path):
             ("lad", weighted, "--target", "target", "--weights", "age", "--drop", "age"),
             "age is the",
         ),
-        (("robust-subspace", weighted, "--weights", "times"), "no weights of observations"),
+        (("robust-subspace", halves, "--weights", "times"), "expected whole numbers"),
         (("lad", weighted, "--target", "times", "--weights", "s1s2"), "no column"),
     ):
         done = run(*arguments)
