@@ -3,12 +3,13 @@
 A reduced cost that is wrong by 1e-10 of its terms looks like rounding. What it is worth depends on
 how large its variable may become: each attack makes that large where a checker may not look,
 between the ends of a segment, at large lam, or in a variable that is put right at the expense of
-another.
+another. Numbers that cancel make what evidence of an end misses look small.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ def multiplier_attacks(rng: Rng) -> Iterator[tuple[str, ParametricLP, Result]]:
     yield "bounds by two rows", *by_two_rows(rng)
     yield "bounds that grow", *growing(rng)
     yield "rates", *steeper(rng)
+    yield "an end before its time", *cut_short(rng)
 
 
 def moved(rng: Rng) -> tuple[ParametricLP, Result]:
@@ -84,6 +86,28 @@ def steeper(rng: Rng) -> tuple[ParametricLP, Result]:
         for sign in (1.0, -1.0)
     )
     return problem, claimed(problem, base, lam_min=1.0)
+
+
+def cut_short(rng: Rng) -> tuple[ParametricLP, Result]:
+    """Return a path that ends above its end, by evidence with two large numbers that cancel."""
+    size, end = 10.0 ** rng.uniform(-3.0, 3.0), 10.0 ** rng.uniform(-2.0, 2.0)
+    A, b = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [size, size, -end]
+    problem = ParametricLP(A, b, [0.0, 0.0, 1.0], [1.0, -1.0], [0.0, 0.0], form="equality")
+    true = sparseopt.solve(problem)
+    assert true.certificate is not None
+    editor = Editor(problem.canonical(), problem.canonical_sign)
+    path: Any = true.path
+    (segment,) = editor.read(path, true.certificate)
+    end *= 1.0 + 10.0 ** rng.uniform(-3.0, 1.0)
+    path, certificate = editor.write(path, true.certificate, [segment.part(end, np.inf)])
+    large = end / size * 10.0 ** rng.uniform(9.5, 15.0)
+    farkas = true.certificate.arrays["farkas"] + np.array([large, -large, 0.0])
+    certificate = replace(certificate, arrays={**certificate.arrays, "farkas": farkas})
+    x = path.at(end)
+    value = problem.objective(x, end)
+    return problem, true.with_changes(
+        path=path, certificate=certificate, x=x, objective=value, bound=value, duals={}
+    )
 
 
 def claimed(problem: ParametricLP, base: ParametricLP, lam_min: float | None = None) -> Result:

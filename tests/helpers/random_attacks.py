@@ -460,8 +460,10 @@ def campaign(
                 judge.forge(kind, rng)
             problem, question = random_problem(rng)
             result = sparseopt.solve(problem, **question)
+            if result.verdict is Verdict.REFUTED:
+                print(f"our own {problem.kind}: refuted: {result.check_messages}", flush=True)
             if result.verdict is not Verdict.VERIFIED or result.status is not Status.OPTIMAL:
-                judge.found["true"].update([f"not {result.verdict}"])
+                judge.found["true"].update([f"{result.status}, {result.verdict}"])
                 continue
             attack("true", problem, result)
             for name, lie in lies(problem, result):

@@ -31,6 +31,7 @@ import numpy as np
 from sparseopt.checking.evidence import Malformed, numbers
 from sparseopt.checking.parametric.point import coordinate_name, primal_point, rounding_errors
 from sparseopt.checking.parametric.rational import Budget, entries, fractions_of, solve_near
+from sparseopt.checking.parametric.units import units_of
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import FEASIBILITY, SEGMENT, SUMMATION
 from sparseopt.problems.base import Array
@@ -633,7 +634,7 @@ def prove_end(
     beyond it: below, or above for the arrays "farkas_above" and "ray_above". Evidence that holds up
     to rounding only proves that for points of ordinary size, which the report says. It proves
     that from where it vanishes on; the hole between the end and that place is measured
-    by the sum at the end, relative to its terms.
+    by the sum at the end, relative to its terms, and relative to lam.
 
     Parameters
     ----------
@@ -677,6 +678,13 @@ def prove_end(
     if not outward < -SEGMENT * total.rate_terms - total.rate_error:
         findings.refute("the evidence for the end of the path does not rule out what is beyond")
         return False
+    # Terms that cancel are no measure: the sum vanishes within 1e-9 of the end.
+    if abs(total.at(end)) > SEGMENT * abs(total.rate) * max(end, units_of(program).lam):
+        findings.doubt(
+            f"the evidence for the end of the path at lam = {end:g} rules out what is beyond "
+            f"lam = {end - total.at(end) / total.rate:g}, and meets the end only up to the size of "
+            "terms that cancel"
+        )
     return True
 
 
