@@ -44,6 +44,8 @@ from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
 _SEVERAL = 4
 """Ends of segments from which bounds are sought for all of a chunk at once."""
+_ENTRIES = 1 << 22
+"""Slopes and kinks of all coordinates at several lam that are held at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,9 +285,11 @@ class PathMultipliers:
         bool array of shape (q,)
         """
         fine = np.isfinite(ends.most)
+        at_once = max(1, _ENTRIES // len(self._left[0]))
         for endless in (False, True):
-            at = np.flatnonzero(fine & (ends.endless == endless))
-            if len(at):
+            every = np.flatnonzero(fine & (ends.endless == endless))
+            for start in range(0, len(every), at_once):
+                at = every[start : start + at_once]
                 given = rate[at], amounts[at], columns, None if room is None else room[:, at]
                 fine[at] = self._affordable(ends.part(at), *given, endless)
         return fine
@@ -301,9 +305,10 @@ class PathMultipliers:
     ) -> Array:
         p, fine = self._program.A.shape[1], np.ones(len(rate), dtype=bool)
         for k, lam in enumerate(ends.lam):
-            left, right = (_at(lam, *line) for line in (self._left, self._right))
-            slopes, kinks = np.minimum(-left, right), _at(lam, *self._kinks)
             spare = np.maximum(ends.value[k], 0.0)
+            if room is None or amounts.any():
+                left, right = (_at(lam, *line) for line in (self._left, self._right))
+                slopes, kinks = np.minimum(-left, right), _at(lam, *self._kinks)
             if room is None:
                 finite = np.where(np.isfinite(slopes), slopes, 0.0)
                 cost = (finite * kinks)[:, :p].sum(axis=1)

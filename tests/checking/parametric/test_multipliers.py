@@ -1,5 +1,6 @@
 """Multipliers that rounding of the data has put outside their slopes."""
 
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -74,3 +75,16 @@ def test_attacks_by_costs_are_false(family, lam, ray):
     assert not (problem.A @ np.array(ray)).any()
     costs = zip(problem.c.tolist(), problem.c_bar.tolist(), ray, strict=True)
     assert sum((Fraction(c) + lam * Fraction(rate)) * step for c, rate, step in costs) > 0
+
+
+def test_a_check_holds_no_numbers_of_all_segments_and_coordinates_at_once():
+    problem = generators.generate("dantzig-4.3", n=40, d=20_000, density=5e-4, seed=1)
+    result = solve(problem, lam_min=0.0, max_knots=80, check=False)
+    assert check(problem, result).verdict is Verdict.VERIFIED
+    tracemalloc.start()
+    try:
+        check(problem, result)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < len(result.path.knots) * 2 * 20_000 * 8  # one number for each
