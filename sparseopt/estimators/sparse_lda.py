@@ -50,6 +50,11 @@ class SparseLDA(BinaryClassifier):
         Its errors at the knots, and as a function of lam.
     n_features_in_, feature_names_in_
 
+    Notes
+    -----
+    With fewer observations than columns, `lam` not given and standardised columns, the path ends
+    where the coefficients add up to 100: beyond they grow without bounds, and no rule chooses them.
+
     References
     ----------
     Cai, Liu (2011): A direct estimation approach to sparse linear discriminant analysis.
@@ -97,7 +102,7 @@ class SparseLDA(BinaryClassifier):
         means = np.array([mean(X[y == c], times[y == c]) for c in (-1.0, 1.0)])
         self.origin_ = (means.mean(axis=0) + self.origin_[0], 0.0)
         S = covariance(X, times, means, (y > 0.0).astype(int))
-        self._singular = X.shape[0] - 2 < X.shape[1]
+        self._singular = self.standardize and X.shape[0] - 2 < X.shape[1]
         scales = np.sqrt(np.diag(S)) if self.standardize else np.ones(X.shape[1])
         scales[scales == 0.0] = 1.0
         return LPD(S, means[1] - means[0], scales, scales, names)

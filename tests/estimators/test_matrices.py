@@ -235,3 +235,7 @@ def test_a_discriminant_of_few_observations_follows_the_path_as_far_as_it_is_of_
     assert model.verdict_ == "verified" and model.path_.objective[-1, 0] < 101.0
     for lam in (model.lam_, model.path_.low[-1]):
         assert model.at(lam).objective_ == pytest.approx(whole.objective_at(lam), rel=1e-9)
+    # In units that make them small, plain coefficients are large from the beginning.
+    plain = SparseLDA(cv=3, standardize=False)
+    tiny, same = plain.fit(1e-3 * X, y).lam_, plain.fit(X, y).lam_
+    assert tiny == pytest.approx(1e-3 * same, rel=1e-6)
