@@ -304,6 +304,7 @@ class PathMultipliers:
         endless: bool,
     ) -> Array:
         p, fine = self._program.A.shape[1], np.ones(len(rate), dtype=bool)
+        common: Array | None = None
         for k, lam in enumerate(ends.lam):
             spare = np.maximum(ends.value[k], 0.0)
             if room is None or amounts.any():
@@ -321,15 +322,19 @@ class PathMultipliers:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     reach = bounds_of_variables(self._program, kinks + spare[:, None] / slopes)
                 if reach is None:
-                    reach = self._common(ends, range(len(rate)))[None]
+                    if common is None:
+                        common = self._common(ends, range(len(rate)))[None]
+                    reach = common
                 with np.errstate(invalid="ignore"):
                     charge = charge + (amounts * reach[:, columns]).sum(axis=1)
             fine &= charge <= ends.enough[k]
         return fine
 
     def _common(self, ends: _Ends, segments: Iterable[int]) -> Array:
-        spans = [ends.span(at, end) for at in segments for end in (0, 1)]
-        return common_bounds(self._program, self._pieces, spans)
+        # both ends of a segment have one range, and often one value
+        spans = (ends.span(at, end) for at in segments for end in (0, 1))
+        different = {(span.lams, span.most): span for span in spans}
+        return common_bounds(self._program, self._pieces, list(different.values()))
 
     def _offsets(self, lam: Array) -> Array:
         constant, rate, curve = self._program.offset

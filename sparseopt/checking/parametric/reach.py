@@ -557,6 +557,7 @@ def _least_at_ends(pieces: Pieces, least: Array, endless: bool) -> bool:
     return bool(at_first and rising.all() and (pieces.slope_rate[first] <= 0.0).all())
 
 
+@lru_cache(maxsize=2)
 def moves_twice(pieces: Pieces) -> Array:
     """Return which functions have both slopes and kinks that move with lam, shape (n,).
 
