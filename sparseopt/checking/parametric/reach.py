@@ -54,6 +54,10 @@ STEP = 1e-4
 """How far multipliers are moved inwards, as a part of the largest."""
 _TRIES = 8
 """How often rows are taken out of such a step."""
+_RANK = 1e-12
+"""Singular values below, as a part of the largest, count as zero in such a step."""
+_NORMAL = 1e-6
+"""What a step by normal equations may miss of what is asked, relative to it."""
 
 
 Lams = tuple[float] | tuple[float, float]
@@ -302,7 +306,7 @@ def inward(
         scale = np.abs(block).max(axis=0)
         if not (scale > 0.0).all():
             return None
-        step = np.linalg.lstsq(-(block / scale).T, sign, rcond=1e-12)[0]
+        step = _shortest(-(block / scale).T, sign)
         gone = ((step < 0.0) & at_low[rows]) | ((step > 0.0) & at_high[rows])
         if not gone.any():
             out = np.zeros(len(nu))
@@ -311,6 +315,26 @@ def inward(
             return out if (moved > 0.0).all() else None
         rows = rows[~gone]
     return None
+
+
+def _shortest(M: Array, target: Array) -> Array:
+    """Return the shortest step with M step = target, or the one that comes nearest to it.
+
+    By the normal equations, where these are exact enough: singular values take ten times as long.
+    """
+    wide = M.shape[0] <= M.shape[1]
+    gram = M @ M.T if wide else M.T @ M
+    try:
+        found = np.linalg.solve(gram, target if wide else M.T @ target)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(M, target, rcond=_RANK)[0])
+    step = M.T @ found if wide else found
+    missed = M @ step - target
+    if not wide:
+        missed = M.T @ missed
+    if np.abs(missed).max() <= _NORMAL * np.abs(target).max():
+        return np.asarray(step)
+    return np.asarray(np.linalg.lstsq(M, target, rcond=_RANK)[0])
 
 
 def _bounds_by_left_inverse(
