@@ -113,11 +113,16 @@ def _closed_forms(rng: np.random.Generator) -> Iterator[PathSample]:
         lambda lam: float(np.maximum(np.abs(b) - lam, 0.0).sum()),
     )
     w, r = np.array([1.0, 0.0, 2.0, 0.5, 1.0]), np.array([1.0, 1.0, 0.5, 2.0, 0.0])
+    # Columns without a price and rows without room: what rounding leaves of a product of two
+    # columns would move the optimum, however little, as lam goes to infinity. Here it is zero.
+    a, c, d = np.array(list(itertools.product((1.0, -1.0), repeat=3))).T
+    signs = np.stack([a, c, d, a * c, a * d], axis=1)
+    s = signs.T @ y
     yield PathSample(
         "dantzig-weights",
-        DantzigSelector(X=Q, y=y, weights=w, row_weights=r),
-        top,
-        lambda lam: float(w @ np.maximum(np.abs(b) - lam * r, 0.0)),
+        DantzigSelector(X=signs, y=y, weights=w, row_weights=r),
+        float(np.abs(s).max()),
+        lambda lam: float(w @ np.maximum(np.abs(s) - lam * r, 0.0)) / 8.0,
     )
     yield PathSample(
         "dantzig-scaled",
