@@ -314,7 +314,7 @@ class Pool(ABC):
         held = np.zeros(len(b), dtype=bool)
         held[inside] = True
         for _ in range(self._ACTIVE_SETS):
-            active = np.flatnonzero(held | (b != 0.0) | (free & (np.abs(c) > slope)))
+            active = np.flatnonzero(held | (b != 0.0) | self._entering(free, c, slope))
             settled = self._improve(b, c, active, held[active], multiplier, numbers)
             c = self._gradient(b)
             missed = free & (np.abs(c) > slope * (1.0 + 1e-9))
@@ -322,6 +322,10 @@ class Pool(ABC):
             if settled and not missed.any():
                 break
         return b, c
+
+    def _entering(self, free: Array, c: Array, slope: float) -> Array:
+        """Return which free columns may become nonzero, by their products c with the residual."""
+        return np.asarray(free & (np.abs(c) > slope))
 
     @abstractmethod
     def _gradient(self, b: Array) -> Array:
