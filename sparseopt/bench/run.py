@@ -31,6 +31,8 @@ from sparseopt.errors import ParamError
 ENGINES = ("local", "loky", "dask", "ray")
 _ROUNDS = 5
 """How often jobs are given out again after workers were lost."""
+_WAIT = 0.2
+"""Seconds after which Ctrl-C is seen at the latest."""
 
 _LARGEST_FILE = 200_000_000
 
@@ -84,13 +86,23 @@ def local(
             for job in jobs:
                 pool.submit(work, job)
             for _ in jobs:
-                done = finished.get()
+                done = _next_of(finished)
                 if isinstance(done, BaseException):
                     raise done
                 yield done
     finally:
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _next_of(finished: queue.SimpleQueue[Done | BaseException]) -> Done | BaseException:
+    """Wait for what comes next, Ctrl-C included.
+
+    In short waits: a signal that comes just before one, or to another thread, does not end it.
+    """
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return finished.get(timeout=_WAIT)
 
 
 @contextlib.contextmanager

@@ -1,10 +1,12 @@
 """A run that is killed, again and again, ends with the records of one that was not."""
 
 import os
+import queue
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 import sparseopt
 from sparseopt.bench.records import content, read_records
-from sparseopt.bench.run import RECORDS
+from sparseopt.bench.run import RECORDS, _interrupt_goes_to, _next_of
 
 KILLS = 10
 
@@ -80,6 +82,27 @@ def test_ten_kills_change_nothing(suite_file: Callable[..., Path], tmp_path: Pat
     lines = (hurt / RECORDS).read_text(encoding="utf-8").splitlines()
     assert sum('"type":"solve"' in line for line in lines) == 4
     assert all((hurt / r["answer"]).is_file() for r in found)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="sends signals to threads")
+def test_ctrl_c_that_does_not_end_a_wait_is_seen() -> None:
+    """As one that comes just before the wait: here the signal goes to another thread."""
+    finished: queue.SimpleQueue = queue.SimpleQueue()
+
+    def press() -> None:
+        time.sleep(0.1)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    def give_up() -> None:
+        finished.put(TimeoutError())
+
+    late = threading.Timer(20.0, give_up)
+    late.start()
+    with _interrupt_goes_to(finished):
+        threading.Thread(target=press).start()
+        found = _next_of(finished)
+    late.cancel()
+    assert isinstance(found, KeyboardInterrupt)
 
 
 @pytest.mark.thorough
