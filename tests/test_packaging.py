@@ -213,15 +213,17 @@ def test_import_loads_numpy_and_scipy_only():
 def test_import_is_quick():
     # On a busy machine (tests run in parallel) the wall time includes waiting for the processor,
     # which is not the package's doing; on an idle one the two clocks agree.
+    # What numpy and scipy.sparse take, most of it, is not either: on a slow day half a second.
     code = (
         "from time import perf_counter, process_time\n"
+        "import numpy, scipy.sparse\n"
         "wall, cpu = perf_counter(), process_time()\n"
         "import sparseopt\n"
         "print(min(perf_counter() - wall, process_time() - cpu))"
     )
     run_python(code)
     seconds = [float(run_python(code).stdout) for _ in range(5)]
-    assert min(seconds) < 0.3, seconds
+    assert min(seconds) < 0.15, seconds
 
 
 def test_versions_agree():
