@@ -94,7 +94,11 @@ def exact_path(problem: BudgetTables, last: int, control: Control, threads: int 
     answer.certified[0] = True
     threads = threads if len(hull.slope) >= THREADED_SEGMENTS else 1
     stretches = _stretches(problem, hull, answer, last, threads)
-    in_threads(lambda worker: _follow(stretches[worker], problem, hull, control), len(stretches))
+
+    def work(worker: int) -> None:
+        _follow(stretches[worker], problem, hull, control, report=worker == 0)
+
+    in_threads(work, len(stretches))
     changes, limit = _joined(stretches, hull, answer, last)
     # The segments' drops were added up: what cancels must not fall below what is possible.
     objective = answer.objective
@@ -152,12 +156,13 @@ def _stretches(
     return stretches
 
 
-def _follow(stretch: _Stretch, problem: BudgetTables, hull: Hull, control: Control) -> None:
-    """Find the budgets of a stretch, or as many as a limit allows."""
+def _follow(
+    stretch: _Stretch, problem: BudgetTables, hull: Hull, control: Control, report: bool
+) -> None:
+    """Find the budgets of a stretch, or as many as a limit allows; the first one may report."""
     values, ptr = problem.values, problem.ptr
     J, widest = len(ptr) - 1, int(problem.sizes.max())
     core, answer, last = stretch.core, stretch.answer, stretch.last
-    alone = core.state[SPENT] == 0 and last == len(answer.objective) - 1
     while (lacking := spend(core, hull, values, ptr, answer, last, SEGMENTS_PER_CALL)) != DONE:
         if lacking == CHANGES:
             room = answer.changes.shape[1] // 2 + 2 * len(core.entered) * (widest + 2)
@@ -171,7 +176,7 @@ def _follow(stretch: _Stretch, problem: BudgetTables, hull: Hull, control: Contr
         stretch.limit = control.limit()
         if stretch.limit is not None:
             return
-        if alone:
+        if report:
             control.progress("budgets", fraction=int(core.state[SPENT]) / max(last, 1))
 
 

@@ -83,7 +83,7 @@ def gaussian_tables(problem: L0GraphicalModel, control: Control, threads: int) -
         # The clock comes first: a block that was taken is a block that is searched.
         while control.limit() is None and (block := next(blocks, None)) is not None:
             visited[worker] += _search(problem, spaces, block, control, loss, mask, done)
-            if threads == 1:
+            if worker == 0:
                 control.progress("tables", fraction=block[1] / d)
 
     in_threads(work, threads)

@@ -52,7 +52,7 @@ def ising_tables(problem: L0GraphicalModel, control: Control, threads: int) -> N
             loss[here], mask[here], separated[here] = best[first], masks[first], flags[first]
             done[j] = True
             fits[worker] += count
-            if threads == 1:
+            if worker == 0:
                 control.progress("tables", fraction=(j + 1) / d)
 
     in_threads(work, threads)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def in_threads(work: Callable[[int], None], threads: int) -> None:
-    """Let so many workers do the work at the same time, one alone in this thread.
+    """Let so many workers do the work at the same time; the first is this thread, and may report.
 
     Parameters
     ----------
@@ -18,6 +18,8 @@ def in_threads(work: Callable[[int], None], threads: int) -> None:
     if threads == 1:
         work(0)
         return
-    with ThreadPoolExecutor(threads) as pool:
-        for future in [pool.submit(work, worker) for worker in range(threads)]:
-            future.result()
+    with ThreadPoolExecutor(threads - 1) as pool:
+        others = [pool.submit(work, worker) for worker in range(1, threads)]
+        work(0)
+        for other in others:
+            other.result()

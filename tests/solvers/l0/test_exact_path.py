@@ -1,5 +1,7 @@
 """Every budget at once: against the dynamic program, ties and gaps included."""
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,10 +10,11 @@ from hypothesis import strategies as st
 import sparseopt
 from sparseopt import SolveParams, Verdict
 from sparseopt.backend import Control
-from sparseopt.problems import BudgetTables, L0GraphicalModel
+from sparseopt.problems import BudgetTables, Candidates, L0GraphicalModel
 from sparseopt.solvers.l0 import exact_path as driver
-from sparseopt.solvers.l0 import hull
+from sparseopt.solvers.l0 import gaussian, hull, ising
 from sparseopt.solvers.l0.exact_path import exact_path
+from sparseopt.solvers.l0.threads import in_threads
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -183,11 +186,11 @@ def test_a_limit_in_one_thread_ends_the_path_there(monkeypatch, stopped):
     monkeypatch.setattr(driver, "THREADED_SEGMENTS", 0)
     follow, begun = driver._follow, []
 
-    def interrupted(stretch, problem, hull, control):
+    def interrupted(stretch, problem, hull, control, report):
         begun.append(stretch)
         own = Control(SolveParams())
         own.interrupted = len(begun) == stopped + 1
-        follow(stretch, problem, hull, own)
+        follow(stretch, problem, hull, own, report)
 
     monkeypatch.setattr(driver, "_follow", interrupted)
     monkeypatch.setattr(
@@ -204,3 +207,47 @@ def test_a_limit_in_one_thread_ends_the_path_there(monkeypatch, stopped):
         counts = path.at(K)
         assert counts.sum() <= K
         assert problem.objective(counts) == pytest.approx(path.objective[K])
+
+
+class Listener(Control):
+    """Notes what is reported, and from which thread; the first report may end the solve."""
+
+    def __init__(self, ends: bool) -> None:
+        super().__init__(SolveParams())
+        self.seen, self.ends = [], ends
+
+    def progress(self, text: str, every: float = 0.2, **details) -> None:
+        self.seen.append((text, threading.get_ident()))
+        self.interrupted = self.ends
+
+
+def test_the_first_worker_is_the_thread_that_asked():
+    ran: dict[int, int] = {}
+    in_threads(lambda worker: ran.update({worker: threading.get_ident()}), 3)
+    assert sorted(ran) == [0, 1, 2]
+    assert ran[0] == threading.get_ident() and threading.get_ident() not in (ran[1], ran[2])
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_budgets_are_reported_from_there_and_a_report_may_end_them(monkeypatch, ends):
+    monkeypatch.setattr(driver, "SEGMENTS_PER_CALL", 2)
+    monkeypatch.setattr(driver, "THREADED_SEGMENTS", 0)
+    rng = np.random.default_rng(6)
+    tables = BudgetTables([np.sort(rng.exponential(size=8))[::-1] for _ in range(60)])
+    control = Listener(ends)
+    found = exact_path(tables, tables.total, control, 2)
+    assert set(control.seen) == {("budgets", threading.get_ident())}
+    assert (found.limit is not None) is ends
+
+
+@pytest.mark.parametrize("module", [gaussian, ising])
+def test_tables_are_reported_with_several_threads(monkeypatch, module):
+    """Whatever the first worker takes; here it takes all."""
+    monkeypatch.setattr(module, "in_threads", lambda work, threads: work(0))
+    X = np.where(np.random.default_rng(6).random((40, 30)) < 0.5, -1.0, 1.0)
+    loss = "gaussian" if module is gaussian else "ising"
+    model = L0GraphicalModel(X, Candidates.window(30, 3), loss=loss)
+    control = Listener(ends=False)
+    search = gaussian.gaussian_tables if module is gaussian else ising.ising_tables
+    assert search(model, control, 2).done.all()
+    assert {text for text, _ in control.seen} == {"tables"}
