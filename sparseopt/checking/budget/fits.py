@@ -1,10 +1,11 @@
 r"""The smallest losses of stated neighbours, for the checker alone.
 
 No engine and no path uses these functions; theirs are others, and a test compares them. Squares are
-minimised by Householder's QR of the columns themselves, so that no inner products square the
-condition of nearly dependent neighbours: with :math:`[A\; y] = Q R`, A holding the k chosen
-columns, the residual sum of squares is :math:`R_{k+1,k+1}^2`. Logistic losses are minimised by
-Newton's method.
+minimised by elimination in inner products where no angle is narrow
+(:mod:`~sparseopt.checking.budget.products`). Elsewhere it is Householder's QR of the columns
+themselves, since products square the condition of nearly dependent neighbours: with
+:math:`[A\; y] = Q R`, A holding the k chosen columns, the residual sum of squares is
+:math:`R_{k+1,k+1}^2`. Logistic losses are minimised by Newton's method.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sparseopt.checking.budget.products import products, tell_losses
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
@@ -66,7 +68,10 @@ def support_losses(problem: L0GraphicalModel, supports: Array) -> Array:
         nodes = np.flatnonzero(apart & (candidates.sizes == size))
         step = max(1, _ENTRIES // (n * (size + 1)))
         for start in range(0, len(nodes), step):
-            _by_triangles(problem, nodes[start : start + step], size, supports, out)
+            some = nodes[start : start + step]
+            left = some[_by_products(problem, some, size, supports, out)]
+            if len(left):
+                _by_triangles(problem, left, size, supports, out)
     used = np.where(apart[node], 0, np.bitwise_count(supports))
     bit = np.arange(int(candidates.sizes.max()))
     for k in np.unique(used[used > 0]).astype(int):
@@ -87,6 +92,17 @@ def support_losses(problem: L0GraphicalModel, supports: Array) -> Array:
                 out[some[at]] = _squares(columns, target, problem.ridge * n)[0]
             out[some] /= n
     return out
+
+
+def _by_products(
+    problem: L0GraphicalModel, nodes: Array, size: int, supports: Array, out: Array
+) -> Array:
+    """Fill in the losses that inner products tell; return the nodes where some are not told."""
+    entry = (problem.candidates.ptr[nodes] + nodes)[:, None] + np.arange(size + 1)
+    losses = np.empty(entry.shape)
+    tell_losses(products(problem, nodes, size, None), supports[entry], losses)
+    out[entry] = losses
+    return np.flatnonzero(np.isnan(losses).any(axis=1))
 
 
 def _by_triangles(

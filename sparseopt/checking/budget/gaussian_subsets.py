@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sparseopt.checking.budget.products import products
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
@@ -79,7 +80,7 @@ def prove_tables(
             nodes = same[start : start + step]
             if left <= 0.0:
                 break
-            gram, bound = _grams(problem, nodes, int(size), whole), _bounds(problem, nodes, table)
+            gram, bound = products(problem, nodes, int(size), whole), _bounds(problem, nodes, table)
             state, found = np.zeros(len(nodes), dtype=np.int64), np.zeros((len(nodes), 2))
             left -= prove_each(gram, bound, left, state, found)
             if (state == BEATEN).any():
@@ -95,23 +96,6 @@ def prove_tables(
             return GaussianProof(proven, (int(j), most, loss), given - left)
         proven[j] = became == PROVEN
     return GaussianProof(proven, None, given - left)
-
-
-def _grams(problem: L0GraphicalModel, nodes: Array, size: int, whole: Array | None) -> Array:
-    """Return products of the candidates and the node, shape (nodes, size + 1, size + 1).
-
-    They are taken out of those of all columns where these are known.
-    """
-    candidates = problem.candidates
-    index = candidates.index[candidates.ptr[nodes][:, None] + np.arange(size)]
-    every = np.concatenate([index, nodes[:, None]], axis=1)
-    if whole is None:
-        columns = problem.columns(every).transpose(1, 2, 0)
-        gram = columns @ columns.transpose(0, 2, 1) / problem.X.shape[0]
-    else:
-        gram = whole[every[:, :, None], every[:, None, :]]
-    gram[:, np.arange(size), np.arange(size)] += problem.ridge
-    return np.asarray(gram)
 
 
 def _bounds(problem: L0GraphicalModel, nodes: Array, table: Array) -> Array:

@@ -6,6 +6,7 @@ import pytest
 from sparseopt import SolveParams
 from sparseopt.backend import Control
 from sparseopt.checking.budget import fits
+from sparseopt.checking.budget.products import products, tell_losses
 from sparseopt.problems import Candidates, L0GraphicalModel
 from sparseopt.proofs import neighbours
 from sparseopt.solvers.l0.gaussian import gaussian_tables
@@ -82,6 +83,32 @@ def test_few_nodes_at_a_time(monkeypatch):
     null = problem.null_losses().repeat(problem.candidates.sizes + 1)
     found = fits.support_losses(problem, supports)
     np.testing.assert_allclose(found / null, expected / null, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-3])
+def test_products_tell_what_they_know_and_nothing_else(ridge):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 6))
+    X[:, 1] = X[:, 0] + 0.05 * X[:, 1]
+    X[:, 5] = X[:, 2] - X[:, 3] + 1e-3 * X[:, 5]
+    problem = L0GraphicalModel(X, Candidates.window(6, 5), ridge=ridge)
+    supports = np.tile(np.arange(32), (6, 1))
+    nodes = np.flatnonzero(problem.candidates.sizes == 5)
+    gram = products(problem, nodes, 5, None)
+    losses = np.empty((len(nodes), 32))
+    tell_losses(gram, supports[: len(nodes)], losses)
+    for at, j in enumerate(nodes):
+        for support in range(32):
+            own = problem.candidates.of(j)[[k for k in range(5) if support >> k & 1]]
+            A = np.vstack([X[:, own], np.sqrt(40 * ridge) * np.eye(len(own))])
+            y = np.append(X[:, j], np.zeros(len(own)))
+            rest = np.square(y - A @ np.linalg.lstsq(A, y, rcond=None)[0]).sum() / 40
+            R = np.linalg.qr(A / np.linalg.norm(A, axis=0), mode="r")
+            narrow = len(own) and np.square(np.diagonal(R)).min() < 1e-2
+            good = rest >= 1e-3 * gram[at, 5, 5]
+            assert np.isnan(losses[at, support]) == (narrow or not good)
+            if good and not narrow:
+                assert losses[at, support] == pytest.approx(rest, rel=1e-11)
 
 
 @pytest.mark.parametrize("seed", range(5))
