@@ -17,6 +17,7 @@ rounding errors that it causes: what is off by more than that proves nothing.
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparseopt.checking.budget.gaps import HullSegments, prove_gaps
 from sparseopt.checking.report import Findings
@@ -26,6 +27,8 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Result, Status
 
+_BLOCK = 4096
+"""Nodes whose hulls are found at once: their tables stay in the cache."""
 _STEPS = 1e10
 """Additions that the programs for gaps may take: some ten seconds."""
 
@@ -119,7 +122,10 @@ def _replayed(problem: BudgetTables, path: BudgetPath, findings: Findings) -> Ar
         findings.refute(f"a count of node {wrong} is outside 0..{int(sizes[wrong])}")
         return None
     # The counts before each change, from the change of the same node before it.
-    order = np.lexsort((np.arange(len(changes.node)), changes.node))
+    many = len(changes.node)
+    places = np.arange(many, dtype=np.int64)
+    changed = sp.coo_array((np.ones(many, bool), (changes.node, places)), (path.nodes, many))
+    order = changed.tocsr().indices
     node, count = changes.node[order], changes.count[order]
     same = node[1:] == node[:-1]
     before = np.zeros_like(count)
@@ -199,14 +205,24 @@ def _dual_bounds(
 
 
 def _hull_segments(problem: BudgetTables) -> HullSegments:
-    """Return the decreasing hull segments of all tables, the steepest first.
+    """Return the decreasing hull segments of all tables, the steepest first."""
+    J = len(problem.ptr) - 1
+    parts = [_segments_of(problem, j, min(j + _BLOCK, J)) for j in range(0, J, _BLOCK)]
+    node, k, slope, width, drop = (np.concatenate(each) for each in zip(*parts, strict=True))
+    order = np.argsort(slope, kind="stable")
+    return HullSegments(*(a[order] for a in (node, k, slope, width, drop)))
+
+
+def _segments_of(problem: BudgetTables, first: int, last: int) -> tuple[Array, ...]:
+    """Return those of some nodes, node by node: node, k, slope, width and drop.
 
     An entry on or above the line through its neighbours is no vertex of its table's lower convex
     hull, so all such entries can go at once; what is left when none goes is convex.
     """
-    node = np.repeat(np.arange(len(problem.ptr) - 1), np.diff(problem.ptr))
-    k = np.arange(len(node)) - problem.ptr[node]
-    loss = np.asarray(problem.values)
+    ptr = problem.ptr[first : last + 1]
+    node = np.repeat(np.arange(first, last), np.diff(ptr))
+    k = np.arange(ptr[0], ptr[-1]) - problem.ptr[node]
+    loss = np.asarray(problem.values[ptr[0] : ptr[-1]])
     while True:
         inner = np.flatnonzero(node[2:] == node[:-2]) + 1
         left = (loss[inner] - loss[inner - 1]) * (k[inner + 1] - k[inner])
@@ -226,8 +242,7 @@ def _hull_segments(problem: BudgetTables) -> HullSegments:
         if len(back) == 0:
             break
         slope[back + 1] = slope[back]
-    order = np.argsort(slope, kind="stable")
-    return HullSegments(*(a[order] for a in (node[same], k[same], slope, width, drop)))
+    return node[same], k[same], slope, width, drop
 
 
 def _check_bounds(
