@@ -115,7 +115,7 @@ def _result(problem: L0GraphicalModel, tables: ModelTables, answer: Result, thre
         problem=problem,
     )
     if problem.loss == "gaussian":
-        x = gaussian_point(problem, path.selected(int(path.budgets[-1])), threads)
+        x = gaussian_point(problem, path.chosen(np.asarray(answer.x, dtype=np.int64)), threads)
     else:
         x = path.at(path.budgets[-1])
     changes: dict[str, Any] = {}

@@ -195,7 +195,21 @@ def _joined(
         if limit is not None:
             _repeat_last(stretch.core, hull, last, answer, written)
             break
-    return parts[0] if len(parts) == 1 else np.hstack(parts), limit
+    return _beside(parts), limit
+
+
+def _beside(parts: list[Array]) -> Array:
+    """Return them side by side, each copied by a thread of its own."""
+    if len(parts) == 1:
+        return parts[0]
+    ends = np.cumsum([part.shape[1] for part in parts])
+    out = np.empty((len(parts[0]), ends[-1]), dtype=parts[0].dtype)
+
+    def copy(at: int) -> None:
+        out[:, ends[at] - parts[at].shape[1] : ends[at]] = parts[at]
+
+    in_threads(copy, len(parts))
+    return out
 
 
 def _larger(core: Core, J: int, widest: int, lacking: int) -> Core:

@@ -109,34 +109,41 @@ def steepest_first(tables: BudgetTables, threads: int = 1) -> Hull:
     threads = threads if len(hull.slope) >= THREADED_SEGMENTS else 1
     # A stable sort is several times slower. Two nodes that explain each other tie, so ties are
     # there, but few: they are put in order afterwards.
-    order = np.argsort(hull.slope) if threads == 1 else _halves_sorted(hull.slope)
-    slope = hull.slope[order]
+    if threads == 1:
+        order = np.argsort(hull.slope)
+        slope = hull.slope[order]
+    else:
+        order, slope = _halves_sorted(hull.slope)
     again = slope[1:] == slope[:-1]
     tied = np.flatnonzero(np.append(again, False) | np.append(False, again))
     segment = order[tied]
     order[tied] = segment[np.lexsort((segment, slope[tied]))]
-    if threads == 1:
-        return Hull(*(array[order] for array in hull))
-    with ThreadPoolExecutor(min(threads, len(hull))) as pool:
-        return Hull(*pool.map(lambda array: array[order], hull))
+    others = (hull.node, hull.start, hull.width, hull.drop)
+    with ThreadPoolExecutor(min(threads, len(others))) as pool:
+        node, start, width, drop = pool.map(lambda array: array[order], others)
+    return Hull(node, start, width, slope, drop)
 
 
-def _halves_sorted(values: Array) -> Array:
-    """Return the order of increasing values, from those of two halves; ties in any order."""
-    half, order = len(values) // 2, np.empty(len(values), dtype=np.int64)
+def _halves_sorted(values: Array) -> tuple[Array, Array]:
+    """Return the order of increasing values, from those of two halves, and the values so; ties in
+    any order.
+    """
+    half = len(values) // 2
+    order, increasing = np.empty(len(values), dtype=np.int64), np.empty(len(values))
 
     def sort(begin: int, end: int) -> tuple[Array, Array]:
         own = np.argsort(values[begin:end]) + begin
         return own, values[own]
 
     def merge(own: Array, mine: Array, others: Array, side: Literal["left", "right"]) -> None:
-        order[np.searchsorted(others, mine, side) + np.arange(len(own))] = own
+        place = np.searchsorted(others, mine, side) + np.arange(len(own))
+        order[place], increasing[place] = own, mine
 
     with ThreadPoolExecutor(2) as pool:
         (first, left), (second, right) = pool.map(sort, (0, half), (half, len(values)))
         for _ in pool.map(merge, (first, second), (left, right), (right, left), ("left", "right")):
             pass
-    return order
+    return order, increasing
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,7 +118,7 @@ class BudgetPath(IntegerPath):
         """
         changes, B = self.changes, len(self.budgets)
         # The counts before each change, from the change of the same node before it.
-        order = np.lexsort((np.arange(len(changes.node)), changes.node))
+        order = np.argsort(changes.node, kind="stable")
         node, count = changes.node[order], changes.count[order]
         before = np.zeros_like(count)
         same = node[1:] == node[:-1]

@@ -71,8 +71,17 @@ class GraphPath(BudgetPath):
 
     def selected(self, budget: int) -> Array:
         """Return which candidates are chosen at the budget K, as truth values, shape (total,)."""
+        return self.chosen(self.counts(budget))
+
+    def chosen(self, counts: Array) -> Array:
+        """Return which candidates are the best so many of each node, as :meth:`selected` does.
+
+        Parameters
+        ----------
+        counts : int array of shape (d,)
+        """
         ptr, d = self.candidates.ptr, self.candidates.nodes
-        chosen = self.supports[ptr[:-1] + np.arange(d) + self.counts(budget)]
+        chosen = self.supports[ptr[:-1] + np.arange(d) + counts]
         sizes = self.candidates.sizes
         bit = np.arange(self.candidates.total) - np.repeat(ptr[:-1], sizes)
         return np.asarray(np.repeat(chosen, sizes) >> bit & 1, dtype=bool)
