@@ -125,9 +125,7 @@ def steepest_first(tables: BudgetTables, threads: int = 1) -> Hull:
 
 
 def _halves_sorted(values: Array) -> tuple[Array, Array]:
-    """Return the order of increasing values, from those of two halves, and the values so; ties in
-    any order.
-    """
+    """Return the order of increasing values, from two halves, and the values; ties in any order."""
     half = len(values) // 2
     order, increasing = np.empty(len(values), dtype=np.int64), np.empty(len(values))
 
