@@ -26,6 +26,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from . import core
 from .basis import AffineBasis
 from .candidates import CandidateProgram, Finding
 from .choice import Choice
-from .products import RoughProduct, rough_product
+from .products import kept_product
 from .recorder import Changes, Recorder
 from .settings import (
     BATCH,
@@ -142,7 +143,7 @@ class _Walk:
         self.pending: Changes = []
         self.longest = int(np.clip(LOOK_ENTRIES // program.n, 4, BATCH_AT_MOST))
         if self.longest < BATCH_AT_MOST:
-            products = [self._rough(primal) for primal in (False, True)]
+            products = [kept_product(program, primal) for primal in (False, True)]
             if all(product is not None and product.in_pieces for product in products):
                 self.longest = BATCH_AT_MOST
         self.batch = min(BATCH, self.longest)
@@ -153,7 +154,9 @@ class _Walk:
     def _settle(self) -> None:
         """Build the dense state on the chosen candidates at the current basis."""
         rows, columns = self.choice.rows, self.choice.columns
-        self.candidates = CandidateProgram(self.origin, rows, columns, self._rough)
+        # No method of this walk: a cycle would keep the matrix in single precision.
+        rough = partial(kept_product, self.program)
+        self.candidates = CandidateProgram(self.origin, rows, columns, rough)
         dense = self.candidates.dense(self.choice.block, self.centre)
         self.state = State(
             dense,
@@ -164,14 +167,6 @@ class _Walk:
             refined=self.refined,
         )
         self.state.perturb(self.rng)
-
-    def _rough(self, primal: bool) -> RoughProduct | None:
-        """Return the product in single precision, made at its first use."""
-        side, products = primal or self.program.A.symmetric, self.program.products
-        if side not in products:
-            products[side] = rough_product(self.program.A, self.program, side)
-        product: RoughProduct | None = products[side]
-        return product
 
     def outcome(self, reason: str, ray: Array | None = None) -> Ending:
         """Describe where the walk stands."""

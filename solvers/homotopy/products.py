@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-__all__ = ["RoughProduct", "rough_product"]
+__all__ = ["RoughProduct", "kept_product", "rough_product"]
 
 
 class RoughProduct:
@@ -236,6 +236,15 @@ def rough_product(A: LinearMap, program: ScaledProgram, primal: bool) -> RoughPr
     RoughProduct or None
     """
     return None
+
+
+def kept_product(program: ScaledProgram, primal: bool) -> RoughProduct | None:
+    """Return the same for a program's own matrix, which keeps it from its first use on."""
+    side = primal or program.A.symmetric
+    if side not in program.products:
+        program.products[side] = rough_product(program.A, program, side)
+    product: RoughProduct | None = program.products[side]
+    return product
 
 
 @rough_product.register

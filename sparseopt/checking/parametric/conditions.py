@@ -23,6 +23,8 @@ from sparseopt.problems.parametric.maps import LinearMap
 
 _CLEAR = 1e-2 * SEGMENT
 """Violations below this, relative to a part of their scale, need no check of the whole."""
+_ENTRIES = 2**18
+"""Entries of segments and coordinates that are looked at once."""
 _PLACES = ("lower end", "upper end", "way to infinity")
 
 
@@ -189,34 +191,46 @@ class _SideConditions:
     def _violations(
         self, slots: Slots, low: Array, step: Array, endless: Array
     ) -> Iterator[_Violations]:
-        value, rate = self.x
+        width = max(1, _ENTRIES // len(low))
         for line, sign in zip(self.limits, (1.0, -1.0), strict=True):
-            limit, limit_rate = line.over(slots, low)
-            slack = value - limit if sign > 0.0 else limit - value
+            parts: dict[int, list[_Violations]] = {}
+            for begin in range(0, self.x[0].shape[1], width):
+                for found in self._some(slots, low, step, endless, line, sign, begin, width):
+                    parts.setdefault(found.place, []).append(found)
+            yield from (_Violations.joined(some) for some in parts.values())
 
-            def found(
-                place: int,
-                amount: Array,
-                reach: Array,
-                wrong: Array,
-                limit: Array = limit,
-                limit_rate: Array = limit_rate,
-            ) -> _Violations:
-                here = _where(wrong)
-                size = reach[here[0]] * (np.abs(limit_rate[here]) + np.abs(rate[here]))
-                if place != 2:
-                    size += np.abs(limit[here]) + np.abs(value[here])
-                return _Violations(here, place, -amount[here], size, reach)
+    def _some(
+        self,
+        slots: Slots,
+        low: Array,
+        step: Array,
+        endless: Array,
+        line: Line,
+        sign: float,
+        begin: int,
+        width: int,
+    ) -> Iterator[_Violations]:
+        """Yield those of `width` coordinates beyond one limit, at each place."""
+        value, rate = (part[:, begin : begin + width] for part in self.x)
+        limit, limit_rate = line.over(slots.part(begin, begin + width), low)
+        slack = value - limit if sign > 0.0 else limit - value
 
-            yield found(0, slack, low, slack < 0.0)
-            if not (rate.any() or limit_rate.any()):
-                continue
-            slack_rate = rate - limit_rate if sign > 0.0 else limit_rate - rate
-            at_high = slack + step[:, None] * slack_rate
-            yield found(1, at_high, low + step, at_high < 0.0)
-            if endless.any():
-                falling = (slack_rate < 0.0) & np.isfinite(slack) & endless[:, None]
-                yield found(2, slack_rate, np.ones(len(low)), falling)
+        def found(place: int, amount: Array, reach: Array, wrong: Array) -> _Violations:
+            here = _where(wrong)
+            size = reach[here[0]] * (np.abs(limit_rate[here]) + np.abs(rate[here]))
+            if place != 2:
+                size += np.abs(limit[here]) + np.abs(value[here])
+            return _Violations(here[0], here[1] + begin, place, -amount[here], size, reach)
+
+        yield found(0, slack, low, slack < 0.0)
+        if not (rate.any() or limit_rate.any()):
+            return
+        slack_rate = rate - limit_rate if sign > 0.0 else limit_rate - rate
+        at_high = slack + step[:, None] * slack_rate
+        yield found(1, at_high, low + step, at_high < 0.0)
+        if endless.any():
+            falling = (slack_rate < 0.0) & np.isfinite(slack) & endless[:, None]
+            yield found(2, slack_rate, np.ones(len(low)), falling)
 
     def _relative(self, found: _Violations, exact: Array) -> tuple[Array, Array]:
         """Divide violations by their scales, and by those of the entries themselves.
@@ -270,19 +284,23 @@ class _Violations:
     `reach` = lam (q,). On the way to infinity the rates alone count.
     """
 
-    here: tuple[Array, ...]
+    segment: Array
+    coordinate: Array
     place: int
     amount: Array
     size: Array
     reach: Array
 
-    @property
-    def segment(self) -> Array:
-        return self.here[0]
-
-    @property
-    def coordinate(self) -> Array:
-        return self.here[1]
+    @classmethod
+    def joined(cls, parts: list[_Violations]) -> _Violations:
+        """Put those at one place together, found coordinate block by block."""
+        if len(parts) == 1:
+            return parts[0]
+        segment, coordinate, amount, size = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("segment", "coordinate", "amount", "size")
+        )
+        return cls(segment, coordinate, parts[0].place, amount, size, parts[0].reach)
 
 
 def _where(wrong: Array) -> tuple[Array, Array]:

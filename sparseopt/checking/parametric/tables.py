@@ -188,8 +188,9 @@ class CodeTables:
         for source, chosen, line in lines:
             one, other = source.rows(slots), line.rows(slots)
             for given, entries in (one.constant, other.constant), (one.rate, other.rate):
-                entries[chosen] = given[chosen]
-                active[entries != 0.0] = 1.0
+                # Zeros are there, in memory that is not taken until something else is written.
+                here = np.flatnonzero(chosen & (given != 0.0))
+                entries[here], active[here] = given[here], 1.0
 
     def move(self, pieces: Pieces) -> None:
         """Become the tables of functions whose kinks have other constants, a few of them.

@@ -184,6 +184,22 @@ class Pieces:
             zero=np.concatenate([part.zeros for part in parts]),
         )
 
+    def between(self, begin: int, end: int) -> Pieces:
+        """Return the functions from `begin` to `end` (excluded), as read-only views."""
+        first, last = int(self.ptr[begin]), int(self.ptr[end])
+        kinks, slopes = slice(first, last), slice(first + begin, last + end)
+        parts = {
+            "ptr": self.ptr[begin : end + 1] - first,
+            "kink": self.kink[kinks],
+            "kink_rate": self.kink_rate[kinks],
+            "slope": self.slope[slopes],
+            "slope_rate": self.slope_rate[slopes],
+            "zero": self.zeros[begin:end],
+        }
+        for array in parts.values():
+            array.flags.writeable = False
+        return Pieces(**parts)
+
     def part(self, functions: Array) -> Pieces:
         """Return some of the functions, in this order."""
         counts = self.counts[functions]

@@ -167,8 +167,11 @@ class PiecewiseLinearProgram(ParametricProblem):
 
     @cached_property
     def functions(self) -> Pieces:
-        """The functions of all coordinates (theta, A theta): phi, then psi."""
-        return Pieces.concatenate(self.phi, self.psi)
+        """The functions of all coordinates (theta, A theta): phi, then psi, which become views."""
+        whole, p = Pieces.concatenate(self.phi, self.psi), len(self.phi)
+        self._set("phi", whole.between(0, p))
+        self._set("psi", whole.between(p, len(whole)))
+        return whole
 
     def with_row_kinks(self, kink: Array) -> PiecewiseLinearProgram:
         """Return the program with other constants of the rows' kinks, of which none is checked."""
