@@ -59,6 +59,25 @@ class Recorder:
             self.parts = [segments] if len(segments) else []
             self.changes = [segments.changes(s) for s in range(len(segments))]
 
+    def raise_end(self, part: float) -> None:
+        """Let the path end above where it did, by this part of lam or half of the last segment.
+
+        Where no bound is left below, multipliers within their slopes are a point alone, and
+        rounding may have left none.
+        """
+        if not self.parts or self.parts[-1].low[-1] == 0.0:
+            return
+        last = self.parts[-1]
+        low, high = last.low.copy(), last.high[-1]
+        step = np.zeros(len(low))
+        step[-1] = min(part * abs(low[-1]), 0.5 * (high - low[-1]))
+        low += step
+        raised = replace(last.moved(step), low=low)
+        slope, bend = last.objective[-1, 1:]
+        raised.objective[-1, 0] += bend * step[-1] ** 2
+        raised.objective[-1, 1] = slope + 2.0 * bend * step[-1]
+        self.parts[-1] = raised
+
     def add(
         self,
         candidates: CandidateProgram,

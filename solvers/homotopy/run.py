@@ -35,7 +35,7 @@ from .program import ScaledProgram
 from .recorder import Recorder, assemble, mismatch, norm_weights, strays
 from .run_columns import solve_columns
 from .run_each import solve_each
-from .settings import DOUBTFUL, LOST, LOST_MISMATCH, MISMATCH
+from .settings import ABOVE_THE_END, DOUBTFUL, LOST, LOST_MISMATCH, MISMATCH
 from .start import Start, crash, make_optimal, optimal_from, top_basis
 from .state import State
 
@@ -109,6 +109,8 @@ class HomotopySolve:
         if not self.recorder.count:
             return self.stopped(outcome.reason)
         stopped_by = "lam_min" if outcome.reason == "end" else outcome.reason
+        if outcome.reason == "unbounded_below":
+            self.recorder.raise_end(ABOVE_THE_END)
         proofs = self._proof(outcome)
         if start.above is not None:
             proofs |= {f"{name}_above": ray for name, ray in self._proof(start.above).items()}

@@ -18,7 +18,8 @@ from itertools import product
 import numpy as np
 
 from sparseopt.checking.parametric.bases import Bases
-from sparseopt.checking.parametric.layout import Layout
+from sparseopt.checking.parametric.layout import Layout, StoredPath
+from sparseopt.checking.parametric.mixtures import Mixtures
 from sparseopt.checking.parametric.nearby import (
     charge_nearby,
     pushed_inside,
@@ -113,6 +114,8 @@ class PathMultipliers:
         Its functions phi and psi.
     layout : Layout
         The bases of the path.
+    stored : StoredPath
+        What it states.
     units : Units
     rel_gap : float
         The gap that was asked for, relative to the objective.
@@ -123,6 +126,7 @@ class PathMultipliers:
         program: PiecewiseLinearProgram,
         pieces: Pieces,
         layout: Layout,
+        stored: StoredPath,
         units: Units,
         rel_gap: float,
     ) -> None:
@@ -146,6 +150,7 @@ class PathMultipliers:
         )
         self._open: list[_Open] = []
         self._layout = layout
+        self._mixtures = Mixtures(program, pieces, stored)
         p = program.A.shape[1]
         ends = (*self._left, *self._right)
         flat = ~np.any([part[:p] for part in ends], axis=0)
@@ -372,14 +377,16 @@ class PathMultipliers:
         points = [(lam, np.clip(nu, *self._program.psi.slope_range(lam))) for lam, nu in points]
         excess = [dual_point(self._program, nu).excess(lam) for lam, nu in points]
         charged, most = np.any(np.array(excess)[open_] > 0.0, axis=0), float(ends.most[at])
-        within = interior_bounds(self._pieces, points, most, charged)
+        within, near = interior_bounds(self._pieces, points, most, charged), None
         for k in open_:
             if not excess[k].any():
                 continue
             span, (lam, nu) = ends.span(at, k).share(1.0 / len(open_)), points[k]
             endless = bool(ends.endless[at])
+            if near is None and not endless:
+                near = self._mixtures.bounds(span.lams, most)
             bounds = None if endless and k == 1 else within, None if endless else known
-            charges = charge_of(self._program, self._pieces, span, lam, excess[k], *bounds)
+            charges = charge_of(self._program, self._pieces, span, lam, excess[k], *bounds, near)
             if charges.sum() > span.least:
                 needed = charges[: self._program.A.shape[1]] > span.least / len(charges)
                 self._open.append(_Open(segment, lam, nu, needed, span))

@@ -113,6 +113,7 @@ def charge_of(
     excess: Array,
     interior: Bounds | None = None,
     known: Array | None = None,
+    near: Bounds | None = None,
 ) -> Array:
     """Return what multipliers that are outside their slopes by `excess` may cost.
 
@@ -133,6 +134,8 @@ def charge_of(
         Bounds that hold in the span, see :func:`interior_bounds`.
     known : array of shape (p + m,), optional
         Bounds of the absolute values that hold for these points, from :func:`common_bounds`.
+    near : callable, optional
+        Other bounds that hold in the span, and take little: they are tried first.
 
     Returns
     -------
@@ -161,8 +164,9 @@ def charge_of(
         if found.sum() <= enough:
             return found
     rows = partial(_bound_by_rows, slope, _together(pieces, lams, slope, room))
-    others = () if interior is None else (interior,)
-    for bounds in (rows, _bounds_by_left_inverse, *others, _implied_bounds):
+    for bounds in (near, rows, _bounds_by_left_inverse, interior, _implied_bounds):
+        if bounds is None:
+            continue
         largest = np.minimum(largest, bounds(program, low, high, largest))
         found = np.minimum(found, charges())
         if found.sum() <= enough:
@@ -237,21 +241,56 @@ def _by_interior(
     largest: Array,
 ) -> Array:
     p = program.A.shape[1]
-    out = np.full(len(largest), np.inf)
     open_ = (charged & np.isinf(largest))[:p]
-    slack, outside = np.full(len(largest), np.inf), np.zeros(len(largest))
-    inside: list[Array] = []
+    moved: list[tuple[float, Array]] = []
     for lam, nu in points:
         left, right = pieces.slope_range(lam)
         inner = np.flatnonzero(open_ & (left[:p] < right[:p]))
         if len(inner) < open_.sum() or len(inner) == 0 or len(inner) > LINES:
-            return out
+            return np.full(len(largest), np.inf)
         v = -program.A.rmatvec(nu)
         sign = np.where(v[inner] - left[inner] < right[inner] - v[inner], 1.0, -1.0)
         step = inward(program, nu, left[p:], right[p:], inner, sign)
         if step is None:
-            return out
-        far = np.clip(nu + step, left[p:], right[p:])
+            return np.full(len(largest), np.inf)
+        moved.append((lam, nu + step))
+    return bounds_by_points(program, pieces, moved, most, largest)
+
+
+def bounds_by_points(
+    program: PiecewiseLinearProgram,
+    pieces: Pieces,
+    points: Sequence[tuple[float, Array]],
+    most: float,
+    largest: Array,
+) -> Array:
+    """Return what multipliers at one lam, or at both ends of a range, bound by their margins.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    pieces : Pieces
+        phi and psi.
+    points : sequence of (float, array of shape (m,))
+        Any multipliers. They prove nothing where one is outside its slopes whose coordinate has no
+        bound.
+    most : float
+        The largest sum of all f_i of a feasible point in the range.
+    largest : array of shape (p + m,)
+        Bounds that are known, or infinite.
+
+    Returns
+    -------
+    array of shape (p + m,)
+        Infinite but for variables without a bound whose multipliers are inside by a margin.
+    """
+    p = program.A.shape[1]
+    out = np.full(len(largest), np.inf)
+    slack, outside = np.full(len(largest), np.inf), np.zeros(len(largest))
+    inside: list[Array] = []
+    for lam, nu in points:
+        left, right = pieces.slope_range(lam)
+        far = np.clip(nu, left[p:], right[p:])
         v = np.concatenate([-program.A.rmatvec(far), far])
         size = program.A.abs_rmatvec(np.abs(far))
         for end in (left[:p], right[:p]):
@@ -268,6 +307,7 @@ def _by_interior(
     room += _ROOM * (abs(most) + float(np.abs(conjugates).sum()))
     kinks = np.max([np.abs(pieces.kinks_at(lam)) for lam, _ in points], axis=0)
     kinks = np.maximum.reduceat(kinks, pieces.ptr[:-1])
+    inner = np.flatnonzero(np.isinf(largest[:p]) & (slack[:p] > 0.0))
     out[inner] = (kinks[inner] + max(room, 0.0) / slack[inner]) * _AWAY
     return out
 

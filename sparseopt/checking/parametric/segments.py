@@ -104,7 +104,9 @@ def verify_segments(
         return
     check_range(program, result, certificate, stored, findings)
     findings.measure("stored", 0.0)
-    multipliers = PathMultipliers(program, pieces, layout, units_of(program), result.params.rel_gap)
+    multipliers = PathMultipliers(
+        program, pieces, layout, stored, units_of(program), result.params.rel_gap
+    )
     exact = exact or PreciseMatrix(program.A)
     proof = _ProofOfSegments(problem, program, exact, tables, layout, stored, multipliers, findings)
     proof.doubtful_end = doubtful_end

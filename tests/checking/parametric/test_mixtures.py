@@ -1,0 +1,73 @@
+"""Bounds of coordinates by mixtures of a path's multipliers, and what they prove."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import sparseopt
+from sparseopt.checking.parametric.layout import read_path
+from sparseopt.checking.parametric.mixtures import Mixtures
+from sparseopt.problems import ParametricLP
+
+
+def program(seed: int, m: int, n: int) -> ParametricLP:
+    """Draw a program whose points are not bounded, and that has no optimum for small lam."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(m, n))
+    b, b_bar = A @ rng.random(n) + rng.random(m), rng.random(m)
+    return ParametricLP(A, b, b_bar, rng.normal(size=n), -np.abs(rng.normal(size=n)))
+
+
+@pytest.mark.parametrize(("seed", "m", "n"), [(0, 60, 90), (1, 20, 30), (2, 60, 90), (3, 20, 30)])
+def test_paths_are_proven_down_to_where_no_bound_is_left(seed, m, n):
+    result = sparseopt.solve(program(seed, m, n))
+    assert result.path.stopped_by == "unbounded_below"
+    assert result.verdict == "verified", result.check_messages
+
+
+def test_a_path_ends_just_above_the_last_lam_with_an_optimum():
+    # min -x1 - x2 + lam (x1 + 2 x2) with x1 <= 1 + x2: bounded while 2 <= 3 lam.
+    problem = ParametricLP([[1.0, -1.0]], [1.0], [0.0], [1.0, 1.0], [-1.0, -2.0])
+    result = sparseopt.solve(problem)
+    end = float(result.path.low[-1])
+    assert result.path.stopped_by == "unbounded_below"
+    assert 2.0 / 3.0 < end < 2.0 / 3.0 * (1.0 + 1e-10)
+    assert result.verdict == "verified"
+    assert result.objective == pytest.approx(1.0 - end, rel=1e-12)
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_bounds_hold_whatever_the_multipliers_are(stated):
+    """No point that is no worse than the optimum lies beyond, as linear programs say."""
+    problem = program(2, 12, 18)
+    result = sparseopt.solve(problem, check=False)
+    canonical, path = problem.canonical(), result.path
+    pieces, given = canonical.functions, read_path(canonical, path)
+    if not stated:
+        rng = np.random.default_rng(0)
+        value = given.nu.value * (1.0 + 1e-4 * rng.normal(size=len(given.nu.value)))
+        given = replace(given, nu=replace(given.nu, value=value))
+    bounded = 0
+    for s in range(2, len(path.low) - 2, 3):
+        lams = float(path.low[s]), float(path.high[s])
+        most = max(-path.objective_at(lam) for lam in lams) + 1e-9
+        unknown = np.full(len(pieces), np.inf)
+        bound = Mixtures(canonical, pieces, given).bounds(lams, most)(
+            canonical, -unknown, unknown, unknown
+        )
+        for j in np.flatnonzero(np.isfinite(bound)):
+            bounded += 1
+            for lam in (lams[0], 0.5 * sum(lams), lams[1]):
+                c = problem.c + lam * problem.c_bar
+                e = np.zeros(len(c))
+                e[j] = -1.0
+                farthest = linprog(
+                    e,
+                    A_ub=np.vstack([problem.A, -c]),
+                    b_ub=np.append(problem.b + lam * problem.b_bar, most),
+                )
+                assert farthest.status == 0
+                assert -farthest.fun <= bound[j] * (1.0 + 1e-9)
+    assert bounded > 20
