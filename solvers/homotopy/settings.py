@@ -205,9 +205,9 @@ LOST_MISMATCH = 5e-10
 """The difference from which on digits are lost for certain: half of what the checker refutes, which
 measures by other terms."""
 
-ABOVE_THE_END = 2.0**-36
+ABOVE_THE_END = 4e-10
 """How far above the lam below which nothing is optimal a path ends, as a part of it: there rounding
-decides nothing, and a hundredth of what is allowed to an end is not seen."""
+decides nothing. The checker allows an end to be off by 1e-9."""
 
 LOOKED_THROUGH = 5e7
 """Products up to which all segments of all columns are compared with their limits: half a second.

@@ -28,7 +28,8 @@ from sparseopt.checking.parametric.point import (
 from sparseopt.checking.parametric.range import check_reason
 from sparseopt.checking.parametric.rational import Budget
 from sparseopt.checking.parametric.rays import no_optimum_at
-from sparseopt.checking.parametric.reach import Span, charge_of, interior_bounds
+from sparseopt.checking.parametric.reach import Span, Values, charge_of, interior_bounds
+from sparseopt.checking.parametric.singles import inside_rows
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, FEASIBILITY, OBJECTIVE, SUM
 from sparseopt.paths.parametric import GridPath
@@ -245,7 +246,7 @@ def _prove(
     program = program.without_loose_bounds(point.z[:p], lam)
     if program is not point.program:
         point = replace(point, program=program, pieces=program.functions)
-        dual = dual_point(program, np.clip(dual.v[p:], *program.psi.slope_range(lam)))
+        dual = dual_point(program, inside_rows(program, dual.v[p:], lam))
     f = point.pieces.value(point.z, lam)
     conjugate = dual.pieces.conjugate(dual.v, lam)
     constant, size = offset_at(program, lam)
@@ -313,7 +314,9 @@ def _feasible(
     doubt = feasibility_doubt(point, lam)
     if doubt:
         findings.doubt(doubt)
-    return dual
+    # So are the signs of slacks.
+    moved_too = inside_rows(program, inside, lam)
+    return dual if np.array_equal(moved_too, inside) else dual_point(program, moved_too)
 
 
 def _charge(
@@ -332,7 +335,7 @@ def _charge(
         return 0.0, None
     nu = dual.v[p:]
     span = Span.one(lam, value, enough)
-    interior = interior_bounds(pieces, [(lam, nu)], value, excess > 0.0)
+    interior = interior_bounds(pieces, [(lam, nu)], Values((value,)), excess > 0.0)
     charges = charge_of(program, pieces, span, lam, excess, interior)
     if charges.sum() <= enough:
         return float(charges.sum()), None

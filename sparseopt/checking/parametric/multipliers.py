@@ -31,12 +31,14 @@ from sparseopt.checking.parametric.rational import Budget
 from sparseopt.checking.parametric.reach import (
     Lams,
     Span,
+    Values,
     bounds_of_variables,
     charge_of,
     common_bounds,
     interior_bounds,
     moves_twice,
 )
+from sparseopt.checking.parametric.singles import inside_rows
 from sparseopt.checking.parametric.units import Units
 from sparseopt.checking.tolerances import NOISE, SEGMENT, SUMMATION
 from sparseopt.problems.base import Array
@@ -84,6 +86,13 @@ class _Ends:
         """Return what is known of some segments."""
         arrays = (self.lam, self.value, self.enough, self.most, self.endless)
         return _Ends(*(array[..., at] for array in arrays))
+
+    def values(self, at: int) -> Values:
+        """Return the sum of all f_i at the ends of one segment, and how it bends between them."""
+        low, middle, high = self.value[:, at].tolist()
+        if self.endless[at]:
+            return Values((float(self.most[at]),) * 2)
+        return Values((low, high), 2.0 * abs(low - 2.0 * middle + high))
 
     def span(self, at: int, end: int) -> Span:
         """Return that of one segment, for what is charged at its lower end (0) or upper end (1).
@@ -374,17 +383,18 @@ class PathMultipliers:
         known: Array | None,
     ) -> None:
         """Charge multipliers at some ends of a segment; `points` are lam and nu of both."""
-        points = [(lam, np.clip(nu, *self._program.psi.slope_range(lam))) for lam, nu in points]
+        points = [(lam, inside_rows(self._program, nu, lam)) for lam, nu in points]
         excess = [dual_point(self._program, nu).excess(lam) for lam, nu in points]
-        charged, most = np.any(np.array(excess)[open_] > 0.0, axis=0), float(ends.most[at])
-        within, near = interior_bounds(self._pieces, points, most, charged), None
+        charged = np.any(np.array(excess)[open_] > 0.0, axis=0)
+        values = ends.values(at)
+        within, near = interior_bounds(self._pieces, points, values, charged), None
         for k in open_:
             if not excess[k].any():
                 continue
             span, (lam, nu) = ends.span(at, k).share(1.0 / len(open_)), points[k]
             endless = bool(ends.endless[at])
             if near is None and not endless:
-                near = self._mixtures.bounds(span.lams, most)
+                near = self._mixtures.bounds(tuple(lam for lam, _ in points), values)
             bounds = None if endless and k == 1 else within, None if endless else known
             charges = charge_of(self._program, self._pieces, span, lam, excess[k], *bounds, near)
             if charges.sum() > span.least:

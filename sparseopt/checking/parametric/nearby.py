@@ -22,6 +22,7 @@ from sparseopt.checking.parametric.reach import (
     STEP,
     Lams,
     Span,
+    Values,
     charge_of,
     farthest,
     interior_bounds,
@@ -92,7 +93,7 @@ def charge_nearby(
         excess[:p][needed], excess[p:] = 0.0, 0.0
         interior = None
         if len(span.lams) == 1:
-            interior = interior_bounds(pieces, [(lam, exact)], span.most, excess > 0.0)
+            interior = interior_bounds(pieces, [(lam, exact)], Values((span.most,)), excess > 0.0)
         charges = charge_of(program, pieces, span, lam, excess, interior)
         if charges.sum() <= span.least:
             return float(charges.sum()) + _lost(pieces, span, lam, given, dual)

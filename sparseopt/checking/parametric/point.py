@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sparseopt.checking.parametric.singles import singles_of
 from sparseopt.checking.parametric.units import units_of
 from sparseopt.checking.tolerances import FEASIBILITY, NOISE, OBJECTIVE, SUMMATION
 from sparseopt.errors import ProblemError
@@ -82,7 +83,7 @@ class DualPoint:
         low, high = self.pieces.slope_range(lam)
         p = self.program.A.shape[1]
         error = rounding_errors(self.size + _slope_sizes(self.pieces, lam))
-        error[p:] = 0.0
+        error[p:] = error[singles_of(self.program).columns] = 0.0
         return _outside(self.v, low + error, high - error)
 
 

@@ -23,12 +23,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.checking.parametric.point import rounding_errors
+from sparseopt.checking.parametric.singles import inside_rows, singles_of
 from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
@@ -195,16 +196,11 @@ def _charged_together(pieces: Pieces, span: Span, lam: float, excess: Array) -> 
 
 
 def interior_bounds(
-    pieces: Pieces, points: Sequence[tuple[float, Array]], most: float, charged: Array
+    pieces: Pieces, points: Sequence[tuple[float, Array]], values: Values, charged: Array
 ) -> Bounds:
-    r"""Return bounds by multipliers near given ones that are inside their slopes by a margin.
+    """Return bounds by multipliers near given ones that are inside their slopes by a margin.
 
-    Where v leaves :math:`\delta_j > 0` to the slopes beyond the outer kinks t of coordinate j,
-
-    .. math:: \sum_j \delta_j |z_j - t_j| \le \sum_i f_i(z_i) + f_i^*(v_i) - v_i z_i
-              \le \text{value} - D(v)
-
-    for all points that are no worse than the value. Between two lam the multipliers change evenly.
+    See :func:`bounds_by_points`.
 
     Parameters
     ----------
@@ -212,8 +208,8 @@ def interior_bounds(
         phi and psi.
     points : sequence of (float, array of shape (m,))
         Multipliers, within the slopes of their rows, at one lam or at both ends of a range.
-    most : float
-        The largest sum of all f_i of a feasible point in the range.
+    values : Values
+        Of a feasible point there.
     charged : bool array of shape (p + m,)
         The coordinates that matter.
 
@@ -226,45 +222,74 @@ def interior_bounds(
 
     def bounds(program: PiecewiseLinearProgram, low: Array, high: Array, largest: Array) -> Array:
         if not memory:
-            memory.append(_by_interior(pieces, points, most, charged, program, largest))
+            moved = _moved_inward(pieces, points, charged, program, largest)
+            memory.append(np.full(len(largest), np.inf))
+            if moved is not None:
+                memory[0] = bounds_by_points(program, pieces, moved, values, largest)
         return memory[0]
 
     return bounds
 
 
-def _by_interior(
+def _moved_inward(
     pieces: Pieces,
     points: Sequence[tuple[float, Array]],
-    most: float,
     charged: Array,
     program: PiecewiseLinearProgram,
     largest: Array,
-) -> Array:
+) -> list[tuple[float, Array]] | None:
+    """Return multipliers near the given ones with a margin where no bound is known, or None."""
     p = program.A.shape[1]
     open_ = (charged & np.isinf(largest))[:p]
-    moved: list[tuple[float, Array]] = []
+    moved = []
     for lam, nu in points:
         left, right = pieces.slope_range(lam)
         inner = np.flatnonzero(open_ & (left[:p] < right[:p]))
         if len(inner) < open_.sum() or len(inner) == 0 or len(inner) > LINES:
-            return np.full(len(largest), np.inf)
+            return None
         v = -program.A.rmatvec(nu)
         sign = np.where(v[inner] - left[inner] < right[inner] - v[inner], 1.0, -1.0)
         step = inward(program, nu, left[p:], right[p:], inner, sign)
         if step is None:
-            return np.full(len(largest), np.inf)
+            return None
         moved.append((lam, nu + step))
-    return bounds_by_points(program, pieces, moved, most, largest)
+    return moved
+
+
+class Values(NamedTuple):
+    """What a feasible point costs at one lam, or in a range: the sum of all f_i.
+
+    Attributes
+    ----------
+    ends : tuple of float
+        At one lam, or at both ends of the range.
+    bend : float
+        A part t of the way from one end to the other it is at most `bend` t (1 - t) more than what
+        lies evenly between the ends.
+    """
+
+    ends: tuple[float, ...]
+    bend: float = 0.0
 
 
 def bounds_by_points(
     program: PiecewiseLinearProgram,
     pieces: Pieces,
     points: Sequence[tuple[float, Array]],
-    most: float,
+    values: Values,
     largest: Array,
 ) -> Array:
-    """Return what multipliers at one lam, or at both ends of a range, bound by their margins.
+    r"""Return what multipliers at one lam, or at both ends of a range, bound by their margins.
+
+    Where v leaves :math:`\delta_j > 0` to the slopes beyond the outer kinks t of coordinate j,
+
+    .. math:: \sum_j \delta_j |z_j - t_j| \le \sum_i f_i(z_i) + f_i^*(v_i) - v_i z_i
+              \le \text{value} - D(v) = r
+
+    for all points that are no worse than the value. In a range v changes evenly, and margins are at
+    least what lies evenly between those at its ends. So is r at most, but for t (1 - t) B, where
+    values bend or both v and kinks move; and the quotient of what changes evenly is largest at an
+    end.
 
     Parameters
     ----------
@@ -274,8 +299,8 @@ def bounds_by_points(
     points : sequence of (float, array of shape (m,))
         Any multipliers. They prove nothing where one is outside its slopes whose coordinate has no
         bound.
-    most : float
-        The largest sum of all f_i of a feasible point in the range.
+    values : Values
+        Of a feasible point at these lam.
     largest : array of shape (p + m,)
         Bounds that are known, or infinite.
 
@@ -286,41 +311,39 @@ def bounds_by_points(
     """
     p = program.A.shape[1]
     out = np.full(len(largest), np.inf)
-    slack, outside = np.full(len(largest), np.inf), np.zeros(len(largest))
-    inside: list[Array] = []
-    for lam, nu in points:
+    if len(points) == 2 and moves_twice(pieces).any():
+        return out
+    slacks, rooms, inside = [], [], []
+    for (lam, nu), value in zip(points, values.ends, strict=True):
         left, right = pieces.slope_range(lam)
-        far = np.clip(nu, left[p:], right[p:])
+        far = inside_rows(program, nu, lam)
         v = np.concatenate([-program.A.rmatvec(far), far])
         size = program.A.abs_rmatvec(np.abs(far))
         for end in (left[:p], right[:p]):
             size += np.where(np.isfinite(end), np.abs(end), 0.0)
         error = np.concatenate([rounding_errors(size), np.zeros(len(far))])
-        room = np.minimum(v - left, right - v) - error
-        slack, outside = np.minimum(slack, room), np.maximum(outside, -room)
+        error[singles_of(program).columns] = 0.0
+        slack = np.minimum(v - left, right - v) - error
+        outside = np.maximum(-slack, 0.0)
+        rest = outside > 0.0
+        if np.isinf(largest[rest]).any():
+            return out
+        conjugates = pieces.conjugate(v, lam)
+        room = value + float(conjugates.sum()) + float(outside[rest] @ largest[rest])
+        room += _ROOM * (abs(value) + float(np.abs(conjugates).sum()))
+        slacks.append(slack[:p])
+        rooms.append(max(room, 0.0))
         inside.append(v)
-    rest = outside > 0.0
-    if np.isinf(largest[rest]).any() or (len(points) == 2 and moves_twice(pieces).any()):
-        return out
-    conjugates = _conjugates(pieces, [lam for lam, _ in points], inside, p)
-    room = most + float(conjugates.sum()) + float(outside[rest] @ largest[rest])
-    room += _ROOM * (abs(most) + float(np.abs(conjugates).sum()))
-    kinks = np.max([np.abs(pieces.kinks_at(lam)) for lam, _ in points], axis=0)
-    kinks = np.maximum.reduceat(kinks, pieces.ptr[:-1])
-    inner = np.flatnonzero(np.isinf(largest[:p]) & (slack[:p] > 0.0))
-    out[inner] = (kinks[inner] + max(room, 0.0) / slack[inner]) * _AWAY
-    return out
-
-
-def _conjugates(pieces: Pieces, lams: list[float], v: list[Array], p: int) -> Array:
-    """Return the largest f_i*(v_i) while lam and v change evenly from one point to the other.
-
-    With kinks that stay, f* is convex in v and lam; where they move, in each of the two.
-    """
-    corners = [[pieces.conjugate(each, lam) for lam in lams] for each in v]
-    out = np.max([corners[k][k] for k in range(len(lams))], axis=0)
-    out[p:] = np.max([row for each in corners for row in each], axis=0)[p:]
-    return np.asarray(out)
+    kinks = [pieces.kinks_at(lam) for lam, _ in points]
+    outer = np.maximum.reduceat(np.max(np.abs(kinks), axis=0), pieces.ptr[:-1])[:p]
+    bend = values.bend
+    if len(points) == 2:
+        moved = np.maximum.reduceat(np.abs(kinks[1] - kinks[0]), pieces.ptr[:-1])
+        bend += float(np.abs(inside[1] - inside[0]) @ moved)
+    inner = np.flatnonzero(np.isinf(largest[:p]) & (np.min(slacks, axis=0) > 0.0))
+    most = np.max([r / s[inner] for r, s in zip(rooms, slacks, strict=True)], axis=0)
+    out[inner] = outer[inner] + most + bend / np.max(slacks, axis=0)[inner]
+    return out * _AWAY
 
 
 def inward(

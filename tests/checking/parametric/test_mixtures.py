@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import linprog
 
 import sparseopt
 from sparseopt.checking.parametric.layout import read_path
 from sparseopt.checking.parametric.mixtures import Mixtures
+from sparseopt.checking.parametric.reach import Values
+from sparseopt.checking.parametric.singles import singles_of
 from sparseopt.problems import ParametricLP
 
 
@@ -33,7 +36,7 @@ def test_a_path_ends_just_above_the_last_lam_with_an_optimum():
     result = sparseopt.solve(problem)
     end = float(result.path.low[-1])
     assert result.path.stopped_by == "unbounded_below"
-    assert 2.0 / 3.0 < end < 2.0 / 3.0 * (1.0 + 1e-10)
+    assert 2.0 / 3.0 < end < 2.0 / 3.0 * (1.0 + 1e-9)
     assert result.verdict == "verified"
     assert result.objective == pytest.approx(1.0 - end, rel=1e-12)
 
@@ -52,22 +55,58 @@ def test_bounds_hold_whatever_the_multipliers_are(stated):
     bounded = 0
     for s in range(2, len(path.low) - 2, 3):
         lams = float(path.low[s]), float(path.high[s])
-        most = max(-path.objective_at(lam) for lam in lams) + 1e-9
+        middle = 0.5 * sum(lams)
+        low, mean, high = (-path.objective_at(lam) for lam in (lams[0], middle, lams[1]))
+        values = Values((low, high), 2.0 * abs(low - 2.0 * mean + high))
         unknown = np.full(len(pieces), np.inf)
-        bound = Mixtures(canonical, pieces, given).bounds(lams, most)(
+        bound = Mixtures(canonical, pieces, given).bounds(lams, values)(
             canonical, -unknown, unknown, unknown
         )
         for j in np.flatnonzero(np.isfinite(bound)):
             bounded += 1
-            for lam in (lams[0], 0.5 * sum(lams), lams[1]):
+            for lam in (lams[0], middle, lams[1]):
                 c = problem.c + lam * problem.c_bar
                 e = np.zeros(len(c))
                 e[j] = -1.0
                 farthest = linprog(
                     e,
                     A_ub=np.vstack([problem.A, -c]),
-                    b_ub=np.append(problem.b + lam * problem.b_bar, most),
+                    b_ub=np.append(problem.b + lam * problem.b_bar, 1e-9 - path.objective_at(lam)),
                 )
                 assert farthest.status == 0
                 assert -farthest.fun <= bound[j] * (1.0 + 1e-9)
     assert bounded > 20
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_slacks_let_the_multipliers_of_their_rows_be_what_they_may_be_themselves(sparse):
+    A = np.array([[2.0, 1.0, 3.0, 0.0], [1.0, -1.0, 0.0, -4.0]])
+    problem = ParametricLP(
+        sp.csr_array(A) if sparse else A,
+        [1.0, 2.0],
+        [0.0, 0.0],
+        [-1.0, 1.0, -1.0, 2.0],
+        [0.0, 0.0, 0.0, 0.0],
+        form="equality",
+    )
+    # 3 is no power of two. Costs of -2 for the last: v <= -2 where v = 4 nu.
+    found = singles_of(problem.canonical())
+    assert found.columns.tolist() == [3]
+    assert found.low.tolist() == [-np.inf, -np.inf]
+    assert found.high.tolist() == [np.inf, -0.5]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_paths_with_slacks_are_proven(seed):
+    given = program(100 + seed, 30, 45)
+    m = len(given.b)
+    problem = ParametricLP(
+        np.hstack([given.A, np.eye(m)]),
+        given.b,
+        given.b_bar,
+        np.append(given.c, np.zeros(m)),
+        np.append(given.c_bar, np.zeros(m)),
+        form="equality",
+    )
+    result = sparseopt.solve(problem)
+    assert result.verdict == "verified", result.check_messages
