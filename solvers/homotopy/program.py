@@ -122,6 +122,13 @@ class ScaledProgram:
 
     # ---- variants of the same program
 
+    def with_row_kinks(self, kink: Array) -> ScaledProgram:
+        """Return the program with other constants of the rows' kinks, in the user's units."""
+        of_rows = self.kink_ptr[self.p]
+        kinks = self.kinks.copy()
+        kinks[0, of_rows:] = kink * np.repeat(self.row, np.diff(self.kink_ptr[self.p :]))
+        return self.with_pieces(kinks, self.slopes)
+
     def with_pieces(self, kinks: Array, slopes: Array) -> ScaledProgram:
         """Return the program with other kinks and slopes."""
         return replace(self, kinks=kinks, slopes=slopes)

@@ -14,12 +14,13 @@ from sparseopt.problems.base import Array
 from sparseopt.result import Certificate
 
 from ..common.segments import path_from_codes
-from .basis import limits
 from .candidates import CandidateProgram
 from .program import ScaledProgram
 from .settings import NO_RULE, TINY
 from .state import Entries, SegmentRecords
 
+_ENTRIES = 1 << 16
+"""Coordinates of segments that are compared with their limits at once."""
 Changes = list[tuple[Array, Array]]
 """Coordinates and their new codes, in the order of the changes."""
 
@@ -223,27 +224,52 @@ def strays(program: ScaledProgram, recorder: Recorder) -> float:
         The largest violation at a lower end, relative to the sum of the absolute values of the
         product and its limit, and of lam times their rates.
     """
-    codes, worst, p = recorder.first.copy(), 0.0, program.p
-    places = iter(recorder.changes)
+    codes, worst = recorder.first.astype(np.int64), 0.0
+    changes = iter(recorder.changes)
     for part in recorder.parts:
-        theta, nu = part.theta.dense(p), part.nu.dense(program.n - p)
-        z = [program.times(np.arange(p), side.T).T for side in theta]
-        v = [-program.transpose_times(np.arange(program.n - p), side.T).T for side in nu]
-        for s, lam in enumerate(part.low.tolist()):
-            at, code = next(places)
-            codes[at] = code
-            on = codes % 2 == 0
-            own = np.concatenate([np.flatnonzero(~on[:p]), p + np.flatnonzero(on[p:])])
-            value, rate = (np.concatenate([v[k][s], z[k][s]])[own] for k in (0, 1))
-            for limit, sign in zip(limits(program, codes), (1.0, -1.0), strict=True):
-                finite = np.isfinite(limit[0, own])
-                base, slope = limit[:, own[finite]]
-                over = sign * (base + lam * slope - value[finite])
-                size = np.abs(base) + np.abs(value[finite])
-                size += lam * (np.abs(slope) + np.abs(rate[finite]))
-                ratio = np.maximum(over, 0.0) / np.maximum(size, TINY)
-                worst = max(worst, float(ratio.max(initial=0.0)))
+        step = max(1, _ENTRIES // program.n)
+        for begin in range(0, len(part), step):
+            some = part.part(begin, min(begin + step, len(part)))
+            each = np.empty((len(some), program.n), dtype=np.int64)
+            for row in each:
+                at, code = next(changes)
+                codes[at] = code
+                row[:] = codes
+            worst = max(worst, _strays(program, some, each))
     return worst
+
+
+def _strays(program: ScaledProgram, part: SegmentRecords, codes: Array) -> float:
+    """Return the same of some segments, whose codes have the shape (S, n)."""
+    p, lam = program.p, part.low[:, None]
+    theta, nu = part.theta.dense(p), part.nu.dense(program.n - p)
+    z = [program.times(np.arange(p), side.T).T for side in theta]
+    v = [-program.transpose_times(np.arange(program.n - p), side.T).T for side in nu]
+    index, at_kink = codes >> 1, codes & 1 == 1
+    slope = program.slope_ptr[:p] + index[:, :p]
+    slope[~at_kink[:, :p]] = -1
+    kink = program.kink_ptr[p:-1] + index[:, p:]
+    under = np.where(at_kink[:, p:] | (index[:, p:] == 0), -1, kink - 1)
+    over = np.where(at_kink[:, p:] | (kink >= program.kink_ptr[p + 1 :]), -1, kink)
+    above = np.where(slope < 0, -1, slope + 1)
+    return max(
+        _beyond(program.slopes, slope, v, lam, 1.0),
+        _beyond(program.slopes, above, v, lam, -1.0),
+        _beyond(program.kinks, under, z, lam, 1.0),
+        _beyond(program.kinks, over, z, lam, -1.0),
+    )
+
+
+def _beyond(lines: Array, at: Array, x: list[Array], lam: Array, sign: float) -> float:
+    """Return by how much x, values and rates, is beyond the lines `at`; -1 where there is none."""
+    base = lines[0][at]
+    over = sign * (base + lam * lines[1][at] - x[0])
+    here = np.nonzero((over > 0.0) & (at >= 0) & np.isfinite(base))
+    if not len(here[0]):
+        return 0.0
+    slope, value, rate = lines[1][at[here]], x[0][here], x[1][here]
+    size = np.abs(base[here]) + np.abs(value) + lam[here[0], 0] * (np.abs(slope) + np.abs(rate))
+    return float((over[here] / np.maximum(size, TINY)).max())
 
 
 # ---- in the user's units

@@ -276,6 +276,7 @@ def _doubtful(
     their limits.
     """
     weight = norm_weights(problem.column(0).canonical(), program)
+    row_kinks = problem.row_kinks() if thorough else np.empty(0)
     found: list[tuple[bool, float, int, int]] = []
     for part, (begin, ended, segments) in enumerate(walked):
         lost = (ended.doubt > LOST) | (ended.reason == core.STALLED) & (ended.pivots > 0)
@@ -284,7 +285,7 @@ def _doubtful(
         if weight is not None and (np.diff(ptr) > 0).all():
             off = mismatch(weight, segments, ptr)
         for column in range(len(lost) if thorough else 0):
-            own = ScaledProgram.from_program(problem.column(begin + column).canonical())
+            own = program.with_row_kinks(row_kinks[begin + column])
             records = Recorder(SolveParams())
             records.replace(codes, segments.part(int(ptr[column]), int(ptr[column + 1])))
             off[column] = max(off[column], strays(own, records))

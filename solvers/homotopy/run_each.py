@@ -71,13 +71,9 @@ def _columns(
 ) -> Iterator[tuple[ParametricProblem, PiecewiseLinearProgram, ScaledProgram]]:
     """Yield the columns; their programs differ in the constants of the rows' kinks."""
     scaled, row_kinks = ScaledProgram.from_program(common), problem.row_kinks()
-    of_rows = scaled.kink_ptr[scaled.p]
-    factor = np.repeat(scaled.row, np.diff(scaled.kink_ptr[scaled.p :]))
     for i in range(problem.columns):
-        kinks = scaled.kinks.copy()
-        kinks[0, of_rows:] = row_kinks[i] * factor
         program = common.with_row_kinks(row_kinks[i])
-        yield problem.column(i), program, scaled.with_pieces(kinks, scaled.slopes)
+        yield problem.column(i), program, scaled.with_row_kinks(row_kinks[i])
 
 
 def _stacked(paths: list[ParametricPath]) -> StackedPaths:
