@@ -243,8 +243,9 @@ def _strays(program: ScaledProgram, part: SegmentRecords, codes: Array) -> float
     """Return the same of some segments, whose codes have the shape (S, n)."""
     p, lam = program.p, part.low[:, None]
     theta, nu = part.theta.dense(p), part.nu.dense(program.n - p)
-    z = [program.times(np.arange(p), side.T).T for side in theta]
-    v = [-program.transpose_times(np.arange(program.n - p), side.T).T for side in nu]
+    A, row, column = program.A, program.row, program.column
+    z = [A.matvec((column * side).T).T * row for side in theta]
+    v = [-A.rmatvec((row * side).T).T * column for side in nu]
     index, at_kink = codes >> 1, codes & 1 == 1
     slope = program.slope_ptr[:p] + index[:, :p]
     slope[~at_kink[:, :p]] = -1
