@@ -78,10 +78,7 @@ class Mixtures:
 
     @cached_property
     def _values(self) -> tuple[Array, Array]:
-        """How far inside the multipliers of variables are, shape (R, p); what they prove, about.
-
-        Rounding errors are taken off.
-        """
+        """How far inside the multipliers of variables are, shape (R, p); what they prove, about."""
         A, p = self._program.A, self._p
         lam, nu = self._points
         v = np.concatenate([-A.rmatvec(nu.T).T, nu], axis=1)
@@ -91,7 +88,8 @@ class Mixtures:
             left, right = self._pieces.slope_range(each)
             ends = sum(np.where(np.isfinite(end), np.abs(end), 0.0)[:p] for end in (left, right))
             inside = np.minimum(one - left, right - one)[:p]
-            margins.append(inside - rounding_errors(size + ends))
+            error = rounding_errors(size + ends)
+            margins.append(np.where(np.abs(inside) <= error, 0.0, inside - error))
             proven.append(-self._pieces.conjugate(np.clip(one, left, right), each).sum())
         return np.array(margins), np.array(proven)
 

@@ -396,7 +396,10 @@ class PathMultipliers:
             if near is None and not endless:
                 near = self._mixtures.bounds(tuple(lam for lam, _ in points), values)
             bounds = None if endless and k == 1 else within, None if endless else known
-            charges = charge_of(self._program, self._pieces, span, lam, excess[k], *bounds, near)
+            asked = self._program, self._pieces, span, lam, excess[k], *bounds
+            if near is not None and charge_of(*asked, near).sum() <= span.least:
+                continue
+            charges = charge_of(*asked)
             if charges.sum() > span.least:
                 needed = charges[: self._program.A.shape[1]] > span.least / len(charges)
                 self._open.append(_Open(segment, lam, nu, needed, span))

@@ -36,6 +36,7 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.problems.parametric.maps import DenseMap, LinearMap, SparseMap, StackedMap
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+from sparseopt.proofs.double_double import DoubleDouble, exact_block, product
 
 _AWAY = 1.0 + 1e-9
 """Bounds are moved outwards by this factor, which covers the rounding errors of their sums."""
@@ -47,6 +48,8 @@ _PRODUCTS = 10**9
 """Multiplications that a left inverse may take."""
 _LEAST_SQUARES, _INVERSE, _IMPLIED = 4e-10, 8e-10, 2e-6
 """Seconds of these multiplications, and of bounds that follow from an entry of the rows."""
+_EXACTLY, _EXACT = 10**5, 2e-7
+"""Products that are computed in 106 bits at once, and seconds of each."""
 LINES = 400
 """Columns for which multipliers inside their slopes are looked for."""
 NEAR = 1e-9
@@ -315,15 +318,7 @@ def bounds_by_points(
         return out
     slacks, rooms, inside = [], [], []
     for (lam, nu), value in zip(points, values.ends, strict=True):
-        left, right = pieces.slope_range(lam)
-        far = inside_rows(program, nu, lam)
-        v = np.concatenate([-program.A.rmatvec(far), far])
-        size = program.A.abs_rmatvec(np.abs(far))
-        for end in (left[:p], right[:p]):
-            size += np.where(np.isfinite(end), np.abs(end), 0.0)
-        error = np.concatenate([rounding_errors(size), np.zeros(len(far))])
-        error[singles_of(program).columns] = 0.0
-        slack = np.minimum(v - left, right - v) - error
+        v, slack = _margins(program, pieces, lam, inside_rows(program, nu, lam), largest)
         outside = np.maximum(-slack, 0.0)
         rest = outside > 0.0
         if np.isinf(largest[rest]).any():
@@ -344,6 +339,37 @@ def bounds_by_points(
     most = np.max([r / s[inner] for r, s in zip(rooms, slacks, strict=True)], axis=0)
     out[inner] = outer[inner] + most + bend / np.max(slacks, axis=0)[inner]
     return out * _AWAY
+
+
+def _margins(
+    program: PiecewiseLinearProgram, pieces: Pieces, lam: float, nu: Array, largest: Array
+) -> tuple[Array, Array]:
+    """Return v, and how far it is inside its slopes for certain, shapes (p + m,).
+
+    Where rounding decides on variables that nothing bounds, these are computed in 106 bits.
+    """
+    p = program.A.shape[1]
+    left, right = pieces.slope_range(lam)
+    v = np.concatenate([-program.A.rmatvec(nu), nu])
+    size = program.A.abs_rmatvec(np.abs(nu))
+    for end in (left[:p], right[:p]):
+        size += np.where(np.isfinite(end), np.abs(end), 0.0)
+    error = np.concatenate([rounding_errors(size), np.zeros(len(nu))])
+    error[singles_of(program).columns] = 0.0
+    slack = np.minimum(v - left, right - v) - error
+    unsure = np.flatnonzero((np.isinf(largest) & (slack <= 0.0) & (slack > -2.0 * error))[:p])
+    rows = np.flatnonzero(nu)
+    if 0 < len(unsure) * len(rows) <= _EXACTLY and _entries_are_cheap(program.A):
+        spend(_EXACT * len(unsure) * len(rows))
+        block = exact_block(program.A, rows, unsure)
+        exact = -product(block.T, DoubleDouble(nu[rows][None]))[0]
+        low, high = (
+            DoubleDouble(pieces.slope_rate[at]) * lam + pieces.slope[at]
+            for at in (pieces.slope_ptr[unsure], pieces.slope_ptr[unsure + 1] - 1)
+        )
+        v[unsure] = exact.high
+        slack[unsure] = np.minimum((exact - low).high, (high - exact).high) / _AWAY
+    return v, slack
 
 
 def inward(
