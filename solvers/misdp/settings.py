@@ -203,6 +203,9 @@ SYMMETRY_ENTRIES = 200_000
 SYMMETRY_REFINEMENTS = 100
 """Refinements of colours that are spent on them, some 0.3 ms each for a hundred variables."""
 
+SYMMETRY_GROUP = 5_000
+"""Symmetries that are looked at in each node, 1 ms for a hundred integers; more give rows."""
+
 SYMMETRY_NUMBERS = 1_000_000
 """Numbers of the symmetries that are kept, at most."""
 

@@ -14,7 +14,7 @@ from .programs import clip
 from .rationals import ONE, ZERO, exact, exacts, near, root_up
 from .standard import Conditions, standardise
 from .statements import within
-from .symmetry import order
+from .symmetry import left_out, order
 from .verdicts import CONIC, GAP, OBJECTIVE, Clock, Empty, Refuted, Unproven
 
 
@@ -70,7 +70,8 @@ class Pool:
 
     def prove(self, tables, kind):
         """What is stated of all other integers, by the same leaves."""
-        if kind != "misdp-leaves" or "merged_into" in tables or "symmetry_leaders" in tables:
+        others = ("merged_into", "symmetry_leaders", "images_by")
+        if kind != "misdp-leaves" or any(name in tables for name in others):
             raise Unproven("pools beside ranks, merged integers or symmetries are not covered")
         if math.isnan(self.bound):
             raise Refuted("the bound of a pool is no number")
@@ -304,7 +305,7 @@ class Conic:
             for k in range(count)
         ]
         region = [integers(whole_low[j], whole_high[j]) for j in self.integer]
-        if not boxes_cover(boxes, region):
+        if not boxes_cover(boxes + left_out(self, arrays), region):
             raise Unproven("the leaves do not cover all integers that are left here")
         farkas = arrays["infeasible"].values if "infeasible" in arrays else [bound is None] * count
         for k in range(count):

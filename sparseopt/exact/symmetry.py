@@ -1,9 +1,10 @@
-"""Rows by symmetry of a MISDP: the largest of a first variable, then of a second, and so on."""
+"""Symmetries of a MISDP: rows that leave the largest of some variables, and boxes left out."""
 
 # mypy: ignore-errors
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from .algebra import triangle
@@ -30,12 +31,7 @@ def order(problem, tables):
         raise Refuted("the symmetries have not as many leaders")
     before, forms = [], []
     for f, move, turn in zip(leaders, moves, turns, strict=True):
-        Clock.check()
-        if sorted(move) != list(range(len(kept))):
-            raise Refuted("a symmetry does not permute the variables")
-        to = {j: kept[k] for j, k in zip(kept, move, strict=True)}
-        if not _stays(problem, to, turn):
-            raise Refuted("what a symmetry moves does not stay as it is")
+        to = _checked(problem, kept, move, turn)
         if any(to[g] != g for g in before if g != f):
             raise Refuted("a symmetry moves a leader before its own")
         before.append(f)
@@ -45,6 +41,59 @@ def order(problem, tables):
     problem.row_low += [ZERO] * len(forms)
     problem.row_high += [None] * len(forms)
     problem.m += len(forms)
+
+
+def left_out(problem, tables):
+    """Boxes of integers that symmetries take out of themselves and of all boxes after them.
+
+    Of a point and its images one is in the first of these boxes, or in none; and the image of that
+    first one is in an earlier box.
+    """
+    if not any(name.startswith("images_") for name in tables):
+        return []
+    if problem.cones or problem.extra:
+        raise Unproven("symmetries beside cones, indicators or squares are not covered")
+    kept = [j for j in range(len(problem.c)) if j not in problem.gone]
+    lower, upper, moves, turns = (
+        tables[f"images_{name}"].rows() for name in ("lower", "upper", "variables", "lines")
+    )
+    by = tables["images_by"].values
+    if not len(lower) == len(upper) == len(by) or len(moves) != len(turns):
+        raise Refuted("boxes that are left out have not as many symmetries")
+    maps = [_checked(problem, kept, *pair) for pair in zip(moves, turns, strict=True)]
+    whole = problem.integer
+    boxes = [
+        dict(zip(whole, map(inner, low, high), strict=True))
+        for low, high in zip(lower, upper, strict=True)
+    ]
+    for k, (box, which) in enumerate(zip(boxes, by, strict=True)):
+        Clock.check()
+        if not 0 <= which < len(maps):
+            raise Refuted("a box that is left out names no symmetry")
+        image = {maps[which][j]: ends for j, ends in box.items()}
+        for other in boxes[k:]:
+            if all(image[j][0] <= other[j][1] and image[j][1] >= other[j][0] for j in whole):
+                raise Refuted("the image of a box that is left out is left out later")
+    return [[box[j] for j in whole] for box in boxes]
+
+
+def inner(low, high):
+    """The integers of an interval, by its ends."""
+    return tuple(
+        end if math.isinf(end) else side(end)
+        for end, side in ((low, math.ceil), (high, math.floor))
+    )
+
+
+def _checked(problem, kept, move, turn):
+    """Where a symmetry takes each variable."""
+    Clock.check()
+    if sorted(move) != list(range(len(kept))):
+        raise Refuted("a symmetry does not permute the variables")
+    to = {j: kept[k] for j, k in zip(kept, move, strict=True)}
+    if not _stays(problem, to, turn):
+        raise Refuted("what a symmetry moves does not stay as it is")
+    return to
 
 
 def _stays(problem, to, turn):

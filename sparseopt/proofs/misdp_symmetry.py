@@ -1,4 +1,4 @@
-r"""Symmetries of a MISDP, and rows that leave one of all equivalent points.
+r"""Symmetries of a MISDP, and rows or boxes that leave out some of all equivalent points.
 
 A **symmetry** moves variables, x_j to the place :math:`\pi(j)`, and with them lines of matrices, r
 to :math:`\lambda(r)`, so that the problem stays as it is: costs, bounds, integers, the set of rows,
@@ -13,6 +13,13 @@ cut no optimum off if :math:`\pi_k` leaves in place all leaders before it that a
 point and all its images take the one whose leaders are largest, the first leader first. If it left
 a row, its image under :math:`\pi_k` would have the same leaders before f_k, and a larger f_k.
 (Liberti and Ostrowski 2014; Salvagnin 2018: rows of the Schreier-Sims table.)
+
+**Boxes left out.** Boxes :math:`B_1, B_2, \dots` of integer points, each with a symmetry
+:math:`\pi_k` whose image :math:`\pi_k(B_k)` meets neither B_k nor any box after it, need no bound
+of their own: of the images of a point take one that is in no box, or whose first box is as early as
+can be. If there were such a box, the point's image under its symmetry would be in none or in an
+earlier one. Orbital fixing in a tree gives such boxes, in the order of depth-first search with
+upward branches first (Margot 2003; Ostrowski, Linderoth, Rossi, Smriglio 2011).
 
 Engine and checker share this: it only compares numbers.
 """

@@ -383,10 +383,39 @@ def test_merged_integers(tmp_path):
         assert verdict(tmp_path, problem, result.with_changes(certificate=false))[0] != "proven"
 
 
-def test_rows_by_symmetry(tmp_path):
+def ring_of_seven():
     """The pairs of a ring of seven nodes: two distances attract, one repels."""
     away = [min(j - i, 7 - j + i) for i, j in itertools.combinations(range(7), 2)]
-    problem = k_partitioning(nodes=7, k=3).with_changes(c=np.array([0.0, -1.0, 3.0, -2.0])[away])
+    return k_partitioning(nodes=7, k=3).with_changes(c=np.array([0.0, -1.0, 3.0, -2.0])[away])
+
+
+def test_boxes_left_out_by_symmetry(tmp_path):
+    problem = ring_of_seven()
+    result = sparseopt.solve(problem, backend="misdp-bnb")
+    found, why = verdict(tmp_path, problem, result)
+    assert found == "proven", why
+    arrays = dict(result.certificate.arrays)
+    moves, lines, by = (arrays[f"images_{name}"] for name in ("variables", "lines", "by"))
+    assert len(by) >= 6
+    swapped = moves.copy()
+    swapped[:, [0, 1]] = moves[:, [1, 0]]
+    for lie in (
+        {"images_variables": swapped},
+        {"images_lines": np.roll(lines, 1, axis=1)[:, ::-1]},
+        {"images_by": by + 1},
+        {"images_by": by[1:]},
+        {"images_lower": arrays["images_lower"][::-1]},
+        {"images_upper": arrays["images_upper"] - arrays["images_lower"]},
+        {name: arrays[f"images_{name}"] for name in ("lower", "upper")},
+    ):
+        false = result.with_changes(certificate=Certificate("misdp-leaves", {**arrays, **lie}))
+        assert verdict(tmp_path, problem, false)[0] != "proven", lie
+        assert check(problem, false).verdict is not Verdict.VERIFIED, lie
+
+
+def test_rows_by_symmetry(tmp_path, monkeypatch):
+    monkeypatch.setattr("sparseopt.solvers.misdp.reductions.symmetry.SYMMETRY_GROUP", 1)
+    problem = ring_of_seven()
     result = sparseopt.solve(problem, backend="misdp-bnb")
     found, why = verdict(tmp_path, problem, result)
     assert found == "proven", why

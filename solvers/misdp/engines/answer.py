@@ -304,12 +304,14 @@ def _certificate(
     search: MISDPSearch, tree: IntegerTree, infeasible: bool, notes: list[str]
 ) -> Certificate | None:
     """Return the leaves and open nodes, None where they do not prove the bound or are too many."""
-    interior = search.interior.arrays()
+    more = search.interior.arrays()
+    if tree.orbits is not None:
+        more |= tree.orbits.arrays()
     if infeasible:
-        certificate = tree.leaves.pack([], interior) if not tree.open else None
+        certificate = tree.leaves.pack([], more) if not tree.open else None
         too_large = not tree.leaves.kept
     elif tree.floor <= tree.leaf_bound:
-        certificate = tree.leaves.pack([_open(node) for node in tree.open], interior)
+        certificate = tree.leaves.pack([_open(node) for node in tree.open], more)
         too_large = certificate is None
     else:
         return None

@@ -16,6 +16,7 @@ from sparseopt.result import Result
 
 from ..reductions.merging import Merged, merge
 from ..reductions.symmetry import Ordered, order
+from ..tree.orbits import OrbitalFixing
 from ..tree.rank_one import ranked_blocks
 from .answer import answer, standard, start_points, without_optimum
 from .search_options import SEARCH_OPTIONS
@@ -27,8 +28,9 @@ class SemidefiniteBranchAndBound(Backend):
     1. Quadratic objectives become cones, indicators rows by proven bounds, or bounds of a slack
        that hold where their variable is one (:mod:`sparseopt.proofs.misdp_standard_form`).
     2. Integer variables whose columns are multiples of one another are merged into one
-       (:mod:`sparseopt.solvers.misdp.reductions.merging`), and of points that are symmetric to one
-       another rows leave one (:mod:`sparseopt.solvers.misdp.reductions.symmetry`).
+       (:mod:`sparseopt.solvers.misdp.reductions.merging`). Of points that are symmetric to one
+       another nodes leave one (:mod:`sparseopt.solvers.misdp.tree.orbits`), or where symmetries
+       are many, rows do (:mod:`sparseopt.solvers.misdp.reductions.symmetry`).
     3. Bounds of all variables are propagated through rows, diagonals and 2 x 2 minors.
     4. The relaxation is solved by a conic solver, and its multipliers are turned into a bound that
        holds whatever their errors are (:mod:`sparseopt.solvers.misdp.bounds`). Where they prove
@@ -105,7 +107,10 @@ class SemidefiniteBranchAndBound(Backend):
         ended = without_optimum(search)
         if ended is not None:
             return form.answer(merged.answer(ended))
-        tree, gaps = search.tree(search.conic), (params.rel_gap, params.abs_gap)
+        orbits = None
+        if isinstance(merged, Ordered) and merged.group is not None:
+            orbits = OrbitalFixing(merged.problem.integer, *merged.group)
+        tree, gaps = search.tree(search.conic, orbits), (params.rel_gap, params.abs_gap)
         if pool is None:
             with Race(problem, options, control, lambda: search.points.best) as race:
                 limit = tree.run()

@@ -1,4 +1,4 @@
-r"""Symmetries of a MISDP: found by colours, and used by rows that leave one of equivalent points.
+r"""Symmetries of a MISDP: found by colours, and used at each node, or by rows from the start.
 
 Variables, lines of matrices and rows get colours that symmetries keep: first by their numbers, then
 by the colours of what they meet, until nothing more is told apart (colour refinement). A symmetry
@@ -8,11 +8,14 @@ other (individualisation, as McKay and Piperno 2014 describe it). Colours are 64
 each move that they suggest is compared number by number before it counts.
 
 What is done with symmetries is in :mod:`sparseopt.proofs.misdp_symmetry`. A variable of the largest
-orbit leads it; then those symmetries are looked at that leave it in place, and so on.
+orbit leads it; then those symmetries are looked at that leave it in place, and so on. Where the
+whole group is small, its elements serve at each node (:mod:`sparseopt.solvers.misdp.tree.orbits`);
+else rows do. The two together would be wrong: few symmetries of the problem keep such rows.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -26,7 +29,7 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.proofs.misdp_symmetry import SymmetryTest, followers, ordered
 from sparseopt.result import Result
 
-from ..settings import SYMMETRY_ENTRIES, SYMMETRY_NUMBERS, SYMMETRY_REFINEMENTS
+from ..settings import SYMMETRY_ENTRIES, SYMMETRY_GROUP, SYMMETRY_NUMBERS, SYMMETRY_REFINEMENTS
 from .merging import Merged
 
 
@@ -39,15 +42,26 @@ class Ordered:
     leaders : int array of shape (R,)
     variables, lines : int arrays of shapes (R, n) and (R, lines)
         The symmetries of :func:`sparseopt.proofs.misdp_symmetry.ordered`.
+    group : tuple of int arrays of shapes (G, n) and (G, lines), optional
 
     Attributes
     ----------
     problem : MISDP
         With R more rows.
+    group : tuple of arrays or None
+        All symmetries of the problem, where they are few: then there are no rows.
     """
 
-    def __init__(self, merged: Merged, leaders: Array, variables: Array, lines: Array) -> None:
+    def __init__(
+        self,
+        merged: Merged,
+        leaders: Array,
+        variables: Array,
+        lines: Array,
+        group: tuple[Array, Array] | None = None,
+    ) -> None:
         self._merged = merged
+        self.group = group
         self._leaders, self._variables, self._lines = leaders, variables, lines
         self.problem = merged.problem
         if len(leaders):
@@ -92,7 +106,7 @@ class Ordered:
 
 
 def order(merged: Merged) -> Ordered:
-    """Return a merged problem with rows by the symmetries that are found.
+    """Return a merged problem with its symmetries, or rows by them where they are many.
 
     Parameters
     ----------
@@ -105,11 +119,29 @@ def order(merged: Merged) -> Ordered:
     problem = merged.problem
     n, S = len(problem.c), sum(block.size for block in problem.blocks)
     found = _Finder(problem).table() if _covered(problem) else []
+    group = _group(found, n, S)
+    if group is not None:
+        found = []
     leaders = np.array([f for f, _ in found], dtype=np.int64)
     variables, lines = np.empty((len(found), n), np.int64), np.empty((len(found), S), np.int64)
     for k, (_, move) in enumerate(found):
         variables[k], lines[k] = move
-    return Ordered(merged, leaders, variables, lines)
+    return Ordered(merged, leaders, variables, lines, group)
+
+
+def _group(found: list[tuple[int, _Move]], n: int, S: int) -> tuple[Array, Array] | None:
+    """Return all symmetries that a table gives, each as one of a leader's after one of the next's.
+
+    None where there are none or too many.
+    """
+    levels = {f: [move for g, move in found if g == f] for f, _ in found}
+    count = math.prod(1 + len(moves) for moves in levels.values())
+    if not levels or count > SYMMETRY_GROUP or count * (n + S) > SYMMETRY_NUMBERS:
+        return None
+    group = [_Move(np.arange(n), np.arange(S))]
+    for moves in reversed(levels.values()):
+        group += [later.after(move) for move in moves for later in group]
+    return np.array([move.variables for move in group]), np.array([move.lines for move in group])
 
 
 def _covered(problem: MISDP) -> bool:

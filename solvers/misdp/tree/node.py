@@ -35,6 +35,10 @@ class IntegerNode:
         (variable, direction, distance, parent's value), for the pseudo-costs.
     start : array or None
         Where its relaxation may begin.
+    path : bytes
+        The branches above it: 0 upward, 1 downward.
+    risen : array of shape (q,) or None
+        Where upward branches began, -inf where there is none.
     """
 
     lower: Array
@@ -45,6 +49,14 @@ class IntegerNode:
     multipliers: ConicMultipliers | None = None
     branched: tuple[int, int, float, float] | None = None
     start: Array | None = None
+    path: bytes = b""
+    risen: Array | None = None
+
+    def rise(self, j: int, start: float) -> None:
+        """Note an upward branch."""
+        above = np.full(len(self.lower), -np.inf) if self.risen is None else self.risen.copy()
+        above[j] = start
+        self.risen = above
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from ..bounding.bounding import Bounding, ConicBounding
 from ..reductions.dual_interior import DualInterior
 from ..reductions.propagation import Propagation
 from ..relaxations.conic_solvers import conic_solver
+from .orbits import OrbitalFixing
 from .points import IncumbentFinder
 from .tree import IntegerTree, TreeSettings
 
@@ -54,7 +55,9 @@ class MISDPSearch:
             self.interior = DualInterior(self.conic, self.propagation)
             self.points = IncumbentFinder(problem, self.propagation, self.conic, control)
 
-    def tree(self, bounding: Bounding, **changes: Any) -> IntegerTree:
+    def tree(
+        self, bounding: Bounding, orbits: OrbitalFixing | None = None, **changes: Any
+    ) -> IntegerTree:
         """Return a tree over the whole problem."""
         params = self.control.params
         settings = {
@@ -73,4 +76,5 @@ class MISDPSearch:
             self.interior,
             self.control,
             TreeSettings(**{**settings, **changes}),
+            orbits,
         )

@@ -20,6 +20,7 @@ from ..settings import ENDLESS_NODES, NODE_GAP, OBJECTIVE_ROUNDING, WARM_NUMBERS
 from .branching import PseudoCosts, reduced_cost_fixing
 from .heuristics import Heuristics
 from .node import IntegerLeaf, IntegerLeaves, IntegerNode, OpenNodes
+from .orbits import OrbitalFixing
 from .points import IncumbentFinder
 from .search_log import SearchLog
 
@@ -69,6 +70,8 @@ class IntegerTree:
         Ends of variables that have none.
     control : Control
     settings : TreeSettings
+    orbits : OrbitalFixing, optional
+        Fixes integers by symmetries.
 
     Attributes
     ----------
@@ -89,6 +92,7 @@ class IntegerTree:
         interior: DualInterior,
         control: Control,
         settings: TreeSettings,
+        orbits: OrbitalFixing | None = None,
     ) -> None:
         self.problem = problem
         self.propagation = propagation
@@ -97,6 +101,7 @@ class IntegerTree:
         self.interior = interior
         self.control = control
         self.settings = settings
+        self.orbits = orbits
         self.judge = Judge(problem)
         costs = self.judge.safe.sign * problem.c
         self.heuristics = Heuristics(
@@ -266,6 +271,8 @@ class IntegerTree:
     def _work(self, node: IntegerNode) -> list[IntegerNode]:
         """Bound a node; return its children, the more promising one first."""
         points = self.points
+        if self.orbits is not None and not self.orbits.fix(node, self.leaves.kept):
+            return []
         box = self._follow(node)
         if box is not None:
             box = self._without_forced(node, box)
@@ -439,6 +446,7 @@ class IntegerTree:
         fall, rise = (j, 0, value - cut, node.bound), (j, 1, cut + 1.0 - value, node.bound)
         down = self._child(node, below, node.lower, upper, fall, start)
         up = self._child(node, above, lower, node.upper, rise, start)
+        up.rise(j, cut + 1.0)
         return [up, down] if value - cut > 0.5 else [down, up]
 
     def _child(
@@ -450,6 +458,6 @@ class IntegerTree:
         branched: tuple[int, int, float, float] | None,
         start: Array | None,
     ) -> IntegerNode:
-        return IntegerNode(
-            lower, upper, box, node.bound, node.depth + 1, node.multipliers, branched, start
-        )
+        path = node.path if branched is None else node.path + (b"\x01", b"\x00")[branched[1]]
+        above = node.bound, node.depth + 1, node.multipliers
+        return IntegerNode(lower, upper, box, *above, branched, start, path, node.risen)

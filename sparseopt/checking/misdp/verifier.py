@@ -23,7 +23,8 @@ where the maximum is asked), its arrays are
 ``merged_times`` (q0,), for the q0 integer variables of the problem, all of this is about a problem
 where some of them are merged (:mod:`sparseopt.checking.misdp.merged`), and with
 ``symmetry_leaders`` it has R more rows, which leave one of all points that are symmetric to one
-another (:mod:`sparseopt.checking.misdp.symmetry`). It is proven that
+another; ``images_lower`` are boxes beside the leaves that symmetries take elsewhere
+(:mod:`sparseopt.checking.misdp.symmetry`). It is proven that
 
 1. the leaves cover all integer points of the box of the integer variables. Bounds that follow from
    the constraints, and from the claimed bound U as a cutoff (only points better than U could
@@ -75,7 +76,7 @@ from sparseopt.checking.misdp.points import check_point
 from sparseopt.checking.misdp.ranks import verify_boxes
 from sparseopt.checking.misdp.rays import verify_ray
 from sparseopt.checking.misdp.standard_form import standard_form
-from sparseopt.checking.misdp.symmetry import ordered_problem
+from sparseopt.checking.misdp.symmetry import left_out, ordered_problem
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import OBJECTIVE, SEGMENT, SUM, prevailing
 from sparseopt.checking.work import TooMuchWork, spend
@@ -371,8 +372,11 @@ def _verify_leaves(
             f"leaf {int(np.argmin(leaves.infeasible))} is not said to be infeasible, the problem is"
         )
         return
-    whole = problem.integer
-    hole = uncovered(leaves.lower, leaves.upper, box[0][whole], box[1][whole])
+    whole, lower, upper = problem.integer, leaves.lower, leaves.upper
+    others = left_out(problem, certificate.arrays, bool(members))
+    if others is not None:
+        lower, upper = np.concatenate([lower, others[0]]), np.concatenate([upper, others[1]])
+    hole = uncovered(lower, upper, box[0][whole], box[1][whole])
     if hole is not None:
         findings.refute(f"the leaves leave out integer points: {_described(problem, *hole)}")
         return

@@ -7,6 +7,8 @@ import pytest
 
 import sparseopt
 from sparseopt import Certificate, Status, Verdict
+from sparseopt.checking.evidence import Malformed
+from sparseopt.checking.misdp.symmetry import left_out
 from sparseopt.generators.misdp import k_partitioning, truss_topology
 from sparseopt.problems import MISDP, MISDPBuilder
 from sparseopt.proofs.misdp_symmetry import SymmetryTest
@@ -40,16 +42,31 @@ def least_partition(problem, n, k):
     return float(((labels[:, i] == labels[:, j]) @ problem.c).min())
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_symmetric_partitions_against_enumeration(seed):
+@pytest.fixture
+def rows_only(monkeypatch):
+    """Have rows by symmetry, however few symmetries there are."""
+    monkeypatch.setattr("sparseopt.solvers.misdp.reductions.symmetry.SYMMETRY_GROUP", 1)
+
+
+def against_enumeration(seed):
     problem = circulant(np.random.default_rng(seed).integers(-5, 11, 9), 3)
     result = sparseopt.solve(problem, backend="misdp-bnb")
     assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
-    assert len(result.certificate.arrays["symmetry_leaders"]) >= 9
     assert result.objective == pytest.approx(least_partition(problem, 9, 3))
+    return result.certificate.arrays
 
 
-def test_rows_by_symmetry_save_nodes(monkeypatch):
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_rows_by_symmetry_against_enumeration(seed, rows_only):
+    assert len(against_enumeration(seed)["symmetry_leaders"]) >= 9
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_orbital_fixing_against_enumeration(seed):
+    assert "symmetry_leaders" not in against_enumeration(seed)
+
+
+def test_rows_by_symmetry_save_nodes(monkeypatch, rows_only):
     problem = paley(13, 3)
     fewer = sparseopt.solve(problem, backend="misdp-bnb")
     monkeypatch.setattr("sparseopt.solvers.misdp.engines.bnb.order", lambda merged: merged)
@@ -58,11 +75,69 @@ def test_rows_by_symmetry_save_nodes(monkeypatch):
     assert 1.5 * fewer.nodes < more.nodes
 
 
-def test_orbits_of_a_paley_graph():
+def test_orbital_fixing_saves_nodes(monkeypatch):
+    problem = circulant(np.random.default_rng(5).integers(-5, 11, 15), 4)
+    fewer = sparseopt.solve(problem, backend="misdp-bnb")
+    monkeypatch.setattr("sparseopt.solvers.misdp.engines.bnb.order", lambda merged: merged)
+    more = sparseopt.solve(problem, backend="misdp-bnb")
+    assert fewer.objective == more.objective == -27.0
+    assert fewer.verdict is Verdict.VERIFIED and 3 * fewer.nodes < more.nodes
+
+
+def test_orbits_of_a_paley_graph(rows_only):
     """Its 78 symmetries move each edge to all 39; two leave an edge in place."""
     found = order(merge(paley(13, 3)))
     rows = found.problem.A.shape[0] - 13
     assert rows == 38 + 1
+
+
+def test_all_symmetries_of_a_paley_graph():
+    problem = paley(13, 3)
+    variables, lines = order(merge(problem)).group
+    assert len(variables) == len(np.unique(variables, axis=0)) == 78
+    test = SymmetryTest(problem)
+    assert all(test.holds(*move) for move in zip(variables, lines, strict=True))
+
+
+def turned(seed):
+    """Minimise t + c'x with M(x) + t I psd, which stays as it is when x and M are turned round.
+
+    Returns the problem, and its optimum by enumeration (inf where nothing is feasible).
+    """
+    rng = np.random.default_rng(seed)
+    s, width = [(4, 3), (5, 2), (6, 2), (7, 1), (8, 1)][rng.integers(5)]
+    turns = [np.roll(np.eye(s), k, axis=0) for k in range(s)]
+    first = rng.integers(-2, 3, (s, s)) * (rng.random((s, s)) < 0.5)
+    F = np.array([turn @ (first + first.T) @ turn.T for turn in turns], dtype=float)
+    around = rng.integers(-2, 3, s // 2 + 1)[np.minimum(np.arange(s), s - np.arange(s))]
+    constant = np.array([np.roll(around, k) for k in range(s)], dtype=float)
+    low, cost = float(rng.integers(-1, 1)), float(rng.integers(-2, 3))
+    line = rng.integers(-1, 3, s).astype(float)
+    line[0] += 1.0
+    rows, floor = np.array([np.roll(line, k) for k in range(s)]), float(rng.integers(-1, 4))
+    model = MISDPBuilder("min")
+    x = model.variables(s, lower=low, upper=low + width, integer=True)
+    t = model.variable(lower=-1.0, upper=50.0)
+    model.semidefinite((x, F), (t, np.eye(s)), constant=constant)
+    for row in rows:
+        model.row((x, row), lower=floor)
+    model.objective((x, np.full(s, cost)), (t, 1.0))
+    points = np.array(list(itertools.product(low + np.arange(width + 1.0), repeat=s)))
+    points = points[(points @ rows.T >= floor).all(axis=1)]
+    least = np.linalg.eigvalsh(constant + np.tensordot(points, F, axes=1)).min(axis=1, initial=99.0)
+    values = points.sum(axis=1) * cost + np.maximum(-least, -1.0)
+    return model.build(), float(values.min(initial=np.inf))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_turned_problems_against_enumeration(seed):
+    problem, optimum = turned(seed)
+    result = sparseopt.solve(problem, backend="misdp-bnb")
+    assert result.verdict is Verdict.VERIFIED
+    if np.isinf(optimum):
+        assert result.status is Status.INFEASIBLE
+    else:
+        assert result.objective == pytest.approx(optimum, abs=1e-6)
 
 
 def test_random_data_have_no_symmetry():
@@ -71,7 +146,7 @@ def test_random_data_have_no_symmetry():
         assert order(merged).problem is merged.problem
 
 
-def test_points_are_moved_to_images_that_have_the_rows():
+def test_points_are_moved_to_images_that_have_the_rows(rows_only):
     problem = paley(13, 3)
     found = order(merge(problem))
     result = sparseopt.solve(problem, backend="misdp-bnb")
@@ -160,6 +235,52 @@ def test_what_is_no_symmetry_is_refuted(leaders, variables, lines, complaint):
     assert report.verdict is Verdict.REFUTED and complaint in "; ".join(report.messages)
 
 
+def images(**changes):
+    """Of two integers that may be exchanged, x_1 = 1 is left out where x_0 = 0."""
+    arrays = {
+        "lower": np.array([[0.0, 1.0]]),
+        "upper": np.array([[0.0, 1.0]]),
+        "by": np.array([0]),
+        "variables": np.array([[1, 0]]),
+        "lines": np.array([[1, 0]]),
+        **changes,
+    }
+    return {f"images_{name}": array for name, array in arrays.items()}
+
+
+def test_a_box_is_left_out_that_a_symmetry_takes_elsewhere():
+    lower, upper = left_out(one_of_two(), images())
+    assert lower.tolist() == upper.tolist() == [[0.0, 1.0]]
+    assert left_out(one_of_two(), {}) is None
+    with pytest.raises(Malformed, match="a pool is stated"):
+        left_out(one_of_two(), images(), pool=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"variables": np.array([[0, 1]])}, "does not stay"),
+        ({"lines": np.array([[0, 1]])}, "does not stay"),
+        ({"lower": np.ones((1, 2)), "upper": np.ones((1, 2))}, "box 0 .* meets box 0"),
+        ({"by": np.array([1])}, "does not name"),
+        ({"by": np.array([-1])}, "does not name"),
+        ({"by": np.array([0.0])}, "do not fit"),
+        ({"lower": np.zeros((2, 2))}, "do not fit"),
+        ({"upper": np.array([[0.0, np.nan]])}, "NaN"),
+        ({"variables": np.array([[1, 0, 2]])}, "do not fit"),
+    ],
+)
+def test_what_is_wrongly_left_out_is_refuted(changes, complaint):
+    with pytest.raises(Malformed, match=complaint):
+        left_out(one_of_two(), images(**changes))
+
+
+def test_two_boxes_are_not_left_out_for_one_another():
+    ends = np.array([[0.0, 1.0], [1.0, 0.0]])
+    with pytest.raises(Malformed, match=r"box 0 .* meets box 1"):
+        left_out(one_of_two(), images(lower=ends, upper=ends, by=np.array([0, 0])))
+
+
 def test_a_pool_of_solutions_is_not_proven_by_rows_that_leave_some_out():
     problem = one_of_two()
     whole = sparseopt.solve(problem, backend="misdp-bnb", options={"solutions": 2})
@@ -184,6 +305,6 @@ def test_two_equal_matrices_may_be_exchanged():
     model.row((x, np.ones(2)), upper=5.0)
     model.objective((x, np.ones(2)))
     problem: MISDP = model.build()
-    assert order(merge(problem)).problem.A.shape[0] == 2
+    assert len(order(merge(problem)).group[0]) == 2
     result = sparseopt.solve(problem, backend="misdp-bnb")
     assert result.verdict is Verdict.VERIFIED and result.objective == 4.0
