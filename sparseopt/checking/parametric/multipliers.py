@@ -35,6 +35,7 @@ from sparseopt.checking.parametric.reach import (
     bounds_of_variables,
     charge_of,
     common_bounds,
+    exact_margins,
     interior_bounds,
     moves_twice,
 )
@@ -396,13 +397,27 @@ class PathMultipliers:
             if near is None and not endless:
                 near = self._mixtures.bounds(tuple(lam for lam, _ in points), values)
             bounds = None if endless and k == 1 else within, None if endless else known
-            asked = self._program, self._pieces, span, lam, excess[k], *bounds
-            if near is not None and charge_of(*asked, near).sum() <= span.least:
+            asked = self._program, self._pieces, span, lam
+            if near is not None and (
+                charge_of(*asked, excess[k], *bounds, near).sum() <= span.least
+                or charge_of(*asked, self._exactly(lam, nu, excess[k]), *bounds, near).sum()
+                <= span.least
+            ):
                 continue
-            charges = charge_of(*asked)
+            charges = charge_of(*asked, excess[k], *bounds)
             if charges.sum() > span.least:
                 needed = charges[: self._program.A.shape[1]] > span.least / len(charges)
                 self._open.append(_Open(segment, lam, nu, needed, span))
+
+    def _exactly(self, lam: float, nu: Array, excess: Array) -> Array:
+        """Return an excess of variables without the rounding errors of nu's products."""
+        columns = np.flatnonzero(excess[: self._program.A.shape[1]])
+        exact = exact_margins(self._program, self._pieces, lam, nu, columns)
+        if exact is None:
+            return excess
+        less = excess.copy()
+        less[columns] = np.minimum(excess[columns], np.maximum(-exact[1], 0.0))
+        return less
 
     def _endless(self, segment: int, v: Array, nu: Array) -> None:
         """Look at the rates of multipliers and slopes on the way to infinity."""

@@ -146,7 +146,7 @@ def charge_of(
     array of shape (p + m,)
         One charge for each coordinate; infinite where nothing bounds it.
     """
-    charged = excess > 0.0
+    charged = ~(excess <= 0.0)
     lams, enough = span.lams, span.least
     low, high = _domain(pieces, lams)
     own_low, own_high, slope, room = _no_worse(pieces, lams, span.most)
@@ -319,8 +319,8 @@ def bounds_by_points(
     slacks, rooms, inside = [], [], []
     for (lam, nu), value in zip(points, values.ends, strict=True):
         v, slack = _margins(program, pieces, lam, inside_rows(program, nu, lam), largest)
-        outside = np.maximum(-slack, 0.0)
-        rest = outside > 0.0
+        rest = ~(slack >= 0.0)
+        outside = np.where(rest, -slack, 0.0)
         if np.isinf(largest[rest]).any():
             return out
         conjugates = pieces.conjugate(v, lam)
@@ -358,18 +358,47 @@ def _margins(
     error[singles_of(program).columns] = 0.0
     slack = np.minimum(v - left, right - v) - error
     unsure = np.flatnonzero((np.isinf(largest) & (slack <= 0.0) & (slack > -2.0 * error))[:p])
-    rows = np.flatnonzero(nu)
-    if 0 < len(unsure) * len(rows) <= _EXACTLY and _entries_are_cheap(program.A):
-        spend(_EXACT * len(unsure) * len(rows))
-        block = exact_block(program.A, rows, unsure)
-        exact = -product(block.T, DoubleDouble(nu[rows][None]))[0]
-        low, high = (
-            DoubleDouble(pieces.slope_rate[at]) * lam + pieces.slope[at]
-            for at in (pieces.slope_ptr[unsure], pieces.slope_ptr[unsure + 1] - 1)
-        )
-        v[unsure] = exact.high
-        slack[unsure] = np.minimum((exact - low).high, (high - exact).high) / _AWAY
+    exact = exact_margins(program, pieces, lam, nu, unsure)
+    if exact is not None:
+        v[unsure], slack[unsure] = exact
     return v, slack
+
+
+def exact_margins(
+    program: PiecewiseLinearProgram, pieces: Pieces, lam: float, nu: Array, columns: Array
+) -> tuple[Array, Array] | None:
+    """Return multipliers of some variables, and how far inside their slopes they are, of 106 bits.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    pieces : Pieces
+        phi and psi.
+    lam : float
+    nu : array of shape (m,)
+    columns : int array of shape (k,)
+
+    Returns
+    -------
+    arrays of shape (k,), or None
+        Rounded at the end; a margin of either sign is not larger than it is in truth. None where
+        that is too much work.
+    """
+    rows = np.flatnonzero(nu)
+    if not 0 < len(columns) * len(rows) <= _EXACTLY or not _entries_are_cheap(program.A):
+        return None
+    spend(_EXACT * len(columns) * len(rows))
+    v = -product(exact_block(program.A, rows, columns).T, DoubleDouble(nu[rows][None]))[0]
+    margin = np.full(len(columns), np.inf)
+    ends = pieces.slope_ptr[columns], pieces.slope_ptr[columns + 1] - 1
+    for end, sign in zip(ends, (1.0, -1.0), strict=True):
+        finite = np.isfinite(pieces.slope[end])
+        at = end[finite]
+        limit = DoubleDouble(pieces.slope_rate[at]) * lam + pieces.slope[at]
+        margin[finite] = np.minimum(margin[finite], sign * (v[finite] - limit).high)
+    finite = np.isfinite(margin)
+    margin[finite] -= (_AWAY - 1.0) * np.abs(margin[finite])
+    return v.high, margin
 
 
 def inward(

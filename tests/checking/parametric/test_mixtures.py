@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 import sparseopt
 from sparseopt.checking.parametric.layout import read_path
 from sparseopt.checking.parametric.mixtures import Mixtures
-from sparseopt.checking.parametric.reach import Values
+from sparseopt.checking.parametric.reach import Values, exact_margins
 from sparseopt.checking.parametric.singles import singles_of
 from sparseopt.problems import ParametricLP
 
@@ -23,7 +23,9 @@ def program(seed: int, m: int, n: int) -> ParametricLP:
     return ParametricLP(A, b, b_bar, rng.normal(size=n), -np.abs(rng.normal(size=n)))
 
 
-@pytest.mark.parametrize(("seed", "m", "n"), [(0, 60, 90), (1, 20, 30), (2, 60, 90), (3, 20, 30)])
+@pytest.mark.parametrize(
+    ("seed", "m", "n"), [(0, 60, 90), (0, 120, 180), (1, 20, 30), (2, 60, 90), (3, 20, 30)]
+)
 def test_paths_are_proven_down_to_where_no_bound_is_left(seed, m, n):
     result = sparseopt.solve(program(seed, m, n))
     assert result.path.stopped_by == "unbounded_below"
@@ -96,11 +98,24 @@ def test_slacks_let_the_multipliers_of_their_rows_be_what_they_may_be_themselves
     assert found.high.tolist() == [np.inf, -0.5]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 4])
-def test_paths_with_slacks_are_proven(seed):
-    given = program(100 + seed, 30, 45)
+@pytest.mark.parametrize("miss", [2.0**-60, 0.0, -(2.0**-60)])
+def test_margins_of_106_bits_have_the_right_sign(miss):
+    """Costs 1 + miss against v = 1, where one end of the slopes is infinite."""
+    problem = ParametricLP([[1.0, 2.0]], [1.0], [0.0], [-1.0, 1.0], [miss, -miss])
+    canonical = problem.canonical()
+    pieces = canonical.functions
+    v, margin = exact_margins(canonical, pieces, 1.0, np.array([-1.0]), np.array([0, 1]))
+    assert v.tolist() == [1.0, 2.0]
+    low, high = (pieces.slope[at] for at in (pieces.slope_ptr[:2], pieces.slope_ptr[1:3] - 1))
+    assert np.isinf(low).all() != np.isinf(high).all()
+    assert margin[0] == pytest.approx(-miss, rel=1e-8)
+    assert margin[1] == pytest.approx(-3.0)
+
+
+def with_slacks(given: ParametricLP) -> ParametricLP:
+    """Return the same in equality form."""
     m = len(given.b)
-    problem = ParametricLP(
+    return ParametricLP(
         np.hstack([given.A, np.eye(m)]),
         given.b,
         given.b_bar,
@@ -108,5 +123,30 @@ def test_paths_with_slacks_are_proven(seed):
         np.append(given.c_bar, np.zeros(m)),
         form="equality",
     )
-    result = sparseopt.solve(problem)
+
+
+def with_moving_rows(given: ParametricLP) -> ParametricLP:
+    """Return one whose right-hand sides rise and fall with lam."""
+    b_bar = np.random.default_rng(7).normal(size=len(given.b))
+    return ParametricLP(given.A, given.b, b_bar, given.c, given.c_bar)
+
+
+def with_costs_alone(given: ParametricLP) -> ParametricLP:
+    """Return one whose right-hand sides stay."""
+    return ParametricLP(given.A, given.b, 0.0 * given.b_bar, given.c, given.c_bar)
+
+
+def with_equations(given: ParametricLP) -> ParametricLP:
+    """Return one without slacks."""
+    rng = np.random.default_rng(9)
+    b, b_bar = (given.A @ rng.random((given.A.shape[1], 2))).T
+    return ParametricLP(given.A, b, 0.1 * b_bar, given.c, given.c_bar, form="equality")
+
+
+@pytest.mark.parametrize("seed", [2, 4, 8])
+@pytest.mark.parametrize(
+    "change", [with_slacks, with_moving_rows, with_costs_alone, with_equations]
+)
+def test_paths_of_other_forms_are_proven(change, seed):
+    result = sparseopt.solve(change(program(300 + seed, 30, 45)))
     assert result.verdict == "verified", result.check_messages
