@@ -200,7 +200,7 @@ MERGED_CHOICES = 4096
 SYMMETRY_ENTRIES = 200_000
 """Numbers of a problem whose symmetries are looked for."""
 
-SYMMETRY_REFINEMENTS = 100
+SYMMETRY_REFINEMENTS = 300
 """Refinements of colours that are spent on them, some 0.3 ms each for a hundred variables."""
 
 SYMMETRY_GROUP = 5_000

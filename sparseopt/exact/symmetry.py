@@ -110,6 +110,8 @@ def _stays(problem, to, turn):
     ):
         return False
     sizes = [size for _, size, _ in problem.blocks]
+    # -1 - r is the line r with its sign changed.
+    signs, turn = [-ONE if r < 0 else ONE for r in turn], [-1 - r if r < 0 else r for r in turn]
     if sorted(turn) != list(range(sum(sizes))):
         return False
     place, begin = {}, 0
@@ -120,12 +122,13 @@ def _stays(problem, to, turn):
     for (r, s), (i, shape) in place.items():
         ends = max(turn[r], turn[s]), min(turn[r], turn[s])
         k, other = place.get(ends, (None, None))
-        if other != shape or problem.constants[k] != problem.constants[i]:
+        sign = signs[r] * signs[s]
+        if other != shape or problem.constants[k] != sign * problem.constants[i]:
             return False
-        if _terms(problem.forms[i], to) != _terms(problem.forms[k]):
+        if _terms(problem.forms[i], to, sign) != _terms(problem.forms[k]):
             return False
     return True
 
 
-def _terms(form, to=None):
-    return frozenset((j if to is None else to[j], a) for j, a in form.items() if a)
+def _terms(form, to=None, sign=ONE):
+    return frozenset((j if to is None else to[j], sign * a) for j, a in form.items() if a)

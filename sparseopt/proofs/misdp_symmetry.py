@@ -1,9 +1,10 @@
 r"""Symmetries of a MISDP, and rows or boxes that leave out some of all equivalent points.
 
 A **symmetry** moves variables, x_j to the place :math:`\pi(j)`, and with them lines of matrices, r
-to :math:`\lambda(r)`, so that the problem stays as it is: costs, bounds, integers, the set of rows,
-and :math:`M_{\pi(j)}` at :math:`(\lambda(r), \lambda(s))` is :math:`M_j` at (r, s). It moves
-feasible points to feasible points of the same objective.
+to :math:`\lambda(r)`, some with another sign :math:`\sigma_r = -1`, so that the problem stays as it
+is: costs, bounds, integers, the set of rows, and :math:`M_{\pi(j)}` at
+:math:`(\lambda(r), \lambda(s))` is :math:`\sigma_r \sigma_s M_j` at (r, s). It moves feasible
+points to feasible points of the same objective, for matrices stay semidefinite.
 
 For symmetries :math:`\pi_1, \pi_2, \dots` with **leaders** :math:`f_1, f_2, \dots` the rows
 
@@ -68,7 +69,7 @@ class SymmetryTest:
         variables : int array of shape (n,)
             Where each variable goes.
         lines : int array of shape (sum of the matrices' orders,)
-            Where each line goes, counted through all matrices.
+            Where each line goes, counted through all matrices; -1 - r for r with its sign changed.
 
         Notes
         -----
@@ -77,6 +78,8 @@ class SymmetryTest:
         problem = self._problem
         if not self._covered or not _permutes(variables, len(problem.c)):
             return False
+        signs = np.where(lines < 0, -1.0, 1.0)
+        lines = np.where(lines < 0, -1 - lines, lines)
         if not _permutes(lines, int(self._begins[-1])):
             return False
         own = (problem.c, problem.lower, problem.upper, problem.integer)
@@ -84,11 +87,13 @@ class SymmetryTest:
             return False
         if self._moved_rows(variables) != self._rows:
             return False
-        return all(self._block_stays(b, variables, lines) for b in range(len(problem.blocks)))
+        blocks = range(len(problem.blocks))
+        return all(self._block_stays(b, variables, lines, signs) for b in blocks)
 
-    def _block_stays(self, b: int, variables: Array, lines: Array) -> bool:
+    def _block_stays(self, b: int, variables: Array, lines: Array, signs: Array) -> bool:
         blocks, begins = self._problem.blocks, self._begins
-        to = lines[begins[b] : begins[b + 1]]
+        here = slice(begins[b], begins[b + 1])
+        to = lines[here]
         target = int(np.searchsorted(begins, to[0], side="right")) - 1
         inside = to - begins[target]
         block, other = blocks[b], blocks[target]
@@ -97,9 +102,12 @@ class SymmetryTest:
         if (inside < 0).any() or (inside >= other.size).any():
             return False
         place = _packed(inside)
-        if not np.array_equal(other.F0[place], block.F0):
+        r, c = triangle(block.size)
+        sign = signs[here][r] * signs[here][c]
+        if not np.array_equal(sign * other.F0[place], block.F0):
             return False
-        difference = self._F[target][place][:, variables] - self._F[b]
+        moved = self._F[target][place][:, variables]
+        difference = moved.multiply(sign[:, None]).tocsr() - self._F[b]
         return not np.any(difference.data)
 
     def _moved_rows(self, variables: Array) -> Counter[tuple[object, ...]]:

@@ -413,6 +413,31 @@ def test_boxes_left_out_by_symmetry(tmp_path):
         assert check(problem, false).verdict is not Verdict.VERIFIED, lie
 
 
+def test_symmetries_that_change_signs(tmp_path):
+    """Four experiments of two factors, of which three are made."""
+    rows = np.array([[1.0, a, b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
+    model = MISDPBuilder("max")
+    q = model.variables(4, lower=0.0, upper=1.0, integer=True)
+    t = model.variable(lower=0.0, upper=9.0)
+    model.row((q, np.ones(4)), upper=3.0)
+    model.semidefinite((q, [np.outer(row, row) for row in rows]), (t, -np.eye(3)))
+    model.objective((t, 1.0))
+    problem = model.build()
+    result = sparseopt.solve(problem, backend="misdp-bnb")
+    found, why = verdict(tmp_path, problem, result)
+    assert found == "proven", why
+    arrays = dict(result.certificate.arrays)
+    lines = arrays["images_lines"]
+    assert (lines < 0).any()
+    for lie in (
+        {"images_lines": np.where(lines < 0, -1 - lines, lines)},
+        {"images_lines": np.where(lines < 0, lines - 1, lines)},
+    ):
+        false = result.with_changes(certificate=Certificate("misdp-leaves", {**arrays, **lie}))
+        assert verdict(tmp_path, problem, false)[0] != "proven", lie
+        assert check(problem, false).verdict is not Verdict.VERIFIED, lie
+
+
 def test_rows_by_symmetry(tmp_path, monkeypatch):
     monkeypatch.setattr("sparseopt.solvers.misdp.reductions.symmetry.SYMMETRY_GROUP", 1)
     problem = ring_of_seven()

@@ -4,7 +4,8 @@ Variables, lines of matrices and rows get colours that symmetries keep: first by
 by the colours of what they meet, until nothing more is told apart (colour refinement). A symmetry
 that takes x_o to x_f shows when both get a colour of their own and refinement ends in the same
 colours; where these leave variables or lines alike, further ones are singled out one after the
-other (individualisation, as McKay and Piperno 2014 describe it). Colours are 64-bit hashes, and
+other (individualisation, as McKay and Piperno 2014 describe it). Where entries of matrices have
+both signs, each line is there twice, with either sign. Colours are 64-bit hashes, and
 each move that they suggest is compared number by number before it counts.
 
 What is done with symmetries is in :mod:`sparseopt.proofs.misdp_symmetry`. A variable of the largest
@@ -22,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle
@@ -120,12 +122,13 @@ def order(merged: Merged) -> Ordered:
     n, S = len(problem.c), sum(block.size for block in problem.blocks)
     found = _Finder(problem).table() if _covered(problem) else []
     group = _group(found, n, S)
-    if group is not None:
+    if group is not None or not np.isfinite(np.concatenate([problem.lower, problem.upper])).all():
+        # What is unbounded is told by rays of the problem as it is.
         found = []
     leaders = np.array([f for f, _ in found], dtype=np.int64)
     variables, lines = np.empty((len(found), n), np.int64), np.empty((len(found), S), np.int64)
     for k, (_, move) in enumerate(found):
-        variables[k], lines[k] = move
+        variables[k], lines[k] = move.variables, move.signed_lines(S)
     return Ordered(merged, leaders, variables, lines, group)
 
 
@@ -138,29 +141,36 @@ def _group(found: list[tuple[int, _Move]], n: int, S: int) -> tuple[Array, Array
     count = math.prod(1 + len(moves) for moves in levels.values())
     if not levels or count > SYMMETRY_GROUP or count * (n + S) > SYMMETRY_NUMBERS:
         return None
-    group = [_Move(np.arange(n), np.arange(S))]
+    group = [_Move(np.arange(n), np.arange(len(found[0][1].lines)))]
     for moves in reversed(levels.values()):
         group += [later.after(move) for move in moves for later in group]
-    return np.array([move.variables for move in group]), np.array([move.lines for move in group])
+    variables = np.array([move.variables for move in group])
+    return variables, np.array([move.signed_lines(S) for move in group])
 
 
 def _covered(problem: MISDP) -> bool:
-    """Return whether symmetries are looked for: no rays, no ranks, no cones, not too large."""
+    """Return whether symmetries are looked for: integers with ends, no ranks or cones, small."""
     if problem.cones or problem.indicators or not problem.integer.any():
         return False
     if any(block.rank_one for block in problem.blocks):
         return False
-    if not np.isfinite(np.concatenate([problem.lower, problem.upper])).all():
+    ends = np.concatenate([problem.lower[problem.integer], problem.upper[problem.integer]])
+    if not np.isfinite(ends).all():
         return False
     entries = problem.A.nnz + sum(block.F.nnz + len(block.F0) for block in problem.blocks)
     return bool(entries <= SYMMETRY_ENTRIES)
 
 
 class _Move(NamedTuple):
-    """Where variables and lines go."""
+    """Where variables and S lines go; where signs count, S lines of other signs are behind them."""
 
     variables: Array
     lines: Array
+
+    def signed_lines(self, S: int) -> Array:
+        """Return where the S lines go; -1 - r is r with another sign."""
+        to = self.lines[:S]
+        return np.where(to < S, to, S - 1 - to)
 
     def after(self, other: _Move) -> _Move:
         """Return this move after another one."""
@@ -177,6 +187,7 @@ class _Finder:
     def __init__(self, problem: MISDP) -> None:
         self._problem = problem
         self._colouring = _Colouring(problem)
+        self._lines = sum(block.size for block in problem.blocks)
         self._left = SYMMETRY_REFINEMENTS
 
     def table(self) -> list[tuple[int, _Move]]:
@@ -203,25 +214,22 @@ class _Finder:
 
     def _orbit(self, leader: int, cell: Array, colours: _Colours) -> list[_Move]:
         """Return a symmetry from each variable of the leader's orbit to the leader, itself not."""
-        n, S = len(colours[0]), len(colours[1])
-        reached = {leader: _Move(np.arange(n), np.arange(S))}
+        n, lines = len(colours[0]), len(colours[1])
+        itself = _Move(np.arange(n), np.arange(lines))
+        reached = {leader: itself}
         steps: list[_Move] = []
+        outside: set[int] = set()
         target = self._refined(_singled(colours, 0, leader))
         for other in cell.tolist():
-            if other in reached:
+            if other in reached or other in outside:
                 continue
             move = self._matched(self._refined(_singled(colours, 0, other)), target)
             if move is None:
+                outside |= _reached({other: itself}, steps).keys()
                 continue
             steps += [move, move.back()]
-            waiting = list(reached)
-            while waiting:
-                at = waiting.pop()
-                for step in steps:
-                    place = int(step.back().variables[at])
-                    if place not in reached:
-                        reached[place] = reached[at].after(step)
-                        waiting.append(place)
+            reached = _reached(reached, steps)
+            outside |= _reached(dict.fromkeys(outside, itself), steps).keys()
         del reached[leader]
         return list(reached.values())
 
@@ -230,13 +238,21 @@ class _Finder:
         for mine, theirs in zip(own, target, strict=True):
             if not np.array_equal(np.sort(mine), np.sort(theirs)):
                 return None
-        for kind in (0, 1):
+        # Variables tell lines apart by signs only where one line is known.
+        for kind in (1, 0) if self._colouring.signed else (0, 1):
             alike = [cell for cell in _cells(own[kind]) if len(cell) > 1]
             if not alike:
                 continue
+            signed = self._with_signs(own, target) if kind and self._colouring.signed else None
+            if signed is not None:
+                return self._matched(*map(self._refined, signed)) if self._left > 0 else None
             cell = min(alike, key=lambda cell: int(own[kind][cell[0]]))
             one = int(cell[0])
             others = np.flatnonzero(target[kind] == own[kind][one]).tolist()
+            if kind and self._colouring.signed:
+                # All signs of lines that have entries together may change.
+                both = others[0] + self._lines in others
+                others = [other for other in others if other < self._lines] if both else others
             # What a symmetry can leave in place it shall.
             others.sort(key=lambda other: other != one)
             singled = self._refined(_singled(own, kind, one))
@@ -251,7 +267,23 @@ class _Finder:
         for place, mine, theirs in zip(places, own, target, strict=True):
             place[np.argsort(mine)] = np.argsort(theirs)
         move = _Move(*places)
-        return move if self._test.holds(*move) else None
+        return move if self._test.holds(move.variables, move.signed_lines(self._lines)) else None
+
+    def _with_signs(self, own: _Colours, target: _Colours) -> tuple[_Colours, _Colours] | None:
+        """Choose signs where nothing else is left to choose, one for all that has entries together.
+
+        None where two lines look alike by more than their signs.
+        """
+        S = self._lines
+        for _, L in (own, target):
+            open_ = L[:S] == L[S:]
+            if len(np.unique(L)) != 2 * S - open_.sum():
+                return None
+        open_ = np.flatnonzero(own[1][:S] == own[1][S:])
+        ones = open_[np.unique(self._colouring.parts[open_], return_index=True)[1]]
+        order = np.argsort(target[1][:S])
+        others = order[np.searchsorted(target[1][:S], own[1][ones], sorter=order)]
+        return _singled(own, 1, ones), _singled(target, 1, others)
 
     @cached_property
     def _test(self) -> SymmetryTest:
@@ -274,27 +306,60 @@ class _Colouring:
         A = sp.coo_array(problem.A)
         self._row, self._in_row, self._row_value = A.row, A.col, _hashed(A.data)
         self._sides = _mixed(_hashed(problem.row_lower) + _mixed(_hashed(problem.row_upper)))
+        self._lines = sum(block.size for block in problem.blocks)
+        entries, constants = self._entries()
+        graph = sp.coo_array(
+            (np.ones(len(entries[0])), (entries[1], entries[2])), shape=(self._lines,) * 2
+        ) + sp.coo_array(
+            (np.ones(len(constants[0])), (constants[0], constants[1])), shape=(self._lines,) * 2
+        )
+        self.parts = connected_components(graph, directed=False)[1]
+        inside = entries[3][entries[1] != entries[2]]
+        self.signed = bool((inside < 0.0).any() and (inside > 0.0).any())
+        column, first, second, value = self._signed(*entries)
+        self._column, self._first, self._second = column, first, second
+        self._value = _mixed(_hashed(value) + (first == second).astype(np.uint64))
+        _, above, below, constant = self._signed(np.zeros_like(constants[0]), *constants)
+        self._above, self._below = above, below
+        if self.signed:
+            # Each line and the same with another sign belong together.
+            each = np.arange(self._lines)
+            self._above = np.concatenate([above, each])
+            self._below = np.concatenate([below, each + self._lines])
+            constant = np.concatenate([constant, np.full(self._lines, np.inf)])
+        self._constant = _hashed(constant)
+
+    def _entries(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """Return (variable, line, line, number) of the matrices, and of their constants."""
         parts: list[tuple[Array, Array, Array, Array]] = []
         constants: list[tuple[Array, Array, Array]] = []
         begin = 0
-        for block in problem.blocks:
+        for block in self._problem.blocks:
             r, c = triangle(block.size)
             F = sp.coo_array(block.F)
             parts.append((F.col, r[F.row] + begin, c[F.row] + begin, F.data))
             at = np.flatnonzero(block.F0)
             constants.append((r[at] + begin, c[at] + begin, block.F0[at]))
             begin += block.size
-        self._lines = begin
         zero, none = np.zeros(0, dtype=np.int64), np.zeros(0)
-        joined = [
-            np.concatenate(part) for part in zip(*parts, (zero, zero, zero, none), strict=True)
-        ]
-        self._column, self._first, self._second = (part.astype(np.int64) for part in joined[:3])
-        diagonal = (self._first == self._second).astype(np.uint64)
-        self._value = _mixed(_hashed(joined[3]) + diagonal)
-        joined = [np.concatenate(part) for part in zip(*constants, (zero, zero, none), strict=True)]
-        self._above, self._below = (part.astype(np.int64) for part in joined[:2])
-        self._constant = _hashed(joined[2])
+        return (
+            tuple(
+                np.concatenate(part) for part in zip(*parts, (zero, zero, zero, none), strict=True)
+            ),
+            tuple(
+                np.concatenate(part) for part in zip(*constants, (zero, zero, none), strict=True)
+            ),
+        )
+
+    def _signed(self, column: Array, r: Array, c: Array, v: Array) -> tuple[Array, ...]:
+        """Return entries with those that lines of other signs have, where signs count."""
+        S, off = self._lines, r != c
+        if not self.signed:
+            return column, r, c, v
+        rows = np.concatenate([r, r + S, r[off] + S, r[off]])
+        columns = np.concatenate([c, c + S, c[off], c[off] + S])
+        values = np.concatenate([v, v, -v[off], -v[off]])
+        return np.concatenate([column, column, column[off], column[off]]), rows, columns, values
 
     def first(self) -> _Colours:
         """Return the colours by the variables' own numbers and the orders of the matrices."""
@@ -302,7 +367,7 @@ class _Colouring:
         for numbers in (problem.c, problem.lower, problem.upper, problem.integer.astype(float)):
             V = _mixed(V + _hashed(numbers))
         sizes = [np.full(block.size, float(block.size)) for block in problem.blocks]
-        return V, _hashed(np.concatenate([np.zeros(0), *sizes]))
+        return V, _hashed(np.concatenate([np.zeros(0), *sizes, *(sizes if self.signed else [])]))
 
     def refined(self, colours: _Colours) -> _Colours:
         """Return the colours by those around, until nothing more is told apart."""
@@ -333,6 +398,19 @@ class _Colouring:
         return _mixed(V + _mixed(of_variable)), _mixed(L + _mixed(of_line))
 
 
+def _reached(start: dict[int, _Move], steps: list[_Move]) -> dict[int, _Move]:
+    """Return the variables that steps lead to, with what takes each where its start is taken."""
+    reached, waiting = dict(start), list(start)
+    while waiting:
+        at = waiting.pop()
+        for step in steps:
+            place = int(step.back().variables[at])
+            if place not in reached:
+                reached[place] = reached[at].after(step)
+                waiting.append(place)
+    return reached
+
+
 def _cells(colours: Array) -> list[Array]:
     """Return what has the same colour, in the order of the places."""
     order = np.argsort(colours, kind="stable")
@@ -340,10 +418,11 @@ def _cells(colours: Array) -> list[Array]:
     return list(np.split(order, ends))
 
 
-def _singled(colours: _Colours, kind: int, place: int) -> _Colours:
+def _singled(colours: _Colours, kind: int, places: int | Array) -> _Colours:
     """Return the colours with one that a variable (0) or a line (1) has alone."""
     changed = [part.copy() for part in colours]
-    changed[kind][place : place + 1] = _mixed(changed[kind][place : place + 1] ^ np.uint64(1))
+    here = np.atleast_1d(places)
+    changed[kind][here] = _mixed(changed[kind][here] ^ np.uint64(1))
     return changed[0], changed[1]
 
 

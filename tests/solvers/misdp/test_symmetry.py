@@ -10,7 +10,8 @@ from sparseopt import Certificate, Status, Verdict
 from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.misdp.symmetry import left_out
 from sparseopt.generators.misdp import k_partitioning, truss_topology
-from sparseopt.problems import MISDP, MISDPBuilder
+from sparseopt.problems import MISDP, MISDPBuilder, SemidefiniteBlock
+from sparseopt.problems.misdp.cones import pack_symmetric, unpack_symmetric
 from sparseopt.proofs.misdp_symmetry import SymmetryTest
 from sparseopt.result import Result
 from sparseopt.solvers.misdp.reductions.merging import merge
@@ -138,6 +139,76 @@ def test_turned_problems_against_enumeration(seed):
         assert result.status is Status.INFEASIBLE
     else:
         assert result.objective == pytest.approx(optimum, abs=1e-6)
+
+
+def mirrored_truss(slack=2.5):
+    """A truss of 3 x 3 nodes that are pulled down at one end: upside down it is pulled up."""
+    problem = truss_topology(columns=3, rows=3, slack=slack)
+    (block,) = problem.blocks
+    bars = unpack_symmetric(block.F.toarray()[:, 1::2].sum(axis=1), block.size)[1:, 1:]
+    load = np.zeros(block.size - 1)
+    load[-5::2] = -1.0
+    constant = np.zeros((block.size, block.size))
+    constant[0, 0] = np.ceil(slack * load @ np.linalg.solve(bars, load))
+    constant[0, 1:] = constant[1:, 0] = load
+    block = SemidefiniteBlock(block.F, pack_symmetric(constant), block.size)
+    return problem.with_changes(blocks=[block])
+
+
+def factorial_design(k):
+    """E-optimal design: k of the 3^2 experiments with levels -1, 0 and 1 of each factor."""
+    levels = np.array(list(itertools.product([-1.0, 0.0, 1.0], repeat=2)))
+    rows = np.column_stack([np.ones(9), levels, levels.prod(axis=1)])
+    model = MISDPBuilder("max")
+    q = model.variables(9, lower=0.0, upper=1.0, integer=True)
+    t = model.variable(lower=0.0)
+    model.row((q, np.ones(9)), upper=float(k))
+    model.semidefinite((q, [np.outer(row, row) for row in rows]), (t, -np.eye(4)))
+    model.objective((t, 1.0))
+    choices = [list(some) for some in itertools.combinations(range(9), k)]
+    return model.build(), max(np.linalg.eigvalsh(rows[s].T @ rows[s])[0] for s in choices)
+
+
+def test_a_mirror_changes_signs_of_lines(monkeypatch):
+    problem = mirrored_truss()
+    variables, lines = order(merge(problem)).group
+    assert len(variables) == 2
+    assert sorted(np.where(lines[1] < 0, -1 - lines[1], lines[1])) == list(range(13))
+    assert 0 < (lines[1] < 0).sum() < 13
+    fewer = sparseopt.solve(problem, backend="misdp-bnb")
+    assert (
+        fewer.verdict is Verdict.VERIFIED and (fewer.certificate.arrays["images_lines"] < 0).any()
+    )
+    monkeypatch.setattr("sparseopt.solvers.misdp.engines.bnb.order", lambda merged: merged)
+    more = sparseopt.solve(problem, backend="misdp-bnb")
+    assert fewer.objective == pytest.approx(more.objective, rel=1e-9)
+    assert 1.2 * fewer.nodes < more.nodes
+
+
+@pytest.mark.parametrize("k", [4, 5, 6])
+def test_designs_with_signs_against_enumeration(k):
+    problem, optimum = factorial_design(k)
+    variables, lines = order(merge(problem)).group
+    # Factors may be exchanged, and the levels of each turned round.
+    assert len(variables) == 8 and (lines < 0).any()
+    result = sparseopt.solve(problem, backend="misdp-bnb")
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.objective == pytest.approx(optimum, abs=1e-6)
+
+
+def test_a_sign_belongs_to_a_symmetry():
+    """Both matrices exchange their lines; with the second variable one sign must change."""
+    model = MISDPBuilder("min")
+    x = model.variables(2, lower=0.0, upper=1.0, integer=True)
+    cross = np.array([[1.0, 1.0], [1.0, 1.0]])
+    model.semidefinite((x, [cross, cross * [[1.0, -1.0], [-1.0, 1.0]]]), constant=np.eye(2))
+    model.objective((x, np.ones(2)))
+    test = SymmetryTest(model.build())
+    swap = np.array([1, 0])
+    assert test.holds(swap, np.array([0, -2])) and test.holds(swap, np.array([-1, 1]))
+    assert test.holds(swap, np.array([1, -1])) and test.holds(np.arange(2), np.array([-1, -2]))
+    assert not test.holds(swap, np.array([0, 1])) and not test.holds(swap, np.array([-1, -2]))
+    assert not test.holds(swap, np.array([0, -1])) and not test.holds(swap, np.array([0, -3]))
 
 
 def test_random_data_have_no_symmetry():
