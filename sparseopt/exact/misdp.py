@@ -14,7 +14,7 @@ from .programs import clip
 from .rationals import ONE, ZERO, exact, exacts, near, root_up
 from .standard import Conditions, standardise
 from .statements import within
-from .symmetry import left_out, order
+from .symmetry import left_out, mirror, order
 from .verdicts import CONIC, GAP, OBJECTIVE, Clock, Empty, Refuted, Unproven
 
 
@@ -46,6 +46,7 @@ def check_misdp(header, arrays, result):
         standardise(problem, tables)
     if "merged_into" in tables or "merged_times" in tables:
         problem.merge(*(tables[f"merged_{name}"].values for name in ("into", "times")))
+    mirror(problem, tables)
     order(problem, tables)
     prove = problem.rank_one if certificate["kind"] == "rank-one-leaves" else problem.leaves
     prove(tables, bound)
@@ -70,7 +71,7 @@ class Pool:
 
     def prove(self, tables, kind):
         """What is stated of all other integers, by the same leaves."""
-        others = ("merged_into", "symmetry_leaders", "images_by")
+        others = ("merged_into", "mirror_leaders", "symmetry_leaders", "images_by")
         if kind != "misdp-leaves" or any(name in tables for name in others):
             raise Unproven("pools beside ranks, merged integers or symmetries are not covered")
         if math.isnan(self.bound):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from fractions import Fraction
 
 from .algebra import triangle
 from .rationals import ONE, ZERO
@@ -41,6 +42,77 @@ def order(problem, tables):
     problem.row_low += [ZERO] * len(forms)
     problem.row_high += [None] * len(forms)
     problem.m += len(forms)
+
+
+def mirror(problem, tables):
+    """Take half the range of integers that mirrors turn round: x to t - x, and lines' signs.
+
+    Of a point and its images one has the largest leaders, the first one first: it is in there.
+    """
+    if not any(name.startswith("mirror_") for name in tables):
+        return
+    if problem.cones or problem.extra:
+        raise Unproven("mirrors beside cones, indicators or squares are not covered")
+    kept = [j for j in range(len(problem.c)) if j not in problem.gone]
+    given = tables["mirror_leaders"].values
+    leaders = [kept[f] for f in given if 0 <= f < len(kept)]
+    turns, changes = (tables[f"mirror_{name}"].rows() for name in ("variables", "lines"))
+    if not len(given) == len(leaders) == len(turns) == len(changes):
+        raise Refuted("the mirrors have not as many leaders")
+    starts, before = {}, set()
+    for f, flags, changed in zip(leaders, turns, changes, strict=True):
+        Clock.check()
+        turned = {j for j, flag in zip(kept, flags, strict=True) if flag}
+        total = _totals(problem, turned)
+        if total is None or not _mirrors(problem, total, changed):
+            raise Refuted("what a mirror turns round does not stay as it is")
+        if f not in turned or f not in problem.integer or turned & before:
+            raise Refuted("a mirror does not turn its leader round, or one before")
+        if problem.low[f] is None:
+            raise Refuted("the leader of a mirror has no bounds")
+        before.add(f)
+        starts[f] = Fraction(math.ceil(total[f] / 2))
+    for f, start in starts.items():
+        problem.low[f] = max(problem.low[f], start)
+
+
+def _totals(problem, turned):
+    """t_j of the variables that are turned round; None where one cannot be."""
+    total, whole = {}, set(problem.integer)
+    for j in turned:
+        low, high = problem.low[j], problem.high[j]
+        if problem.c[j] or (low is None) != (high is None):
+            return None
+        total[j] = ZERO if low is None else low + high
+        if j in whole and total[j].denominator != 1:
+            return None
+    return total
+
+
+def _mirrors(problem, total, changed):
+    """Whether rows and matrices are what they were."""
+    sides = zip(problem.forms[: problem.m], problem.row_low, problem.row_high, strict=True)
+    for form, low, high in sides:
+        inside = {j in total for j, a in form.items() if a}
+        if len(inside) > 1 or (True in inside and (low is None) != (high is None)):
+            return False
+        if True in inside and low is not None and low + high != _at(form, total):
+            return False
+    begin = 0
+    for places, size, _ in problem.blocks:
+        flags = changed[begin : begin + size]
+        begin += size
+        for i, (r, s) in zip(places, triangle(size), strict=True):
+            form, odd = problem.forms[i], flags[r] != flags[s]
+            if any((j in total) != odd for j, a in form.items() if a):
+                return False
+            if odd and 2 * problem.constants[i] + _at(form, total):
+                return False
+    return begin == len(changed)
+
+
+def _at(form, x):
+    return sum((a * x[j] for j, a in form.items() if a), ZERO)
 
 
 def left_out(problem, tables):

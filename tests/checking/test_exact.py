@@ -438,6 +438,41 @@ def test_symmetries_that_change_signs(tmp_path):
         assert check(problem, false).verdict is not Verdict.VERIFIED, lie
 
 
+def test_mirrors(tmp_path):
+    """The least |B x|^2 for x_0 = 2 z - 1 and two more integers, whose signs may all change."""
+    B = np.array([[3.0, 1.0, -2.0], [1.0, -2.0, 2.0], [2.0, 2.0, 1.0]])
+    columns = []
+    for column in B.T:
+        columns.append(np.zeros((4, 4)))
+        columns[-1][:3, 3] = columns[-1][3, :3] = column
+    model = MISDPBuilder("min")
+    z = model.variables(1, lower=0.0, upper=1.0, integer=True)
+    x = model.variables(2, lower=-2.0, upper=2.0, integer=True)
+    t = model.variable(lower=0.0, upper=90.0)
+    model.row((x, np.ones(2)), lower=-3.0, upper=3.0)
+    corner = np.diag([0.0, 0.0, 0.0, 1.0])
+    constant = np.eye(4) - corner - columns[0]
+    model.semidefinite((z, [2.0 * columns[0]]), (x, columns[1:]), (t, corner), constant=constant)
+    model.objective((t, 1.0))
+    problem = model.build()
+    result = sparseopt.solve(problem, backend="misdp-bnb")
+    found, why = verdict(tmp_path, problem, result)
+    assert found == "proven", why
+    arrays = dict(result.certificate.arrays)
+    turned, changed = arrays["mirror_variables"], arrays["mirror_lines"]
+    none = {name: ~arrays[name] & False for name in ("mirror_variables", "mirror_lines")}
+    for lie in (
+        {"mirror_variables": ~turned},
+        {"mirror_lines": np.roll(changed, 1, axis=1)},
+        {"mirror_leaders": arrays["mirror_leaders"] + 3},
+        {"mirror_leaders": arrays["mirror_leaders"][1:]},
+        none,
+    ):
+        false = result.with_changes(certificate=Certificate("misdp-leaves", {**arrays, **lie}))
+        assert verdict(tmp_path, problem, false)[0] != "proven", lie
+        assert check(problem, false).verdict is not Verdict.VERIFIED, lie
+
+
 def test_rows_by_symmetry(tmp_path, monkeypatch):
     monkeypatch.setattr("sparseopt.solvers.misdp.reductions.symmetry.SYMMETRY_GROUP", 1)
     problem = ring_of_seven()

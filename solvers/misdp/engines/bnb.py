@@ -15,6 +15,7 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Result
 
 from ..reductions.merging import Merged, merge
+from ..reductions.mirrors import mirror
 from ..reductions.symmetry import Ordered, order
 from ..tree.orbits import OrbitalFixing
 from ..tree.rank_one import ranked_blocks
@@ -28,9 +29,11 @@ class SemidefiniteBranchAndBound(Backend):
     1. Quadratic objectives become cones, indicators rows by proven bounds, or bounds of a slack
        that hold where their variable is one (:mod:`sparseopt.proofs.misdp_standard_form`).
     2. Integer variables whose columns are multiples of one another are merged into one
-       (:mod:`sparseopt.solvers.misdp.reductions.merging`). Of points that are symmetric to one
-       another nodes leave one (:mod:`sparseopt.solvers.misdp.tree.orbits`), or where symmetries
-       are many, rows do (:mod:`sparseopt.solvers.misdp.reductions.symmetry`).
+       (:mod:`sparseopt.solvers.misdp.reductions.merging`). Where variables may be turned round,
+       one of them gets half its range (:mod:`sparseopt.solvers.misdp.reductions.mirrors`). Of
+       points that are symmetric to one another nodes leave one
+       (:mod:`sparseopt.solvers.misdp.tree.orbits`), or where symmetries are many, rows do
+       (:mod:`sparseopt.solvers.misdp.reductions.symmetry`).
     3. Bounds of all variables are propagated through rows, diagonals and 2 x 2 minors.
     4. The relaxation is solved by a conic solver, and its multipliers are turned into a bound that
        holds whatever their errors are (:mod:`sparseopt.solvers.misdp.bounds`). Where they prove
@@ -84,7 +87,7 @@ class SemidefiniteBranchAndBound(Backend):
             # Merged integers stand for several choices, and so does one of symmetric points.
             merged: Merged | Ordered = Merged(form.problem, [])
             if options["solutions"] == 1:
-                merged = order(merge(form.problem))
+                merged = order(mirror(merge(form.problem)))
         control.up = lambda x: form.up(merged.up(x))
         search = MISDPSearch(merged.problem, options, control)
         pool: SolutionPool | None = None

@@ -33,6 +33,7 @@ from sparseopt.result import Result
 
 from ..settings import SYMMETRY_ENTRIES, SYMMETRY_GROUP, SYMMETRY_NUMBERS, SYMMETRY_REFINEMENTS
 from .merging import Merged
+from .mirrors import Mirrored
 
 
 class Ordered:
@@ -40,7 +41,7 @@ class Ordered:
 
     Parameters
     ----------
-    merged : Merged
+    merged : Merged or Mirrored
     leaders : int array of shape (R,)
     variables, lines : int arrays of shapes (R, n) and (R, lines)
         The symmetries of :func:`sparseopt.proofs.misdp_symmetry.ordered`.
@@ -56,7 +57,7 @@ class Ordered:
 
     def __init__(
         self,
-        merged: Merged,
+        merged: Merged | Mirrored,
         leaders: Array,
         variables: Array,
         lines: Array,
@@ -107,12 +108,12 @@ class Ordered:
         return self._merged.answer(result)
 
 
-def order(merged: Merged) -> Ordered:
+def order(merged: Merged | Mirrored) -> Ordered:
     """Return a merged problem with its symmetries, or rows by them where they are many.
 
     Parameters
     ----------
-    merged : Merged
+    merged : Merged or Mirrored
 
     Notes
     -----

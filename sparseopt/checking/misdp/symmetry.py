@@ -17,6 +17,7 @@ from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.work import TooMuchWork, spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp_mirrors import halved, mirrors
 from sparseopt.proofs.misdp_symmetry import SymmetryTest, ordered
 
 _NAMES = ("symmetry_leaders", "symmetry_variables", "symmetry_lines")
@@ -72,6 +73,51 @@ def ordered_problem(problem: MISDP, arrays: Mapping[str, Array], pool: bool = Fa
         if leader not in before:
             before.append(leader)
     return ordered(problem, leaders, variables)
+
+
+def mirrored_problem(problem: MISDP, arrays: Mapping[str, Array], pool: bool = False) -> MISDP:
+    """Return the problem with half of the range of each mirror's leader.
+
+    ``mirror_leaders`` (R,) are integer variables, ``mirror_variables`` (R, n) and ``mirror_lines``
+    (R, lines of all matrices) flags of what each mirror turns round
+    (:mod:`sparseopt.proofs.misdp_mirrors`).
+
+    Parameters
+    ----------
+    problem : MISDP
+    arrays : mapping
+        Those of the certificate; without mirrors it is the problem itself.
+    pool : bool, default False
+        Whether all points but some are asked for, whose images are others.
+
+    Raises
+    ------
+    Malformed
+    TooMuchWork
+    """
+    if not any(name.startswith("mirror_") for name in arrays):
+        return problem
+    if pool:
+        raise Malformed("mirrors leave equivalent points out, and a pool is stated")
+    leaders, turned, changed = (
+        np.asarray(arrays.get(f"mirror_{name}")) for name in ("leaders", "variables", "lines")
+    )
+    n, S = len(problem.c), sum(block.size for block in problem.blocks)
+    R = len(np.atleast_1d(leaders))
+    shapes = ((leaders, (R,), "iu"), (turned, (R, n), "b"), (changed, (R, S), "b"))
+    if any(a.shape != shape or a.dtype.kind not in kinds for a, shape, kinds in shapes):
+        raise Malformed("the arrays of mirrors do not fit")
+    if ((leaders < 0) | (leaders >= n)).any() or not problem.integer[leaders].all():
+        raise Malformed("mirror_leaders does not name integer variables")
+    _look(problem, R)
+    for k, f in enumerate(leaders.tolist()):
+        if not mirrors(problem, turned[k], changed[k]):
+            raise Malformed("what a mirror turns round does not stay as it is")
+        if not turned[k, f] or not np.isfinite(problem.lower[f]):
+            raise Malformed("a mirror does not turn its leader round")
+        if any(turned[k, leaders[:k]]):
+            raise Malformed("a mirror turns a leader before its own round")
+    return halved(problem, leaders)
 
 
 def left_out(

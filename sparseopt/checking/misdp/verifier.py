@@ -21,7 +21,8 @@ where the maximum is asked), its arrays are
 
 ``rows, cones, psd`` may be left out where they have no columns. With ``merged_into`` and
 ``merged_times`` (q0,), for the q0 integer variables of the problem, all of this is about a problem
-where some of them are merged (:mod:`sparseopt.checking.misdp.merged`), and with
+where some of them are merged (:mod:`sparseopt.checking.misdp.merged`), with ``mirror_leaders`` one
+where some integers have half their range, and with
 ``symmetry_leaders`` it has R more rows, which leave one of all points that are symmetric to one
 another; ``images_lower`` are boxes beside the leaves that symmetries take elsewhere
 (:mod:`sparseopt.checking.misdp.symmetry`). It is proven that
@@ -76,7 +77,7 @@ from sparseopt.checking.misdp.points import check_point
 from sparseopt.checking.misdp.ranks import verify_boxes
 from sparseopt.checking.misdp.rays import verify_ray
 from sparseopt.checking.misdp.standard_form import standard_form
-from sparseopt.checking.misdp.symmetry import left_out, ordered_problem
+from sparseopt.checking.misdp.symmetry import left_out, mirrored_problem, ordered_problem
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import OBJECTIVE, SEGMENT, SUM, prevailing
 from sparseopt.checking.work import TooMuchWork, spend
@@ -344,6 +345,7 @@ def _verify_leaves(
         unit, loose = _bound_unit(problem, bound), _unit(problem, bound, largest=True)
     if result.certificate is not None and result.certificate.kind == "misdp-leaves":
         problem = merged_problem(problem, result.certificate.arrays)
+        problem = mirrored_problem(problem, result.certificate.arrays, bool(members))
         problem = ordered_problem(problem, result.certificate.arrays, bool(members))
     step = objective_step(problem)
     # Only points that are better than the bound could refute it, by what is left of a step.
