@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseopt.checking.evidence import same_numbers
-from sparseopt.checking.parametric.bases import Bases, KernelSystems, solve_bases
+from sparseopt.checking.parametric.bases import Bases, KernelSystems, Pair, solve_bases
 from sparseopt.checking.parametric.conditions import Breach, breaches
 from sparseopt.checking.parametric.kernels import SingularBasis
 from sparseopt.checking.parametric.layout import Layout, StoredPath, read_layout, read_path
@@ -379,16 +379,17 @@ def _discrepancies(
     """Compare the stated theta and nu of a chunk of segments with their bases.
 
     Variables at kinks and multipliers of rows on pieces are known numbers, which are only copied:
-    they agree to 1e-12 of the segment's largest. The others solve the equations of the kernel, to a
-    backward error of 1e-9. Values have rounding errors that come from the rates (at lam = 1000 a
-    value may be the difference of two large numbers), and rates from the values: what changes no
-    value on the segment by more than 1e-12 of such terms is ignored.
+    they agree to 1e-12 of the segment's largest. The others do so too, or solve the equations of
+    the kernel to a backward error of 1e-9: an equation that says nu_i = 0, as that of a slack
+    without costs, has no terms to measure such an error by. Values have rounding errors that come
+    from the rates (at lam = 1000 a value may be the difference of two large numbers), and rates
+    from the values: what changes no value on the segment by more than 1e-12 of such terms is
+    ignored.
     """
     p = bases.theta[0].shape[1]
     theta, nu = path.theta.dense(here), path.nu.dense(here)
     length = path.lengths(here)
     reach = path.low[here] + length
-    noise = COPY / STORED
     copied = np.concatenate([(codes[:, :p] & 1) == 1, (codes[:, p:] & 1) == 0], axis=1)
     largest = np.stack([[np.abs(x).max(axis=1) for x in pair] for pair in (bases.theta, bases.nu)])
     sizes = (
@@ -408,19 +409,35 @@ def _discrepancies(
                 np.inf,
                 f"the stated {name} {stated[s, at]:.17g} of {kind} is not {expected[s, at]:.17g}",
             )
+    yield from _of_kernels(bases, theta, nu, sizes, reach, length)
+
+
+def _of_kernels(
+    bases: Bases, theta: Pair, nu: Pair, sizes: tuple[Array, Array], reach: Array, length: Array
+) -> Iterator[_Discrepancy]:
+    """Compare stated theta_C and nu_R; `sizes` are those of values and rates, (2, q) each."""
+    noise = COPY / STORED
     for systems in bases.systems:
-        segments = systems.segments
-        x = np.stack([part[segments[:, None], systems.columns] for part in theta], axis=-1)
-        u = np.stack([part[segments[:, None], systems.rows] for part in nu], axis=-1)
-        errors = systems.backward_errors(x, u, noise * reach[segments], noise / length[segments])
-        for name, error in zip(("theta", "nu"), errors, strict=True):
+        here = systems.segments
+        x, found_x = (_beside(pair, here, systems.columns) for pair in (theta, bases.theta))
+        u, found_u = (_beside(pair, here, systems.rows) for pair in (nu, bases.nu))
+        errors = systems.backward_errors(x, u, noise * reach[here], noise / length[here])
+        off = np.abs(x - found_x).max(axis=1), np.abs(u - found_u).max(axis=1)
+        for side, name in enumerate(("theta", "nu")):
+            unit = noise * np.stack([size[side, here] for size in sizes], axis=1)
+            error = np.minimum(errors[side], ratio_of(off[side], unit).max(axis=1))
             worst = int(np.argmax(error))
             yield _Discrepancy(
-                int(segments[worst]),
+                int(here[worst]),
                 float(error[worst]),
                 f"the stated {name} does not solve the equations of its basis (backward error "
                 f"{error[worst]:.3g})",
             )
+
+
+def _beside(pair: Pair, segments: Array, at: Array) -> Array:
+    """Return values and rates of some coordinates of each segment side by side, (g, k, 2)."""
+    return np.stack([part[segments[:, None], at] for part in pair], axis=-1)
 
 
 def _check_end(result: Result, proof: _ProofOfSegments, findings: Findings) -> None:

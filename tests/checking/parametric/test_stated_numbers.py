@@ -280,3 +280,29 @@ def test_tables_that_move_are_those_of_the_other_functions():
 def _pieces(problem):
     program = problem.canonical()
     return Pieces.concatenate(program.phi, program.psi)
+
+
+@pytest.mark.parametrize("seed", [101, 111, 114])
+def test_multipliers_that_slacks_make_zero_may_have_the_walk_s_rounding_errors(seed):
+    # The equation of a free slack without costs says nu_i = 0: no other term measures an error.
+    problem = _with_slacks(seed)
+    result = solve(problem, backend="homotopy", check=False)
+    assert check(problem, result).verdict == Verdict.VERIFIED
+    path = result.path
+    for size, verdict in ((1e-13, Verdict.VERIFIED), (1e-7, Verdict.REFUTED)):
+        moved = path.nu.value.copy()
+        moved[0] += size * np.abs(moved).max()
+        wrong = replace(path, nu=replace(path.nu, value=moved))
+        assert check(problem, replace(result, path=wrong)).verdict == verdict
+
+
+def _with_slacks(seed):
+    """Return a random program in standard form, A x + s = b + lam b_bar, that ends unbounded."""
+    rng = np.random.default_rng(seed)
+    m, n = 60, 90
+    A = rng.normal(size=(m, n))
+    b = A @ rng.random(n) + rng.random(m)
+    b_bar = rng.random(m)
+    c = np.append(rng.normal(size=n), np.zeros(m))
+    c_bar = np.append(-np.abs(rng.normal(size=n)), np.zeros(m))
+    return problems.ParametricLP(np.hstack([A, np.eye(m)]), b, b_bar, c, c_bar, form="equality")
