@@ -206,11 +206,14 @@ def mismatch(weight: Array, part: SegmentRecords, ptr: Array) -> Array:
 
 
 def strays(program: ScaledProgram, recorder: Recorder) -> float:
-    r"""Return by how much recorded rows and multipliers leave their limits.
+    r"""Return by how much recorded rows and multipliers leave their limits, or objectives are off.
 
     The rows' values :math:`(A\theta)_i` that are free lie between kinks, the multipliers
     :math:`(A'\nu)_j` of variables at kinks between slopes. Where the terms of such a product are
-    much larger than it is, all of its digits may be lost, while costs and objectives agree.
+    much larger than it is, all of its digits may be lost, while costs and objectives agree. So may
+    those of the objective, as both come from one inverse: rows that miss their kinks by r, and
+    variables' multipliers that miss their slopes by q, put it off by :math:`\nu'r` and
+    :math:`\theta'q`, to first order.
 
     Parameters
     ----------
@@ -222,7 +225,8 @@ def strays(program: ScaledProgram, recorder: Recorder) -> float:
     -------
     float
         The largest violation at a lower end, relative to the sum of the absolute values of the
-        product and its limit, and of lam times their rates.
+        product and its limit, and of lam times their rates; or error of an objective, relative to
+        the sum of the absolute values of its terms.
     """
     codes, worst = recorder.first.astype(np.int64), 0.0
     changes = iter(recorder.changes)
@@ -253,12 +257,33 @@ def _strays(program: ScaledProgram, part: SegmentRecords, codes: Array) -> float
     under = np.where(at_kink[:, p:] | (index[:, p:] == 0), -1, kink - 1)
     over = np.where(at_kink[:, p:] | (kink >= program.kink_ptr[p + 1 :]), -1, kink)
     above = np.where(slope < 0, -1, slope + 1)
+    on_piece = program.slope_ptr[:p] + index[:, :p]
+    on_piece[at_kink[:, :p]] = -1
+    here = np.where(at_kink[:, p:], kink, -1)
+    of_rows = _in_objective(program.kinks, here, z[0], nu[0], lam)
+    of_variables = _in_objective(program.slopes, on_piece, v[0], theta[0], lam)
+    terms = of_rows[1] + of_variables[1]
+    terms = np.maximum(terms, 1e-12 * terms.max(initial=0.0))
+    off = np.maximum(of_rows[0], of_variables[0])[terms > 0.0]
     return max(
+        float((off / terms[terms > 0.0]).max(initial=0.0)),
         _beyond(program.slopes, slope, v, lam, 1.0),
         _beyond(program.slopes, above, v, lam, -1.0),
         _beyond(program.kinks, under, z, lam, 1.0),
         _beyond(program.kinks, over, z, lam, -1.0),
     )
+
+
+def _in_objective(
+    lines: Array, at: Array, x: Array, weight: Array, lam: Array
+) -> tuple[Array, Array]:
+    """Return how far weight'x is from that of the lines `at`, and the size of the latter's terms.
+
+    Parts of an objective, shapes (S,); there is no line where `at` is -1.
+    """
+    target = np.where(at >= 0, lines[0][at], 0.0) + lam * np.where(at >= 0, lines[1][at], 0.0)
+    there = np.where(at >= 0, weight, 0.0)
+    return np.abs((there * (x - target)).sum(axis=1)), np.abs(there * target).sum(axis=1)
 
 
 def _beyond(lines: Array, at: Array, x: list[Array], lam: Array, sign: float) -> float:
